@@ -209,27 +209,23 @@ int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlit
     return status;
 }
 
-int sql_visit_list(struct occ_store *store, const struct sql_list *list, const struct sql_visitor *visitor,
-                   struct occ_error *err)
+/* To the visitor; NULL: prints it. */
+static int ask_list(struct occ_store *store, const struct sql_list *list, const struct sql_visitor *visitor,
+                    struct sql_answer *ret_answer, struct occ_error *err)
 {
     sqlite3_stmt *statement = NULL;
-    struct sql_answer answer;
     int status = sql_prepare_list(store, list, &statement, err);
     if (status == 0)
-        status = visit(statement, list, visitor, &answer, err);
+        status = visitor ? visit(statement, list, visitor, ret_answer, err)
+                         : sql_print(statement, list, ret_answer, err);
     (void)sqlite3_finalize(statement);
     return status;
 }
 
-static int print_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
-                      struct occ_error *err)
+int sql_visit_list(struct occ_store *store, const struct sql_list *list, const struct sql_visitor *visitor,
+                   struct occ_error *err)
 {
-    sqlite3_stmt *statement = NULL;
-    int status = sql_prepare_list(store, list, &statement, err);
-    if (status == 0)
-        status = sql_print(statement, list, ret_answer, err);
-    (void)sqlite3_finalize(statement);
-    return status;
+    return ask_list(store, list, visitor, &(struct sql_answer){0}, err);
 }
 
 int64_t sql_number(sqlite3 *db, const char *sql)
@@ -258,7 +254,7 @@ int sql_list(const struct cli_command *command, struct occ_store *store, const s
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct sql_answer answer;
-    if (print_list(store, list, &answer, &err) != 0)
+    if (ask_list(store, list, NULL, &answer, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, list->filter);
     if (answer.has_more)
@@ -352,20 +348,12 @@ void sql_note_partial(const struct cli_command *command, struct occ_store *store
 {
     int64_t numbers[2] = {0}; /* of runs, of launches */
     char from[512], lost[64] = "";
-    const struct occ_filter runs = {.run = filter->run,
-                                    .since_ns = filter->since_ns,
-                                    .until_ns = filter->until_ns,
-                                    .session = filter->session,
-                                    .label = filter->label,
-                                    .user = filter->user,
-                                    .job = filter->job,
-                                    .rank = filter->rank};
     const struct sql_list list = {.table = partial,
                                   .from = from,
                                   .order = "1",
                                   .since = SQL_RUN_SINCE,
                                   .until = SQL_RUN_UNTIL,
-                                  .filter = &runs};
+                                  .filter = filter};
     (void)snprintf(from, sizeof from,
                    "(SELECT * FROM run WHERE lost > 0 OR run_id IN (SELECT run_id FROM recording_period "
                    "WHERE level IN ('configs', 'nothing', 'unknown') AND coalesce(until_ns, %" PRId64
