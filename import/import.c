@@ -19,6 +19,17 @@
 #define HASH_CHARS 33
 #define HEAD_BYTES 64u
 
+/* What Nsight Compute wrote, by the first byte: a report or CSV. */
+static int read_ncu(const char *path, struct occ_import_sink *sink, struct occ_error *err)
+{
+    _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
+    if (!file)
+        return occ_fail_errno(err, errno, "%s", path);
+    bool is_report = ungetc(getc(file), file) == 'N';
+    int status = is_report ? occ_ncu_read_report(file, sink, err) : occ_ncu_read_csv(file, sink, err);
+    return status == 0 ? 0 : occ_error_prefix(err, "%s", path);
+}
+
 /* By their first bytes, in this order. */
 static const struct format {
     const char *source; /* NULL: cannot be read, `hint` has what to do */
@@ -28,10 +39,10 @@ static const struct format {
     const char *hint;
 } formats[] = {
     {"nsys", "SQLite format 3", 16, occ_import_read_nsys, NULL},
-    {"ncu", "NVR", 4, occ_import_read_ncu, NULL},
-    {"ncu", "\"ID\",\"", 6, occ_import_read_ncu, NULL},
-    {"ncu", "==PROF==", 8, occ_import_read_ncu, NULL},
-    {"ncu", "==WARNING==", 11, occ_import_read_ncu, NULL},
+    {"ncu", "NVR", 4, read_ncu, NULL},
+    {"ncu", "\"ID\",\"", 6, read_ncu, NULL},
+    {"ncu", "==PROF==", 8, read_ncu, NULL},
+    {"ncu", "==WARNING==", 11, read_ncu, NULL},
     {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, NULL},
     {"kineto", "{", 1, occ_import_read_kineto, NULL},
     {"kineto", "[", 1, occ_import_read_kineto, NULL},

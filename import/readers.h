@@ -44,9 +44,6 @@ int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct 
 /* `db` stays the caller's and is restricted to reading: nothing of its schema runs. */
 int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_error *err);
 
-/* Nsight Compute: a report (.ncu-rep), or what `ncu --csv` prints. */
-int occ_import_read_ncu(const char *path, struct occ_import_sink *sink, struct occ_error *err);
-
-/* Each by itself; `file` can seek and stays the caller's. */
+/* Nsight Compute: a report (.ncu-rep), and what `ncu --csv` prints. `file` can seek and stays the caller's. */
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
 int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err);

@@ -6,10 +6,16 @@
 
 #include "buffers.h"
 #include "devices.h"
-#include "exact_client.h"
+#include "exact/exact.h"
 #include "intern.h"
 #include "ranges.h"
 #include "tracing.h"
+
+/* --exact: libocctrace-exact.so, opened only when $OCCTRACE_EXACT asks for it. */
+struct occ_exact_client {
+    const struct occ_exact_library *call; /* valid if `run` is */
+    struct occ_exact *run;                /* NULL: nothing is measured */
+};
 
 struct occ_drain {
     struct occ_ring_producer *ring;

@@ -21,7 +21,6 @@
 #include "buffers.h"
 #include "drain.h"
 #include "env.h"
-#include "exact_client.h"
 #include "fds.h"
 #include "link.h"
 #include "recording.h"

@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "coexist.h"
+#include "companion.h"
 #include "guest.h"
 #include "guest_log.h"
 #include "process.h"
@@ -77,6 +78,14 @@ static void log_note(struct occ_guest *g)
     (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, note);
 }
 
+/* The reason: what happens, or why nothing is measured. */
+static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
+{
+    g->exact.call = occ_companion_open(occ_guest_path(), "libocctrace-exact.so", "occ_exact_library",
+                                       OCC_EXACT_ABI, "exact values", reason);
+    g->exact.run = g->exact.call ? g->exact.call->start(&g->tracing.cupti, reason) : NULL;
+}
+
 static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
 {
     char reason[OCC_REASON_BYTES] = "";
@@ -88,7 +97,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     reason[0] = '\0'; /* of a libcupti that was passed over */
     log_note(g);
     if (g->env.exact)
-        occ_exact_client_start(&g->exact, occ_guest_path(), &g->tracing.cupti, reason);
+        start_exact(g, reason);
     if (g->env.nvtx && occ_tracing_add_ranges(&g->tracing, occ_guest_path(), reason))
         (void)occ_ranges_start(&g->drain.ranges, &g->ring, g->tracing.nvtx);
     occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);

@@ -135,6 +135,27 @@ static int read_reported(struct query *q, struct occ_config_row *row)
     return rc;
 }
 
+/* What Nsight Compute's reports have of it; a report of the filter's run goes first. */
+static int read_ncu(struct query *q, struct occ_config_row *row)
+{
+    const struct occ_ncu_value **end = &row->ncu.first;
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_NCU_METRICS, OCC_INTS(row->id, q->run));
+    int rc = 0;
+    while (occ_store_next(q->store, stmt, &rc, q->err)) {
+        struct occ_ncu_value *value = occ_arena_get(&q->arena, 1, sizeof *value);
+        uint64_t launches = (uint64_t)sqlite3_column_int64(stmt, 1);
+        if (!value)
+            continue; /* the arena has failed */
+        *value =
+            (struct occ_ncu_value){.metric = copy_text(q, stmt, 2), .mean = sqlite3_column_double(stmt, 3)};
+        row->ncu.run = sqlite3_column_int64(stmt, 0);
+        row->ncu.launches = launches > row->ncu.launches ? launches : row->ncu.launches;
+        *end = value;
+        end = &value->next;
+    }
+    return rc;
+}
+
 /* *n counts the row, unless the file has no such configuration. */
 static int make_row(struct query *q, const struct occ_totals *t, struct occ_config_row *row, size_t *n)
 {
@@ -152,7 +173,7 @@ static int make_row(struct query *q, const struct occ_totals *t, struct occ_conf
     if (rc == 0)
         rc = occ_measured_read(q->store, &q->filter, row->id, OCC_ANY_GROUP, &row->measured, q->err);
     if (rc == 0)
-        rc = occ_ncu_read(q->store, row->id, q->run, &q->arena, &row->ncu, q->err);
+        rc = read_ncu(q, row);
     fill_waste(occ_totals_all_ns(t), row);
     ++*n;
     return rc;

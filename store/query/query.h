@@ -92,7 +92,3 @@ int occ_measured_first(struct occ_store *s, const struct occ_resolved_filter *f,
 int occ_measured_of_unit(struct occ_store *s, const struct occ_resolved_filter *f,
                          struct occ_measured_rows *rows, int64_t group, struct occ_measured_sums *ret_sums,
                          struct occ_error *err);
-
-/* Values of a report for a configuration; a report of `run` goes first. They live in the arena. */
-int occ_ncu_read(struct occ_store *s, int64_t config, int64_t run, struct occ_arena *arena,
-                 struct occ_ncu_values *ret_values, struct occ_error *err);
