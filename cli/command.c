@@ -57,7 +57,7 @@ int cli_run(const struct cli_command *command, char **argv)
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) struct cli_args *args = malloc(command->args_bytes);
     if (!args) {
-        (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+        (void)occ_no_memory(&err);
         return cli_failure(command, &err);
     }
     memcpy(args, command->defaults, command->args_bytes);

@@ -64,7 +64,7 @@ int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *er
         return 0;
     }
     if (!clean)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     occ_text_sanitise(clean);
     for (size_t i = 0; value->string[i]; i++)
         if (value->string[i] == '\n' || value->string[i] == '\t' || value->string[i] == '\r')
@@ -92,7 +92,7 @@ int cli_table_new(FILE *out, const char *name, const struct cli_selection *selec
 {
     _cleanup_(cli_table_freep) struct cli_table *table = calloc(1, sizeof *table);
     if (!table)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     table->out = out;
     table->selection = selection;
     if (selection->format == CLI_FORMAT_TEXT && cli_text_table_new(out, selection, &table->text, err) != 0)

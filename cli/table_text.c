@@ -59,7 +59,7 @@ int cli_text_table_new(FILE *out, const struct cli_selection *selection, struct 
         status = add_column(table, i);
     }
     if (status != 0)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     (void)scols_table_set_termforce(table->block, SCOLS_TERMFORCE_NEVER); /* it is fitted here */
     (void)scols_table_enable_colors(table->block, cli_screen_has_colour());
     *ret_table = occ_take(table);
@@ -243,7 +243,7 @@ int cli_text_table_add(struct cli_text_table *table, const void *row, struct occ
     for (size_t i = 0; i < table->selection->n && status == 0; i++)
         status = add_cell(table, line, i, row);
     if (status != 0)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     return ++table->rows == CLI_TABLE_BLOCK_ROWS ? flush(table, err) : 0;
 }
 

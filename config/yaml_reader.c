@@ -33,7 +33,7 @@ int occ_yaml_next(struct occ_yaml *yaml, struct occ_error *err)
     if (yaml_parser_parse(parser, &yaml->event))
         return 0;
     if (parser->error == YAML_MEMORY_ERROR)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     bool is_decoding = parser->error == YAML_READER_ERROR; /* has no mark of its own */
     return fail_at(yaml, is_decoding ? &parser->mark : &parser->problem_mark,
                    parser->problem ? parser->problem : "not YAML", err);
@@ -53,7 +53,7 @@ int occ_yaml_open(struct occ_yaml *yaml, const char *name, const char *text, siz
     if (length > OCC_CONFIG_MAX_BYTES)
         return occ_fail(err, OCC_E_INVALID, "%s: larger than %u bytes", name, OCC_CONFIG_MAX_BYTES);
     if (!yaml_parser_initialize(&yaml->parser))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     yaml_parser_set_input_string(&yaml->parser, (const unsigned char *)text, length);
     int status = occ_yaml_next(yaml, err); /* the stream's start */
     if (status == 0)

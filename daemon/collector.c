@@ -47,7 +47,7 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
 {
     struct occ_collector *c = calloc(1, sizeof *c);
     if (!c)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     c->store = store;
     c->options = *options;
     c->registry = (struct occ_registry){.store = store, .options = &c->options};

@@ -347,7 +347,7 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
     struct occ_gpu_worker *w = calloc(1, sizeof *w);
     pthread_condattr_t monotonic;
     if (!w)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     w->gpu = *gpu;
     w->sources = (struct occ_source_select){.options = *options, .gpu = *gpu, .state = OCC_SOURCE_IDLE};
     (void)snprintf(w->sources.reason, sizeof w->sources.reason, "%s", occ_source_state_text(OCC_SOURCE_IDLE));

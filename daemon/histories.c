@@ -61,7 +61,7 @@ static int make_directory(const char *file, int64_t uid, struct occ_error *err)
     struct stat status;
     _cleanup_(occ_freep) char *directory = strdup(file);
     if (!directory)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     int code = occ_path_make_parents(file, err);
     if (code != 0)
         return code;
@@ -146,7 +146,7 @@ static int open_history(struct occ_histories *all, const struct occ_owner *owner
     struct occ_collector_options options = all->options->collector;
     struct occ_history *h = calloc(1, sizeof *h);
     if (!h)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     *h = (struct occ_history){
         .context = all->options->context, .number = all->opened, .owner = *owner, .has_spare_names = true};
     options.context = h;

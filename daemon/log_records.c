@@ -26,8 +26,7 @@ static const char *const level_words[] = {OCC_LEVELS(OCC_WORD)};
 /* Room for item n. */
 static int grow(void *items, size_t *allocated, size_t n, size_t size, struct occ_error *err)
 {
-    return occ_grow(items, allocated, n, UINT32_MAX, size) ? 0
-                                                           : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return occ_grow(items, allocated, n, UINT32_MAX, size) ? 0 : occ_no_memory(err);
 }
 
 static int take_process(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
@@ -116,7 +115,7 @@ static int take_kernel(struct occ_producer *p, const struct occ_log_record *reco
         return status;
     _cleanup_(occ_freep) char *name = strndup((const char *)(k + 1), k->name_bytes);
     if (!name)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     occ_text_sanitise(name);
     int64_t id = 0;
     if (may_name(p, store, 4 * (uint64_t)record->bytes))
@@ -137,7 +136,7 @@ static int take_range(struct occ_producer *p, const struct occ_log_record *recor
         return status;
     _cleanup_(occ_freep) char *path = strndup((const char *)(r + 1), r->path_bytes);
     if (!path)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     occ_text_sanitise(path);
     status = occ_producer_put_row(p, store, err); /* for its id */
     if (status == 0)

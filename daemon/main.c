@@ -71,7 +71,7 @@ static int choose_path(const char *given, const char *configured,
     if (!given && configured[0] == '\0')
         return default_path(ret_path, err);
     *ret_path = strdup(given ? given : configured);
-    return *ret_path ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return *ret_path ? 0 : occ_no_memory(err);
 }
 
 static int check_private(int fd, struct occ_error *err)

@@ -88,7 +88,7 @@ int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t meas
     if (!p || fstat(offer->fd, &status) != 0) {
         (void)close(offer->fd);
         free(p);
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     }
     int code = attach(p, offer->fd, next, err);
     if (code == 0 && memcmp(occ_ring_uuid(p->consumer), offer->uuid, sizeof offer->uuid) != 0)

@@ -100,7 +100,7 @@ int occ_run_texts_set(struct occ_run *row, const char *key, const char *value, s
     }
     char *copy = strndup(value, texts[i].max_bytes);
     if (!copy)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     occ_text_sanitise(copy);
     free((void *)(uintptr_t)*member(row, &texts[i]));
     *member(row, &texts[i]) = copy;

@@ -279,7 +279,7 @@ int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sample
 {
     struct occ_sampler *s = calloc(1, sizeof *s);
     if (!s)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     s->options = *options;
     *ret_sampler = s;
     return 0;

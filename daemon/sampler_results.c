@@ -28,7 +28,7 @@ int occ_sampler_add_history(struct occ_sampler *s, uint32_t number, struct occ_s
     if (!h || !occ_grow((void **)&s->histories, &s->histories_allocated, s->n_histories, SIZE_MAX,
                         sizeof *s->histories)) {
         free(h);
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     }
     *h = (struct occ_sampler_history){.number = number, .store = store, .collector = collector};
     s->histories[s->n_histories++] = h;

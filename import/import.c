@@ -80,7 +80,7 @@ static int hash_file(int fd, const char *path, char head[HEAD_BYTES], size_t *re
     _cleanup_(free_state) XXH3_state_t *state = XXH3_createState();
     ssize_t n = 0;
     if (!buffer || !state)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     (void)XXH3_128bits_reset(state);
     *ret_head = SIZE_MAX;
     while ((n = read(fd, buffer, READ_BYTES)) > 0) {

@@ -68,7 +68,7 @@ int occ_kineto_read(struct occ_kineto_input *input, struct occ_import_sink *sink
 {
     struct occ_kineto *k = calloc(1, sizeof *k);
     if (!k)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     k->sink = sink;
     k->err = err;
     int status = run_pass(k, input);

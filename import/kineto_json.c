@@ -219,7 +219,7 @@ static int keep_name(struct occ_kineto *k, const unsigned char *text, size_t n)
     if (n > k->name_allocated) {
         char *moved = realloc(k->name, n);
         if (!moved)
-            return occ_fail(k->err, OCC_E_NO_MEMORY, "out of memory");
+            return occ_no_memory(k->err);
         k->name = moved;
         k->name_allocated = n;
     }
@@ -355,7 +355,7 @@ int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input)
     k->key = NULL;
     index_keys(k);
     if (!chunk || !parser)
-        return occ_fail(k->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(k->err);
     (void)yajl_config(parser, yajl_dont_validate_strings, 1);
     return parse_input(&pass, input, chunk);
 }

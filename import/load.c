@@ -319,7 +319,7 @@ int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
     struct occ_import_result result = {.source = source->tool};
     _cleanup_(occ_freep) struct load *l = calloc(1, sizeof *l);
     if (!l)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     l->sink = sink;
     l->store = store;
     l->first_ns = INT64_MAX;

@@ -286,7 +286,7 @@ int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error 
     _cleanup_(free_csv) struct csv *c = calloc(1, sizeof *c);
     if (!c || !(c->ncu = calloc(1, sizeof *c->ncu)) || !(c->heading.text = malloc(RECORD_MAX)) ||
         !(c->units.text = malloc(RECORD_MAX)) || !(c->record.text = malloc(RECORD_MAX)))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     c->file = file;
     c->err = err;
     c->point = '.';

@@ -118,7 +118,7 @@ static int read_message(struct reader *r, struct occ_wire *ret_message)
         return occ_fail(r->err, OCC_E_FULL, "byte %llu: a message of %u MiB; at most %u can be read",
                         (unsigned long long)r->at, n >> 20, MESSAGE_MAX >> 20);
     if (!occ_grow((void **)&r->buffer, &r->allocated, n, (size_t)MESSAGE_MAX + 1, 1))
-        return occ_fail(r->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(r->err);
     *ret_message = (struct occ_wire){.at = r->buffer, .end = r->buffer + n};
     status = read_bytes(r, r->buffer, n);
     return status == 0 && !occ_wire_is_whole(*ret_message) ? damaged(r, "a damaged message") : status;
@@ -137,7 +137,7 @@ static int add_string(struct reader *r, const struct occ_wire *m)
         string.row = occ_ncu_find(name, false);
     }
     if (string.row != OCC_NCU_COUNT && !(string.name = strdup(name)))
-        return occ_fail(r->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(r->err);
     r->strings[r->n_strings++] = string;
     return 0;
 }
@@ -283,7 +283,7 @@ int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_err
 {
     _cleanup_(free_reader) struct reader r = {.file = file, .err = err, .ncu = calloc(1, sizeof *r.ncu)};
     if (!r.ncu)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     if (fseeko(file, 0, SEEK_END) != 0 || ftello(file) < 0)
         return occ_fail_errno(err, errno, "cannot read the report");
     r.size = (uint64_t)ftello(file);

@@ -339,7 +339,7 @@ static int refuse_journals(const char *path, struct occ_error *err)
         struct stat status;
         _cleanup_(occ_freep) char *beside = malloc(strlen(path) + 16);
         if (!beside)
-            return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+            return occ_no_memory(err);
         (void)sprintf(beside, "%s%s", path, tails[i]);
         if (stat(beside, &status) == 0 && status.st_size > 0)
             return occ_fail(
@@ -360,7 +360,7 @@ static int read_file(const char *path, bool is_temporary, struct occ_import_sink
         return status;
     _cleanup_(occ_freep) char *uri = make_uri(path);
     if (!uri)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     int code = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     if (is_temporary)
         (void)unlink(path);

@@ -22,7 +22,7 @@ int occ_nsys_fail(struct occ_nsys_db *d)
     if (code == SQLITE_NOTADB)
         return occ_fail(d->err, OCC_E_CORRUPT, "not a valid SQLite file (encrypted or damaged?): %s", why);
     if (code == SQLITE_NOMEM)
-        return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(d->err);
     if (code == SQLITE_INTERRUPT)
         why = "reading it takes more than a valid file of this size can need";
     if (d->row != 0)

@@ -157,7 +157,7 @@ static int add_link(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
         return occ_fail(all->d->err, OCC_E_INVALID, "table %s, row %lld: more than %u rows", all->d->table,
                         (long long)all->d->row, LINKS_MAX);
     if (!occ_grow((void **)&all->links, &all->links_allocated, all->n_links, LINKS_MAX, sizeof link))
-        return occ_fail(all->d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(all->d->err);
     if (link.ordinal < 0 || link.ordinal > ORDINAL_MAX || link.gpu == UNKNOWN)
         return 0;
     uint32_t index = (uint32_t)all->n_links++;
@@ -166,7 +166,7 @@ static int add_link(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
     if (first == OCC_MAP_NONE ||
         (link.pid >= 0 && link.pid <= OCC_NSYS_PID_MAX &&
          occ_map_put(&all->by_process, PROCESS_KEY(link.pid, link.ordinal), index) == OCC_MAP_NONE))
-        return occ_fail(all->d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(all->d->err);
     all->links[first].agreed &=
         link.gpu == all->links[first].gpu && link.sm_count == all->links[first].sm_count;
     return 0;
@@ -189,7 +189,7 @@ int occ_nsys_devices_read(struct occ_nsys_db *d, struct occ_import_sink *sink,
         .table = "TARGET_INFO_CUDA_DEVICE", .columns = link_columns, .n = LINK_COLUMNS};
     struct occ_nsys_devices *all = calloc(1, sizeof *all);
     if (!all)
-        return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(d->err);
     all->d = d;
     all->sink = sink;
     *ret_devices = all;

@@ -26,7 +26,7 @@ int occ_nsys_names_new(struct occ_nsys_db *d, struct occ_nsys_names **ret_names)
     static const char *const columns[] = {"value"};
     struct occ_nsys_names *names = calloc(1, sizeof *names);
     if (!names)
-        return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(d->err);
     names->d = d;
     names->rows =
         (struct occ_nsys_rows){.table = "StringIds", .columns = columns, .n = 1, .end = " WHERE id = ?"};
@@ -65,7 +65,7 @@ static int read_name(struct occ_nsys_names *names, int64_t id, const char **ret_
     *ret_text = (const char *)sqlite3_column_text(stmt, 0);
     size_t bytes = (size_t)sqlite3_column_bytes(stmt, 0);
     if (!*ret_text)
-        return occ_fail(names->d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(names->d->err);
     *ret_bytes = bytes > NAME_MAX_BYTES ? SIZE_MAX : bytes;
     return 0;
 }

@@ -58,7 +58,7 @@ static int read_clones(struct occ_nsys_ranges *r, const char *table)
             continue;
         r->originals[r->n_clones] = original;
         if (occ_map_put(&r->clones, key, r->n_clones++) == OCC_MAP_NONE)
-            more = occ_fail(r->d->err, OCC_E_NO_MEMORY, "out of memory");
+            more = occ_no_memory(r->d->err);
     }
     return occ_nsys_close(&rows, more);
 }
@@ -191,7 +191,7 @@ int occ_nsys_ranges_new(struct occ_nsys_db *d, struct occ_nsys_ranges **ret_rang
         .table = "NVTX_EVENTS", .columns = columns, .n = 3, .end = IS_RANGE " LIMIT 1", .required = 7};
     struct occ_nsys_ranges *r = calloc(1, sizeof *r);
     if (!r)
-        return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(d->err);
     r->d = d;
     *ret_ranges = r;
     int found = occ_nsys_first(d, &rows);

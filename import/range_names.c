@@ -48,7 +48,7 @@ int occ_range_names_find(struct occ_range_names *r, const struct occ_import_rang
     name[n] = '\0';
     r->texts[r->n] = occ_arena_copy(&r->arena, name);
     if (r->arena.failed || occ_map_put(&r->index, hash, r->n) == OCC_MAP_NONE)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     r->n++;
     return 0;
 }
@@ -66,9 +66,7 @@ int occ_range_names_child(struct occ_range_names *r, uint32_t parent, uint16_t n
         return 0;
     r->node[r->n_nodes].parent = parent;
     r->node[r->n_nodes].name = name;
-    return occ_map_put(&r->nodes, key, r->n_nodes++) != OCC_MAP_NONE
-               ? 0
-               : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return occ_map_put(&r->nodes, key, r->n_nodes++) != OCC_MAP_NONE ? 0 : occ_no_memory(err);
 }
 
 const char *occ_range_names_path(const struct occ_range_names *r, uint32_t node,

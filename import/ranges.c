@@ -59,7 +59,7 @@ int occ_ranges_new(uint64_t seed, struct occ_ranges **ret_ranges, struct occ_err
 {
     struct occ_ranges *r = calloc(1, sizeof *r);
     if (!r)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     r->names.seed = seed;
     int status = 0;
     for (size_t i = 0; i < SORTER_COUNT && status == 0; i++)

@@ -32,7 +32,7 @@ int occ_import_sink_new(const struct occ_import_options *options, struct occ_imp
 {
     struct occ_import_sink *sink = calloc(1, sizeof *sink);
     if (!sink)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     sink->options = *options;
     sink->recording.rank = -1;
     int status = find_gpu(options->gpu, &sink->named_gpu, err);
@@ -117,9 +117,7 @@ static int index_of(struct hash_set *set, XXH128_hash_t hash, const char *what, 
     if (set->n == SET_MAX)
         return occ_fail(err, OCC_E_FULL, "more than %u different %s", SET_MAX, what);
     set->high[set->n] = hash.high64;
-    return occ_map_put(&set->index, key, set->n++) != OCC_MAP_NONE
-               ? 1
-               : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return occ_map_put(&set->index, key, set->n++) != OCC_MAP_NONE ? 1 : occ_no_memory(err);
 }
 
 static uint64_t fnv1a64(const char *text, size_t n)

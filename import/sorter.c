@@ -38,7 +38,7 @@ int occ_sorter_new(size_t record_bytes, size_t run, occ_sorter_compare *compare,
 {
     struct occ_sorter *s = calloc(1, sizeof *s);
     if (!s)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     *s = (struct occ_sorter){.record_bytes = record_bytes, .run_records = run, .compare = compare, .fd = -1};
     *ret_sorter = s;
     return 0;
@@ -64,7 +64,7 @@ static int spill(struct occ_sorter *s, struct occ_error *err)
         return s->fd;
     if (!occ_grow((void **)&s->runs, &s->runs_allocated, s->n_runs, SIZE_MAX / sizeof *s->runs,
                   sizeof *s->runs))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     qsort(s->records, s->n, s->record_bytes, s->compare);
     for (size_t done = 0; done < bytes;) {
         ssize_t n = write(s->fd, s->records + done, bytes - done);
@@ -82,7 +82,7 @@ int occ_sorter_put(struct occ_sorter *s, const void *record, struct occ_error *e
 {
     int status = s->n == s->run_records ? spill(s, err) : 0;
     if (status == 0 && !occ_grow((void **)&s->records, &s->allocated, s->n, s->run_records, s->record_bytes))
-        status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        status = occ_no_memory(err);
     if (status == 0)
         memcpy(s->records + s->n++ * s->record_bytes, record, s->record_bytes);
     return status;
@@ -95,7 +95,7 @@ static int read_block(struct occ_sorter *s, struct run *run, struct occ_error *e
     size_t bytes = BLOCK_RECORDS * s->record_bytes, got = 0;
     bytes = run->end - run->at < (off_t)bytes ? (size_t)(run->end - run->at) : bytes;
     if (!run->block && !(run->block = malloc(BLOCK_RECORDS * s->record_bytes)))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     while (got < bytes) {
         ssize_t n = pread(s->fd, run->block + got, bytes - got, run->at + (off_t)got);
         if (n == 0 || (n < 0 && errno != EINTR))

@@ -115,7 +115,7 @@ static int copy(int in, int out, struct occ_error *err)
     ssize_t n = read_full(in, data, sizeof data);
     int status = 0;
     if (n > 0 && is_zstd(data, (size_t)n) && !(stream = ZSTD_createDStream()))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (; n > 0 && status == 0; n = read_full(in, data, sizeof data))
         status = stream ? decompress(stream, (ZSTD_inBuffer){data, (size_t)n, 0}, out, &total, &left, err)
                         : write_all(out, data, (size_t)n, &total, err);

@@ -34,7 +34,7 @@ int occ_stage_new(struct occ_stage **ret_stage, struct occ_error *err)
 {
     struct occ_stage *stage = malloc(sizeof *stage);
     if (!stage)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     stage->file = open_unnamed();
     stage->buffer = malloc(BUFFER_BYTES);
     if (!stage->file || !stage->buffer) {

@@ -128,7 +128,6 @@ int occ_store_begin(struct occ_store *s, struct occ_error *err);
 /* Its end, with the result so far: commits it where that is 0, else rolls back. Returns the result. */
 int occ_store_conclude(struct occ_store *s, int rc, struct occ_error *err);
 void occ_store_rollback(struct occ_store *s);
-int occ_store_no_memory(struct occ_error *err);
 int occ_store_check_writable(const struct occ_store *s, struct occ_error *err);
 
 /* store.c: opens `name` as SQLite does, with our settings and tables. */

@@ -42,11 +42,6 @@ int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct o
     return occ_fail(err, code, "%s: %s: %s", path, what, message);
 }
 
-int occ_store_no_memory(struct occ_error *err)
-{
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-}
-
 struct occ_binder occ_store_statement(struct occ_store *s, enum occ_sql which)
 {
     sqlite3_stmt **kept = &s->statements[which];

@@ -120,7 +120,7 @@ static int reopen_immutable(struct occ_store *s, struct occ_error *err)
     struct stat status;
     bool has_log = find_log(s, &wal, &status);
     if (!uri || !wal)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     if (has_log && status.st_size > 0)
         return err ? err->code : OCC_E_IO;
     occ_store_disconnect(s);
@@ -225,7 +225,7 @@ static void leave_workspace(struct occ_workspace *w)
 static int open_parts(struct occ_store *s, struct occ_error *err)
 {
     if (!s->path || !join_workspace(s))
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     return s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
 }
 
@@ -234,7 +234,7 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
 {
     struct occ_store *s = calloc(1, sizeof *s);
     if (!s)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     s->options = *options;
     if (s->options.chunk_rows == 0)
         s->options.chunk_rows = DEFAULT_CHUNK_ROWS;
@@ -260,10 +260,10 @@ int occ_store_open_memory(struct occ_store **ret_store, struct occ_error *err)
 {
     struct occ_store *s = calloc(1, sizeof *s);
     if (!s)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     s->options.cache_kib = READER_CACHE_KIB;
     s->path = strdup("a history in memory");
-    int rc = s->path && join_workspace(s) ? 0 : occ_store_no_memory(err);
+    int rc = s->path && join_workspace(s) ? 0 : occ_no_memory(err);
     if (rc == 0)
         rc = occ_store_connect(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
     if (rc == 0)

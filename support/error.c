@@ -41,6 +41,11 @@ static int code_of_errno(int error_number)
     }
 }
 
+int occ_no_memory(struct occ_error *err)
+{
+    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
 int occ_fail_errno(struct occ_error *err, int error_number, const char *format, ...)
 {
     int code = code_of_errno(error_number);

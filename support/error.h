@@ -41,6 +41,9 @@ struct occ_error {
 /* Sets code and message (err may be NULL) and returns `code`, so that `return occ_fail(...)` reads well. */
 int occ_fail(struct occ_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* OCC_E_NO_MEMORY. */
+int occ_no_memory(struct occ_error *err);
+
 /* Like occ_fail with OCC_E_IO (or the closer code for EACCES, ENOENT, ENOMEM, ENOSPC, EROFS, EBUSY), the
  * message ended by ": " and the text of `error_number`. */
 int occ_fail_errno(struct occ_error *err, int error_number, const char *format, ...)

@@ -93,7 +93,7 @@ int occ_path_check_parent(const char *file, struct occ_error *err)
     const char *slash = strrchr(file, '/');
     _cleanup_(occ_freep) char *directory = slash ? strndup(file, (size_t)(slash - file) + 1) : NULL;
     if (slash && !directory)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     if (slash && access(directory, F_OK) != 0)
         return occ_fail(err, OCC_E_NOT_FOUND, "%s: %s", directory, strerror(errno));
     return 0;
@@ -103,7 +103,7 @@ int occ_path_make_parents(const char *file, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = strdup(file);
     if (!path)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -152,7 +152,7 @@ int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_byt
     size_t used = 0;
     ssize_t n = 0;
     if (!text)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     while (used < max && (n = read(fd, text + used, max - used)) > 0)
         used += (size_t)n;
     if (n < 0)

@@ -220,7 +220,7 @@ int occ_format_text(char **ret_text, struct occ_error *err, const char *format, 
     if (n >= 0)
         return 0;
     *ret_text = NULL;
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return occ_no_memory(err);
 }
 
 /* Control characters, and Unicode's that are not seen or change the direction of the text around them. */

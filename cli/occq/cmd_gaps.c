@@ -149,7 +149,7 @@ static int print(const struct occ_gpu_uses *uses, const struct cli_selection *se
 {
     _cleanup_(occ_freep) struct line *lines = calloc(uses->n_gpus + 1, sizeof *lines);
     if (!lines)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < uses->n_gpus; i++)
         lines[i] = line_of(&uses->gpus[i]);
     int status = cli_table_print("gpus", selection, lines, uses->n_gpus, sizeof *lines, err);

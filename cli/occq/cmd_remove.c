@@ -106,7 +106,7 @@ static int find(struct occ_store *store, const char *ids, const struct remove_ar
             ;
     int status = step == SQLITE_DONE ? 0
                  : step == SQLITE_ROW
-                     ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+                     ? occ_no_memory(err)
                      : occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(store)));
     (void)sqlite3_finalize(stmt);
     return status;
@@ -131,7 +131,7 @@ static int take_out(struct occ_store *store, const struct rows *rows, struct occ
 {
     _cleanup_(occ_freep) int64_t *runs = calloc(rows->n + 1, sizeof *runs);
     if (!runs)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < rows->n; i++)
         runs[i] = rows->rows[i].run;
     return occ_store_remove_runs(store, runs, rows->n, err);

@@ -117,7 +117,7 @@ static int choose_groups(struct source *s, size_t number, struct occ_error *err)
     r->all = all;
     r->groups = status == 0 ? calloc(number + 1, sizeof *r->groups) : NULL;
     if (!r->groups)
-        return status != 0 ? status : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return status != 0 ? status : occ_no_memory(err);
     for (size_t i = 0; i < r->n_lines && n < number && n == i; i++)
         for (size_t k = 0; k < r->n_all && n == i; k++)
             if (all[k].configs->kernel.id == r->lines[i].row.kernel.id &&
@@ -145,7 +145,7 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
     r->n_lines = s->top.n < LINES_MAX ? s->top.n : LINES_MAX;
     r->lines = top_make_lines(&s->top, r->n_lines, &r->sums);
     if (!r->lines)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     status = occ_store_configs(s->store, &s->filter, &s->configs, err);
     for (size_t i = 0; i < s->configs.n; i++)
         kernel_names_apply(s->names, &s->configs.rows[i].kernel);
@@ -169,7 +169,7 @@ static int load_ranges(struct source *s, struct occ_error *err)
     top_sort(&s->ranges, "waste");
     r->n_ranges = s->ranges.n < RANGES ? s->ranges.n : RANGES;
     r->range_lines = top_make_lines(&s->ranges, r->n_ranges, &sums);
-    return r->range_lines ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return r->range_lines ? 0 : occ_no_memory(err);
 }
 
 /* The shortest unit of time that makes some hundred points at most, and that is answered in half a second:

@@ -145,7 +145,7 @@ static int print(const struct report *report, const struct cli_selection *select
     bool simulated = false;
     _cleanup_(occ_freep) struct top_line *lines = top_make_lines(top, report->shown, &all);
     if (!lines)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < report->shown; i++)
         simulated = simulated || top->rows[i].kernel.simulated;
     int status = report->args->advice

@@ -269,7 +269,7 @@ static int run(const struct cli_command *command, const void *arguments)
         kernel_names_apply(names, &configs.rows[i].kernel);
     cli_note_unknown_times(command, store, &args->history.filter);
     if (!(rows = calloc(configs.n + 1, sizeof *rows))) {
-        (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+        (void)occ_no_memory(&err);
         return cli_failure(command, &err);
     }
     size_t n = evaluate_all(&configs, &target->device, rows), number = (size_t)args->history.number;

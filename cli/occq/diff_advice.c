@@ -86,7 +86,7 @@ static void add_to_line(struct diff_line *line)
     if (!now || !then || !now->analysed || !then->analysed)
         return;
     const struct analysis a = show_analysis(now, &means);
-    size_t n = analysis_needs_no_advice(&a) ? 0 : analysis_advise(&a, advice);
+    size_t n = analysis_advise(&a, advice);
     for (size_t i = 0; i < n; i++)
         if (follows(&now->launch, &advice[i].change.launch, &then->launch)) {
             describe(line, &advice[i], now, then);
@@ -106,7 +106,7 @@ int diff_answer(const struct sides *sides, bool force, struct diff_report *repor
                         report->incomparable);
     struct diff_line *lines = diff_make_lines(report);
     if (!lines)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < sides->diff.n_pairs; i++)
         add_to_line(&lines[i]);
     *ret_lines = lines;

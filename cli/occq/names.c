@@ -49,7 +49,7 @@ static int read_names(struct kernel_names *names, const char *form, sqlite3 *db,
             add_kernel(names, sqlite3_column_int64(stmt, 0), (const char *)sqlite3_column_text(stmt, 1),
                        (const char *)sqlite3_column_text(stmt, column));
     (void)sqlite3_finalize(stmt);
-    return names->arena.failed   ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+    return names->arena.failed   ? occ_no_memory(err)
            : step != SQLITE_DONE ? occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db))
                                  : 0;
 }
@@ -59,12 +59,12 @@ int kernel_names_load(struct occ_store *store, const char *form, struct kernel_n
 {
     _cleanup_(kernel_names_freep) struct kernel_names *names = calloc(1, sizeof *names);
     if (!names)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     form = form ? form : "distinct";
     bool is_distinct = strcmp(form, "distinct") == 0;
     int status = read_names(names, form, occ_store_sqlite(store), err);
     if (status == 0 && is_distinct && occ_kernel_names_distinguish(names->kernels, names->n) != 0)
-        status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        status = occ_no_memory(err);
     if (status == 0 && is_distinct) { /* each has its `name` */
         occ_arena_free(names->arena.blocks);
         names->arena = (struct occ_arena){0};

@@ -15,7 +15,7 @@ int show_groups_make(const struct occ_config_rows *rows, size_t shown_max, struc
     size_t n = 0;
     struct show_group *groups = calloc(rows->n + 1, sizeof *groups);
     if (!groups)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (const struct occ_config_row *row = rows->rows; row < rows->rows + rows->n; row++) {
         if (n == 0 || groups[n - 1].configs->kernel.id != row->kernel.id ||
             groups[n - 1].configs->kernel.device != row->kernel.device)

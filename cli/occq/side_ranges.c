@@ -81,7 +81,7 @@ int side_split_by_range(struct occ_store *store, const struct occ_filter *filter
     if (rc != SQLITE_OK || sqlite3_finalize(stmt) != SQLITE_OK)
         rc = occ_fail(err, OCC_E_CORRUPT, "%s", sqlite3_errmsg(occ_store_sqlite(store)));
     else if (!has_memory)
-        rc = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        rc = occ_no_memory(err);
     occ_map_free(&s.configs);
     *ret_ranges = s.ranges;
     return rc;

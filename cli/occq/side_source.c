@@ -61,7 +61,7 @@ int side_parse(struct side *side, const char *text, const struct cli_args *where
     char *next;
     *side = (struct side){.text = text, .where = *where, .words = text ? strdup(text) : NULL};
     if (text && !side->words)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (char *word = side->words; word && status == 0; word = next) {
         next = access(word, F_OK) == 0 ? NULL : strchr(word, ','); /* a file's name may have commas */
         if (next)

@@ -78,7 +78,7 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
         return 0;
     if (!occ_grow((void **)&sides->parts, &sides->parts_allocated, sides->n_parts, DIFF_NO_PAIR,
                   sizeof *sides->parts))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     kernel_names_apply(sides->side[which].names, &row->kernel);
     sides->parts[sides->n_parts++] =
         (struct diff_part){.row = row, .side = which, .run = run, .range = range.path, .range_id = range.id};
@@ -172,7 +172,7 @@ static int map_items(const struct sides *sides, uint32_t which, uint32_t run, st
         const struct diff_part *part = &sides->parts[i];
         if (part->side == which && part->run == run &&
             occ_map_put(items, key_of(part->row->id, part->range_id), part->item) == OCC_MAP_NONE)
-            return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+            return occ_no_memory(err);
     }
     return 0;
 }
@@ -294,7 +294,7 @@ static int fill_blocks(struct sides *sides, uint32_t which, struct occ_error *er
     _cleanup_(occ_freep) uint64_t *seen = calloc(sides->diff.n_pairs + 1, sizeof *seen);
     struct blocks blocks = {.diff = &sides->diff, .side = which, .seen = seen};
     if (!seen)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     return visit_side(sides, which, add_to_block, &blocks, err);
 }
 

@@ -201,7 +201,7 @@ int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlit
 {
     sqlite3 *db = occ_store_sqlite(store);
     char *text = statement_text(list);
-    int status = text ? sql_add_regexp(db, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int status = text ? sql_add_regexp(db, err) : occ_no_memory(err);
     *ret_statement = NULL;
     if (status == 0 && sqlite3_prepare_v2(db, text, -1, ret_statement, NULL) != SQLITE_OK)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
@@ -336,18 +336,17 @@ static const struct cli_column partial[] = {
 
 static int read_partial(void *context, const void *row, struct occ_error *err)
 {
-    int64_t *numbers = context;
+    struct sql_partial *partial_runs = context;
     (void)err;
-    for (size_t i = 0; i < 2; i++)
-        numbers[i] = sql_get_value(&partial[i], row).integer;
+    partial_runs->runs = sql_get_value(&partial[0], row).integer;
+    partial_runs->lost = sql_get_value(&partial[1], row).integer;
     return 0;
 }
 
-void sql_note_partial(const struct cli_command *command, struct occ_store *store,
-                      const struct occ_filter *filter)
+struct sql_partial sql_count_partial(struct occ_store *store, const struct occ_filter *filter)
 {
-    int64_t numbers[2] = {0}; /* of runs, of launches */
-    char from[512], lost[64] = "";
+    struct sql_partial found = {0};
+    char from[512];
     const struct sql_list list = {.table = partial,
                                   .from = from,
                                   .order = "1",
@@ -359,11 +358,18 @@ void sql_note_partial(const struct cli_command *command, struct occ_store *store
                    "WHERE level IN ('configs', 'nothing', 'unknown') AND coalesce(until_ns, %" PRId64
                    ") > %" PRId64 " AND from_ns < %" PRId64 "))",
                    INT64_MAX, filter->since_ns, filter->until_ns > 0 ? filter->until_ns : INT64_MAX);
-    if (sql_visit_list(store, &list, &(struct sql_visitor){read_partial, numbers}, NULL) != 0 ||
-        numbers[0] == 0)
-        return;
-    if (numbers[1] > 0)
-        (void)snprintf(lost, sizeof lost, ", %" PRId64 " launches were lost", numbers[1]);
-    cli_note(command, "%" PRId64 " run%s recorded in part%s ('occq runs' tells why)", numbers[0],
-             numbers[0] == 1 ? " was" : "s were", lost);
+    (void)sql_visit_list(store, &list, &(struct sql_visitor){read_partial, &found}, NULL);
+    return found;
+}
+
+void sql_note_partial(const struct cli_command *command, struct occ_store *store,
+                      const struct occ_filter *filter)
+{
+    const struct sql_partial found = sql_count_partial(store, filter);
+    char lost[64] = "";
+    if (found.lost > 0)
+        (void)snprintf(lost, sizeof lost, ", %" PRId64 " launches were lost", found.lost);
+    if (found.runs > 0)
+        cli_note(command, "%" PRId64 " run%s recorded in part%s ('occq runs' tells why)", found.runs,
+                 found.runs == 1 ? " was" : "s were", lost);
 }

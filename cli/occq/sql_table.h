@@ -86,8 +86,13 @@ int sql_no_launches(const struct cli_command *command, struct occ_store *store,
 void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_store *store,
                                  struct occ_filter *filter);
 
-/* One line on stderr when runs of the filter and its period, which have any kernels, lost launches or were
- * not recorded all the time. */
+/* Runs of the filter and its period, which have any kernels, that lost launches or were not recorded all the
+ * time; 0: none, or it cannot be read. */
+struct sql_partial {
+    int64_t runs, lost; /* lost: launches */
+};
+struct sql_partial sql_count_partial(struct occ_store *store, const struct occ_filter *filter);
+/* One line on stderr when there are any. */
 void sql_note_partial(const struct cli_command *command, struct occ_store *store,
                       const struct occ_filter *filter);
 

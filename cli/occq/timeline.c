@@ -109,11 +109,6 @@ static uint32_t add_track(struct timeline *t, enum export_track_kind kind, uint3
     return track.id;
 }
 
-static int no_memory(struct occ_error *err)
-{
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-}
-
 static int sql_failed(struct timeline *t, struct occ_error *err)
 {
     return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(t->db));
@@ -135,7 +130,7 @@ static int find_gpu(struct timeline *t, int64_t device, uint32_t *ret_track, str
             return 0;
         }
     if (!occ_grow((void **)&t->devices, &t->devices_allocated, t->n_devices, DEVICES_MAX, sizeof *t->devices))
-        return no_memory(err);
+        return occ_no_memory(err);
     int status =
         prepare(t, "SELECT 'GPU ' || device_id || ' ' || device FROM device WHERE device_id = ?", &s, err);
     if (status == 0) {
@@ -189,7 +184,7 @@ static int load_config(struct timeline *t, int64_t id, struct config *config, st
     *config = (struct config){.device = sqlite3_column_int64(s, CONFIG_DEVICE)};
     int status = t->format->is_flat ? 0 : find_gpu(t, config->device, &config->gpu, err);
     if (status == 0 && !add_config(t, s, config))
-        status = no_memory(err);
+        status = occ_no_memory(err);
     return status;
 }
 
@@ -204,7 +199,7 @@ static int find_config(struct timeline *t, int64_t id, const struct config **ret
         i = (uint32_t)t->n_configs;
         if (!occ_grow((void **)&t->configs, &t->configs_allocated, i, CONFIGS_KEPT, sizeof *t->configs) ||
             occ_map_put(&t->config_index, (uint64_t)id, i) == OCC_MAP_NONE)
-            return no_memory(err);
+            return occ_no_memory(err);
         status = load_config(t, id, &t->configs[t->n_configs++], err);
     }
     *ret_config = &t->configs[i];

@@ -26,7 +26,7 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
         line->bound_ns = config->total_ns;
         line->bound = occ_bound_word(analysis_bound(&a));
     }
-    size_t n = analysis_needs_no_advice(&a) ? 0 : analysis_advise(&a, advice);
+    size_t n = analysis_advise(&a, advice);
     double saves_ns = n ? advice[0].saves_most * (double)config->total_ns : NAN;
     if (n == 0 || saves_ns <= line->advice_saves_ns)
         return;

@@ -126,7 +126,7 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
     t->n_kernels = filter->kernel ? top.n_kernels : 0;
     t->points = calloc(top.n + 1, sizeof *t->points);
     if (!t->points)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < top.n; i++) {
         const struct occ_top_row *row = &top.rows[i];
         double error = row->measured_share > 0 ? row->elapsed_error * row->measured_share : 0;
@@ -211,7 +211,7 @@ static struct occ_filter between(const struct trend *t, const struct occ_filter 
 static int add_change(const struct trend_question *q, const struct diff_change *found, struct trend *t)
 {
     if (!occ_grow((void **)&t->changes, &t->allocated, t->n_changes, SIZE_MAX, sizeof *t->changes))
-        return occ_fail(q->err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(q->err);
     t->changes[t->n_changes++] = (struct trend_change){.in = q->series,
                                                        .series = trend_series[q->series].key,
                                                        .start_ns = t->points[found->at].start_ns,
@@ -246,7 +246,7 @@ static int add_step(const struct trend_question *q, const struct diff_change *fo
 static int find_changes(struct trend_question *q, double min_change, struct trend *t)
 {
     _cleanup_(occ_freep) double *values = calloc(t->n + 1, sizeof *values);
-    int status = values ? 0 : occ_fail(q->err, OCC_E_NO_MEMORY, "out of memory");
+    int status = values ? 0 : occ_no_memory(q->err);
     for (q->series = 0; q->series < TREND_WASTE && status == 0; q->series++) {
         _cleanup_(occ_freep) struct diff_change *found = NULL;
         struct diff_change drift;
@@ -280,7 +280,7 @@ static int load_labels(struct occ_store *store, struct trend *t, struct occ_erro
     }
     while (s && status == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         if (!occ_grow((void **)&t->labels, &t->labels_allocated, t->n_labels, SIZE_MAX, sizeof *t->labels)) {
-            status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+            status = occ_no_memory(err);
             continue;
         }
         struct trend_label *label = &t->labels[t->n_labels++];

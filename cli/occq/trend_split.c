@@ -46,7 +46,7 @@ static int load(struct occ_store *store, const struct occ_filter *filter, enum o
         const struct occ_top_row *row = &side->top.rows[i];
         double weight = weight_of(row, series);
         if (occ_map_put(&side->index, key_of(row), (uint32_t)i) == OCC_MAP_NONE)
-            status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+            status = occ_no_memory(err);
         side->weight += weight;
         sum += weight > 0 ? weight * value_of(row, series) : 0;
     }

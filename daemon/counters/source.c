@@ -23,7 +23,7 @@ enum occ_source_state occ_source_open(const struct occ_source_kind *kind,
     struct occ_source *source = calloc(1, kind->bytes);
     *ret_source = NULL;
     if (!source) {
-        (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        (void)occ_no_memory(err);
         return OCC_SOURCE_FAILED;
     }
     (void)pthread_mutex_lock(&one_at_a_time);

@@ -275,7 +275,7 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     int status = 0, fd = -1;
     *ret_http = NULL;
     if (!http)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     *http = (struct occ_http){.options = *options,
                               .epoll = epoll_create1(EPOLL_CLOEXEC),
                               .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};

@@ -80,7 +80,7 @@ int occ_meter_new(size_t max_runs, struct occ_meter **ret_meter, struct occ_erro
 {
     struct occ_meter *m = calloc(1, sizeof *m + max_runs * sizeof *m->runs);
     if (!m)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     m->max_runs = max_runs;
     m->n_kernels = 1;
     m->kernels[0] = (struct kernel){.name = "(other)", .is_shown = true};

@@ -195,11 +195,11 @@ static int make_rows(struct query *q, struct occ_config_rows *ret_rows)
 {
     struct occ_config_row *rows = calloc(q->totals.n + 1, sizeof *rows);
     size_t n = 0;
-    int rc = rows ? 0 : occ_store_no_memory(q->err);
+    int rc = rows ? 0 : occ_no_memory(q->err);
     for (uint32_t i = 0; i < q->totals.n && rc == 0; i++)
         rc = q->totals.entries[i].launches == 0 ? 0 : make_row(q, &q->totals.entries[i], &rows[n], &n);
     if (rc == 0 && q->arena.failed)
-        rc = occ_store_no_memory(q->err);
+        rc = occ_no_memory(q->err);
     if (rc != 0) {
         free(rows);
         return rc;

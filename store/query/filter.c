@@ -39,7 +39,7 @@ static int add_kernels(struct occ_store *s, const struct wanted_kernels *wanted,
     while (occ_store_next(s, stmt, &rc, err))
         if (is_wanted(wanted, stmt) &&
             occ_map_put(kernels, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     return rc;
 }
 
@@ -67,7 +67,7 @@ static int exclude_kernels(struct occ_store *s, const char *pattern, struct occ_
     for (uint32_t i = 0; i < kernels->capacity && rc == 0; i++)
         if (kernels->values[i] != OCC_MAP_NONE && occ_map_get(&excluded, kernels->keys[i]) == OCC_MAP_NONE &&
             occ_map_put(&kept, kernels->keys[i], 0) == OCC_MAP_NONE)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     occ_map_free(&excluded);
     occ_map_free(kernels);
     *kernels = kept;
@@ -119,7 +119,7 @@ static int allow_configs(struct occ_store *s, const struct occ_filter *filter, c
         if (rc != 0 || (filter->below_achieved > 0 && !(achieved < filter->below_achieved)))
             continue;
         if (occ_map_put(&f->configs, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     }
     return rc;
 }
@@ -209,7 +209,7 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, enum 
     OCC_FILTER_RUN_TEXTS(BIND_TEXT)
     while (occ_store_next(s, b.stmt, &rc, err))
         if (!add_run(f, b.stmt, by))
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     return rc;
 }
 
@@ -228,7 +228,7 @@ static int find_ranges(struct occ_store *s, const regex_t *regex, struct occ_res
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
     bool matches = false, done = add_path(f, NULL);
-    int rc = done ? 0 : occ_store_no_memory(err);
+    int rc = done ? 0 : occ_no_memory(err);
     while (occ_store_next(s, stmt, &rc, err)) {
         const char *path = (const char *)sqlite3_column_text(stmt, 2);
         const char *last = f->range_paths[f->n_ranges - 1];
@@ -239,7 +239,7 @@ static int find_ranges(struct occ_store *s, const regex_t *regex, struct occ_res
             done = add_path(f, path);
         }
         if (!done || (matches && occ_map_put(&f->ranges, key, (uint32_t)f->n_ranges - 1) == OCC_MAP_NONE))
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     }
     return rc;
 }

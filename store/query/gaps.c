@@ -115,7 +115,7 @@ static int add_launch(struct sweep *s, struct launch l)
     struct occ_gpu_use *gpu = s->gpu;
     size_t config = config_of(s, l.config);
     if (config == SIZE_MAX)
-        return occ_store_no_memory(s->err);
+        return occ_no_memory(s->err);
     if (gpu->launches++ == 0)
         gpu->first_ns = s->at_ns = s->end_ns = s->earlier_ns = l.start_ns;
     l.start_ns = l.start_ns < s->at_ns ? s->at_ns : l.start_ns; /* only in a damaged file */
@@ -123,7 +123,7 @@ static int add_launch(struct sweep *s, struct launch l)
     s->uses->configs[config].total_ns += (uint64_t)(l.end_ns > l.start_ns ? l.end_ns - l.start_ns : 0);
     add_alone(s, l.start_ns);
     if (l.start_ns > s->end_ns && !add_gap(s, &l, &s->uses->configs[config]))
-        return occ_store_no_memory(s->err);
+        return occ_no_memory(s->err);
     start(s, &l, config);
     return 0;
 }
@@ -198,7 +198,7 @@ static int read_holes(struct sweep *s)
     while (occ_store_next(s->store, stmt, &rc, s->err))
         if (!add_hole(s, (struct hole){{sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)},
                                        sqlite3_column_int(stmt, 2) ? OCC_GAP_SAMPLED_NS : 0}))
-            rc = occ_store_no_memory(s->err);
+            rc = occ_no_memory(s->err);
     return rc;
 }
 
@@ -224,7 +224,7 @@ static int list_gpus(struct occ_store *store, int64_t run, struct occ_gpu_uses *
     while (occ_store_next(store, stmt, &rc, err)) {
         if (!occ_grow((void **)&uses->gpus, &uses->allocated_gpus, uses->n_gpus, UINT32_MAX,
                       sizeof *uses->gpus)) {
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
             continue;
         }
         struct occ_gpu_use *gpu = &uses->gpus[uses->n_gpus++];

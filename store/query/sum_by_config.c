@@ -59,7 +59,7 @@ static int add_rollup(struct sum *sum, sqlite3_stmt *stmt, uint32_t group, int64
         return 0;
     struct occ_totals *t = occ_totals_at(sum->table, (uint64_t)group << 32 | config);
     if (!t)
-        return occ_store_no_memory(sum->err);
+        return occ_no_memory(sum->err);
     occ_totals_add_totals(
         t, &(struct occ_totals){
                .launches = (uint64_t)sqlite3_column_int64(stmt, 3),
@@ -133,7 +133,7 @@ static int add_launches(struct sum *sum, const struct occ_columns *c, const stru
         bool is_in = find_group(sum->filter, run, c, i, &group);
         struct occ_totals *t = occ_totals_at(sum->table, (uint64_t)group << 32 | c->config[i]);
         if (!t || (is_in && sum->detailed && !occ_histogram_add(&t->histogram, c->duration_ns[i], 1)))
-            return occ_store_no_memory(sum->err);
+            return occ_no_memory(sum->err);
         if (is_in)
             occ_totals_add(t, c->start_ns ? (int64_t)c->start_ns[i] : 0, c->duration_ns[i]);
         else
@@ -160,7 +160,7 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
             sum->store->work->decoder, sqlite3_column_blob(stmt, 2), (size_t)sqlite3_column_bytes(stmt, 2),
             OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns) | starts | own, &columns);
         rc = unpacked == 0                 ? add_launches(sum, &columns, run, span, straddles)
-             : unpacked == OCC_E_NO_MEMORY ? occ_store_no_memory(sum->err)
+             : unpacked == OCC_E_NO_MEMORY ? occ_no_memory(sum->err)
                                            : corrupt(sum, "a chunk");
     }
     return rc;

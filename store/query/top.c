@@ -245,11 +245,11 @@ static int add_config(struct top *t, struct occ_top_config *config, const struct
     if (rc != 0)
         return rc;
     if (occ_map_put(&t->kernels, (uint64_t)config->kernel, 0) == OCC_MAP_NONE)
-        return occ_store_no_memory(t->err);
+        return occ_no_memory(t->err);
     for (size_t i = 0; i < t->n; i++) {
         struct line *line = find_line(&t->answers[i], &t->filter, config, group);
         if (!line || !add_durations(&line->durations, &totals->histogram))
-            return occ_store_no_memory(t->err);
+            return occ_no_memory(t->err);
         add_totals(line, config, totals);
         add_occupancy(line, config, totals);
     }
@@ -315,7 +315,7 @@ static int make_rows(struct lines *t, size_t n_kernels, struct occ_top *ret_top,
     struct occ_top_row *rows = malloc((t->n + 1) * sizeof *rows);
     if (!rows || t->arena.failed) {
         free(rows);
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     }
     for (size_t i = 0; i < t->n; i++) {
         finish_line(&t->lines[i]);

@@ -50,7 +50,7 @@ int occ_store_append(struct occ_store *s, int64_t run, int64_t device,
         return rc;
     struct occ_pending_rows *pending = occ_run_pending_rows(r, device);
     if (!pending || !occ_pending_rows_add(pending, launches, n))
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     count(r, launches, n);
     return 0;
 }

@@ -44,7 +44,7 @@ int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, struct occ_err
     size_t bytes = 0;
     int rc = add_row(s, c, err);
     if (rc == 0 && encode(s->work->encoder, c, &data, &bytes) != 0)
-        rc = occ_store_no_memory(err);
+        rc = occ_no_memory(err);
     if (rc != 0)
         return rc;
     int64_t id = sqlite3_last_insert_rowid(s->db);

@@ -141,7 +141,7 @@ int occ_store_put_device(struct occ_store *s, const struct occ_store_device *dev
     s->bytes.size = 0;
     write_device_key(&s->bytes, device);
     if (s->bytes.failed)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     struct occ_binder b = occ_store_statement(s, OCC_SQL_FIND_DEVICE);
     occ_bind_blob(&b, s->bytes.data, s->bytes.size);
     rc = find(s, b.stmt, &id, err);
@@ -205,7 +205,7 @@ static int add_kernel(struct occ_store *s, const char *mangled, int64_t hash, in
     struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_KERNEL);
     _cleanup_(occ_freep) char *demangled = NULL, *shorter = NULL;
     if (occ_demangle(mangled, &demangled, &shorter) != 0)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     occ_bind_int(&b, hash);
     occ_bind_text(&b, mangled);
     occ_bind_text(&b, demangled);
@@ -223,7 +223,7 @@ int occ_store_put_kernel(struct occ_store *s, const char *mangled, uint64_t name
     memcpy(&hash, &name_hash, sizeof hash);
     _cleanup_(occ_freep) char *name = strndup(mangled, KERNEL_NAME_MAX_BYTES);
     if (!name)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     occ_text_sanitise(name);
     rc = find_kernel(s, name, hash, &id, err);
     if (rc == 0 && id == 0)

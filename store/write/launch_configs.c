@@ -92,7 +92,7 @@ int occ_store_put_config(struct occ_store *s, const struct occ_launch_config *co
     s->bytes.size = 0;
     write_config_key(&s->bytes, config);
     if (s->bytes.failed)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     rc = find_config(s, &s->bytes, &id, &version, err);
     if (rc == 0 && id == 0)
         rc = occ_names_check(s, err);

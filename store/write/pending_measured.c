@@ -18,7 +18,7 @@ int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uin
         return occ_fail(err, OCC_E_FULL, "%s: too many measured values wait for a commit", s->path);
     if (!occ_grow((void **)&s->measured, &s->measured_allocated, s->n_measured, PENDING_MAX,
                   sizeof *s->measured))
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     s->measured[s->n_measured++] =
         (struct occ_pending_measured){.minute = minute, .run = run, .config = config, .sums = *sums};
     return 0;

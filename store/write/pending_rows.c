@@ -89,7 +89,7 @@ static int take_level0(struct occ_store *s, int64_t run, int64_t device, size_t 
         if (unpacked == 0)
             unpacked = append_columns(s, &columns, n);
         rc = unpacked == OCC_E_NO_MEMORY
-                 ? occ_store_no_memory(err)
+                 ? occ_no_memory(err)
                  : occ_store_execute(s, unpacked == 0 ? OCC_SQL_DROP_CHUNK : OCC_SQL_END_CHUNK_MERGES,
                                      OCC_INTS(sqlite3_column_int64(stmt, 0)), err);
     }
@@ -183,7 +183,7 @@ int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, s
     int rc = merge ? take_level0(s, r->id, p->device, &n, err) : 0;
     p->planned = merge ? (struct occ_level0){0} : p->level0;
     if (rc == 0 && !reserve_scratch(s, 2 * (n + p->n)))
-        rc = occ_store_no_memory(err);
+        rc = occ_no_memory(err);
     if (rc != 0 || n + p->n == 0)
         return rc;
     if (p->n > 0)

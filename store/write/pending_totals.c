@@ -22,7 +22,7 @@ static int put_pending(struct occ_store *s, const struct occ_pending_total *tota
         }
     }
     if (!occ_grow((void **)&s->totals, &s->totals_allocated, s->n_totals, SIZE_MAX, sizeof *s->totals))
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     s->totals[s->n_totals++] = *total;
     return 0;
 }

@@ -176,7 +176,7 @@ static int evict_chunks(struct occ_store *s, int64_t before_ns, uint32_t max, bo
     struct oldest *list = malloc(max * sizeof *list);
     uint32_t n = 0;
     if (!list)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     int rc = list_oldest(s, before_ns, max, list, &n, err);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         if (!is_evictable(s, &list[i], committing))

@@ -50,7 +50,7 @@ static void give_back(struct occ_store *s)
 int occ_store_remove_runs(struct occ_store *s, const int64_t *runs, size_t n, struct occ_error *err)
 {
     char *list = n > 0 ? list_of(runs, n) : NULL, *statements = list ? statements_of(s->db, list) : NULL;
-    int code = SQLITE_OK, rc = n > 0 && !statements ? occ_store_no_memory(err) : 0;
+    int code = SQLITE_OK, rc = n > 0 && !statements ? occ_no_memory(err) : 0;
     if (rc == 0 && n > 0) {
         /* what a foreign key would do is done here, by one scan of a table instead of one for each run */
         (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=OFF", NULL, NULL, NULL);

@@ -99,7 +99,7 @@ static int write_minute(struct occ_store *s, int64_t run, const struct occ_total
     s->bytes.size = 0;
     occ_histogram_write(&t->histogram, &s->bytes);
     if (s->bytes.failed)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     int rc = add_to_row(s, OCC_SQL_ADD_MINUTE, MINUTE_NS, run, t, err);
     return rc != 0 ? rc : add_to_row(s, OCC_SQL_ADD_HOUR, HOUR_NS, run, t, err);
 }
@@ -137,7 +137,7 @@ int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
 {
     const struct occ_totals **closed = malloc((r->minutes.n + 1) * sizeof(*closed));
     uint32_t n = 0;
-    int rc = closed ? 0 : occ_store_no_memory(err);
+    int rc = closed ? 0 : occ_no_memory(err);
     r->planned_ns = closed_before(r);
     for (uint32_t i = 0; closed && i < r->minutes.n; i++)
         if (r->minutes.entries[i].key < first_key(r->planned_ns))
@@ -185,7 +185,7 @@ static int load_minutes(struct occ_store *s, struct occ_run_state *r, struct occ
     int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         if (load_chunk(s, r, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0)) != 0)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     return rc;
 }
 
@@ -203,7 +203,7 @@ int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_err
     occ_totals_table_free(&r->minutes);
     int rc = load_minutes(s, r, err);
     if (rc == 0 && add_pending(r) != 0)
-        rc = occ_store_no_memory(err);
+        rc = occ_no_memory(err);
     r->stale = rc != 0;
     return rc;
 }

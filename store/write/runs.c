@@ -39,7 +39,7 @@ static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ
     while (occ_store_next(s, stmt, &rc, err))
         if (occ_map_put(&r->configs, (uint64_t)sqlite3_column_int64(stmt, 0), OCC_CONFIG_STORED) ==
             OCC_MAP_NONE)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     return rc;
 }
 
@@ -54,7 +54,7 @@ static int load_level0(struct occ_store *s, struct occ_run_state *r, struct occ_
             pending->level0 = (struct occ_level0){(uint64_t)sqlite3_column_int64(stmt, 1),
                                                   (uint64_t)occ_column_clamped(stmt, 2, 0, INT64_MAX / 2)};
         else
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     }
     return rc;
 }
@@ -81,7 +81,7 @@ int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state *
         }
     struct occ_run_state *runs = realloc(s->runs, (s->n_runs + 1) * sizeof *runs);
     if (!runs)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     s->runs = runs;
     struct occ_run_state *r = &runs[s->n_runs];
     *r = (struct occ_run_state){.id = run};

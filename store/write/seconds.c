@@ -47,7 +47,7 @@ static int read_seconds(struct occ_store *s, int64_t device, int64_t first, stru
         int unpacked = occ_columns_decode(s->work->decoder, sqlite3_column_blob(stmt, 0),
                                           (size_t)sqlite3_column_bytes(stmt, 0), OCC_SAMPLE_COLUMNS, &rows);
         if (unpacked == OCC_E_NO_MEMORY)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
         for (uint32_t i = 0; unpacked == 0 && i < rows.n; i++) {
             int64_t at = (int64_t)rows.start_ns[i] / SECOND_NS - first;
             if (at >= 0 && at < WINDOW)

@@ -32,7 +32,7 @@ static int reserve(const struct occ_store *s, struct occ_pending_series *q, size
         return fail_full(s, err);
     return n == 0 || occ_grow((void **)&q->rows, &q->allocated, q->n + n - 1, PENDING_MAX, sizeof *q->rows)
                ? 0
-               : occ_store_no_memory(err);
+               : occ_no_memory(err);
 }
 
 int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device,
@@ -85,7 +85,7 @@ int occ_store_add_unexplained(struct occ_store *s, int64_t device, int64_t secon
         rc = fail_full(s, err);
     if (rc == 0 && !occ_grow((void **)&q->unexplained, &q->unexplained_allocated, q->n_unexplained,
                              UNEXPLAINED_MAX, sizeof *q->unexplained))
-        rc = occ_store_no_memory(err);
+        rc = occ_no_memory(err);
     if (rc == 0)
         q->unexplained[q->n_unexplained++] =
             (struct occ_unexplained){.device = device, .second = second, .ratio = ratio};
@@ -152,7 +152,7 @@ int occ_series_write(struct occ_store *s, struct occ_error *err)
     if (!occ_series_is_pending(q))
         return 0;
     if (!q->scratch && !(q->scratch = malloc(OCC_SERIES_MAX_ROWS * sizeof *q->scratch)))
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     int rc = write_pending(s, OCC_SERIES_VALUES, &q->values, err);
     if (rc == 0)
         rc = write_pending(s, OCC_SERIES_SAMPLES, &q->samples, err);

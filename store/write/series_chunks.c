@@ -73,7 +73,7 @@ int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, 
     const uint8_t *data = NULL;
     size_t bytes = 0;
     if (encode(s, key->kind, n, &data, &bytes) != 0)
-        return occ_store_no_memory(err);
+        return occ_no_memory(err);
     struct occ_binder b = bind_key(s, OCC_SQL_ADD_SERIES, key);
     occ_bind_int(&b, n >= FULL_ROWS);
     occ_bind_int(&b, n);
@@ -119,7 +119,7 @@ static int merge(struct occ_store *s, const struct occ_series_key *key, struct o
     occ_bind_int(&b, MERGE_AT);
     while (occ_store_next(s, b.stmt, &rc, err))
         if (add_chunk(s, &m, key->kind, b.stmt) != 0)
-            rc = occ_store_no_memory(err);
+            rc = occ_no_memory(err);
     for (uint32_t i = 0; i < m.n_others && rc == 0; i++)
         rc = occ_store_execute(s, OCC_SQL_END_SERIES_MERGES, OCC_INTS(m.others[i]), err);
     if (rc != 0 || m.n == 0)

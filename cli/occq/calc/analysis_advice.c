@@ -121,7 +121,9 @@ static int most_first(const void *left, const void *right)
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX])
 {
     struct occ_advice changes[OCC_ADVICE_MAX];
-    size_t found = occ_advise(a->device, a->launch, a->result, changes, OCC_ADVICE_MAX), n = 0;
+    size_t n = 0, found = analysis_needs_no_advice(a)
+                              ? 0
+                              : occ_advise(a->device, a->launch, a->result, changes, OCC_ADVICE_MAX);
     for (size_t i = 0; i < found && i < OCC_ADVICE_MAX; i++) {
         double saves = a->has_grid ? most_saved(a, &changes[i]) : NAN;
         if (a->has_grid && saves < OCC_ADVICE_MIN_GAIN)
@@ -215,7 +217,7 @@ void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
     char note[256];
-    size_t n = analysis_needs_no_advice(a) ? 0 : analysis_advise(a, advice);
+    size_t n = analysis_advise(a, advice);
     (void)analysis_advice_note(a, note, sizeof note);
     cli_print("\n    ADVICE%s\n", n > 1 ? " (each alone)" : "");
     if (note[0])
@@ -264,7 +266,7 @@ void analysis_json_advice(struct cli_json *json, const struct analysis *a, uint6
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
     char note[256];
-    size_t n = analysis_needs_no_advice(a) ? 0 : analysis_advise(a, advice);
+    size_t n = analysis_advise(a, advice);
     cli_json_array(json, "advice", false);
     for (size_t i = 0; i < n; i++)
         put_item(json, a, &advice[i], total_ns);

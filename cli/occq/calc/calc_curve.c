@@ -24,7 +24,7 @@ static int add_curve(const struct calc_case *c, enum occ_axis axis, const struct
     size_t n = (range->last - range->first) / range->step + 1;
     struct occ_point *points = calloc(n, sizeof *points);
     if (!points)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     size_t there = occ_sweep(&c->target->device, &c->launch, axis, range, points, n);
     curves->list[curves->n++] = (struct calc_curve){.axis = axis,
                                                     .present = occ_sweep_present(&c->launch, axis),

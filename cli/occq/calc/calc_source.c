@@ -97,7 +97,7 @@ static int collect(struct collection *c, const char *mangled, struct calc_kernel
     _cleanup_(occ_freep) char *name = NULL;
     _cleanup_(occ_freep) char *brief = NULL;
     if (occ_demangle(mangled, &name, &brief) != 0)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     if (c->regex && regexec(c->regex, name, 0, NULL, 0) != 0 && regexec(c->regex, mangled, 0, NULL, 0) != 0)
         return 0;
     struct calc_kernel *there = find_name(&c->found, name);

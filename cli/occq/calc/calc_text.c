@@ -184,7 +184,7 @@ int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *er
     _cleanup_(occ_freep) struct list_row *rows = calloc(n, sizeof *rows);
     struct cli_selection selection = {.format = CLI_FORMAT_TEXT};
     if (!rows)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < n; i++)
         fill_row(&cases[i], &rows[i]);
     cli_select(columns, 0, 0, &selection);

@@ -98,7 +98,7 @@ static int run_file(const struct cli_command *command, const struct calc_args *a
     }
     _cleanup_(occ_freep) struct calc_case *cases = calloc(kernels.n, sizeof *cases);
     if (!cases) {
-        (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+        (void)occ_no_memory(&err);
         return cli_failure(command, &err);
     }
     note_compiled_for(command, &kernels.list[0], cc);
@@ -123,8 +123,7 @@ static int run_batch(const struct cli_command *command)
     struct calc_batch_totals totals = {0};
     struct occ_error err = OCC_ERROR_INIT;
     FILE *in = fopencookie(NULL, "r", (cookie_io_functions_t){.read = read_stdin});
-    int status =
-        in ? calc_batch(in, stdout, stderr, &totals, &err) : occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+    int status = in ? calc_batch(in, stdout, stderr, &totals, &err) : occ_no_memory(&err);
     if (in)
         (void)fclose(in);
     if (status == 0 && totals.bad_rows > 0)

@@ -182,7 +182,7 @@ int diff_find_changes(const double *values, size_t n, double min_change, struct 
     struct diff_change *changes = calloc(n + 2, sizeof *changes);
     if (!kept || !index || !candidate || !changes) {
         free(changes);
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     }
     struct series s = {
         .logs = kept + n, .values = kept, .candidate = candidate, .min_log = log1p(min_change)};

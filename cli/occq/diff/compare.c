@@ -142,7 +142,7 @@ int diff_conclude(struct diff *diff, struct occ_error *err)
         for (uint32_t i = 0; i < diff->n_pairs; i++)
             diff->pairs[i].q[metric] = p[i];
     }
-    return done ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return done ? 0 : occ_no_memory(err);
 }
 
 enum diff_verdict diff_verdict_of(const struct diff *diff, const struct diff_pair *pair,

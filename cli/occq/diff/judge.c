@@ -32,7 +32,7 @@ static int add_finding(const struct judge_terms *terms, struct rule_result *resu
     }
     if (!occ_grow((void **)&result->findings, &result->allocated, result->n_findings, SIZE_MAX,
                   sizeof *result->findings))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     struct finding *added = &result->findings[result->n_findings++];
     *added = *finding;
     (void)snprintf(added->text, sizeof added->text, "%.150s: %s", kernel->short_name, text);
@@ -210,7 +210,7 @@ int judge(const struct judge_terms *terms, struct judgement *j, struct occ_error
     int status = 0;
     j->results = calloc(terms->rules->n + 1, sizeof *j->results);
     if (!j->results)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     for (size_t i = 0; i < terms->rules->n && status == 0; i++) {
         if (terms->rules->all[i].class == RULE_ALLOW)
             continue;

@@ -59,7 +59,7 @@ static int make_name_key(const char *demangled, bool loose, char **ret_key, stru
 {
     char *key = malloc(strlen(demangled) + 1);
     if (!key)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     diff_normalise_name(demangled, loose, key);
     *ret_key = key;
     return 0;
@@ -203,7 +203,7 @@ int diff_collect(struct diff *diff, struct diff_part *parts, size_t n_parts, con
     diff->items = calloc(n_parts + 1, sizeof *diff->items);
     diff->pairs = calloc(n_parts + 1, sizeof *diff->pairs);
     if (n_parts >= DIFF_NO_PAIR || !keys.all || !diff->items || !diff->pairs)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     int status = key_parts(diff, &keys, err);
     if (status == 0)
         make_items(diff, &keys);
@@ -241,7 +241,7 @@ int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err)
 {
     _cleanup_(keys_free) struct keys keys = {.all = calloc(diff->n_items + 1, sizeof *keys.all)};
     if (!keys.all)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     int status = key_rest(diff, level, &keys, err);
     for (size_t first = 0, end; first < keys.n && status == 0; first = end) {
         end = end_of_key(&keys, first);
@@ -320,7 +320,7 @@ int diff_sample(struct diff *diff, struct occ_error *err)
             calloc((size_t)diff->n_pairs * diff->replicates[side] + 1, sizeof *diff->replicate[side]);
     }
     if (!diff->replicate[DIFF_A] || !diff->replicate[DIFF_B])
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     if (diff->by_runs || diff->by_minutes)
         add_runs(diff);
     return 0;

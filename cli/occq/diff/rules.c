@@ -94,7 +94,7 @@ static int set_pattern(struct rule *rule, const char *text, struct occ_error *er
     int status = copy_text(text, rule->pattern, err);
     if (status == 0 && (status = cli_check_regex(text, err)) == 0 &&
         regcomp(&rule->kernel, text, REG_EXTENDED | REG_NOSUB) != 0)
-        status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        status = occ_no_memory(err);
     if (status != 0)
         rule->pattern[0] = '\0'; /* nothing to free */
     return status;
@@ -233,7 +233,7 @@ static int read_rule(struct occ_yaml *yaml, enum rule_class class, struct rules 
     if (rules->n == RULES_MAX)
         return occ_yaml_fail(yaml, err, "more than %d rules", RULES_MAX);
     if (!occ_grow((void **)&rules->all, &rules->allocated, rules->n, RULES_MAX, sizeof *rules->all))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     struct rule *rule = &rules->all[rules->n++];
     *rule = (struct rule){.class = class,
                           .line = yaml->event.start_mark.line + 1,

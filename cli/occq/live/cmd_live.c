@@ -61,7 +61,7 @@ static int print_json(const struct live_sample *sample, struct occ_error *err)
     _cleanup_(occ_freep) struct top_line *causes = top_make_lines(&sample->causes, sample->causes.n, &sums);
     struct cli_json json;
     if (!gpus || !causes)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     cli_json_begin(&json, stdout);
     cli_json_integer(&json, "at_ns", sample->at_ns);
     cli_json_integer(&json, "window_ns", sample->window_ns);

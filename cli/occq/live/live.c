@@ -121,7 +121,7 @@ static void take_answer(struct live_ui *ui)
         return;
     ui->asking = false;
     if (sample->err.code == 0 && !live_record(&ui->model, &sample->kernels))
-        (void)occ_fail(&ui->err, OCC_E_NO_MEMORY, "out of memory");
+        (void)occ_no_memory(&ui->err);
     (void)live_arrange(&ui->model, sample, live_is_held(ui));
     live_sample_free(ui->sample);
     ui->sample = sample;

@@ -28,7 +28,7 @@ static bool append(struct live_page *page, const char *text, size_t n)
 int live_page_set(struct live_page *page, const char *text, struct occ_error *err)
 {
     live_page_close(page);
-    return append(page, text, strlen(text)) ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return append(page, text, strlen(text)) ? 0 : occ_no_memory(err);
 }
 
 /* This program, its signals as at the start of a program. */

@@ -90,7 +90,7 @@ static int name_kernels(struct live_reader *reader, struct live_sample *sample, 
         kernel_names_apply(reader->names, kernel);
         kernel->short_name = occ_arena_copy(&sample->names, kernel->short_name);
     }
-    return sample->names.failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory") : status;
+    return sample->names.failed ? occ_no_memory(err) : status;
 }
 
 /* ---- runs ---- */
@@ -177,7 +177,7 @@ static int arrange(struct live_sample *sample, struct occ_error *err)
     if (sample->gpus.n)
         qsort(sample->gpus.rows, sample->gpus.n, sizeof *sample->gpus.rows, by_number);
     sample->lines = top_make_lines(&sample->kernels, sample->kernels.n, &sample->sums);
-    return sample->lines ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return sample->lines ? 0 : occ_no_memory(err);
 }
 
 struct live_sample *live_read(struct live_reader *reader, int64_t window_ns)
@@ -248,7 +248,7 @@ int live_source_new(const struct history_args *args, struct live_source **ret_so
 {
     struct live_source *source = calloc(1, sizeof *source);
     if (!source)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     live_reader_init(&source->reader, args);
     (void)pthread_mutex_init(&source->lock, NULL);
     (void)pthread_cond_init(&source->wake, NULL);

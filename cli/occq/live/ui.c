@@ -35,5 +35,5 @@ bool live_is_held(const struct live_ui *ui)
 void live_rearrange(struct live_ui *ui)
 {
     if (ui->sample && !live_arrange(&ui->model, ui->sample, live_is_held(ui)))
-        (void)occ_fail(&ui->err, OCC_E_NO_MEMORY, "out of memory");
+        (void)occ_no_memory(&ui->err);
 }

@@ -53,7 +53,7 @@ static void put_advice(FILE *out, const struct analysis *a, uint64_t total_ns)
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
     char change[96], note[256], share[16], time[32];
-    size_t n = analysis_needs_no_advice(a) ? 0 : analysis_advise(a, advice);
+    size_t n = analysis_advise(a, advice);
     (void)analysis_advice_note(a, note, sizeof note);
     (void)fputs("<h5>Advice</h5>\n", out);
     if (note[0])

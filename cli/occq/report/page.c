@@ -97,30 +97,15 @@ static void put_largest(FILE *out, const struct report *r)
         by_design = put_waster(out, &r->lines[i]);
 }
 
-static int add_lost(void *sum, const void *row, struct occ_error *err)
+static void put_lost(FILE *out, const struct report *r)
 {
-    struct cli_selection lost;
-    (void)err;
-    html_choose(runs_list.table, "lost", &lost);
-    const struct cli_value value = lost.columns[0]->get(lost.columns[0], row);
-    *(int64_t *)sum += value.type == CLI_INTEGER ? value.integer : 0;
-    return 0;
-}
-
-static int put_lost(FILE *out, const struct report *r, struct occ_error *err)
-{
-    struct cli_selection columns;
-    int64_t lost = 0;
     char text[32];
-    html_choose(runs_list.table, "lost", &columns);
-    int status = report_visit(r, &report_lists[0], &columns, &(struct sql_visitor){add_lost, &lost}, err);
-    (void)snprintf(text, sizeof text, "%" PRId64, lost);
-    if (status == 0 && lost > 0)
+    (void)snprintf(text, sizeof text, "%" PRId64, sql_count_partial(r->store, r->filter).lost);
+    if (strcmp(text, "0") != 0)
         html_put(out,
                  "<p class=\"note\">Launches that could not be recorded: @. <a href=\"#runs\">Runs</a> have "
                  "the causes.</p>\n",
                  text);
-    return status;
 }
 
 static void put_notes(FILE *out, const struct report *r)
@@ -147,7 +132,7 @@ static void put_notes(FILE *out, const struct report *r)
                  text[1]);
 }
 
-static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
+static void put_verdict(FILE *out, const struct report *r)
 {
     char time[32], waste[32];
     (void)fputs("<header><h1>GPU occupancy report</h1>\n<p>", out);
@@ -169,9 +154,8 @@ static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
     put_largest(out, r);
     put_best_advice(out, r);
     put_notes(out, r);
-    int status = put_lost(out, r, err);
+    put_lost(out, r);
     (void)fputs("</section>\n", out);
-    return status;
 }
 
 /* ---- kernels ---- */
@@ -370,8 +354,9 @@ static int put_list(FILE *out, const struct report *r, const struct report_list 
 
 int report_page(FILE *out, const struct report *r, struct occ_error *err)
 {
+    int status = 0;
     put_head(out);
-    int status = put_verdict(out, r, err);
+    put_verdict(out, r);
     if (r->diff)
         put_diff(out, r);
     put_where(out, r);
