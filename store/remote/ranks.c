@@ -82,31 +82,11 @@ int occ_load_ranks(struct occ_load *l)
     "FROM allocations a JOIN watermarks USING(node) LEFT JOIN uses USING(gpu) LEFT JOIN users USING(job) "   \
     "WHERE (%d OR coalesce(user = %Q, 0)) AND NOT EXISTS "                                                   \
     "(SELECT 1 FROM temp.idle i WHERE i.gpu = a.gpu AND i.node = a.node AND i.job = a.job)"
-#define ALLOCATIONS                                                                                          \
-    "SELECT toString(gpu) AS gpu, node, job, toUInt32(since) AS since FROM "                                 \
-    "(SELECT cluster, node, gpu, job, since, version FROM %s.allocation FINAL WHERE gpu NOT IN "             \
-    "(SELECT gpu FROM %s.rank_minute WHERE launches > 0 AND bucket >= now() - %lld)%s) AS a "                \
-    "ALL INNER JOIN (SELECT cluster, node, version AS seen FROM %s.watermark FINAL) AS w "                   \
-    "USING (cluster, node) WHERE version >= seen"
-#define USES                                                                                                 \
-    "SELECT toString(gpu) AS gpu, toUInt32(max(bucket)) AS last FROM %s.rank_minute WHERE launches > 0 "     \
-    "AND gpu IN (%s) AND bucket >= (SELECT min(since) FROM %s.allocation WHERE gpu IN (%s)) GROUP BY gpu"
-
-/* 'a', 'b', ... of the texts that a statement selects, after `none`; to be freed. */
-static char *list_texts(const struct occ_load *l, const char *select, const char *none)
-{
-    sqlite3_str *list = sqlite3_str_new(l->db);
-    sqlite3_stmt *stmt = NULL;
-    occ_load_append_text(list, "", none, "");
-    if (sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK)
-        while (sqlite3_step(stmt) == SQLITE_ROW)
-            occ_load_append_text(list, ", ", (const char *)sqlite3_column_text(stmt, 0), "");
-    (void)sqlite3_finalize(stmt);
-    return sqlite3_str_finish(list);
-}
-
-#define NO_UUID     "00000000-0000-0000-0000-000000000000"
-#define UUIDS(name) "length(" name ") = 36 AND " name " NOT GLOB '*[^0-9a-f-]*'"
+/* GPUs that are a job's now: as of the node's watermark. */
+#define ALLOCATED                                                                                            \
+    "(SELECT gpu, node, job, since FROM (SELECT cluster, node, gpu, job, since, version FROM %s.allocation " \
+    "FINAL WHERE 1%s) AS a ALL INNER JOIN (SELECT cluster, node, version AS seen FROM %s.watermark FINAL) "  \
+    "AS w USING (cluster, node) WHERE version >= seen)"
 
 /* Runs that go on. */
 static int load_idle_runs(struct occ_load *l)
@@ -115,7 +95,34 @@ static int load_idle_runs(struct occ_load *l)
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_RUNS)) : rc;
 }
 
-/* GPUs that are a job's now, on which nothing was launched for the question's time. */
+/* The last launches on these GPUs since then, whose the jobs are, and of the GPUs those on which nothing was
+ * launched for the question's time: last, so that what was used meanwhile is not among them. */
+static int fetch_allocated(const struct occ_load *l, const char *allocated)
+{
+    const char *db = l->w->options.database;
+    int rc = occ_load_fetch(
+        l, "uses", "gpu, last",
+        sqlite3_mprintf(
+            "SELECT toString(used) AS gpu, last FROM (SELECT gpu AS used, toUInt32(max(bucket)) AS "
+            "last FROM %s.rank_minute WHERE launches > 0 AND gpu IN (SELECT gpu FROM %s) AND bucket "
+            ">= (SELECT min(since) FROM %s) GROUP BY gpu)",
+            db, allocated, allocated));
+    if (rc == 0)
+        rc = occ_load_fetch(l, "users", "job, user",
+                            sqlite3_mprintf("SELECT job, max(user) AS user FROM %s.run WHERE job IN (SELECT "
+                                            "job FROM %s) GROUP BY job",
+                                            db, allocated));
+    return rc == 0
+               ? occ_load_fetch(
+                     l, "allocations", "gpu, node, job, since",
+                     sqlite3_mprintf("SELECT toString(id) AS gpu, node, job, toUInt32(begin) AS since FROM "
+                                     "(SELECT gpu AS id, node, job, since AS begin FROM %s WHERE gpu NOT IN "
+                                     "(SELECT gpu FROM %s.rank_minute WHERE launches > 0 AND bucket >= "
+                                     "now() - %lld))",
+                                     allocated, db, (long long)(l->question->idle_ns / 1000000000)))
+               : rc;
+}
+
 static int fetch_allocations(const struct occ_load *l)
 {
     const struct occ_remote_question *q = l->question;
@@ -124,28 +131,11 @@ static int fetch_allocations(const struct occ_load *l)
     occ_load_append_text(where, " AND node = ", q->node, "");
     occ_load_append_text(where, " AND (job = ", q->job, "");
     occ_load_append_text(where, " OR job = concat('slurm:', ", q->job, "))");
-    char *condition = sqlite3_str_finish(where);
-    int rc = occ_load_fetch(l, "allocations", "gpu, node, job, since",
-                            sqlite3_mprintf(ALLOCATIONS, db, db, (long long)(q->idle_ns / 1000000000),
-                                            condition ? condition : "", db));
+    char *condition = sqlite3_str_finish(where),
+         *allocated = sqlite3_mprintf(ALLOCATED, db, condition ? condition : "", db);
+    int rc = allocated ? fetch_allocated(l, allocated) : occ_load_no_memory(l->err);
     sqlite3_free(condition);
-    return rc;
-}
-
-/* The last launches on these GPUs since then, and whose the jobs are. */
-static int fetch_uses(const struct occ_load *l)
-{
-    const char *db = l->w->options.database;
-    char *gpus = list_texts(l, "SELECT DISTINCT gpu FROM allocations WHERE " UUIDS("gpu"), NO_UUID),
-         *jobs = list_texts(l, "SELECT DISTINCT job FROM allocations", "");
-    int rc = occ_load_fetch(l, "uses", "gpu, last", sqlite3_mprintf(USES, db, gpus, db, gpus));
-    if (rc == 0)
-        rc = occ_load_fetch(
-            l, "users", "job, user",
-            sqlite3_mprintf("SELECT job, max(user) AS user FROM %s.run WHERE job IN (%s) GROUP BY job", db,
-                            jobs));
-    sqlite3_free(gpus);
-    sqlite3_free(jobs);
+    sqlite3_free(allocated);
     return rc;
 }
 
@@ -153,8 +143,6 @@ static int fetch_uses(const struct occ_load *l)
 static int load_idle_gpus(const struct occ_load *l)
 {
     int rc = fetch_allocations(l);
-    if (rc == 0)
-        rc = fetch_uses(l);
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_GPUS, l->question->user == NULL, l->question->user))
                    : rc;
 }

@@ -125,6 +125,15 @@ def gpus_that_nobody_uses(asker, engine):
     assert idle() == [first, (GPUS[0], "slurm:98", "?", None, 7200, 12), second], idle()
     assert idle("--user", "alice") == idle("--job", "42") == idle("--job", "slurm:42", "--node", "node1") == [first]
     assert idle("--for", "90m", "--job", "99", code=3) == idle("--node", "silent", code=3) == []
+    # many: no list of them is part of a statement
+    engine.ask(f"INSERT INTO occtrace.allocation SELECT 'c1', 'node1', toUUID(concat('00000000-0000-0000-0000-', substring(toString(1000000000000 + number), 2))), "
+               f"concat('slurm:', toString(1000000 + number)), toDateTime({NOW - 7200}), {seen} FROM system.numbers LIMIT 20000")
+    engine.ask("INSERT INTO occtrace.rank_minute (bucket, cluster, node, run, gpu, launches, version) SELECT "
+               f"toDateTime({NOW - 3660}), 'c1', 'node1', '{GPUS[4]}', toUUID(concat('00000000-0000-0000-0000-', substring(toString(1000000000000 + number), 2))), 1, 1 "
+               "FROM system.numbers LIMIT 10000")
+    many = idle("-n", "30000")[:20000]
+    assert [row[1] for row in many] == [f"slurm:{1000000 + i}" for i in range(20000)], len(many)
+    assert {row[3:] for row in many[:10000]} == {(3660, 7200, 6)} and {row[3:] for row in many[10000:]} == {(None, 7200, 12)}
     # a program that goes on and launches nothing there is the row, alone
     copied = "'c1', 'node1', 'slurm:99', 'bob', 'notebook'"
     columns = "INSERT INTO occtrace.run (run, cluster, node, job, user, program, start_ns, end_ns, start, version) VALUES "
