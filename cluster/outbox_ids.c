@@ -100,7 +100,7 @@ static void end_dimension(const struct occ_batch *batch, struct occ_body *rows)
 static uint64_t add_config(struct occ_batch *batch, struct occ_body *row)
 {
     struct occ_body *rows = &batch->rows[OCC_SHIP_LAUNCH_CONFIG];
-    uint64_t id = row->failed ? 0 : XXH3_64bits(row->data, row->n);
+    uint64_t id = row->failed ? 0 : occ_body_id(row->data, row->n);
     rows->failed |= row->failed;
     if (!row->failed && is_new(batch, id)) {
         occ_body_put_u64(rows, id);
@@ -112,17 +112,12 @@ static uint64_t add_config(struct occ_batch *batch, struct occ_body *row)
     return id;
 }
 
-static uint64_t kernel_of(const char *mangled, size_t n)
-{
-    return XXH3_64bits(mangled, n);
-}
-
 static uint64_t add_kernel(struct occ_batch *batch, sqlite3_stmt *stmt)
 {
     struct occ_body *rows = &batch->rows[OCC_SHIP_KERNEL];
     int mangled = CONFIG_KERNEL + N_KERNEL_COL - 1;
     const char *name = (const char *)sqlite3_column_text(stmt, mangled);
-    uint64_t id = kernel_of(name ? name : "", (size_t)sqlite3_column_bytes(stmt, mangled));
+    uint64_t id = occ_body_id(name ? name : "", (size_t)sqlite3_column_bytes(stmt, mangled));
     if (is_new(batch, id)) {
         occ_body_put_u64(rows, id);
         occ_body_put_columns(rows, stmt, CONFIG_KERNEL, N_KERNEL_COL);
@@ -190,7 +185,7 @@ uint64_t occ_batch_add_other(struct occ_batch *batch, int cause)
     static const char *const words[] = {OCC_CAUSES(WORD) ""};
 #undef WORD
     struct occ_body row = {0}, *kernels = &batch->rows[OCC_SHIP_KERNEL];
-    uint64_t kernel = kernel_of(OTHER, strlen(OTHER));
+    uint64_t kernel = occ_body_id(OTHER, strlen(OTHER));
     if (is_new(batch, kernel)) {
         occ_body_put_u64(kernels, kernel);
         for (int i = 0; i < N_KERNEL_COL; i++)

@@ -18,6 +18,7 @@ static int for_statements(enum occ_dialect dialect, const char *database,
     struct occ_body sql = {0};
     int rc = 0, choice = -1; /* of {new|old}: -1 outside, else the part we are in */
     for (const char *at = occ_schema_warehouse_sql; *at && rc == 0; at++) {
+        bool is_ours = choice < 0 || (choice == 0) == (dialect == OCC_DIALECT_NEW);
         if (choice < 0 && strncmp(at, "--", 2) == 0) {
             at += strcspn(at, "\n") - 1; /* for those who read the file */
         } else if (choice < 0 && *at == '{') {
@@ -27,14 +28,16 @@ static int for_statements(enum occ_dialect dialect, const char *database,
         } else if (choice >= 0 && *at == '}') {
             choice = -1;
         } else if (strncmp(at, "$db", 3) == 0) {
-            occ_body_put_raw(&sql, database, strlen(database));
+            occ_body_put_raw(&sql, database, is_ours ? strlen(database) : 0);
             at += 2;
         } else if (choice < 0 && strncmp(at, ";\n", 2) == 0) {
             occ_body_put_raw(&sql, "", 1);
-            rc = sql.failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
-                            : use(context, sql.data + strspn(sql.data, " \n"), err);
+            const char *statement = sql.failed ? "" : sql.data + strspn(sql.data, " \n");
+            rc = sql.failed   ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+                 : *statement ? use(context, statement, err)
+                              : 0; /* of the other dialect alone */
             occ_body_clear(&sql);
-        } else if (choice < 0 || (choice == 0) == (dialect == OCC_DIALECT_NEW)) {
+        } else if (is_ours) {
             occ_body_put_raw(&sql, at, 1);
         }
     }

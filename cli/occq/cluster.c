@@ -107,6 +107,8 @@ static void put_state(struct cli_json *json)
     cli_json_unsigned(json, "silent_nodes", state.silent);
     cli_json_string(json, "silent", state.silent_names);
     cli_json_unsigned(json, "lost_minutes", state.lost_minutes);
+    cli_json_unsigned(json, "left_out_rows", state.left_out_rows);
+    cli_json_string(json, "left_out", state.left_out);
     cli_json_close(json);
 }
 
@@ -147,7 +149,12 @@ int cluster_ask(const struct cli_command *command, const struct history_args *ar
     question->job = args->asked.job;
     question->user = args->asked.user;
     question->node = args->node;
-    return rc == 0 ? occ_remote_ask(w, question, ret_store, err) : rc;
+    if (rc == 0)
+        rc = occ_remote_ask(w, question, &state, ret_store, err);
+    if (rc == 0 && state.left_out_rows > 0 && !args->list.output.json)
+        cli_note(command, "%" PRIu64 " row%s left out that cannot be: %s", state.left_out_rows,
+                 state.left_out_rows == 1 ? "" : "s", state.left_out);
+    return rc;
 }
 
 static struct occ_top_row read_gpu(sqlite3_stmt *stmt, struct occ_arena *arena)

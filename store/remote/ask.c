@@ -1,13 +1,32 @@
 /* From the warehouse's answers to a history in memory: see remote.h. */
 #include "load.h"
+#include "support/text.h"
 
 static int (*const loads[])(struct occ_load *l) = {[OCC_REMOTE_LAUNCHES] = occ_load_launches,
                                                    [OCC_REMOTE_RUNS] = occ_load_runs,
                                                    [OCC_REMOTE_RANKS] = occ_load_ranks,
                                                    [OCC_REMOTE_IDLE] = occ_load_idle};
 
+/* Adds what the answer leaves out. */
+static void read_left_out(sqlite3 *db, struct occ_remote_state *state)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(
+            db,
+            "SELECT node, sum(n) FROM temp.left_out GROUP BY node HAVING sum(n) > 0 ORDER BY 2 "
+            "DESC, 1",
+            -1, &stmt, NULL) == SQLITE_OK)
+        while (sqlite3_step(stmt) == SQLITE_ROW) {
+            long long n = (long long)sqlite3_column_int64(stmt, 1);
+            state->left_out_rows += (uint64_t)n;
+            occ_text_append(state->left_out, sizeof state->left_out, ", ", "%.100s %lld",
+                            (const char *)sqlite3_column_text(stmt, 0), n);
+        }
+    (void)sqlite3_finalize(stmt);
+}
+
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
-                   struct occ_store **ret_store, struct occ_error *err)
+                   struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err)
 {
     struct occ_store *store = NULL;
     int rc = occ_store_open_memory(&store, err);
@@ -15,10 +34,13 @@ int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *qu
         return rc;
     struct occ_load l = {
         .w = w, .question = question, .store = store, .db = occ_store_sqlite(store), .err = err};
-    rc = loads[question->kind](&l);
+    rc = occ_load_run(&l, sqlite3_mprintf("CREATE TEMP TABLE left_out(node, n)"));
     if (rc == 0)
+        rc = loads[question->kind](&l);
+    if (rc == 0) {
+        read_left_out(l.db, state);
         *ret_store = store;
-    else
+    } else
         occ_store_close(store);
     return rc;
 }

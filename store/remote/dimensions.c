@@ -1,11 +1,13 @@
 /* Kernels, devices and launch configurations of the sums: see load.h. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "body.h"
 #include "load.h"
 #include "occupancy/occupancy.h"
+#include "support/demangle.h"
 
-/* "id, id, ..." of a column, or, where there are too many, the statement that selects them. */
-static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
+char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise)
 {
     sqlite3_stmt *stmt = NULL;
     sqlite3_str *list = sqlite3_str_new(l->db);
@@ -16,7 +18,7 @@ static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
                                 (long long)sqlite3_column_int64(stmt, 0)); /* a text of ours: a number */
     (void)sqlite3_finalize(stmt);
     char *ids = sqlite3_str_finish(list);
-    if (n > OCC_LOAD_LISTED_MAX) {
+    if (n > OCC_LOAD_LISTED_MAX && otherwise) {
         sqlite3_free(ids);
         return otherwise;
     }
@@ -24,18 +26,83 @@ static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
     return ids ? ids : sqlite3_mprintf("0");
 }
 
+/* ---- launch configurations ---- */
+
+#define N_CONFIG_COL                       (0 OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_SHIP_COUNT))
+#define AS_COLUMN(column, expression, ...) ", " expression " AS " #column
+
+/* With the types of the history's columns. */
+static int make_configs(const struct occ_load *l)
+{
+    return occ_load_run(
+        l, sqlite3_mprintf("CREATE TEMP TABLE configs AS SELECT NULL AS config_id, NULL AS kernel_id, NULL "
+                           "AS node" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
+                               AS_COLUMN) " FROM stored_launch_config AS c JOIN stored_device AS d LIMIT 0"));
+}
+
 static int fetch_configs(const struct occ_load *l)
 {
-    static const char names[] = "config_id, kernel_id" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_LOAD_COMMA);
-    char *ids = ids_of(l, "SELECT DISTINCT config_id FROM sums",
-                       sqlite3_mprintf("SELECT DISTINCT toInt64(config) FROM %s.minute WHERE %s",
-                                       l->w->options.database, l->where));
-    int rc =
-        occ_load_fetch(l, "configs", names,
-                       sqlite3_mprintf("SELECT toInt64(config) AS config_id, toInt64(kernel) AS kernel_id"
-                                       "%s FROM %s.launch_config FINAL WHERE toInt64(config) IN (%s)",
-                                       names + strlen("config_id, kernel_id"), l->w->options.database, ids));
+    static const char first[] = "config_id, kernel_id, node",
+                      names[] = "config_id, kernel_id, node" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_LOAD_COMMA);
+    char *ids = occ_load_ids(l, "SELECT DISTINCT config_id FROM sums",
+                             sqlite3_mprintf("SELECT DISTINCT toInt64(config) FROM %s.minute WHERE %s",
+                                             l->w->options.database, l->where));
+    int rc = make_configs(l);
+    if (rc == 0)
+        rc = occ_load_fetch(
+            l, "configs", names,
+            sqlite3_mprintf("SELECT toInt64(config) AS config_id, toInt64(kernel) AS kernel_id, node%s FROM "
+                            "%s.launch_config FINAL WHERE toInt64(config) IN (%s)",
+                            names + strlen(first), l->w->options.database, ids));
     sqlite3_free(ids);
+    return rc;
+}
+
+/* Whether a value has its column's type: a text that is no number stays one. */
+static bool has_type(sqlite3_stmt *stmt, int i)
+{
+    const char *declared = sqlite3_column_decltype(stmt, i);
+    int type = sqlite3_column_type(stmt, i), wanted = !declared                       ? type
+                                                      : strcmp(declared, "INT") == 0  ? SQLITE_INTEGER
+                                                      : strcmp(declared, "REAL") == 0 ? SQLITE_FLOAT
+                                                                                      : type;
+    return type == wanted || type == SQLITE_NULL;
+}
+
+/* Whether the row, after its number, is what its id says: as the shipper makes them. */
+static bool is_config(sqlite3_stmt *stmt, struct occ_body *row)
+{
+    enum { ID = 1, KERNEL, FIRST };
+    bool has_types = true;
+    occ_body_clear(row);
+    occ_body_put_u64(row, (uint64_t)sqlite3_column_int64(stmt, KERNEL));
+    occ_body_put_columns(row, stmt, FIRST, N_CONFIG_COL);
+    for (int i = FIRST; i < FIRST + N_CONFIG_COL; i++)
+        has_types = has_types && has_type(stmt, i);
+    return has_types &&
+           (row->failed || occ_body_id(row->data, row->n) == (uint64_t)sqlite3_column_int64(stmt, ID));
+}
+
+/* Any node may send a row of any id. */
+static int check_configs(const struct occ_load *l)
+{
+    static const char select[] = "SELECT rowid, config_id, kernel_id" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
+        OCC_LOAD_COMMA) " FROM temp.configs";
+    sqlite3_stmt *stmt = NULL;
+    struct occ_body row = {0};
+    int rc = sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK ? 0 : occ_load_no_memory(l->err);
+    while (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW) {
+        long long id = (long long)sqlite3_column_int64(stmt, 0);
+        if (is_config(stmt, &row))
+            continue;
+        rc =
+            occ_load_leave_out(l, sqlite3_mprintf("SELECT node, 1 FROM temp.configs WHERE rowid = %lld", id));
+        if (rc == 0)
+            rc = occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.configs WHERE rowid = %lld", id));
+    }
+    (void)sqlite3_finalize(stmt);
+    rc = rc == 0 && row.failed ? occ_load_no_memory(l->err) : rc;
+    occ_body_free(&row);
     return rc;
 }
 
@@ -54,7 +121,7 @@ static int split_folded(const struct occ_load *l)
             "id, config_id AS of, rowid AS number, waste * 1e9 / total AS wasted, "
             "max(1, CAST(round(capacity * 1e9 / total) AS INTEGER)) AS warps FROM sums WHERE capacity + 0 > "
             "0);"
-            "INSERT INTO temp.configs SELECT id, kernel_id" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
+            "INSERT INTO temp.configs SELECT id, kernel_id, ''" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
                 OCC_LOAD_COMMA) " FROM folded JOIN configs ON config_id = of;"
                                 "UPDATE temp.sums SET config_id = id FROM folded WHERE number = sums.rowid;"
                                 "UPDATE temp.configs SET sm_count = warps, max_warps_per_sm = 1, "
@@ -62,16 +129,52 @@ static int split_folded(const struct occ_load *l)
                                     CAUSE_OF_FOLDED) " FROM folded WHERE config_id = id"));
 }
 
+/* ---- kernels ---- */
+
+/* kernel_of(mangled): its id. */
+static void kernel_of(sqlite3_context *context, int argc, sqlite3_value **values)
+{
+    const char *mangled = (const char *)sqlite3_value_text(values[0]);
+    (void)argc;
+    sqlite3_result_int64(context,
+                         mangled ? (int64_t)occ_body_id(mangled, (size_t)sqlite3_value_bytes(values[0])) : 0);
+}
+
+/* demangled(mangled), short_name(mangled): what else a row says of its name is the word of its node. */
+static void demangle(sqlite3_context *context, int argc, sqlite3_value **values)
+{
+    const char *mangled = (const char *)sqlite3_value_text(values[0]);
+    char *names[2] = {NULL, NULL};
+    bool is_short = sqlite3_user_data(context) != NULL;
+    (void)argc;
+    if (mangled && occ_demangle(mangled, &names[0], &names[1]) == 0)
+        sqlite3_result_text(context, names[is_short], -1, SQLITE_TRANSIENT);
+    else
+        sqlite3_result_error_nomem(context);
+    free(names[0]);
+    free(names[1]);
+}
+
 static int fetch_kernels(const struct occ_load *l, char *ids)
 {
-    static const char names[] = "kernel_id" OCC_SHIP_KERNEL_COLUMNS(OCC_LOAD_COMMA);
+    bool done = sqlite3_create_function(l->db, "kernel_of", 1, SQLITE_UTF8, NULL, kernel_of, NULL, NULL) ==
+                    SQLITE_OK &&
+                sqlite3_create_function(l->db, "demangled", 1, SQLITE_UTF8, NULL, demangle, NULL, NULL) ==
+                    SQLITE_OK &&
+                sqlite3_create_function(l->db, "short_name", 1, SQLITE_UTF8, l->db, demangle, NULL, NULL) ==
+                    SQLITE_OK;
     int rc =
-        occ_load_fetch(l, "kernels", names,
-                       sqlite3_mprintf("SELECT toInt64(kernel) AS kernel_id%s FROM %s.kernel FINAL WHERE "
-                                       "toInt64(kernel) IN (%s)",
-                                       names + strlen("kernel_id"), l->w->options.database, ids));
+        done ? occ_load_fetch(
+                   l, "kernels", "kernel_id, mangled, node",
+                   sqlite3_mprintf("SELECT toInt64(kernel) AS kernel_id, mangled, node FROM %s.kernel FINAL "
+                                   "WHERE toInt64(kernel) IN (%s)",
+                                   l->w->options.database, ids))
+             : occ_load_no_memory(l->err);
     sqlite3_free(ids);
-    return rc;
+    return rc == 0 ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, count(*) FROM kernels WHERE "
+                                                           "kernel_of(mangled) <> CAST(kernel_id AS INTEGER) "
+                                                           "GROUP BY node"))
+                   : rc;
 }
 
 /* A short number for an id: 31 bits of it; NULL (SQLite takes another) where two are alike. */
@@ -83,9 +186,13 @@ static int fetch_kernels(const struct occ_load *l, char *ids)
 static int put_kernels(const struct occ_load *l)
 {
     return occ_load_run(
-        l, sqlite3_mprintf("INSERT INTO stored_kernel(kernel_id, hash, mangled, demangled, short) "
-                           "SELECT " NUMBER("kernel_id") ", CAST(kernel_id AS INTEGER), mangled, "
-                                                         "demangled, short FROM kernels" NUMBERED_FIRST));
+        l,
+        sqlite3_mprintf(
+            "INSERT INTO stored_kernel(kernel_id, hash, mangled, demangled, short) "
+            "SELECT " NUMBER(
+                "kernel_id") ", CAST(kernel_id AS INTEGER), mangled, demangled(mangled), short_name(mangled) "
+                             "FROM "
+                             "kernels WHERE kernel_of(mangled) = CAST(kernel_id AS INTEGER)" NUMBERED_FIRST));
 }
 
 /* The columns of a table of the history: what comes from it has its letter. */
@@ -122,7 +229,7 @@ static char *device_key(sqlite3 *db)
 static int put_devices(const struct occ_load *l, const char *key)
 {
     sqlite3_str *sql = sqlite3_str_new(l->db);
-    sqlite3_str_appendall(sql, "INSERT INTO stored_device(key");
+    sqlite3_str_appendall(sql, "INSERT OR IGNORE INTO stored_device(key");
     append_columns(sql, 'd', ", ", false);
     sqlite3_str_appendf(sql, ") SELECT DISTINCT %s", key);
     append_columns(sql, 'd', ", ", true);
@@ -133,7 +240,8 @@ static int put_devices(const struct occ_load *l, const char *key)
 static int put_configs(const struct occ_load *l, const char *key)
 {
     sqlite3_str *sql = sqlite3_str_new(l->db);
-    sqlite3_str_appendall(sql, "INSERT INTO stored_launch_config(config_id, key, kernel_id, device_id");
+    sqlite3_str_appendall(sql,
+                          "INSERT OR IGNORE INTO stored_launch_config(config_id, key, kernel_id, device_id");
     append_columns(sql, 'c', ", ", false);
     sqlite3_str_appendall(
         sql, ") SELECT " NUMBER(
@@ -156,11 +264,13 @@ int occ_load_dimensions(const struct occ_load *l)
     char *key = device_key(l->db);
     int rc = key ? fetch_configs(l) : occ_load_no_memory(l->err);
     if (rc == 0)
+        rc = check_configs(l);
+    if (rc == 0)
         rc = split_folded(l);
     if (rc == 0 && !l->has_kernels)
-        rc = occ_load_kernels(l, ids_of(l, "SELECT DISTINCT kernel_id FROM configs",
-                                        sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config",
-                                                        l->w->options.database)));
+        rc = occ_load_kernels(l, occ_load_ids(l, "SELECT DISTINCT kernel_id FROM configs",
+                                              sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config",
+                                                              l->w->options.database)));
     if (rc == 0)
         rc = put_devices(l, key);
     if (rc == 0)

@@ -87,7 +87,7 @@ static int prepare(const struct occ_warehouse *w, sqlite3 *db, const char *table
         sqlite3_str_appendall(sql, ", ?");
     sqlite3_str_appendall(sql, ")");
     char *insert = sqlite3_str_finish(sql),
-         *create = sqlite3_mprintf("CREATE TEMP TABLE %s(%s)", table, names);
+         *create = sqlite3_mprintf("CREATE TEMP TABLE IF NOT EXISTS %s(%s)", table, names);
     bool done = insert && create && sqlite3_exec(db, create, NULL, NULL, NULL) == SQLITE_OK &&
                 sqlite3_prepare_v2(db, insert, -1, ret_insert, NULL) == SQLITE_OK;
     sqlite3_free(insert);

@@ -1,8 +1,11 @@
 /* Sums of minutes as hours of a history: see load.h. */
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "load.h"
+#include "schema/schema.h"
 #include "store/codec/histogram.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -24,7 +27,7 @@ static size_t read_list(const char **at, uint64_t *numbers, size_t max)
     return n;
 }
 
-/* pack_histogram('([bins],[counts])'), as rollups have it. */
+/* pack_histogram('([bins],[counts])'), as rollups have it; NULL: it is none. */
 static void pack_histogram(sqlite3_context *context, int argc, sqlite3_value **values)
 {
     uint64_t bins[OCC_HISTOGRAM_BINS], counts[OCC_HISTOGRAM_BINS];
@@ -43,7 +46,7 @@ static void pack_histogram(sqlite3_context *context, int argc, sqlite3_value **v
     if (added && !bytes.failed)
         sqlite3_result_blob64(context, bytes.data, bytes.size, SQLITE_TRANSIENT);
     else
-        sqlite3_result_error(context, "a histogram", -1);
+        sqlite3_result_null(context);
     occ_histogram_free(&histogram);
     free(bytes.data);
 }
@@ -181,11 +184,86 @@ static int choose_kernels(struct occ_load *l)
     return rc == 0 && !l->where ? occ_load_no_memory(l->err) : rc;
 }
 
-static int fetch_sums(const struct occ_load *l)
+/* ---- rows that cannot be ---- */
+
+static_assert(OCC_HISTOGRAM_BINS == 496 && OCC_MEASURED_VALUE_COUNT == 23, "schema/clickhouse/warehouse.sql");
+/* AND, and the expression of a constraint of the table of minutes: a line of the schema. */
+static void append_constraint(sqlite3_str *sql, const char *name)
 {
-    int rc = occ_load_parts(l);
+    char before[64];
+    (void)snprintf(before, sizeof before, "ADD CONSTRAINT %s CHECK ", name);
+    const char *at = strstr(occ_schema_warehouse_sql, before) + strlen(before);
+    size_t n = strcspn(at, "|\n");
+    sqlite3_str_appendf(sql, " AND (%.*s)", (int)(at[n - 1] == ',' ? n - 1 : n), at);
+}
+
+/* Only where there are any the question's rows are chosen by what is not of the table's key. */
+static int leave_out_impossible(struct occ_load *l)
+{
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendall(sql, "1");
+    append_constraint(sql, "possible");
+    if (l->question->histograms)
+        append_constraint(sql, "possible_histogram");
+    if (occ_load_number(l, "SELECT measured FROM kinds") > 0)
+        append_constraint(sql, "possible_measured");
+    char *possible = sqlite3_str_finish(sql);
+    int rc = possible
+                 ? occ_load_fetch(
+                       l, "impossible", "n, node",
+                       sqlite3_mprintf(
+                           "SELECT count() AS n, node FROM %s.minute WHERE %s AND NOT (%s) GROUP BY node",
+                           l->w->options.database, l->where, possible))
+                 : occ_load_no_memory(l->err);
+    if (rc == 0 && occ_load_number(l, "SELECT count(*) FROM impossible") > 0) {
+        char *where = sqlite3_mprintf("%s AND %s", l->where, possible);
+        sqlite3_free(l->where);
+        l->where = where;
+        rc = where ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, n FROM impossible"))
+                   : occ_load_no_memory(l->err);
+    }
+    sqlite3_free(possible);
+    return rc;
+}
+
+/* Whether a number of an answer is one of SQLite's integers. */
+#define FITS(column) "CAST(CAST(" column " AS INTEGER) AS TEXT) = " column
+
+/* Minutes whose configuration is not there or not what its id says, and sums that no history has. */
+static int leave_out_others(const struct occ_load *l)
+{
+    int rc = occ_load_run(
+        l,
+        sqlite3_mprintf(
+            "CREATE TEMP TABLE strange AS SELECT rowid AS number, CAST(config_id AS INTEGER) AS id FROM "
+            "sums WHERE CAST(config_id AS BLOB) NOT IN (SELECT key FROM stored_launch_config) OR NOT " FITS(
+                "n") " OR NOT " FITS("total") " OR pack_histogram(histogram) IS NULL"));
+    if (rc != 0 || occ_load_number(l, "SELECT count(*) FROM strange") == 0)
+        return rc;
+    char *ids = occ_load_ids(l, "SELECT DISTINCT id FROM strange", NULL);
+    rc = occ_load_fetch(
+        l, "others", "n, node",
+        sqlite3_mprintf("SELECT count() AS n, node FROM %s.minute FINAL WHERE %s AND launches > 0 AND "
+                        "toInt64(config) IN (%s) GROUP BY node",
+                        l->w->options.database, l->where, ids));
+    sqlite3_free(ids);
+    if (rc == 0 && occ_load_number(l, "SELECT CAST(total(n) AS INTEGER) FROM others") == 0)
+        rc = occ_fail(l->err, OCC_E_IO, "%s: launch configurations are missing: ask again",
+                      l->w->options.http.url);
     if (rc == 0)
-        rc = fetch_kinds(l);
+        rc = occ_load_run(l, sqlite3_mprintf("DELETE FROM sums WHERE rowid IN (SELECT number FROM strange)"));
+    return rc == 0 ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, n FROM others")) : rc;
+}
+
+/* ---- sums ---- */
+
+static int fetch_sums(struct occ_load *l)
+{
+    int rc = fetch_kinds(l);
+    if (rc == 0)
+        rc = leave_out_impossible(l);
+    if (rc == 0)
+        rc = occ_load_parts(l);
     char *group = rc == 0 ? make_group(l) : NULL;
     if (rc == 0)
         rc = group ? fetch_groups(l, group) : occ_load_no_memory(l->err);
@@ -295,15 +373,13 @@ int occ_load_launches(struct occ_load *l)
     if (rc == 0)
         rc = occ_load_dimensions(l);
     if (rc == 0)
+        rc = leave_out_others(l);
+    if (rc == 0)
         rc = put_groups(l);
     if (rc == 0)
         rc = put_losses(l);
     if (rc == 0)
         rc = put_hours(l);
-    if (rc == 0 &&
-        occ_load_number(l, "SELECT (SELECT count(*) FROM sums) = (SELECT count(*) FROM stored_hour)") != 1)
-        rc = occ_fail(l->err, OCC_E_IO, "%s: launch configurations are missing: ask again",
-                      l->w->options.http.url);
     if (rc == 0)
         rc = put_measured(l);
     sqlite3_free(l->where);

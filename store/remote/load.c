@@ -29,6 +29,14 @@ int occ_load_run(const struct occ_load *l, char *sql)
                                         l->w->options.http.url, sqlite3_errmsg(l->db));
 }
 
+int occ_load_leave_out(const struct occ_load *l, char *select)
+{
+    int rc = select ? occ_load_run(l, sqlite3_mprintf("INSERT INTO temp.left_out(node, n) %s", select))
+                    : occ_load_no_memory(l->err);
+    sqlite3_free(select);
+    return rc;
+}
+
 int64_t occ_load_number(const struct occ_load *l, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;

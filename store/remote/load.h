@@ -54,6 +54,12 @@ struct occ_load_sums {
 /* Fetches them into the table `sums`; after occ_load_parts(). */
 int occ_load_sums(const struct occ_load *l, const struct occ_load_sums *sums);
 
+/* "id, id, ..." of a column, or, where there are too many, the statement that selects them (which is freed);
+ * without one as many as may be. To be freed. */
+char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise);
+/* Adds (node, n) of what a formatted statement selects to the rows that the answer leaves out. */
+int occ_load_leave_out(const struct occ_load *l, char *select);
+
 /* launches.c, dimensions.c (what `sums` refer to), runs.c, ranks.c */
 int occ_load_launches(struct occ_load *l);
 int occ_load_dimensions(const struct occ_load *l);

@@ -50,12 +50,14 @@ struct occ_remote_state {
     uint64_t lost_minutes;     /* minutes of runs that a node evicted before they were sent */
     int64_t complete_until_ns; /* all nodes that are not silent have sent what is before */
     char silent_names[256];    /* as many as fit, joined by ", " */
+    uint64_t left_out_rows;    /* rows that cannot be, which answers leave out, */
+    char left_out[256];        /* and whose: "NODE ROWS, ...", as many as fit */
 };
 
-/* Fetches what the question needs. *ret_store is read by the caller's thread and closed with
- * occ_store_close(). */
+/* Fetches what the question needs. What is left out is added to *state. *ret_store is read by the caller's
+ * thread and closed with occ_store_close(). */
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
-                   struct occ_store **ret_store, struct occ_error *err);
+                   struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err);
 
 int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_state, struct occ_error *err);
 

@@ -45,7 +45,8 @@ static int fetch_runs(const struct occ_load *l)
 /* What is not of stored_run's own columns goes into a table that hides the view `run`. */
 static const char put_runs[] =
     "INSERT INTO stored_node(hostname) SELECT DISTINCT node FROM runs;"
-    "INSERT INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, end_ns, exe, user, label, session_id, "
+    "INSERT OR IGNORE INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, end_ns, exe, user, label, "
+    "session_id, "
     "slurm_job, slurm_step, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, source, level, "
     "level_reason, simulated, launches, gpu_time_ns, last_start_ns) SELECT iif(row_number() OVER (PARTITION "
     "BY "
@@ -55,7 +56,8 @@ static const char put_runs[] =
     "''), "
     "nullif(pod_uid, ''), nullif(container, ''), nullif(job_trust, ''), nullif(rank, ''), 'trace', "
     "nullif(level, ''), nullif(level_reason, ''), simulated, launches, gpu_time_ns, last_start_ns "
-    "FROM runs JOIN stored_node ON hostname = node ORDER BY id IS NULL;"
+    "FROM runs JOIN stored_node ON hostname = node WHERE length(launches) < 19 AND length(gpu_time_ns) < 19 "
+    "ORDER BY id IS NULL;"
     "CREATE TEMP TABLE run AS SELECT * FROM main.run;"
     "UPDATE temp.run SET (uuid, exe, kernels, configs, devices, lost, lost_causes, helper_cpu_ns, "
     "process_cpu_ns, overhead_ratio) = (SELECT replace(a.run, '-', ''), NULL, CAST(a.kernels AS INTEGER), "
@@ -68,5 +70,11 @@ static const char put_runs[] =
 int occ_load_runs(struct occ_load *l)
 {
     int rc = fetch_runs(l);
-    return rc == 0 ? occ_load_run(l, sqlite3_mprintf("%s", put_runs)) : rc;
+    if (rc == 0)
+        rc = occ_load_run(l, sqlite3_mprintf("%s", put_runs));
+    return rc == 0
+               ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, count(*) FROM runs WHERE CAST(run || "
+                                                       "history AS BLOB) NOT IN (SELECT uuid FROM "
+                                                       "main.stored_run) GROUP BY node"))
+               : rc;
 }

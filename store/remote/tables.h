@@ -173,7 +173,7 @@ enum occ_ship_table {
       "capacity_warp_s, version")                                                                            \
     X(RANK_MINUTE, "rank_minute",                                                                            \
       "bucket, cluster, node, history, run, gpu, user, launches, busy_ns, wasted_warp_s, capacity_warp_s, "  \
-      "version")                                                                                            \
+      "version")                                                                                             \
     X(LAUNCH, "launch",                                                                                      \
       "bucket, cluster, job, user, node, history, run, gpu, config, start_ns, duration_ns, stream, "         \
       "correlation, graph_node, copy, version")

@@ -228,18 +228,22 @@ int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint
                               struct occ_error *err)
 {
     char sql[3 * SQL_BYTES], names[SQL_BYTES] = "";
-    uint64_t masks[2] = {0};
+    uint64_t masks[3] = {0};
     for (size_t i = 0; i < TABLES; i++)
         occ_text_append(names, sizeof names, ", ", "'%s'", tables[i].name);
     (void)snprintf(
         sql, sizeof sql,
-        "SELECT groupBitOr(bit), groupBitOrIf(bit, NOT ours) FROM (SELECT toUInt64(bitShiftLeft(toUInt64(1), "
-        "toUInt8(indexOf([%s], name) - 1))) AS bit, engine = 'Distributed' OR multiIf(name = 'batch', "
+        "SELECT groupBitOr(bit), groupBitOrIf(bit, NOT ours), countIf(engine = 'Distributed') FROM (SELECT "
+        "toUInt64(bitShiftLeft(toUInt64(1), "
+        "toUInt8(indexOf([%s], name) - 1))) AS bit, engine, engine = 'Distributed' OR multiIf(name = "
+        "'batch', "
         "engine LIKE '%%MergeTree', position(name, '_of_') > 0, engine = 'MaterializedView', engine LIKE "
         "'%%ReplacingMergeTree') AS ours FROM system.tables WHERE database = '%s' AND indexOf([%s], name) > "
         "0)",
         names, w->options.database, names);
-    int rc = occ_warehouse_ask_numbers(w, sql, masks, 2, err);
+    int rc = occ_warehouse_ask_numbers(w, sql, masks, 3, err);
+    for (size_t i = 0; i < TABLES && masks[2] > 0; i++) /* views are where the shards' own tables are */
+        masks[0] |= (uint64_t)(strstr(tables[i].name, "_of_") != NULL) << i;
     *ret_there = masks[0];
     *ret_others = masks[1];
     return rc;

@@ -50,7 +50,7 @@ def is_same(theirs, ours):
         return theirs.keys() == ours.keys() and all(is_same(theirs[k], ours[k]) for k in theirs)
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(theirs) == len(ours) and all(map(is_same, theirs, ours))
-    if isinstance(theirs, float) and isinstance(ours, float):
+    if isinstance(theirs, float) and isinstance(ours, (float, int)) or isinstance(ours, float) and isinstance(theirs, int):  # 2.0 is 2
         return theirs == ours or (ours != 0 and abs(theirs - ours) <= 1.001 * 10.0**(math.floor(math.log10(abs(ours))) - 5))
     return theirs == ours
 

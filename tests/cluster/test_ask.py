@@ -14,7 +14,7 @@ import engines
 from asked import Asker, difference
 from broken import Broken
 from merge import canonical, merge
-from site_ import Site
+from site_ import Site, unescape
 
 occq, ship, make_history, wanted = sys.argv[1:5]
 NOW = int(time.time()) // 60 * 60
@@ -273,6 +273,93 @@ def answers_that_are_broken(asker, engine):
         proxy.shutdown()
 
 
+MOST = "toUInt64('18446744073709551615')"
+NAN = "toFloat32(0) / 0"
+IMPOSSIBLE = (  # of minutes
+    {"launches": MOST, "total_ns": MOST}, {"total_ns": "toUInt64('9007199254740992')"}, {"max_ns": MOST}, {"min_ns": "max_ns + 1"},
+    {"capacity_warp_s": "toFloat32(1)", "total_ns": "toUInt64(0)"}, {"wasted_warp_s": NAN}, {"hist_bin": "arrayPushBack(hist_bin, toUInt16(1))"},
+    {"hist_bin": "[toUInt16(65535)]", "hist_n": "[toUInt64(1)]"}, {"hist_bin": "[toUInt16(1)]", "hist_n": f"[{MOST}]"},
+    {"means": f"arrayMap(x -> {NAN}, means)"}, {"shares": f"arrayMap(x -> toFloat32(1) / 0, means)"}, {"means": "arraySlice(means, 1, 3)"},
+    {"sources": "arraySlice(sources, 1, 2)"})
+CONSTRAINTS = ("possible", "possible_histogram", "possible_measured")
+
+
+def changed_rows(engine, table, changes, where):
+    """Inserts rows of this condition with changes."""
+    names = [row[0] for row in engine.ask(f"SELECT name FROM system.columns WHERE database = 'occtrace' AND table = '{table}' AND default_kind <> 'ALIAS'")]
+    engine.ask(f"INSERT INTO occtrace.{table} ({', '.join(names)}) SELECT {', '.join(changes.get(name, name) for name in names)} FROM "
+               f"(SELECT * FROM occtrace.{table} FINAL WHERE {where} LIMIT 1)")
+
+
+EVERYTHING = (("top", "-n", "500", "--by", "config"), ("show", "kernel"), ("top", "--by", "job"), ("what-if", "--gpu", "b200"), ("diff", "job:42", "job:43"))
+
+
+def answers(asker, questions, left_out=""):
+    """Without what they say of the cluster; all leave out as many rows of this node."""
+    texts = [asker.ask(*words, "--json") for words in questions]
+    for text in texts:
+        cluster = json.loads(text)["cluster"]
+        assert (cluster["left_out"], cluster["left_out_rows"]) == (left_out, int((left_out or "0").split()[-1])), cluster
+    return [canonical(text) for text in texts]
+
+
+def rows_that_cannot_be(asker, engine):
+    """Of one node: each is refused where the engine has constraints, else left out, said, and all else is answered as before."""
+    expected = answers(asker, EVERYTHING)
+    honest = "launches > 0 AND notEmpty(sources) AND node = 'node1' AND job = 'slurm:42'"
+    if engine.name == "26":
+        for change in IMPOSSIBLE:
+            try:
+                changed_rows(engine, "minute", {"node": "'evil'", **change}, honest)
+            except OSError as error:
+                assert "VIOLATED_CONSTRAINT" in str(error) and "possible" in str(error), error
+            else:
+                raise AssertionError(f"the table takes {change}")
+        engine.ask("ALTER TABLE occtrace.minute " + ", ".join(f"DROP CONSTRAINT {name}" for name in CONSTRAINTS))
+    tomorrow = engine.ask("SELECT today() + 1")[0][0]
+    nothing = {"config": "toUInt64(12345)"}  # of no kernel
+    for change in (*IMPOSSIBLE, nothing):
+        questions = [words for words in EVERYTHING if words[0] == "show" or not any("hist" in word for word in change)]
+        questions = [words for words in questions if words[0] != "show"] if change is nothing else questions[:5 if change is IMPOSSIBLE[0] else 2]
+        there = {} if change is nothing else {"bucket": f"toDateTime('{tomorrow} 00:00:00', 'UTC')"}
+        changed_rows(engine, "minute", {**there, "node": "'evil'", **change}, honest)
+        found = answers(asker, questions, "evil 1")
+        assert all(theirs == expected[EVERYTHING.index(words)] for theirs, words in zip(found, questions)), change
+        asker.ask(*questions[0], says="1 row left out that cannot be: evil 1")
+        asker.ask("top")  # which reads no histograms
+        engine.ask(f"ALTER TABLE occtrace.minute DROP PARTITION '{tomorrow}'")
+
+
+def of_kernels(asker, **more):
+    """What each kernel has, but names and running sums."""
+    return {row["kernel_mangled"]: (row["launches"], row["waste_warp_seconds"], row["theoretical"], row["kernel"], row["kernel_demangled"])
+            for row in json.loads(asker.ask("top", "-n", "500", "--json", **more))["top"]}
+
+
+def rows_that_others_send(asker, engine):
+    """An id is a hash of what it stands for: another node's row of it is no answer, and no other's answer changes."""
+    def left_out():
+        return dict(each.split() for each in json.loads(asker.ask("top", "--json"))["cluster"]["left_out"].split(", ") if each)
+
+    expected, before, touched = of_kernels(asker), int(left_out().get("evil", 0)), {}
+    kernels = engine.ask("SELECT kernel, mangled FROM occtrace.kernel FINAL WHERE mangled <> '(other)' ORDER BY kernel LIMIT 5")
+    for (kernel, name), (table, changes) in zip(kernels, (
+            ("kernel", {"short": "'evil'", "demangled": "'evil'"}), ("kernel", {"mangled": "'evil'"}),
+            ("launch_config", {"block_x": "toUInt32(0)", "theoretical": "toFloat64(0) / 0"}),
+            ("launch_config", {"theoretical": "theoretical / 2"}), ("launch_config", {"kernel": "toUInt64(1)"}))):
+        changed_rows(engine, table, {"node": "'evil'", "version": "version + 1000000", **changes}, f"kernel = {kernel}")
+        if "short" not in changes:
+            touched[unescape(name)] = None
+        found = of_kernels(asker)
+        assert {**found, **touched} == {**expected, **touched} and all(found.get(name) != expected[name] for name in touched), (table, changes, touched)
+        assert int(left_out().get("evil", 0)) == before + len(touched) and (len(left_out()) > 1) == (len(touched) > 0), (changes, left_out())
+    runs = canonical(asker.ask("runs", "-n", "500", "--json"))
+    for i, change in enumerate(({"launches": MOST}, {"gpu_time_ns": MOST}, {"simulated": "toUInt8(255)"})):
+        changed_rows(engine, "run", {"run": f"toUUID('{GPUS[i]}')", "node": "'evil'", **change}, "node = 'node1'")
+        assert canonical(asker.ask("runs", "-n", "500", "--json")) == runs, change
+        asker.ask("runs", says=f"left out that cannot be: evil {i + 1}\n")
+
+
 def warehouses_that_are_not_ours(asker, engine):
     for password in ("wrong", ""):
         asker.set(password)
@@ -359,7 +446,7 @@ for name in engines.available():
                             (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
                             (gpus_that_nobody_uses, engine),
                             (verdicts_by_minutes, engine), (configurations_that_are_added_up, engine),
-                            (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
+                            (answers_that_are_broken, engine), (rows_that_cannot_be, engine), (rows_that_others_send, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
