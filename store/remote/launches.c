@@ -340,22 +340,26 @@ static int put_measured(const struct occ_load *l)
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 
-/* What runs lost is not known by the minute: the first block has it. */
+/* What runs lost is not known by the minute: the first block has it. All of them have ended where it is known
+ * of each of the question's runs. */
 static int put_losses(const struct occ_load *l)
 {
     if (l->question->by != OCC_TOP_BY_MINUTE)
         return 0;
     char *where = occ_load_runs_where(l);
-    int rc =
-        occ_load_fetch(l, "losses", "n, lost",
-                       sqlite3_mprintf("SELECT count() AS n, sum(lost) AS lost FROM %s.run FINAL WHERE %s",
-                                       l->w->options.database, where ? where : "0"));
+    int rc = occ_load_fetch(
+        l, "losses", "unknown, lost",
+        sqlite3_mprintf("SELECT countIf(isNull(end_ns) OR position(lost_causes, 'unknown') > 0) "
+                        "AS unknown, sum(lost) AS lost FROM %s.run FINAL WHERE %s",
+                        l->w->options.database, where ? where : "0"));
     sqlite3_free(where);
-    return rc == 0 ? occ_load_run(
-                         l, sqlite3_mprintf(
-                                "INSERT INTO stored_loss SELECT run_id, 'unknown', CAST(lost AS INTEGER) "
-                                "FROM stored_run JOIN losses WHERE run_id = 1 AND lost <> '0'"))
-                   : rc;
+    return rc == 0
+               ? occ_load_run(
+                     l, sqlite3_mprintf(
+                            "INSERT INTO stored_loss SELECT run_id, 'unknown', CAST(lost AS INTEGER) "
+                            "FROM stored_run JOIN losses WHERE run_id = 1 AND lost <> '0';"
+                            "UPDATE stored_run SET end_ns = last_start_ns FROM losses WHERE unknown = '0'"))
+               : rc;
 }
 
 int occ_load_launches(struct occ_load *l)
