@@ -230,7 +230,9 @@ def launches_of(ship, history, jobs):
     sql = f"""SELECT lower(hex(r.uuid)), lower(hex(d.uuid)), l.start_ns, l.duration_ns, l.stream_id, l.correlation_id, coalesce(l.graph_node_id, 0),
         c.grid_x, c.block_x FROM launch l JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id)
         JOIN stored_device d ON d.device_id = c.device_id WHERE r.slurm_job IN ({", ".join(f"'{job}'" for job in jobs)})"""
-    text = subprocess.run([os.path.join(os.path.dirname(ship), "occq"), "sql", "--db", history, "--csv", sql], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([os.path.join(os.path.dirname(ship), "occq"), "sql", "--db", history, "--csv", sql], capture_output=True, text=True)
+    assert done.returncode in (0, 3), done.stderr  # 3: none
+    text = done.stdout
     return sorted(tuple(row[:2] + [int(value) % 2**64 for value in row[2:]]) for row in (line.split(",") for line in text.splitlines()[1:]))
 
 

@@ -33,7 +33,7 @@ ring:
 schema:
 store: occupancy schema store/codec store/query store/vtab store/write support
 store/codec: store support
-store/remote: occupancy store store/codec store/query support
+store/remote: occupancy schema store store/codec store/query support
 store/query: occupancy store store/codec support
 store/vtab: occupancy store store/codec support
 store/write: occupancy store store/codec support
