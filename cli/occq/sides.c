@@ -112,8 +112,7 @@ static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, str
     }
     side->runs[side->n_runs++] = filter.run;
     side->facts.lost += (uint64_t)sqlite3_column_int64(stmt, 1);
-    /* a cluster's minutes have no runs that go on */
-    side->facts.is_loss_unknown |= !sides->cluster && sqlite3_column_type(stmt, 1) == SQLITE_NULL;
+    side->facts.is_loss_unknown |= sqlite3_column_type(stmt, 1) == SQLITE_NULL;
     name_side(side, (const char *)sqlite3_column_text(stmt, 2));
     if (sides->by_range)
         status =
