@@ -35,7 +35,7 @@ COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, 
 VARIANTS, RANKS, STEPS_A_MINUTE = 24, 8, 3
 # Of the 23 measured values of store/measured.h: whose error goes for each, and which are of the same launches.
 ERROR_OF = (1, 1, 3, 3, 4, 3, 1, 3, 3, 3, 3, 3, 3, 15, 15, 15, 17, 17, 22, 22, 22, 22, 22)
-ALONE, OWN, GROUPED = (0, 1, 5, 6, 16, 17, 18, 19, 20, 21, 22), (2, 3, 4, 8, 9, 10, 11, 12), (14, 15)
+ALONE, OWN, GROUPED, BUSY = (0, 1, 5, 6, 16, 17, 18, 19, 20, 21, 22), (2, 3, 4, 8, 9, 10, 11, 12), (14, 15), (16, 18, 19, 20, 21)
 
 
 def configurations(path, most=256):
@@ -53,22 +53,37 @@ def configurations(path, most=256):
 
 
 def measured(config, n, noise, rng):
-    """sources, means and shares, as of the sample transformer on a simulated H200: three of five configurations are measured in nearly all of
-    their time, one in part (of that, in part beside other kernels, and in part only as a group), one as a group only. noise: how far a
-    minute's value is from the next one's, in its standard error."""
+    """sources, means and shares, as of the sample transformer on a simulated H200 (docs/evidence/2026-11-22-cluster.md): three of five
+    configurations are measured in nearly all of their time, one in part (of that, in part beside other kernels, and in part only as a group),
+    one as a group only. Of what says how busy units are, half is known in all of that time, a quarter in a part that is another each minute.
+    noise: how far a minute's value is from the next one's, in its standard error; four times that where kernels overlap."""
     profile = random.Random(config)
     kind, known = profile.randrange(5), {}
     for values, share, spread in ((ALONE + OWN, 0.997, 0.0005),) if kind < 3 else ((ALONE, 0.2, 0.01), (OWN, 0.6, 0.01), (GROUPED, 0.2, 0.01)) if (
             kind == 3) else ((GROUPED, 0.8, 0.01),):
         known.update(dict.fromkeys(values, share * (1 + rng.gauss(0, spread))))
+    for i in BUSY if kind < 4 else ():
+        known[i] *= profile.choice((0, 1, 1, rng.random()))
+    if kind < 4:
+        known[17], known[22] = known[16], max(known[i] for i in BUSY[1:])
     error = [0.002 * 10**profile.random() * (1 + rng.gauss(0, 0.02)) if i == e else 0 for i, e in enumerate(ERROR_OF)]
     error[4] *= 1000  # variance_inflation is one or more
-    means = [error[i] if i == e else max(0, profile.random() * (0.001 if 8 <= i <= 12 and i % 2 else 1) + rng.gauss(0, noise) * error[e])
-             for i, e in enumerate(ERROR_OF)]
+    errors = [error[e] for e in ERROR_OF]
+    means = [error[i] if i == e else profile.random() * (0.001 if 8 <= i <= 12 and i % 2 else 1) for i, e in enumerate(ERROR_OF)]
+    means[2], means[6] = means[0] * means[5], means[0] * profile.choice((2, 4, 8, 16, 32))
+    errors[5], errors[6] = errors[5] / means[0], errors[6] * means[6] / means[0]
+    means = [m if i == e else max(0, m + rng.gauss(0, noise if kind < 3 else 4 * noise) * errors[i]) for i, (m, e) in enumerate(zip(means, ERROR_OF))]
     own, grouped = round(n * known.get(2, 0)), round(n * known.get(14, 0))
     return ([0, own, grouped, 0, 0, round(n * known[2]) - round(n * known[0]) if kind == 3 else 0],
-            [f"{rounded_mean(m, error[e], i == e):.6g}" if i in known else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
-            [f"{rounded_share(known.get(i, 0), 50000 if i in (2, 14) else 32):.6g}" for i in range(len(ERROR_OF))])
+            [f"{rounded_mean(m, errors[i], i == e):.6g}" if known.get(i) else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
+            [f"{rounded_share(known[2] if i not in (0, 1, 5, 6, 14, 15) and known.get(i) else known.get(i, 0), *([errors[i]] if i in (2, 14) else [])):.6g}" for i in range(len(ERROR_OF))])
+
+
+def left(counts):
+    """The largest is 0: what the others leave of the launches."""
+    counts = list(counts)
+    counts[counts.index(max(counts))] = 0
+    return counts
 
 
 def row(config, durations, noise, rng):
@@ -83,7 +98,7 @@ def row(config, durations, noise, rng):
     low, high = int(min(durations) * (1 - abs(rng.gauss(0, 0.02)))), int(max(durations) * (1 + abs(rng.gauss(0, 0.1))))
     sources, means, shares = measured(config, n, noise, rng) if noise is not None else ([], [], [])
     return "\t".join(map(str, ("@B", "prod", "slurm:@J", "user@U", "gpu-node-@N", "@H", config, RANKS, sum(counts.values()), total, low, high,
-                               "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, counts.values())) + "]", *("[" + ",".join(map(str, values)) + "]" for values in (sources, means, shares)),
+                               "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, left(counts.values()))) + "]", *("[" + ",".join(map(str, values)) + "]" for values in (sources, means, shares)),
                                0, 0, "@V"))) + "\n"
 
 
@@ -234,7 +249,7 @@ def main():
               f"{about(options.noise)}", flush=True)
         if "drain" in options.what:
             drain(options.build, engine)
-        for noise in (None, 0.03, 1) if "stored" in options.what else ():
+        for noise in (None, 0.03, 0.1, 1) if "stored" in options.what else ():
             engine.ask("TRUNCATE TABLE occtrace.minute")
             stored(engine, options.trace, noise)
         engine.ask("TRUNCATE TABLE occtrace.minute")

@@ -10,12 +10,13 @@
 #include "outbox.h"
 #include "store/measured.h"
 
-/* A mean is off by at most a tenth of its error, which is rounded up, by at most an eighth. A share, which is
- * a weight among minutes with nearly the same mean, is off by at most 1/64; that of elapsed occupancy is one
- * between what was measured and what is expected, too, and off by at most 1e-5. */
-#define STEPS_OF_MEAN    5
-#define STEPS_OF_ERROR   8
-#define STEPS_OF_SHARE   32
+/* A mean is off by at most a quarter of its error, which is rounded up, by at most a quarter. A share, which
+ * is a weight among minutes with nearly the same mean, is off by at most 1/16. That of elapsed occupancy
+ * weighs what was measured against what is expected, too, so it is rounded like the mean: what that changes
+ * in the sum of both is less, since they differ by less than 1. Finer than 1e-5 of it no share is. */
+#define STEPS_OF_MEAN    2
+#define STEPS_OF_ERROR   4
+#define STEPS_OF_SHARE   8
 #define STEPS_OF_ELAPSED 50000
 #define STEP_MIN         1e-7 /* below it digits stay as they are */
 #define NUMBER_BYTES     32
@@ -55,7 +56,7 @@ static double mean_of(const struct occ_measured_sums *sums, int value)
     return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : 0;
 }
 
-/* A multiple stays one, whatever its last digit. */
+/* A multiple stays one, whatever its last digit, and a step the same. */
 static double round_up(double x)
 {
     return ceil(x - 1e-6);
@@ -70,6 +71,7 @@ static int print(char *out, double value, double max_step, double (*to_integer)(
     }
     if (!(max_step > STEP_MIN) || !(fabs(value) < max_step / DBL_EPSILON))
         return snprintf(out, NUMBER_BYTES, "%.9g", value);
+    max_step *= 1 + 1e-9;
     int exponent = (int)floor(log10(max_step));
     double unit = pow(10, exponent), room = max_step / unit, steps = room >= 5 ? 5 : room >= 2 ? 2 : 1;
     int64_t n = (int64_t)(to_integer(value / (steps * unit)) * steps);
@@ -79,12 +81,41 @@ static int print(char *out, double value, double max_step, double (*to_integer)(
                                    : snprintf(out, NUMBER_BYTES, "%llde%d", (long long)n, exponent);
 }
 
+/* Active SMs and blocks, by which occupancy is multiplied, are off by as large a part of them as it is. */
+static double error_in(const struct occ_measured_sums *sums, int value)
+{
+    int of = value == OCC_MEASURED_resident_blocks ? OCC_MEASURED_achieved
+             : value == OCC_MEASURED_sm_active     ? OCC_MEASURED_elapsed
+                                                   : value;
+    double error = mean_of(sums, (int)error_of[value]), mean = mean_of(sums, of);
+    return mean > 0 ? error * fmax(1, mean_of(sums, value) / mean) : error;
+}
+
 static int print_mean(char *out, const struct occ_measured_sums *sums, int value)
 {
     int of = (int)error_of[value];
-    double error = mean_of(sums, of);
+    double error = error_in(sums, value);
     return of == value ? print(out, error, error / STEPS_OF_ERROR, round_up)
                        : print(out, mean_of(sums, value), error / STEPS_OF_MEAN, round);
+}
+
+/* Whose part of the time goes for a value's. Values that were found for some of the launches only, each
+ * minute for others, are weighed as if for all that have an elapsed occupancy. */
+static int share_of(const struct occ_measured_sums *sums, int value)
+{
+    bool is_weight = error_of[value] != OCC_MEASURED_achieved_error && value != OCC_MEASURED_sm_active &&
+                     error_of[value] != OCC_MEASURED_group_elapsed_error;
+    return is_weight && sums->ns[value] > 0 && sums->ns[OCC_MEASURED_elapsed] > 0 ? OCC_MEASURED_elapsed
+                                                                                  : value;
+}
+
+static int print_share(char *out, const struct occ_measured_sums *sums, int value, double total_ns)
+{
+    double share = sums->ns[share_of(sums, value)] / total_ns, max_step = share / STEPS_OF_SHARE;
+    if (value == OCC_MEASURED_elapsed || value == OCC_MEASURED_group_elapsed)
+        max_step = fmin(max_step,
+                        fmax(mean_of(sums, (int)error_of[value]) / STEPS_OF_MEAN, share / STEPS_OF_ELAPSED));
+    return print(out, share, max_step, round);
 }
 
 /* The table's aliases read achieved and elapsed by their places. */
@@ -98,13 +129,10 @@ void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_su
     size_t n_means = 1, n_shares = 1;
     bool is_measured = occ_measured_launches(sums) > 0 && total_ns > 0;
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT && is_measured; i++) {
-        double share = sums->ns[i] / (double)total_ns;
-        bool is_elapsed = i == OCC_MEASURED_elapsed || i == OCC_MEASURED_group_elapsed;
-        int steps = is_elapsed ? STEPS_OF_ELAPSED : STEPS_OF_SHARE;
         if (i > 0)
             means[n_means++] = shares[n_shares++] = ',';
         n_means += (size_t)print_mean(means + n_means, sums, i);
-        n_shares += (size_t)print(shares + n_shares, share, share / steps, round);
+        n_shares += (size_t)print_share(shares + n_shares, sums, i, (double)total_ns);
     }
     means[n_means++] = shares[n_shares++] = ']';
     occ_body_put_list(rows, sources, is_measured ? sizeof sources / sizeof *sources : 0);

@@ -223,15 +223,20 @@ static void put_whose(const struct occ_batch *batch, struct occ_body *rows)
     occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
 }
 
-static void put_histogram(struct occ_body *rows, const struct occ_histogram *h)
+/* The largest count is 0 where it is what the others leave of the launches: most bytes of a list are its. */
+static void put_histogram(struct occ_body *rows, const struct occ_histogram *h, uint64_t launches)
 {
-    uint64_t bins[OCC_HISTOGRAM_BINS], counts[OCC_HISTOGRAM_BINS];
-    size_t n = 0;
+    uint64_t bins[OCC_HISTOGRAM_BINS], counts[OCC_HISTOGRAM_BINS], sum = 0;
+    size_t n = 0, largest = 0;
     for (uint16_t i = 0; i < h->count && n < OCC_HISTOGRAM_BINS; i++)
         if (h->bins[i] > 0) {
             bins[n] = (uint64_t)h->first + i;
-            counts[n++] = h->bins[i];
+            counts[n] = h->bins[i];
+            largest = counts[n] > counts[largest] ? n : largest;
+            sum = add_saturated(sum, counts[n++]);
         }
+    if (n > 0 && sum == launches)
+        counts[largest] = 0;
     occ_body_put_list(rows, bins, n);
     occ_body_put_list(rows, counts, n);
 }
@@ -252,7 +257,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, row->total_ns);
     occ_body_put_u64(rows, row->launches > 0 ? row->min_ns : 0);
     occ_body_put_u64(rows, row->max_ns);
-    put_histogram(rows, &row->histogram);
+    put_histogram(rows, &row->histogram, row->launches);
     occ_outbox_put_measured(rows, &row->measured, row->total_ns);
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);

@@ -105,6 +105,11 @@ static const char measured_sums[] =
     "toFloat64(total_ns), shares), notEmpty(sources)) AS value_ns";
 static const char none_measured[] = "'[]' AS by_source, '[]' AS value_sums, '[]' AS value_ns";
 
+/* A count of 0 is what the others leave of the launches. */
+static const char histogram_sums[] =
+    "sumMap(hist_bin, arrayMap(c -> if(c = 0, toUInt64(greatest(launches, arraySum(hist_n)) - "
+    "arraySum(hist_n)), c), hist_n))";
+
 #define ANY(what) "(SELECT count() FROM (SELECT 1 FROM %s.minute WHERE %s AND " what " LIMIT 1))"
 
 /* Whether any row has measured values, and any is of configurations that were added up. */
@@ -131,7 +136,7 @@ static int fetch_groups(const struct occ_load *l, const char *group)
         "toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS total, "
         "minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
         "toUInt32(max(bucket)) AS last, %s AS histogram, %s, %s",
-        has_groups(l) ? "whose" : "''", histograms ? "sumMap(hist_bin, hist_n)" : "''",
+        has_groups(l) ? "whose" : "''", histograms ? histogram_sums : "''",
         measured ? measured_sums : none_measured,
         folded ? "sum(wasted_warp_s) AS waste, sum(capacity_warp_s) AS capacity"
                : "0 AS waste, 0 AS capacity");

@@ -116,18 +116,24 @@ def rounded(value, max_step, to_integer):
     """A multiple of 1, 2 or 5 x a power of ten that is at most max_step."""
     if max_step <= 1e-7 or value == 0:
         return value
+    max_step *= 1 + 1e-9
     unit = 10.0**math.floor(math.log10(max_step))
     step = unit * (5 if max_step / unit >= 5 else 2 if max_step / unit >= 2 else 1)
     return step * to_integer(value / step)
 
 
 def rounded_mean(mean, error, is_error=False):
-    """As the warehouse keeps it: to a tenth of its error; errors up, by at most 1/8."""
-    return rounded(mean, error / 8, lambda x: math.ceil(x - 1e-6)) if is_error else rounded(mean, error / 5, round)
+    """As the warehouse keeps it: to a quarter of its error; errors up, by at most 1/4."""
+    return rounded(mean, error / 4, lambda x: math.ceil(x - 1e-6)) if is_error else rounded(mean, error / 2, round)
 
 
-def rounded_share(share, steps):
-    return rounded(share, share / steps, round)
+def share_step(share, error=None):
+    """error: elapsed occupancy's."""
+    return share / 8 if error is None else min(share / 8, max(error / 2, share / 50000))
+
+
+def rounded_share(share, error=None):
+    return rounded(share, share_step(share, error), round)
 
 
 def near(text, value):
@@ -145,16 +151,19 @@ def check_measured(columns, sums):
         if ns == 0:
             assert columns[i:i + 2] == ["\\N", "\\N"], columns
             continue
-        steps = 50000 if i == 2 else 32
-        mean, kept_ns = rounded_mean(total / ns, error / ns), rounded_share(ns / sums.total, steps) * sums.total
-        assert abs(mean - total / ns) <= error / ns / 10 and abs(kept_ns / ns - 1) <= 0.5 / steps, (mean, total / ns, error / ns, kept_ns, ns)
-        assert near(columns[i], mean * kept_ns) and near(columns[i + 1], kept_ns), (columns, sums.measured)
+        share, known = ns / sums.total, (error / ns,) if i == 2 else ()
+        mean, kept = rounded_mean(total / ns, error / ns), rounded_share(share, *known)
+        kept_ns = kept * sums.total
+        assert abs(mean - total / ns) <= error / ns / 4 and abs(kept - share) <= share_step(share, *known) / 2 * 1.000001, (mean, total / ns, error / ns, kept, share)
+        assert near(columns[i], mean * kept_ns) and near(columns[i + 1], kept_ns), (columns, sums.measured, sums.total, kept, mean)
 
 
 def check_row(row, sums, where):
     """launches, total, min, max, bins, counts, ranks, measured, two that are not checked, measured launches."""
     assert [int(x) for x in row[:4]] == [sums.launches, sums.total, sums.low, sums.high], (where, row, vars(sums))
-    bins = dict(zip((int(x) for x in row[4][1:-1].split(",")), (int(x) for x in row[5][1:-1].split(","))))
+    counts = [int(x) for x in row[5][1:-1].split(",")]
+    counts[counts.index(0)] = int(row[0]) - sum(counts)
+    bins = dict(zip((int(x) for x in row[4][1:-1].split(",")), counts))
     assert bins == sums.bins, (bins, sums.bins)
     check_measured(row[7:11], sums)
     assert int(row[13]) == sums.measured_launches, (where, row, vars(sums))

@@ -35,11 +35,18 @@ def all_rows_and_only_once(engine):
     extend(site.history, 1, 60, 20, 9, 30, "measured", "end")
     with sqlite3.connect(site.history) as db:  # digits that no error bar justifies, and some that have none
         db.execute("UPDATE stored_measured_minute SET achieved_sum = achieved_ns * (0.3 + config_id % 17 * 0.0123), elapsed_sum = elapsed_ns * 0.12345, "
-                   "achieved_error_sum = achieved_error_ns * 0.0137 * (minute % 5), elapsed_error_sum = elapsed_error_ns * 0.00371")
+                   "achieved_error_sum = achieved_error_ns * 0.0137 * (minute % 5), elapsed_error_sum = elapsed_error_ns * 0.00371, "
+                   "issue_active_ns = elapsed_ns * 0.3, issue_active_sum = elapsed_ns * 0.3 * 0.4, resident_blocks_ns = achieved_ns, "
+                   "resident_blocks_sum = achieved_ns * 7.77")
     site.run("--once")
     assert check_all(engine, site.history) == 0
     errors = {row[0] for row in engine.ask("SELECT DISTINCT means[4] FROM occtrace.minute FINAL WHERE shares[4] > 0")}
-    assert errors and all(0.00371 <= float(error) <= 0.00371 * 9 / 8 for error in errors), errors
+    assert errors and all(0.00371 <= float(error) <= 0.00371 * 5 / 4 for error in errors), errors
+    busy = engine.ask("SELECT means[17], shares[17] / shares[3] FROM occtrace.minute FINAL WHERE shares[3] > 0")
+    assert busy and all(abs(float(mean) - 0.4) < 1e-6 and abs(float(weight) - 1) < 0.08 for mean, weight in busy), "weighed as elapsed is"
+    blocks = engine.ask("SELECT means[7], means[2] / means[1], abs(means[7] / 7.77 - 1) FROM occtrace.minute FINAL WHERE shares[1] > 0")
+    assert all(0 < float(off) <= float(error) / 3 if float(error) else float(off) < 1e-6 for _, error, off in blocks), blocks
+    assert {mean for mean, error, _ in blocks if float(error)} <= {"7.6", "7.7", "7.75", "7.8", "8", "7.5", "7"}, "with the relative error"
     rows = site.status("rows")
     site.run("--once")
     assert site.status("rows") == rows, "what is there is not sent again"
