@@ -121,6 +121,19 @@ static double cycles_per_ns(const struct counters_options *s, double at_ns)
     return CYCLES_PER_NS * (1 - (fmod(at_ns, 3e9) < 1e9 ? s->frequency_drop : 0));
 }
 
+/* Stalls are counted by TPC, which are two SMs and stall for all of the time at most. */
+static double stalled_cycles(const struct counters *c, size_t i, int reason)
+{
+    double ns = fmin(c->sums[i].stall[reason], c->edges[i + 1] - c->edges[i]);
+    return ns * c->sms / 2 * cycles_per_ns(c->options, c->edges[i]);
+}
+
+static void fill_stalls(const struct counters *c, size_t i, struct occ_sample *sample)
+{
+    for (int reason = 0; reason < REASONS; reason++)
+        sample->value[OCC_COUNTER_STALL_REGISTERS + reason] = stalled_cycles(c, i, reason);
+}
+
 static void fill_counters(struct counters *c, size_t i, struct occ_sample *sample)
 {
     const struct counters_sums *sums = &c->sums[i];
@@ -137,14 +150,8 @@ static void fill_counters(struct counters *c, size_t i, struct occ_sample *sampl
     for (int j = OCC_COUNTER_WARPS; j <= OCC_COUNTER_ACTIVE; j++)
         v[j] *= fmax(1 + noise * random_normal(c->random), 0);
     v[OCC_COUNTER_ACTIVE] = fmin(v[OCC_COUNTER_ACTIVE], ns * cycles);
-    v[OCC_COUNTER_STALL_REGISTERS] = sums->stall[0] * cycles;
-    v[OCC_COUNTER_STALL_WARPS] = sums->stall[3] * cycles;
-}
-
-static void fill_stalls(const struct counters *c, const struct counters_sums *sums, struct occ_sample *sample)
-{
-    for (int i = 0; i < REASONS; i++)
-        sample->value[OCC_COUNTER_STALL_REGISTERS + i] = sums->stall[i] * c->sms * CYCLES_PER_NS;
+    v[OCC_COUNTER_STALL_REGISTERS] = stalled_cycles(c, i, 0);
+    v[OCC_COUNTER_STALL_WARPS] = stalled_cycles(c, i, 3);
 }
 
 static void fill_busy(struct counters *c, size_t i, struct occ_sample *sample)
@@ -180,7 +187,7 @@ struct occ_sample *counters_read(struct counters *c, size_t *ret_n)
         if (s->rotated && turn_ns > ROTATED_NS / 2)
             fill_busy(c, i, sample);
         else if (s->rotated && turn_ns > 0)
-            fill_stalls(c, &c->sums[i], sample);
+            fill_stalls(c, i, sample);
         else
             fill_counters(c, i, sample);
     }
