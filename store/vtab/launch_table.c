@@ -353,21 +353,7 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
 
 int occ_launch_table_register(sqlite3 *db)
 {
-    static const sqlite3_module module = {
-        .iVersion = 0,
-        .xCreate = occ_vtab_connect,
-        .xConnect = occ_vtab_connect,
-        .xBestIndex = launch_best_index,
-        .xDisconnect = occ_vtab_disconnect,
-        .xDestroy = occ_vtab_disconnect,
-        .xOpen = launch_open,
-        .xClose = launch_close,
-        .xFilter = launch_filter,
-        .xNext = launch_next,
-        .xEof = launch_eof,
-        .xColumn = launch_column,
-        .xRowid = launch_rowid,
-    };
+    static const sqlite3_module module = OCC_VTAB_MODULE(launch);
     return sqlite3_create_module_v2(db, OCC_SQL_MODULE("launch"), &module, (void *)(uintptr_t)declaration,
                                     NULL);
 }

@@ -172,21 +172,7 @@ static int sample_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
 
 int occ_sample_table_register(sqlite3 *db)
 {
-    static const sqlite3_module module = {
-        .iVersion = 0,
-        .xCreate = occ_vtab_connect,
-        .xConnect = occ_vtab_connect,
-        .xBestIndex = sample_best_index,
-        .xDisconnect = occ_vtab_disconnect,
-        .xDestroy = occ_vtab_disconnect,
-        .xOpen = sample_open,
-        .xClose = sample_close,
-        .xFilter = sample_filter,
-        .xNext = sample_next,
-        .xEof = sample_eof,
-        .xColumn = sample_column,
-        .xRowid = sample_rowid,
-    };
+    static const sqlite3_module module = OCC_VTAB_MODULE(sample);
     return sqlite3_create_module_v2(db, OCC_SQL_MODULE("device_sample"), &module,
                                     (void *)(uintptr_t)declaration, NULL);
 }

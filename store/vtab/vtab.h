@@ -48,6 +48,15 @@ int occ_vtab_prepare(sqlite3_vtab *vtab, sqlite3_stmt **stmt, const char *format
 /* sqlite3_step(). */
 int occ_vtab_step(sqlite3_vtab *vtab, sqlite3_stmt *stmt);
 
+/* A read-only module whose functions are called PREFIX_open and so on. */
+#define OCC_VTAB_MODULE(prefix)                                                                              \
+    {                                                                                                        \
+        .xCreate = occ_vtab_connect, .xConnect = occ_vtab_connect, .xBestIndex = prefix##_best_index,        \
+        .xDisconnect = occ_vtab_disconnect, .xDestroy = occ_vtab_disconnect, .xOpen = prefix##_open,         \
+        .xClose = prefix##_close, .xFilter = prefix##_filter, .xNext = prefix##_next, .xEof = prefix##_eof,  \
+        .xColumn = prefix##_column, .xRowid = prefix##_rowid                                                 \
+    }
+
 /* ---- conditions ---- */
 
 struct occ_range {
