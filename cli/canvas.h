@@ -1,7 +1,5 @@
-/*
- * A picture of dots for a terminal: two by four dots a character (U+2800 and up), or one mark a character
- * where the locale has no such. Row 0 is the top. Pure; any thread.
- */
+/* A picture of dots for a terminal: two by four dots a character (U+2800 and up), or one mark a character
+ * where the locale has no such. Row 0 is the top. Pure; any thread. */
 #pragma once
 
 #include <stdbool.h>

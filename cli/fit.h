@@ -1,8 +1,6 @@
-/*
- * Texts of a column cut to its width. Texts that differ differ after the cut, too: what would look alike
+/* Texts of a column cut to its width. Texts that differ differ after the cut, too: what would look alike
  * shows parts from where it differs, and what even these do not tell apart gets a number ("~2"). Pure apart
- * from malloc; any thread.
- */
+ * from malloc; any thread. */
 #pragma once
 
 #include <locale.h>

@@ -1,8 +1,6 @@
-/*
- * Marks of a row: why its occupancy may be low by design, and whether it was simulated. One letter in a
+/* Marks of a row: why its occupancy may be low by design, and whether it was simulated. One letter in a
  * table, with a legend below; words for programs. By configuration they are guesses, by name they are not.
- * Pure; any thread.
- */
+ * Pure; any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * The command line's parser: walks argv once, finds each option's row, converts its value by the row's kind.
- * No state beside the walk; one thread.
- */
+/* The command line's parser: walks argv once, finds each option's row, converts its value by the row's kind.
+ * No state beside the walk; one thread. */
 #include "options.h"
 
 #include <inttypes.h>

@@ -133,11 +133,9 @@ extern const char *const cli_colour_words[];
         .name = NULL                                                                                         \
     }
 
-/*
- * Reads `argv` (NULL-terminated, without the program's name) into `args`, the command's own arguments, which
+/* Reads `argv` (NULL-terminated, without the program's name) into `args`, the command's own arguments, which
  * the caller filled with defaults. OCC_E_INVALID: the message names the option or operand, and the nearest
- * one that exists. When help or version is asked for, the number of operands is not checked.
- */
+ * one that exists. When help or version is asked for, the number of operands is not checked. */
 int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err);
 
 /* Whether an option was given; `options` is the table that was parsed with. */

@@ -1,7 +1,5 @@
-/*
- * Where text for people goes: how wide it is, whether it has colours, and the pager. Standard output is a
- * terminal or it is not: that is decided once, before a pager stands between. One thread.
- */
+/* Where text for people goes: how wide it is, whether it has colours, and the pager. Standard output is a
+ * terminal or it is not: that is decided once, before a pager stands between. One thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
-/*
- * Files of mappings and scalars, by libyaml's events. Scalars are text whatever their YAML type, so that
+/* Files of mappings and scalars, by libyaml's events. Scalars are text whatever their YAML type, so that
  * sizes, durations and numbers have one syntax with the command line. Messages are "FILE:LINE:COLUMN: what is
- * wrong". One thread.
- */
+ * wrong". One thread. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
-/*
- * Closing descriptors that somebody else sent, in a thread of its own: close(2) of a file in a FUSE file
+/* Closing descriptors that somebody else sent, in a thread of its own: close(2) of a file in a FUSE file
  * system waits for the process that serves it, of a socket with SO_LINGER for its peer, for as long as they
- * want. Only memory files close at once.
- */
+ * want. Only memory files close at once. */
 #pragma once
 
 #include <stdbool.h>

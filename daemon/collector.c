@@ -1,7 +1,5 @@
-/*
- * The collector's cycle: see collector.h for what it promises. In order of this file: committing, reading one
- * ring, ending a run, one round. One thread.
- */
+/* The collector's cycle: see collector.h for what it promises. In order of this file: committing, reading one
+ * ring, ending a run, one round. One thread. */
 #include "collector.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
-/*
- * Events of the socket: see server_state.h. Connections are accepted, and packets handled, in turns: of the
+/* Events of the socket: see server_state.h. Connections are accepted, and packets handled, in turns: of the
  * listening socket, and of each user. A turn is as long as a round, and together a user's turns have a
- * sixteenth of the time: who sends more waits, and nobody else does. One thread.
- */
+ * sixteenth of the time: who sends more waits, and nobody else does. One thread. */
 #include "server_state.h"
 
 #include <sys/epoll.h>

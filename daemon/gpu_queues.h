@@ -1,7 +1,5 @@
-/*
- * What goes into a GPU's thread and what comes out: the queue of launches, and the results since they were
- * stored last. Both are bounded; a zeroed struct is empty. No global state; one thread at a time.
- */
+/* What goes into a GPU's thread and what comes out: the queue of launches, and the results since they were
+ * stored last. Both are bounded; a zeroed struct is empty. No global state; one thread at a time. */
 #pragma once
 
 #include "attribution/attribution.h"

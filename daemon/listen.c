@@ -57,10 +57,8 @@ static int check_directory(int fd, const char *directory, struct occ_error *err)
     return 0;
 }
 
-/*
- * What daemons lock that start with a socket in this directory: the directory itself if nobody else can open
- * it, else a file in it that nobody else can. Returns a descriptor, or an error.
- */
+/* What daemons lock that start with a socket in this directory: the directory itself if nobody else can open
+ * it, else a file in it that nobody else can. Returns a descriptor, or an error. */
 static int open_lock(int fd, const char *directory, struct occ_error *err)
 {
     struct stat status;

@@ -1,8 +1,6 @@
-/*
- * See log_records.h. The ring's consumer has checked each record's size and that ids count up; what else
+/* See log_records.h. The ring's consumer has checked each record's size and that ids count up; what else
  * could be wrong is checked here or by the store. Texts are cut to a limit and control characters replaced
- * before anything keeps them.
- */
+ * before anything keeps them. */
 #include "log_records.h"
 
 #include <stdio.h>

@@ -1,7 +1,5 @@
-/*
- * occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end,
- * 1 failure, 2 usage, 78 a history of a newer version (EX_CONFIG of sysexits.h): a restart does not help.
- */
+/* occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end,
+ * 1 failure, 2 usage, 78 a history of a newer version (EX_CONFIG of sysexits.h): a restart does not help. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

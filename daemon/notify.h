@@ -1,8 +1,6 @@
-/*
- * Reports to a service manager: one datagram of KEY=VALUE lines to the Unix socket named by NOTIFY_SOCKET (a
+/* Reports to a service manager: one datagram of KEY=VALUE lines to the Unix socket named by NOTIFY_SOCKET (a
  * path, or '@' and an abstract name), as documented in sd_notify(3). Without the variable nothing happens;
- * errors are ignored. Any thread.
- */
+ * errors are ignored. Any thread. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,5 @@
-/*
- * What /metrics and /healthz report of the daemon: see server_state.h. Sums over all histories, those that
- * were closed too where it is a counter. One thread. Logs.
- */
+/* What /metrics and /healthz report of the daemon: see server_state.h. Sums over all histories, those that
+ * were closed too where it is a counter. One thread. Logs. */
 #include "server_state.h"
 
 #include <errno.h>

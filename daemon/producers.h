@@ -1,8 +1,6 @@
-/*
- * One program: its ring, its identity, its run, and the tables from the ring's ids to the history's. Made
+/* One program: its ring, its identity, its run, and the tables from the ring's ids to the history's. Made
  * when the program offers its ring, freed when its run has ended and everything of it is committed
- * (collector.h). One thread.
- */
+ * (collector.h). One thread. */
 #pragma once
 
 #include <stdbool.h>

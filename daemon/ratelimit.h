@@ -1,7 +1,5 @@
-/*
- * Log lines that could repeat for ever (a full disk, hostile handshakes): the first is written at once, then
- * at most one a period, with the number of those left out. One thread.
- */
+/* Log lines that could repeat for ever (a full disk, hostile handshakes): the first is written at once, then
+ * at most one a period, with the number of those left out. One thread. */
 #pragma once
 
 #include <stdint.h>

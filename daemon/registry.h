@@ -1,7 +1,5 @@
-/*
- * The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The
- * options and the store are the collector's. One thread. Logs.
- */
+/* The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The
+ * options and the store are the collector's. One thread. Logs. */
 #pragma once
 
 #include "collector.h"

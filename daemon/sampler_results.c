@@ -1,6 +1,4 @@
-/*
- * What was measured, from the GPUs' threads to the histories: see sampler.h. The loop's thread.
- */
+/* What was measured, from the GPUs' threads to the histories: see sampler.h. The loop's thread. */
 #include <stdlib.h>
 #include <string.h>
 

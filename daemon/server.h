@@ -1,7 +1,5 @@
-/*
- * The daemon's life: one epoll loop over the listening socket, the connections, the processes behind them,
- * signals, and the timer of the collector's polls.
- */
+/* The daemon's life: one epoll loop over the listening socket, the connections, the processes behind them,
+ * signals, and the timer of the collector's polls. */
 #pragma once
 
 #include "histories.h"
@@ -22,8 +20,8 @@ struct occ_server_options {
     const char *http_socket; /* of metrics/http.h; NULL or "": none */
     size_t http_max_runs;
     const char *http_tls[OCC_TLS_PARTS]; /* paths; NULL or "": none */
-    const char *job_directory; /* of support/gpu_jobs.h; NULL or "": none */
-    const char *root;          /* before it, for tests; NULL: "" */
+    const char *job_directory;           /* of support/gpu_jobs.h; NULL or "": none */
+    const char *root;                    /* before it, for tests; NULL: "" */
 };
 
 /*

@@ -1,8 +1,6 @@
-/*
- * A share of the loop's time: work is charged with what it took, times a price. Who has used more than his
+/* A share of the loop's time: work is charged with what it took, times a price. Who has used more than his
  * share waits until he has paid; short bursts are free. With price P the share is 1/P of the time. Times are
- * monotonic; zeroed: nothing is owed. Pure; one thread.
- */
+ * monotonic; zeroed: nothing is owed. Pure; one thread. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,5 @@
-/*
- * What a daemon reports of itself and of its histories: one table for the answers to `status` and `history`
- * (support/control.h) and for what `occtraced --status` prints of them.
- */
+/* What a daemon reports of itself and of its histories: one table for the answers to `status` and `history`
+ * (support/control.h) and for what `occtraced --status` prints of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +8,9 @@
 #include "ring/ring_abi.h"
 #include "support/error.h"
 
-/*
- * X(ID, key, kind, label), in the order in which they are printed. An answer has those that are about it and
+/* X(ID, key, kind, label), in the order in which they are printed. An answer has those that are about it and
  * known. Kinds: TEXT; COUNT; LOSS, a count that is printed only where there is one; BYTES; SECONDS, a
- * duration; TIME, seconds since the epoch; RATIO, 0...1.
- */
+ * duration; TIME, seconds since the epoch; RATIO, 0...1. */
 #define OCC_STATUS(X)                                                                                        \
     X(VERSION, "version", TEXT, "version")                                                                   \
     X(PID, "pid", COUNT, "process")                                                                          \

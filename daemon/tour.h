@@ -1,8 +1,6 @@
-/*
- * What is closed ages too: now and then the next of the owners' histories, in the order of their names, is
+/* What is closed ages too: now and then the next of the owners' histories, in the order of their names, is
  * opened as if a program had come. Its upkeep follows (histories.h), and it is closed when it is idle. One
- * thread. Logs.
- */
+ * thread. Logs. */
 #pragma once
 
 #include "histories.h"

@@ -1,7 +1,5 @@
-/*
- * ELF64 header, sections and strings, as cubins and host files share them. Little-endian only, as all CUDA
- * hosts are. Offsets and sizes are checked against the file's size on access.
- */
+/* ELF64 header, sections and strings, as cubins and host files share them. Little-endian only, as all CUDA
+ * hosts are. Offsets and sizes are checked against the file's size on access. */
 #pragma once
 
 #include "bytes.h"

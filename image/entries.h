@@ -1,7 +1,5 @@
-/*
- * Entries of a file: how fatbin.c and host.c find them, entries.c stores them, fatbin.c unpacks one and
- * cubin.c reads it. Internal to image/.
- */
+/* Entries of a file: how fatbin.c and host.c find them, entries.c stores them, fatbin.c unpacks one and
+ * cubin.c reads it. Internal to image/. */
 #pragma once
 
 #include "bytes.h"

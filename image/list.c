@@ -1,7 +1,5 @@
-/*
- * Lists the entries of a file, told apart by its first bytes; loads one; formats the list. Pure apart from
- * malloc; any thread.
- */
+/* Lists the entries of a file, told apart by its first bytes; loads one; formats the list. Pure apart from
+ * malloc; any thread. */
 #include "elf_file.h"
 #include "entries.h"
 #include "fail.h"

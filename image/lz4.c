@@ -1,8 +1,6 @@
-/*
- * LZ4 block decoder. A block is a series of {token, literals, 16-bit distance}: the token's high half is the
+/* LZ4 block decoder. A block is a series of {token, literals, 16-bit distance}: the token's high half is the
  * number of literals, its low half the match length - 4; 15 in either is extended by the following bytes up
- * to the first below 255. The last sequence has literals only. Pure; any thread.
- */
+ * to the first below 255. The last sequence has literals only. Pure; any thread. */
 #include "lz4.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * The document, streamed through yajl. Of millions of events only what a key of the table names is kept, one
- * event at a time. Nesting, the length of a token and of a name have maxima. One thread.
- */
+/* The document, streamed through yajl. Of millions of events only what a key of the table names is kept, one
+ * event at a time. Nesting, the length of a token and of a name have maxima. One thread. */
 #include "kineto_state.h"
 
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * State of the Kineto reader: kineto_json.c parses the document, kineto_event.c makes launches and devices of
- * its events, kineto.c runs the passes over the file. Internal to import/.
- */
+/* State of the Kineto reader: kineto_json.c parses the document, kineto_event.c makes launches and devices of
+ * its events, kineto.c runs the passes over the file. Internal to import/. */
 #pragma once
 
 #include <assert.h>
@@ -125,10 +123,8 @@ static inline int64_t occ_kineto_get(const struct occ_kineto *k, enum integer wh
 int occ_kineto_end_event(struct occ_kineto *k);
 int occ_kineto_end_device(struct occ_kineto *k);
 
-/*
- * Traces of XLA (JAX, TensorFlow): a process stands for a GPU, a thread for a stream, and an argument holds
- * the configuration in words: "regs:32 static_shared:0 dynamic_shared:1024 grid:80,1,1 block:128,1,1".
- */
+/* Traces of XLA (JAX, TensorFlow): a process stands for a GPU, a thread for a stream, and an argument holds
+ * the configuration in words: "regs:32 static_shared:0 dynamic_shared:1024 grid:80,1,1 block:128,1,1". */
 void occ_kineto_xla_details(struct occ_kineto *k, const unsigned char *text, size_t n);
 /* "/device:GPU:0", the name of the process of a metadata event. */
 void occ_kineto_xla_process_name(struct occ_kineto *k, const unsigned char *text, size_t n);

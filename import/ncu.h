@@ -1,17 +1,13 @@
-/*
- * Parts of the reader of Nsight Compute's results: ncu_report.c reads reports (.ncu-rep), ncu_csv.c the text
+/* Parts of the reader of Nsight Compute's results: ncu_report.c reads reports (.ncu-rep), ncu_csv.c the text
  * of `ncu --csv`, and ncu_result.c makes a launch and its measured values of a result. Internal to import/.
- * One thread.
- */
+ * One thread. */
 #pragma once
 
 #include "readers.h"
 
-/*
- * The metrics that are read. X(NAME, metric: a pattern as in fnmatch(), its label on the page "details"
+/* The metrics that are read. X(NAME, metric: a pattern as in fnmatch(), its label on the page "details"
  * (NULL: it is not there), its unit). A metric with a unit is kept under ncu's name; those without make the
- * launch and its device. The first row that matches counts.
- */
+ * launch and its device. The first row that matches counts. */
 #define OCC_NCU_METRICS(X)                                                                                   \
     X(GRID_SIZE, "launch__grid_size", "Grid Size", NULL)                                                     \
     X(GRID_X, "launch__grid_dim_x", NULL, NULL)                                                              \

@@ -1,7 +1,5 @@
-/*
- * Parts of the Nsight Systems reader (nsys.c): nsys_db.c, nsys_names.c, nsys_devices.c, nsys_ranges.c,
- * nsys_facts.c. Internal to import/. One thread.
- */
+/* Parts of the Nsight Systems reader (nsys.c): nsys_db.c, nsys_names.c, nsys_devices.c, nsys_ranges.c,
+ * nsys_facts.c. Internal to import/. One thread. */
 #pragma once
 
 #include "sink.h"

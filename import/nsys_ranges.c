@@ -1,8 +1,6 @@
-/*
- * NVTX ranges (table NVTX_EVENTS), the calls that launches were made by (CUPTI_ACTIVITY_KIND_RUNTIME), and
+/* NVTX ranges (table NVTX_EVENTS), the calls that launches were made by (CUPTI_ACTIVITY_KIND_RUNTIME), and
  * the nodes of CUDA graphs (CUDA_GRAPH_EVENTS, since 2024 CUDA_GRAPH_NODE_EVENTS): what ranges.h takes.
- * Ranges that end on another thread are left out. One thread.
- */
+ * Ranges that end on another thread are left out. One thread. */
 #include "nsys_parts.h"
 
 #include <sqlite3.h>

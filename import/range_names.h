@@ -1,7 +1,5 @@
-/*
- * Names of ranges, and the tree of their paths: a node is a range within those around it. Both have maxima;
- * what is beyond them is the node OCC_OTHER_RANGES. Internal to import/. One thread.
- */
+/* Names of ranges, and the tree of their paths: a node is a range within those around it. Both have maxima;
+ * what is beyond them is the node OCC_OTHER_RANGES. Internal to import/. One thread. */
 #pragma once
 
 #include "sink.h"

@@ -1,7 +1,5 @@
-/*
- * The readers of recordings, from a file or from memory (tests and fuzzers), into the sink. Messages have the
- * position (byte of the uncompressed JSON, row of the table), those of files the path too.
- */
+/* The readers of recordings, from a file or from memory (tests and fuzzers), into the sink. Messages have the
+ * position (byte of the uncompressed JSON, row of the table), those of files the path too. */
 #pragma once
 
 #include <stdio.h>
@@ -44,6 +42,7 @@ int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct 
 /* `db` stays the caller's and is restricted to reading: nothing of its schema runs. */
 int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_error *err);
 
-/* Nsight Compute: a report (.ncu-rep), and what `ncu --csv` prints. `file` can seek and stays the caller's. */
+/* Nsight Compute: a report (.ncu-rep), and what `ncu --csv` prints. `file` can seek and stays the caller's.
+ */
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
 int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err);

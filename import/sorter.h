@@ -1,7 +1,5 @@
-/*
- * Sorts any number of records of one size in bounded memory: what does not fit lies sorted in an unlinked
- * temporary file, and is merged when it is read. One thread.
- */
+/* Sorts any number of records of one size in bounded memory: what does not fit lies sorted in an unlinked
+ * temporary file, and is merged when it is read. One thread. */
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,5 @@
-/*
- * A recording that is no plain file as one that is: what comes from a pipe, what zstd compressed, a report
- * that Nsight Systems has to export. One thread.
- */
+/* A recording that is no plain file as one that is: what comes from a pipe, what zstd compressed, a report
+ * that Nsight Systems has to export. One thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,4 @@
-/*
- * A kernel record of CUPTI, parsed. Pure: reads the record, follows no pointer in it. Any thread.
- */
+/* A kernel record of CUPTI, parsed. Pure: reads the record, follows no pointer in it. Any thread. */
 #pragma once
 
 #include <stdbool.h>

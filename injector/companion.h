@@ -1,7 +1,5 @@
-/*
- * Libraries of ours that lie beside libocctrace.so and are opened only when asked for. Thread: the one that
- * initialises CUDA.
- */
+/* Libraries of ours that lie beside libocctrace.so and are opened only when asked for. Thread: the one that
+ * initialises CUDA. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,5 @@
-/*
- * From activity records to the ring: parse, check, intern, push. Threads: the helper only; the exiting thread
- * reads `steps` and sets `is_stopped`.
- */
+/* From activity records to the ring: parse, check, intern, push. Threads: the helper only; the exiting thread
+ * reads `steps` and sets `is_stopped`. */
 #pragma once
 
 #include "buffers.h"

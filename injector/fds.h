@@ -1,8 +1,6 @@
-/*
- * Descriptors that we keep inside somebody else's process. The program may close every descriptor it does not
+/* Descriptors that we keep inside somebody else's process. The program may close every descriptor it does not
  * know and open its own under the same number. So ours have high numbers, close on exec, and are used or
- * closed only after their device and inode proved them ours. Any thread that owns the struct.
- */
+ * closed only after their device and inode proved them ours. Any thread that owns the struct. */
 #pragma once
 
 #include <sys/types.h>

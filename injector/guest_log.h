@@ -1,7 +1,5 @@
-/*
- * The guest's log: silent unless OCCTRACE_LOG is set; then one line at a time to stderr or appended to a
- * file. Allocates nothing, keeps no descriptor open, preserves errno. Any thread.
- */
+/* The guest's log: silent unless OCCTRACE_LOG is set; then one line at a time to stderr or appended to a
+ * file. Allocates nothing, keeps no descriptor open, preserves errno. Any thread. */
 #pragma once
 
 /* "" = silent, "stderr", or an absolute path. Copied. */

@@ -1,8 +1,6 @@
-/*
- * Which launch was made in which NVTX range (--nvtx): the numbers that CUPTI wrote beside launch calls, until
+/* Which launch was made in which NVTX range (--nvtx): the numbers that CUPTI wrote beside launch calls, until
  * the kernel with the call's correlation comes. What comes later than its kernel is not found: that launch
- * has no range. Threads: the helper.
- */
+ * has no range. Threads: the helper. */
 #pragma once
 
 #include "cupti/activity_abi.h"

@@ -1,7 +1,5 @@
-/*
- * CUPTI's activity records: which libcupti delivers them, with which attributes, and its functions. Never
- * cuptiFinalize. Threads: start by the one that initialises CUDA, the functions as CUPTI allows.
- */
+/* CUPTI's activity records: which libcupti delivers them, with which attributes, and its functions. Never
+ * cuptiFinalize. Threads: start by the one that initialises CUDA, the functions as CUPTI allows. */
 #pragma once
 
 #include "cupti/functions.h"

@@ -74,11 +74,9 @@ struct row {
 /* Barriers limit the blocks per SM from 9.0 on [O]. */
 #define ANY OCC_NO_LIMIT
 
-/*
- * Registers per thread: 255 from 3.2 on [G]; [O] checks for 256 from 7.0 on, which is the same allocation.
- * Warp unit: the hardware checks a block's registers as if they were spread over all
- * register files. 6.0 has two, but the launch check is that of the family's four [O].
- */
+/* Registers per thread: 255 from 3.2 on [G]; [O] checks for 256 from 7.0 on, which is the same allocation.
+ * Warp unit: the hardware checks a block's registers as if they were spread over all register files. 6.0 has
+ * two, but the launch check is that of the family's four [O]. */
 /* clang-format off */
 static const struct row rows[] = {
     /* cc; threads, blocks per SM; Ki registers per block, per SM; registers per thread; register unit, files,

@@ -1,17 +1,13 @@
-/*
- * The steps of occ_analyse(), in their order, and changes of a launch. Internal to the model: each step reads
- * the results of the earlier ones; on any other status than OCC_OK the result is discarded.
- */
+/* The steps of occ_analyse(), in their order, and changes of a launch. Internal to the model: each step reads
+ * the results of the earlier ones; on any other status than OCC_OK the result is discarded. */
 #pragma once
 
 #include "advice.h"
 #include "sweep.h"
 
-/*
- * The fields of struct occ_device that the table fills, with bounds far above any GPU: limits come from other
+/* The fields of struct occ_device that the table fills, with bounds far above any GPU: limits come from other
  * processes and files, and the bounds keep every product of the model below 2^32 (blocks, warps, registers,
- * bytes) or 2^64 (blocks of a grid). X(field, min, max)
- */
+ * bytes) or 2^64 (blocks of a grid). X(field, min, max) */
 #define OCC_DEVICE_FIELDS(X)                                                                                 \
     X(warp_size, 32, 32)                                                                                     \
     X(max_threads_per_block, 1, 1u << 12)                                                                    \

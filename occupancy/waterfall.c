@@ -1,6 +1,4 @@
-/*
- * The measured waterfall; waterfall.h has the formulas and the picture. Threads: any.
- */
+/* The measured waterfall; waterfall.h has the formulas and the picture. Threads: any. */
 #include "waterfall.h"
 
 #include <math.h>

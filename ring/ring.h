@@ -59,10 +59,8 @@ uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer);
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);
 void occ_ring_close(struct occ_ring_producer *producer);
 
-/*
- * Pushes one launch (its `check` is filled here). False: the ring is full, the record is dropped and
- * RING_FULL counted. Inline, to compile into the caller's loop.
- */
+/* Pushes one launch (its `check` is filled here). False: the ring is full, the record is dropped and
+ * RING_FULL counted. Inline, to compile into the caller's loop. */
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch);
 
 /* ---- consumer ---- */

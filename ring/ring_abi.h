@@ -150,10 +150,8 @@ static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
 static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
 
-/*
- * One launch. Valid if: check == occ_ring_check(sequence), config is the id of a CONFIG record of the log,
- * start_ns > 0, start_ns + duration_ns < 2^63.
- */
+/* One launch. Valid if: check == occ_ring_check(sequence), config is the id of a CONFIG record of the log,
+ * start_ns > 0, start_ns + duration_ns < 2^63. */
 struct occ_ring_launch {
     uint64_t start_ns;    /* CLOCK_REALTIME domain of CUPTI, nanoseconds since the epoch */
     uint64_t duration_ns; /* end - start */

@@ -1,8 +1,6 @@
-/*
- * The history's SQL, embedded: numbered migrations, each run in one transaction. Migration `version` brings a
+/* The history's SQL, embedded: numbered migrations, each run in one transaction. Migration `version` brings a
  * file of version - 1 to `version`; PRAGMA user_version is the file's. Files are only ever added here.
- * Programs of a version read files of version - 1 too: their queries ask only for what those have.
- */
+ * Programs of a version read files of version - 1 too: their queries ask only for what those have. */
 #pragma once
 
 /* PRAGMA application_id of a history: "occh"; and of those from before the first release, which are not read:

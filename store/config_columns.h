@@ -1,7 +1,5 @@
-/*
- * Which field of a struct is which column of stored_device and stored_launch_config: one list drives
- * inserting and reading back.
- */
+/* Which field of a struct is which column of stored_device and stored_launch_config: one list drives
+ * inserting and reading back. */
 #pragma once
 
 /* X(column of stored_device, field of struct occ_device) */

@@ -1,7 +1,5 @@
-/*
- * On which file systems a history may lie. SQLite's write-ahead log needs memory shared by all its processes,
- * which hosts of a network file system do not have: two writers there damage the file. Any thread.
- */
+/* On which file systems a history may lie. SQLite's write-ahead log needs memory shared by all its processes,
+ * which hosts of a network file system do not have: two writers there damage the file. Any thread. */
 #pragma once
 
 /* The name of the network file system that `path` (or the nearest directory above it that exists) lies on;

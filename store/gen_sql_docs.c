@@ -1,7 +1,5 @@
-/*
- * occ_gen_sql_docs: the tables of docs/sql.md on standard output, from sql_nouns.c. A tool of the build: what
- * it writes is committed, a test compares.
- */
+/* occ_gen_sql_docs: the tables of docs/sql.md on standard output, from sql_nouns.c. A tool of the build: what
+ * it writes is committed, a test compares. */
 #include <stdio.h>
 
 #include "sql_nouns.h"

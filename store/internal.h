@@ -1,6 +1,4 @@
-/*
- * What the store's files share. Nothing outside store/ includes this.
- */
+/* What the store's files share. Nothing outside store/ includes this. */
 #pragma once
 
 #include <sqlite3.h>

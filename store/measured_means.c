@@ -1,7 +1,5 @@
-/*
- * Means of sums of measured values, and whether they are representative. Also compiled into the SQLite
- * extension, so that the virtual table `launch` and our own programs cannot differ. Any thread.
- */
+/* Means of sums of measured values, and whether they are representative. Also compiled into the SQLite
+ * extension, so that the virtual table `launch` and our own programs cannot differ. Any thread. */
 #include <math.h>
 
 #include "measured.h"

@@ -1,7 +1,5 @@
-/*
- * Kernels, launch configurations and runs of a history: their share of the quota, and how those that nothing
- * refers to are deleted (write/collect.c). Errors and threads as in store.h.
- */
+/* Kernels, launch configurations and runs of a history: their share of the quota, and how those that nothing
+ * refers to are deleted (write/collect.c). Errors and threads as in store.h. */
 #pragma once
 
 #include "store/store.h"

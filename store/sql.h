@@ -1,7 +1,5 @@
-/*
- * The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step():
- * statements are prepared once, bound in order, and SQLite's result codes become our errors.
- */
+/* The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step():
+ * statements are prepared once, bound in order, and SQLite's result codes become our errors. */
 #pragma once
 
 #include <math.h>

@@ -1,7 +1,5 @@
-/*
- * Opening and closing the history. Nothing is written to a file before it is known to be a history of ours
- * (or empty) that this version understands. One thread a handle.
- */
+/* Opening and closing the history. Nothing is written to a file before it is known to be a history of ours
+ * (or empty) that this version understands. One thread a handle. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

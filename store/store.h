@@ -251,11 +251,9 @@ int occ_store_position(struct occ_store *store, enum occ_position which, const u
  * totals. */
 int occ_store_commit(struct occ_store *store, struct occ_error *err);
 
-/*
- * All or nothing: what is put and committed from here to occ_store_end_bulk() becomes durable together. The
+/* All or nothing: what is put and committed from here to occ_store_end_bulk() becomes durable together. The
  * history's lock is held meanwhile. After a failure nothing of it is kept and every further write fails; to
- * give up, close the store.
- */
+ * give up, close the store. */
 int occ_store_begin_bulk(struct occ_store *store, struct occ_error *err);
 int occ_store_end_bulk(struct occ_store *store, struct occ_error *err);
 

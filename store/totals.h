@@ -1,6 +1,4 @@
-/*
- * What is added up about launches, and tables of it by key. One thread at a time.
- */
+/* What is added up about launches, and tables of it by key. One thread at a time. */
 #pragma once
 
 #include <stddef.h>

@@ -22,9 +22,7 @@ struct occ_kernel_name {
     char *name;                         /* out: malloc'ed, at most 512 bytes */
 };
 
-/*
- * Fills in all names: no two are equal, they do not depend on the order of the kernels, and a kernel whose
+/* Fills in all names: no two are equal, they do not depend on the order of the kernels, and a kernel whose
  * short name no other has keeps it. Where the names themselves do not differ, " #ID" is added. 0 or
- * OCC_E_NO_MEMORY (then no name is set).
- */
+ * OCC_E_NO_MEMORY (then no name is set). */
 int occ_kernel_names_distinguish(struct occ_kernel_name *kernels, size_t n);

@@ -1,8 +1,6 @@
-/*
- * Hash table from 64-bit keys to 32-bit numbers (open addressing, grows, never shrinks), with inline lookups.
+/* Hash table from 64-bit keys to 32-bit numbers (open addressing, grows, never shrinks), with inline lookups.
  * A random seed in each table: keys come from traced programs, which cannot choose keys that collide. One
- * thread at a time.
- */
+ * thread at a time. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * Names of kernels and types in pieces: the part of kernel_names.c that reads them. Texts are the arena's.
- * Any thread.
- */
+/* Names of kernels and types in pieces: the part of kernel_names.c that reads them. Texts are the arena's.
+ * Any thread. */
 #pragma once
 
 #include <string.h>

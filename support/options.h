@@ -1,7 +1,5 @@
-/*
- * The command line of a program by a table: parsing and --help. getopt_long() keeps state of its own, so: the
- * main thread.
- */
+/* The command line of a program by a table: parsing and --help. getopt_long() keeps state of its own, so: the
+ * main thread. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
-/*
- * occq import: recordings of other tools into the history. One row per file on stdout; progress and what is
+/* occq import: recordings of other tools into the history. One row per file on stdout; progress and what is
  * wrong on stderr. Each file has a store handle of its own: after a failure it is closed, and nothing of the
- * file stays. One thread.
- */
+ * file stays. One thread. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

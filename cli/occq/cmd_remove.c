@@ -1,7 +1,5 @@
-/*
- * occq rm, occq prune: take runs out of the history. They ask nothing and print what they removed. A run that
- * goes on, or ended less than a minute ago (the daemon may have more of it), stays. One thread.
- */
+/* occq rm, occq prune: take runs out of the history. They ask nothing and print what they removed. A run that
+ * goes on, or ended less than a minute ago (the daemon may have more of it), stays. One thread. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -1,8 +1,6 @@
-/*
- * occq sampler: asks a daemon about its hardware counters, and makes it give them back for a while (ncu, nsys
+/* occq sampler: asks a daemon about its hardware counters, and makes it give them back for a while (ncu, nsys
  * and, before Hopper, DCGM need them for themselves). The daemon answers over its socket (support/control.h);
- * answers are checked like any other input. One thread.
- */
+ * answers are checked like any other input. One thread. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * occq show: everything about a kernel. KERNEL is, in this order, a name as commands print it, a number (the
- * kernel's id), a short name, or a regular expression on the demangled name. One thread.
- */
+/* occq show: everything about a kernel. KERNEL is, in this order, a name as commands print it, a number (the
+ * kernel's id), a short name, or a regular expression on the demangled name. One thread. */
 #include <stdio.h>
 #include <string.h>
 

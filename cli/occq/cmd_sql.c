@@ -1,8 +1,6 @@
-/*
- * occq sql: statements that read. Three guards: the store is open for reading only, each statement must be
+/* occq sql: statements that read. Three guards: the store is open for reading only, each statement must be
  * read-only in SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions)
- * or change settings (PRAGMA with effects). One thread.
- */
+ * or change settings (PRAGMA with effects). One thread. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

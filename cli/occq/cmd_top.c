@@ -1,7 +1,5 @@
-/*
- * occq top: kernels by waste. One row per kernel and device, from the rollups; ordering, shares and the
- * filter by cause are done here. One thread.
- */
+/* occq top: kernels by waste. One row per kernel and device, from the rollups; ordering, shares and the
+ * filter by cause are done here. One thread. */
 #include <math.h>
 #include <string.h>
 

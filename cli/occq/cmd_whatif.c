@@ -1,8 +1,6 @@
-/*
- * occq what-if: the recorded launches, analysed again for another GPU or MIG slice. One row a kernel and
+/* occq what-if: the recorded launches, analysed again for another GPU or MIG slice. One row a kernel and
  * device that it ran on. What the driver chose on that device (carve-out, active clusters) does not count on
- * the other one; registers and durations are taken as they were. One thread.
- */
+ * the other one; registers and durations are taken as they were. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

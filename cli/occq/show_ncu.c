@@ -1,7 +1,5 @@
-/*
- * `occq show`: what Nsight Compute has of a launch configuration, beside ours. What ncu measured otherwise,
- * and what it counts otherwise, is named; see show.h. One thread (stdio).
- */
+/* `occq show`: what Nsight Compute has of a launch configuration, beside ours. What ncu measured otherwise,
+ * and what it counts otherwise, is named; see show.h. One thread (stdio). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

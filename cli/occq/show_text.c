@@ -1,7 +1,5 @@
-/*
- * `occq show` for people: a kernel on a device, then each launch configuration with its resources, times and
- * analysis. One thread.
- */
+/* `occq show` for people: a kernel on a device, then each launch configuration with its resources, times and
+ * analysis. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

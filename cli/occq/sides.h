@@ -56,11 +56,9 @@ int side_open(const struct sides *sides, struct side *side, struct occ_error *er
 /* The operands A and B, of which --kernel and --exclude choose launches. */
 int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err);
 
-/*
- * Reads both sides (A may have the text NULL: there is none) and compares them. Runs of B are not runs of A
+/* Reads both sides (A may have the text NULL: there is none) and compares them. Runs of B are not runs of A
  * where A takes the newest ones. OCC_E_NOT_FOUND: a side has no launches; OCC_E_INVALID: a side has launches
- * on several GPU models.
- */
+ * on several GPU models. */
 int sides_compare(struct sides *sides, struct occ_error *err);
 
 /* Runs that have the same launches on both sides, where no time or GPU tells them apart; of a cluster 0, as

@@ -1,7 +1,5 @@
-/*
- * Tables of columns over SQL: a statement is built from a column table, its rows are printed by the same
- * table. One thread.
- */
+/* Tables of columns over SQL: a statement is built from a column table, its rows are printed by the same
+ * table. One thread. */
 #pragma once
 
 #include "cli/table.h"

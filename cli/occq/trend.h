@@ -1,7 +1,5 @@
-/*
- * How launches went by units of time, and when that changed: the points of occ_store_top() by minute, hour or
- * day, and the changes of diff/changes.h in them. One thread.
- */
+/* How launches went by units of time, and when that changed: the points of occ_store_top() by minute, hour or
+ * day, and the changes of diff/changes.h in them. One thread. */
 #pragma once
 
 #include <stdio.h>

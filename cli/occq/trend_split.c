@@ -1,8 +1,6 @@
-/*
- * A mean over all launches is the sum of w x, w a kernel's share of the launches (of the occupancy: of the
+/* A mean over all launches is the sum of w x, w a kernel's share of the launches (of the occupancy: of the
  * time) and x its own mean. From a to b it changes by the sum of (wb - wa)(xa + xb)/2, another mix, and of
- * (wa + wb)/2 (xb - xa), the kernels themselves; a kernel of one side only is mix. One thread.
- */
+ * (wa + wb)/2 (xb - xa), the kernels themselves; a kernel of one side only is mix. One thread. */
 #include <math.h>
 
 #include "support/map.h"

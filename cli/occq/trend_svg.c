@@ -1,7 +1,5 @@
-/*
- * Series as plots with their bands over an axis of time, for `occq history --svg`, where the changes are
- * below them, and for `occq report`. Changes are numbered in their plots. One thread (stdio).
- */
+/* Series as plots with their bands over an axis of time, for `occq history --svg`, where the changes are
+ * below them, and for `occq report`. Changes are numbered in their plots. One thread (stdio). */
 #include <math.h>
 #include <string.h>
 #include <time.h>

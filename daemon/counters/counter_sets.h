@@ -1,8 +1,6 @@
-/*
- * Which hardware counters are sampled on which chip, in sets that fit one pass of PM sampling, so that
+/* Which hardware counters are sampled on which chip, in sets that fit one pass of PM sampling, so that
  * nothing is replayed. Source: the metrics and passes that CUPTI's host library reports for each chip
- * (tests/unit/test_sampler_sets.c asks it again). Pure; any thread.
- */
+ * (tests/unit/test_sampler_sets.c asks it again). Pure; any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * The GPUs that the driver shows to this process: launches name a GPU by its uuid, counter sources by its
- * CUDA ordinal. cuInit only, no context. Any thread, one at a time.
- */
+/* The GPUs that the driver shows to this process: launches name a GPU by its uuid, counter sources by its
+ * CUDA ordinal. cuInit only, no context. Any thread, one at a time. */
 #pragma once
 
 #include <stddef.h>

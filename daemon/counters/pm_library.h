@@ -1,7 +1,5 @@
-/*
- * libcupti as PM sampling uses it: opened and bound, its errors as states of a source, and a counter set
- * configured for a chip. Threads: one for each struct.
- */
+/* libcupti as PM sampling uses it: opened and bound, its errors as states of a source, and a counter set
+ * configured for a chip. Threads: one for each struct. */
 #pragma once
 
 #include "counter_sets.h"

@@ -1,7 +1,5 @@
-/*
- * The daemon's metrics, each with its name, type, audience and help in one table, and their text: Prometheus'
- * format 0.0.4, or OpenMetrics 1.0. Labels as dcgm-exporter has them. No state; any thread.
- */
+/* The daemon's metrics, each with its name, type, audience and help in one table, and their text: Prometheus'
+ * format 0.0.4, or OpenMetrics 1.0. Labels as dcgm-exporter has them. No state; any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * TLS of the HTTP server's TCP sockets: the files that it needs, and who is at the other end. GnuTLS does the
- * work below libmicrohttpd, and is opened at run time as that is. One thread.
- */
+/* TLS of the HTTP server's TCP sockets: the files that it needs, and who is at the other end. GnuTLS does the
+ * work below libmicrohttpd, and is opened at run time as that is. One thread. */
 #pragma once
 
 #include <stdbool.h>

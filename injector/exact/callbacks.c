@@ -1,7 +1,5 @@
-/*
- * See callbacks.h. What runs inside CUPTI's callbacks: which context a launch is in, when its sessions begin
- * and end, and which streams are being captured.
- */
+/* See callbacks.h. What runs inside CUPTI's callbacks: which context a launch is in, when its sessions begin
+ * and end, and which streams are being captured. */
 #include "callbacks.h"
 
 #include <errno.h>
@@ -27,8 +25,7 @@ static const struct {
     enum occ_driver_call call;
 } calls[] = {
 #define X(name, number, what) {number, OCC_CALL_##what},
-    OCC_DRIVER_CALLS(X)
-};
+    OCC_DRIVER_CALLS(X)};
 
 /* Calls of CUPTI inside a callback may call the driver, and so be called back again. */
 static _Thread_local bool is_inside;

@@ -1,7 +1,5 @@
-/*
- * Calls of the driver that --exact watches, by CUPTI's numbers, which never change. X(name, number, what):
- * LAUNCH one kernel, GRAPH many kernels, BEGIN and END of a stream's capture.
- */
+/* Calls of the driver that --exact watches, by CUPTI's numbers, which never change. X(name, number, what):
+ * LAUNCH one kernel, GRAPH many kernels, BEGIN and END of a stream's capture. */
 #pragma once
 
 #define OCC_DRIVER_CALLS(X)                                                                                  \

@@ -1,7 +1,5 @@
-/*
- * Byte strings: a growing writer and a reader that never goes past its end. Integers are LEB128 varints (7
- * bits a byte, at most 10 bytes); signed ones are zigzagged (0, -1, 1, -2 ... become 0, 1, 2, 3 ...).
- */
+/* Byte strings: a growing writer and a reader that never goes past its end. Integers are LEB128 varints (7
+ * bits a byte, at most 10 bytes); signed ones are zigzagged (0, -1, 1, -2 ... become 0, 1, 2, 3 ...). */
 #pragma once
 
 #include <stdbool.h>

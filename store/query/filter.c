@@ -1,7 +1,5 @@
-/*
- * A filter in ids and times: runs by run, session and time; configurations by device, kernel name and
- * occupancy. The regular expression is matched once per kernel. One thread.
- */
+/* A filter in ids and times: runs by run, session and time; configurations by device, kernel name and
+ * occupancy. The regular expression is matched once per kernel. One thread. */
 #define XXH_INLINE_ALL /* the extension links no library for it */
 #include <regex.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
-/*
- * Busy time and gaps; see gaps.h. One pass over the launches by their starts: of those that began, only the
+/* Busy time and gaps; see gaps.h. One pass over the launches by their starts: of those that began, only the
  * two that end last matter, since between two starts one kernel runs alone exactly from the second last end
- * to the last. One thread.
- */
+ * to the last. One thread. */
 #include "store/gaps.h"
 
 #include <math.h>

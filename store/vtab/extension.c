@@ -1,7 +1,5 @@
-/*
- * occtrace_sqlite.so: `.load .../occtrace_sqlite` in a sqlite3 shell on a history, and `SELECT ... FROM
- * launch` (and FROM device_sample) works. Entered by SQLite when it loads the module, once per connection.
- */
+/* occtrace_sqlite.so: `.load .../occtrace_sqlite` in a sqlite3 shell on a history, and `SELECT ... FROM
+ * launch` (and FROM device_sample) works. Entered by SQLite when it loads the module, once per connection. */
 #include "vtab.h"
 
 SQLITE_EXTENSION_INIT1

@@ -1,8 +1,6 @@
-/*
- * Launches in the order of their starts: merges the chunks of a scan, which overlap in time where runs or
+/* Launches in the order of their starts: merges the chunks of a scan, which overlap in time where runs or
  * devices do. Chunks are opened when their time comes, so that whoever wants the first rows only pays for
- * those. Threads: the connection's.
- */
+ * those. Threads: the connection's. */
 #pragma once
 
 #include "launch_scan.h"

@@ -1,7 +1,5 @@
-/*
- * The virtual table `device_sample`. A scan lists the chunks whose times and device can match, unpacks one at
- * a time, and hands out the rows that match. Nothing in the file is trusted. Threads: the connection's.
- */
+/* The virtual table `device_sample`. A scan lists the chunks whose times and device can match, unpacks one at
+ * a time, and hands out the rows that match. Nothing in the file is trusted. Threads: the connection's. */
 
 #include <stdlib.h>
 

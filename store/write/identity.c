@@ -1,8 +1,6 @@
-/*
- * Who launched what on what, and where in its program: runs, devices, kernels, ranges. Each put is a
+/* Who launched what on what, and where in its program: runs, devices, kernels, ranges. Each put is a
  * transaction of its own (outside of bulk transactions): the id that it returns stays valid, whatever becomes
- * of the launches. One thread a handle.
- */
+ * of the launches. One thread a handle. */
 #include <stdlib.h>
 #include <string.h>
 

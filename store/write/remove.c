@@ -1,7 +1,5 @@
-/*
- * Runs taken out of the history for good. Rows of kernels and launch configurations stay: a daemon that
- * writes the same file knows them by number. One thread.
- */
+/* Runs taken out of the history for good. Rows of kernels and launch configurations stay: a daemon that
+ * writes the same file knows them by number. One thread. */
 #include "store/internal.h"
 
 /* "(1, 2)"; freed with sqlite3_free(). NULL: no memory. */

@@ -1,8 +1,6 @@
-/*
- * The history's limits while it grows: what is older than its part is kept, and a file that is above its
+/* The history's limits while it grows: what is older than its part is kept, and a file that is above its
  * quota. In steps, since a loop that reads programs' rings has no time for more: each deletes, moves or frees
- * a bounded number of rows, chunks and pages. One thread.
- */
+ * a bounded number of rows, chunks and pages. One thread. */
 #include "store/internal.h"
 
 #define ROWS_AT_ONCE   2000

@@ -1,7 +1,5 @@
-/*
- * State of the runs that this handle writes: loaded from the file, counted as launches come, written with
- * every commit. One thread a handle.
- */
+/* State of the runs that this handle writes: loaded from the file, counted as launches come, written with
+ * every commit. One thread a handle. */
 #include <stdlib.h>
 
 #include "store/internal.h"

@@ -1,8 +1,6 @@
-/*
- * Seconds of devices: smallest, mean and largest of the samples that start in them. They are added up anew
+/* Seconds of devices: smallest, mean and largest of the samples that start in them. They are added up anew
  * from the chunks whenever samples of them came, so that they are right whatever the order of the samples.
- * One thread.
- */
+ * One thread. */
 #include "store/internal.h"
 
 #define WINDOW 64 /* seconds that are added up at a time */

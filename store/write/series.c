@@ -1,7 +1,5 @@
-/*
- * Measured values of launches and samples of devices wait here for the next commit, which writes them as
- * chunks (series_chunks.c) and adds up the seconds that got samples (seconds.c). One thread.
- */
+/* Measured values of launches and samples of devices wait here for the next commit, which writes them as
+ * chunks (series_chunks.c) and adds up the seconds that got samples (seconds.c). One thread. */
 #include <stdlib.h>
 
 #include "store/internal.h"

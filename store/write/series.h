@@ -1,7 +1,5 @@
-/*
- * Measured values of launches and samples of devices on their way into the history: they wait here for the
- * next commit. For internal.h and store/write/.
- */
+/* Measured values of launches and samples of devices on their way into the history: they wait here for the
+ * next commit. For internal.h and store/write/. */
 #pragma once
 
 #include <stddef.h>

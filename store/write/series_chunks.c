@@ -1,8 +1,6 @@
-/*
- * Chunks of measured values and of samples. A commit writes a chunk for each series that got rows; as soon as
+/* Chunks of measured values and of samples. A commit writes a chunk for each series that got rows; as soon as
  * MERGE_AT of a series are together, or enough rows for a full one, they become one. What is to be merged is
- * read from the file, so a crash loses nothing. One thread.
- */
+ * read from the file, so a crash loses nothing. One thread. */
 #include <stdlib.h>
 
 #include "store/internal.h"

@@ -1,8 +1,6 @@
-/*
- * The model's answer for one launch configuration, in text and JSON: limits, waves, occupancies, and the
+/* The model's answer for one launch configuration, in text and JSON: limits, waves, occupancies, and the
  * parts of lost occupancy; with what hardware counters measured of it, if anything. Needs no history. One
- * thread (stdio).
- */
+ * thread (stdio). */
 #pragma once
 
 #include <stdbool.h>

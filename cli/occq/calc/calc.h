@@ -1,7 +1,5 @@
-/*
- * `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms:
- * text, JSON, SVG. One thread (stdio).
- */
+/* `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms:
+ * text, JSON, SVG. One thread (stdio). */
 #pragma once
 
 #include <math.h>

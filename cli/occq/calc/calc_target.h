@@ -1,7 +1,5 @@
-/*
- * The calculator's device, by name or by compute capability, and messages for launches that it refuses. Pure;
- * any thread.
- */
+/* The calculator's device, by name or by compute capability, and messages for launches that it refuses. Pure;
+ * any thread. */
 #pragma once
 
 #include "cli/values.h"

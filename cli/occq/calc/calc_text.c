@@ -1,7 +1,5 @@
-/*
- * `occq calc` for people: the device's limits, what a block takes of them, the analysis, advice, curves. One
- * thread (stdio).
- */
+/* `occq calc` for people: the device's limits, what a block takes of them, the analysis, advice, curves. One
+ * thread (stdio). */
 #include <inttypes.h>
 #include <langinfo.h>
 #include <math.h>

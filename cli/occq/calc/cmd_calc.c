@@ -1,7 +1,5 @@
-/*
- * occq calc: the occupancy calculator. Its input is options, compiled code, the output of ptxas, or (--batch)
- * rows on standard input; no history is needed. One thread.
- */
+/* occq calc: the occupancy calculator. Its input is options, compiled code, the output of ptxas, or (--batch)
+ * rows on standard input; no history is needed. One thread. */
 #include "calc.h"
 
 #include <inttypes.h>

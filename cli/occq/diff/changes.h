@@ -1,8 +1,6 @@
-/*
- * When a series changed: E-divisive statistics (Matteson and James 2014) in windows find candidates,
+/* When a series changed: E-divisive statistics (Matteson and James 2014) in windows find candidates,
  * Student's test on logarithms decides, as Hunter and its successor Otava do. No random numbers. Pure but for
- * malloc; any thread.
- */
+ * malloc; any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,11 +25,9 @@ struct diff_change {
     bool is_drift;        /* no step: `at` is its first point, before and after are its ends */
 };
 
-/*
- * Changes by `min_change` (0.05: 5 %) and more, in the order of time, of values that are positive (others are
+/* Changes by `min_change` (0.05: 5 %) and more, in the order of time, of values that are positive (others are
  * left out). The newest points are a possible change where they leave the points before by `min_change` and
- * by four standard deviations. *ret_changes is to be freed.
- */
+ * by four standard deviations. *ret_changes is to be freed. */
 int diff_find_changes(const double *values, size_t n, double min_change, struct diff_change **ret_changes,
                       size_t *ret_n, struct occ_error *err);
 

@@ -1,8 +1,6 @@
-/*
- * Lanes: viewers drop events that overlap on a track without nesting, as kernels of a stream do (programmatic
+/* Lanes: viewers drop events that overlap on a track without nesting, as kernels of a stream do (programmatic
  * dependent launch, clocks). Each launch goes into the first lane of its stream that is free at its start.
- * One thread.
- */
+ * One thread. */
 #pragma once
 
 #include "export.h"

@@ -1,7 +1,5 @@
-/*
- * A line of CSV or of JSON for each launch, with the columns' names in SQL; see export.h. Counters are left
- * out. What all launches of a configuration have in their lines is made once.
- */
+/* A line of CSV or of JSON for each launch, with the columns' names in SQL; see export.h. Counters are left
+ * out. What all launches of a configuration have in their lines is made once. */
 #include <stdlib.h>
 
 #include "cli/json.h"

@@ -1,7 +1,5 @@
-/*
- * What `occq live` shows, without a terminal: samples of the history become rows in an order, with the last
- * values of each kernel. Pure apart from malloc; one thread.
- */
+/* What `occq live` shows, without a terminal: samples of the history become rows in an order, with the last
+ * values of each kernel. Pure apart from malloc; one thread. */
 #pragma once
 
 #include "cli/occq/top.h"

@@ -1,7 +1,5 @@
-/*
- * Samples of the history for `occq live`: the same questions as those of `occq top` and `runs`. A source asks
- * in a thread of its own, so that keys are answered meanwhile.
- */
+/* Samples of the history for `occq live`: the same questions as those of `occq top` and `runs`. A source asks
+ * in a thread of its own, so that keys are answered meanwhile. */
 #pragma once
 
 #include <pthread.h>

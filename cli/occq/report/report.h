@@ -1,7 +1,5 @@
-/*
- * `occq report`: one HTML file that needs nothing else. All numbers and sentences are printed here, by the
- * functions of the other commands; the page's script sorts, filters and shows them. One thread.
- */
+/* `occq report`: one HTML file that needs nothing else. All numbers and sentences are printed here, by the
+ * functions of the other commands; the page's script sorts, filters and shows them. One thread. */
 #pragma once
 
 #include <stdio.h>
