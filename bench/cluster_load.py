@@ -96,6 +96,9 @@ def row(config, durations, noise, rng):
     counts = {b: round(n * k / len(durations) + rng.gauss(0, 1) * math.sqrt(n * k) / len(durations)) for b, k in sorted(bins.items())}
     counts = {b: k for b, k in counts.items() if k > 0} or {max(bins): n}
     low, high = int(min(durations) * (1 - abs(rng.gauss(0, 0.02)))), int(max(durations) * (1 + abs(rng.gauss(0, 0.1))))
+    for ns in (low, high):
+        counts.setdefault(int(8 * math.log2(ns)), 1)
+    counts = dict(sorted(counts.items()))
     sources, means, shares = measured(config, n, noise, rng) if noise is not None else ([], [], [])
     return "\t".join(map(str, ("@B", "prod", "slurm:@J", "user@U", "gpu-node-@N", "@H", config, RANKS, sum(counts.values()), total, low, high,
                                "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, left(counts.values()))) + "]", *("[" + ",".join(map(str, values)) + "]" for values in (sources, means, shares)),
@@ -175,7 +178,7 @@ def stored(engine, trace, noise):
     """Every row drawn by itself: those of the fleet repeat, and compress better than real ones."""
     rng, first = random.Random(2), int(time.time()) // 60 * 60 - 7200
     found = configurations(trace)
-    for node in range(32):
+    for node in range(16):
         body = []
         for minute in range(30):
             bucket = first + 60 * minute

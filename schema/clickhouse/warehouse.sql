@@ -157,8 +157,8 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     total_ns        UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
     min_ns          UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
     max_ns          UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
-    hist_bin        Array(UInt16){ CODEC(ZSTD(3))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
-    hist_n          Array(UInt64){ CODEC(T64('bit'), ZSTD(3))|}, -- 0: what the others leave of `launches`
+    hist_bin        Array(UInt16){ CODEC(T64, ZSTD(3))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
+    hist_n          Array(UInt64){ CODEC(T64, ZSTD(3))|}, -- 0: what the others leave of `launches`
     sources         Array(UInt64){ CODEC(T64, ZSTD(3))|}, -- of measured values: launches by source, and overlapped ones
     means           Array(Float32){ CODEC(ZSTD(5))|}, -- in the order of store/measured.h, to a quarter of their standard
     shares          Array(Float32){ CODEC(ZSTD(5))|}, -- errors (errors are rounded up, by 1/4); of what part of total_ns, to 1/16 (elapsed's: as its mean)
