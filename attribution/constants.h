@@ -25,19 +25,18 @@
 #define ROWS_BYTES       ((size_t)1536 << 10)  /* of memory for rows, ... */
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */
-#define PROFILES_MAX     450.0                 /* ... from which on profiles have none */
+#define PROFILES_MAX     650.0                 /* ... from which on regressors' other functions have none */
 
 /* ---- what launches and counters are like ---- */
 #define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
 #define PRIOR_SD         0.35    /* of a mean, in bounds */
-#define PROFILE_SD       0.15    /* of a launch's profile, by degree */
+#define PROFILE_SD       0.15    /* of a regressor's other functions: the first ones most */
 #define PROFILE_FROM     0.2     /* samples that a launch with a profile of its own lasts */
 #define BOUND_SLACK      1.02
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
-#define FLOOR            1e-3    /* of a row's standard deviation */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
-#define SPREAD_MAX       0.25    /* by which launches of a configuration differ at most */
+#define SPREAD_MAX       0.18    /* by which launches of a configuration differ at most */
 #define NOISE            0.03    /* of a sample's count, relative */
 #define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own */
 
@@ -59,13 +58,13 @@
 #define PHASES           8       /* of a launch, in which residuals are alike */
 #define LEVERAGE_MAX     0.75
 #define OVERLAPPED_MARGIN 4.0    /* of variances: what launches take from each other changes as they run */
-#define ERROR_MIN        0.001
-#define ERROR_MAX        0.026   /* a mean that is less certain is withheld, ... */
+#define ERROR_MIN        0.001   /* of values, and of rows' counts */
+#define ERROR_MAX        0.027   /* a mean that is less certain is withheld, ... */
 #define DIRECT_ERROR_MAX 0.036   /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
 #define GROUP_SHARE      1e-3    /* of launch time: shorter ones are not worth a group */
 #define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
-#define UNTOLD           0.15   /* by which launches without values differ from those that have one */
+#define UNTOLD           0.12    /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors above what a configuration allows: others' work */
 #define UNTRACED_SD      0.4     /* of what is counted while nothing runs */
 

@@ -10,10 +10,8 @@
 /* What present values expect of a launch of the regressor in a sample. */
 static double expect_part(const struct occ_regressor *r, const struct occ_part *part, int response)
 {
-    double sum = (double)(part->time_share * r->value[response]);
-    for (int i = 0; i < OCC_PROFILE && response == OCC_RESPONSE_WARPS; i++)
-        sum += (double)(part->profile[i] * r->profile[i]);
-    return sum;
+    float by_profile = response == OCC_RESPONSE_WARPS ? part->by_profile : 0;
+    return (double)(part->time_share * r->value[response] + by_profile);
 }
 
 static void expect_row(const struct occ_attribution *a, const struct occ_row *row, double *ret)

@@ -8,23 +8,26 @@
 
 /* ---- occupancy profiles ---- */
 
-/* P0 ... at u. (n + 1) P(n+1) = (2 n + 1) x P(n) - n P(n-1) */
-static void find_legendre(double u, double ret[OCC_PROFILE + 2])
+/* The wavelet of a level that is not 0 at u, and where in it u is: 0...1. */
+static uint32_t find_wavelet(int level, double u, double *ret_x)
 {
-    double x = 2 * u - 1;
-    ret[0] = 1;
-    ret[1] = x;
-    for (int n = 1; n <= OCC_PROFILE; n++)
-        ret[n + 1] = ((2 * n + 1) * x * ret[n] - n * ret[n - 1]) / (n + 1);
+    double at = u * (1 << level), before = fmin(floor(at), (1 << level) - 1);
+    uint32_t wavelet = (1U << level) + (uint32_t)before;
+    *ret_x = at - before;
+    return wavelet + (wavelet >= OCC_ELASTICITY);
 }
 
-/* The functions' integrals from 0 to u: (P(n+1) - P(n-1)) / (2 (2 n + 1)). */
-static void integrate_legendre(double u, double ret[OCC_PROFILE])
+/* Present occupancy at u. */
+static double level_at(const struct occ_regressor *r, float u)
 {
-    double p[OCC_PROFILE + 2];
-    find_legendre(u, p);
-    for (int n = 1; n <= OCC_PROFILE; n++)
-        ret[n - 1] = (p[n + 1] - p[n - 1]) / (2 * (2 * n + 1));
+    double level = (double)r->value[OCC_RESPONSE_WARPS], x;
+    if (u < 0)
+        return 0;
+    for (int i = 0; i < OCC_LEVELS; i++) {
+        double height = (double)r->profile[find_wavelet(i, (double)u, &x)];
+        level += x < 0.5 ? height : -height;
+    }
+    return level;
 }
 
 /* ---- launches of a sample ---- */
@@ -32,21 +35,11 @@ static void integrate_legendre(double u, double ret[OCC_PROFILE])
 /* What of a launch is in [from, to), where it runs in [start, end). */
 static struct occ_part make_part(uint32_t launch, double from, double to, double start, double end)
 {
-    double inside = fmax(fmin(end, to) - fmax(start, from), 0), duration = end - start,
-           functions[OCC_PROFILE];
-    struct occ_part part = {.launch = launch,
-                            .time_share = (float)(inside / (to - from)),
-                            .at_start = start <= from ? (float)((from - start) / duration) : -1,
-                            .at_end = end >= to ? (float)((to - start) / duration) : -1};
-    for (int edge = 0; edge < 2; edge++) {
-        double u = (double)(edge ? part.at_end : part.at_start), scale = duration / (to - from);
-        if (u < 0)
-            continue;
-        integrate_legendre(u, functions);
-        for (int i = 0; i < OCC_PROFILE; i++)
-            part.profile[i] += (float)(functions[i] * (edge ? scale : -scale));
-    }
-    return part;
+    double inside = fmax(fmin(end, to) - fmax(start, from), 0), duration = end - start;
+    return (struct occ_part){.launch = launch,
+                             .time_share = (float)(inside / (to - from)),
+                             .at_start = start <= from ? (float)((from - start) / duration) : -1,
+                             .at_end = end >= to ? (float)((to - start) / duration) : -1};
 }
 
 /* Finds the launches that run in [from, to), in ns after `origin_ns`; `from` never goes back. */
@@ -73,40 +66,47 @@ static void find_parts(struct occ_attribution *a, double from, double to, int64_
 
 /* ---- a row ---- */
 
-/* Present occupancy at u. */
-static double level_at(const struct occ_regressor *r, float u)
+/* Adds to the entry that the row has for a function of the launch's regressor, or to a new one. */
+static void add_entry(struct occ_attribution *a, struct occ_row *row, struct occ_part *part,
+                      uint32_t function, double share)
 {
-    double functions[OCC_PROFILE + 2], level = (double)r->value[OCC_RESPONSE_WARPS];
-    if (u < 0)
-        return 0;
-    find_legendre((double)u, functions);
-    for (int i = 0; i < OCC_PROFILE; i++)
-        level += functions[i + 1] * (double)r->profile[i];
-    return level;
-}
-
-/* The regressor's entries in the row that is being made; of a profile too if the launch is long. */
-static struct occ_entry *find_entries(struct occ_making *m, struct occ_row *row, struct occ_regressor *r,
-                                      uint32_t regressor, bool is_long)
-{
-    if (r->stamp != m->stamp) {
-        r->stamp = m->stamp;
-        r->entry = row->n;
-        r->n_entries = row->n + OCC_COLUMNS > OCC_ENTRIES_MAX ? 0 : is_long ? OCC_COLUMNS : 1;
-        for (uint32_t i = 0; i < r->n_entries; i++)
-            m->entries[row->n++] = (struct occ_entry){.column = regressor * OCC_COLUMNS + i};
+    uint32_t regressor = a->queue.launches[part->launch].regressor;
+    uint32_t column = regressor * OCC_COLUMNS + function;
+    struct occ_regressor *r = &a->regressors.items[regressor];
+    struct occ_entry *entries = a->making.entries;
+    part->by_profile += function > 0 ? (float)share * r->profile[function] : 0;
+    if (r->entry[function] >= row->n || entries[r->entry[function]].column != column) {
+        if (row->n == OCC_ENTRIES_MAX)
+            return;
+        r->entry[function] = row->n;
+        entries[row->n++] = (struct occ_entry){.column = column};
     }
-    return m->entries + r->entry;
+    entries[r->entry[function]].share += (float)share;
 }
 
-static void add_part(struct occ_attribution *a, struct occ_row *row, const struct occ_part *part)
+/* What of the profile's functions is before u, where the sample's edge cuts the launch. */
+static void add_edge(struct occ_attribution *a, struct occ_row *row, struct occ_part *part, double u,
+                     double scale)
+{
+    double x;
+    if (u < 0 || fabs(scale) < PROFILE_FROM)
+        return;
+    for (int i = 0; i < OCC_LEVELS; i++) {
+        uint32_t wavelet = find_wavelet(i, u, &x);
+        add_entry(a, row, part, wavelet, scale * fmin(x, 1 - x) / (1 << i));
+    }
+}
+
+static void add_part(struct occ_attribution *a, struct occ_row *row, struct occ_part *part)
 {
     const struct occ_queued_launch *l = &a->queue.launches[part->launch];
     struct occ_regressor *r = &a->regressors.items[l->regressor];
-    bool is_long = (double)(l->end_ns - l->start_ns) >= PROFILE_FROM * (double)row->length_ns;
-    struct occ_entry *entries = find_entries(&a->making, row, r, l->regressor, is_long);
-    for (uint32_t i = 0; i < r->n_entries; i++)
-        entries[i].share += i == 0 ? part->time_share : part->profile[i - 1];
+    double duration = (double)(l->end_ns - l->start_ns), scale = duration / (double)row->length_ns;
+    double shorter = fmin(r->launch_ns / r->launches / duration - 1, 1);
+    add_entry(a, row, part, 0, (double)part->time_share);
+    add_entry(a, row, part, OCC_ELASTICITY, (double)part->time_share * shorter);
+    add_edge(a, row, part, (double)part->at_start, -scale);
+    add_edge(a, row, part, (double)part->at_end, scale);
     row->gradient +=
         (float)((level_at(r, part->at_start) - level_at(r, part->at_end)) * 1e3) / row->length_ns;
     if (part->at_start >= 0)
@@ -122,7 +122,6 @@ static struct occ_row make_row(struct occ_attribution *a, const struct occ_queue
     double offset_ns = occ_clock_offset(a, sample->start_ns), busy_until = -offset_ns;
     struct occ_row row = {
         .start_ns = sample->start_ns, .length_ns = (float)length, .offset_ns = (float)offset_ns};
-    a->making.stamp++;
     find_parts(a, -offset_ns, length - offset_ns, sample->start_ns);
     for (size_t i = 0; i < a->making.n_parts; i++) {
         const struct occ_queued_launch *l = &a->queue.launches[a->making.parts[i].launch];
@@ -130,7 +129,7 @@ static struct occ_row make_row(struct occ_attribution *a, const struct occ_queue
         idle += fmax((double)(l->start_ns - sample->start_ns) - busy_until, 0);
         busy_until = fmax(busy_until, (double)(l->end_ns - sample->start_ns));
     }
-    row.variance += (float)(FLOOR * FLOOR);
+    row.variance += (float)(ERROR_MIN * ERROR_MIN);
     row.idle = (float)((idle + fmax(length - offset_ns - busy_until, 0)) / length);
     return row;
 }

@@ -52,7 +52,7 @@ static bool find_columns(const struct occ_attribution *a, struct occ_solution *s
     size_t n_columns = a->regressors.n * OCC_COLUMNS;
     memset(s->place, 0xff, n_columns * sizeof *s->place);
     scan_rows(s);
-    for (uint32_t function = 0; function < OCC_COLUMNS; function++) { /* lower degrees first */
+    for (uint32_t function = 0; function < OCC_COLUMNS; function++) { /* in all, before the next */
         bool has_profiles = s->lead == OCC_RESPONSE_WARPS;            /* other sets' rows are few */
         double max = fmin(function == 0 ? MEANS_MAX : has_profiles ? PROFILES_MAX : 0, s->rows / 2);
         for (size_t c = function; c < n_columns; c += OCC_COLUMNS) {
@@ -91,7 +91,7 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
         }
         double sd = s->lead == OCC_RESPONSE_WARPS ? PRIOR_SD * (double)e->share : 0;
         sd *= (double)a->regressors.items[e->column / OCC_COLUMNS].bound;
-        p->variance += sd * sd; /* there was no room for its profile */
+        p->variance += sd * sd; /* there was no room for it */
     }
 }
 
@@ -135,7 +135,7 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
         const struct occ_regressor *regressor = &a->regressors.items[c / OCC_COLUMNS];
         uint32_t place = s->place[c], function = (uint32_t)(c % OCC_COLUMNS);
         double bound = s->lead < OCC_RESPONSE_UTILIZATION ? (double)regressor->bound : 1;
-        double sd = bound * (function ? PROFILE_SD / function : PRIOR_SD);
+        double sd = bound * (function ? PROFILE_SD / sqrt(function) : PRIOR_SD);
         if (place == OCC_NONE)
             continue;
         add_prior(s, place, sd);
@@ -250,8 +250,8 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
         if (r == OCC_RESPONSE_WARPS)
             regressor->before = regressor->value[r];
         regressor->value[r] = place[0] != OCC_NONE ? (float)s->x[place[0]] : regressor->prior[r];
-        for (int k = 0; k < OCC_PROFILE && r == OCC_RESPONSE_WARPS; k++)
-            regressor->profile[k] = place[1 + k] != OCC_NONE ? (float)s->x[place[1 + k]] : 0;
+        for (uint32_t k = 1; k < OCC_COLUMNS && r == OCC_RESPONSE_WARPS; k++)
+            regressor->profile[k] = place[k] != OCC_NONE ? (float)s->x[place[k]] : 0;
     }
 }
 

@@ -31,10 +31,14 @@ enum occ_special {
 
 #define OCC_NONE UINT32_MAX
 
-/* The occupancy profile of a launch: occupancy over u = (time - start) / duration, 0...1, is a mean plus so
- * many Legendre polynomials P1, P2 ... of 2 u - 1, whose means are 0. It matters only where a sample's edge
- * cuts a launch. */
-#define OCC_PROFILE 5
+/* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
+ * duration, 0...1, is a mean; plus Haar wavelets, which matter only where a sample's edge cuts a launch, and
+ * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
+ * duration / duration - 1), for a launch that takes longer often has fewer warps: without it its length told
+ * wrong things of those beside it. Where there is no room for all, first ones have it first. */
+#define OCC_LEVELS     3
+#define OCC_ELASTICITY 4U /* after two levels */
+#define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
 
 /* A launch configuration (of one graph node). */
 struct occ_regressor {
@@ -42,13 +46,13 @@ struct occ_regressor {
     float bound;                                                /* of elapsed occupancy */
     float prior[OCC_RESPONSE_COUNT], value[OCC_RESPONSE_COUNT]; /* value: the last estimate */
     float before;                                               /* of warps: the estimate before */
-    float profile[OCC_PROFILE];                                 /* of warps; the last estimate */
+    float profile[OCC_COLUMNS];                                 /* of warps, by function but the mean */
     float utilization_se[OCC_UTILIZATION_COUNT];                /* NaN: not known */
     double launches, launch_ns, overlapped_ns;                  /* of late */
-    double untold;                    /* part of the last while in which no value was certain enough */
-    double imbalance, imbalance_ns;   /* of launches that are read directly: as in struct occ_sums */
-    uint32_t stamp, entry, n_entries; /* in the row that is made now: its entries */
-    struct occ_measured measured;     /* as of the last estimate */
+    double untold;                  /* part of the last while in which no value was certain enough */
+    double imbalance, imbalance_ns; /* of launches that are read directly: as in struct occ_sums */
+    uint32_t entry[OCC_COLUMNS];    /* by function: in the row that is made now, if it is its column's */
+    struct occ_measured measured;   /* as of the last estimate */
 };
 
 struct occ_regressors {
@@ -85,13 +89,12 @@ struct occ_queued_launch {
 /* One launch in one sample. */
 struct occ_part {
     uint32_t launch;
-    float time_share;           /* of the sample's length */
-    float at_start, at_end;     /* u at the sample's edges; negative: did not run there */
-    float profile[OCC_PROFILE]; /* integrals of the profile's functions, of the sample's length */
+    float time_share;       /* of the sample's length */
+    float at_start, at_end; /* u at the sample's edges; negative: did not run there */
+    float by_profile;       /* what all but the mean adds to the sample, as of now */
 };
 
-/* Column: regressor x OCC_COLUMNS + function; function 0 is its mean, the others are its profile's. */
-#define OCC_COLUMNS (1 + OCC_PROFILE)
+/* Column: regressor x OCC_COLUMNS + function. */
 struct occ_entry {
     uint32_t column;
     float share;
@@ -153,7 +156,6 @@ struct occ_estimate {
 
 /* The row that is being made: its launches, and its entries until the next one. */
 struct occ_making {
-    uint32_t stamp;
     size_t next_launch, n_parts; /* next: the first that has not started */
     struct occ_part parts[OCC_PARTS_MAX];
     struct occ_entry entries[OCC_ENTRIES_MAX];

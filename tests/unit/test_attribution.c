@@ -311,7 +311,7 @@ static void what_always_runs_together_is_a_group(void **state)
 }
 
 /* Nine seconds of launches have no value: they may differ from those of the burst.
- * Guards UNTOLD + -, PROFILE_SD +, CLOCK_SD_US +. */
+ * Guards UNTOLD + -, CLOCK_SD_US +. */
 static void what_only_a_burst_tells_stands_for_all(void **state)
 {
     struct fixture *f = *state;
@@ -358,7 +358,8 @@ static void beside_others_achieved_is_withheld(void **state)
     struct fixture *f = *state;
     for (int i = 0; i < 3000; i++) {
         int64_t a = 100000 + draw(f, 200000), b = 100000 + draw(f, 200000);
-        put_run(f, (struct run){f->now_ns, f->now_ns + a, 1, 0, 0.2, 0.4});
+        if (draw(f, 4) > 0)
+            put_run(f, (struct run){f->now_ns, f->now_ns + a, 1, 0, 0.2, 0.4});
         put_run(f, (struct run){f->now_ns + 20000, f->now_ns + 20000 + b, 2, 0, 0.3, 0.5});
         f->now_ns += 50000 + (a > b ? a : b);
     }
@@ -369,7 +370,7 @@ static void beside_others_achieved_is_withheld(void **state)
         assert_true(m.overlapped);
         assert_true(isnan(m.achieved));
         assert_near(m.elapsed, shape == 1 ? 0.2 : 0.3, 0.03);
-        assert_true(m.elapsed_se > 0.0011 && m.elapsed_se < 0.0017);
+        assert_true(m.elapsed_se > 0.0013 && m.elapsed_se < 0.0017);
     }
 }
 
@@ -381,7 +382,7 @@ static int by_start(const void *a, const void *b)
 
 /* Two streams that repeat the same steps, in each of which two kernels have either all of the GPU or, for
  * longer, a part of it: there is much that courses and a wrong clock could explain as well.
- * Guards PRIOR_SD -, PROFILE_FROM +. */
+ * Guards PRIOR_SD -, PROFILE_SD +. */
 static void repeated_steps_do_not_lead_the_clock_astray(void **state)
 {
     static const struct {
@@ -889,7 +890,8 @@ static void overlapped_launches_share_schedulers(void **state)
 }
 
 /* A kernel begins with more warps than its profile can follow: rows that begin there are wrong by as much in
- * every replay, and only together do they tell of it. Guards OCC_CLUSTERS -. */
+ * every replay, and only together do they tell of it. Guards OCC_CLUSTERS -, PHASES + -, PROFILE_SD -,
+ * PROFILE_FROM +, PRIOR_PART -. */
 static void errors_that_repeat_do_not_average_out(void **state)
 {
     struct fixture *f = *state;
@@ -905,7 +907,7 @@ static void errors_that_repeat_do_not_average_out(void **state)
     ask(f, 2, &b);
     assert_near(a.elapsed, 0.1 + 0.8 * 12000 / 300000, 1.96 * a.elapsed_se);
     assert_near(b.elapsed, 0.4, 1.96 * b.elapsed_se);
-    assert_true(a.elapsed_se > 0.0035 && a.elapsed_se < 0.005);
+    assert_true(a.elapsed_se > 0.0085 && a.elapsed_se < 0.0105);
 }
 
 /* What a kernel has of active cycles may be negative: it is what others leave of them. */
