@@ -90,7 +90,7 @@ static int check_configs(const struct occ_load *l)
         OCC_LOAD_COMMA) " FROM temp.configs";
     sqlite3_stmt *stmt = NULL;
     struct occ_body row = {0};
-    int rc = sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK ? 0 : occ_load_no_memory(l->err);
+    int rc = sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK ? 0 : occ_no_memory(l->err);
     while (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW) {
         long long id = (long long)sqlite3_column_int64(stmt, 0);
         if (is_config(stmt, &row))
@@ -101,7 +101,7 @@ static int check_configs(const struct occ_load *l)
             rc = occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.configs WHERE rowid = %lld", id));
     }
     (void)sqlite3_finalize(stmt);
-    rc = rc == 0 && row.failed ? occ_load_no_memory(l->err) : rc;
+    rc = rc == 0 && row.failed ? occ_no_memory(l->err) : rc;
     occ_body_free(&row);
     return rc;
 }
@@ -169,7 +169,7 @@ static int fetch_kernels(const struct occ_load *l, char *ids)
                    sqlite3_mprintf("SELECT toInt64(kernel) AS kernel_id, mangled, node FROM %s.kernel FINAL "
                                    "WHERE toInt64(kernel) IN (%s)",
                                    l->w->options.database, ids))
-             : occ_load_no_memory(l->err);
+             : occ_no_memory(l->err);
     sqlite3_free(ids);
     return rc == 0 ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, count(*) FROM kernels WHERE "
                                                            "kernel_of(mangled) <> CAST(kernel_id AS INTEGER) "
@@ -262,7 +262,7 @@ int occ_load_kernels(const struct occ_load *l, char *ids)
 int occ_load_dimensions(const struct occ_load *l)
 {
     char *key = device_key(l->db);
-    int rc = key ? fetch_configs(l) : occ_load_no_memory(l->err);
+    int rc = key ? fetch_configs(l) : occ_no_memory(l->err);
     if (rc == 0)
         rc = check_configs(l);
     if (rc == 0)

@@ -100,8 +100,7 @@ int occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, co
 {
     sqlite3_stmt *insert = NULL;
     char *statement = sqlite3_mprintf("%s FORMAT TabSeparatedWithNames", sql);
-    int rc =
-        statement ? occ_warehouse_ask(w, statement, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int rc = statement ? occ_warehouse_ask(w, statement, err) : occ_no_memory(err);
     sqlite3_free(statement);
     if (rc == 0)
         rc = prepare(w, db, table, names, &insert, err);
@@ -174,7 +173,7 @@ int occ_remote_select(struct occ_warehouse *w, sqlite3 *db, const char *sql, cha
     while (n > 0 && strchr(" \t\r\n;", sql[n - 1]))
         n--;
     char *statement = sqlite3_mprintf("%.*s\nFORMAT TabSeparatedWithNamesAndTypes", (int)n, sql);
-    int rc = statement ? ask_read_only(w, statement, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int rc = statement ? ask_read_only(w, statement, err) : occ_no_memory(err);
     sqlite3_str *select = sqlite3_str_new(db);
     if (rc == 0)
         rc = put_answer(w, db, select, err);

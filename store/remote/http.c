@@ -206,7 +206,7 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     struct occ_http *http = calloc(1, sizeof *http);
     if (!http || !set_up(http, options)) {
         occ_http_close(http);
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     }
     http->url = options->url;
     http->max_answer_bytes = options->max_answer_bytes ? options->max_answer_bytes : ANSWER_MIN;
@@ -237,7 +237,7 @@ int occ_http_add(struct occ_http *http, const char *name, const char *value, str
         occ_body_put_raw(&http->query, escaped, strlen(escaped));
     bool failed = !escaped || http->query.failed;
     curl.free(escaped);
-    return failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory") : 0;
+    return failed ? occ_no_memory(err) : 0;
 }
 
 static int compress_body(struct occ_http *http, const char *data, size_t n, struct occ_error *err)
@@ -246,7 +246,7 @@ static int compress_body(struct occ_http *http, const char *data, size_t n, stru
     z_stream stream = unset;
     occ_body_clear(&http->packed);
     if (deflateInit2(&stream, COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     size_t bound = deflateBound(&stream, n) + GZIP_ROOM;
     if (http->packed.allocated < bound) {
         occ_body_free(&http->packed);
@@ -260,7 +260,7 @@ static int compress_body(struct occ_http *http, const char *data, size_t n, stru
     int code = http->packed.data ? deflate(&stream, Z_FINISH) : Z_MEM_ERROR;
     http->packed.n = stream.total_out;
     (void)deflateEnd(&stream);
-    return code == Z_STREAM_END ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return code == Z_STREAM_END ? 0 : occ_no_memory(err);
 }
 
 static int perform(struct occ_http *http, struct occ_error *err)
@@ -292,8 +292,7 @@ int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_
     ret_answer->n = 0;
     http->answer = ret_answer;
     http->is_too_long = false;
-    int rc = reserve(ret_answer, 0, SIZE_MAX) ? compress_body(http, data, n, err)
-                                              : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int rc = reserve(ret_answer, 0, SIZE_MAX) ? compress_body(http, data, n, err) : occ_no_memory(err);
     if (rc == 0)
         ret_answer->text[0] = '\0';
     if (rc == 0)

@@ -145,7 +145,7 @@ static int fetch_groups(const struct occ_load *l, const char *group)
                                  .names = "config_id, grp, n, total, low, high, first, last, histogram, "
                                           "by_source, value_sums, value_ns, waste, capacity, counted",
                                  .keys = has_groups(l) ? "whose, config" : "config"};
-    int rc = columns && sums ? occ_load_sums(l, &what) : occ_load_no_memory(l->err);
+    int rc = columns && sums ? occ_load_sums(l, &what) : occ_no_memory(l->err);
     sqlite3_free(columns);
     sqlite3_free(sums);
     return rc;
@@ -186,7 +186,7 @@ static int choose_kernels(struct occ_load *l)
     sqlite3_free(l->where);
     l->where = sqlite3_str_finish(where);
     occ_map_free(&kernels);
-    return rc == 0 && !l->where ? occ_load_no_memory(l->err) : rc;
+    return rc == 0 && !l->where ? occ_no_memory(l->err) : rc;
 }
 
 /* ---- rows that cannot be ---- */
@@ -219,13 +219,13 @@ static int leave_out_impossible(struct occ_load *l)
                        sqlite3_mprintf(
                            "SELECT count() AS n, node FROM %s.minute WHERE %s AND NOT (%s) GROUP BY node",
                            l->w->options.database, l->where, possible))
-                 : occ_load_no_memory(l->err);
+                 : occ_no_memory(l->err);
     if (rc == 0 && occ_load_number(l, "SELECT count(*) FROM impossible") > 0) {
         char *where = sqlite3_mprintf("%s AND %s", l->where, possible);
         sqlite3_free(l->where);
         l->where = where;
         rc = where ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, n FROM impossible"))
-                   : occ_load_no_memory(l->err);
+                   : occ_no_memory(l->err);
     }
     sqlite3_free(possible);
     return rc;
@@ -271,7 +271,7 @@ static int fetch_sums(struct occ_load *l)
         rc = occ_load_parts(l);
     char *group = rc == 0 ? make_group(l) : NULL;
     if (rc == 0)
-        rc = group ? fetch_groups(l, group) : occ_load_no_memory(l->err);
+        rc = group ? fetch_groups(l, group) : occ_no_memory(l->err);
     sqlite3_free(group);
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.sums WHERE n = '0'")) : rc;
 }
@@ -374,7 +374,7 @@ int occ_load_launches(struct occ_load *l)
     int rc = l->where && sqlite3_create_function(l->db, "pack_histogram", 1, SQLITE_UTF8, NULL,
                                                  pack_histogram, NULL, NULL) == SQLITE_OK
                  ? 0
-                 : occ_load_no_memory(l->err);
+                 : occ_no_memory(l->err);
     if (rc == 0 && l->question->choose)
         rc = choose_kernels(l);
     if (rc == 0)

@@ -5,14 +5,9 @@
 #define MOMENT_MAX UINT32_MAX /* of a DateTime, in seconds */
 #define SECOND_NS  INT64_C(1000000000)
 
-int occ_load_no_memory(struct occ_error *err)
-{
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-}
-
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql)
 {
-    int rc = sql ? occ_remote_fetch(l->w, l->db, table, names, sql, l->err) : occ_load_no_memory(l->err);
+    int rc = sql ? occ_remote_fetch(l->w, l->db, table, names, sql, l->err) : occ_no_memory(l->err);
     sqlite3_free(sql);
     return rc;
 }
@@ -20,7 +15,7 @@ int occ_load_fetch(const struct occ_load *l, const char *table, const char *name
 int occ_load_run(const struct occ_load *l, char *sql)
 {
     if (!sql)
-        return occ_load_no_memory(l->err);
+        return occ_no_memory(l->err);
     int code = sqlite3_exec(l->db, sql, NULL, NULL, NULL);
     sqlite3_free(sql);
     return code == SQLITE_OK ? 0
@@ -32,7 +27,7 @@ int occ_load_run(const struct occ_load *l, char *sql)
 int occ_load_leave_out(const struct occ_load *l, char *select)
 {
     int rc = select ? occ_load_run(l, sqlite3_mprintf("INSERT INTO temp.left_out(node, n) %s", select))
-                    : occ_load_no_memory(l->err);
+                    : occ_no_memory(l->err);
     sqlite3_free(select);
     return rc;
 }

@@ -23,7 +23,6 @@ struct occ_load {
 /* ", column" for each of a list. */
 #define OCC_LOAD_COMMA(column, ...) ", " #column
 
-int occ_load_no_memory(struct occ_error *err);
 /* Fetches what a formatted statement (sqlite3_mprintf) gives into a temporary table; frees it. */
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql);
 /* Runs a formatted statement on the history; frees it. */

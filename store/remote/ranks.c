@@ -42,7 +42,7 @@ static int fetch_gpus(struct occ_load *l, const char *more)
     l->table = "rank_minute";
     l->where = make_where(l, more);
     int rc = l->where ? occ_load_fetch(l, "runs", RUN_NAMES, select_runs(l, RUN_NAMES, more))
-                      : occ_load_no_memory(l->err);
+                      : occ_no_memory(l->err);
     if (rc == 0)
         rc = occ_load_parts(l);
     if (rc == 0)
@@ -133,7 +133,7 @@ static int fetch_allocations(const struct occ_load *l)
     occ_load_append_text(where, " OR job = concat('slurm:', ", q->job, "))");
     char *condition = sqlite3_str_finish(where),
          *allocated = sqlite3_mprintf(ALLOCATED, db, condition ? condition : "", db);
-    int rc = allocated ? fetch_allocated(l, allocated) : occ_load_no_memory(l->err);
+    int rc = allocated ? fetch_allocated(l, allocated) : occ_no_memory(l->err);
     sqlite3_free(condition);
     sqlite3_free(allocated);
     return rc;

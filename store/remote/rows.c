@@ -77,7 +77,7 @@ static char *last_rows(const struct occ_load *l, const char *columns, int64_t *r
 static int fetch_sums(const struct occ_load *l, const struct occ_load_sums *sums, char *rows)
 {
     if (!rows)
-        return occ_load_no_memory(l->err);
+        return occ_no_memory(l->err);
     /* days are partitions, and part of the key */
     bool is_new = l->w->dialect == OCC_DIALECT_NEW;
     int rc = occ_load_fetch(

@@ -35,7 +35,7 @@ int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_s
     *ret_state = (struct occ_remote_state){0};
     int rc = sql && sqlite3_open(":memory:", &db) == SQLITE_OK
                  ? occ_remote_fetch(w, db, "watermarks", "until, node, lost, oldest", sql, err)
-                 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+                 : occ_no_memory(err);
     if (rc == 0)
         read_sums(db, ret_state);
     sqlite3_free(sql);

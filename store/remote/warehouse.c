@@ -20,7 +20,7 @@ int occ_warehouse_open(const struct occ_warehouse_options *options, struct occ_w
 {
     struct occ_warehouse *w = calloc(1, sizeof *w);
     if (!w)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     w->options = *options;
     int rc = occ_http_open(&w->options.http, &w->http, err);
     if (rc != 0) {
