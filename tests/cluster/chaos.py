@@ -1,5 +1,5 @@
 """Three nodes, one warehouse, and faults in an order that a seed gives: what the warehouse has in the end is what the nodes'
-histories have, row by row, nothing lost and nothing twice.
+histories have, row by row, nothing lost and nothing twice; of one job single launches, too.
 
     chaos.py BUILD [--engine 18|26] [--faults N] [--at-once N] [--seed S]    another seed each time without --seed
 
@@ -10,6 +10,7 @@ ship. BUILD: the tree's build. The seed is printed; the same one gives the same 
 answers of occq are compared too; then no backup is restored (what it lacks is in the warehouse alone) and nothing is folded."""
 
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import glob
@@ -30,11 +31,12 @@ import network
 from asked import Asker, difference, is_same
 from faults import Proxy
 from merge import canonical, merge
-from site_ import Site, check_ranks, check_minutes, rows_of
+from site_ import Site, check_minutes, check_ranks, launches_in, launches_of, rows_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING = os.path.join(HERE, "../data/transformer-h200.recording")
-TABLES = ("kernel", "launch_config", "run", "minute", "rank_minute", "watermark")
+TABLES = ("kernel", "launch_config", "run", "minute", "rank_minute", "launch", "watermark")
+RAW_JOB, MINUTE_NS = "43", 60000000000
 ON_THE_WAY = ("drop", "slow", "cut", "answer_lost", "twice", "error", "denied", "partition", "deliver_late")
 QUESTIONS = (("top", "-n", "500", "--by", "config"), ("top", "--job", "42"), ("top", "--by", "user"), ("top", "--by", "node"), ("runs", "-n", "1000"),
              ("show", "kernel", "--job", "43"))
@@ -101,7 +103,7 @@ class Node:
         self.proxy = (Proxy(world.engine, world.tls, network.OURS) if joined else Proxy(world.engine)).__enter__()
         # the third's configurations are folded, unless answers are to be those of the histories
         self.site = Site(world.program("occtrace-ship"), self.proxy.url, node=f"node{number}", interval="10s", user=world.user,
-                         configs=16 if number == 3 and not world.compares else 256, cluster="c1", **({"ca_file": world.ca} if joined else {}))
+                         configs=16 if number == 3 and not world.compares else 256, cluster="c1", raw_jobs=f"'{RAW_JOB}'", raw_until="2100-01-01", **({"ca_file": world.ca} if joined else {}))
         self.site.enter = world.link.enter if joined else []
         self.histories = os.path.join(self.site.dir, "histories")
         os.mkdir(self.histories)
@@ -210,12 +212,23 @@ class Node:
                 changes.append(db.execute("SELECT max(change) FROM stored_minute_change").fetchone())
         return changes
 
+    def rows(self, path):
+        """Minutes, ranks, launches that the warehouse must have, and those that it may have: of a writer that was killed, or whose disk
+        was full, launches are there without their minute until it opens the history again."""
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            minutes = set(db.execute("SELECT DISTINCT lower(hex(uuid)), minute FROM stored_minute JOIN stored_run USING(run_id)"))
+        launches = collections.Counter(launches_of(self.site.ship, path, [RAW_JOB]))
+        return *rows_of(path), collections.Counter({row: n for row, n in launches.items() if (row[0], row[2] // MINUTE_NS) in minutes}), launches
+
     def expected(self):
-        minutes, ranks = {}, {}
-        for more in [*self.past, *(rows_of(path) for path in self.files())]:
+        """Of launches each as often as the file with most of it has it: a backup has what was sent before."""
+        minutes, ranks, launches, all_launches = {}, {}, collections.Counter(), collections.Counter()
+        for more in [*self.past, *(self.rows(path) for path in self.files())]:
             minutes.update(more[0])
             ranks.update(more[1])
-        return minutes, ranks
+            launches |= more[2]
+            all_launches |= more[3]
+        return minutes, ranks, launches, all_launches
 
 
 def grow_and_ship(node, plan):
@@ -341,7 +354,7 @@ class World:
 
     def check_once(self):
         self.nodes[2].stop_service()
-        minutes, ranks = {}, {}
+        minutes, ranks, launches, all_launches = {}, {}, collections.Counter(), collections.Counter()
         for node in self.nodes:
             node.proxy.deliver_late()
             node.drain()
@@ -349,11 +362,15 @@ class World:
             more = node.expected()
             minutes.update(more[0])
             ranks.update(more[1])
+            launches += more[2]
+            all_launches += more[3]
         check_minutes(self.engine, minutes, 256)
         check_ranks(self.engine, ranks)
+        found = collections.Counter(launches_in(self.engine))
+        assert launches <= found <= all_launches, (list((launches - found).items())[:3], list((found - all_launches).items())[:3])
         if self.compares:
             self.ask()
-        return len(minutes), len(ranks)
+        return len(minutes), len(ranks), found.total()
 
     def ask(self):
         """occq --cluster answers what occq answers from all histories merged into one."""
@@ -484,7 +501,7 @@ def history_replaced(world, node):
     if not is_history(node.history()):
         return
     world.settle(node)
-    node.past.append(rows_of(node.history()))
+    node.past.append(node.rows(node.history()))
     node.gone.append(os.path.join(world.engine.dir, f"node{node.number}-{len(node.gone)}.db"))
     copy_history(node.history(), node.gone[-1])
     for path in glob.glob(node.history() + "*"):
@@ -505,7 +522,7 @@ def backup_restored(world, node):
     copy_history(node.history(), copy)
     node.extend(world.plan())
     world.settle(node)
-    node.past.append(rows_of(node.history()))
+    node.past.append(node.rows(node.history()))
     for path in (node.history() + "-wal", node.history() + "-shm"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -554,7 +571,7 @@ def run(world, n, at_once):
         world.round(faults)
         rounds += 1
         if rounds % ROUNDS_TO_A_CHECK == 0 or not order:
-            world.say("checked: %d rows of minutes, %d of ranks" % world.check())
+            world.say("checked: %d rows of minutes, %d of ranks, %d launches" % world.check())
     # those of one round hide each other
     assert world.happened >= n // len(FAULTS) * len(ON_THE_WAY) // at_once, f"{world.happened} faults on the way happened"
 
