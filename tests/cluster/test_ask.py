@@ -4,6 +4,7 @@ Arguments: OCCQ OCCTRACE-SHIP MAKE_HISTORY ENGINE."""
 import contextlib
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -303,6 +304,10 @@ def answers(asker, questions, left_out=""):
     return [canonical(text) for text in texts]
 
 
+def answers_of(asker):
+    return [canonical(asker.ask(*words, "--json")) for words in EVERYTHING]
+
+
 def rows_that_cannot_be(asker, engine):
     """Of one node: each is refused where the engine has constraints, else left out, said, and all else is answered as before."""
     expected = answers(asker, EVERYTHING)
@@ -360,6 +365,30 @@ def rows_that_others_send(asker, engine):
         changed_rows(engine, "run", {"run": f"toUUID('11111111-0000-4000-8000-00000000000{i}')", "node": "'evil'", **change}, "node = 'node1'")
         assert canonical(asker.ask("runs", "-n", "500", "--json")) == runs, change
         asker.ask("runs", says=f"left out that cannot be: evil {i + 1}\n")
+
+
+def configurations_that_cannot_be(asker, engine):
+    """Of a node's own, with the id that they have to have: a history takes none."""
+    if engine.name == "18":
+        return  # it has no xxh3()
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../store/remote/tables.h")) as f:
+        sent = f.read().partition("#define OCC_SHIP_LAUNCH_CONFIG_COLUMNS(X)")[2].partition("#define")[0]
+    columns = ["config", "kernel", *re.findall(r"X\((\w+),", sent)]
+    floats = [row[0] for row in engine.ask("SELECT name FROM system.columns WHERE database = 'occtrace' AND table = 'launch_config' AND type LIKE '%Float%'")]
+    honest = engine.ask(f"SELECT {', '.join(columns)} FROM occtrace.launch_config FINAL WHERE refused = '' AND sm_count > 0 LIMIT 1")[0]
+    expected = answers_of(asker)
+    limits = [name for name in columns if name.endswith(("_x", "_y", "_z", "_unit")) or name in ("sm_count", "warp_size", "sub_partitions", "max_warps_per_sm")]
+    for change in ({}, {"theoretical": "nan"}, {"waves": "inf"}, {"simulated": "255"}, {"full_waves": "18446744073709551615"}, {name: "0" for name in limits}, {name: "4294967295" for name in limits}):
+        values = {name: f"{float(value):.14g}" if name in floats and value != "\\N" else value for name, value in zip(columns, honest)} | change
+        as_read = [f"{float(value):.14g}" if value == "18446744073709551615" else value for value in list(values.values())[1:]]
+        text = "\t".join(as_read).replace("\\", "\\\\")
+        values["config"] = engine.ask(f"SELECT xxh3('{text}')")[0][0]
+        assert (values["config"] == honest[0]) == (change == {}), "ids are hashes"
+        if not change:
+            continue
+        engine.ask(f"INSERT INTO occtrace.launch_config ({', '.join(columns)}, node, version) FORMAT TabSeparated\n" + "\t".join(values.values()) + "\tevil\t1\n")
+        changed_rows(engine, "minute", {"node": "'evil'", "config": f"toUInt64('{values['config']}')"}, "launches > 0 AND job = 'slurm:42'")
+        assert answers_of(asker) == expected, change
 
 
 def warehouses_that_are_not_ours(asker, engine):
@@ -448,7 +477,7 @@ for name in engines.available():
                             (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
                             (gpus_that_nobody_uses, engine),
                             (verdicts_by_minutes, engine), (configurations_that_are_added_up, engine),
-                            (answers_that_are_broken, engine), (rows_that_cannot_be, engine), (rows_that_others_send, engine), (warehouses_that_are_not_ours, engine)):
+                            (answers_that_are_broken, engine), (rows_that_cannot_be, engine), (configurations_that_cannot_be, engine), (rows_that_others_send, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
