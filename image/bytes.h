@@ -26,12 +26,6 @@ static inline uint64_t u64_at(const uint8_t *p)
     return (uint64_t)u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
 }
 
-/* `span` without its first n bytes. */
-static inline struct span span_from(struct span span, size_t n)
-{
-    return (struct span){span.at + n, span.size - n};
-}
-
 /* Whether `size` bytes at `offset` are inside. */
 static inline bool inside(struct span all, uint64_t offset, uint64_t size)
 {

@@ -32,13 +32,6 @@ static inline double occ_totals_all_ns(const struct occ_totals *t)
     return (double)t->total_ns + (double)t->others_ns;
 }
 
-/* The entry, or NULL. */
-static inline struct occ_totals *occ_totals_find(const struct occ_totals_table *table, uint64_t key)
-{
-    uint32_t at = occ_map_get(&table->map, key);
-    return at == OCC_MAP_NONE ? NULL : &table->entries[at];
-}
-
 /* Removes the entries with keys below `first_key`. */
 void occ_totals_remove(struct occ_totals_table *table, uint64_t first_key);
 
