@@ -24,6 +24,7 @@ CONFIG = """<?xml version="1.0"?><yandex>
 <users_config>{dir}/users.xml</users_config><default_profile>default</default_profile>
 <default_database>default</default_database><mark_cache_size>67108864</mark_cache_size>
 <merge_tree><old_parts_lifetime>10</old_parts_lifetime></merge_tree>
+<remote_servers><shards><shard><replica><host>127.0.0.1</host><port>9</port></replica></shard></shards></remote_servers>
 <format_schema_path>{dir}/format/</format_schema_path></yandex>"""
 USERS = """<?xml version="1.0"?><yandex><profiles><default/></profiles>
 <users><default><password>{password}</password><networks><ip>::/0</ip></networks><profile>default</profile>
