@@ -91,7 +91,7 @@
     X(ship, configs, COUNT, uint64_t, ship_configs, OTHER, "256", 16, 65536)                                 \
     X(ship, raw_jobs, TEXT, occ_config_text, ship_raw_jobs, OTHER, "", 0, 0)                                 \
     X(ship, raw_until, TEXT, occ_config_text, ship_raw_until, OTHER, "", 0, 0)                               \
-    X(ship, raw_launches, COUNT, uint64_t, ship_raw_launches, OTHER, "20000", 1000, 1000000)                \
+    X(ship, raw_launches, COUNT, uint64_t, ship_raw_launches, OTHER, "20000", 1000, 1000000)                 \
     X(ship, metrics_file, PATH, occ_config_text, ship_metrics_file, OTHER, "", 0, 0)                         \
     X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
     X(cluster, database, NAME, occ_config_text, cluster_database, OTHER, "occtrace", 0, 0)                   \
@@ -100,7 +100,7 @@
     X(cluster, ca_file, PATH, occ_config_text, cluster_ca_file, OTHER, "", 0, 0)                             \
     X(cluster, cert_file, PATH, occ_config_text, cluster_cert_file, OTHER, "", 0, 0)                         \
     X(cluster, key_file, PATH, occ_config_text, cluster_key_file, OTHER, "", 0, 0)                           \
-    X(cluster, command, COMMAND, occ_config_text, cluster_command, OTHER,                                       \
+    X(cluster, command, COMMAND, occ_config_text, cluster_command, OTHER,                                    \
       "ssh -oBatchMode=yes -- {node} {command}", 0, 0)                                                       \
     X(cluster, nodes, TEXT, occ_config_text, cluster_nodes, OTHER, ".*", 0, 0)                               \
     X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)
