@@ -469,6 +469,7 @@ static void requests_do_not_wait_for_all_connections(void **state)
     struct place *p = *state;
     char answer[OCC_CONTROL_BYTES];
     start_service(p);
+    assert_true(ask(p, "status", answer)); /* else it may stand where it is about to take connections */
     suspend(p);
     pid_t attacker = run(p, fill_the_backlog, ATTACKER);
     await_byte();
