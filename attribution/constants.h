@@ -25,7 +25,7 @@
 #define ROWS_BYTES       ((size_t)1536 << 10)  /* of memory for rows, ... */
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */
-#define PROFILES_MAX     650.0                 /* ... from which on regressors' other functions have none */
+#define PROFILES_MAX     450.0                 /* ... from which on regressors' other functions have none */
 
 /* ---- what launches and counters are like ---- */
 #define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
