@@ -47,7 +47,7 @@ compare_with_truth() {
 # That takes another try; a wrong value does not.
 trace_matches_truth() {
   local status
-  for _ in 1 2 3; do
+  for _ in 1 2 3 4 5; do
     trace "$@"
     compare_with_truth
     status=$?
@@ -91,7 +91,7 @@ compare_utilization() {
            if (beside($u, truth[k, u]) > 0.01 + $(u == 4 ? 9 : 10)) { print k, u, "is", $u, "not", truth[k, u]; wrong = 1 } }
        END { if (!wrong && known < configs / 2) { print "only", known, "of", configs; wrong = 2 }; exit wrong }' expected got >wrong
 }
-for _ in 1 2 3; do
+for _ in 1 2 3 4 5; do
   title="utilization"
   rm -f h.db* truth counters/*
   OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm -d h.db \
