@@ -20,6 +20,7 @@
 #include "daemon_users.h"
 
 #define ACCEPTS_AT_ONCE 64 /* in a turn */
+#define TURN_PRICE      16 /* of its time */
 #define CLIENTS_BESIDE  64 /* connections of one user beside those of his programs */
 
 static uint64_t *counter; /* shared by all processes of a test */
@@ -463,13 +464,22 @@ static void fill_the_backlog(const struct place *p, int uid)
     wait_for_end(p);
 }
 
+/* Until the user's last request is paid: it rests for a multiple of the time that it took. */
+static void await_rest(const struct place *p)
+{
+    char answer[OCC_CONTROL_BYTES];
+    int64_t begin_ns = occ_monotonic_ns();
+    assert_true(ask(p, "ping", answer));
+    pause_ms(200 + 2 * TURN_PRICE * (long)((occ_monotonic_ns() - begin_ns) / 1000000));
+}
+
 /* A hundred connections wait when a request comes: it is answered after one turn of them. */
 static void requests_do_not_wait_for_all_connections(void **state)
 {
     struct place *p = *state;
     char answer[OCC_CONTROL_BYTES];
     start_service(p);
-    assert_true(ask(p, "status", answer)); /* else it may stand where it is about to take connections */
+    await_rest(p);
     suspend(p);
     pid_t attacker = run(p, fill_the_backlog, ATTACKER);
     await_byte();
