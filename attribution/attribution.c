@@ -25,7 +25,7 @@ int occ_attribution_new(const struct occ_attribution_options *options,
         return occ_fail(err, OCC_E_INVALID, "a GPU without SMs or warps");
     struct occ_attribution *a = calloc(1, sizeof *a);
     if (!a)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     a->options = *options;
     a->queue.busy_launch = SIZE_MAX;
     a->estimate.scale = SPREAD_MAX * SPREAD_MAX;

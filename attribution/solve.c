@@ -350,5 +350,5 @@ int occ_solve(struct occ_attribution *a, struct occ_error *err)
     for (int r = 0; r < OCC_RESPONSE_COUNT && has_memory && (r == 0 || known[OCC_RESPONSE_WARPS]); r++)
         has_memory = known[r] || solve(a, (enum occ_response)r, known, p);
     free(p);
-    return has_memory ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return has_memory ? 0 : occ_no_memory(err);
 }

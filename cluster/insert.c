@@ -109,8 +109,7 @@ static int insert_state(struct occ_warehouse *w, const char *table, struct occ_b
 {
     char sql[SQL_BYTES];
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s FORMAT TabSeparated", w->options.database, table);
-    int rc = rows->failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
-                          : occ_http_add(w->http, "query", sql, err);
+    int rc = rows->failed ? occ_no_memory(err) : occ_http_add(w->http, "query", sql, err);
     if (rc == 0 && w->dialect == OCC_DIALECT_NEW)
         rc = occ_http_add(w->http, "async_insert", "1", err);
     if (rc == 0)

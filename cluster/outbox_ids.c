@@ -50,7 +50,7 @@ int occ_outbox_number(struct occ_outbox *r, const char *sql, const int64_t *valu
 
 int occ_outbox_no_memory(struct occ_error *err)
 {
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return occ_no_memory(err);
 }
 
 int occ_outbox_prepare_ids(struct occ_outbox *r, struct occ_error *err)

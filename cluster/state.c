@@ -34,7 +34,7 @@ static int fail_sql(struct occ_state *s, struct occ_error *err, const char *what
 int occ_state_open(const char *path, bool read_only, struct occ_state **ret_state, struct occ_error *err)
 {
     struct occ_state *s = calloc(1, sizeof *s);
-    int rc = s ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int rc = s ? 0 : occ_no_memory(err);
     if (rc == 0 && !read_only)
         rc = occ_path_make_parents(path, err);
     int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;

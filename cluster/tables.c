@@ -10,6 +10,20 @@
 
 /* ---- making it ---- */
 
+/* Empty statements are of the other dialect alone. */
+static int use_statement(struct occ_body *sql,
+                         int (*use)(void *context, const char *statement, struct occ_error *err),
+                         void *context, struct occ_error *err)
+{
+    occ_body_put_raw(sql, "", 1);
+    if (sql->failed)
+        return occ_no_memory(err);
+    const char *statement = sql->data + strspn(sql->data, " \n");
+    int rc = *statement ? use(context, statement, err) : 0;
+    occ_body_clear(sql);
+    return rc;
+}
+
 /* Calls `use` with each statement of the schema in a dialect. */
 static int for_statements(enum occ_dialect dialect, const char *database,
                           int (*use)(void *context, const char *statement, struct occ_error *err),
@@ -18,7 +32,7 @@ static int for_statements(enum occ_dialect dialect, const char *database,
     struct occ_body sql = {0};
     int rc = 0, choice = -1; /* of {new|old}: -1 outside, else the part we are in */
     for (const char *at = occ_schema_warehouse_sql; *at && rc == 0; at++) {
-        bool is_ours = choice < 0 || (choice == 0) == (dialect == OCC_DIALECT_NEW);
+        bool is_others = choice >= 0 && (choice == 0) != (dialect == OCC_DIALECT_NEW);
         if (choice < 0 && strncmp(at, "--", 2) == 0) {
             at += strcspn(at, "\n") - 1; /* for those who read the file */
         } else if (choice < 0 && *at == '{') {
@@ -27,17 +41,14 @@ static int for_statements(enum occ_dialect dialect, const char *database,
             choice = 1;
         } else if (choice >= 0 && *at == '}') {
             choice = -1;
+        } else if (is_others) {
+            continue;
         } else if (strncmp(at, "$db", 3) == 0) {
-            occ_body_put_raw(&sql, database, is_ours ? strlen(database) : 0);
+            occ_body_put_raw(&sql, database, strlen(database));
             at += 2;
         } else if (choice < 0 && strncmp(at, ";\n", 2) == 0) {
-            occ_body_put_raw(&sql, "", 1);
-            const char *statement = sql.failed ? "" : sql.data + strspn(sql.data, " \n");
-            rc = sql.failed   ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
-                 : *statement ? use(context, statement, err)
-                              : 0; /* of the other dialect alone */
-            occ_body_clear(&sql);
-        } else if (is_ours) {
+            rc = use_statement(&sql, use, context, err);
+        } else {
             occ_body_put_raw(&sql, at, 1);
         }
     }

@@ -201,7 +201,7 @@ int cluster_top_gpus(struct occ_store *store, struct occ_top *ret_top, struct oc
     }
     done = sqlite3_finalize(stmt) == SQLITE_OK && done && !arena.failed;
     ret_top->memory = arena.blocks;
-    return done ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return done ? 0 : occ_no_memory(err);
 }
 
 /* Kernels of the arguments' filter, by the names that the answer has. */

@@ -47,7 +47,7 @@ static int node_check_name(const char *name, const char *pattern, struct occ_err
     char anchored[1100];
     (void)snprintf(anchored, sizeof anchored, "^(%s)$", pattern);
     if (regcomp(&host, rule, REG_EXTENDED | REG_NOSUB) != 0)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return occ_no_memory(err);
     bool is_host = regexec(&host, name, 0, NULL, 0) == 0;
     regfree(&host);
     if (!is_host)
@@ -139,7 +139,7 @@ int node_run(const struct cli_command *command, const char *node)
     char *words[WORDS_MAX];
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) char *line = command_line(command);
-    int rc = line ? cluster_settings(&config, &err) : occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+    int rc = line ? cluster_settings(&config, &err) : occ_no_memory(&err);
     if (rc == 0)
         rc = node_check_name(node, config.cluster_nodes, &err);
     if (rc == 0) {
