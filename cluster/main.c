@@ -69,7 +69,7 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
     else if (rc == 0 && options->maintain)
         rc = occ_warehouse_maintain(w, occ_now_ns() / 1000000000, &hours, err);
     if (rc == 0 && options->maintain)
-        (void)printf("%llu hours summed up\n", (unsigned long long)hours);
+        (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
     if (rc == 0 && !options->print && !options->accounts)
         rc = say_check(w, config, raw, err);
     occ_warehouse_close(w);

@@ -49,6 +49,12 @@ int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_o
         return rc;
     if (options.print && !options.init)
         return occ_fail(err, OCC_E_INVALID, "--print goes with --init");
+    if (options.dialect && !options.print && !options.accounts)
+        return occ_fail(err, OCC_E_INVALID, "--dialect goes with --init --print or --accounts");
+    if (options.init + options.accounts + options.check + options.once + options.status + options.maintain >
+        1)
+        return occ_fail(err, OCC_E_INVALID,
+                        "one of --init, --accounts, --check, --once, --status and --maintain at a time");
     *ret_options = options;
     return 0;
 }

@@ -18,9 +18,12 @@ struct reader {
     char mistakes[OCC_ERROR_MESSAGE_BYTES]; /* in keys and values: reading goes on after them */
 };
 
-static int fail_unknown_key(const struct reader *r, const char *key, struct occ_error *err)
+/* `name`: with its section, where the same key is one of another section. */
+static int fail_unknown_key(const struct reader *r, const char *name, const char *key, struct occ_error *err)
 {
     const char *nearest = occ_text_nearest(key, occ_setting_words);
+    if (nearest && strcmp(nearest, key) == 0)
+        return occ_yaml_fail(&r->yaml, err, "unknown key '%.100s'", name);
     return occ_yaml_fail(&r->yaml, err, "unknown key '%.100s'%s%s%s", key, nearest ? "; did you mean '" : "",
                          nearest ? nearest : "", nearest ? "'?" : "");
 }
@@ -46,7 +49,7 @@ static int read_setting(struct reader *r, const char *section, struct occ_error 
     (void)snprintf(name, sizeof name, "%s.%s", section, key);
     const struct occ_setting *setting = occ_setting_find(name);
     int wrong = setting ? give_once(r, &r->given[setting - occ_settings], &mistake)
-                        : fail_unknown_key(r, key, &mistake);
+                        : fail_unknown_key(r, name, key, &mistake);
     int status = occ_yaml_next(&r->yaml, err);
     value = occ_yaml_scalar(&r->yaml);
     if (wrong == 0 && status == 0 && value && occ_setting_set(setting, value, r->config, &why) != 0)
@@ -69,7 +72,7 @@ static int read_section(struct reader *r, struct occ_error *err)
            (strncmp(occ_settings[i].name, key, n) != 0 || occ_settings[i].name[n] != '.'))
         i++;
     if (i == OCC_SETTING_COUNT)
-        return fail_unknown_key(r, key, err);
+        return fail_unknown_key(r, key, key, err);
     (void)snprintf(section, sizeof section, "%s", key);
     int status = give_once(r, &r->section_given[i], err);
     if (status == 0)

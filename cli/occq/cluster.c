@@ -127,6 +127,10 @@ int cluster_report(const struct cli_command *command, struct occ_warehouse *w, b
         cli_json_set_last(put_state);
         return 0;
     }
+    if (state.nodes == 0) {
+        cli_note(command, "no node has sent anything yet: on a node, occtrace-ship --status says why");
+        return 0;
+    }
     if (state.silent > 0)
         (void)snprintf(silent, sizeof silent, "; %" PRIu64 " silent: %s", state.silent, state.silent_names);
     if (state.lost_minutes > 0)

@@ -155,8 +155,15 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static int check(void *args, struct occ_error *err)
 {
+    struct runs_args *runs = args;
+    struct cli_list_args *list = &runs->history.list;
     int status = cli_check_history(args, err);
-    return status == 0 ? cluster_check(args, CLUSTER_RUNS, err) : status;
+    if (status == 0)
+        status = cluster_check(&runs->history, CLUSTER_RUNS, err);
+    return status == 0 && cluster_url(&runs->history) && !list->output.columns &&
+                   list->selection.format == CLI_FORMAT_TEXT
+               ? cli_select_list(columns, "+host,slurm_job,user", &list->selection, err)
+               : status;
 }
 
 static const struct cli_option options[] = {

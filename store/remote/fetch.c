@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "remote.h"
+#include "support/text.h"
 
 /* Undoes the escapes of TabSeparated in place; returns the length. */
 static size_t unescape(char *text)
@@ -114,16 +115,27 @@ int occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, co
 
 #define READ_ONLY 164 /* ClickHouse's exception */
 
-/* Whoever may only read may not even ask for it. */
+/* Tables without a database are the warehouse's. */
+static int ask_database(struct occ_warehouse *w, const char *sql, struct occ_error *err)
+{
+    int rc = occ_http_add(w->http, "database", w->options.database, err);
+    return rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
+}
+
+/* Whoever may only read may not even ask for it. What is wrong with a statement is the server's to say. */
 static int ask_read_only(struct occ_warehouse *w, const char *sql, struct occ_error *err)
 {
     int rc = occ_http_add(w->http, "readonly", "1", err);
     if (rc == 0)
-        rc = occ_warehouse_ask(w, sql, err);
-    return rc == OCC_E_DENIED && occ_warehouse_exception(w) == READ_ONLY &&
-                   strstr(w->answer.text, "'readonly'")
-               ? occ_warehouse_ask(w, sql, err)
-               : rc;
+        rc = ask_database(w, sql, err);
+    if (rc == OCC_E_DENIED && occ_warehouse_exception(w) == READ_ONLY && strstr(w->answer.text, "'readonly'"))
+        rc = ask_database(w, sql, err);
+    if ((rc == OCC_E_NOT_FOUND || rc == OCC_E_INVALID) && occ_warehouse_exception(w) != 0) {
+        w->answer.text[strcspn(w->answer.text, "\r\n")] = '\0';
+        occ_text_sanitise(w->answer.text);
+        return occ_fail(err, rc, "%s: %s", w->options.http.url, w->answer.text);
+    }
+    return rc;
 }
 
 /* Columns c0, c1 ... for a line of names and one of types, and the statement that gives them their names.

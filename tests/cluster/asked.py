@@ -30,6 +30,7 @@ class Asker:
         environment = {**os.environ, "XDG_CONFIG_HOME": self.home.name, "TZ": "UTC", **more}
         process = subprocess.run([self.occq, *words], env=environment, capture_output=True, text=True)
         assert process.returncode == code, f"{words}: exit code {process.returncode}, not {code}: {process.stderr}"
+        self.said = process.stderr
         assert says in process.stderr, f"{words}: '{says}' is not in: {process.stderr}"
         return process.stdout
 

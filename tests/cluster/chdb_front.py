@@ -24,9 +24,22 @@ arguments = [b"clickhouse", f"--path={data}".encode()]
 connection = chdb.chdb_connect(len(arguments), (ctypes.c_char_p * len(arguments))(*arguments))[0]
 
 
-def run(sql):
+current = "default"
+
+
+def use(database):
+    """Of one connection for all: a database that is not there fails the statement's own tables."""
+    global current
+    if database != current:
+        query = b"USE `" + database.encode() + b"`"
+        chdb.chdb_destroy_query_result(chdb.chdb_query_n(connection, query, len(query), b"TabSeparated", 12))
+        current = database
+
+
+def run(sql, database):
     """Status and text."""
     with one_at_a_time:
+        use(database)
         result = chdb.chdb_query_n(connection, sql, len(sql), b"TabSeparated", 12)
         error = chdb.chdb_result_error(result)
         n = chdb.chdb_result_length(result)
@@ -56,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.headers.get("X-ClickHouse-Key") != password:
             status, text = 403, b"Code: 516. DB::Exception: default: Authentication failed"
         else:
-            status, text = run(sql + b"\n" + body if sql else body)
+            status, text = run(sql + b"\n" + body if sql else body, query.get("database", "default"))
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()

@@ -78,9 +78,15 @@ def what_only_a_cluster_knows(asker, merged):
     assert [row["busy_ns"] for row in ranks] == sorted((row["busy_ns"] for row in ranks), reverse=True)
     assert abs(sum(row["busy_of_mean"] for row in ranks) / 18 - 1) < 1e-6
     asker.ask("idle", code=3, says="no program that goes on")  # all have ended
+    heads = [asker.ask("runs", *words).split("\n")[0].split() for words in ((), ("-o", "run"))]
+    assert heads == [heads[0], ["RUN"]] and {"HOST", "SLURM_JOB", "USER"} <= set(heads[0]), heads
 
 
 def how_complete_it_is(asker, engine):
+    Site(ship, engine.url, database="empty").run("--init")
+    asker.set(engines.PASSWORD, database="empty")
+    asker.ask("top", code=3, says="no node has sent anything yet")
+    asker.set(engines.PASSWORD)
     state = json.loads(asker.ask("top", "--json"))["cluster"]
     assert (state["nodes"], state["silent_nodes"], state["lost_minutes"]) == (3, 0, 0), state
     assert abs(state["complete_until_ns"] / 1e9 - time.time()) < 600, state
@@ -240,6 +246,9 @@ def statements(asker, engine):
                                 "[toUInt64(1), 2] AS list", "--json"))["rows"]
     assert rows == [{"nan": None, "inf": None, "x": 1.5, "t": "nan", "low": -2**63, "high": 2**63 - 1, "above": "9223372036854775808", "list": "[1,2]"}], rows
     assert asker.ask("sql", "SELECT sum(launches) AS n FROM occtrace.minute FINAL;", "--csv").startswith("n\n")
+    assert asker.ask("sql", "SELECT count() > 0 AS n FROM minute", "--csv") == "n\n1\n"
+    asker.ask("sql", "SELECT 1 FROM nonsense", code=1, says="Code: 60")
+    assert "--init" not in asker.said
     asker.ask("sql", "SELECT 1 WHERE 0", code=3)
     for write in ("DROP TABLE occtrace.run", "TRUNCATE TABLE occtrace.run"):
         asker.ask("sql", write, code=1, says="may only read")

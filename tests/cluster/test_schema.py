@@ -180,6 +180,8 @@ def printed_without_a_server():
             assert word.strip("-:,").replace("-", "\\-") in page, f"the man page lacks {word}"
     site.run("--init", "--print", "--dialect", "19", code=2, says="not one of auto, 18, 26")
     site.run("--print", code=2, says="--print goes with --init")
+    site.run("--dialect", "26", code=2, says="--dialect goes with")
+    site.run("--init", "--status", code=2, says="at a time")
     site.run("--nonsense", code=2, says="unknown option")
 
 

@@ -165,26 +165,26 @@ def hours_after_an_outage_of_a_day(engine):
     site.run("--maintain", says="hours summed up")
     check_hours(engine)
     engine.ask("TRUNCATE TABLE occtrace.hour_change")  # nothing has changed for a long time
-    site.run("--maintain", says="0 hours summed up")
+    site.run("--maintain", says="hours summed up: 0\n")
     for hour in range(2, 27):
         extend(site.history, hour, 60 * hour, 1, 8, 10, "measured", "end")
     site.run("--once")
-    site.run("--maintain", says="25 hours summed up")
+    site.run("--maintain", says="hours summed up: 25\n")
     check_hours(engine)
     engine.ask("TRUNCATE TABLE occtrace.hour_change")
     extend(site.history, 40, 60 * 20, 1, 8, 40, "measured", "end")  # late launches: some rows go to (other)
     site.run("--once")
-    site.run("--maintain", says="1 hours summed up")
+    site.run("--maintain", says="hours summed up: 1\n")
     check_hours(engine)
     check_all(engine, site.history, limit=16)
     extend(site.history, 41, 1440 * 29 + 120, 1, 8, 10, "measured", "end")  # minutes beside it may be gone
     engine.ask("TRUNCATE TABLE occtrace.hour_change")
     site.run("--once")
-    site.run("--maintain", says="0 hours summed up")
+    site.run("--maintain", says="hours summed up: 0\n")
     engine.ask("DROP TABLE occtrace.hour_change_of_minute")
     site.run("--maintain", code=78, says="database occtrace lacks hour_change_of_minute: ")
     site.run("--init")
-    site.run("--maintain", says="0 hours summed up")
+    site.run("--maintain", says="hours summed up: 0\n")
 
 
 def histories_beside_each_other(engine):

@@ -134,6 +134,7 @@ static const struct {
     {"ship:\n  database: a;b\n",
      "file.yaml:2:13: ship.database: 'a;b' is not a name of letters, digits and _"},
     {"ship:\n  database: 1a\n", "file.yaml:2:13: ship.database: '1a' is not a name"},
+    {"cluster: {url: x}\n", "file.yaml:1:11: unknown key 'cluster.url'"},
     {"zzzzzzzzzz: 1\n", "file.yaml:1:1: unknown key 'zzzzzzzzzz'"},
     {"log:\n  level: loud\n", "file.yaml:2:10: log.level: 'loud' is not one of error, warning, info, debug"},
     {"database:\n  sync: maybe\n", "file.yaml:2:9: database.sync: 'maybe' is not one of normal, full"},
