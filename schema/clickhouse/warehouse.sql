@@ -139,7 +139,7 @@ CREATE TABLE IF NOT EXISTS $db.run (
     start        DateTime('UTC'),
     version      UInt64{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
-) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, history){
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, node, history){
   TTL start + INTERVAL 400 DAY|};
 
 -- Launches by minute, launch configuration, job and node, over all ranks of the job on the node. job: slurm:ID, pod:UID,

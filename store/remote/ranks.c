@@ -1,7 +1,8 @@
 /* The tables `rank` and `idle`: see load.h. */
 #include "load.h"
 
-#define RUN_NAMES "run, node, rank, program, user, job, start_ns, last_start_ns"
+#define RUN_KEYS  "run, node, history" /* any node may send rows of any run's UUID */
+#define RUN_NAMES RUN_KEYS ", rank, program, user, job, start_ns, last_start_ns"
 
 /* Selects these columns of the runs that the question is about, of those that `more` lets through. */
 static char *select_runs(const struct occ_load *l, const char *columns, const char *more)
@@ -33,12 +34,12 @@ static char *make_where(const struct occ_load *l, const char *more)
 static int fetch_gpus(struct occ_load *l, const char *more)
 {
     static const struct occ_load_sums gpus = {
-        .columns = "run, gpu, bucket, launches, busy_ns, wasted_warp_s, capacity_warp_s",
-        .sums =
-            "run, gpu, sum(launches) AS n, sum(busy_ns) AS busy, sum(wasted_warp_s) AS wasted, "
-            "sum(capacity_warp_s) AS capacity, toUInt32(min(bucket)) AS first, toUInt32(max(bucket)) AS last",
-        .names = "run, gpu, n, busy, wasted, capacity, first, last, counted",
-        .keys = "run, gpu"};
+        .columns = RUN_KEYS ", gpu, bucket, launches, busy_ns, wasted_warp_s, capacity_warp_s",
+        .sums = RUN_KEYS
+        ", gpu, sum(launches) AS n, sum(busy_ns) AS busy, sum(wasted_warp_s) AS wasted, "
+        "sum(capacity_warp_s) AS capacity, toUInt32(min(bucket)) AS first, toUInt32(max(bucket)) AS last",
+        .names = RUN_KEYS ", gpu, n, busy, wasted, capacity, first, last, counted",
+        .keys = RUN_KEYS ", gpu"};
     l->table = "rank_minute";
     l->where = make_where(l, more);
     int rc = l->where ? occ_load_fetch(l, "runs", RUN_NAMES, select_runs(l, RUN_NAMES, more))
@@ -64,7 +65,7 @@ int occ_load_ranks(struct occ_load *l)
                          "INTEGER) AS "
                          "busy_ns, CAST(wasted AS REAL) AS wasted_warp_s, CAST(capacity AS REAL) AS "
                          "capacity_warp_s, first * 1000000000 AS first_ns, last * 1000000000 AS last_ns FROM "
-                         "sums JOIN runs USING(run)"))
+                         "sums JOIN runs USING(" RUN_KEYS ")"))
                : rc;
 }
 
@@ -74,7 +75,7 @@ int occ_load_ranks(struct occ_load *l)
     "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, program, "                   \
     "nullif(user, '') AS user, job, last * 1000000000 AS last_ns, NULL AS allocated_ns, "                    \
     "until * 1000000000 - max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns "       \
-    "FROM runs LEFT JOIN sums USING(run) JOIN watermarks USING(node)"
+    "FROM runs LEFT JOIN sums USING(" RUN_KEYS ") JOIN watermarks USING(node)"
 #define IDLE_GPUS                                                                                            \
     "INSERT INTO temp.idle SELECT NULL, gpu, node, NULL, NULL, nullif(user, ''), job, "                      \
     "iif(last + 60 > since + 0, last * 1000000000, NULL), since * 1000000000, "                              \

@@ -50,7 +50,8 @@ static const char put_runs[] =
     "slurm_job, slurm_step, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, source, level, "
     "level_reason, simulated, launches, gpu_time_ns, last_start_ns) SELECT iif(row_number() OVER (PARTITION "
     "BY "
-    "number ORDER BY run, history) = 1, max(CAST(number AS INTEGER), 1), NULL) AS id, CAST(run || history AS "
+    "number ORDER BY run, history, node) = 1, max(CAST(number AS INTEGER), 1), NULL) AS id, CAST(run || "
+    "history || '/' || node AS "
     "BLOB), node_id, pid, uid, start_ns, end_ns, program, nullif(user, ''), nullif(label, ''), "
     "nullif(session, ''), nullif(slurm_job, ''), nullif(slurm_step, ''), nullif(pod, ''), nullif(namespace, "
     "''), "
@@ -64,7 +65,9 @@ static const char put_runs[] =
     "CAST(a.configs AS INTEGER), nullif(a.devices, ''), coalesce(nullif(CAST(a.lost AS INTEGER), 0), "
     "iif(a.end_ns IS NULL OR a.lost_causes = 'unknown', NULL, 0)), nullif(a.lost_causes, ''), "
     "CAST(a.helper_cpu_ns AS INTEGER), CAST(a.process_cpu_ns AS INTEGER), CAST(a.helper_cpu_ns AS REAL) / "
-    "CAST(a.process_cpu_ns AS REAL) FROM runs AS a WHERE lower(hex(CAST(a.run || a.history AS BLOB))) = "
+    "CAST(a.process_cpu_ns AS REAL) FROM runs AS a WHERE lower(hex(CAST(a.run || a.history || '/' || a.node "
+    "AS "
+    "BLOB))) = "
     "temp.run.uuid)";
 
 int occ_load_runs(struct occ_load *l)
@@ -72,9 +75,9 @@ int occ_load_runs(struct occ_load *l)
     int rc = fetch_runs(l);
     if (rc == 0)
         rc = occ_load_run(l, sqlite3_mprintf("%s", put_runs));
-    return rc == 0
-               ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, count(*) FROM runs WHERE CAST(run || "
-                                                       "history AS BLOB) NOT IN (SELECT uuid FROM "
-                                                       "main.stored_run) GROUP BY node"))
-               : rc;
+    return rc == 0 ? occ_load_leave_out(
+                         l, sqlite3_mprintf("SELECT node, count(*) FROM runs WHERE CAST(run || "
+                                            "history || '/' || node AS BLOB) NOT IN (SELECT uuid FROM "
+                                            "main.stored_run) GROUP BY node"))
+                   : rc;
 }

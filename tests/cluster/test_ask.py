@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import engines
-from asked import Asker, difference
+from asked import Asker, difference, is_same
 from broken import Broken
 from merge import canonical, merge
 from site_ import Site, unescape
@@ -378,6 +378,25 @@ def rows_that_others_send(asker, engine):
         asker.ask("runs", says=f"left out that cannot be: evil {i + 1}\n")
 
 
+OWN = ("run", "node", "gpu", "launches", "busy_ns", "wasted_warp_s", "total_duration_ns", "waste_warp_seconds")
+
+
+def runs_that_others_send(asker, engine):
+    """Whoever knows a run's UUID may send rows of it, which are his own."""
+    def honest():
+        runs = canonical(asker.ask("runs", "-n", "500", "--json"))["runs"]
+        rows = [json.loads(asker.ask(*words, "--json"))[key] for words, key in ((("stragglers", "-n", "500"), "ranks"), (("top", "--by", "gpu"), "top"))]
+        return [{(row["start_ns"], row["pid"]): {**row, "run_id": None} for row in runs if row["hostname"] == "node1"},
+                *[sorted([row.get(key) for key in OWN] for row in part if "node1" in (row.get("node"), row["gpu"].split()[0])) for part in rows]]
+
+    expected = honest()
+    assert [len(part) for part in expected] == [9, 9, 4], [len(part) for part in expected]
+    for table, history in (("run", "history"), ("run", "history + 1"), ("rank_minute", "history")):
+        changed_rows(engine, table, {"node": "'evil'", "history": f"toUInt64({history})", "version": "version + 1000000"}, "node = 'node1'")
+        engine.ask(f"OPTIMIZE TABLE occtrace.{table} FINAL")
+        assert is_same(honest(), expected), difference(honest(), expected, (table, history))
+
+
 def configurations_that_cannot_be(asker, engine):
     """Of a node's own, with the id that they have to have: a history takes none."""
     if engine.name == "18":
@@ -490,7 +509,7 @@ for name in engines.available():
                             (verdicts_by_minutes, engine), (configurations_that_are_added_up, engine),
                             (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)),
                   "left_out": ((configurations_that_are_added_up, engine), (rows_that_cannot_be, engine), (configurations_that_cannot_be, engine),
-                               (rows_that_others_send, engine))}
+                               (rows_that_others_send, engine), (runs_that_others_send, engine))}
         for test, about in groups[group]:
             began = time.monotonic()
             test(asker, about)
