@@ -137,12 +137,12 @@
     X(FILE_VERSION, "PRAGMA user_version") \
     X(FILE_PAGES, "PRAGMA page_count") \
     X(USE_WAL, "PRAGMA journal_mode=WAL") \
-    X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, end_ns, cupti_version, simulated" \
+    X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, cupti_version, simulated" \
       OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, (SELECT node_id FROM stored_node WHERE hostname = ?), " \
-      "?, ?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
+      "?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
       ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = " \
       "excluded.pid, " \
-      "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns), " \
+      "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = end_ns /* see its trigger */, " \
       "cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated" \
       OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) ", level_reason = CASE WHEN excluded.level IS NULL THEN " \
       "level_reason " \
@@ -179,6 +179,7 @@
       "coalesce(last_start_ns, -1), rolled_ns FROM stored_run WHERE run_id = ?") \
     X(SET_RUN_STATE, "UPDATE stored_run SET launches = ?, gpu_time_ns = ?, first_start_ns = ?, " \
       "last_start_ns = ?, rolled_ns = ? WHERE run_id = ?") \
+    X(SET_RUN_END, "UPDATE stored_run SET end_ns = ? WHERE run_id = ?") \
     X(RUN_CONFIGS, "SELECT config_id FROM stored_run_config WHERE run_id = ?") \
     X(ADD_RUN_CONFIG, "INSERT OR IGNORE INTO stored_run_config VALUES(?, ?)") \
     X(SET_LOSS, "INSERT OR REPLACE INTO stored_loss VALUES(?, ?, ?)") \

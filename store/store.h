@@ -102,7 +102,7 @@ struct occ_run {
     int32_t pid;
     uint32_t uid;
     int64_t start_ns;
-    int64_t end_ns;                                    /* 0: still going (or unknown) */
+    int64_t end_ns; /* 0: still going (or unknown); stored with its launches, by the commit */
     const char *hostname, *exe, *cmdline, *cwd, *user; /* NULL: unknown */
     const char *label, *session;
     struct occ_run_job job;

@@ -66,7 +66,6 @@ static void bind_run(struct occ_binder *b, const struct occ_run *run)
     else
         occ_bind_int(b, run->uid);
     occ_bind_int(b, run->start_ns);
-    occ_bind_known(b, run->end_ns);
     occ_bind_known(b, run->cupti.version);
     occ_bind_int(b, run->simulated);
     struct occ_run texts = *run;
@@ -92,6 +91,10 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
         rc = occ_store_execute(s, OCC_SQL_DROP_UNKNOWN, OCC_INTS(id), err);
     if (rc == 0)
         rc = occ_store_run_state(s, id, &state, err);
+    if (rc == 0 && run->end_ns > 0) {
+        state->end_ns = run->end_ns;
+        state->dirty = true;
+    }
     if (rc == 0)
         *ret_id = id;
     return rc;

@@ -151,7 +151,10 @@ static int write_state(struct occ_store *s, const struct occ_run_state *r, struc
     }
     occ_bind_int(&b, r->planned_ns);
     occ_bind_int(&b, r->id);
-    return occ_store_run(s, b.stmt, err);
+    int rc = occ_store_run(s, b.stmt, err);
+    return rc == 0 && r->end_ns > 0
+               ? occ_store_execute(s, OCC_SQL_SET_RUN_END, OCC_INTS(r->end_ns, r->id), err)
+               : rc;
 }
 
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
@@ -175,6 +178,6 @@ void occ_run_written(struct occ_run_state *r)
         if (r->configs.values[i] == OCC_CONFIG_NEW)
             r->configs.values[i] = OCC_CONFIG_STORED;
     r->has_new_configs = false;
-    r->forced_ns = 0;
+    r->forced_ns = r->end_ns = 0;
     r->dirty = false;
 }

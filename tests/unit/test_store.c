@@ -399,6 +399,9 @@ static void putting_again_updates_a_run(void **state)
 #define RUN(condition) "SELECT count(*) FROM run WHERE run_id = 1 AND " condition
 #define REASON         "level_reason = 'no?[31mcounters'"
     assert_int_equal(id, 1);
+    /* not without its launches: a daemon that is killed before the commit leaves no run that has ended */
+    assert_int_equal(world_number(w->store, RUN("end_ns IS NULL")), 1);
+    assert_int_equal(occ_store_commit(w->store, &err), 0);
     /* the executable was known and is kept */
     assert_int_equal(world_number(w->store, RUN("end_ns = 2000 AND exe = '/bin/app' AND " REASON)), 1);
     run.level = run.level_reason = NULL; /* not known now */
