@@ -49,7 +49,8 @@ static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret
     return rc;
 }
 
-/* Hours that have changed since, however old they are: after an outage too. */
+/* Hours that have changed since, however old they are: after an outage too. Any node may send minutes of
+ * years that are to come, each hour a statement here. */
 static int sum_hours(struct occ_warehouse *w, uint64_t *ret_hours, struct occ_error *err)
 {
     char sql[SQL_BYTES];
@@ -57,9 +58,9 @@ static int sum_hours(struct occ_warehouse *w, uint64_t *ret_hours, struct occ_er
     int rc = read_done(w, &now_s, &done_s, err);
     (void)snprintf(sql, sizeof sql,
                    "SELECT toUInt32(hour) AS at FROM %s.hour_change WHERE changed >= toDateTime(%llu) AND "
-                   "toUInt32(hour) > %llu GROUP BY at ORDER BY at",
+                   "toUInt32(hour) > %llu AND toUInt32(hour) < %llu GROUP BY at ORDER BY at",
                    w->options.database, (unsigned long long)done_s,
-                   (unsigned long long)(now_s - HOURS_DAYS * DAY_S));
+                   (unsigned long long)(now_s - HOURS_DAYS * DAY_S), (unsigned long long)(now_s + DAY_S));
     rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
     _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
     char *rest = list;
