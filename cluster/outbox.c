@@ -1,6 +1,7 @@
 /* Opening a history, and its changes in batches: see outbox.h. */
 #include "outbox.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,16 +24,38 @@ static const char read_changes[] =
     "stored_minute m WHERE m.minute = c.minute AND m.run_id = c.run_id) FROM stored_minute_change c "
     "JOIN stored_run r USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
 
+/* Adds what is there, or may be, where we may not look: nobody takes it for sent, since it cannot be opened.
+ */
+static void add_hidden(const char *directory, const char *name, glob_t *found)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    bool is_hidden = access(directory, R_OK | X_OK) != 0 && errno == EACCES;
+    if (is_hidden && occ_format_text(&path, NULL, "%s%s", directory, name) == 0)
+        (void)glob(path, GLOB_APPEND | GLOB_NOCHECK, NULL, found);
+}
+
 int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err)
 {
+    static const char owners[] = "/{u[0-9],pod-,container-}*"; /* and no lost+found */
+    _cleanup_(occ_freep) char *directory = NULL;
+    _cleanup_(occ_freep) char *histories = NULL;
     _cleanup_(occ_freep) char *pattern = NULL;
+    _cleanup_(globfree) glob_t found = {0};
     const char *name = strrchr(path, '/');
-    int rc = occ_format_text(&pattern, err, "%.*s/*%s", (int)(name - path), path, name);
+    int rc = occ_format_text(&directory, err, "%.*s", (int)(name - path), path);
+    if (rc == 0)
+        rc = occ_format_text(&histories, err, "%s/*%s", directory, name);
+    if (rc == 0)
+        rc = occ_format_text(&pattern, err, "%s%s", directory, owners);
     if (rc != 0)
         return rc;
-    (void)glob(pattern, 0, NULL, ret_found);
+    (void)glob(histories, 0, NULL, ret_found);
     if (access(path, F_OK) == 0)
         (void)glob(path, GLOB_APPEND, NULL, ret_found);
+    add_hidden(directory, name, ret_found);
+    (void)glob(pattern, GLOB_BRACE, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        add_hidden(found.gl_pathv[i], name, ret_found);
     return 0;
 }
 

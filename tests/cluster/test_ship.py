@@ -15,6 +15,8 @@ from site_ import Site, check_all, check_launches, launches_in, launches_of, row
 
 ship, make_history = sys.argv[1:3]
 NOW = int(time.time()) // 60 * 60
+# Whom modes of files keep out: root, too.
+UNPRIVILEGED = ["setpriv", "--inh-caps=-dac_override,-dac_read_search", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
 def extend(path, seed, minutes_ago, minutes, runs, configs, *options):
@@ -208,6 +210,17 @@ def histories_beside_each_other(engine):
     site.run("--once", code=1, says=broken)
     site.set(engine.url)
     assert engine.ask("SELECT max(version) FROM occtrace.watermark") == before, "nobody knows what that one has"
+    os.unlink(broken)
+    site.enter, site.state = UNPRIVILEGED, os.path.join(site.dir, "state/ship.db")
+    site.set(engine.url)
+    for hidden in (os.path.dirname(broken), os.path.dirname(os.path.dirname(broken))):
+        os.chmod(hidden, 0)
+        site.run("--once", says=f"{hidden}/history.db: ")
+        assert site.status("histories not readable") == "1", hidden
+        assert engine.ask("SELECT max(version) FROM occtrace.watermark") == before, "nor what is where it may not look"
+        os.chmod(hidden, 0o700)
+    site.run("--once")
+    assert engine.ask("SELECT max(version) FROM occtrace.watermark") > before
 
 
 def a_history_that_is_replaced(engine):
