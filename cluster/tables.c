@@ -92,10 +92,7 @@ int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
     int rc = occ_warehouse_find_tables(w, &there, &others, err);
     bool has_version = there & 1;
     if (rc == 0 && (others || (there && !has_version)))
-        rc = occ_fail(err, OCC_E_INVALID,
-                      "%s: database %s has tables with occtrace's names that are not occtrace's; "
-                      "nothing was made",
-                      w->options.http.url, w->options.database);
+        rc = occ_warehouse_fail_others(w, others ? others : there, err);
     if (rc == 0 && has_version)
         rc = occ_warehouse_schema_version(w, &version, err);
     if (rc == 0 && version > OCC_WAREHOUSE_SCHEMA)

@@ -294,8 +294,9 @@ const struct cli_command cli_sql = {
                    "answer most questions without reading single launches.\n\n"
                    "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in "
                    "the table). TEXT REGEXP PATTERN matches POSIX extended regular expressions. With "
-                   "--json, each statement prints a document. With --cluster, NaN and infinities are NULL, "
-                   "too, and integers above 2^63 text.\n\n"
+                   "--json, each statement prints a document. With --cluster, the statement is ClickHouse's, "
+                   "over the tables that occtrace-ship(8) names, as they are: ask with FINAL; NaN and "
+                   "infinities are NULL, too, and integers above 2^63 text.\n\n"
                    "Exit status 3 if there are no rows.",
     .options = options,
     .examples = {{"occq sql 'SELECT count(*) FROM launch'", "the number of launches in the history"},

@@ -249,6 +249,17 @@ int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint
     return rc;
 }
 
+int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, struct occ_error *err)
+{
+    char names[SQL_BYTES] = "";
+    for (size_t i = 0; i < TABLES; i++)
+        if (others >> i & 1)
+            occ_text_append(names, sizeof names, ", ", "%s", tables[i].name);
+    return occ_fail(err, OCC_E_INVALID,
+                    "%s: in database %s these are not occtrace's: %s; %s.database names another database",
+                    w->options.http.url, w->options.database, names, w->options.section);
+}
+
 /* Of a name that the server does not list: there is none, or the account has no right to know. */
 static int ask_table(struct occ_warehouse *w, const char *name, bool *ret_missing, struct occ_error *err)
 {
@@ -262,22 +273,23 @@ static int ask_table(struct occ_warehouse *w, const char *name, bool *ret_missin
 
 static int check_tables(struct occ_warehouse *w, unsigned int needs, struct occ_error *err)
 {
-    char missing[SQL_BYTES] = "", others[SQL_BYTES] = "";
-    uint64_t there = 0, other = 0;
+    char missing[SQL_BYTES] = "";
+    uint64_t there = 0, other = 0, others = 0;
     int rc = occ_warehouse_find_tables(w, &there, &other, err);
     w->unseen[0] = '\0';
     for (size_t i = 0; i < TABLES && rc == 0; i++) {
         bool is_there = there >> i & 1, is_missing = false;
-        if (!(tables[i].needed & needs) || (is_there && !(other >> i & 1)))
+        if (!(tables[i].needed & needs))
             continue;
-        rc = is_there ? 0 : ask_table(w, tables[i].name, &is_missing, err);
-        char *list = is_there ? others : is_missing ? missing : w->unseen;
-        occ_text_append(list, is_there || is_missing ? SQL_BYTES : sizeof w->unseen, ", ", "%s",
-                        tables[i].name);
+        others |= is_there ? other & UINT64_C(1) << i : 0;
+        if (is_there)
+            continue;
+        rc = ask_table(w, tables[i].name, &is_missing, err);
+        occ_text_append(is_missing ? missing : w->unseen, is_missing ? sizeof missing : sizeof w->unseen,
+                        ", ", "%s", tables[i].name);
     }
-    if (rc == 0 && others[0])
-        return occ_fail(err, OCC_E_INVALID, "%s: in database %s these are not occtrace's: %s",
-                        w->options.http.url, w->options.database, others);
+    if (rc == 0 && others)
+        return occ_warehouse_fail_others(w, others, err);
     if (rc == 0 && missing[0])
         return occ_fail(err, OCC_E_INVALID,
                         "%s: database %s lacks %s: occtrace-ship --init makes what is missing",

@@ -68,6 +68,8 @@ int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_
  * the table schema_version. */
 int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint64_t *ret_others,
                               struct occ_error *err);
+/* Fails since these are another program's. */
+int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, struct occ_error *err);
 int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
 
 /* The first line of a file that not every user may read. */

@@ -103,12 +103,12 @@ def of_another_program(engine):
     site = Site(engine.url)
     engine.ask("DROP TABLE occtrace.minute")
     engine.ask("CREATE TABLE occtrace.minute (bucket DateTime, x String) ENGINE = MergeTree ORDER BY x")
-    site.run("--check", code=78, says="in database occtrace these are not occtrace's: minute\n")
-    site.run("--init", code=78, says="that are not occtrace's; nothing was made")
+    site.run("--check", code=78, says="in database occtrace these are not occtrace's: minute; ship.database names another database\n")
+    site.run("--init", code=78, says="in database occtrace these are not occtrace's: minute; ")
     engine.ask("DROP DATABASE occtrace")
     engine.ask("CREATE DATABASE occtrace")
     engine.ask("CREATE TABLE occtrace.run (x String) ENGINE = MergeTree ORDER BY x")
-    site.run("--init", code=78, says="that are not occtrace's; nothing was made")
+    site.run("--init", code=78, says="in database occtrace these are not occtrace's: run; ")
     assert engine.ask("SELECT count() FROM system.tables WHERE database = 'occtrace'") == [["1"]]
 
 
