@@ -28,7 +28,7 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/cluster"))
 import engines  # noqa: E402
-from site_ import rounded_mean, rounded_share  # noqa: E402
+from site_ import choose_mean, choose_share, off_elapsed  # noqa: E402
 
 COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, sources, means, shares, "
            "wasted_warp_s, capacity_warp_s, version")
@@ -52,31 +52,47 @@ def configurations(path, most=256):
     return [(int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little"), ns) for key, ns in best]
 
 
-def measured(config, n, noise, rng):
+def measured(config, n, differ, noise, rng, kept):
     """sources, means and shares, as of the sample transformer on a simulated H200 (docs/evidence/2026-11-22-cluster.md): three of five
-    configurations are measured in nearly all of their time, one in part (of that, in part beside other kernels, and in part only as a group),
-    one as a group only. Of what says how busy units are, half is known in all of that time, a quarter in a part that is another each minute.
-    noise: how far a minute's value is from the next one's, in its standard error; four times that where kernels overlap."""
+    configurations are measured in nearly all of their launches, one in part (of that, in part beside other kernels, and in part only as a
+    group), one as a group only. Their share of the time is that of whole launches, whose durations differ. Of what says how busy units are,
+    half is known in all of that time, a quarter in a part that is another each minute. noise: how far a minute's value is from the next
+    one's, in its standard error; four times that where kernels overlap. kept: what was sent of the minute before."""
     profile = random.Random(config)
     kind, known = profile.randrange(5), {}
-    for values, share, spread in ((ALONE + OWN, 0.997, 0.0005),) if kind < 3 else ((ALONE, 0.2, 0.01), (OWN, 0.6, 0.01), (GROUPED, 0.2, 0.01)) if (
-            kind == 3) else ((GROUPED, 0.8, 0.01),):
-        known.update(dict.fromkeys(values, share * (1 + rng.gauss(0, spread))))
-    for i in BUSY if kind < 4 else ():
+    longer = 1 + 0.3 * profile.random() if kind == 3 else 1  # than all launches are
+
+    def some(of, part, spread):
+        return min(of, int(n * part * (1 + rng.gauss(0, spread)) + rng.random()))
+
+    def share(launches, most):
+        return min(most, launches / n * longer * (1 + differ * rng.gauss(0, 1) * math.sqrt(1 / launches - 1 / n))) if launches else 0
+    own = some(n, 0.997, 0.0005) if kind < 3 else some(n, 0.6, 0.03) if kind == 3 else 0
+    grouped = some(n - own, 0.2 if kind == 3 else 0.8, 0.03) if kind > 2 else 0
+    alone = some(own, 0.2, 0.03) if kind == 3 else own
+    of_own = share(own, 1)
+    of_alone, of_group = share(alone, of_own) if alone < own else of_own, share(grouped, 1 - of_own)
+    for values, time_share in (ALONE, of_alone), (OWN, of_own), (GROUPED, of_group):
+        known.update(dict.fromkeys(values, time_share))
+    for i in BUSY:
         known[i] *= profile.choice((0, 1, 1, rng.random()))
-    if kind < 4:
-        known[17], known[22] = known[16], max(known[i] for i in BUSY[1:])
-    error = [0.002 * 10**profile.random() * (1 + rng.gauss(0, 0.02)) if i == e else 0 for i, e in enumerate(ERROR_OF)]
+    known[17], known[22] = known[16], max(known[i] for i in BUSY[1:])
+    error = [0.002 * 10**profile.random() * math.exp(rng.gauss(0, 0.05 if i in (17, 22) else 0.02)) if i == e else 0 for i, e in enumerate(ERROR_OF)]
     error[4] *= 1000  # variance_inflation is one or more
     errors = [error[e] for e in ERROR_OF]
     means = [error[i] if i == e else profile.random() * (0.001 if 8 <= i <= 12 and i % 2 else 1) for i, e in enumerate(ERROR_OF)]
     means[2], means[6] = means[0] * means[5], means[0] * profile.choice((2, 4, 8, 16, 32))
     errors[5], errors[6] = errors[5] / means[0], errors[6] * means[6] / means[0]
     means = [m if i == e else max(0, m + rng.gauss(0, noise if kind < 3 else 4 * noise) * errors[i]) for i, (m, e) in enumerate(zip(means, ERROR_OF))]
-    own, grouped = round(n * known.get(2, 0)), round(n * known.get(14, 0))
-    return ([0, own, grouped, 0, 0, round(n * known[2]) - round(n * known[0]) if kind == 3 else 0],
-            [f"{rounded_mean(m, errors[i], i == e):.6g}" if known.get(i) else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
-            [f"{rounded_share(known[2] if i not in (0, 1, 5, 6, 14, 15) and known.get(i) else known.get(i, 0), *([errors[i]] if i in (2, 14) else [])):.6g}" for i in range(len(ERROR_OF))])
+    last_means, last_shares = kept.setdefault(config, ([0] * len(means), [0] * len(means)))
+    expected = profile.random() * profile.random()  # as good as unrelated
+    for i in (i for i in range(len(means)) if known.get(i)):
+        last_means[i] = choose_mean(means[i], errors[i], last_means[i], i == ERROR_OF[i])
+        time_share = of_own if of_own and i not in (*ALONE[:4], *GROUPED) else known[i]
+        off = off_elapsed(time_share, means[2], errors[2], expected) if i == 2 else time_share / (16 if i in (*ALONE[:4], *GROUPED) else 8)
+        last_shares[i] = choose_share(time_share, off, last_shares[i], max(time_share, 1 - last_shares[2]) if i == 14 else math.inf)
+    return ([0, own, grouped, 0, 0, own - alone],
+            *([f"{value:.6g}" if known.get(i) else 0 for i, value in enumerate(values)] for values in (last_means, last_shares)))
 
 
 def left(counts):
@@ -86,7 +102,7 @@ def left(counts):
     return counts
 
 
-def row(config, durations, noise, rng):
+def row(config, durations, noise, rng, kept):
     """A minute of a configuration over the ranks of a node; @ stands for what differs between nodes."""
     n = max(1, round(len(durations) * RANKS * (STEPS_A_MINUTE + rng.random() / 10)))
     mean = sum(durations) / len(durations)
@@ -99,7 +115,7 @@ def row(config, durations, noise, rng):
     for ns in (low, high):
         counts.setdefault(int(8 * math.log2(ns)), 1)
     counts = dict(sorted(counts.items()))
-    sources, means, shares = measured(config, n, noise, rng) if noise is not None else ([], [], [])
+    sources, means, shares = measured(config, n, spread / mean, noise, rng, kept) if noise is not None else ([], [], [])
     return "\t".join(map(str, ("@B", "prod", "slurm:@J", "user@U", "gpu-node-@N", "@H", config, RANKS, sum(counts.values()), total, low, high,
                                "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, left(counts.values()))) + "]", *("[" + ",".join(map(str, values)) + "]" for values in (sources, means, shares)),
                                0, 0, "@V"))) + "\n"
@@ -113,7 +129,8 @@ class Fleet:
         found = configurations(trace)
         self.rows, self.nodes, self.lock = len(found), nodes, threading.Lock()
         self.minute, self.node, self.first = 0, 0, int(time.time()) // 60 * 60 - 3600
-        self.templates = ["".join(row(*c, noise, rng) for c in found).encode() for _ in range(VARIANTS)]
+        kept = {}
+        self.templates = ["".join(row(*c, noise, rng, kept) for c in found).encode() for _ in range(VARIANTS)]
 
     def next(self):
         with self.lock:
@@ -179,12 +196,12 @@ def stored(engine, trace, noise):
     rng, first = random.Random(2), int(time.time()) // 60 * 60 - 7200
     found = configurations(trace)
     for node in range(16):
-        body = []
+        body, kept = [], {}
         for minute in range(30):
             bucket = first + 60 * minute
             version = (bucket + 95) * 1000 + rng.randrange(60000)  # of a node's batch
             for config in found:
-                body.append(row(*config, noise, rng).replace("@B", str(bucket)).replace("@J", str(4711 + node // 16)).replace("@U", "7")
+                body.append(row(*config, noise, rng, kept).replace("@B", str(bucket)).replace("@J", str(4711 + node // 16)).replace("@U", "7")
                             .replace("@N", f"{node:05d}").replace("@H", str(node * 0x9E3779B97F4A7C15 % 2**64))
                             .replace("@V", str(version)))
         insert(engine, "".join(body).encode())

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/measured.h"
 #include "store/remote/body.h"
+#include "store/remote/tables.h"
 #include "support/error.h"
 #include "support/map.h"
-#include "store/remote/tables.h"
 
 struct occ_store;
-struct occ_measured_sums;
 
 /* A launch configuration, by its content. */
 struct occ_outbox_config {
@@ -39,6 +39,17 @@ struct occ_sent {
     int64_t day;
 };
 
+/* Measured values as they were sent last, by row but for its minute. */
+struct occ_kept_values {
+    double means[OCC_MEASURED_VALUE_COUNT], shares[OCC_MEASURED_VALUE_COUNT];
+};
+struct occ_kept {
+    struct occ_map index;
+    struct occ_kept_values *values;
+    size_t n, allocated;
+};
+void occ_kept_free(struct occ_kept *kept);
+
 /* Jobs whose launches are sent one by one, those of minutes that begin before until_s, and at most so many of
  * a run's minute. jobs: as their rows have them, or Slurm's numbers; "": none. */
 struct occ_raw_options {
@@ -57,6 +68,7 @@ struct occ_batch_options {
     int64_t newest_minute; /* rows of it and of earlier ones may have been sent */
     int64_t now_s;         /* minutes that ended less than WAIT_S before wait; 0: none does */
     const struct occ_sent *sent;
+    struct occ_kept *kept;
     struct occ_raw_options raw;
 };
 
@@ -116,8 +128,15 @@ uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
 
 /* ---- outbox_measured.c ---- */
 
-/* The columns sources, means and shares of a row with this total duration. */
-void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_sums *sums, uint64_t total_ns);
+struct occ_measured_row {
+    const struct occ_measured_sums *sums;
+    uint64_t key; /* in occ_kept */
+    uint64_t total_ns;
+    double expected_elapsed;
+};
+/* The columns sources, means and shares. */
+void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_row *row,
+                             struct occ_kept *kept);
 
 /* ---- outbox_minutes.c ---- */
 

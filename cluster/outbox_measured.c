@@ -6,20 +6,31 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "outbox.h"
 #include "store/measured.h"
+#include "support/array.h"
 
-/* A mean is off by at most a quarter of its error, which is rounded up, by at most a quarter. A share, which
- * is a weight among minutes with nearly the same mean, is off by at most 1/16. That of elapsed occupancy
- * weighs what was measured against what is expected, too, so it is rounded like the mean: what that changes
- * in the sum of both is less, since they differ by less than 1. Finer than 1e-5 of it no share is. */
-#define STEPS_OF_MEAN    2
-#define STEPS_OF_ERROR   4
-#define STEPS_OF_SHARE   8
-#define STEPS_OF_ELAPSED 50000
-#define STEP_MIN         1e-7 /* below it digits stay as they are */
-#define NUMBER_BYTES     32
+/* What is sent of a value is any number of a range, the one that was sent last if it lies there: so most stay
+ * the same from minute to minute. A mean is off by at most half of its error, and the error says so: to it
+ * goes the variance of even rounding (sqrt(1 + 1/12)), and it is rounded up, by at most sqrt(2) together. A
+ * share that is a weight only, among minutes with nearly the same mean, is off by at most 1/8, others, which
+ * are compared with each other, by 1/16. That of elapsed occupancy weighs what was measured against what is
+ * expected, too: off by at most 1/64, and so that the sum of both changes by at most a quarter of the error;
+ * nothing is known finer than to 1e-5 of it. */
+#define OFF_MEAN    0.5
+#define ERROR_LOW   1.0408
+#define ERROR_HIGH  1.4142
+#define OFF_WEIGHT  (1.0 / 8)
+#define OFF_SHARE   (1.0 / 16)
+#define OFF_ELAPSED (1.0 / 64)
+#define OFF_SUM     0.25
+#define OFF_MIN     1e-5
+#define STEP_MIN    1e-7 /* below it digits stay as they are */
+
+#define KEPT_MAX     16384
+#define NUMBER_BYTES 32
 
 /* Whose error tells how exact a value is; its own name: it is an error. Values without an error of their own
  * come from the regression of achieved or elapsed occupancy, and are no more exact than that is. */
@@ -56,29 +67,18 @@ static double mean_of(const struct occ_measured_sums *sums, int value)
     return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : 0;
 }
 
-/* A multiple stays one, whatever its last digit, and a step the same. */
-static double round_up(double x)
+/* One from low to high: the last one, or one of few digits near the middle, so that the next minute's range
+ * is likely to have it, too. */
+static double choose(double low, double high, double max_step, double last)
 {
-    return ceil(x - 1e-6);
-}
-
-/* Prints a multiple of 1, 2 or 5 x a power of ten that is at most `max_step`: 0.437 is 437e-3. */
-static int print(char *out, double value, double max_step, double (*to_integer)(double))
-{
-    if (value == 0) { /* most are: no need of snprintf() */
-        *out = '0';
-        return 1;
-    }
-    if (!(max_step > STEP_MIN) || !(fabs(value) < max_step / DBL_EPSILON))
-        return snprintf(out, NUMBER_BYTES, "%.9g", value);
-    max_step *= 1 + 1e-9;
-    int exponent = (int)floor(log10(max_step));
-    double unit = pow(10, exponent), room = max_step / unit, steps = room >= 5 ? 5 : room >= 2 ? 2 : 1;
-    int64_t n = (int64_t)(to_integer(value / (steps * unit)) * steps);
-    for (; n != 0 && n % 10 == 0; n /= 10)
-        exponent++;
-    return n == 0 || exponent == 0 ? snprintf(out, NUMBER_BYTES, "%lld", (long long)n)
-                                   : snprintf(out, NUMBER_BYTES, "%llde%d", (long long)n, exponent);
+    double middle = (low + high) / 2;
+    if (last >= low && last <= high)
+        return last;
+    if (!(max_step > STEP_MIN) || !(fabs(middle) < max_step / DBL_EPSILON))
+        return middle;
+    double unit = pow(10, floor(log10(max_step))), room = max_step / unit;
+    unit *= room >= 5 ? 5 : room >= 2 ? 2 : 1;
+    return round(middle / unit) * unit;
 }
 
 /* Active SMs and blocks, by which occupancy is multiplied, are off by as large a part of them as it is. */
@@ -91,48 +91,96 @@ static double error_in(const struct occ_measured_sums *sums, int value)
     return mean > 0 ? error * fmax(1, mean_of(sums, value) / mean) : error;
 }
 
-static int print_mean(char *out, const struct occ_measured_sums *sums, int value)
+static double choose_mean(const struct occ_measured_sums *sums, int value, double last)
 {
-    int of = (int)error_of[value];
-    double error = error_in(sums, value);
-    return of == value ? print(out, error, error / STEPS_OF_ERROR, round_up)
-                       : print(out, mean_of(sums, value), error / STEPS_OF_MEAN, round);
+    double error = error_in(sums, value), mean = mean_of(sums, value);
+    double low = mean - OFF_MEAN * error, high = mean + OFF_MEAN * error;
+    if ((int)error_of[value] == value) {
+        low = ERROR_LOW * error;
+        high = ERROR_HIGH * error;
+    } else if (mean >= 0)
+        low = fmax(low, 0);
+    return choose(low, high, (high - low) * 2 / 3, last);
 }
 
-/* Whose part of the time goes for a value's. Values that were found for some of the launches only, each
- * minute for others, are weighed as if for all that have an elapsed occupancy. */
-static int share_of(const struct occ_measured_sums *sums, int value)
+/* Its share is not compared with others'. */
+static bool is_weight(int value)
 {
-    bool is_weight = error_of[value] != OCC_MEASURED_achieved_error && value != OCC_MEASURED_sm_active &&
-                     error_of[value] != OCC_MEASURED_group_elapsed_error;
-    return is_weight && sums->ns[value] > 0 && sums->ns[OCC_MEASURED_elapsed] > 0 ? OCC_MEASURED_elapsed
-                                                                                  : value;
+    return error_of[value] != OCC_MEASURED_achieved_error && value != OCC_MEASURED_sm_active &&
+           value != OCC_MEASURED_elapsed && error_of[value] != OCC_MEASURED_group_elapsed_error;
 }
 
-static int print_share(char *out, const struct occ_measured_sums *sums, int value, double total_ns)
+/* Weights of values that were found for some of the launches only, each minute for others, are as if for all
+ * that have an elapsed occupancy. All shares together are not more than the whole. */
+static double choose_share(const struct occ_measured_row *row, int value, const double *last)
 {
-    double share = sums->ns[share_of(sums, value)] / total_ns, max_step = share / STEPS_OF_SHARE;
-    if (value == OCC_MEASURED_elapsed || value == OCC_MEASURED_group_elapsed)
-        max_step = fmin(max_step,
-                        fmax(mean_of(sums, (int)error_of[value]) / STEPS_OF_MEAN, share / STEPS_OF_ELAPSED));
-    return print(out, share, max_step, round);
+    const struct occ_measured_sums *sums = row->sums;
+    bool as_elapsed = is_weight(value) && sums->ns[OCC_MEASURED_elapsed] > 0;
+    double share = sums->ns[as_elapsed ? OCC_MEASURED_elapsed : value] / (double)row->total_ns;
+    double off = (is_weight(value) ? OFF_WEIGHT : OFF_SHARE) * share, high = share + off;
+    if (value == OCC_MEASURED_elapsed) {
+        double room = OFF_SUM * mean_of(sums, OCC_MEASURED_elapsed_error) /
+                      fabs(mean_of(sums, OCC_MEASURED_elapsed) - row->expected_elapsed);
+        off = fmin(OFF_ELAPSED * share, fmax(room, OFF_MIN * share));
+        high = share + off;
+    } else if (value == OCC_MEASURED_group_elapsed)
+        high = fmin(high, fmax(share, 1 - last[OCC_MEASURED_elapsed]));
+    return choose(share - off, high, high - share + off, last[value]);
+}
+
+void occ_kept_free(struct occ_kept *kept)
+{
+    occ_map_free(&kept->index);
+    free(kept->values);
+    *kept = (struct occ_kept){0};
+}
+
+/* A row's; those of a new one are 0. */
+static struct occ_kept_values *find_kept(struct occ_kept *kept, uint64_t row, struct occ_kept_values *none)
+{
+    uint32_t at = occ_map_get(&kept->index, row);
+    if (at != OCC_MAP_NONE)
+        return &kept->values[at];
+    if (kept->n == KEPT_MAX) {
+        occ_map_clear(&kept->index);
+        kept->n = 0;
+    }
+    if (!occ_grow((void **)&kept->values, &kept->allocated, kept->n, KEPT_MAX, sizeof *kept->values) ||
+        occ_map_put(&kept->index, row, (uint32_t)kept->n) == OCC_MAP_NONE)
+        return none;
+    kept->values[kept->n] = *none;
+    return &kept->values[kept->n++];
+}
+
+/* Most are 0: no need of snprintf(). */
+static size_t print(char *out, double value)
+{
+    *out = '0';
+    return value == 0 ? 1 : (size_t)snprintf(out, NUMBER_BYTES, "%.9g", value);
 }
 
 /* The table's aliases read achieved and elapsed by their places. */
 static_assert(OCC_MEASURED_achieved == 0 && OCC_MEASURED_elapsed == 2, "schema/clickhouse/warehouse.sql");
-void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_sums *sums, uint64_t total_ns)
+void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_row *row, struct occ_kept *kept)
 {
+    const struct occ_measured_sums *sums = row->sums;
 #define X(name, text) sums->name,
     const uint64_t sources[] = {OCC_MEASURED_SOURCES(X) sums->overlapped};
 #undef X
     char means[OCC_MEASURED_VALUE_COUNT * NUMBER_BYTES] = "[", shares[sizeof means] = "[";
     size_t n_means = 1, n_shares = 1;
-    bool is_measured = occ_measured_launches(sums) > 0 && total_ns > 0;
+    bool is_measured = occ_measured_launches(sums) > 0 && row->total_ns > 0;
+    struct occ_kept_values none = {0}, *last = is_measured ? find_kept(kept, row->key, &none) : &none;
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT && is_measured; i++) {
         if (i > 0)
             means[n_means++] = shares[n_shares++] = ',';
-        n_means += (size_t)print_mean(means + n_means, sums, i);
-        n_shares += (size_t)print_share(shares + n_shares, sums, i, (double)total_ns);
+        bool is_known = sums->ns[i] > 0;
+        if (is_known) {
+            last->means[i] = choose_mean(sums, i, last->means[i]);
+            last->shares[i] = choose_share(row, i, last->shares);
+        }
+        n_means += print(means + n_means, is_known ? last->means[i] : 0);
+        n_shares += print(shares + n_shares, is_known ? last->shares[i] : 0);
     }
     means[n_means++] = shares[n_shares++] = ']';
     occ_body_put_list(rows, sources, is_measured ? sizeof sources / sizeof *sources : 0);

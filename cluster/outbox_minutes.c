@@ -40,6 +40,7 @@ struct merged {
     struct occ_histogram histogram;
     struct occ_measured_sums measured;
     double waste, capacity;
+    double expected_elapsed; /* of others: 0 */
     bool is_other;
 };
 
@@ -144,6 +145,7 @@ static struct merged *row_of(struct minute *m, const struct occ_outbox_run *run,
                                     .config = config->id,
                                     .run = (uint32_t)(run - m->outbox->runs),
                                     .cause = config->cause,
+                                    .expected_elapsed = config->expected_elapsed,
                                     .last_run = -1,
                                     .min_ns = UINT64_MAX};
     return &m->rows[m->n++];
@@ -245,6 +247,11 @@ static void put_row(struct minute *m, const struct merged *row)
 {
     const struct occ_outbox_run *run = &m->outbox->runs[row->run];
     struct occ_body *rows = &m->batch->rows[OCC_SHIP_MINUTE];
+    const uint64_t key[] = {(uint64_t)m->outbox->identity, run->group, row->config};
+    const struct occ_measured_row measured = {.sums = &row->measured,
+                                              .key = XXH3_64bits(key, sizeof key),
+                                              .total_ns = row->total_ns,
+                                              .expected_elapsed = row->expected_elapsed};
     occ_body_put_u64(rows, (uint64_t)m->number * 60);
     put_whose(m->batch, rows);
     occ_body_put_text(rows, run->job, strlen(run->job));
@@ -258,7 +265,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, row->launches > 0 ? row->min_ns : 0);
     occ_body_put_u64(rows, row->max_ns);
     put_histogram(rows, &row->histogram, row->launches);
-    occ_outbox_put_measured(rows, &row->measured, row->total_ns);
+    occ_outbox_put_measured(rows, &measured, m->batch->options.kept);
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);
     occ_body_put_u64(rows, m->batch->options.version);

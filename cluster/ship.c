@@ -36,6 +36,7 @@ void occ_ship_close(struct occ_ship *ship)
     occ_warehouse_close(ship->warehouse);
     occ_state_close(ship->state);
     occ_map_free(&ship->sent.ids);
+    occ_kept_free(&ship->kept);
     *ship = (struct occ_ship){0};
 }
 
@@ -105,6 +106,7 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                                               .newest_minute = p->newest_minute,
                                               .now_s = h->all || of_gap ? 0 : occ_now_ns() / SECOND_NS,
                                               .sent = &h->ship->sent,
+                                              .kept = &h->ship->kept,
                                               .raw = settings->raw};
     return occ_outbox_read(&h->outbox, of_gap ? p->done : p->newest,
                            of_gap ? p->gap_end : h->outbox.last_change, &options, ret_batch, err);

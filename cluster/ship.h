@@ -29,6 +29,7 @@ struct occ_ship {
     struct occ_state *state;
     struct occ_ship_counters counters;
     struct occ_sent sent;
+    struct occ_kept kept;
     bool has_met;        /* the server, since we started */
     bool has_no_metrics; /* they could not be written */
 };

@@ -153,15 +153,15 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     history         UInt64{ CODEC(ZSTD(3))|},
     config          UInt64{ CODEC(ZSTD(3))|},
     ranks           UInt32{ CODEC(T64('bit'), ZSTD(3))|},
-    launches        UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
-    total_ns        UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
-    min_ns          UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
-    max_ns          UInt64{ CODEC(Delta, T64('bit'), ZSTD(3))|},
-    hist_bin        Array(UInt16){ CODEC(T64, ZSTD(3))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
-    hist_n          Array(UInt64){ CODEC(T64, ZSTD(3))|}, -- 0: what the others leave of `launches`
-    sources         Array(UInt64){ CODEC(T64, ZSTD(3))|}, -- of measured values: launches by source, and overlapped ones
-    means           Array(Float32){ CODEC(ZSTD(5))|}, -- in the order of store/measured.h, to a quarter of their standard
-    shares          Array(Float32){ CODEC(ZSTD(5))|}, -- errors (errors are rounded up, by 1/4); of what part of total_ns, to 1/16 (elapsed's: as its mean)
+    launches        UInt64,
+    total_ns        UInt64,
+    min_ns          UInt64,
+    max_ns          UInt64,
+    hist_bin        Array(UInt16),      -- of durations, 8 bins an octave: store/codec/histogram.h
+    hist_n          Array(UInt64),      -- 0: what the others leave of `launches`
+    sources         Array(UInt64),      -- of measured values: launches by source, and overlapped ones
+    means           Array(Float32),     -- in the order of store/measured.h, to half of their standard errors; these are rounded up
+    shares          Array(Float32),     -- of what part of total_ns: weights, to 1/8 (achieved's: 1/16; elapsed's: 1/64 or finer)
     achieved_sum    Nullable(Float64) ALIAS if(shares[1] > 0, means[1] * shares[1] * total_ns, NULL),
     achieved_ns     Nullable(Float64) ALIAS if(shares[1] > 0, shares[1] * toFloat64(total_ns), NULL),
     elapsed_sum     Nullable(Float64) ALIAS if(shares[3] > 0, means[3] * shares[3] * total_ns, NULL),
@@ -172,6 +172,12 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
   TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+
+-- Tables that were made before get these, too, part by part as they are merged.
+{ALTER TABLE $db.minute MODIFY COLUMN launches CODEC(Delta, T64('bit'), ZSTD(3)), MODIFY COLUMN total_ns CODEC(Delta, T64('bit'), ZSTD(3)),
+  MODIFY COLUMN min_ns CODEC(Delta, T64('bit'), ZSTD(3)), MODIFY COLUMN max_ns CODEC(Delta, T64('bit'), ZSTD(3)),
+  MODIFY COLUMN hist_bin CODEC(T64, ZSTD(3)), MODIFY COLUMN hist_n CODEC(T64, ZSTD(3)), MODIFY COLUMN sources CODEC(T64, ZSTD(9)),
+  MODIFY COLUMN means CODEC(ZSTD(6)), MODIFY COLUMN shares CODEC(ZSTD(7))|};
 
 -- Rows that no question can be answered with: at most 2^40 launches and 2^53 ns a row, finite numbers, lists of their lengths. occq leaves
 -- others out by the same text, each a line: 18.16 takes them, and tables that were made before.

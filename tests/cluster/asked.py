@@ -7,6 +7,7 @@ import tempfile
 
 import engines
 from merge import canonical
+from site_ import ERRORS
 
 
 class Asker:
@@ -48,7 +49,7 @@ class Asker:
 def is_same(theirs, ours):
     """To a unit of the last of the digits that canonical() leaves: what lies on a boundary is rounded up here, down there."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        return theirs.keys() == ours.keys() and all(is_same(theirs[k], ours[k]) for k in theirs)
+        return theirs.keys() == ours.keys() and all((is_error if k.endswith("_ci95") else is_same)(theirs[k], ours[k]) for k in theirs)
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(theirs) == len(ours) and all(map(is_same, theirs, ours))
     if isinstance(theirs, float) and isinstance(ours, (float, int)) or isinstance(ours, float) and isinstance(theirs, int):  # 2.0 is 2
@@ -56,9 +57,14 @@ def is_same(theirs, ours):
     return theirs == ours
 
 
+def is_error(theirs, ours):
+    """The warehouse's are larger, by what they are rounded and what their means are."""
+    return theirs == ours or (bool(ours) and ERRORS[0] * 0.9999 <= theirs / ours <= ERRORS[1] * 1.0001)
+
+
 def difference(theirs, ours, where):
     if isinstance(theirs, dict) and isinstance(ours, dict) and theirs.keys() == ours.keys():
-        return next(difference(theirs[k], ours[k], (*where, k)) for k in theirs if not is_same(theirs[k], ours[k]))
+        return next(difference(theirs[k], ours[k], (*where, k)) for k in theirs if not is_same({k: theirs[k]}, {k: ours[k]}))
     if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
         return next(difference(a, b, (*where, i)) for i, (a, b) in enumerate(zip(theirs, ours)) if not is_same(a, b))
     return f"{where}: the warehouse has {str(theirs)[:500]}, the histories {str(ours)[:500]}"

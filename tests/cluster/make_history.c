@@ -90,7 +90,7 @@ static void measure(int64_t minute, int run, int config, double ns)
     struct occ_measured_sums sums = {.direct = EACH};
     sums.sum[OCC_MEASURED_achieved] = 0.5 * ns;
     sums.sum[OCC_MEASURED_elapsed] = 0.25 * ns;
-    sums.sum[OCC_MEASURED_achieved_error] = sums.sum[OCC_MEASURED_elapsed_error] = 1e-5 * ns;
+    sums.sum[OCC_MEASURED_achieved_error] = sums.sum[OCC_MEASURED_elapsed_error] = 1e-6 * ns;
     sums.ns[OCC_MEASURED_achieved] = sums.ns[OCC_MEASURED_elapsed] = ns;
     sums.ns[OCC_MEASURED_achieved_error] = sums.ns[OCC_MEASURED_elapsed_error] = ns;
     check(occ_store_add_measured(store, minute, runs[run], (uint32_t)configs[run / 2 % DEVICES][config],

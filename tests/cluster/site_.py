@@ -74,7 +74,7 @@ class Row:
         self.low = math.inf
         self.bins = collections.Counter()
         self.measured = [0.0] * 6  # achieved and its ns, elapsed and its ns, their errors
-        self.waste = self.capacity = 0.0
+        self.waste = self.capacity = self.expected = 0.0
         self.runs = set()
 
 
@@ -103,6 +103,7 @@ def rows_of(history):
             add_histogram(sums.bins, row[11])
             sums.measured = [a + (b or 0) for a, b in zip(sums.measured, row[12:18])]
             sums.measured_launches += row[23]
+            sums.expected = row[19]
             capacity = row[8] * 1e-9 * row[18]
             elapsed = row[19] + ((row[14] - row[15] * row[19]) / max(row[8], row[15]) if row[15] else 0)
             sums.capacity += capacity
@@ -112,28 +113,34 @@ def rows_of(history):
     return minutes, ranks
 
 
-def rounded(value, max_step, to_integer):
-    """A multiple of 1, 2 or 5 x a power of ten that is at most max_step."""
-    if max_step <= 1e-7 or value == 0:
-        return value
-    max_step *= 1 + 1e-9
+ERRORS = 1.0408, 1.4142  # of a mean's standard error, what is sent of it
+
+
+def choose(low, high, max_step, last):
+    """As the shipper does: the last one, or a multiple of 1, 2 or 5 x a power of ten near the middle."""
+    middle = (low + high) / 2
+    if low <= last <= high:
+        return last
+    if max_step <= 1e-7:
+        return middle
     unit = 10.0**math.floor(math.log10(max_step))
-    step = unit * (5 if max_step / unit >= 5 else 2 if max_step / unit >= 2 else 1)
-    return step * to_integer(value / step)
+    unit *= 5 if max_step / unit >= 5 else 2 if max_step / unit >= 2 else 1
+    return round(middle / unit) * unit
 
 
-def rounded_mean(mean, error, is_error=False):
-    """As the warehouse keeps it: to a quarter of its error; errors up, by at most 1/4."""
-    return rounded(mean, error / 4, lambda x: math.ceil(x - 1e-6)) if is_error else rounded(mean, error / 2, round)
+def choose_mean(mean, error, last, is_error=False):
+    low, high = (error * factor for factor in ERRORS) if is_error else (max(0, mean - error / 2), mean + error / 2)
+    return choose(low, high, (high - low) * 2 / 3, last)
 
 
-def share_step(share, error=None):
-    """error: elapsed occupancy's."""
-    return share / 8 if error is None else min(share / 8, max(error / 2, share / 50000))
+def choose_share(share, off, last, high=math.inf):
+    high = min(high, share + off)
+    return choose(share - off, high, high - share + off, last)
 
 
-def rounded_share(share, error=None):
-    return rounded(share, share_step(share, error), round)
+def off_elapsed(share, mean, error, expected):
+    """How far the share of elapsed occupancy may be off."""
+    return min(share / 64, max(error / 4 / max(abs(mean - expected), 1e-30), share * 1e-5))
 
 
 def near(text, value):
@@ -144,28 +151,29 @@ def unescape(text):
     return text.encode().decode("unicode_escape")
 
 
-def check_measured(columns, sums):
-    """achieved_sum, achieved_ns, elapsed_sum, elapsed_ns."""
+def check_measured(columns, errors, sums):
+    """achieved_sum, achieved_ns, elapsed_sum, elapsed_ns; achieved_error, elapsed_error: each in its range."""
     for i in (0, 2):
         total, ns, error = *sums.measured[i:i + 2], sums.measured[4 + i // 2]
         if ns == 0:
             assert columns[i:i + 2] == ["\\N", "\\N"], columns
             continue
-        share, known = ns / sums.total, (error / ns,) if i == 2 else ()
-        mean, kept = rounded_mean(total / ns, error / ns), rounded_share(share, *known)
-        kept_ns = kept * sums.total
-        assert abs(mean - total / ns) <= error / ns / 4 and abs(kept - share) <= share_step(share, *known) / 2 * 1.000001, (mean, total / ns, error / ns, kept, share)
-        assert near(columns[i], mean * kept_ns) and near(columns[i + 1], kept_ns), (columns, sums.measured, sums.total, kept, mean)
+        mean, error, share, kept = total / ns, error / ns, ns / sums.total, float(columns[i + 1]) / sums.total
+        off = off_elapsed(share, mean, error, sums.expected) if i == 2 else share / 16
+        where = (columns, errors, mean, error, share, sums.expected)
+        assert abs(float(columns[i]) / float(columns[i + 1]) - mean) <= error / 2 + mean * 2e-6, where
+        assert abs(kept - share) <= off + share * 2e-6, where
+        assert ERRORS[0] * error * (1 - 1e-6) <= float(errors[i // 2]) <= ERRORS[1] * error * (1 + 1e-6), where
 
 
 def check_row(row, sums, where):
-    """launches, total, min, max, bins, counts, ranks, measured, two that are not checked, measured launches."""
+    """launches, total, min, max, bins, counts, ranks, measured, two that are not checked, measured launches, errors."""
     assert [int(x) for x in row[:4]] == [sums.launches, sums.total, sums.low, sums.high], (where, row, vars(sums))
     counts = [int(x) for x in row[5][1:-1].split(",")]
     counts[counts.index(0)] = int(row[0]) - sum(counts)
     bins = dict(zip((int(x) for x in row[4][1:-1].split(",")), counts))
     assert bins == sums.bins, (bins, sums.bins)
-    check_measured(row[7:11], sums)
+    check_measured(row[7:11], row[14:16], sums)
     assert int(row[13]) == sums.measured_launches, (where, row, vars(sums))
 
 
@@ -181,7 +189,7 @@ def check_minutes(engine, expected, limit):
     left = dict(expected)
     for row in engine.ask("SELECT history, toUInt32(bucket), job, user, config, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, "
                           "ranks, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, "
-                          "arraySum(arraySlice(sources, 1, 5)) "
+                          "arraySum(arraySlice(sources, 1, 5)), means[2], means[4] "
                           "FROM occtrace.minute FINAL WHERE launches > 0"):
         config = configs[row[4]]
         where = (int(row[0]), int(row[1]), row[2], row[3])

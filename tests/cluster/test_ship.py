@@ -43,12 +43,11 @@ def all_rows_and_only_once(engine):
     site.run("--once")
     assert check_all(engine, site.history) == 0
     errors = {row[0] for row in engine.ask("SELECT DISTINCT means[4] FROM occtrace.minute FINAL WHERE shares[4] > 0")}
-    assert errors and all(0.00371 <= float(error) <= 0.00371 * 5 / 4 for error in errors), errors
+    assert errors and all(1.04 <= float(error) / 0.00371 <= 1.4143 for error in errors), errors
     busy = engine.ask("SELECT means[17], shares[17] / shares[3] FROM occtrace.minute FINAL WHERE shares[3] > 0")
-    assert busy and all(abs(float(mean) - 0.4) < 1e-6 and abs(float(weight) - 1) < 0.08 for mean, weight in busy), "weighed as elapsed is"
+    assert busy and all(abs(float(mean) - 0.4) < 1e-6 and abs(float(weight) - 1) < 0.15 for mean, weight in busy), "weighed as elapsed is"
     blocks = engine.ask("SELECT means[7], means[2] / means[1], abs(means[7] / 7.77 - 1) FROM occtrace.minute FINAL WHERE shares[1] > 0")
-    assert all(0 < float(off) <= float(error) / 3 if float(error) else float(off) < 1e-6 for _, error, off in blocks), blocks
-    assert {mean for mean, error, _ in blocks if float(error)} <= {"7.6", "7.7", "7.75", "7.8", "8", "7.5", "7"}, "with the relative error"
+    assert all(0 < float(off) <= float(error) / 2 if float(error) else float(off) < 1e-6 for _, error, off in blocks), blocks
     rows = site.status("rows")
     site.run("--once")
     assert site.status("rows") == rows, "what is there is not sent again"
@@ -60,6 +59,20 @@ def all_rows_and_only_once(engine):
     assert sum(int(row[1]) for row in answer) == sum(row.launches for row in rows_of(site.history)[0].values())
     until = engine.ask("SELECT toUInt32(complete_until), lost FROM occtrace.watermark FINAL")
     assert until[0][1] == "0" and abs(int(until[0][0]) - time.time()) < 600, until
+
+
+def what_is_as_good_is_sent_again(engine):
+    """A mean stays as it was sent last within half of its error, and that within its range; what is farther off does not."""
+    site = fresh(engine)
+    extend(site.history, 1, 60, 20, 9, 1, "measured", "end")
+    off = f"(minute - {NOW // 60 - 60})"
+    with sqlite3.connect(site.history) as db:
+        db.execute(f"UPDATE stored_measured_minute SET achieved_error_sum = achieved_error_ns * (0.01 + 0.0001 * {off}), achieved_sum = "
+                   f"achieved_ns * (iif({off} < 10, 0.3, 0.32) + 0.0004 * {off})")
+    site.run("--once")
+    check_all(engine, site.history)
+    found = engine.ask(f"SELECT DISTINCT bucket < toDateTime({NOW - 3000}), means[1] FROM occtrace.minute FINAL WHERE shares[1] > 0")
+    assert len(found) == 2 and found[0][1] != found[1][1], found
 
 
 def late_launches_and_late_values(engine):
@@ -541,7 +554,7 @@ def a_shipper_that_is_killed(engine):
         check_launches(engine, ship, site.history, ("42",))
 
 
-ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
+ROWS = (all_rows_and_only_once, what_is_as_good_is_sent_again, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
         hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
         a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, gpus_that_are_allocated, single_launches_of_a_job,
