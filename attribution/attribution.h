@@ -17,20 +17,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sample.h"
 #include "support/error.h"
 
 struct occ_attribution;
 
 /* ---- in ---- */
 
-/* What is known of a key before anything was measured. */
+/* What may keep more warps from helping. */
+enum occ_utilization {
+    OCC_UTILIZATION_ISSUE,  /* cycles in which a scheduler issued an instruction */
+    OCC_UTILIZATION_DRAM,   /* throughput of device memory */
+    OCC_UTILIZATION_L2,     /* the same of the L2 cache */
+    OCC_UTILIZATION_L1,     /* the same of L1 caches and shared memory */
+    OCC_UTILIZATION_TENSOR, /* cycles in which tensor cores were active */
+    OCC_UTILIZATION_COUNT
+};
+
+/* What is counted, as ratios: warps and active SMs of what the GPU has, blocks per SM, launches of warps that
+ * stalled for a resource of all cycles, enum occ_utilization of the peak. */
+enum occ_ratio {
+    OCC_RATIO_WARPS,
+    OCC_RATIO_ACTIVE,
+    OCC_RATIO_BLOCKS,
+    OCC_RATIO_STALLS, /* registers, shared memory, blocks, warps, barriers */
+    OCC_STALL_COUNT = 5,
+    OCC_RATIO_UTILIZATION = OCC_RATIO_STALLS + OCC_STALL_COUNT,
+    OCC_RATIO_COUNT = OCC_RATIO_UTILIZATION + OCC_UTILIZATION_COUNT
+};
+
+/* [start_ns, end_ns) of a clock whose offset to the launches' is not known. */
+struct occ_attribution_sample {
+    int64_t start_ns, end_ns;
+    float ratio[OCC_RATIO_COUNT]; /* NaN: not counted */
+    float imbalance;              /* 1 - least / most active SM's cycles; NaN */
+};
+
+/* What is known of a launch before it is measured; NaN or 0: unknown. */
 struct occ_attribution_key {
-    uint64_t shape;                    /* any id that is the same for the same shape */
-    uint64_t graph_node;               /* 0: not from a graph */
-    double theoretical;                /* 0...1; NaN: unknown, bound is 1 */
-    uint64_t grid_blocks, wave_blocks; /* of the model; 0: unknown */
-    uint32_t warps_per_block;
+    uint64_t shape;      /* any id that is the same for the same shape */
+    uint64_t graph_node; /* 0: not from a graph */
+    double bound;        /* of elapsed occupancy */
+    double expected;     /* elapsed occupancy of a balanced grid */
+    double active;       /* SMs that have blocks, of all */
+    double blocks;       /* resident per SM */
 };
 
 struct occ_attribution_launch {
@@ -57,7 +86,7 @@ struct occ_measured {
     double sm_active;             /* active / elapsed SM-cycles */
     double blocks;                /* resident blocks per active SM; NaN */
     double imbalance;             /* 1 - least / most active SM's cycles; NaN */
-    double stall[5];              /* share of cycles, in the order of enum occ_counter; NaN */
+    double stall[OCC_STALL_COUNT];
     /* 0...1 of the peak, with standard errors: ISSUE of active cycles, others of elapsed ones; NaN, and
      * undefined where the source is NONE */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
@@ -95,7 +124,6 @@ struct occ_attribution_stats {
 /* ---- functions ---- */
 
 struct occ_attribution_options {
-    uint32_t sm_count, max_warps_per_sm;
     /* advance() calls these, for seconds oldest first. */
     void (*add_value)(void *context, const struct occ_attribution_value *value);
     void (*add_second)(void *context, const struct occ_attribution_second *second);
@@ -109,8 +137,7 @@ void occ_attribution_free(struct occ_attribution *attribution);
 /* OCC_E_INVALID: it cannot be. OCC_E_FULL: there is no room for it. */
 int occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch,
                            struct occ_error *err);
-/* The same; where it is only one counter that cannot be, what others counted is used all the same. */
-int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_sample *sample,
+int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample,
                            struct occ_error *err);
 /* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
  * to the last one, and every launch that waits is given its value. */
@@ -120,10 +147,6 @@ int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_n
 /* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values
  * that were said of them stay until there are new ones. */
 void occ_attribution_restart(struct occ_attribution *attribution);
-
-/* A sample as ratios: elapsed, sm_active, blocks and stall of *ret_measured, NaN where it did not count. */
-void occ_attribution_read(const struct occ_attribution *attribution, const struct occ_sample *sample,
-                          struct occ_measured *ret_measured);
 
 void occ_attribution_get_stats(const struct occ_attribution *attribution,
                                struct occ_attribution_stats *ret_stats);

@@ -15,11 +15,8 @@
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
-#define RATIO_MAX        1.25                  /* what counters can count, with room for noise ... */
-#define BLOCKS_MAX       64.0                  /* ... and of blocks per SM */
 #define OCC_PARTS_MAX    2048                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* of one row */
-#define SECONDS_MAX      256                   /* that are joined at once */
 #define OCC_PAST_MAX     4096                  /* bins of ... */
 #define OCC_PAST_NS      INT64_C(100000000)    /* ... so much */
 #define ROWS_BYTES       ((size_t)1536 << 10)  /* of memory for rows, ... */
@@ -33,6 +30,8 @@
 #define PROFILE_SD       0.15    /* of a regressor's other functions: the first ones most */
 #define PROFILE_FROM     0.2     /* samples that a launch with a profile of its own lasts */
 #define BOUND_SLACK      1.02
+#define BOUND_MIN        1e-5    /* a warp of all that a GPU has */
+#define BLOCKS_MAX       64.0    /* of an SM */
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
@@ -42,13 +41,13 @@
 
 /* ---- clocks ---- */
 #define CLOCKS_NS        INT64_C(64000)  /* by which launches' and samples' differ at most */
-#define CLOCK_SD_US      16.0            /* by which they drift apart between estimates, or in WINDOW_NS */
 #define BEGIN_ROUNDS     4               /* until the first offset is found */
+#define CLOCK_SD_US      16.0            /* by which they drift apart between estimates, or in WINDOW_NS */
 
 /* ---- when ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same of the rare samples of utilization */
-#define BLOCK_NS         INT64_C(250000000)    /* of samples that are joined at once */
+#define BLOCK_NS         INT64_C(250000000)    /* of samples that are joined at once; between estimates at least */
 #define FRESH            4                     /* a new estimate needs one in so many rows to be new ... */
 #define COST_MAX         0.05                  /* ... and may take this part of a core, at ... */
 #define CUBE_NS          0.3                   /* ... so much for a column's cube */
@@ -62,7 +61,6 @@
 #define ERROR_MAX        0.027   /* a mean that is less certain is withheld, ... */
 #define DIRECT_ERROR_MAX 0.036   /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
-#define GROUP_SHARE      1e-3    /* of launch time: shorter ones are not worth a group */
 #define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
 #define UNTOLD           0.12    /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors above what a configuration allows: others' work */

@@ -2,7 +2,13 @@
 #include "equations.h"
 
 #include <math.h>
-#include <string.h>
+
+/* y += scale x */
+static void add_scaled(double *restrict y, const double *restrict x, double scale, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        y[i] += scale * x[i];
+}
 
 static double dot(const double *a, const double *b, uint32_t n)
 {
@@ -16,56 +22,27 @@ static double dot(const double *a, const double *b, uint32_t n)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* y += scale x */
-static void add_scaled(double *restrict y, const double *restrict x, double scale, uint32_t n)
+/* The sweep operator on each column (Goodnight, A tutorial on the SWEEP operator, 1979): -A^-1. */
+void occ_equations_invert(double *matrix, const double *prior, uint32_t n, double *column)
 {
-    for (uint32_t i = 0; i < n; i++)
-        y[i] += scale * x[i];
-}
-
-static void factor(double *matrix, const double *prior, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        double *row = occ_equations_row(matrix, i);
-        for (uint32_t k = 0; k < i; k++) {
-            const double *other = occ_equations_row(matrix, k);
-            row[k] = (row[k] - dot(row, other, k)) / other[k];
-        }
-        row[i] = sqrt(fmax(row[i] - dot(row, row, i), prior[i])); /* less is a rounding error */
+    for (uint32_t k = 0; k < n; k++) {
+        double pivot = fmax(*occ_equations_at(matrix, k, k), prior[k]); /* less is a rounding error */
+        for (uint32_t i = 0; i < n; i++)
+            column[i] = *occ_equations_at(matrix, i, k);
+        for (uint32_t i = 0; i < n; i++)
+            add_scaled(occ_equations_at(matrix, i, 0), column, -column[i] / pivot, i + 1);
+        for (uint32_t i = 0; i < n; i++)
+            *occ_equations_at(matrix, i, k) = column[i] / pivot;
+        *occ_equations_at(matrix, k, k) = -1 / pivot;
     }
+    for (size_t i = 0; i < (size_t)n * (n + 1) / 2; i++)
+        matrix[i] = -matrix[i];
 }
 
-void occ_equations_factor(double *matrix, const double *prior, uint32_t n)
+void occ_equations_multiply(const double *matrix, uint32_t n, const double *b, double *x)
 {
-    factor(matrix, prior, n);
-    for (uint32_t i = 0; i < n; i++) { /* row i of W = (e_i - sum of L_ik x row k of W) / L_ii */
-        double *row = occ_equations_row(matrix, i), pivot = row[i];
-        for (uint32_t k = 0; k < i; k++) {
-            double scale = -row[k];
-            row[k] = 0;
-            add_scaled(row, occ_equations_row(matrix, k), scale, k + 1);
-        }
-        for (uint32_t k = 0; k < i; k++)
-            row[k] /= pivot;
-        row[i] = 1 / pivot;
+    for (uint32_t i = 0; i < n; matrix += ++i) {
+        x[i] = dot(matrix, b, i + 1);
+        add_scaled(x, matrix, b[i], i);
     }
-}
-
-void occ_equations_solve(const double *inverse, uint32_t n, const double *b, double *x, double *scratch)
-{
-    const double *row = inverse;
-    for (uint32_t i = 0; i < n; row += ++i)
-        scratch[i] = dot(row, b, i + 1);
-    memset(x, 0, n * sizeof *x);
-    row = inverse;
-    for (uint32_t i = 0; i < n; row += ++i)
-        add_scaled(x, row, scratch[i], i + 1);
-}
-
-void occ_equations_diagonal(const double *inverse, uint32_t n, double *ret_diagonal)
-{
-    memset(ret_diagonal, 0, n * sizeof *ret_diagonal);
-    for (uint32_t i = 0; i < n; inverse += ++i)
-        for (uint32_t k = 0; k <= i; k++)
-            ret_diagonal[k] += inverse[k] * inverse[k];
 }

@@ -6,15 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline double *occ_equations_row(double *matrix, uint32_t i)
+static inline double *occ_equations_at(double *matrix, uint32_t i, uint32_t k)
 {
-    return matrix + (size_t)i * (i + 1) / 2;
+    return i > k ? matrix + (size_t)i * (i + 1) / 2 + k : matrix + (size_t)k * (k + 1) / 2 + i;
 }
 
-/* Replaces the matrix A by the inverse of its Cholesky factor, W with A^-1 = W' W. `prior`: a diagonal that
- * A has a part of, below which no pivot falls but by rounding. */
-void occ_equations_factor(double *matrix, const double *prior, uint32_t n);
-/* x = A^-1 b; `scratch`: n. x may be b. */
-void occ_equations_solve(const double *inverse, uint32_t n, const double *b, double *x, double *scratch);
-/* The diagonal of A^-1. */
-void occ_equations_diagonal(const double *inverse, uint32_t n, double *ret_diagonal);
+/* Replaces the matrix by its inverse. `prior`: a diagonal that it has a part of, below which no pivot falls
+ * but by rounding; `scratch`: n. */
+void occ_equations_invert(double *matrix, const double *prior, uint32_t n, double *scratch);
+/* x = A b; x is not b. */
+void occ_equations_multiply(const double *matrix, uint32_t n, const double *b, double *x);

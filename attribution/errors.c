@@ -12,8 +12,8 @@
 
 /* Columns whose mean is reported, weighted by their launches' time; weights add up to 1. */
 struct selection {
-    uint32_t n, *columns;
-    double *weights;
+    uint32_t n, columns[(size_t)MEANS_MAX];
+    double weights[(size_t)MEANS_MAX];
 };
 
 static double clamp(double value)
@@ -24,22 +24,19 @@ static double clamp(double value)
 static struct occ_regressor *regressor_at(const struct occ_attribution *a, const struct occ_solution *s,
                                           uint32_t column)
 {
-    return &a->regressors.items[s->regressor[column]];
+    return &a->regressors.items[s->columns[column].regressor];
 }
 
 /* ---- errors ---- */
 
-/* What the equations give: w' W' W w. */
+/* What the equations give. */
 static double model_variance(const struct occ_solution *s, const struct selection *of)
 {
     double variance = 0;
-    for (uint32_t i = of->columns[0]; i < s->n; i++) {
-        const double *row = occ_equations_row(s->inverse, i);
-        double sum = 0;
-        for (uint32_t k = 0; k < of->n && of->columns[k] <= i; k++)
-            sum += row[of->columns[k]] * of->weights[k];
-        variance += sum * sum;
-    }
+    for (uint32_t i = 0; i < of->n; i++)
+        for (uint32_t k = 0; k < of->n; k++)
+            variance += of->weights[i] * of->weights[k] *
+                        *occ_equations_at(s->inverse, of->columns[i], of->columns[k]);
     return variance;
 }
 
@@ -47,10 +44,10 @@ static double model_variance(const struct occ_solution *s, const struct selectio
 static double cluster_variance(const struct occ_solution *s, const struct selection *of)
 {
     double squares = 0, fourths = 1e-300;
-    for (uint32_t c = 0; c < OCC_CLUSTERS; c++) {
+    for (size_t c = 0; c < OCC_CLUSTERS; c++) {
         double sum = 0;
         for (uint32_t k = 0; k < of->n; k++)
-            sum += of->weights[k] * s->score[c * (size_t)s->n + of->columns[k]];
+            sum += of->weights[k] * s->score[c * s->n + of->columns[k]];
         squares += sum * sum;
         fourths += sum * sum * sum * sum;
     }
@@ -64,10 +61,11 @@ static double variance_of(const struct occ_solution *s, const struct selection *
     return fmax(model_variance(s, of), cluster_variance(s, of));
 }
 
-double occ_errors_variance(const struct occ_solution *s, uint32_t column)
+void occ_errors_find(struct occ_solution *s)
 {
-    double weight = 1;
-    return variance_of(s, &(struct selection){1, &column, &weight});
+    struct selection one = {.n = 1, .weights = {1}};
+    for (one.columns[0] = OCC_SPECIAL; one.columns[0] < s->means_end; one.columns[0]++)
+        s->columns[one.columns[0]].variance = variance_of(s, &one);
 }
 
 /* ---- work nobody traced ---- */
@@ -77,15 +75,13 @@ double occ_errors_variance(const struct occ_solution *s, uint32_t column)
  * allows are others' work too. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
-    double above = 0;
-    for (uint32_t i = 0; i < s->n_means; i++) {
-        double excess = s->x[i] - (double)regressor_at(a, s, i)->bound;
-        double sd = sqrt(occ_errors_variance(s, i));
-        above = excess > ABOVE * sd ? fmax(above, ABOVE * excess) : above; /* it may be more elsewhere */
-    }
-    uint32_t idle = s->n - OCC_SPECIAL + OCC_SPECIAL_IDLE;
-    double seen = fmax(s->x[idle], 0);
+    double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
     double varied = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * s->counted / s->rows;
+    for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
+        double excess = s->x[i] - (double)regressor_at(a, s, i)->bound;
+        if (excess > ABOVE * sqrt(s->columns[i].variance))
+            above = fmax(above, ABOVE * excess); /* it may be more elsewhere */
+    }
     a->estimate.untraced = seen / 2;
     a->estimate.untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied);
 }
@@ -94,11 +90,11 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
 
 void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums, struct occ_measured *m)
 {
-    double value[OCC_RESPONSE_DIRECT];
-    for (int r = 0; r < OCC_RESPONSE_DIRECT; r++)
+    double value[OCC_RATIO_DIRECT];
+    for (int r = 0; r < OCC_RATIO_DIRECT; r++)
         value[r] = sums->ns[r] > 0 ? sums->sum[r] / sums->ns[r] : NAN;
-    double x = value[OCC_RESPONSE_WARPS] = clamp(value[OCC_RESPONSE_WARPS] - a->estimate.untraced);
-    double y = value[OCC_RESPONSE_ACTIVE] = clamp(value[OCC_RESPONSE_ACTIVE]);
+    double x = value[OCC_RATIO_WARPS] = clamp(value[OCC_RATIO_WARPS] - a->estimate.untraced);
+    double y = value[OCC_RATIO_ACTIVE] = clamp(value[OCC_RATIO_ACTIVE]);
     bool defined = !m->overlapped && y > 0 && x <= y * (1 + ERROR_MIN);
     m->elapsed = x;
     m->elapsed_se = occ_quadrature(sqrt(sums->variance), occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
@@ -106,10 +102,10 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
     m->achieved = defined ? fmin(x / y, 1) : NAN;
     m->achieved_se =
         defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y is as uncertain */
-    m->blocks = defined ? value[OCC_RESPONSE_BLOCKS] / y : NAN;
+    m->blocks = defined ? value[OCC_RATIO_BLOCKS] / y : NAN;
     m->imbalance = sums->imbalance / sums->imbalance_ns;
     for (int i = 0; i < 5; i++)
-        m->stall[i] = clamp(value[OCC_RESPONSE_STALLS + i]);
+        m->stall[i] = clamp(value[OCC_RATIO_STALLS + i]);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
         m->utilization[i] = m->utilization_se[i] = NAN;
 }
@@ -117,13 +113,12 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
                                  struct occ_measured *m)
 {
-    double active = clamp((double)r->value[OCC_RESPONSE_ACTIVE]),
-           margin = m->overlapped ? sqrt(OVERLAPPED_MARGIN) : 1;
+    double active = clamp(r->value[OCC_RATIO_ACTIVE]), margin = m->overlapped ? sqrt(OVERLAPPED_MARGIN) : 1;
     bool is_own = m->source == OCC_ATTRIBUTION_DIRECT || m->source == OCC_ATTRIBUTION_REGRESSED;
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
-        double value = clamp((double)r->value[OCC_RESPONSE_UTILIZATION + i]);
-        double se = occ_quadrature((double)r->utilization_se[i] * margin,
-                                   occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
+        double value = clamp(r->value[OCC_RATIO_UTILIZATION + i]);
+        double se =
+            occ_quadrature(r->utilization_se[i] * margin, occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
         if (i == OCC_UTILIZATION_ISSUE) { /* schedulers have no cycles while their SM is idle */
             value = m->overlapped ? NAN : fmin(value / active, 1);
             se *= occ_quadrature(1, value) / active; /* active cycles are as uncertain */
@@ -136,31 +131,19 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
 
 static void add_mean(struct occ_sums *sums, const struct occ_regressor *r, double weight)
 {
-    for (int i = 0; i < OCC_RESPONSE_DIRECT; i++) {
-        float value = i == OCC_RESPONSE_WARPS ? fminf(r->value[i], r->bound) : r->value[i];
-        sums->sum[i] += (double)value * weight;
+    for (int i = 0; i < OCC_RATIO_DIRECT; i++) {
+        sums->sum[i] += r->value[i] * weight;
         sums->ns[i] += weight;
     }
     sums->imbalance += r->imbalance;
     sums->imbalance_ns += r->imbalance_ns;
 }
 
-/* The variance that the mean has if only other regressors' means are unknown, over that if none is. */
-static double variance_inflation(const struct occ_solution *s, uint32_t column)
-{
-    double variance = 0;
-    for (uint32_t i = column; i < s->n_means; i++) {
-        double element = occ_equations_row(s->inverse, i)[column];
-        variance += element * element;
-    }
-    return variance * s->precision[column];
-}
-
 /* A value that comes and goes, since only bursts of samples tell it, stands for launches without one too. */
 static double find_untold(const struct occ_attribution *a, struct occ_regressor *r, bool is_told)
 {
     r->untold += is_told ? 0 : 1 - a->estimate.faded;
-    return UNTOLD * r->untold * (double)r->value[OCC_RESPONSE_WARPS];
+    return UNTOLD * r->untold * r->value[OCC_RATIO_WARPS];
 }
 
 /* Reports the selection's mean as the value of all in it, if it is certain enough. */
@@ -168,15 +151,16 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
 {
     struct occ_sums sums = {.variance = variance_of(s, of)};
     double overlapped = 0, moved = 0, by_clock = 0, shortest_ns = INFINITY;
-    double clock_ns = 1e3 * sqrt(s->diagonal[s->n - OCC_SPECIAL + OCC_SPECIAL_OFFSET]);
+    double clock_variance = *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
-        double weight = of->weights[k], value = (double)r->value[OCC_RESPONSE_WARPS];
+        double weight = of->weights[k];
         add_mean(&sums, r, weight);
         overlapped += weight * r->overlapped_ns / r->launch_ns;
         shortest_ns = fmin(shortest_ns, r->launch_ns / r->launches);
-        moved += weight * (value - (double)r->before);
-        by_clock += weight * s->clock[of->columns[k]] * CLOCK_ERROR_US;
+        moved += weight * (r->value[OCC_RATIO_WARPS] - r->before);
+        by_clock += weight * CLOCK_ERROR_US / clock_variance *
+                    *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED};
     sums.variance = fmax(sums.variance + by_clock * by_clock, moved * moved);
@@ -187,58 +171,47 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
         sums.variance += untold * untold;
     }
     occ_errors_fill(a, &sums, &m);
-    if (!(m.elapsed_se <= ERROR_MAX) || clock_ns > shortest_ns) /* it may have run in another sample */
+    if (!(m.elapsed_se <= ERROR_MAX) || 1e3 * sqrt(clock_variance) > shortest_ns) /* in another sample? */
         return;
     m.source = of->n > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED;
     for (uint32_t k = 0; k < of->n; k++) {
-        struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
-        r->measured = m;
-        r->measured.variance_inflation = variance_inflation(s, of->columns[k]);
+        uint32_t column = of->columns[k];
+        regressor_at(a, s, column)->measured = m;
+        regressor_at(a, s, column)->measured.variance_inflation =
+            *occ_equations_at(s->inverse, column, column) * s->columns[column].precision;
     }
 }
 
 /* Selects the column and, of those without a value, all whose error goes along with its. */
-static void select_group(const struct occ_attribution *a, struct occ_solution *s, uint32_t column,
+static void select_group(const struct occ_attribution *a, const struct occ_solution *s, uint32_t column,
                          struct selection *ret)
 {
-    double *covariance = s->scratch + s->n, ns = 0;
-    memset(covariance, 0, s->n * sizeof *covariance);
-    covariance[column] = 1;
-    occ_equations_solve(s->inverse, s->n, covariance, covariance, s->scratch);
+    double ns = 0, variance = *occ_equations_at(s->inverse, column, column);
     ret->n = 0;
-    for (uint32_t i = 0; i < s->n_means; i++)
-        if (regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE &&
-            fabs(covariance[i]) > CORRELATED * sqrt(s->diagonal[column] * s->diagonal[i]))
-            ret->columns[ret->n++] = i;
-    for (uint32_t k = 0; k < ret->n; k++)
-        ns += s->launch_ns[ret->columns[k]];
-    for (uint32_t k = 0; k < ret->n; k++)
-        ret->weights[k] = s->launch_ns[ret->columns[k]] / ns;
-}
-
-/* What a clock that is 1 us ahead does to the solution. */
-static void find_clock(struct occ_solution *s)
-{
-    uint32_t offset = s->n - OCC_SPECIAL + OCC_SPECIAL_OFFSET;
-    s->clock[offset] = 1 / s->diagonal[offset];
-    occ_equations_solve(s->inverse, s->n, s->clock, s->clock, s->scratch);
-}
-
-void occ_errors_report(struct occ_attribution *a, struct occ_solution *s)
-{
-    struct selection group = {.columns = s->selected, .weights = s->weights};
-    double weight = 1, all_ns = 0;
-    find_untraced(a, s);
-    find_clock(s);
-    for (uint32_t i = 0; i < s->n_means; i++) {
-        report(a, s, &(struct selection){1, &i, &weight});
-        all_ns += s->launch_ns[i];
+    for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
+        double other = *occ_equations_at(s->inverse, i, i), both = *occ_equations_at(s->inverse, i, column);
+        if (regressor_at(a, s, i)->measured.source != OCC_ATTRIBUTION_NONE ||
+            fabs(both) <= CORRELATED * sqrt(variance * other))
+            continue;
+        ret->weights[ret->n] = s->columns[i].launch_ns;
+        ret->columns[ret->n++] = i;
+        ns += s->columns[i].launch_ns;
     }
-    for (uint32_t i = 0; i < s->n_means; i++)
-        if (regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE &&
-            s->launch_ns[i] > GROUP_SHARE * all_ns) { /* shorter ones are not worth it */
-            select_group(a, s, i, &group);
-            if (group.n > 1)
-                report(a, s, &group);
-        }
+    for (uint32_t k = 0; k < ret->n; k++)
+        ret->weights[k] /= ns;
+}
+
+void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s)
+{
+    struct selection of = {.n = 1, .weights = {1}};
+    find_untraced(a, s);
+    for (of.columns[0] = OCC_SPECIAL; of.columns[0] < s->means_end; of.columns[0]++)
+        report(a, s, &of);
+    for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
+        if (regressor_at(a, s, i)->measured.source != OCC_ATTRIBUTION_NONE)
+            continue;
+        select_group(a, s, i, &of);
+        if (of.n > 1)
+            report(a, s, &of);
+    }
 }

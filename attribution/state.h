@@ -9,19 +9,9 @@
 #include "support/array.h"
 #include "support/map.h"
 
-/* What is regressed. Ratios: warps and active of what the GPU has, blocks a mean per SM, stalls of cycles,
- * utilizations of the peak. The first ones are read from single launches too. */
-enum occ_response {
-    OCC_RESPONSE_WARPS,
-    OCC_RESPONSE_ACTIVE,
-    OCC_RESPONSE_BLOCKS,
-    OCC_RESPONSE_STALLS,
-    OCC_RESPONSE_DIRECT = OCC_RESPONSE_STALLS + 5,
-    OCC_RESPONSE_UTILIZATION = OCC_RESPONSE_DIRECT,
-    OCC_RESPONSE_COUNT = OCC_RESPONSE_UTILIZATION + OCC_UTILIZATION_COUNT
-};
+#define OCC_RATIO_DIRECT OCC_RATIO_UTILIZATION /* those before are read from single launches too */
 
-/* Columns that rows have besides regressors'. */
+/* The first columns of all equations. */
 enum occ_special {
     OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
     OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
@@ -34,8 +24,9 @@ enum occ_special {
 /* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
  * duration, 0...1, is a mean; plus Haar wavelets, which matter only where a sample's edge cuts a launch, and
  * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
- * duration / duration - 1), for a launch that takes longer often has fewer warps: without it its length told
- * wrong things of those beside it. Where there is no room for all, first ones have it first. */
+ * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the
+ * durations of launches bias the means of those that run before and after. Where there is no room for all,
+ * first ones have it first. */
 #define OCC_LEVELS     3
 #define OCC_ELASTICITY 4U /* after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
@@ -43,12 +34,12 @@ enum occ_special {
 /* A launch configuration (of one graph node). */
 struct occ_regressor {
     uint64_t shape;
-    float bound;                                                /* of elapsed occupancy */
-    float prior[OCC_RESPONSE_COUNT], value[OCC_RESPONSE_COUNT]; /* value: the last estimate */
-    float before;                                               /* of warps: the estimate before */
-    float profile[OCC_COLUMNS];                                 /* of warps, by function but the mean */
-    float utilization_se[OCC_UTILIZATION_COUNT];                /* NaN: not known */
-    double launches, launch_ns, overlapped_ns;                  /* of late */
+    double bound;                                          /* of elapsed occupancy */
+    double prior[OCC_RATIO_COUNT], value[OCC_RATIO_COUNT]; /* value: the last estimate */
+    double before;                                         /* of warps: the estimate before */
+    double profile[OCC_COLUMNS];                           /* of warps, by function but the mean */
+    double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
+    double launches, launch_ns, overlapped_ns;             /* of late */
     double untold;                  /* part of the last while in which no value was certain enough */
     double imbalance, imbalance_ns; /* of launches that are read directly: as in struct occ_sums */
     uint32_t entry[OCC_COLUMNS];    /* by function: in the row that is made now, if it is its column's */
@@ -63,35 +54,27 @@ struct occ_regressors {
 
 /* Sums of value x ns, and the ns for which each was counted. */
 struct occ_sums {
-    double sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT];
+    double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT];
     double variance; /* of the mean of warps */
     double imbalance, imbalance_ns;
+    double shared;           /* of rows: standard error of what is had of them beside others, x ns */
     double busy_ns, counted; /* of the past: while launches ran; of warps, whatever explains them */
-};
-
-/* Of a launch that is read directly. */
-struct occ_direct {
-    struct occ_sums sums;
-    double shared; /* standard error of what it has of samples with others, x ns */
-    uint32_t samples;
 };
 
 struct occ_queued_launch {
     int64_t start_ns, end_ns; /* start < end */
     uint64_t tag;
-    struct occ_direct *direct; /* NULL: not read directly */
-    float overlapped_ns;       /* of its time while others ran */
     uint32_t regressor;
-    bool is_late; /* it came when its first samples were joined, and is not in rows */
-    bool covered; /* a sample saw it */
+    double overlapped_ns; /* of its time in samples, while others ran */
+    bool is_late;         /* it came when its first samples were joined, and is not in rows */
+    bool covered;         /* a sample saw it */
 };
 
 /* One launch in one sample. */
 struct occ_part {
     uint32_t launch;
-    float time_share;       /* of the sample's length */
-    float at_start, at_end; /* u at the sample's edges; negative: did not run there */
-    float by_profile;       /* what all but the mean adds to the sample, as of now */
+    double time_share;       /* of the sample's length */
+    double at_start, at_end; /* u at the sample's edges; negative: did not run there */
 };
 
 /* Column: regressor x OCC_COLUMNS + function. */
@@ -102,43 +85,35 @@ struct occ_entry {
 
 /* A sample as a row of the equations. */
 struct occ_row {
-    int64_t start_ns;
-    float length_ns, offset_ns; /* offset: by which the clocks were taken to differ */
-    float idle, gradient;       /* what enum occ_special says */
-    float variance;             /* expected, but for a factor that residuals give; infinite: not used */
-    float response[OCC_RESPONSE_COUNT];
-    uint32_t phase;    /* equal for rows that begin at the same place of the same regressor */
-    uint32_t first, n; /* entries */
+    struct occ_row *before, *next; /* in time */
+    int64_t start_ns, end_ns;
+    double offset_ns;      /* by which the clocks were taken to differ */
+    double idle, gradient; /* what enum occ_special says */
+    double variance;       /* expected, but for a factor that residuals give; infinite: not used */
+    double imbalance;      /* 1 - least / most active SM's cycles; NaN: not of one launch */
+    float ratio[OCC_RATIO_COUNT];
+    uint32_t phase; /* equal for rows that begin at the same place of the same regressor */
+    uint32_t n;
+    struct occ_entry *entries;
 };
 
 struct occ_rows {
-    struct occ_row *rows;
-    struct occ_entry *entries;
-    size_t n, allocated, n_entries, entries_allocated;
-    size_t fresh; /* rows since the last estimate */
+    struct occ_row *first, *last;
+    size_t bytes;
+    size_t busy, fresh; /* rows with launches; since the last estimate */
 };
 
 /* What samples counted that no launch explains, in OCC_PAST_NS: as in struct occ_sums. */
 struct occ_past {
     int64_t bin;
-    float sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT], busy_ns, counted;
-};
-
-/* A sample, as the ratios that are regressed; NaN: not counted. */
-struct occ_queued_sample {
-    int64_t start_ns, end_ns;
-    float ratio[OCC_RESPONSE_COUNT];
-    float imbalance;  /* 1 - least / most active SM's cycles */
-    bool is_possible; /* else a ratio is NaN that cannot be, and the others may be wrong too */
+    double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT], busy_ns, counted;
 };
 
 struct occ_queue {
     struct occ_queued_launch *launches; /* by start, but for late ones */
     size_t n_launches, launches_allocated;
-    struct occ_queued_sample *samples;
+    struct occ_attribution_sample *samples;
     size_t n_samples, samples_allocated;
-    int64_t busy_until_ns; /* latest end of the launches so far ... */
-    size_t busy_launch;    /* ... whose it is; SIZE_MAX: gone */
 };
 
 /* The last estimate. */
@@ -149,9 +124,9 @@ struct occ_estimate {
     double faded;     /* of the last while, since the estimate before */
     int64_t clock_ns; /* launch time + offset + drift x (time - this) = sample time */
     double offset_ns, drift;
-    double idle[OCC_RESPONSE_COUNT]; /* while no launch is known to run */
-    double scale;                    /* of rows' variances */
-    double untraced, untraced_sd;    /* occupancy of work that nobody traced */
+    double idle[OCC_RATIO_COUNT]; /* while no launch is known to run */
+    double scale;                 /* of rows' variances */
+    double untraced, untraced_sd; /* occupancy of work that nobody traced */
 };
 
 /* The row that is being made: its launches, and its entries until the next one. */
@@ -172,7 +147,6 @@ struct occ_attribution {
     struct occ_past past[OCC_PAST_MAX]; /* bin modulo OCC_PAST_MAX */
     int64_t advanced_ns;                /* launches before this are all here */
     int64_t joined_ns;                  /* end of the samples that are joined */
-    double cycles_per_ns;               /* 0: not known */
     double longest_ns;                  /* of the samples */
 };
 
@@ -182,49 +156,61 @@ static inline double occ_quadrature(double a, double b)
     return sqrt(a * a + b * b);
 }
 
+/* To be added to launch times, to get sample times. */
 static inline double occ_clock_offset(const struct occ_attribution *a, int64_t at_ns)
 {
     return a->estimate.offset_ns + a->estimate.drift * (double)(at_ns - a->estimate.clock_ns);
 }
 
+/* By how much a launch is shorter than others of its configuration, in its own duration. */
+static inline double occ_shorter(const struct occ_regressor *regressor, double duration_ns)
+{
+    return fmin(regressor->launch_ns / regressor->launches / duration_ns - 1, 1);
+}
+
 /* ---- join.c ---- */
 
-/* Joins the first n samples with their launches; `is_trial`: rows are all that comes of it. */
-void occ_join_block(struct occ_attribution *a, size_t n, bool is_trial);
+/* Makes a row of the sample and its launches, which it has until the next one is made. */
+struct occ_row occ_join_make(struct occ_attribution *a, const struct occ_attribution_sample *sample);
+/* Keeps a copy of the row for the equations. Without memory it is not regressed. */
+void occ_join_keep(struct occ_attribution *a, const struct occ_row *row);
+/* By how much the regressor's occupancy differs from its mean at u; before u: the integral. */
+double occ_join_profile(const struct occ_regressor *regressor, double u, double *ret_before);
+/* Drops all rows but those of [from_ns, to_ns), and the oldest while there are more bytes. */
+void occ_rows_keep(struct occ_rows *rows, int64_t from_ns, int64_t to_ns, size_t bytes_max);
 
 /* ---- solve.c, errors.c ---- */
 
-/* A weighted least squares problem and its solution. Columns: means, profiles, special ones. The arrays of
- * doubles are one block; n each, except where it says otherwise. */
+struct occ_column {
+    uint32_t regressor;
+    double precision; /* 1 / variance, if other columns were known */
+    double launch_ns; /* in rows */
+    double variance;  /* of a mean */
+};
+
+/* A weighted least squares problem and its solution. Columns: special ones, means, other functions. */
 struct occ_solution {
     const struct occ_rows *from;
-    enum occ_response lead; /* rows are used that count this */
-    uint32_t n, n_means;
-    uint32_t *place;                     /* column of a row's entry -> column here; OCC_NONE */
-    uint32_t *regressor;                 /* of the means */
-    uint32_t *selected;                  /* room for n_means columns ... */
-    double *weights;                     /* ... and their weights */
-    bool is_unknown[OCC_RESPONSE_COUNT]; /* all of the rows count it, and it is not known yet */
-    double rows, busy_rows;              /* number; of those with launches ... */
-    double squares;                      /* ... and of their residuals, in units of the variance */
-    double counted;                      /* by all rows */
-    double *inverse;                     /* W with (X' X / variance + prior)^-1 = W' W (equations.h) */
-    double *rhs;                         /* OCC_RESPONSE_COUNT x n */
-    double *score;        /* OCC_CLUSTERS x n: what rows that begin at the same place add to x */
-    double *x, *diagonal; /* of one response: solution; its variances */
-    double *prior;        /* 1 / variance before rows, ... */
-    double *precision;    /* ... and after them, if other columns were known */
-    double *launch_ns;    /* in rows */
-    double *clock;        /* what a clock 1 us ahead does to x */
-    double *scratch;      /* 2 x n */
+    enum occ_ratio lead; /* rows are used that count this */
+    uint32_t n, means_end;
+    uint32_t *place;                  /* column of a row's entry -> column here; OCC_NONE */
+    bool is_unknown[OCC_RATIO_COUNT]; /* all of the rows count it, and it is not known yet */
+    double rows, busy_rows;           /* number; of those with launches ... */
+    double squares;                   /* ... and of their residuals, in units of the variance */
+    double counted;                   /* by all rows */
+    struct occ_column *columns;
+    double *inverse;             /* (X' X / variance + prior)^-1 (equations.h) */
+    double *rhs;                 /* OCC_RATIO_COUNT x n */
+    double *score;               /* OCC_CLUSTERS x n: what rows that begin at the same place add to x */
+    double *x, *prior, *scratch; /* of one response; 1 / variance before rows */
 };
 
 /* Estimates everything from the rows. */
 int occ_solve(struct occ_attribution *a, struct occ_error *err);
+/* Sets the variances of means, by what the equations give and by how clusters of rows scatter. */
+void occ_errors_find(struct occ_solution *s);
 /* Sets every regressor's `measured` from its values. */
-void occ_errors_report(struct occ_attribution *a, struct occ_solution *s);
-/* The variance of a mean, by what the equations give and by how clusters of rows scatter. */
-double occ_errors_variance(const struct occ_solution *s, uint32_t column);
+void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s);
 /* Fills in what the sums say of one launch or of a selection of means, but for its source. */
 void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums,
                      struct occ_measured *measured);
@@ -234,15 +220,12 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
 
 /* ---- direct.c ---- */
 
-/* Adds the row that was made last to those of its launches that are long: what was counted, less what the
- * others had of it; and what no launch explains to the past. */
-void occ_direct_read(struct occ_attribution *a, const struct occ_row *row, double imbalance);
-/* The launch's own value, and what is kept of it is freed. False: it has none. */
-bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *launch,
-                       struct occ_measured *ret_measured);
+/* Adds what no launch explains in the row to the past. */
+void occ_direct_note(struct occ_attribution *a, const struct occ_row *row);
+/* A launch's own value, from the rows; of one that was reported after its samples were joined, from the past.
+ * False: it has none. */
+bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *launch,
+                     struct occ_measured *ret_measured);
 /* Adds up the bins [first, end) of the past. Returns how many have anything. */
 size_t occ_direct_sum_past(const struct occ_attribution *a, int64_t first, int64_t end,
                            struct occ_sums *sums);
-/* A launch that was reported after its samples were joined, read from the past. */
-bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
-                       struct occ_measured *ret_measured);

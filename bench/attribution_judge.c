@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/counters/ratios.h"
 #include "heap_peak.h"
 
 #define ROUND_NS     INT64_C(50000000)
@@ -33,6 +34,7 @@ struct judging {
     const struct world *world;
     struct judge_result *result;
     struct occ_attribution *a;
+    struct occ_ratio_scale scale;
     struct cell *cells;                              /* by configuration */
     const struct world_launch **waiting, **arriving; /* by start; by arrival */
     size_t n_waiting, n_arriving, next_arriving, next_sample;
@@ -241,16 +243,17 @@ static int by_start(const void *a, const void *b)
 static struct occ_attribution_launch launch_of(const struct judging *g, const struct world_launch *l)
 {
     const struct physics_kernel *k = &g->world->timeline.configs[l->config];
-    return (struct occ_attribution_launch){
-        .key = {.shape = l->config + 1,
-                .graph_node = g->world->graph ? l->config + 1 : 0,
-                .theoretical = fmin((double)(k->blocks_per_sm * k->warps_per_block) / k->warps_per_sm, 1),
-                .grid_blocks = k->grid_blocks,
-                .wave_blocks = (uint64_t)k->sms * k->blocks_per_sm,
-                .warps_per_block = k->warps_per_block},
-        .start_ns = l->start_ns,
-        .end_ns = l->end_ns,
-        .tag = (uint64_t)(l - g->world->launches)};
+    double theoretical = fmin((double)(k->blocks_per_sm * k->warps_per_block) / k->warps_per_sm, 1);
+    double waves = (double)k->grid_blocks / k->sms / k->blocks_per_sm;
+    return (struct occ_attribution_launch){.key = {.shape = l->config + 1,
+                                                   .graph_node = g->world->graph ? l->config + 1 : 0,
+                                                   .bound = theoretical * fmin(waves, 1),
+                                                   .expected = theoretical * waves / ceil(waves),
+                                                   .active = (double)k->grid_blocks / k->sms,
+                                                   .blocks = k->blocks_per_sm * waves / ceil(waves)},
+                                           .start_ns = l->start_ns,
+                                           .end_ns = l->end_ns,
+                                           .tag = (uint64_t)(l - g->world->launches)};
 }
 
 /* Records that have come by now join those that wait, in order of their start. */
@@ -280,8 +283,11 @@ static void release(struct judging *g, int64_t until_ns, struct occ_error *err)
 static void read_samples(struct judging *g, int64_t now_ns)
 {
     const struct world *w = g->world;
-    for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++)
-        (void)occ_attribution_sample(g->a, &w->samples[g->next_sample], NULL); /* some cannot be */
+    struct occ_attribution_sample ratios;
+    for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++) {
+        (void)occ_ratios_read(&g->scale, &w->samples[g->next_sample], &ratios); /* some cannot be */
+        (void)occ_attribution_sample(g->a, &ratios, NULL);
+    }
 }
 
 static void add_second(void *judging, const struct occ_attribution_second *second)
@@ -325,11 +331,10 @@ static void feed(struct judging *g)
 
 static void open_attribution(struct judging *g)
 {
-    const struct occ_attribution_options options = {.sm_count = g->world->timeline.sms,
-                                                    .max_warps_per_sm = g->world->timeline.warps_per_sm,
-                                                    .add_value = add_value,
-                                                    .add_second = add_second,
-                                                    .context = g};
+    const struct occ_attribution_options options = {
+        .add_value = add_value, .add_second = add_second, .context = g};
+    const struct timeline *t = &g->world->timeline;
+    g->scale = (struct occ_ratio_scale){.sm_count = t->sms, .max_warps_per_sm = t->warps_per_sm};
     struct occ_error err = OCC_ERROR_INIT;
     heap_peak_reset();
     heap_peak_count(true);

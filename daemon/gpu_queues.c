@@ -108,7 +108,7 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
         values[OCC_MEASURED_sm_active] = m->sm_active;
         values[OCC_MEASURED_resident_blocks] = m->blocks;
         values[OCC_MEASURED_imbalance] = m->imbalance;
-        for (int i = 0; i < (int)(sizeof m->stall / sizeof *m->stall); i++)
+        for (int i = 0; i < OCC_STALL_COUNT; i++)
             values[OCC_MEASURED_stall_registers + i] = m->stall[i];
         set_utilization(m, values);
     }
@@ -167,21 +167,23 @@ void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attri
         r->dropped++;
 }
 
-bool occ_gpu_results_add_sample(struct occ_gpu_results *r, const struct occ_sample *sample,
-                                const struct occ_measured *ratios)
+bool occ_gpu_results_add_sample(struct occ_gpu_results *r, const struct occ_attribution_sample *sample)
 {
+    const float *ratio = sample->ratio, *stall = ratio + OCC_RATIO_STALLS;
+    double active = (double)ratio[OCC_RATIO_ACTIVE];
     if (!occ_grow((void **)&r->samples, &r->samples_allocated, r->n_samples, SAMPLES_MAX, sizeof *r->samples))
         return false;
-    r->samples[r->n_samples++] = (struct occ_device_sample){.start_ns = sample->start_ns,
-                                                            .end_ns = sample->end_ns,
-                                                            .elapsed = ratios->elapsed,
-                                                            .sm_active = ratios->sm_active,
-                                                            .resident_blocks = ratios->blocks,
-                                                            .stall_registers = ratios->stall[0],
-                                                            .stall_shared_memory = ratios->stall[1],
-                                                            .stall_blocks = ratios->stall[2],
-                                                            .stall_warps = ratios->stall[3],
-                                                            .stall_barriers = ratios->stall[4]};
+    r->samples[r->n_samples++] = (struct occ_device_sample){
+        .start_ns = sample->start_ns,
+        .end_ns = sample->end_ns,
+        .elapsed = (double)ratio[OCC_RATIO_WARPS],
+        .sm_active = active,
+        .resident_blocks = active > 0 ? (double)ratio[OCC_RATIO_BLOCKS] / active : NAN,
+        .stall_registers = (double)stall[0],
+        .stall_shared_memory = (double)stall[1],
+        .stall_blocks = (double)stall[2],
+        .stall_warps = (double)stall[3],
+        .stall_barriers = (double)stall[4]};
     return true;
 }
 

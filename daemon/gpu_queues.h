@@ -64,9 +64,8 @@ static inline uint64_t occ_gpu_results_tag(int64_t run, uint32_t correlation)
 
 /* A settled launch; its tag is of occ_gpu_results_tag(), its shape of occ_gpu_results_config(). */
 void occ_gpu_results_add_value(struct occ_gpu_results *results, const struct occ_attribution_value *value);
-/* A sample as its ratios. False: no room. */
-bool occ_gpu_results_add_sample(struct occ_gpu_results *results, const struct occ_sample *sample,
-                                const struct occ_measured *ratios);
+/* False: no room. */
+bool occ_gpu_results_add_sample(struct occ_gpu_results *results, const struct occ_attribution_sample *sample);
 void occ_gpu_results_add_second(struct occ_gpu_results *results, const struct occ_attribution_second *second);
 
 /* Adds to `into` what belongs to this history, and the samples and seconds of the GPU where it may have them;

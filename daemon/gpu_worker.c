@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "counters/ratios.h"
 #include "record_age.h"
 #include "support/clock.h"
 
@@ -49,6 +50,7 @@ struct occ_gpu_worker {
     /* the thread's alone */
     struct occ_attribution *attribution;
     struct occ_source_select sources;
+    struct occ_ratio_scale scale;
     struct occ_launch_queue taken;   /* the inbox of this round */
     struct occ_launch_queue waiting; /* in order of their start */
     uint64_t dropped;                /* launches, but for the attribution's */
@@ -65,13 +67,14 @@ struct occ_gpu_worker {
 /* With the mutex held. */
 static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample)
 {
-    struct occ_measured ratios;
+    struct occ_attribution_sample ratios;
+    bool is_possible = occ_ratios_read(&w->scale, sample, &ratios);
+    w->bad_samples += occ_attribution_sample(w->attribution, &ratios, NULL) != 0 || !is_possible;
     if (sample->start_ns <= 0 || sample->end_ns <= sample->start_ns)
         return;
-    occ_attribution_read(w->attribution, sample, &ratios);
-    if (ratios.elapsed > 0)
+    if (ratios.ratio[OCC_RATIO_WARPS] > 0)
         w->status.active_ns = occ_monotonic_ns();
-    w->bad_samples += !occ_gpu_results_add_sample(&w->results, sample, &ratios);
+    w->bad_samples += !occ_gpu_results_add_sample(&w->results, &ratios);
 }
 
 static void read_samples(struct occ_gpu_worker *w)
@@ -83,7 +86,7 @@ static void read_samples(struct occ_gpu_worker *w)
         (void)pthread_mutex_lock(&w->mutex);
         for (size_t i = 0; i < n; i++) {
             bool is_future = w->samples[i].end_ns > latest_ns; /* all later ones would seem to be late */
-            w->bad_samples += is_future || occ_attribution_sample(w->attribution, &w->samples[i], NULL) != 0;
+            w->bad_samples += is_future;
             if (!is_future)
                 put_sample(w, &w->samples[i]);
         }
@@ -140,11 +143,8 @@ static void publish(struct occ_gpu_worker *w, bool settled)
 
 static int new_attribution(struct occ_gpu_worker *w, struct occ_error *err)
 {
-    const struct occ_attribution_options options = {.sm_count = w->gpu.sm_count,
-                                                    .max_warps_per_sm = w->gpu.max_warps_per_sm,
-                                                    .add_value = add_value,
-                                                    .add_second = add_second,
-                                                    .context = w};
+    const struct occ_attribution_options options = {
+        .add_value = add_value, .add_second = add_second, .context = w};
     return occ_attribution_new(&options, &w->attribution, err);
 }
 
@@ -351,6 +351,7 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
     w->gpu = *gpu;
     w->sources = (struct occ_source_select){.options = *options, .gpu = *gpu, .state = OCC_SOURCE_IDLE};
     (void)snprintf(w->sources.reason, sizeof w->sources.reason, "%s", occ_source_state_text(OCC_SOURCE_IDLE));
+    w->scale = (struct occ_ratio_scale){gpu->sm_count, gpu->max_warps_per_sm, 0};
     w->status.ordinal = gpu->ordinal;
     memcpy(w->status.uuid, gpu->uuid, sizeof gpu->uuid);
     (void)pthread_condattr_init(&monotonic);

@@ -177,14 +177,13 @@ void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 static struct occ_attribution_key key_of(struct occ_store *store, uint32_t config)
 {
     struct occ_result model = {0};
-    struct occ_attribution_key key = {.theoretical = NAN};
     if (occ_store_config_model(store, config, &model, NULL) != 0)
-        return key;
-    key.theoretical = model.theoretical;
-    key.grid_blocks = model.grid_blocks;
-    key.wave_blocks = model.wave_blocks;
-    key.warps_per_block = model.warps_per_block;
-    return key;
+        return (struct occ_attribution_key){0};
+    double expected = model.expected_elapsed_low, sm_blocks = model.blocks_per_sm;
+    return (struct occ_attribution_key){.bound = model.theoretical * fmin(model.waves, 1),
+                                        .expected = expected,
+                                        .active = model.waves * sm_blocks,
+                                        .blocks = expected * model.max_warps_per_sm / model.warps_per_block};
 }
 
 /* The same from memory; NULL: there is none. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attribution/sample.h"
+#include "sample.h"
 #include "support/error.h"
 
 /* Why a source is not, or no longer, available. X(NAME, word, text) */

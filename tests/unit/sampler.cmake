@@ -1,7 +1,7 @@
 if(NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers refuse
   occ_add_test(test_sampler_sets SOURCES test_sampler_sets.c USES occ_counters)
 endif()
-occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution m)
+occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution occ_counters m)
 set(worlds "${PROJECT_SOURCE_DIR}/bench")
 occ_add_test(test_attribution_worlds
   SOURCES test_attribution_worlds.c ${worlds}/attribution_counters.c ${worlds}/attribution_physics.c
@@ -10,12 +10,12 @@ occ_add_test(test_attribution_worlds
 target_include_directories(test_attribution_worlds PRIVATE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(test_attribution_worlds PRIVATE
   OCC_ATTRIBUTION_RECORDINGS="${PROJECT_SOURCE_DIR}/tests/data/attribution")
-occ_add_test(test_attribution_judge SOURCES test_attribution_judge.c ${worlds}/attribution_judge.c USES m)
+occ_add_test(test_attribution_judge SOURCES test_attribution_judge.c ${worlds}/attribution_judge.c ${PROJECT_SOURCE_DIR}/daemon/counters/ratios.c USES m)
 target_include_directories(test_attribution_judge PRIVATE "${PROJECT_SOURCE_DIR}")
 if(OCC_BUILD_BENCH)
   occ_add_script_test(attribution_figures COMMAND bench_attribution --quick)
 endif()
-occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution m)
+occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution occ_counters m)
 occ_add_test(test_sampler_competing SOURCES test_sampler_competing.c USES occ_counters)
 occ_add_test(test_sampler_library SOURCES test_sampler_library.c USES occ_counters)
 target_compile_definitions(test_sampler_library PRIVATE OCC_FAKE_CUPTI="$<TARGET_FILE:occ_fake_cupti>")

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attribution/attribution.h"
+#include "daemon/counters/ratios.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,7 @@ struct run {
 
 struct fixture {
     struct occ_attribution *a;
+    struct occ_ratio_scale scale;
     struct run *runs;
     size_t n_runs, room, first;          /* first: of the runs that end after the last sample's start */
     int64_t now_ns, offset_ns, burst_ns; /* burst: from then on samples are 20 times as short; 0: never */
@@ -71,14 +73,12 @@ static void add_second(void *fixture, const struct occ_attribution_second *secon
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    const struct occ_attribution_options options = {.sm_count = SMS,
-                                                    .max_warps_per_sm = WARPS,
-                                                    .add_value = add_value,
-                                                    .add_second = add_second,
-                                                    .context = f};
+    const struct occ_attribution_options options = {
+        .add_value = add_value, .add_second = add_second, .context = f};
     if (!f || occ_attribution_new(&options, &f->a, NULL) != 0)
         return -1;
     f->now_ns = START_NS;
+    f->scale = (struct occ_ratio_scale){.sm_count = SMS, .max_warps_per_sm = WARPS};
     f->random = 1;
     f->theoretical = 1;
     *state = f;
@@ -172,10 +172,18 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
 {
     const struct run *r = &f->runs[i];
     return (struct occ_attribution_launch){
-        .key = {.shape = r->shape, .graph_node = r->node, .theoretical = f->theoretical},
+        .key = {.shape = r->shape, .graph_node = r->node, .bound = f->theoretical},
         .start_ns = r->start_ns,
         .end_ns = r->end_ns,
         .tag = i};
+}
+
+static int give(struct fixture *f, const struct occ_sample *sample)
+{
+    struct occ_attribution_sample ratios;
+    bool is_possible = occ_ratios_read(&f->scale, sample, &ratios);
+    int status = occ_attribution_sample(f->a, &ratios, NULL);
+    return status == 0 && !is_possible ? OCC_E_INVALID : status;
 }
 
 /* Feeds all runs and samples up to the last run's end, in rounds of 100 ms. `values` by tag. */
@@ -194,7 +202,7 @@ static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *va
         if (f->garble && (at_ns - START_NS) / interval_ns % 40 == 7)
             sample.value[at_ns / interval_ns % 2 ? OCC_COUNTER_WARPS : OCC_COUNTER_ACTIVE] = 0x1p64;
         if ((at_ns - START_NS) / interval_ns % 3 >= f->lost)
-            f->n_bad += occ_attribution_sample(f->a, &sample, NULL) == OCC_E_INVALID;
+            f->n_bad += give(f, &sample) == OCC_E_INVALID;
         if (at_ns + interval_ns < until_ns && at_ns + interval_ns < f->now_ns)
             continue;
         until_ns = at_ns + interval_ns + 100 * MS;
@@ -265,7 +273,7 @@ static void play_random(struct fixture *f, int n)
         assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
         assert_near(m.elapsed, kinds[kind].level, 0.02);
         assert_near(m.achieved, kinds[kind].level / fmin(kinds[kind].level * 2, 1), 0.05);
-        assert_true(m.elapsed_se < 0.02 && m.variance_inflation < 10);
+        assert_true(m.elapsed_se < 0.02 && m.variance_inflation < 20);
     }
 }
 
@@ -460,7 +468,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     put_run(f, late); /* in the samples ... */
     for (int64_t at_ns = START_NS; at_ns < START_NS + 1500 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+        assert_int_equal(give(f, &sample), 0);
     }
     assert_int_equal(occ_attribution_advance(f->a, START_NS + 1400 * MS, false, NULL), 0);
     const struct occ_attribution_launch launch = launch_of(f, 0); /* ... and only now reported */
@@ -486,7 +494,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     put_run(f, later);
     for (int64_t at_ns = START_NS + 1500 * MS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+        assert_int_equal(give(f, &sample), 0);
     }
     unseen = launch_of(f, 1);
     assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), 0);
@@ -494,7 +502,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     assert_int_equal(f->n_values, 1);
     for (int64_t at_ns = START_NS + 2000 * MS; at_ns < START_NS + 4000 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+        assert_int_equal(give(f, &sample), 0);
     }
     assert_int_equal(occ_attribution_advance(f->a, START_NS + 3990 * MS, false, NULL), 0);
     assert_int_equal(f->n_values, 2);
@@ -528,7 +536,7 @@ static void what_no_launch_explains_is_told(void **state)
     put_run(f, (struct run){START_NS, START_NS + 2000 * MS, 5, 0, 0.4, 1}); /* another tool's */
     for (int64_t at_ns = START_NS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+        assert_int_equal(give(f, &sample), 0);
     }
     assert_int_equal(occ_attribution_advance(f->a, START_NS + 3000 * MS, true, NULL), 0);
     occ_attribution_get_stats(f->a, &stats);
@@ -548,21 +556,21 @@ static void bad_input_is_refused(void **state)
     launch.end_ns = INT64_MAX - 10; /* all later launches would run beside it */
     assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
     sample.end_ns = sample.start_ns;
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), OCC_E_INVALID);
+    assert_int_equal(give(f, &sample), OCC_E_INVALID);
     sample = sample_of(f, START_NS, MS);
     sample.value[OCC_COUNTER_ELAPSED] = 0;
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), OCC_E_INVALID);
+    assert_int_equal(give(f, &sample), OCC_E_INVALID);
     sample.value[OCC_COUNTER_ELAPSED] = INFINITY;
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), OCC_E_INVALID);
+    assert_int_equal(give(f, &sample), OCC_E_INVALID);
     sample = sample_of(f, START_NS, MS);
     sample.end_ns += 86400 * INT64_C(1000000000); /* would be waited for */
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), OCC_E_INVALID);
+    assert_int_equal(give(f, &sample), OCC_E_INVALID);
     sample.end_ns = INT64_MAX;
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), OCC_E_INVALID);
+    assert_int_equal(give(f, &sample), OCC_E_INVALID);
     sample = sample_of(f, START_NS + 5 * MS, MS);
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    assert_int_equal(give(f, &sample), 0);
     sample = sample_of(f, START_NS + 3 * MS, MS); /* back in time */
-    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), OCC_E_INVALID);
+    assert_int_equal(give(f, &sample), OCC_E_INVALID);
 }
 
 static void keys_and_launches_are_bounded(void **state)
@@ -596,13 +604,13 @@ static void hostile_input_does_no_harm(void **state)
         sample.value[OCC_COUNTER_ELAPSED] = draw(f, 30) ? 1.5e6 : weird[draw(f, N(weird))];
         if (draw(f, 100) == 0)
             sample.end_ns = (int64_t)draw(f, INT32_MAX) << 32;
-        (void)occ_attribution_sample(f->a, &sample, NULL);
+        (void)give(f, &sample);
         for (uint32_t k = draw(f, 4); k > 0; k--) {
-            struct occ_attribution_launch launch = {.key = {draw(f, 9), draw(f, 2), weird[draw(f, N(weird))],
-                                                            draw(f, 900), draw(f, 90), draw(f, 40)},
-                                                    .start_ns = at_ns + draw(f, MS),
-                                                    .end_ns = at_ns + MS +
-                                                              draw(f, draw(f, 50) ? 300000 : INT32_MAX)};
+            struct occ_attribution_launch launch = {
+                .key = {draw(f, 9), draw(f, 2), weird[draw(f, N(weird))], weird[draw(f, N(weird))],
+                        weird[draw(f, N(weird))], weird[draw(f, N(weird))]},
+                .start_ns = at_ns + draw(f, MS),
+                .end_ns = at_ns + MS + draw(f, draw(f, 50) ? 300000 : INT32_MAX)};
             if (draw(f, 100) == 0)
                 launch.start_ns = (int64_t)draw(f, INT32_MAX) << 32;
             (void)occ_attribution_launch(f->a, &launch, NULL);
@@ -747,7 +755,7 @@ static void beside_untraced_work_utilization_is_withheld(void **state)
     struct fixture *f = *state;
     f->turn_ms = 100;
     f->background = 0.15;
-    run_for(f, 3000, 1, 0);
+    run_for(f, 4000, 1, 0);
     play(f, MS, NULL);
     assert_withheld(f);
     utilization_is_not_known(f);
@@ -907,7 +915,7 @@ static void errors_that_repeat_do_not_average_out(void **state)
     ask(f, 2, &b);
     assert_near(a.elapsed, 0.1 + 0.8 * 12000 / 300000, 1.96 * a.elapsed_se);
     assert_near(b.elapsed, 0.4, 1.96 * b.elapsed_se);
-    assert_true(a.elapsed_se > 0.0085 && a.elapsed_se < 0.0105);
+    assert_true(a.elapsed_se > 0.0070 && a.elapsed_se < 0.0090);
 }
 
 /* What a kernel has of active cycles may be negative: it is what others leave of them. */

@@ -36,8 +36,6 @@ int occ_attribution_new(const struct occ_attribution_options *options,
                         struct occ_attribution **ret_attribution, struct occ_error *err)
 {
     (void)err;
-    assert_int_equal(options->sm_count, 100);
-    assert_int_equal(options->max_warps_per_sm, 64);
     fake = (struct occ_attribution){.options = *options};
     n_samples = n_launches = n_final = 0;
     *ret_attribution = &fake;
@@ -49,7 +47,8 @@ void occ_attribution_free(struct occ_attribution *a)
     assert_ptr_equal(a, &fake);
 }
 
-int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *sample, struct occ_error *err)
+int occ_attribution_sample(struct occ_attribution *a, const struct occ_attribution_sample *sample,
+                           struct occ_error *err)
 {
     (void)err;
     assert_true(sample->end_ns > a->sampled_ns);

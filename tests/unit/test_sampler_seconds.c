@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "attribution/attribution.h"
+#include "daemon/counters/ratios.h"
 
 #define SECOND INT64_C(1000000000)
 #define MS     INT64_C(1000000)
@@ -29,6 +30,11 @@ static struct occ_sample sample_at(int64_t start_ns, double elapsed, double acti
     return s;
 }
 
+static void assert_near(float got, double wanted)
+{
+    assert_true(fabs((double)got - wanted) < 1e-6);
+}
+
 static struct occ_attribution_second seconds[8];
 static size_t n_seconds;
 
@@ -42,8 +48,7 @@ static void add_second(void *context, const struct occ_attribution_second *secon
 static struct occ_attribution *new_attribution(void)
 {
     struct occ_attribution *a = NULL;
-    const struct occ_attribution_options options = {
-        .sm_count = SMS, .max_warps_per_sm = WARPS, .add_second = add_second};
+    const struct occ_attribution_options options = {.add_second = add_second};
     assert_int_equal(occ_attribution_new(&options, &a, NULL), 0);
     return a;
 }
@@ -51,19 +56,51 @@ static struct occ_attribution *new_attribution(void)
 static void a_sample_is_read_as_ratios(void **state)
 {
     (void)state;
-    struct occ_attribution *a = new_attribution();
+    struct occ_ratio_scale scale = {.sm_count = SMS, .max_warps_per_sm = WARPS};
     struct occ_sample s = sample_at(BEGIN, 0.375, 0.5);
-    struct occ_measured m;
-    occ_attribution_read(a, &s, &m);
-    assert_true(fabs(m.elapsed - 0.375) < 1e-12);
-    assert_true(fabs(m.sm_active - 0.5) < 1e-12);
-    assert_true(fabs(m.blocks - 3) < 1e-12);
-    assert_true(isnan(m.stall[0]));
-    assert_true(fabs(m.stall[3] - 0.25) < 1e-12);
-    s = sample_at(BEGIN, 0, 0); /* idle: there are no active SMs to have blocks */
-    occ_attribution_read(a, &s, &m);
-    assert_true(m.elapsed == 0 && isnan(m.blocks));
-    occ_attribution_free(a);
+    struct occ_attribution_sample m;
+    assert_true(occ_ratios_read(&scale, &s, &m));
+    assert_near(m.ratio[OCC_RATIO_WARPS], 0.375);
+    assert_near(m.ratio[OCC_RATIO_ACTIVE], 0.5);
+    assert_near(m.ratio[OCC_RATIO_BLOCKS], 1.5);
+    assert_true(isnan(m.ratio[OCC_RATIO_STALLS]) && isnan(m.ratio[OCC_RATIO_UTILIZATION]));
+    assert_near(m.ratio[OCC_RATIO_STALLS + 3], 0.25);
+    assert_true(m.start_ns == s.start_ns && m.end_ns == s.end_ns && isnan(m.imbalance));
+    s.value[OCC_COUNTER_ELAPSED] = NAN; /* as many cycles a ns as before */
+    assert_true(occ_ratios_read(&scale, &s, &m));
+    assert_near(m.ratio[OCC_RATIO_WARPS], 0.375);
+}
+
+static void a_counter_that_cannot_be_is_left_out(void **state)
+{
+    (void)state;
+    static const double impossible[] = {1.3 * SMS * WARPS * (double)MS, -1, INFINITY, 1e300};
+    struct occ_ratio_scale scale = {.sm_count = SMS, .max_warps_per_sm = WARPS};
+    struct occ_attribution_sample m;
+    for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
+        struct occ_sample s = sample_at(BEGIN, 0.375, 0.5);
+        s.value[OCC_COUNTER_WARPS] = impossible[i];
+        assert_false(occ_ratios_read(&scale, &s, &m));
+        assert_true(isnan(m.ratio[OCC_RATIO_WARPS]));
+        assert_near(m.ratio[OCC_RATIO_ACTIVE], 0.5);
+    }
+}
+
+/* Nor are all of them, without a number of cycles. */
+static void without_cycles_nothing_is_said(void **state)
+{
+    (void)state;
+    static const double impossible[] = {0, -1, INFINITY, NAN};
+    for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
+        struct occ_ratio_scale scale = {.sm_count = SMS, .max_warps_per_sm = WARPS};
+        struct occ_sample s = sample_at(BEGIN, 0.375, 0.5);
+        struct occ_attribution_sample m;
+        s.value[OCC_COUNTER_ELAPSED] = impossible[i];
+        assert_false(occ_ratios_read(&scale, &s, &m));
+        for (int r = 0; r < OCC_RATIO_COUNT; r++)
+            assert_true(isnan(m.ratio[r]));
+        assert_true(scale.cycles_per_ns == 0);
+    }
 }
 
 /* Nothing that was traced runs: all is unexplained. */
@@ -71,9 +108,12 @@ static void what_no_launch_explains_is_said_by_second(void **state)
 {
     (void)state;
     struct occ_attribution *a = new_attribution();
+    struct occ_ratio_scale scale = {.sm_count = SMS, .max_warps_per_sm = WARPS};
     for (int i = 0; i < 3500; i++) {
         struct occ_sample s = sample_at(BEGIN + i * MS, i < 1000 ? 0.25 : i < 2000 ? 0.5 : 0, 1);
-        assert_int_equal(occ_attribution_sample(a, &s, NULL), 0);
+        struct occ_attribution_sample ratios;
+        assert_true(occ_ratios_read(&scale, &s, &ratios));
+        assert_int_equal(occ_attribution_sample(a, &ratios, NULL), 0);
     }
     assert_int_equal(occ_attribution_advance(a, BEGIN + 10 * SECOND, true, NULL), 0);
     assert_int_equal(n_seconds, 3); /* the last one is not over */
@@ -91,6 +131,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_is_read_as_ratios),
+        cmocka_unit_test(a_counter_that_cannot_be_is_left_out),
+        cmocka_unit_test(without_cycles_nothing_is_said),
         cmocka_unit_test(what_no_launch_explains_is_said_by_second),
     };
     return cmocka_run_group_tests_name("sampler seconds", tests, NULL, NULL);

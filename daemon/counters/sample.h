@@ -1,5 +1,5 @@
 /*
- * One sample of a GPU's hardware counters: what a source delivers and attribution takes.
+ * One sample of a GPU's hardware counters: what a source delivers.
  *
  * Shapes and units: a sample covers [start_ns, end_ns) of CLOCK_REALTIME as the source converts it (the
  * offset to the kernels' timestamps is not known). Counters are sums over all SMs and the interval; a counter
@@ -9,15 +9,7 @@
 
 #include <stdint.h>
 
-/* What may keep more warps from helping. */
-enum occ_utilization {
-    OCC_UTILIZATION_ISSUE,  /* cycles in which a scheduler issued an instruction */
-    OCC_UTILIZATION_DRAM,   /* throughput of device memory */
-    OCC_UTILIZATION_L2,     /* the same of the L2 cache */
-    OCC_UTILIZATION_L1,     /* the same of L1 caches and shared memory */
-    OCC_UTILIZATION_TENSOR, /* cycles in which tensor cores were active */
-    OCC_UTILIZATION_COUNT
-};
+#include "attribution/attribution.h"
 
 /* Sums over SMs and interval except where it says otherwise. */
 enum occ_counter {
