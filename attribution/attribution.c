@@ -16,8 +16,6 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* ---- begin and end ---- */
-
 int occ_attribution_new(const struct occ_attribution_options *options,
                         struct occ_attribution **ret_attribution, struct occ_error *err)
 {
@@ -37,10 +35,6 @@ static void forget_rows(struct occ_attribution *a, int64_t from_ns)
     occ_rows_keep(&a->rows, 0, from_ns, SIZE_MAX);
     occ_rows_keep(&a->utilization_rows, 0, from_ns, SIZE_MAX);
     a->making.next_launch = a->making.n_parts = 0;
-    for (size_t i = 0; i < a->queue.n_launches; i++)
-        a->queue.launches[i].overlapped_ns = 0;
-    for (size_t i = 0; i < a->regressors.n; i++)
-        a->regressors.items[i].overlapped_ns = 0;
 }
 
 void occ_attribution_free(struct occ_attribution *a)
@@ -60,8 +54,6 @@ void occ_attribution_restart(struct occ_attribution *a)
     forget_rows(a, 0);
     a->longest_ns = 0;
 }
-
-/* ---- launches ---- */
 
 static double known(double value, double max)
 {
@@ -100,6 +92,23 @@ static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attri
     return (uint32_t)all->n++;
 }
 
+/* How long launches of its regressor run, and how long of that beside one that came before or after it. */
+static void note_launch(struct occ_regressors *all, const struct occ_queued_launch *l)
+{
+    struct occ_regressor *r = &all->items[l->regressor];
+    int64_t both_until_ns = l->end_ns < all->busy_until_ns ? l->end_ns : all->busy_until_ns;
+    r->launches++;
+    r->launch_ns += (double)(l->end_ns - l->start_ns);
+    if (both_until_ns > l->start_ns) {
+        r->overlapped_ns += (double)(both_until_ns - l->start_ns);
+        all->items[all->busy].overlapped_ns += (double)(both_until_ns - l->start_ns);
+    }
+    if (l->end_ns > all->busy_until_ns) {
+        all->busy_until_ns = l->end_ns;
+        all->busy = l->regressor;
+    }
+}
+
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                            struct occ_error *err)
 {
@@ -117,10 +126,8 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
     own.regressor = find_regressor(a, &launch->key);
     if (own.regressor == OCC_NONE)
         return occ_fail(err, OCC_E_FULL, "too many kernels");
-    if (!own.is_late) {
-        a->regressors.items[own.regressor].launches++;
-        a->regressors.items[own.regressor].launch_ns += (double)(own.end_ns - own.start_ns);
-    }
+    if (!own.is_late)
+        note_launch(&a->regressors, &own);
     q->launches[q->n_launches++] = own;
     return 0;
 }
@@ -139,8 +146,6 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_attributi
     q->samples[q->n_samples++] = *sample;
     return 0;
 }
-
-/* ---- out ---- */
 
 /* Launches that ended before leave with their values. */
 static void report_launches(struct occ_attribution *a, int64_t before_ns)
@@ -179,8 +184,6 @@ static void report_second(struct occ_attribution *a, int64_t second)
         a->options.add_second(a->options.context, &value);
     a->stats.residual_ratio = residual / sums.counted; /* of nothing: NaN */
 }
-
-/* ---- blocks ---- */
 
 static void join(struct occ_attribution *a, size_t n, bool is_trial)
 {

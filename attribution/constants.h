@@ -3,8 +3,7 @@
  * hostile input, and what was tuned. Tests of test_attribution.c name those that they guard ("Guards"); the
  * others are judged by bench_attribution alone.
  */
-#ifndef OCC_ATTRIBUTION_CONSTANTS_H
-#define OCC_ATTRIBUTION_CONSTANTS_H
+#pragma once
 
 /* clang-format off */
 
@@ -70,7 +69,3 @@
 #define INTERVALS        3       /* samples that a launch lasts which is read directly */
 #define COVERED          0.9     /* of its time, by samples */
 #define LATE_COVERED     0.75    /* of one reported late: other counter sets have had their turns */
-
-/* clang-format on */
-
-#endif

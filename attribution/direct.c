@@ -5,28 +5,31 @@
  */
 #include "state.h"
 
-/* What the row counted that neither launches nor idle time explain, by present values. */
-static void find_unexplained(const struct occ_attribution *a, const struct occ_row *row, double *ret)
+/* What the row counted that neither launches nor idle time explain, by present values. Returns the sum of the
+ * launches' squared means. */
+static double find_unexplained(const struct occ_attribution *a, const struct occ_row *row, double *ret)
 {
+    double squares = 0;
     for (int r = 0; r < OCC_RATIO_DIRECT; r++)
         ret[r] = (double)row->ratio[r] - (row->n > 0 ? row->idle * a->estimate.idle[r] : 0);
     for (uint32_t i = 0; i < row->n; i++) {
         const struct occ_entry *e = &row->entries[i];
         const struct occ_regressor *regressor = &a->regressors.items[e->column / OCC_COLUMNS];
         uint32_t function = e->column % OCC_COLUMNS;
-        for (int r = 0; r < OCC_RATIO_DIRECT && function == 0; r++)
-            ret[r] -= (e->share * regressor->value[r]);
-        ret[OCC_RATIO_WARPS] -= function > 0 ? (e->share * regressor->profile[function]) : 0;
+        double value = function > 0 ? regressor->profile[function] : regressor->value[OCC_RATIO_WARPS];
+        ret[OCC_RATIO_WARPS] -= e->share * value;
+        squares += function > 0 ? 0 : e->share * value * e->share * value;
+        for (int r = OCC_RATIO_WARPS + 1; r < OCC_RATIO_DIRECT && function == 0; r++)
+            ret[r] -= e->share * regressor->value[r];
     }
+    return squares;
 }
-
-/* ---- the past ---- */
 
 /* Nothing, while not a launch's value is known. */
 void occ_direct_note(struct occ_attribution *a, const struct occ_row *row)
 {
     double unexplained[OCC_RATIO_DIRECT];
-    find_unexplained(a, row, unexplained);
+    (void)find_unexplained(a, row, unexplained);
     for (int64_t bin = row->start_ns / OCC_PAST_NS; bin * OCC_PAST_NS < row->end_ns; bin++) {
         struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         double inside = fmin((double)(row->end_ns - bin * OCC_PAST_NS), (double)OCC_PAST_NS) -
@@ -95,8 +98,6 @@ static bool read_past(struct occ_attribution *a, int64_t start_ns, int64_t end_n
     return true;
 }
 
-/* ---- rows ---- */
-
 /* Adds what a launch of `duration` had of a row from `from` to `to`: what is expected of it; and of what is
  * unexplained, by the variances of what is expected. */
 static void read_row(const struct occ_attribution *a, const struct occ_regressor *own,
@@ -104,19 +105,11 @@ static void read_row(const struct occ_attribution *a, const struct occ_regressor
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns), before[2];
     double from = span[0], to = span[1], duration = span[2], ns = to - from;
-    double warps = ns / length * own->value[OCC_RATIO_WARPS], variance = 0;
-    for (uint32_t i = 0; i < row->n; i++) {
-        uint32_t column = row->entries[i].column;
-        const struct occ_regressor *r = &a->regressors.items[column / OCC_COLUMNS];
-        double counted = (row->entries[i].share * r->value[OCC_RATIO_WARPS]);
-        counted -= r == own ? warps : 0;
-        variance += column % OCC_COLUMNS == 0 ? counted * counted : 0;
-    }
-    double weight = warps * warps / (warps * warps + variance);
+    double warps = ns / length * own->value[OCC_RATIO_WARPS];
+    double weight = fmin(warps * warps / find_unexplained(a, row, unexplained), 1);
     double elastic = own->profile[OCC_ELASTICITY] * occ_shorter(own, duration);
     (void)occ_join_profile(own, from / duration, &before[0]);
     (void)occ_join_profile(own, to / duration, &before[1]);
-    find_unexplained(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         if (isnan(unexplained[r]))
             continue;
@@ -151,8 +144,6 @@ static bool read_rows(const struct occ_attribution *a, const struct occ_regresso
     return n >= INTERVALS && ns >= COVERED * duration;
 }
 
-/* ---- values ---- */
-
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *l, struct occ_measured *m)
 {
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns);
@@ -160,7 +151,7 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
     struct occ_sums sums = {0};
     double duration = (double)(l->end_ns - l->start_ns);
     if (l->is_late ? !read_past(a, l->start_ns + offset, l->end_ns + offset, &sums)
-                   : !a->estimate.known || l->overlapped_ns > OVERLAPPED * duration ||
+                   : !a->estimate.known || r->overlapped_ns > OVERLAPPED * r->launch_ns ||
                          fmin(duration, r->launch_ns / r->launches) < INTERVALS * a->longest_ns ||
                          !read_rows(a, r, l->start_ns + offset, l->end_ns + offset, &sums))
         return false; /* the shorter of both: stragglers would stand for all */

@@ -27,8 +27,6 @@ static struct occ_regressor *regressor_at(const struct occ_attribution *a, const
     return &a->regressors.items[s->columns[column].regressor];
 }
 
-/* ---- errors ---- */
-
 /* What the equations give. */
 static double model_variance(const struct occ_solution *s, const struct selection *of)
 {
@@ -68,8 +66,6 @@ void occ_errors_find(struct occ_solution *s)
         s->columns[one.columns[0]].variance = variance_of(s, &one);
 }
 
-/* ---- work nobody traced ---- */
-
 /* What is counted while no launch runs may be there beside launches too, or be launches without records: half
  * of it is assumed. Launches that seem to differ by more than SPREAD_MAX and means above what a configuration
  * allows are others' work too. */
@@ -85,8 +81,6 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
     a->estimate.untraced = seen / 2;
     a->estimate.untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied);
 }
-
-/* ---- values ---- */
 
 void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums, struct occ_measured *m)
 {

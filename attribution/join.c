@@ -6,8 +6,6 @@
 
 #include "state.h"
 
-/* ---- rows that are kept ---- */
-
 static size_t size_of(const struct occ_row *row)
 {
     return sizeof *row + row->n * sizeof *row->entries;
@@ -50,8 +48,6 @@ void occ_join_keep(struct occ_attribution *a, const struct occ_row *row)
     occ_rows_keep(&a->utilization_rows, row->start_ns - UTILIZATION_NS, INT64_MAX, bytes / 4);
 }
 
-/* ---- launches of a sample ---- */
-
 /* What of a launch is in [from, to), where it runs in [start, end). */
 static struct occ_part make_part(uint32_t launch, double from, double to, double start, double end)
 {
@@ -85,8 +81,6 @@ static void find_parts(struct occ_attribution *a, double from, double to, int64_
     }
     m->n_parts = kept;
 }
-
-/* ---- a row ---- */
 
 /* The wavelet of a level that is not 0 at u, and where in it u is: 0...1. */
 static uint32_t find_wavelet(int level, double u, double *ret_x)
@@ -158,17 +152,6 @@ static void add_part(struct occ_attribution *a, struct occ_row *row, const struc
     row->variance += (counted * counted);
 }
 
-/* Of the time in which both run. */
-static void note_overlap(struct occ_attribution *a, uint32_t launch, uint32_t other, double ns)
-{
-    const uint32_t both[] = {launch, other};
-    for (int i = 0; i < 2; i++) {
-        struct occ_queued_launch *l = &a->queue.launches[both[i]];
-        l->overlapped_ns += ns;
-        a->regressors.items[l->regressor].overlapped_ns += ns;
-    }
-}
-
 struct occ_row occ_join_make(struct occ_attribution *a, const struct occ_attribution_sample *sample)
 {
     struct occ_making *m = &a->making;
@@ -182,16 +165,12 @@ struct occ_row occ_join_make(struct occ_attribution *a, const struct occ_attribu
                           .entries = m->entries};
     memcpy(row.ratio, sample->ratio, sizeof row.ratio);
     find_parts(a, -offset, length - offset, sample->start_ns);
-    uint32_t busy = 0; /* the launch that runs longest so far */
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct occ_queued_launch *l = &a->queue.launches[m->parts[i].launch];
         double start = fmax((double)(l->start_ns - sample->start_ns), -offset);
         double end = fmin((double)(l->end_ns - sample->start_ns), length - offset);
         add_part(a, &row, &m->parts[i]);
-        if (start < busy_until)
-            note_overlap(a, m->parts[i].launch, busy, fmin(end, busy_until) - start);
         idle += fmax(start - busy_until, 0);
-        busy = end > busy_until ? m->parts[i].launch : busy;
         busy_until = fmax(busy_until, end);
     }
     row.idle = (idle + length - offset - busy_until) / length;

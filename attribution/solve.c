@@ -17,8 +17,6 @@ struct placed {
     double rest; /* of what warps counted, that is no unknown */
 };
 
-/* ---- columns ---- */
-
 /* The first row from this one on that is used. */
 static const struct occ_row *find_used(const struct occ_solution *s, const struct occ_row *row)
 {
@@ -114,8 +112,6 @@ static double counted_by(const struct occ_row *row, const struct placed *p, int 
     return (double)row->ratio[response] - (response == OCC_RATIO_WARPS ? p->rest : 0);
 }
 
-/* ---- equations ---- */
-
 static void add_row(struct occ_solution *s, const struct occ_row *row, const struct placed *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
@@ -168,8 +164,6 @@ static void build(const struct occ_attribution *a, struct occ_solution *s)
     occ_equations_invert(s->inverse, s->prior, s->n, s->scratch);
 }
 
-/* ---- residuals ---- */
-
 /* What a row's residual, corrected for the row's own pull on it, adds to the scale and to its cluster. */
 static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r)
 {
@@ -203,8 +197,6 @@ static void find_scores(const struct occ_attribution *a, struct occ_solution *s,
         memcpy(s->score + c * s->n, s->scratch, s->n * sizeof *s->score);
     }
 }
-
-/* ---- all ---- */
 
 static void take_values(struct occ_attribution *a, const struct occ_solution *s, int r)
 {
@@ -302,8 +294,9 @@ static void forget(struct occ_attribution *a)
 int occ_solve(struct occ_attribution *a, struct occ_error *err)
 {
     bool known[OCC_RATIO_COUNT] = {false}, has_memory = true;
+    int end = a->rows.busy > 0 ? OCC_RATIO_COUNT : 0;
     forget(a);
-    for (int r = 0; r < OCC_RATIO_COUNT && has_memory && (r == 0 || known[OCC_RATIO_WARPS]); r++)
+    for (int r = 0; r < end && has_memory && (r == 0 || known[OCC_RATIO_WARPS]); r++)
         has_memory = known[r] || solve(a, (enum occ_ratio)r, known);
     if (!known[OCC_RATIO_WARPS])
         step_clock(a, 0, 0);

@@ -49,7 +49,9 @@ struct occ_regressor {
 struct occ_regressors {
     struct occ_regressor *items;
     size_t n, allocated;
-    struct occ_map index; /* by shape and graph node */
+    struct occ_map index;  /* by shape and graph node */
+    uint32_t busy;         /* whose launch is the last to end, ... */
+    int64_t busy_until_ns; /* ... so far */
 };
 
 /* Sums of value x ns, and the ns for which each was counted. */
@@ -65,9 +67,8 @@ struct occ_queued_launch {
     int64_t start_ns, end_ns; /* start < end */
     uint64_t tag;
     uint32_t regressor;
-    double overlapped_ns; /* of its time in samples, while others ran */
-    bool is_late;         /* it came when its first samples were joined, and is not in rows */
-    bool covered;         /* a sample saw it */
+    bool is_late; /* it came when its first samples were joined, and is not in rows */
+    bool covered; /* a sample saw it */
 };
 
 /* One launch in one sample. */
