@@ -57,11 +57,11 @@
 #define LEVERAGE_MAX     0.75
 #define OVERLAPPED_MARGIN 4.0    /* of variances: what launches take from each other changes as they run */
 #define ERROR_MIN        0.001   /* of values, and of rows' counts */
-#define ERROR_MAX        0.027   /* a mean that is less certain is withheld, ... */
+#define ERROR_MAX        0.026   /* a mean that is less certain is withheld, ... */
 #define DIRECT_ERROR_MAX 0.036   /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
 #define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
-#define UNTOLD           0.12    /* by which launches without values differ from those that have one */
+#define UNTOLD           0.1     /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors above what a configuration allows: others' work */
 #define UNTRACED_SD      0.4     /* of what is counted while nothing runs */
 
