@@ -238,7 +238,7 @@ static void long_launches_are_read_one_by_one(void **state)
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
         assert_near(values[i].elapsed, f->runs[i].level, 0.02);
         assert_near(values[i].achieved, f->runs[i].level / f->runs[i].active, 0.04);
-        assert_true(values[i].elapsed_se > 0 && values[i].elapsed_se < 0.2);
+        assert_true(values[i].elapsed_se > 0 && values[i].elapsed_se < 0.025);
         assert_false(values[i].overlapped);
     }
 }
