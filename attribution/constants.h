@@ -18,7 +18,7 @@
 #define OCC_ENTRIES_MAX  4096                  /* of one row */
 #define OCC_PAST_MAX     4096                  /* bins of ... */
 #define OCC_PAST_NS      INT64_C(100000000)    /* ... so much */
-#define ROWS_BYTES       ((size_t)1536 << 10)  /* of memory for rows, ... */
+#define ROWS_BYTES       ((size_t)1408 << 10)  /* of memory for rows, ... */
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */
 #define PROFILES_MAX     450.0                 /* ... from which on regressors' other functions have none */

@@ -36,13 +36,13 @@ void occ_direct_note(struct occ_attribution *a, const struct occ_row *row)
                         fmax((double)(row->start_ns - bin * OCC_PAST_NS), 0);
         if (past->bin != bin)
             *past = (struct occ_past){.bin = bin};
-        past->busy_ns += (1 - row->idle) * inside;
+        past->busy_ns += (float)((1 - row->idle) * inside);
         for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
             if (isnan(unexplained[r]) || (row->n > 0 && !a->estimate.known))
                 continue;
-            past->sum[r] += unexplained[r] * inside;
-            past->ns[r] += inside;
-            past->counted += r == OCC_RATIO_WARPS ? row->ratio[r] * inside : 0;
+            past->sum[r] += (float)(unexplained[r] * inside);
+            past->ns[r] += (float)inside;
+            past->counted += r == OCC_RATIO_WARPS ? row->ratio[r] * (float)inside : 0;
         }
     }
 }
@@ -61,7 +61,7 @@ size_t occ_direct_sum_past(const struct occ_attribution *a, int64_t first, int64
         }
         sums->busy_ns += (double)past->busy_ns;
         sums->counted += (double)past->counted;
-        double value = (past->sum[OCC_RATIO_WARPS] / past->ns[OCC_RATIO_WARPS]);
+        double value = (double)(past->sum[OCC_RATIO_WARPS] / past->ns[OCC_RATIO_WARPS]);
         sums->variance += n > 0 ? (value - last) * (value - last) / 2 : 0;
         last = value;
         n++;
@@ -161,5 +161,5 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
                                .variance_inflation = 1,
                                .overlapped = sums.busy_ns > OVERLAPPED * duration};
     occ_errors_fill(a, &sums, m);
-    return m->elapsed_se <= DIRECT_ERROR_MAX;
+    return m->elapsed > 0 && m->elapsed_se <= DIRECT_ERROR_MAX; /* 0: others have what it had */
 }

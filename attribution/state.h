@@ -107,7 +107,7 @@ struct occ_rows {
 /* What samples counted that no launch explains, in OCC_PAST_NS: as in struct occ_sums. */
 struct occ_past {
     int64_t bin;
-    double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT], busy_ns, counted;
+    float sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT], busy_ns, counted;
 };
 
 struct occ_queue {
