@@ -223,7 +223,6 @@ static int process_block(struct occ_attribution *a, size_t n, bool is_last, stru
     bool is_due = a->joined_ns >= a->estimate.due_ns && FRESH * a->rows.fresh >= a->rows.busy;
     if (a->estimate.known && (is_due || is_last))
         status = occ_solve(a, err);
-    report_launches(a, a->joined_ns - CLOCKS_NS);
     if (a->joined_ns / SECOND_NS != second)
         report_second(a, second);
     return status;

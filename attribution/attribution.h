@@ -140,7 +140,8 @@ int occ_attribution_launch(struct occ_attribution *attribution, const struct occ
 int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample,
                            struct occ_error *err);
 /* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
- * to the last one, and every launch that waits is given its value. */
+ * to the last one, and every launch that waits is given its value. Launches are read directly where that is a
+ * matter of seconds. */
 int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
                             struct occ_error *err);
 

@@ -5,31 +5,26 @@
  */
 #include "state.h"
 
-/* What the row counted that neither launches nor idle time explain, by present values. Returns the sum of the
- * launches' squared means. */
-static double find_unexplained(const struct occ_attribution *a, const struct occ_row *row, double *ret)
+/* What the row counted that neither launches nor idle time explain, by present values. */
+static void find_unexplained(const struct occ_attribution *a, const struct occ_row *row, double *ret)
 {
-    double squares = 0;
     for (int r = 0; r < OCC_RATIO_DIRECT; r++)
         ret[r] = (double)row->ratio[r] - (row->n > 0 ? row->idle * a->estimate.idle[r] : 0);
     for (uint32_t i = 0; i < row->n; i++) {
         const struct occ_entry *e = &row->entries[i];
         const struct occ_regressor *regressor = &a->regressors.items[e->column / OCC_COLUMNS];
         uint32_t function = e->column % OCC_COLUMNS;
-        double value = function > 0 ? regressor->profile[function] : regressor->value[OCC_RATIO_WARPS];
-        ret[OCC_RATIO_WARPS] -= e->share * value;
-        squares += function > 0 ? 0 : e->share * value * e->share * value;
-        for (int r = OCC_RATIO_WARPS + 1; r < OCC_RATIO_DIRECT && function == 0; r++)
+        for (int r = 0; r < OCC_RATIO_DIRECT && function == 0; r++)
             ret[r] -= e->share * regressor->value[r];
+        ret[OCC_RATIO_WARPS] -= function > 0 ? e->share * regressor->profile[function] : 0;
     }
-    return squares;
 }
 
 /* Nothing, while not a launch's value is known. */
 void occ_direct_note(struct occ_attribution *a, const struct occ_row *row)
 {
     double unexplained[OCC_RATIO_DIRECT];
-    (void)find_unexplained(a, row, unexplained);
+    find_unexplained(a, row, unexplained);
     for (int64_t bin = row->start_ns / OCC_PAST_NS; bin * OCC_PAST_NS < row->end_ns; bin++) {
         struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         double inside = fmin((double)(row->end_ns - bin * OCC_PAST_NS), (double)OCC_PAST_NS) -
@@ -106,10 +101,11 @@ static void read_row(const struct occ_attribution *a, const struct occ_regressor
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns), before[2];
     double from = span[0], to = span[1], duration = span[2], ns = to - from;
     double warps = ns / length * own->value[OCC_RATIO_WARPS];
-    double weight = fmin(warps * warps / find_unexplained(a, row, unexplained), 1);
+    double weight = fmin(warps * warps / row->variance, 1);
     double elastic = own->profile[OCC_ELASTICITY] * occ_shorter(own, duration);
     (void)occ_join_profile(own, from / duration, &before[0]);
     (void)occ_join_profile(own, to / duration, &before[1]);
+    find_unexplained(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         if (isnan(unexplained[r]))
             continue;

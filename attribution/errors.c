@@ -89,9 +89,9 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
         value[r] = sums->ns[r] > 0 ? sums->sum[r] / sums->ns[r] : NAN;
     double x = value[OCC_RATIO_WARPS] = clamp(value[OCC_RATIO_WARPS] - a->estimate.untraced);
     double y = value[OCC_RATIO_ACTIVE] = clamp(value[OCC_RATIO_ACTIVE]);
-    bool defined = !m->overlapped && y > 0 && x <= y * (1 + ERROR_MIN);
     m->elapsed = x;
     m->elapsed_se = occ_quadrature(sqrt(sums->variance), occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
+    bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se; /* else one of them is wrong */
     m->sm_active = m->overlapped ? NAN : y;
     m->achieved = defined ? fmin(x / y, 1) : NAN;
     m->achieved_se =

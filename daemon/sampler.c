@@ -179,11 +179,11 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t confi
     struct occ_result model = {0};
     if (occ_store_config_model(store, config, &model, NULL) != 0)
         return (struct occ_attribution_key){0};
-    double expected = model.expected_elapsed_low, sm_blocks = model.blocks_per_sm;
-    return (struct occ_attribution_key){.bound = model.theoretical * fmin(model.waves, 1),
-                                        .expected = expected,
-                                        .active = model.waves * sm_blocks,
-                                        .blocks = expected * model.max_warps_per_sm / model.warps_per_block};
+    double waves = (double)model.grid_blocks / (double)model.wave_blocks, full = waves / ceil(waves);
+    return (struct occ_attribution_key){.bound = model.theoretical * fmin(waves, 1),
+                                        .expected = model.theoretical * full,
+                                        .active = waves * model.blocks_per_sm,
+                                        .blocks = full * model.blocks_per_sm};
 }
 
 /* The same from memory; NULL: there is none. */
