@@ -64,11 +64,11 @@ static double known(double value, double max)
 static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key)
 {
     r->bound = fmax(known(key->bound * BOUND_SLACK, 1), BOUND_MIN);
-    r->prior[OCC_RATIO_WARPS] = (PRIOR_PART * known(key->expected, r->bound));
+    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * known(key->expected, r->bound);
     r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
-    r->prior[OCC_RATIO_BLOCKS] = (PRIOR_PART * fmin(fmax(key->blocks, 0), BLOCKS_MAX));
+    r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), BLOCKS_MAX);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
-        r->prior[OCC_RATIO_UTILIZATION + i] = 0.5F;
+        r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
         r->utilization_se[i] = NAN;
     }
     memcpy(r->value, r->prior, sizeof r->value);
@@ -117,7 +117,7 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
                                     .end_ns = launch->end_ns,
                                     .tag = launch->tag,
                                     .is_late = launch->start_ns < a->advanced_ns};
-    if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns ||
+    if (launch->start_ns < 0 || launch->start_ns > TIME_MAX || launch->end_ns <= launch->start_ns ||
         launch->end_ns - launch->start_ns > LAUNCH_NS_MAX)
         return occ_fail(err, OCC_E_INVALID, "a launch of no time or of more than a day");
     if (!occ_grow((void **)&q->launches, &q->launches_allocated, q->n_launches, LAUNCHES_MAX,
@@ -137,7 +137,7 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_attributi
 {
     struct occ_queue *q = &a->queue;
     int64_t last_ns = q->n_samples > 0 ? q->samples[q->n_samples - 1].start_ns : a->joined_ns;
-    if (sample->start_ns < last_ns || sample->end_ns <= sample->start_ns ||
+    if (sample->start_ns < last_ns || sample->start_ns > TIME_MAX || sample->end_ns <= sample->start_ns ||
         sample->end_ns - sample->start_ns > SAMPLE_NS_MAX)
         return occ_fail(err, OCC_E_INVALID, "a sample of no time, of more than a minute, or back in time");
     if (!occ_grow((void **)&q->samples, &q->samples_allocated, q->n_samples, SAMPLES_MAX, sizeof *q->samples))

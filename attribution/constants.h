@@ -13,6 +13,7 @@
 #define SAMPLES_MAX      262144                /* that wait */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
+#define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
 #define OCC_PARTS_MAX    2048                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* of one row */

@@ -53,7 +53,7 @@ static struct occ_part make_part(uint32_t launch, double from, double to, double
 {
     double inside = fmax(fmin(end, to) - fmax(start, from), 0), duration = end - start;
     return (struct occ_part){.launch = launch,
-                             .time_share = (inside / (to - from)),
+                             .time_share = inside / (to - from),
                              .at_start = start <= from ? (from - start) / duration : -1,
                              .at_end = end >= to ? (to - start) / duration : -1};
 }
@@ -107,7 +107,7 @@ double occ_join_profile(const struct occ_regressor *r, double u, double *ret_bef
 static double level_at(const struct occ_regressor *r, double u)
 {
     double before;
-    return u < 0 ? 0 : r->value[OCC_RATIO_WARPS] + occ_join_profile(r, (double)u, &before);
+    return u < 0 ? 0 : r->value[OCC_RATIO_WARPS] + occ_join_profile(r, u, &before);
 }
 
 /* Adds to the entry that the row has for a function of the regressor, or to a new one. */
@@ -148,8 +148,8 @@ static void add_part(struct occ_attribution *a, struct occ_row *row, const struc
     row->gradient += (level_at(r, part->at_start) - level_at(r, part->at_end)) * 1e3 / length;
     if (part->at_start >= 0)
         row->phase = (l->regressor * PHASES + (uint32_t)(part->at_start * PHASES)) * 2654435761u >> 16;
-    double counted = (part->time_share * r->value[OCC_RATIO_WARPS]);
-    row->variance += (counted * counted);
+    double counted = part->time_share * r->value[OCC_RATIO_WARPS];
+    row->variance += counted * counted;
 }
 
 struct occ_row occ_join_make(struct occ_attribution *a, const struct occ_attribution_sample *sample)

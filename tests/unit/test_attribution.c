@@ -553,6 +553,10 @@ static void bad_input_is_refused(void **state)
     assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
     launch.end_ns = launch.start_ns - 1;
     assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    launch.start_ns = INT64_MAX - MS; /* with the clocks' offset there is no such time */
+    launch.end_ns = INT64_MAX - 10;
+    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    launch = launch_of(f, 0);
     launch.end_ns = INT64_MAX - 10; /* all later launches would run beside it */
     assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
     sample.end_ns = sample.start_ns;
