@@ -49,7 +49,7 @@ class Asker:
 def is_same(theirs, ours):
     """To a unit of the last of the digits that canonical() leaves: what lies on a boundary is rounded up here, down there."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        return theirs.keys() == ours.keys() and all((is_error if k.endswith("_ci95") else is_same)(theirs[k], ours[k]) for k in theirs)
+        return theirs.keys() == ours.keys() and all((is_error if str(k).endswith("_ci95") else is_same)(theirs[k], ours[k]) for k in theirs)
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(theirs) == len(ours) and all(map(is_same, theirs, ours))
     if isinstance(theirs, float) and isinstance(ours, (float, int)) or isinstance(ours, float) and isinstance(theirs, int):  # 2.0 is 2
