@@ -45,6 +45,8 @@ enum occ_ratio {
     OCC_RATIO_COUNT = OCC_RATIO_UTILIZATION + OCC_UTILIZATION_COUNT
 };
 
+#define OCC_BLOCKS_MAX 64.0 /* per SM: more than any GPU has */
+
 /* [start_ns, end_ns) of a clock whose offset to the launches' is not known. */
 struct occ_attribution_sample {
     int64_t start_ns, end_ns;
@@ -140,8 +142,8 @@ int occ_attribution_launch(struct occ_attribution *attribution, const struct occ
 int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample,
                            struct occ_error *err);
 /* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
- * to the last one, and every launch that waits is given its value. Launches are read directly where that is a
- * matter of seconds. */
+ * to the last one, and every launch that waits is given its value. Where samples of more than WINDOW_NS
+ * are joined at once, launches before are not read directly. */
 int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
                             struct occ_error *err);
 

@@ -31,7 +31,6 @@
 #define PROFILE_FROM     0.2     /* samples that a launch with a profile of its own lasts */
 #define BOUND_SLACK      1.02
 #define BOUND_MIN        1e-5    /* a warp of all that a GPU has */
-#define BLOCKS_MAX       64.0    /* of an SM */
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
@@ -47,7 +46,7 @@
 /* ---- when ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same of the rare samples of utilization */
-#define BLOCK_NS         INT64_C(250000000)    /* of samples that are joined at once; between estimates at least */
+#define BLOCK_NS         INT64_C(250000000)    /* joined at once; between estimates at least */
 #define FRESH            4                     /* a new estimate needs one in so many rows to be new ... */
 #define COST_MAX         0.05                  /* ... and may take this part of a core, at ... */
 #define CUBE_NS          0.3                   /* ... so much for a column's cube */

@@ -5,8 +5,6 @@
  * Cluster-robust inference, 2023). Clusters are stretches of time, and rows that begin at the same place of
  * the same kernel, whose errors repeat with every replay. See state.h. One thread.
  */
-#include <string.h>
-
 #include "equations.h"
 #include "state.h"
 
@@ -74,7 +72,7 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
     double varied = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * s->counted / s->rows;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
-        double excess = s->x[i] - (double)regressor_at(a, s, i)->bound;
+        double excess = s->x[i] - regressor_at(a, s, i)->bound;
         if (excess > ABOVE * sqrt(s->columns[i].variance))
             above = fmax(above, ABOVE * excess); /* it may be more elsewhere */
     }
@@ -98,7 +96,7 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
         defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y is as uncertain */
     m->blocks = defined ? value[OCC_RATIO_BLOCKS] / y : NAN;
     m->imbalance = sums->imbalance / sums->imbalance_ns;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < OCC_STALL_COUNT; i++)
         m->stall[i] = clamp(value[OCC_RATIO_STALLS + i]);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
         m->utilization[i] = m->utilization_se[i] = NAN;

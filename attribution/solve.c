@@ -102,7 +102,7 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
             continue;
         }
         double sd = s->lead == OCC_RATIO_WARPS ? PRIOR_SD * (double)e->share : 0;
-        sd *= (double)a->regressors.items[e->column / OCC_COLUMNS].bound;
+        sd *= a->regressors.items[e->column / OCC_COLUMNS].bound;
         p->variance += sd * sd; /* there was no room for it */
     }
 }

@@ -89,7 +89,7 @@ struct occ_row {
     struct occ_row *before, *next; /* in time */
     int64_t start_ns, end_ns;
     double offset_ns;      /* by which the clocks were taken to differ */
-    double idle, gradient; /* what enum occ_special says */
+    double idle, gradient; /* as in enum occ_special */
     double variance;       /* expected, but for a factor that residuals give; infinite: not used */
     double imbalance;      /* 1 - least / most active SM's cycles; NaN: not of one launch */
     float ratio[OCC_RATIO_COUNT];

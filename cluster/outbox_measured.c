@@ -13,7 +13,7 @@
 #include "support/array.h"
 
 /* What is sent of a value is any number of a range, the one that was sent last if it lies there: so most stay
- * the same from minute to minute. A mean is off by at most half of its error, and the error says so: to it
+ * the same from minute to minute. A mean is off by at most half of its error, which includes that: to it
  * goes the variance of even rounding (sqrt(1 + 1/12)), and it is rounded up, by at most sqrt(2) together. A
  * share that is a weight only, among minutes with nearly the same mean, is off by at most 1/8, others, which
  * are compared with each other, by 1/16. That of elapsed occupancy weighs what was measured against what is

@@ -44,7 +44,7 @@ struct occ_run_state {
     int64_t id;
     uint64_t launches, gpu_ns;
     int64_t first_ns, last_ns;
-    int64_t end_ns;     /* waits for the commit: an end says that all launches are there; 0: none */
+    int64_t end_ns;     /* waits for the commit: an end means that all launches are there; 0: none */
     int64_t rolled_ns;  /* the rollups hold exactly the launches that start before: as committed, */
     int64_t planned_ns; /* and in the transaction under way */
     int64_t forced_ns;  /* chunks up to here are evicted: rolled up first */

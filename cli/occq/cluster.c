@@ -128,7 +128,7 @@ int cluster_report(const struct cli_command *command, struct occ_warehouse *w, b
         return 0;
     }
     if (state.nodes == 0) {
-        cli_note(command, "no node has sent anything yet: on a node, occtrace-ship --status says why");
+        cli_note(command, "no node has sent anything yet: on a node, occtrace-ship --status shows why");
         return 0;
     }
     if (state.silent > 0)

@@ -3,18 +3,17 @@
 
 #include <math.h>
 
-#define RATIO_MAX  1.25 /* what counters can count, with room for noise ... */
-#define BLOCKS_MAX 64.0 /* ... and of blocks per SM */
+#define RATIO_MAX 1.25 /* what counters can count, with room for noise */
 
 bool occ_ratios_read(struct occ_ratio_scale *scale, const struct occ_sample *sample,
                      struct occ_attribution_sample *ret)
 {
     const double *value = sample->value, sms = scale->sm_count;
     double ns = (double)(sample->end_ns - sample->start_ns), cycles = value[OCC_COUNTER_ELAPSED];
-    bool is_possible = true;
     if (cycles > 0 && isfinite(cycles) && ns > 0)
         scale->cycles_per_ns = cycles / ns;
     cycles = isnan(cycles) && scale->cycles_per_ns > 0 ? scale->cycles_per_ns * ns : cycles;
+    bool has_cycles = cycles > 0 && isfinite(cycles), is_possible = true;
     *ret = (struct occ_attribution_sample){.start_ns = sample->start_ns, .end_ns = sample->end_ns};
     ret->ratio[OCC_RATIO_WARPS] =
         (float)(value[OCC_COUNTER_WARPS] / (sms * scale->max_warps_per_sm * cycles));
@@ -26,10 +25,8 @@ bool occ_ratios_read(struct occ_ratio_scale *scale, const struct occ_sample *sam
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
         ret->ratio[OCC_RATIO_UTILIZATION + i] = (float)(value[OCC_COUNTER_UTILIZATION + i] / 100);
     for (int r = 0; r < OCC_RATIO_COUNT; r++) {
-        double max = r == OCC_RATIO_BLOCKS ? BLOCKS_MAX : RATIO_MAX;
-        bool has_cycles = cycles > 0 && isfinite(cycles);
-        if (has_cycles &&
-            (isnan(ret->ratio[r]) || ((double)ret->ratio[r] >= 0 && (double)ret->ratio[r] <= max)))
+        double ratio = (double)ret->ratio[r], max = r == OCC_RATIO_BLOCKS ? OCC_BLOCKS_MAX : RATIO_MAX;
+        if (has_cycles && (isnan(ratio) || (ratio >= 0 && ratio <= max)))
             continue;
         is_possible = false;
         ret->ratio[r] = NAN;

@@ -42,42 +42,41 @@ static int fetch_runs(const struct occ_load *l)
     return rc;
 }
 
+/* Any node may send rows of any run's UUID. */
+#define RUN_UUID "CAST(runs.run || runs.history || '/' || runs.node AS BLOB)"
+
 /* What is not of stored_run's own columns goes into a table that hides the view `run`. */
 static const char put_runs[] =
     "INSERT INTO stored_node(hostname) SELECT DISTINCT node FROM runs;"
     "INSERT OR IGNORE INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, end_ns, exe, user, label, "
-    "session_id, "
-    "slurm_job, slurm_step, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, source, level, "
-    "level_reason, simulated, launches, gpu_time_ns, last_start_ns) SELECT iif(row_number() OVER (PARTITION "
-    "BY "
-    "number ORDER BY run, history, node) = 1, max(CAST(number AS INTEGER), 1), NULL) AS id, CAST(run || "
-    "history || '/' || node AS "
-    "BLOB), node_id, pid, uid, start_ns, end_ns, program, nullif(user, ''), nullif(label, ''), "
-    "nullif(session, ''), nullif(slurm_job, ''), nullif(slurm_step, ''), nullif(pod, ''), nullif(namespace, "
-    "''), "
-    "nullif(pod_uid, ''), nullif(container, ''), nullif(job_trust, ''), nullif(rank, ''), 'trace', "
-    "nullif(level, ''), nullif(level_reason, ''), simulated, launches, gpu_time_ns, last_start_ns "
+    "session_id, slurm_job, slurm_step, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, "
+    "source, level, level_reason, simulated, launches, gpu_time_ns, last_start_ns) "
+    "SELECT iif(row_number() OVER (PARTITION BY number ORDER BY run, history, node) = 1, "
+    "max(CAST(number AS INTEGER), 1), NULL) AS id, " RUN_UUID ", node_id, pid, uid, start_ns, end_ns, "
+    "program, nullif(user, ''), nullif(label, ''), nullif(session, ''), nullif(slurm_job, ''), "
+    "nullif(slurm_step, ''), nullif(pod, ''), nullif(namespace, ''), nullif(pod_uid, ''), "
+    "nullif(container, ''), nullif(job_trust, ''), nullif(rank, ''), 'trace', nullif(level, ''), "
+    "nullif(level_reason, ''), simulated, launches, gpu_time_ns, last_start_ns "
     "FROM runs JOIN stored_node ON hostname = node WHERE length(launches) < 19 AND length(gpu_time_ns) < 19 "
     "ORDER BY id IS NULL;"
     "CREATE TEMP TABLE run AS SELECT * FROM main.run;"
     "UPDATE temp.run SET (uuid, exe, kernels, configs, devices, lost, lost_causes, helper_cpu_ns, "
-    "process_cpu_ns, overhead_ratio) = (SELECT replace(a.run, '-', ''), NULL, CAST(a.kernels AS INTEGER), "
-    "CAST(a.configs AS INTEGER), nullif(a.devices, ''), coalesce(nullif(CAST(a.lost AS INTEGER), 0), "
-    "iif(a.end_ns IS NULL OR a.lost_causes = 'unknown', NULL, 0)), nullif(a.lost_causes, ''), "
-    "CAST(a.helper_cpu_ns AS INTEGER), CAST(a.process_cpu_ns AS INTEGER), CAST(a.helper_cpu_ns AS REAL) / "
-    "CAST(a.process_cpu_ns AS REAL) FROM runs AS a WHERE lower(hex(CAST(a.run || a.history || '/' || a.node "
-    "AS "
-    "BLOB))) = "
-    "temp.run.uuid)";
+    "process_cpu_ns, overhead_ratio) = (SELECT replace(runs.run, '-', ''), NULL, "
+    "CAST(runs.kernels AS INTEGER), CAST(runs.configs AS INTEGER), nullif(runs.devices, ''), "
+    "coalesce(nullif(CAST(runs.lost AS INTEGER), 0), "
+    "iif(runs.end_ns IS NULL OR runs.lost_causes = 'unknown', NULL, 0)), nullif(runs.lost_causes, ''), "
+    "CAST(runs.helper_cpu_ns AS INTEGER), CAST(runs.process_cpu_ns AS INTEGER), "
+    "CAST(runs.helper_cpu_ns AS REAL) / CAST(runs.process_cpu_ns AS REAL) "
+    "FROM runs WHERE lower(hex(" RUN_UUID ")) = temp.run.uuid)";
 
 int occ_load_runs(struct occ_load *l)
 {
     int rc = fetch_runs(l);
     if (rc == 0)
         rc = occ_load_run(l, sqlite3_mprintf("%s", put_runs));
-    return rc == 0 ? occ_load_leave_out(
-                         l, sqlite3_mprintf("SELECT node, count(*) FROM runs WHERE CAST(run || "
-                                            "history || '/' || node AS BLOB) NOT IN (SELECT uuid FROM "
-                                            "main.stored_run) GROUP BY node"))
-                   : rc;
+    return rc == 0
+               ? occ_load_leave_out(l, sqlite3_mprintf("SELECT node, count(*) FROM runs WHERE " RUN_UUID
+                                                       " NOT IN (SELECT uuid FROM main.stored_run) GROUP BY "
+                                                       "node"))
+               : rc;
 }
