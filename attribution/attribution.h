@@ -14,10 +14,7 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include "support/error.h"
 
 struct occ_attribution;
 
@@ -123,33 +120,24 @@ struct occ_attribution_stats {
     uint64_t waiting; /* launches that have no value yet */
 };
 
-/* ---- functions ---- */
-
+/* What advance() calls, for seconds oldest first. */
 struct occ_attribution_options {
-    /* advance() calls these, for seconds oldest first. */
     void (*add_value)(void *context, const struct occ_attribution_value *value);
     void (*add_second)(void *context, const struct occ_attribution_second *second);
     void *context;
 };
 
-int occ_attribution_new(const struct occ_attribution_options *options,
-                        struct occ_attribution **ret_attribution, struct occ_error *err);
+/* NULL: no memory. */
+struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options);
 void occ_attribution_free(struct occ_attribution *attribution);
 
-/* OCC_E_INVALID: it cannot be. OCC_E_FULL: there is no room for it. */
-int occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch,
-                           struct occ_error *err);
-int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample,
-                           struct occ_error *err);
+/* False: it cannot be (no time, a sample back in time or of a minute, a launch of a day), or has no room. */
+bool occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch);
+bool occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample);
 /* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
  * to the last one, and every launch that waits is given its value. Where samples of more than WINDOW_NS
  * are joined at once, launches before are not read directly. */
-int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
-                            struct occ_error *err);
-
-/* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values
- * that were said of them stay until there are new ones. */
-void occ_attribution_restart(struct occ_attribution *attribution);
+void occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final);
 
 void occ_attribution_get_stats(const struct occ_attribution *attribution,
                                struct occ_attribution_stats *ret_stats);

@@ -9,16 +9,15 @@
 
 /* ---- limits ---- */
 #define REGRESSORS_MAX   8192
-#define LAUNCHES_MAX     262144                /* that wait */
-#define SAMPLES_MAX      262144                /* that wait */
+#define WAITING_MAX      262144                /* launches that wait, and samples */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
-#define OCC_PARTS_MAX    2048                  /* launches in one sample */
+#define OCC_RUNNING_MAX  2048                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* of one row */
-#define OCC_PAST_MAX     4096                  /* bins of ... */
-#define OCC_PAST_NS      INT64_C(100000000)    /* ... so much */
+#define OCC_PAST_NS      INT64_C(100000000)    /* in so much older rows become one, ... */
+#define PAST_NS          INT64_C(400000000000) /* ... for so long */
 #define ROWS_BYTES       ((size_t)1408 << 10)  /* of memory for rows, ... */
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */
@@ -58,7 +57,7 @@
 #define OVERLAPPED_MARGIN 4.0    /* of variances: what launches take from each other changes as they run */
 #define ERROR_MIN        0.001   /* of values, and of rows' counts */
 #define ERROR_MAX        0.026   /* a mean that is less certain is withheld, ... */
-#define DIRECT_ERROR_MAX 0.036   /* ... and a single launch's value */
+#define DIRECT_ERROR_MAX 0.05    /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
 #define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
 #define UNTOLD           0.1     /* by which launches without values differ from those that have one */
@@ -67,5 +66,4 @@
 
 /* ---- direct ---- */
 #define INTERVALS        3       /* samples that a launch lasts which is read directly */
-#define COVERED          0.9     /* of its time, by samples */
-#define LATE_COVERED     0.75    /* of one reported late: other counter sets have had their turns */
+#define COVERED          0.75    /* of its time, by samples; other counter sets have had their turns */

@@ -10,18 +10,6 @@ static void add_scaled(double *restrict y, const double *restrict x, double scal
         y[i] += scale * x[i];
 }
 
-static double dot(const double *a, const double *b, uint32_t n)
-{
-    double sums[4] = {0};
-    uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) /* four sums: one would wait for each addition */
-        for (uint32_t k = 0; k < 4; k++)
-            sums[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        sums[0] += a[i] * b[i];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 /* The sweep operator on each column (Goodnight, A tutorial on the SWEEP operator, 1979): -A^-1. */
 void occ_equations_invert(double *matrix, const double *prior, uint32_t n, double *column)
 {
@@ -42,7 +30,10 @@ void occ_equations_invert(double *matrix, const double *prior, uint32_t n, doubl
 void occ_equations_multiply(const double *matrix, uint32_t n, const double *b, double *x)
 {
     for (uint32_t i = 0; i < n; matrix += ++i) {
-        x[i] = dot(matrix, b, i + 1);
+        double sum = 0;
+        for (uint32_t k = 0; k <= i; k++)
+            sum += matrix[k] * b[k];
         add_scaled(x, matrix, b[i], i);
+        x[i] = sum;
     }
 }

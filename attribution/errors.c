@@ -1,9 +1,9 @@
 /*
  * From the solution to each regressor's values: mean, standard error, variance inflation, and groups of those
- * that cannot be told apart. The error is the largest of what the equations give and of how the scores of
+ * that cannot be told apart. The error is the larger of what the equations give and of how the scores of
  * clusters of rows scatter, which sees what the model does not know of (MacKinnon, Nielsen and Webb,
- * Cluster-robust inference, 2023). Clusters are stretches of time, and rows that begin at the same place of
- * the same kernel, whose errors repeat with every replay. See state.h. One thread.
+ * Cluster-robust inference, 2023). Clusters: rows that begin at the same place of the same kernel, whose
+ * errors repeat with every replay. See state.h. One thread.
  */
 #include "equations.h"
 #include "state.h"
@@ -22,7 +22,7 @@ static double clamp(double value)
 static struct occ_regressor *regressor_at(const struct occ_attribution *a, const struct occ_solution *s,
                                           uint32_t column)
 {
-    return &a->regressors.items[s->columns[column].regressor];
+    return &a->regressors[s->columns[column].regressor];
 }
 
 /* What the equations give. */
@@ -80,24 +80,21 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
     a->estimate.untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied);
 }
 
-void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums, struct occ_measured *m)
+void occ_errors_fill(const struct occ_attribution *a, const double *ratio, double variance,
+                     struct occ_measured *m)
 {
-    double value[OCC_RATIO_DIRECT];
-    for (int r = 0; r < OCC_RATIO_DIRECT; r++)
-        value[r] = sums->ns[r] > 0 ? sums->sum[r] / sums->ns[r] : NAN;
-    double x = value[OCC_RATIO_WARPS] = clamp(value[OCC_RATIO_WARPS] - a->estimate.untraced);
-    double y = value[OCC_RATIO_ACTIVE] = clamp(value[OCC_RATIO_ACTIVE]);
+    double x = clamp(ratio[OCC_RATIO_WARPS] - a->estimate.untraced), y = clamp(ratio[OCC_RATIO_ACTIVE]);
     m->elapsed = x;
-    m->elapsed_se = occ_quadrature(sqrt(sums->variance), occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
+    m->elapsed_se = occ_quadrature(sqrt(variance), occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
     bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se; /* else one of them is wrong */
     m->sm_active = m->overlapped ? NAN : y;
     m->achieved = defined ? fmin(x / y, 1) : NAN;
     m->achieved_se =
         defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y is as uncertain */
-    m->blocks = defined ? value[OCC_RATIO_BLOCKS] / y : NAN;
-    m->imbalance = sums->imbalance / sums->imbalance_ns;
+    m->blocks = defined ? ratio[OCC_RATIO_BLOCKS] / y : NAN;
+    m->imbalance = NAN;
     for (int i = 0; i < OCC_STALL_COUNT; i++)
-        m->stall[i] = clamp(value[OCC_RATIO_STALLS + i]);
+        m->stall[i] = clamp(ratio[OCC_RATIO_STALLS + i]);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
         m->utilization[i] = m->utilization_se[i] = NAN;
 }
@@ -121,33 +118,17 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
     }
 }
 
-static void add_mean(struct occ_sums *sums, const struct occ_regressor *r, double weight)
-{
-    for (int i = 0; i < OCC_RATIO_DIRECT; i++) {
-        sums->sum[i] += r->value[i] * weight;
-        sums->ns[i] += weight;
-    }
-    sums->imbalance += r->imbalance;
-    sums->imbalance_ns += r->imbalance_ns;
-}
-
-/* A value that comes and goes, since only bursts of samples tell it, stands for launches without one too. */
-static double find_untold(const struct occ_attribution *a, struct occ_regressor *r, bool is_told)
-{
-    r->untold += is_told ? 0 : 1 - a->estimate.faded;
-    return UNTOLD * r->untold * r->value[OCC_RATIO_WARPS];
-}
-
 /* Reports the selection's mean as the value of all in it, if it is certain enough. */
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
-    struct occ_sums sums = {.variance = variance_of(s, of)};
+    double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(s, of);
     double overlapped = 0, moved = 0, by_clock = 0, shortest_ns = INFINITY;
     double clock_variance = *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
         double weight = of->weights[k];
-        add_mean(&sums, r, weight);
+        for (int i = 0; i < OCC_RATIO_DIRECT; i++)
+            ratio[i] += weight * r->value[i];
         overlapped += weight * r->overlapped_ns / r->launch_ns;
         shortest_ns = fmin(shortest_ns, r->launch_ns / r->launches);
         moved += weight * (r->value[OCC_RATIO_WARPS] - r->before);
@@ -155,14 +136,14 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
                     *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED};
-    sums.variance = fmax(sums.variance + by_clock * by_clock, moved * moved);
-    sums.variance *= m.overlapped ? OVERLAPPED_MARGIN : 1;
-    if (of->n == 1) {
-        bool is_told = sums.variance <= ERROR_MAX * ERROR_MAX;
-        double untold = find_untold(a, regressor_at(a, s, of->columns[0]), is_told);
-        sums.variance += untold * untold;
+    variance = fmax(variance + by_clock * by_clock, moved * moved);
+    variance *= m.overlapped ? OVERLAPPED_MARGIN : 1;
+    if (of->n == 1) { /* one that comes and goes stands for launches without one too */
+        struct occ_regressor *r = regressor_at(a, s, of->columns[0]);
+        r->untold += variance <= ERROR_MAX * ERROR_MAX ? 0 : 1 - a->estimate.faded;
+        variance += pow(UNTOLD * r->untold * r->value[OCC_RATIO_WARPS], 2);
     }
-    occ_errors_fill(a, &sums, &m);
+    occ_errors_fill(a, ratio, variance, &m);
     if (!(m.elapsed_se <= ERROR_MAX) || 1e3 * sqrt(clock_variance) > shortest_ns) /* in another sample? */
         return;
     m.source = of->n > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED;
@@ -185,9 +166,9 @@ static void select_group(const struct occ_attribution *a, const struct occ_solut
         if (regressor_at(a, s, i)->measured.source != OCC_ATTRIBUTION_NONE ||
             fabs(both) <= CORRELATED * sqrt(variance * other))
             continue;
-        ret->weights[ret->n] = s->columns[i].launch_ns;
+        ret->weights[ret->n] = regressor_at(a, s, i)->launch_ns;
+        ns += ret->weights[ret->n];
         ret->columns[ret->n++] = i;
-        ns += s->columns[i].launch_ns;
     }
     for (uint32_t k = 0; k < ret->n; k++)
         ret->weights[k] /= ns;

@@ -6,80 +6,114 @@
 
 #include "state.h"
 
+/* ---- rows that are kept ---- */
+
 static size_t size_of(const struct occ_row *row)
 {
     return sizeof *row + row->n * sizeof *row->entries;
 }
 
-static void drop(struct occ_rows *rows, struct occ_row *row)
+static void append(struct occ_rows *rows, struct occ_row *row)
+{
+    row->before = rows->last;
+    row->next = NULL;
+    *(rows->last ? &rows->last->next : &rows->first) = row;
+    rows->last = row;
+    rows->bytes += size_of(row);
+    rows->busy += row->n > 0;
+}
+
+static struct occ_row *take_out(struct occ_rows *rows, struct occ_row *row)
 {
     *(row->before ? &row->before->next : &rows->first) = row->next;
     *(row->next ? &row->next->before : &rows->last) = row->before;
     rows->bytes -= size_of(row);
     rows->busy -= row->n > 0;
+    return row;
+}
+
+void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
+                          double ret[OCC_RATIO_DIRECT])
+{
+    bool is_known = row->n == 0 || a->estimate.known;
+    for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
+        double idle = row->n > 0 ? row->idle * a->estimate.idle[r] : 0;
+        ret[r] = is_known ? (double)row->ratio[r] - idle : NAN;
+    }
+    for (uint32_t i = 0; i < row->n; i++) {
+        const struct occ_entry *e = &row->entries[i];
+        const struct occ_regressor *regressor = &a->regressors[e->column / OCC_COLUMNS];
+        uint32_t function = e->column % OCC_COLUMNS;
+        for (int r = 0; r < OCC_RATIO_DIRECT && function == 0; r++)
+            ret[r] -= e->share * regressor->value[r];
+        ret[OCC_RATIO_WARPS] -= function > 0 ? e->share * regressor->profile[function] : 0;
+    }
+}
+
+/* What nothing explains of the row joins that of the last OCC_PAST_NS. */
+static void put_into_past(struct occ_attribution *a, struct occ_row *row)
+{
+    double unexplained[OCC_RATIO_DIRECT], ns = (double)(row->end_ns - row->start_ns);
+    struct occ_row *past = a->past.last;
+    occ_join_unexplained(a, row, unexplained);
+    row->n = 0;
+    row->variance = 0;
+    row->imbalance = NAN;
+    if (!past || past->start_ns / OCC_PAST_NS != row->start_ns / OCC_PAST_NS) {
+        for (int r = 0; r < OCC_RATIO_DIRECT; r++)
+            row->ratio[r] = (float)unexplained[r];
+        struct occ_row *less = realloc(row, sizeof *row);
+        append(&a->past, less ? less : row);
+        return;
+    }
+    double part = ns / (ns + (double)(past->end_ns - past->start_ns));
+    for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
+        double old = (double)past->ratio[r], more = isnan(unexplained[r]) ? old : unexplained[r];
+        past->ratio[r] = (float)(isnan(old) ? more : old + part * (more - old));
+    }
+    past->idle += part * (row->idle - past->idle);
+    past->end_ns = row->end_ns;
     free(row);
 }
 
-void occ_rows_keep(struct occ_rows *rows, int64_t from_ns, int64_t to_ns, size_t bytes_max)
+void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t before_ns, size_t bytes_max)
 {
-    while (rows->first && (rows->first->start_ns < from_ns || rows->bytes > bytes_max))
-        drop(rows, rows->first);
-    while (rows->last && rows->last->start_ns >= to_ns)
-        drop(rows, rows->last);
-}
-
-void occ_join_keep(struct occ_attribution *a, const struct occ_row *row)
-{
-    bool has_utilization = isfinite(row->ratio[OCC_RATIO_UTILIZATION]); /* ISSUE is in all such sets */
-    struct occ_rows *rows = has_utilization ? &a->utilization_rows : &a->rows;
-    size_t bytes = ROWS_BYTES + a->regressors.n * ROWS_BYTES_EACH;
-    struct occ_row *own = malloc(size_of(row));
-    if (own) {
-        *own = *row;
-        own->entries = memcpy(own + 1, row->entries, row->n * sizeof *row->entries);
-        own->before = rows->last;
-        *(rows->last ? &rows->last->next : &rows->first) = own;
-        rows->last = own;
-        rows->bytes += size_of(row);
-        rows->busy += row->n > 0;
-        rows->fresh += row->n > 0;
+    while (rows->first && (rows->first->start_ns < before_ns || rows->bytes > bytes_max)) {
+        struct occ_row *row = take_out(rows, rows->first);
+        if (rows == &a->rows)
+            put_into_past(a, row);
+        else
+            free(row);
     }
-    occ_rows_keep(&a->rows, row->start_ns - WINDOW_NS, INT64_MAX, bytes);
-    occ_rows_keep(&a->utilization_rows, row->start_ns - UTILIZATION_NS, INT64_MAX, bytes / 4);
 }
 
-/* What of a launch is in [from, to), where it runs in [start, end). */
-static struct occ_part make_part(uint32_t launch, double from, double to, double start, double end)
+void occ_join_undo(struct occ_attribution *a, int64_t from_ns)
 {
-    double inside = fmax(fmin(end, to) - fmax(start, from), 0), duration = end - start;
-    return (struct occ_part){.launch = launch,
-                             .time_share = inside / (to - from),
-                             .at_start = start <= from ? (from - start) / duration : -1,
-                             .at_end = end >= to ? (to - start) / duration : -1};
+    struct occ_rows *all[] = {&a->rows, &a->utilization_rows, &a->past};
+    for (int i = 0; i < 3; i++)
+        while (all[i]->last && all[i]->last->start_ns >= from_ns)
+            free(take_out(all[i], all[i]->last));
+    a->next_launch = a->n_running = 0;
 }
 
-/* Finds the launches that run in [from, to), in ns after `origin_ns`; `from` never goes back. */
-static void find_parts(struct occ_attribution *a, double from, double to, int64_t origin_ns)
+/* ---- a row ---- */
+
+/* Finds the launches that run in [from_ns, to_ns) of their clock, or end where it begins, which is an edge in
+ * it; the former never goes back. */
+static void find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_ns)
 {
-    struct occ_making *m = &a->making;
     size_t kept = 0;
-    for (; m->next_launch < a->queue.n_launches; m->next_launch++) {
-        const struct occ_queued_launch *l = &a->queue.launches[m->next_launch];
-        if ((double)(l->start_ns - origin_ns) >= to)
+    for (; a->next_launch < a->n_launches; a->next_launch++) {
+        const struct occ_queued_launch *l = &a->launches[a->next_launch];
+        if (l->start_ns >= to_ns)
             break;
-        if (!l->is_late && (double)(l->end_ns - origin_ns) > from && m->n_parts < OCC_PARTS_MAX)
-            m->parts[m->n_parts++].launch = (uint32_t)m->next_launch;
+        if (!l->is_late && l->end_ns >= from_ns && a->n_running < OCC_RUNNING_MAX)
+            a->running[a->n_running++] = (uint32_t)a->next_launch;
     }
-    for (size_t i = 0; i < m->n_parts; i++) {
-        uint32_t launch = m->parts[i].launch;
-        struct occ_queued_launch *l = &a->queue.launches[launch];
-        double start = (double)(l->start_ns - origin_ns), end = (double)(l->end_ns - origin_ns);
-        if (end <= from)
-            continue;
-        m->parts[kept++] = make_part(launch, from, to, start, end);
-        l->covered = true;
-    }
-    m->n_parts = kept;
+    for (size_t i = 0; i < a->n_running; i++)
+        if (a->launches[a->running[i]].end_ns >= from_ns)
+            a->running[kept++] = a->running[i];
+    a->n_running = kept;
 }
 
 /* The wavelet of a level that is not 0 at u, and where in it u is: 0...1. */
@@ -91,23 +125,15 @@ static uint32_t find_wavelet(int level, double u, double *ret_x)
     return wavelet + (wavelet >= OCC_ELASTICITY);
 }
 
-double occ_join_profile(const struct occ_regressor *r, double u, double *ret_before)
-{
-    double height = 0, x;
-    *ret_before = 0;
-    for (int i = 0; i < OCC_LEVELS; i++) {
-        double own = r->profile[find_wavelet(i, u, &x)];
-        height += x < 0.5 ? own : -own;
-        *ret_before += own * fmin(x, 1 - x) / (1 << i);
-    }
-    return height;
-}
-
-/* Present occupancy at u; 0 outside. */
+/* Present occupancy at u. */
 static double level_at(const struct occ_regressor *r, double u)
 {
-    double before;
-    return u < 0 ? 0 : r->value[OCC_RATIO_WARPS] + occ_join_profile(r, u, &before);
+    double level = r->value[OCC_RATIO_WARPS], x;
+    for (int i = 0; i < OCC_LEVELS; i++) {
+        double own = r->profile[find_wavelet(i, u, &x)];
+        level += x < 0.5 ? own : -own;
+    }
+    return level;
 }
 
 /* Adds to the entry that the row has for a function of the regressor, or to a new one. */
@@ -115,7 +141,7 @@ static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t r
                       double share)
 {
     uint32_t column = regressor * OCC_COLUMNS + function;
-    uint32_t *entry = &a->regressors.items[regressor].entry[function];
+    uint32_t *entry = &a->regressors[regressor].entry[function];
     if (*entry >= row->n || row->entries[*entry].column != column) {
         if (share == 0 || row->n == OCC_ENTRIES_MAX)
             return;
@@ -125,56 +151,79 @@ static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t r
     row->entries[*entry].share += (float)share;
 }
 
-/* What of the profile's functions is before u, where the sample's edge cuts the launch. */
+/* Adds what the sample's edge does that cuts a launch at u: what of the profile's functions is before u, and
+ * how the edge's place matters. `scale`: the launch's duration in samples, negative for their first edge. */
 static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t regressor, double u,
                      double scale)
 {
-    double x;
-    for (int i = 0; i < OCC_LEVELS && u >= 0 && fabs(scale) >= PROFILE_FROM; i++) {
+    const struct occ_regressor *r = &a->regressors[regressor];
+    double x, us = (double)(row->end_ns - row->start_ns) / 1e3;
+    row->gradient += (scale < 0 ? level_at(r, u) : -level_at(r, u)) / us;
+    for (int i = 0; i < OCC_LEVELS && fabs(scale) >= PROFILE_FROM; i++) {
         uint32_t wavelet = find_wavelet(i, u, &x);
         add_entry(a, row, regressor, wavelet, scale * fmin(x, 1 - x) / (1 << i));
     }
 }
 
-static void add_part(struct occ_attribution *a, struct occ_row *row, const struct occ_part *part)
+/* Adds a launch that runs in [start, end), in ns from the sample's start. */
+static void add_launch(struct occ_attribution *a, struct occ_row *row, const struct occ_queued_launch *l,
+                       double start, double end)
 {
-    const struct occ_queued_launch *l = &a->queue.launches[part->launch];
-    const struct occ_regressor *r = &a->regressors.items[l->regressor];
-    double duration = (double)(l->end_ns - l->start_ns), length = (double)(row->end_ns - row->start_ns);
-    add_entry(a, row, l->regressor, 0, part->time_share);
-    add_entry(a, row, l->regressor, OCC_ELASTICITY, part->time_share * occ_shorter(r, duration));
-    add_edge(a, row, l->regressor, part->at_start, -duration / length);
-    add_edge(a, row, l->regressor, part->at_end, duration / length);
-    row->gradient += (level_at(r, part->at_start) - level_at(r, part->at_end)) * 1e3 / length;
-    if (part->at_start >= 0)
-        row->phase = (l->regressor * PHASES + (uint32_t)(part->at_start * PHASES)) * 2654435761u >> 16;
-    double counted = part->time_share * r->value[OCC_RATIO_WARPS];
+    const struct occ_regressor *r = &a->regressors[l->regressor];
+    double duration = end - start, length = (double)(row->end_ns - row->start_ns);
+    double share = fmax(fmin(end, length) - fmax(start, 0), 0) / length, counted = share * r->value[0];
+    add_entry(a, row, l->regressor, 0, share);
+    add_entry(a, row, l->regressor, OCC_ELASTICITY, share * occ_shorter(r, duration));
+    if (start < 0) {
+        add_edge(a, row, l->regressor, -start / duration, -duration / length);
+        row->phase = (l->regressor * PHASES + (uint32_t)(-start / duration * PHASES)) * 2654435761u >> 16;
+    }
+    if (end >= length)
+        add_edge(a, row, l->regressor, (length - start) / duration, duration / length);
     row->variance += counted * counted;
 }
 
-struct occ_row occ_join_make(struct occ_attribution *a, const struct occ_attribution_sample *sample)
+/* Keeps a copy. */
+static void keep(struct occ_attribution *a, const struct occ_row *row)
 {
-    struct occ_making *m = &a->making;
-    double length = (double)(sample->end_ns - sample->start_ns), idle = 0;
-    double offset = occ_clock_offset(a, sample->start_ns), busy_until = -offset;
+    bool has_utilization = isfinite(row->ratio[OCC_RATIO_UTILIZATION]); /* ISSUE is in all such sets */
+    struct occ_rows *rows = has_utilization ? &a->utilization_rows : &a->rows;
+    size_t bytes = ROWS_BYTES + a->n_regressors * ROWS_BYTES_EACH;
+    struct occ_row *own = malloc(size_of(row));
+    if (own) {
+        *own = *row;
+        own->entries = memcpy(own + 1, row->entries, row->n * sizeof *row->entries);
+        append(rows, own);
+        rows->fresh += row->n > 0;
+    }
+    occ_join_forget(a, &a->rows, row->start_ns - WINDOW_NS, bytes);
+    occ_join_forget(a, &a->utilization_rows, row->start_ns - UTILIZATION_NS, bytes / 4);
+    occ_join_forget(a, &a->past, row->start_ns - PAST_NS, SIZE_MAX);
+}
+
+void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample)
+{
+    double length = (double)(sample->end_ns - sample->start_ns), idle = 0, busy_until = 0;
+    double offset = round(occ_clock_offset(a, sample->start_ns));
     struct occ_row row = {.start_ns = sample->start_ns,
                           .end_ns = sample->end_ns,
                           .offset_ns = offset,
                           .variance = ERROR_MIN * ERROR_MIN,
                           .imbalance = NAN,
-                          .entries = m->entries};
+                          .entries = a->entries};
     memcpy(row.ratio, sample->ratio, sizeof row.ratio);
-    find_parts(a, -offset, length - offset, sample->start_ns);
-    for (size_t i = 0; i < m->n_parts; i++) {
-        const struct occ_queued_launch *l = &a->queue.launches[m->parts[i].launch];
-        double start = fmax((double)(l->start_ns - sample->start_ns), -offset);
-        double end = fmin((double)(l->end_ns - sample->start_ns), length - offset);
-        add_part(a, &row, &m->parts[i]);
+    find_running(a, sample->start_ns - (int64_t)offset, sample->end_ns - (int64_t)offset);
+    for (size_t i = 0; i < a->n_running; i++) {
+        struct occ_queued_launch *l = &a->launches[a->running[i]];
+        double start = (double)(l->start_ns - sample->start_ns) + offset,
+               end = (double)(l->end_ns - sample->start_ns) + offset;
+        add_launch(a, &row, l, start, end);
+        if (a->n_running == 1 && start <= 0 && end >= length)
+            row.imbalance = (double)sample->imbalance;
         idle += fmax(start - busy_until, 0);
         busy_until = fmax(busy_until, end);
+        l->covered |= end > 0;
     }
-    row.idle = (idle + length - offset - busy_until) / length;
-    if (m->n_parts == 1 && m->parts[0].at_start >= 0 && m->parts[0].at_end >= 0)
-        row.imbalance = sample->imbalance;
-    return row;
+    row.idle = (idle + fmax(length - busy_until, 0)) / length;
+    keep(a, &row);
 }

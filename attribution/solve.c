@@ -20,54 +20,49 @@ struct placed {
 /* The first row from this one on that is used. */
 static const struct occ_row *find_used(const struct occ_solution *s, const struct occ_row *row)
 {
-    while (row && !(isfinite(row->ratio[s->lead]) && isfinite(row->variance)))
+    while (row && !isfinite(row->ratio[s->lead]))
         row = row->next;
     return row;
 }
 
 /* Marks the columns that rows have, and finds what all of the rows count. */
-static void scan_rows(struct occ_solution *s)
+static void scan_rows(struct occ_attribution *a, struct occ_solution *s)
 {
+    for (size_t i = 0; i < a->n_regressors; i++)
+        memset(a->regressors[i].place, 0xff, sizeof a->regressors[i].place);
     for (const struct occ_row *row = s->from->first; (row = find_used(s, row)); row = row->next) {
         for (uint32_t k = 0; k < row->n; k++)
-            s->place[row->entries[k].column] = 0;
+            *occ_place(a, row->entries[k].column) = 0;
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             s->is_unknown[r] &= isfinite(row->ratio[r]) != 0;
         s->rows++;
     }
 }
 
-/* Numbers the columns, those of a function in all regressors before the next one's. False: there are more
- * means than the rows can tell, or than we can. */
-static bool number_columns(const struct occ_attribution *a, struct occ_solution *s)
+/* Numbers the columns, those of a function in all regressors before the next one's, and only first ones for
+ * sets that have few rows. False: there are more means than the rows can tell, or than we can. */
+static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
 {
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
-        double others_max = s->lead == OCC_RATIO_WARPS ? PROFILES_MAX : 0; /* other sets' rows are few */
-        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : others_max, s->rows / 2);
-        for (size_t c = function; c < a->regressors.n * OCC_COLUMNS; c += OCC_COLUMNS) {
-            if (s->place[c] == OCC_NONE)
+        bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY;
+        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : has_room ? PROFILES_MAX : 0, s->rows / 2);
+        for (size_t i = 0; i < a->n_regressors; i++) {
+            uint32_t *place = &a->regressors[i].place[function];
+            if (*place == OCC_NONE)
                 continue;
             if (function == 0 && s->n >= max)
                 return false;
-            s->place[c] = s->n < max ? s->n++ : OCC_NONE;
+            *place = s->n < max ? s->n++ : OCC_NONE;
         }
         s->means_end = function == 0 ? s->n : s->means_end;
     }
     return s->means_end > OCC_SPECIAL;
 }
 
-/* False: no memory. Where there is nothing to solve there is no room for it. */
-static bool make_solution(const struct occ_attribution *a, struct occ_solution *s)
+/* False: no memory. */
+static bool make_equations(struct occ_solution *s)
 {
-    size_t n_columns = a->regressors.n * OCC_COLUMNS;
-    s->place = malloc(n_columns * sizeof *s->place + 1);
-    if (!s->place)
-        return false;
-    memset(s->place, 0xff, n_columns * sizeof *s->place);
-    scan_rows(s);
-    if (!number_columns(a, s))
-        return true;
     size_t n = s->n, triangle = n * (n + 1) / 2;
     s->columns = calloc(n, sizeof *s->columns);
     s->inverse = calloc(triangle + (OCC_RATIO_COUNT + OCC_CLUSTERS + 3) * n, sizeof *s->inverse);
@@ -96,13 +91,13 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
     }
     for (uint32_t k = 0; k < row->n; k++) {
         const struct occ_entry *e = &row->entries[k];
-        if (s->place[e->column] != OCC_NONE) {
-            p->place[p->n] = s->place[e->column];
+        p->place[p->n] = *occ_place(a, e->column);
+        if (p->place[p->n] != OCC_NONE) {
             p->share[p->n++] = (double)e->share;
             continue;
         }
         double sd = s->lead == OCC_RATIO_WARPS ? PRIOR_SD * (double)e->share : 0;
-        sd *= a->regressors.items[e->column / OCC_COLUMNS].bound;
+        sd *= a->regressors[e->column / OCC_COLUMNS].bound;
         p->variance += sd * sd; /* there was no room for it */
     }
 }
@@ -116,7 +111,6 @@ static void add_row(struct occ_solution *s, const struct occ_row *row, const str
 {
     for (uint32_t i = 0; i < p->n; i++) {
         double share = p->share[i] / p->variance;
-        s->columns[p->place[i]].launch_ns += p->share[i] * (double)(row->end_ns - row->start_ns);
         for (uint32_t k = 0; k <= i; k++)
             *occ_equations_at(s->inverse, p->place[i], p->place[k]) += share * p->share[k];
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
@@ -138,9 +132,9 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
     add_prior(s, OCC_SPECIAL_DRIFT, clock);
-    for (uint32_t c = 0; c < a->regressors.n * OCC_COLUMNS; c++) {
-        const struct occ_regressor *regressor = &a->regressors.items[c / OCC_COLUMNS];
-        uint32_t column = s->place[c], function = c % OCC_COLUMNS;
+    for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
+        const struct occ_regressor *regressor = &a->regressors[c / OCC_COLUMNS];
+        uint32_t column = *occ_place(a, c), function = c % OCC_COLUMNS;
         double bound = s->lead < OCC_RATIO_UTILIZATION ? regressor->bound : 1;
         if (column == OCC_NONE)
             continue;
@@ -201,13 +195,10 @@ static void find_scores(const struct occ_attribution *a, struct occ_solution *s,
 static void take_values(struct occ_attribution *a, const struct occ_solution *s, int r)
 {
     a->estimate.idle[r] = s->x[OCC_SPECIAL_IDLE];
-    for (size_t i = 0; i < a->regressors.n; i++) {
-        struct occ_regressor *regressor = &a->regressors.items[i];
-        const uint32_t *place = s->place + i * OCC_COLUMNS;
-        double value = place[0] != OCC_NONE ? s->x[place[0]] : regressor->prior[r];
-        if (r == OCC_RATIO_WARPS)
-            regressor->before = a->estimate.known ? regressor->value[r] : value;
-        regressor->value[r] = value;
+    for (size_t i = 0; i < a->n_regressors; i++) {
+        struct occ_regressor *regressor = &a->regressors[i];
+        const uint32_t *place = regressor->place;
+        regressor->value[r] = place[0] != OCC_NONE ? s->x[place[0]] : regressor->prior[r];
         for (uint32_t k = 1; k < OCC_COLUMNS && r == OCC_RATIO_WARPS; k++)
             regressor->profile[k] = place[k] != OCC_NONE ? s->x[place[k]] : 0;
         if (r >= OCC_RATIO_UTILIZATION && place[0] != OCC_NONE)
@@ -215,24 +206,19 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
     }
 }
 
-static void step_clock(struct occ_attribution *a, double step_us, double drift_us)
-{
-    struct occ_estimate *e = &a->estimate;
-    e->drift += fmin(fmax(drift_us, -CLOCK_SD_US), CLOCK_SD_US) * 1e3 / (double)WINDOW_NS;
-    e->offset_ns = occ_clock_offset(a, a->joined_ns) + fmin(fmax(step_us, -CLOCK_SD_US), CLOCK_SD_US) * 1e3;
-    e->clock_ns = a->joined_ns;
-}
-
 /* What follows from the solution of rows that count warps. */
 static void report(struct occ_attribution *a, const struct occ_solution *s)
 {
-    struct occ_estimate *e = &a->estimate;
-    step_clock(a, s->x[OCC_SPECIAL_OFFSET], s->x[OCC_SPECIAL_DRIFT]);
+    double step_us = fmin(fmax(s->x[OCC_SPECIAL_OFFSET], -CLOCK_SD_US), CLOCK_SD_US),
+           drift_us = fmin(fmax(s->x[OCC_SPECIAL_DRIFT], -CLOCK_SD_US), CLOCK_SD_US);
+    a->estimate.drift += drift_us * 1e3 / (double)WINDOW_NS;
+    a->estimate.offset_ns = occ_clock_offset(a, a->joined_ns) + step_us * 1e3;
+    a->estimate.clock_ns = a->joined_ns;
     if (s->busy_rows > 0)
-        e->scale = fmax(e->scale * s->squares / s->busy_rows, SCALE_MIN);
+        a->estimate.scale = fmax(a->estimate.scale * s->squares / s->busy_rows, SCALE_MIN);
     occ_errors_report(a, s);
-    e->due_ns += (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
-    e->known = true;
+    a->estimate.due_ns += (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
+    a->estimate.known = true;
 }
 
 /* Solves the equations for all that the rows count; warps last: their solution is reported. */
@@ -253,22 +239,21 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
         report(a, s);
 }
 
-/* Solves for what rows count that count `lead`, but for what is known already. False: no memory. */
-static bool solve(struct occ_attribution *a, enum occ_ratio lead, bool *known)
+/* Solves for what rows count that count `lead`, but for what is known already. */
+static void solve(struct occ_attribution *a, enum occ_ratio lead, bool *known)
 {
     struct occ_solution s = {.from = lead < OCC_RATIO_UTILIZATION ? &a->rows : &a->utilization_rows,
                              .lead = lead};
     for (int r = 0; r < OCC_RATIO_COUNT; r++)
         s.is_unknown[r] = !known[r];
-    bool has_memory = make_solution(a, &s);
-    if (has_memory && s.inverse)
+    scan_rows(a, &s);
+    if (number_columns(a, &s) && make_equations(&s)) {
         solve_all(a, &s);
-    for (int r = 0; r < OCC_RATIO_COUNT; r++)
-        known[r] |= s.inverse && s.is_unknown[r];
-    free(s.place);
+        for (int r = 0; r < OCC_RATIO_COUNT; r++)
+            known[r] |= s.is_unknown[r];
+    }
     free(s.columns);
     free(s.inverse);
-    return has_memory;
 }
 
 /* What is not estimated anew is not known any more. What sums say of launches is of the last while. */
@@ -279,9 +264,10 @@ static void forget(struct occ_attribution *a)
     a->estimate.due_ns = a->joined_ns + BLOCK_NS;
     a->estimate.faded = exp(-past_ns / (double)WINDOW_NS);
     a->rows.fresh = 0;
-    for (size_t i = 0; i < a->regressors.n; i++) {
-        struct occ_regressor *r = &a->regressors.items[i];
+    for (size_t i = 0; i < a->n_regressors; i++) {
+        struct occ_regressor *r = &a->regressors[i];
         r->measured = OCC_NOT_MEASURED;
+        r->before = r->value[OCC_RATIO_WARPS];
         for (int k = 0; k < OCC_UTILIZATION_COUNT; k++)
             r->utilization_se[k] = NAN;
         r->launches *= a->estimate.faded;
@@ -291,14 +277,11 @@ static void forget(struct occ_attribution *a)
     }
 }
 
-int occ_solve(struct occ_attribution *a, struct occ_error *err)
+void occ_solve(struct occ_attribution *a)
 {
-    bool known[OCC_RATIO_COUNT] = {false}, has_memory = true;
-    int end = a->rows.busy > 0 ? OCC_RATIO_COUNT : 0;
+    bool known[OCC_RATIO_COUNT] = {false};
     forget(a);
-    for (int r = 0; r < end && has_memory && (r == 0 || known[OCC_RATIO_WARPS]); r++)
-        has_memory = known[r] || solve(a, (enum occ_ratio)r, known);
-    if (!known[OCC_RATIO_WARPS])
-        step_clock(a, 0, 0);
-    return has_memory ? 0 : occ_no_memory(err);
+    for (int r = 0; r < OCC_RATIO_COUNT && a->rows.busy > 0 && (r == 0 || known[OCC_RATIO_WARPS]); r++)
+        if (!known[r])
+            solve(a, (enum occ_ratio)r, known);
 }

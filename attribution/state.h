@@ -1,7 +1,4 @@
-/*
- * The state of one attribution and the steps that its files share (attribution.c says how they follow each
- * other). Nothing else includes it.
- */
+/* The state of one attribution and the steps that its files share (their order: attribution.c). */
 #pragma once
 
 #include "attribution.h"
@@ -40,27 +37,10 @@ struct occ_regressor {
     double profile[OCC_COLUMNS];                           /* of warps, by function but the mean */
     double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
     double launches, launch_ns, overlapped_ns;             /* of late */
-    double untold;                  /* part of the last while in which no value was certain enough */
-    double imbalance, imbalance_ns; /* of launches that are read directly: as in struct occ_sums */
-    uint32_t entry[OCC_COLUMNS];    /* by function: in the row that is made now, if it is its column's */
-    struct occ_measured measured;   /* as of the last estimate */
-};
-
-struct occ_regressors {
-    struct occ_regressor *items;
-    size_t n, allocated;
-    struct occ_map index;  /* by shape and graph node */
-    uint32_t busy;         /* whose launch is the last to end, ... */
-    int64_t busy_until_ns; /* ... so far */
-};
-
-/* Sums of value x ns, and the ns for which each was counted. */
-struct occ_sums {
-    double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT];
-    double variance; /* of the mean of warps */
-    double imbalance, imbalance_ns;
-    double shared;           /* of rows: standard error of what is had of them beside others, x ns */
-    double busy_ns, counted; /* of the past: while launches ran; of warps, whatever explains them */
+    double untold;                /* part of the last while in which no value was certain enough */
+    uint32_t entry[OCC_COLUMNS];  /* by function: in the row that is made now, if it is its column's */
+    uint32_t place[OCC_COLUMNS];  /* by function: column of the equations that are solved now; OCC_NONE */
+    struct occ_measured measured; /* as of the last estimate */
 };
 
 struct occ_queued_launch {
@@ -69,13 +49,6 @@ struct occ_queued_launch {
     uint32_t regressor;
     bool is_late; /* it came when its first samples were joined, and is not in rows */
     bool covered; /* a sample saw it */
-};
-
-/* One launch in one sample. */
-struct occ_part {
-    uint32_t launch;
-    double time_share;       /* of the sample's length */
-    double at_start, at_end; /* u at the sample's edges; negative: did not run there */
 };
 
 /* Column: regressor x OCC_COLUMNS + function. */
@@ -90,7 +63,7 @@ struct occ_row {
     int64_t start_ns, end_ns;
     double offset_ns;      /* by which the clocks were taken to differ */
     double idle, gradient; /* as in enum occ_special */
-    double variance;       /* expected, but for a factor that residuals give; infinite: not used */
+    double variance;       /* expected, but for a factor that residuals give */
     double imbalance;      /* 1 - least / most active SM's cycles; NaN: not of one launch */
     float ratio[OCC_RATIO_COUNT];
     uint32_t phase; /* equal for rows that begin at the same place of the same regressor */
@@ -102,19 +75,6 @@ struct occ_rows {
     struct occ_row *first, *last;
     size_t bytes;
     size_t busy, fresh; /* rows with launches; since the last estimate */
-};
-
-/* What samples counted that no launch explains, in OCC_PAST_NS: as in struct occ_sums. */
-struct occ_past {
-    int64_t bin;
-    float sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT], busy_ns, counted;
-};
-
-struct occ_queue {
-    struct occ_queued_launch *launches; /* by start, but for late ones */
-    size_t n_launches, launches_allocated;
-    struct occ_attribution_sample *samples;
-    size_t n_samples, samples_allocated;
 };
 
 /* The last estimate. */
@@ -130,25 +90,28 @@ struct occ_estimate {
     double untraced, untraced_sd; /* occupancy of work that nobody traced */
 };
 
-/* The row that is being made: its launches, and its entries until the next one. */
-struct occ_making {
-    size_t next_launch, n_parts; /* next: the first that has not started */
-    struct occ_part parts[OCC_PARTS_MAX];
-    struct occ_entry entries[OCC_ENTRIES_MAX];
-};
-
 struct occ_attribution {
     struct occ_attribution_options options;
     struct occ_attribution_stats stats;
-    struct occ_regressors regressors;
-    struct occ_queue queue;
-    struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
     struct occ_estimate estimate;
-    struct occ_making making;
-    struct occ_past past[OCC_PAST_MAX]; /* bin modulo OCC_PAST_MAX */
-    int64_t advanced_ns;                /* launches before this are all here */
-    int64_t joined_ns;                  /* end of the samples that are joined */
-    double longest_ns;                  /* of the samples */
+    struct occ_regressor *regressors;
+    struct occ_map index;                   /* of regressors, by shape and graph node */
+    uint32_t busy;                          /* regressor whose launch is the last to end, ... */
+    int64_t busy_until_ns;                  /* ... so far */
+    struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
+    struct occ_rows past; /* what no launch explains of older rows, as rows without launches of OCC_PAST_NS */
+    /* what waits: launches by start, but for late ones; samples */
+    struct occ_queued_launch *launches;
+    struct occ_attribution_sample *samples;
+    size_t n_regressors, n_launches, n_samples;
+    size_t regressors_allocated, launches_allocated, samples_allocated;
+    int64_t advanced_ns; /* launches before this are all here */
+    int64_t joined_ns;   /* end of the samples that are joined */
+    double longest_ns;   /* of the samples */
+    /* the row that is being made: its launches, and its entries until the next one */
+    size_t next_launch, n_running; /* next: the first that has not started */
+    uint32_t running[OCC_RUNNING_MAX];
+    struct occ_entry entries[OCC_ENTRIES_MAX];
 };
 
 /* Not hypot(): its version of glibc 2.35 would keep the portable bundle from running with 2.34. */
@@ -163,6 +126,12 @@ static inline double occ_clock_offset(const struct occ_attribution *a, int64_t a
     return a->estimate.offset_ns + a->estimate.drift * (double)(at_ns - a->estimate.clock_ns);
 }
 
+/* Of a row's column in the equations that are solved now; OCC_NONE. */
+static inline uint32_t *occ_place(const struct occ_attribution *a, uint32_t column)
+{
+    return &a->regressors[column / OCC_COLUMNS].place[column % OCC_COLUMNS];
+}
+
 /* By how much a launch is shorter than others of its configuration, in its own duration. */
 static inline double occ_shorter(const struct occ_regressor *regressor, double duration_ns)
 {
@@ -171,21 +140,22 @@ static inline double occ_shorter(const struct occ_regressor *regressor, double d
 
 /* ---- join.c ---- */
 
-/* Makes a row of the sample and its launches, which it has until the next one is made. */
-struct occ_row occ_join_make(struct occ_attribution *a, const struct occ_attribution_sample *sample);
-/* Keeps a copy of the row for the equations. Without memory it is not regressed. */
-void occ_join_keep(struct occ_attribution *a, const struct occ_row *row);
-/* By how much the regressor's occupancy differs from its mean at u; before u: the integral. */
-double occ_join_profile(const struct occ_regressor *regressor, double u, double *ret_before);
-/* Drops all rows but those of [from_ns, to_ns), and the oldest while there are more bytes. */
-void occ_rows_keep(struct occ_rows *rows, int64_t from_ns, int64_t to_ns, size_t bytes_max);
+/* Makes a row of the sample and its launches, for the equations. Without memory it is not kept. */
+void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample);
+/* What the row counted that neither launches nor idle time explain, by present values. */
+void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
+                          double ret_ratio[OCC_RATIO_DIRECT]);
+/* Drops rows that start before this, and the oldest while there are more bytes. What no launch explains of
+ * those of `rows` goes into the past. */
+void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t before_ns, size_t bytes_max);
+/* Drops all rows that start at this time or later. */
+void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
 
 /* ---- solve.c, errors.c ---- */
 
 struct occ_column {
     uint32_t regressor;
     double precision; /* 1 / variance, if other columns were known */
-    double launch_ns; /* in rows */
     double variance;  /* of a mean */
 };
 
@@ -194,7 +164,6 @@ struct occ_solution {
     const struct occ_rows *from;
     enum occ_ratio lead; /* rows are used that count this */
     uint32_t n, means_end;
-    uint32_t *place;                  /* column of a row's entry -> column here; OCC_NONE */
     bool is_unknown[OCC_RATIO_COUNT]; /* all of the rows count it, and it is not known yet */
     double rows, busy_rows;           /* number; of those with launches ... */
     double squares;                   /* ... and of their residuals, in units of the variance */
@@ -206,14 +175,14 @@ struct occ_solution {
     double *x, *prior, *scratch; /* of one response; 1 / variance before rows */
 };
 
-/* Estimates everything from the rows. */
-int occ_solve(struct occ_attribution *a, struct occ_error *err);
+/* Estimates everything from the rows; nothing where there is no memory for it. */
+void occ_solve(struct occ_attribution *a);
 /* Sets the variances of means, by what the equations give and by how clusters of rows scatter. */
 void occ_errors_find(struct occ_solution *s);
 /* Sets every regressor's `measured` from its values. */
 void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s);
-/* Fills in what the sums say of one launch or of a selection of means, but for its source. */
-void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums,
+/* Fills in what the ratios and the variance of that of warps say, of one launch or a selection of means. */
+void occ_errors_fill(const struct occ_attribution *a, const double *ratio, double variance,
                      struct occ_measured *measured);
 /* Fills in the regressor's utilization, where occupancy is its own. */
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
@@ -221,12 +190,7 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
 
 /* ---- direct.c ---- */
 
-/* Adds what no launch explains in the row to the past. */
-void occ_direct_note(struct occ_attribution *a, const struct occ_row *row);
 /* A launch's own value, from the rows; of one that was reported after its samples were joined, from the past.
  * False: it has none. */
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *launch,
                      struct occ_measured *ret_measured);
-/* Adds up the bins [first, end) of the past. Returns how many have anything. */
-size_t occ_direct_sum_past(const struct occ_attribution *a, int64_t first, int64_t end,
-                           struct occ_sums *sums);

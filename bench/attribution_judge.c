@@ -48,12 +48,6 @@ static void *get(size_t n, size_t size)
     return memory;
 }
 
-static void fail(const struct occ_error *err)
-{
-    (void)fprintf(stderr, "bench_attribution: %s\n", err->message);
-    exit(2);
-}
-
 static double cpu_ns(void)
 {
     struct timespec now;
@@ -267,14 +261,12 @@ static void receive(struct judging *g, int64_t now_ns)
 }
 
 /* Hands on all launches that start before. */
-static void release(struct judging *g, int64_t until_ns, struct occ_error *err)
+static void release(struct judging *g, int64_t until_ns)
 {
     size_t n = 0;
     for (; n < g->n_waiting && g->waiting[n]->start_ns < until_ns; n++) {
         const struct occ_attribution_launch l = launch_of(g, g->waiting[n]);
-        int status = occ_attribution_launch(g->a, &l, err);
-        if (status != 0 && status != OCC_E_FULL && status != OCC_E_INVALID)
-            fail(err);
+        (void)occ_attribution_launch(g->a, &l);
     }
     g->n_waiting -= n;
     memmove(g->waiting, g->waiting + n, g->n_waiting * sizeof(const struct world_launch *));
@@ -286,7 +278,7 @@ static void read_samples(struct judging *g, int64_t now_ns)
     struct occ_attribution_sample ratios;
     for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++) {
         (void)occ_ratios_read(&g->scale, &w->samples[g->next_sample], &ratios); /* some cannot be */
-        (void)occ_attribution_sample(g->a, &ratios, NULL);
+        (void)occ_attribution_sample(g->a, &ratios);
     }
 }
 
@@ -296,25 +288,23 @@ static void add_second(void *judging, const struct occ_attribution_second *secon
     (void)second;
 }
 
-static void advance(struct judging *g, int64_t until_ns, bool final, struct occ_error *err)
+static void advance(struct judging *g, int64_t until_ns, bool final)
 {
-    release(g, until_ns, err);
-    if (occ_attribution_advance(g->a, until_ns, final, err) != 0)
-        fail(err);
+    release(g, until_ns);
+    occ_attribution_advance(g->a, until_ns, final);
 }
 
 /* One round of the daemon's worker. */
 static void do_round(struct judging *g, int64_t now_ns, bool final)
 {
-    struct occ_error err = OCC_ERROR_INIT;
     int64_t until_ns = now_ns - (final ? 0 : WATERMARK_NS);
     receive(g, final ? INT64_MAX : now_ns);
     double before = cpu_ns();
     heap_peak_count(true);
     read_samples(g, now_ns);
     for (int64_t at_ns = until_ns - WATERMARK_NS; final && at_ns < until_ns; at_ns += ROUND_NS)
-        advance(g, at_ns, false, &err);
-    advance(g, until_ns, final, &err);
+        advance(g, at_ns, false);
+    advance(g, until_ns, final);
     heap_peak_count(false);
     g->result->cpu_ns += cpu_ns() - before;
 }
@@ -335,11 +325,11 @@ static void open_attribution(struct judging *g)
         .add_value = add_value, .add_second = add_second, .context = g};
     const struct timeline *t = &g->world->timeline;
     g->scale = (struct occ_ratio_scale){.sm_count = t->sms, .max_warps_per_sm = t->warps_per_sm};
-    struct occ_error err = OCC_ERROR_INIT;
     heap_peak_reset();
     heap_peak_count(true);
-    if (occ_attribution_new(&options, &g->a, &err) != 0)
-        fail(&err);
+    g->a = occ_attribution_new(&options);
+    if (!g->a)
+        abort();
     heap_peak_count(false);
 }
 

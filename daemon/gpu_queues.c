@@ -55,22 +55,17 @@ void occ_launch_queue_remove(struct occ_launch_queue *q, size_t n)
         return;
     q->n -= n;
     memmove(q->items, q->items + n, q->n * sizeof *q->items);
+    occ_shrink((void **)&q->items, &q->allocated, q->n, sizeof *q->items);
 }
 
-int occ_launch_queue_release(struct occ_launch_queue *q, struct occ_attribution *to, int64_t until_ns,
-                             uint64_t *dropped, struct occ_error *err)
+uint64_t occ_launch_queue_release(struct occ_launch_queue *q, struct occ_attribution *to, int64_t until_ns)
 {
+    uint64_t dropped = 0;
     size_t n = 0;
-    int status = 0;
-    for (; status == 0 && n < q->n && q->items[n].start_ns < until_ns; n++) {
-        status = occ_attribution_launch(to, &q->items[n], err);
-        if (status == OCC_E_FULL || status == OCC_E_INVALID) {
-            ++*dropped;
-            status = 0;
-        }
-    }
+    for (; n < q->n && q->items[n].start_ns < until_ns; n++)
+        dropped += !occ_attribution_launch(to, &q->items[n]);
     occ_launch_queue_remove(q, n);
-    return status;
+    return dropped;
 }
 
 /* ---- results in ---- */

@@ -19,9 +19,9 @@ bool occ_launch_queue_add(struct occ_launch_queue *queue, const struct occ_attri
  * the latest ones, were dropped for lack of memory or because `max` are there. */
 size_t occ_launch_queue_merge(struct occ_launch_queue *queue, struct occ_launch_queue *more, size_t max);
 
-/* Hands those that start before `until_ns` to an attribution; it counts those it does not take. */
-int occ_launch_queue_release(struct occ_launch_queue *queue, struct occ_attribution *to, int64_t until_ns,
-                             uint64_t *dropped, struct occ_error *err);
+/* Hands those that start before `until_ns` to an attribution. Returns how many it does not take. */
+uint64_t occ_launch_queue_release(struct occ_launch_queue *queue, struct occ_attribution *to,
+                                  int64_t until_ns);
 
 /* Removes the first n. */
 void occ_launch_queue_remove(struct occ_launch_queue *queue, size_t n);

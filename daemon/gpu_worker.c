@@ -69,7 +69,7 @@ static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample
 {
     struct occ_attribution_sample ratios;
     bool is_possible = occ_ratios_read(&w->scale, sample, &ratios);
-    w->bad_samples += occ_attribution_sample(w->attribution, &ratios, NULL) != 0 || !is_possible;
+    w->bad_samples += !occ_attribution_sample(w->attribution, &ratios) || !is_possible;
     if (sample->start_ns <= 0 || sample->end_ns <= sample->start_ns)
         return;
     if (ratios.ratio[OCC_RATIO_WARPS] > 0)
@@ -141,32 +141,39 @@ static void publish(struct occ_gpu_worker *w, bool settled)
 
 /* ---- the thread ---- */
 
-static int new_attribution(struct occ_gpu_worker *w, struct occ_error *err)
+/* NULL: no memory. */
+static struct occ_attribution *new_attribution(struct occ_gpu_worker *w)
 {
     const struct occ_attribution_options options = {
         .add_value = add_value, .add_second = add_second, .context = w};
-    return occ_attribution_new(&options, &w->attribution, err);
+    return occ_attribution_new(&options);
 }
 
-/* Drops all launches and samples that wait, and everything that was learned. */
+/* Drops the launches and samples that wait in the attribution, and everything that was learned. */
 static int restart(struct occ_gpu_worker *w, struct occ_error *err)
 {
-    struct occ_attribution *last = w->attribution;
+    struct occ_attribution *next = new_attribution(w);
     struct occ_attribution_stats stats;
-    int status = new_attribution(w, err);
-    if (status != 0)
-        return status;
-    occ_attribution_get_stats(last, &stats);
-    occ_attribution_free(last);
-    w->dropped += w->waiting.n + stats.waiting + stats.late_launches;
-    w->waiting.n = 0;
+    if (!next)
+        return occ_no_memory(err);
+    occ_attribution_get_stats(w->attribution, &stats);
+    occ_attribution_free(w->attribution);
+    w->attribution = next;
+    w->dropped += stats.waiting + stats.late_launches;
     w->advanced_ns = 0;
     return 0;
 }
 
+static void drop_waiting(struct occ_gpu_worker *w)
+{
+    w->dropped += w->waiting.n;
+    w->waiting.n = 0;
+}
+
 /* Begins anew if the clock by which launches and samples are timed was set, since what waits has the old
- * times, or if the attribution has no room for more launch configurations. */
-static int handle_restart(struct occ_gpu_worker *w, struct occ_error *err)
+ * times, if the attribution has no room for more launch configurations, or if another source counts
+ * otherwise. */
+static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct occ_error *err)
 {
     int64_t ahead_ns = occ_now_ns() - occ_monotonic_ns();
     int64_t step_ns = w->ahead_ns ? ahead_ns - w->ahead_ns : 0;
@@ -174,39 +181,37 @@ static int handle_restart(struct occ_gpu_worker *w, struct occ_error *err)
     struct occ_attribution_stats stats;
     occ_attribution_get_stats(w->attribution, &stats);
     w->ahead_ns = ahead_ns;
-    if (!was_set && stats.keys_refused == 0)
+    if (!was_set && !is_other_source && stats.keys_refused == 0)
         return 0;
-    int status = occ_attribution_advance(w->attribution, INT64_MAX, true, err);
-    if (status == 0)
-        status = restart(w, err);
-    if (was_set)
+    occ_attribution_advance(w->attribution, INT64_MAX, true);
+    if (was_set) {
+        drop_waiting(w);
         occ_source_select_close(&w->sources); /* it converts times by the old clock */
-    return status;
+    }
+    return restart(w, err);
 }
 
 static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struct occ_error *err)
 {
     bool final = orders->settle || orders->stop;
-    int status = handle_restart(w, err);
+    w->sources.users = orders->users;
+    bool is_other = occ_source_select_poll(&w->sources, occ_monotonic_ns(), orders->wanted_until_ns,
+                                           orders->paused_until_ns);
+    int status = handle_restart(w, is_other, err);
     if (status != 0)
         return status;
     int64_t until_ns = occ_now_ns() - (final ? 0 : w->watermark_ns);
     if (until_ns > w->advanced_ns)
         w->advanced_ns = until_ns;
     w->dropped += occ_launch_queue_merge(&w->waiting, &w->taken, WAITING_MAX);
-    w->sources.users = orders->users;
-    if (occ_source_select_poll(&w->sources, occ_monotonic_ns(), orders->wanted_until_ns,
-                               orders->paused_until_ns))
-        occ_attribution_restart(w->attribution);
     read_samples(w);
     double all_ns = w->clear_ns + w->unclear_ns;
     if (occ_source_select_burst(&w->sources, all_ns >= CLARITY_NS && w->unclear_ns >= UNCLEAR * all_ns))
         w->clear_ns = w->unclear_ns = 0;
-    status = occ_launch_queue_release(&w->waiting, w->attribution, w->advanced_ns, &w->dropped, err);
-    if (status == 0)
-        status = occ_attribution_advance(w->attribution, w->advanced_ns, final, err);
+    w->dropped += occ_launch_queue_release(&w->waiting, w->attribution, w->advanced_ns);
+    occ_attribution_advance(w->attribution, w->advanced_ns, final);
     publish(w, orders->settle);
-    return status;
+    return 0;
 }
 
 /* Starts again from nothing, with a source only after a while. */
@@ -214,6 +219,7 @@ static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, co
 {
     w->dropped += w->taken.n;
     w->taken.n = 0;
+    drop_waiting(w);
     occ_source_select_fail(&w->sources, err);
     (void)restart(w, NULL);
     publish(w, orders->settle);
@@ -360,7 +366,8 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
     (void)pthread_cond_init(&w->wake, &monotonic);
     (void)pthread_cond_init(&w->settled, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    int status = new_attribution(w, err);
+    w->attribution = new_attribution(w);
+    int status = w->attribution ? 0 : occ_no_memory(err);
     if (status == 0) {
         publish(w, false);
         int failed = pthread_create(&w->thread, NULL, work, w);

@@ -75,7 +75,7 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     const struct occ_attribution_options options = {
         .add_value = add_value, .add_second = add_second, .context = f};
-    if (!f || occ_attribution_new(&options, &f->a, NULL) != 0)
+    if (!f || !(f->a = occ_attribution_new(&options)))
         return -1;
     f->now_ns = START_NS;
     f->scale = (struct occ_ratio_scale){.sm_count = SMS, .max_warps_per_sm = WARPS};
@@ -178,12 +178,12 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
         .tag = i};
 }
 
-static int give(struct fixture *f, const struct occ_sample *sample)
+/* Returns whether it is possible. */
+static bool give(struct fixture *f, const struct occ_sample *sample)
 {
     struct occ_attribution_sample ratios;
     bool is_possible = occ_ratios_read(&f->scale, sample, &ratios);
-    int status = occ_attribution_sample(f->a, &ratios, NULL);
-    return status == 0 && !is_possible ? OCC_E_INVALID : status;
+    return occ_attribution_sample(f->a, &ratios) && is_possible;
 }
 
 /* Feeds all runs and samples up to the last run's end, in rounds of 100 ms. `values` by tag. */
@@ -202,16 +202,16 @@ static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *va
         if (f->garble && (at_ns - START_NS) / interval_ns % 40 == 7)
             sample.value[at_ns / interval_ns % 2 ? OCC_COUNTER_WARPS : OCC_COUNTER_ACTIVE] = 0x1p64;
         if ((at_ns - START_NS) / interval_ns % 3 >= f->lost)
-            f->n_bad += give(f, &sample) == OCC_E_INVALID;
+            f->n_bad += !give(f, &sample);
         if (at_ns + interval_ns < until_ns && at_ns + interval_ns < f->now_ns)
             continue;
         until_ns = at_ns + interval_ns + 100 * MS;
         for (; next < f->n_runs && f->runs[next].start_ns < until_ns; next++) {
             const struct occ_attribution_launch launch = launch_of(f, next);
             if (launch.key.shape > 0)
-                assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+                assert_true(occ_attribution_launch(f->a, &launch));
         }
-        assert_int_equal(occ_attribution_advance(f->a, until_ns, at_ns + interval_ns >= f->now_ns, NULL), 0);
+        occ_attribution_advance(f->a, until_ns, at_ns + interval_ns >= f->now_ns);
     }
 }
 
@@ -319,7 +319,7 @@ static void what_always_runs_together_is_a_group(void **state)
 }
 
 /* Nine seconds of launches have no value: they may differ from those of the burst.
- * Guards UNTOLD + -, CLOCK_SD_US +. */
+ * Guards UNTOLD + -. */
 static void what_only_a_burst_tells_stands_for_all(void **state)
 {
     struct fixture *f = *state;
@@ -426,7 +426,7 @@ static void repeated_steps_do_not_lead_the_clock_astray(void **state)
 }
 
 /* Forty kernels one after the other, 15 ms for all: many are as good as alike. What is said has an error, and
- * is within it. Guards FRESH +. */
+ * is within it. */
 static void a_training_step_is_honest(void **state)
 {
     struct fixture *f = *state;
@@ -460,7 +460,7 @@ static void impossible_counters_are_left_out(void **state)
     assert_true(f->n_bad > 3);
 }
 
-/* Guards LATE_COVERED +. */
+/* Guards COVERED +. */
 static void a_late_long_launch_is_read_from_the_past(void **state)
 {
     struct fixture *f = *state;
@@ -468,12 +468,12 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     put_run(f, late); /* in the samples ... */
     for (int64_t at_ns = START_NS; at_ns < START_NS + 1500 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(give(f, &sample), 0);
+        assert_true(give(f, &sample));
     }
-    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1400 * MS, false, NULL), 0);
+    occ_attribution_advance(f->a, START_NS + 1400 * MS, false);
     const struct occ_attribution_launch launch = launch_of(f, 0); /* ... and only now reported */
-    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
-    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1401 * MS, false, NULL), 0);
+    assert_true(occ_attribution_launch(f->a, &launch));
+    occ_attribution_advance(f->a, START_NS + 1401 * MS, false);
     assert_int_equal(f->n_values, 1);
     assert_int_equal(f->value.measured.source, OCC_ATTRIBUTION_DIRECT);
     assert_true(isnan(f->value.measured.utilization[OCC_UTILIZATION_DRAM])); /* its rows do not have it */
@@ -484,8 +484,8 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     struct occ_attribution_stats stats;
     unseen.start_ns = START_NS - 900 * MS;
     unseen.end_ns = START_NS - 800 * MS;
-    assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), 0);
-    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1402 * MS, false, NULL), 0);
+    assert_true(occ_attribution_launch(f->a, &unseen));
+    occ_attribution_advance(f->a, START_NS + 1402 * MS, false);
     assert_int_equal(f->n_values, 1);
     occ_attribution_get_stats(f->a, &stats);
     assert_true(stats.late_launches == 1);
@@ -494,17 +494,17 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     put_run(f, later);
     for (int64_t at_ns = START_NS + 1500 * MS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(give(f, &sample), 0);
+        assert_true(give(f, &sample));
     }
     unseen = launch_of(f, 1);
-    assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), 0);
-    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1900 * MS, false, NULL), 0);
+    assert_true(occ_attribution_launch(f->a, &unseen));
+    occ_attribution_advance(f->a, START_NS + 1900 * MS, false);
     assert_int_equal(f->n_values, 1);
     for (int64_t at_ns = START_NS + 2000 * MS; at_ns < START_NS + 4000 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(give(f, &sample), 0);
+        assert_true(give(f, &sample));
     }
-    assert_int_equal(occ_attribution_advance(f->a, START_NS + 3990 * MS, false, NULL), 0);
+    occ_attribution_advance(f->a, START_NS + 3990 * MS, false);
     assert_int_equal(f->n_values, 2);
     assert_near(f->value.measured.elapsed, 0.5,
                 0.15); /* the samples of its first half second do not have it */
@@ -519,9 +519,9 @@ static void without_samples_nothing_is_said(void **state)
         then(f, 5 * MS, 1, 0.5);
     for (size_t i = 0; i < 8; i++) {
         const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+        assert_true(occ_attribution_launch(f->a, &launch));
     }
-    assert_int_equal(occ_attribution_advance(f->a, f->now_ns + 10000 * MS, false, NULL), 0);
+    occ_attribution_advance(f->a, f->now_ns + 10000 * MS, false);
     assert_int_equal(f->n_values, 8);
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_NONE);
@@ -536,9 +536,9 @@ static void what_no_launch_explains_is_told(void **state)
     put_run(f, (struct run){START_NS, START_NS + 2000 * MS, 5, 0, 0.4, 1}); /* another tool's */
     for (int64_t at_ns = START_NS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
         const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_int_equal(give(f, &sample), 0);
+        assert_true(give(f, &sample));
     }
-    assert_int_equal(occ_attribution_advance(f->a, START_NS + 3000 * MS, true, NULL), 0);
+    occ_attribution_advance(f->a, START_NS + 3000 * MS, true);
     occ_attribution_get_stats(f->a, &stats);
     assert_near(stats.residual_ratio, 1, 1e-9);
 }
@@ -550,31 +550,31 @@ static void bad_input_is_refused(void **state)
     then(f, MS, 1, 0.5);
     struct occ_attribution_launch launch = launch_of(f, 0);
     launch.end_ns = launch.start_ns;
-    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    assert_false(occ_attribution_launch(f->a, &launch));
     launch.end_ns = launch.start_ns - 1;
-    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    assert_false(occ_attribution_launch(f->a, &launch));
     launch.start_ns = INT64_MAX - MS; /* with the clocks' offset there is no such time */
     launch.end_ns = INT64_MAX - 10;
-    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    assert_false(occ_attribution_launch(f->a, &launch));
     launch = launch_of(f, 0);
     launch.end_ns = INT64_MAX - 10; /* all later launches would run beside it */
-    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    assert_false(occ_attribution_launch(f->a, &launch));
     sample.end_ns = sample.start_ns;
-    assert_int_equal(give(f, &sample), OCC_E_INVALID);
+    assert_false(give(f, &sample));
     sample = sample_of(f, START_NS, MS);
     sample.value[OCC_COUNTER_ELAPSED] = 0;
-    assert_int_equal(give(f, &sample), OCC_E_INVALID);
+    assert_false(give(f, &sample));
     sample.value[OCC_COUNTER_ELAPSED] = INFINITY;
-    assert_int_equal(give(f, &sample), OCC_E_INVALID);
+    assert_false(give(f, &sample));
     sample = sample_of(f, START_NS, MS);
     sample.end_ns += 86400 * INT64_C(1000000000); /* would be waited for */
-    assert_int_equal(give(f, &sample), OCC_E_INVALID);
+    assert_false(give(f, &sample));
     sample.end_ns = INT64_MAX;
-    assert_int_equal(give(f, &sample), OCC_E_INVALID);
+    assert_false(give(f, &sample));
     sample = sample_of(f, START_NS + 5 * MS, MS);
-    assert_int_equal(give(f, &sample), 0);
+    assert_true(give(f, &sample));
     sample = sample_of(f, START_NS + 3 * MS, MS); /* back in time */
-    assert_int_equal(give(f, &sample), OCC_E_INVALID);
+    assert_false(give(f, &sample));
 }
 
 static void keys_and_launches_are_bounded(void **state)
@@ -583,16 +583,16 @@ static void keys_and_launches_are_bounded(void **state)
     struct occ_attribution_stats stats;
     struct occ_attribution_launch launch = {.start_ns = START_NS, .end_ns = START_NS + MS};
     for (launch.key.shape = 1; launch.key.shape <= 8192; launch.key.shape++)
-        assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+        assert_true(occ_attribution_launch(f->a, &launch));
     for (; launch.key.shape <= 8194; launch.key.shape++)
-        assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_FULL);
+        assert_false(occ_attribution_launch(f->a, &launch));
     occ_attribution_get_stats(f->a, &stats);
     assert_int_equal(stats.keys_refused, 2);
     assert_int_equal(stats.waiting, 8192);
     launch.key.shape = 1;
     for (int i = 8192; i < 262144; i++)
-        assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
-    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_FULL);
+        assert_true(occ_attribution_launch(f->a, &launch));
+    assert_false(occ_attribution_launch(f->a, &launch));
 }
 
 /* Times from anywhere, counters that cannot be: no harm, and what is said is an occupancy (add_value). */
@@ -617,10 +617,10 @@ static void hostile_input_does_no_harm(void **state)
                 .end_ns = at_ns + MS + draw(f, draw(f, 50) ? 300000 : INT32_MAX)};
             if (draw(f, 100) == 0)
                 launch.start_ns = (int64_t)draw(f, INT32_MAX) << 32;
-            (void)occ_attribution_launch(f->a, &launch, NULL);
+            (void)occ_attribution_launch(f->a, &launch);
         }
         if (draw(f, 4) == 0)
-            assert_int_equal(occ_attribution_advance(f->a, at_ns, draw(f, 4) == 0, NULL), 0);
+            occ_attribution_advance(f->a, at_ns, draw(f, 4) == 0);
     }
 }
 
@@ -919,7 +919,7 @@ static void errors_that_repeat_do_not_average_out(void **state)
     ask(f, 2, &b);
     assert_near(a.elapsed, 0.1 + 0.8 * 12000 / 300000, 1.96 * a.elapsed_se);
     assert_near(b.elapsed, 0.4, 1.96 * b.elapsed_se);
-    assert_true(a.elapsed_se > 0.0070 && a.elapsed_se < 0.0090);
+    assert_true(a.elapsed_se > 0.0095 && a.elapsed_se < 0.0117);
 }
 
 /* What a kernel has of active cycles may be negative: it is what others leave of them. */

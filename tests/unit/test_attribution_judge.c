@@ -32,14 +32,11 @@ struct occ_attribution {
 static struct occ_attribution fake;
 static size_t n_samples, n_launches, n_final;
 
-int occ_attribution_new(const struct occ_attribution_options *options,
-                        struct occ_attribution **ret_attribution, struct occ_error *err)
+struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options)
 {
-    (void)err;
     fake = (struct occ_attribution){.options = *options};
     n_samples = n_launches = n_final = 0;
-    *ret_attribution = &fake;
-    return 0;
+    return &fake;
 }
 
 void occ_attribution_free(struct occ_attribution *a)
@@ -47,20 +44,16 @@ void occ_attribution_free(struct occ_attribution *a)
     assert_ptr_equal(a, &fake);
 }
 
-int occ_attribution_sample(struct occ_attribution *a, const struct occ_attribution_sample *sample,
-                           struct occ_error *err)
+bool occ_attribution_sample(struct occ_attribution *a, const struct occ_attribution_sample *sample)
 {
-    (void)err;
     assert_true(sample->end_ns > a->sampled_ns);
     a->sampled_ns = sample->end_ns;
     n_samples++;
-    return 0;
+    return true;
 }
 
-int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
-                           struct occ_error *err)
+bool occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    (void)err;
     const struct reported *s = &reports[launch->key.shape - 1];
     assert_true(launch->start_ns >= a->last_start_ns || launch->end_ns - launch->start_ns > 3 * SECOND);
     assert_true(launch->end_ns <= a->sampled_ns); /* nobody knows of it before it is over */
@@ -76,19 +69,17 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
     v->measured.achieved = s->achieved;
     v->measured.achieved_se = s->achieved_se;
     n_launches++;
-    return 0;
+    return true;
 }
 
-int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final, struct occ_error *err)
+void occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final)
 {
-    (void)err;
     n_final += final;
     bool is_end = n_samples == SAMPLES; /* what is left comes in steps */
     assert_true(final || is_end || until_ns <= a->sampled_ns - 3 * SECOND || a->sampled_ns == 0);
     for (size_t i = 0; i < a->n; i++)
         a->options.add_value(a->options.context, &a->values[i]);
     a->n = 0;
-    return 0;
 }
 
 void heap_peak_reset(void)
