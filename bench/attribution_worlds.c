@@ -140,7 +140,7 @@ static const struct worlds_entry worlds[] = {
     /* made up, in fixed order */
     WORLD("step-100", COLLINEAR, false, FIXED(100, 6, 400, 60, 0.04, 20), USUAL, SAMPLED(6)),
     WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
-    WORLD("graph-12", COLLINEAR, false, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
+    WORLD("graph-12", COLLINEAR, true, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
     WORLD("pair", COLLINEAR, false, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
     /* not all is known */
     WORLD("many-3000", HARD, false, RANDOM(3000, 50, 3000, 30), USUAL, SAMPLED(0)),
