@@ -510,6 +510,27 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
                 0.15); /* the samples of its first half second do not have it */
 }
 
+/* One ends, and the other begins, within a tenth of a second of the past. */
+static void late_launches_share_no_edge(void **state)
+{
+    struct fixture *f = *state;
+    put_run(f, (struct run){START_NS + 203 * MS, START_NS + 2150 * MS, 9, 0, 0.25, 0.5});
+    put_run(f, (struct run){START_NS + 2150 * MS, START_NS + 4160 * MS, 10, 0, 0.75, 1});
+    for (size_t i = 0; i < 2; i++) {
+        const struct occ_attribution_launch launch = launch_of(f, i);
+        int64_t from_ns = i == 0 ? START_NS : f->runs[0].end_ns + MS, end_ns = launch.end_ns + MS;
+        for (int64_t at_ns = from_ns; at_ns < end_ns; at_ns += MS) {
+            const struct occ_sample sample = sample_of(f, at_ns, MS);
+            assert_true(give(f, &sample));
+        }
+        occ_attribution_advance(f->a, end_ns + 300 * MS, false);
+        assert_true(occ_attribution_launch(f->a, &launch));
+        occ_attribution_advance(f->a, end_ns + 300 * MS, false);
+        assert_int_equal(f->n_values, i + 1);
+        assert_near(f->value.measured.elapsed, f->runs[i].level, 1e-6);
+    }
+}
+
 static void without_samples_nothing_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -971,6 +992,7 @@ int main(void)
         WITH(impossible_counters_are_left_out),
         WITH(repeated_steps_do_not_lead_the_clock_astray),
         WITH(a_late_long_launch_is_read_from_the_past),
+        WITH(late_launches_share_no_edge),
         WITH(without_samples_nothing_is_said),
         WITH(what_no_launch_explains_is_told),
         WITH(bad_input_is_refused),
