@@ -4,10 +4,10 @@
  *
  *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c); the
  *            first block is joined several times, to find the offset between the two clocks
- *   read     launches that last several samples are read from them, less what others had of them (direct.c)
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
  *
- * Then launches that ended get their value, and leave.
+ * Then launches that ended get their value, and leave; those that last several samples are read from rows
+ * (direct.c).
  */
 #include <string.h>
 
@@ -62,8 +62,8 @@ static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attri
 {
     uint64_t id = key->shape * UINT64_C(0x9e3779b97f4a7c15) ^ key->graph_node * UINT64_C(0xc2b2ae3d27d4eb4f);
     uint32_t at = occ_map_get(&a->index, id);
-    if (at != OCC_MAP_NONE)
-        return at;
+    if (at != OCC_MAP_NONE) /* ids are of programs: they can be made to have the same */
+        return a->regressors[at].shape == key->shape ? at : OCC_NONE;
     if (!occ_grow((void **)&a->regressors, &a->regressors_allocated, a->n_regressors, REGRESSORS_MAX,
                   sizeof *a->regressors) ||
         occ_map_put(&a->index, id, (uint32_t)a->n_regressors) == OCC_MAP_NONE) {
@@ -110,8 +110,11 @@ bool occ_attribution_launch(struct occ_attribution *a, const struct occ_attribut
                   sizeof *a->launches) ||
         (own.regressor = find_regressor(a, &launch->key)) == OCC_NONE)
         return false;
+    struct occ_queued_launch *last = a->n_launches > 0 ? &a->launches[a->n_launches - 1] : &own;
     if (!own.is_late)
         note_launch(a, &own);
+    else if (last != &own && last->is_late && last->end_ns > own.start_ns)
+        own.is_beside = last->is_beside = true;
     a->launches[a->n_launches++] = own;
     return true;
 }
@@ -160,7 +163,8 @@ static void report_second(struct occ_attribution *a, int64_t second)
     for (const struct occ_row *row = a->rows.last; row && row->start_ns / SECOND_NS >= second;
          row = row->before) {
         double ns = (double)(row->end_ns - row->start_ns);
-        occ_join_unexplained(a, row, unexplained);
+        if (row->start_ns / SECOND_NS == second)
+            occ_join_unexplained(a, row, unexplained);
         if (row->start_ns / SECOND_NS > second || isnan(unexplained[OCC_RATIO_WARPS]))
             continue;
         residual += unexplained[OCC_RATIO_WARPS] * ns;
@@ -170,11 +174,11 @@ static void report_second(struct occ_attribution *a, int64_t second)
     const struct occ_attribution_second value = {second, residual / sum_ns};
     if (sum_ns > 0)
         a->options.add_second(a->options.context, &value);
-    a->stats.residual_ratio = residual / counted; /* of nothing: NaN */
+    a->stats.residual_ratio = residual / counted; /* of nothing: not finite */
 }
 
-/* The first samples are joined and solved several times, to find the clocks' offset: what it does to rows
- * depends on values, and they on it. */
+/* Until an estimate is known samples are joined and solved several times, to find the clocks' offset: what it
+ * does to rows depends on values, and they on it. */
 static void process_block(struct occ_attribution *a, size_t n, bool is_last)
 {
     int64_t second = a->joined_ns / SECOND_NS, end_ns = a->samples[n - 1].end_ns;

@@ -131,7 +131,7 @@ struct occ_attribution_options {
 struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options);
 void occ_attribution_free(struct occ_attribution *attribution);
 
-/* False: it cannot be (no time, a sample back in time or of a minute, a launch of a day), or has no room. */
+/* False: it cannot be (no time, a sample back in time, more than a minute or a day), or there is no room. */
 bool occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch);
 bool occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample);
 /* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:

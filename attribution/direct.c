@@ -28,7 +28,7 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         if (isnan(unexplained[r]))
             continue;
-        s->sum[r] += expected[r] * ns + weight * unexplained[r] * length;
+        s->sum[r] += expected[r] * ns + weight * unexplained[r] * (row->variance > 0 ? length : ns);
         s->ns[r] += ns;
     }
     if (isnan(unexplained[OCC_RATIO_WARPS]))
@@ -53,14 +53,16 @@ static bool read_rows(struct occ_attribution *a, const struct occ_queued_launch 
         memcpy(expected, own->value, sizeof expected);
         expected[OCC_RATIO_WARPS] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration);
     }
+    double busy_max =
+        l->is_late ? OVERLAPPED * duration : INFINITY; /* else others' values have what it had */
     struct occ_row *row = l->is_late ? a->past.last : a->rows.last;
-    for (; row && row->end_ns > start_ns; row = row->before) {
+    for (; row && row->end_ns > start_ns && s.busy_ns <= busy_max; row = row->before) {
         int64_t from_ns = row->start_ns > start_ns ? row->start_ns : start_ns,
                 to_ns = row->end_ns < end_ns ? row->end_ns : end_ns;
         bool is_whole = to_ns - from_ns == row->end_ns - row->start_ns;
         if (from_ns >= to_ns || (l->is_late && !is_whole)) /* others that are late are in the past too */
             continue;
-        add_row(a, row, expected, (double)(to_ns - from_ns), &s);
+        add_row(a, row, expected, l->is_late ? row->counted_ns : (double)(to_ns - from_ns), &s);
         row->idle = l->is_late ? 0 : row->idle;
     }
     double ns = s.ns[OCC_RATIO_WARPS], x = s.sum[OCC_RATIO_WARPS] / ns, unseen = fmax(1 - ns / duration, 0);
@@ -68,11 +70,10 @@ static bool read_rows(struct occ_attribution *a, const struct occ_queued_launch 
     double se = spread * occ_quadrature(s.others / ns, unseen * x);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++)
         s.sum[r] /= s.ns[r]; /* not counted: NaN */
-    m->overlapped = l->is_late && s.busy_ns > OVERLAPPED * duration;
     double noise = l->is_late ? s.squares / s.n : NOISE * NOISE * x * x;
     occ_errors_fill(a, s.sum, se * se + noise / s.n, m);
     m->imbalance = s.imbalance / s.own_ns;
-    return ns >= COVERED * duration;
+    return ns >= COVERED * duration && s.busy_ns <= busy_max;
 }
 
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *l, struct occ_measured *m)
@@ -80,7 +81,7 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), end_ns = l->end_ns + offset;
     const struct occ_regressor *r = &a->regressors[l->regressor];
     double ns = (double)(l->end_ns - l->start_ns), usual = l->is_late ? ns : r->launch_ns / r->launches;
-    bool is_alone = l->is_late || (a->estimate.known && r->overlapped_ns <= OVERLAPPED * r->launch_ns);
+    bool is_alone = l->is_late ? !l->is_beside : r->overlapped_ns <= OVERLAPPED * r->launch_ns;
     double longest = l->is_late ? fmax(a->longest_ns, (double)OCC_PAST_NS) : a->longest_ns;
     if (!is_alone || fmin(ns, usual) < INTERVALS * longest) /* stragglers would stand for all */
         return false;

@@ -91,12 +91,10 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
     m->achieved = defined ? fmin(x / y, 1) : NAN;
     m->achieved_se =
         defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y is as uncertain */
-    m->blocks = defined ? ratio[OCC_RATIO_BLOCKS] / y : NAN;
-    m->imbalance = NAN;
+    m->blocks =
+        defined && ratio[OCC_RATIO_BLOCKS] >= 0 ? fmin(ratio[OCC_RATIO_BLOCKS] / y, OCC_BLOCKS_MAX) : NAN;
     for (int i = 0; i < OCC_STALL_COUNT; i++)
         m->stall[i] = clamp(ratio[OCC_RATIO_STALLS + i]);
-    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
-        m->utilization[i] = m->utilization_se[i] = NAN;
 }
 
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
@@ -135,7 +133,7 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
         by_clock += weight * CLOCK_ERROR_US / clock_variance *
                     *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
-    struct occ_measured m = {.overlapped = overlapped > OVERLAPPED};
+    struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
     variance = fmax(variance + by_clock * by_clock, moved * moved);
     variance *= m.overlapped ? OVERLAPPED_MARGIN : 1;
     if (of->n == 1) { /* one that comes and goes stands for launches without one too */

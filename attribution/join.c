@@ -53,9 +53,11 @@ void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row 
 /* What nothing explains of the row joins that of the last OCC_PAST_NS. */
 static void put_into_past(struct occ_attribution *a, struct occ_row *row)
 {
-    double unexplained[OCC_RATIO_DIRECT], ns = (double)(row->end_ns - row->start_ns);
+    double unexplained[OCC_RATIO_DIRECT];
     struct occ_row *past = a->past.last;
     occ_join_unexplained(a, row, unexplained);
+    double ns = isnan(unexplained[OCC_RATIO_WARPS]) ? 0 : (double)(row->end_ns - row->start_ns);
+    row->counted_ns = ns;
     row->n = 0;
     row->variance = 0;
     row->imbalance = NAN;
@@ -66,13 +68,13 @@ static void put_into_past(struct occ_attribution *a, struct occ_row *row)
         append(&a->past, less ? less : row);
         return;
     }
-    double part = ns / (ns + (double)(past->end_ns - past->start_ns));
+    double part = ns / fmax(past->counted_ns += ns, 1);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         double old = (double)past->ratio[r], more = isnan(unexplained[r]) ? old : unexplained[r];
         past->ratio[r] = (float)(isnan(old) ? more : old + part * (more - old));
     }
     past->idle += part * (row->idle - past->idle);
-    past->end_ns = row->end_ns;
+    past->end_ns = row->end_ns > past->end_ns ? row->end_ns : past->end_ns;
     free(row);
 }
 
@@ -80,10 +82,7 @@ void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t b
 {
     while (rows->first && (rows->first->start_ns < before_ns || rows->bytes > bytes_max)) {
         struct occ_row *row = take_out(rows, rows->first);
-        if (rows == &a->rows)
-            put_into_past(a, row);
-        else
-            free(row);
+        rows == &a->rows ? put_into_past(a, row) : free(row);
     }
 }
 
@@ -99,20 +98,18 @@ void occ_join_undo(struct occ_attribution *a, int64_t from_ns)
 /* ---- a row ---- */
 
 /* Finds the launches that run in [from_ns, to_ns) of their clock, or end where it begins, which is an edge in
- * it; the former never goes back. */
+ * it. Those that ended before are not found again. */
 static void find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_ns)
 {
     size_t kept = 0;
-    for (; a->next_launch < a->n_launches; a->next_launch++) {
-        const struct occ_queued_launch *l = &a->launches[a->next_launch];
-        if (l->start_ns >= to_ns)
-            break;
-        if (!l->is_late && l->end_ns >= from_ns && a->n_running < OCC_RUNNING_MAX)
-            a->running[a->n_running++] = (uint32_t)a->next_launch;
-    }
     for (size_t i = 0; i < a->n_running; i++)
         if (a->launches[a->running[i]].end_ns >= from_ns)
             a->running[kept++] = a->running[i];
+    for (; a->next_launch < a->n_launches && a->launches[a->next_launch].start_ns < to_ns; a->next_launch++) {
+        const struct occ_queued_launch *l = &a->launches[a->next_launch];
+        if (!l->is_late && l->end_ns >= from_ns && kept < OCC_RUNNING_MAX)
+            a->running[kept++] = (uint32_t)a->next_launch;
+    }
     a->n_running = kept;
 }
 
@@ -215,7 +212,7 @@ void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sa
     find_running(a, sample->start_ns - (int64_t)offset, sample->end_ns - (int64_t)offset);
     for (size_t i = 0; i < a->n_running; i++) {
         struct occ_queued_launch *l = &a->launches[a->running[i]];
-        double start = (double)(l->start_ns - sample->start_ns) + offset,
+        double start = fmin((double)(l->start_ns - sample->start_ns) + offset, length),
                end = (double)(l->end_ns - sample->start_ns) + offset;
         add_launch(a, &row, l, start, end);
         if (a->n_running == 1 && start <= 0 && end >= length)

@@ -217,7 +217,6 @@ static void report(struct occ_attribution *a, const struct occ_solution *s)
     if (s->busy_rows > 0)
         a->estimate.scale = fmax(a->estimate.scale * s->squares / s->busy_rows, SCALE_MIN);
     occ_errors_report(a, s);
-    a->estimate.due_ns += (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
     a->estimate.known = true;
 }
 
@@ -225,6 +224,7 @@ static void report(struct occ_attribution *a, const struct occ_solution *s)
 static void solve_all(struct occ_attribution *a, struct occ_solution *s)
 {
     build(a, s);
+    a->estimate.due_ns += (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
     for (int r = OCC_RATIO_COUNT; --r >= 0;) {
         if (!s->is_unknown[r])
             continue;
@@ -264,6 +264,7 @@ static void forget(struct occ_attribution *a)
     a->estimate.due_ns = a->joined_ns + BLOCK_NS;
     a->estimate.faded = exp(-past_ns / (double)WINDOW_NS);
     a->rows.fresh = 0;
+    a->longest_ns *= a->estimate.faded;
     for (size_t i = 0; i < a->n_regressors; i++) {
         struct occ_regressor *r = &a->regressors[i];
         r->measured = OCC_NOT_MEASURED;

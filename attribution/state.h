@@ -47,8 +47,9 @@ struct occ_queued_launch {
     int64_t start_ns, end_ns; /* start < end */
     uint64_t tag;
     uint32_t regressor;
-    bool is_late; /* it came when its first samples were joined, and is not in rows */
-    bool covered; /* a sample saw it */
+    bool is_late;   /* it came when advance() had passed its start, and is not in rows */
+    bool is_beside; /* of late ones: others that are */
+    bool covered;   /* a sample saw it */
 };
 
 /* Column: regressor x OCC_COLUMNS + function. */
@@ -63,6 +64,7 @@ struct occ_row {
     int64_t start_ns, end_ns;
     double offset_ns;      /* by which the clocks were taken to differ */
     double idle, gradient; /* as in enum occ_special */
+    double counted_ns;     /* of the past: in which warps were counted */
     double variance;       /* expected, but for a factor that residuals give */
     double imbalance;      /* 1 - least / most active SM's cycles; NaN: not of one launch */
     float ratio[OCC_RATIO_COUNT];
@@ -74,7 +76,7 @@ struct occ_row {
 struct occ_rows {
     struct occ_row *first, *last;
     size_t bytes;
-    size_t busy, fresh; /* rows with launches; since the last estimate */
+    size_t busy, fresh; /* rows with launches; of those that are estimated from: since the last time */
 };
 
 /* The last estimate. */
@@ -99,7 +101,8 @@ struct occ_attribution {
     uint32_t busy;                          /* regressor whose launch is the last to end, ... */
     int64_t busy_until_ns;                  /* ... so far */
     struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
-    struct occ_rows past; /* what no launch explains of older rows, as rows without launches of OCC_PAST_NS */
+    struct occ_rows
+        past; /* what no launch explains of older rows, as rows without launches, of OCC_PAST_NS */
     /* what waits: launches by start, but for late ones; samples */
     struct occ_queued_launch *launches;
     struct occ_attribution_sample *samples;
@@ -148,10 +151,10 @@ void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row 
 /* Drops rows that start before this, and the oldest while there are more bytes. What no launch explains of
  * those of `rows` goes into the past. */
 void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t before_ns, size_t bytes_max);
-/* Drops all rows that start at this time or later. */
+/* Drops all rows that start at this time or later, and starts anew to look for what runs. */
 void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
 
-/* ---- solve.c, errors.c ---- */
+/* ---- solve.c, errors.c, direct.c ---- */
 
 struct occ_column {
     uint32_t regressor;
@@ -187,9 +190,6 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
 /* Fills in the regressor's utilization, where occupancy is its own. */
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
                                  struct occ_measured *measured);
-
-/* ---- direct.c ---- */
-
 /* A launch's own value, from the rows; of one that was reported after its samples were joined, from the past.
  * False: it has none. */
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *launch,

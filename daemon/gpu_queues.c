@@ -51,10 +51,9 @@ size_t occ_launch_queue_merge(struct occ_launch_queue *q, struct occ_launch_queu
 
 void occ_launch_queue_remove(struct occ_launch_queue *q, size_t n)
 {
-    if (n == 0)
-        return;
     q->n -= n;
-    memmove(q->items, q->items + n, q->n * sizeof *q->items);
+    if (n > 0)
+        memmove(q->items, q->items + n, q->n * sizeof *q->items);
     occ_shrink((void **)&q->items, &q->allocated, q->n, sizeof *q->items);
 }
 

@@ -183,7 +183,7 @@ static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct
     w->ahead_ns = ahead_ns;
     if (!was_set && !is_other_source && stats.keys_refused == 0)
         return 0;
-    occ_attribution_advance(w->attribution, INT64_MAX, true);
+    occ_attribution_advance(w->attribution, w->advanced_ns, true); /* launches of later samples wait here */
     if (was_set) {
         drop_waiting(w);
         occ_source_select_close(&w->sources); /* it converts times by the old clock */

@@ -56,6 +56,7 @@ static void add_value(void *fixture, const struct occ_attribution_value *value)
     const struct occ_measured *m = &value->measured;
     assert_true(m->source == OCC_ATTRIBUTION_NONE ||
                 (m->elapsed >= 0 && m->elapsed <= 1 && m->elapsed_se >= 0));
+    assert_false(m->source != OCC_ATTRIBUTION_NONE && (m->blocks < 0 || m->blocks > OCC_BLOCKS_MAX));
     if (f->values)
         f->values[value->tag] = *m;
     if (value->shape < N(f->last))
@@ -115,6 +116,18 @@ static void then(struct fixture *f, int64_t duration_ns, uint64_t shape, double 
 {
     put_run(f, (struct run){f->now_ns, f->now_ns + duration_ns, shape, 0, level, fmin(level * 2, 1)});
     f->now_ns += duration_ns + 2000;
+}
+
+/* Kernels of 200 to 500 us, idle for a fifth of the time, for so many ms; of level or, where launches differ,
+ * of level +- spread. */
+static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
+{
+    for (int64_t end_ns = f->now_ns + ms * MS; f->now_ns < end_ns;) {
+        uint32_t kind = draw(f, 4);
+        double level = (0.15 + 0.2 * kind) * scale * (1 + spread * ((double)draw(f, 2000) / 1000 - 1));
+        then(f, 200000 + (int64_t)kind * 100000, kind + 1, level);
+        f->now_ns += draw(f, 150000);
+    }
 }
 
 static struct occ_sample sample_of(struct fixture *f, int64_t start_ns, int64_t length_ns)
@@ -531,6 +544,110 @@ static void late_launches_share_no_edge(void **state)
     }
 }
 
+/* Gives samples of 1 ms up to there, but for `gap_ms` in the middle of every 100. */
+static void give_until(struct fixture *f, int64_t end_ns, int64_t gap_ms)
+{
+    for (int64_t at_ns = START_NS; at_ns < end_ns; at_ns += MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, MS);
+        if (((at_ns - START_NS) / MS + (100 - gap_ms) / 2) % 100 < 100 - gap_ms)
+            assert_true(give(f, &sample));
+    }
+    occ_attribution_advance(f->a, end_ns, false);
+}
+
+/* Reports the run late; returns whether it has a value. */
+static bool has_value_late(struct fixture *f, size_t run)
+{
+    const struct occ_attribution_launch launch = launch_of(f, run);
+    size_t before = f->n_values;
+    assert_true(occ_attribution_launch(f->a, &launch));
+    occ_attribution_advance(f->a, f->now_ns, false);
+    return f->n_values > before;
+}
+
+static void late_launches_need_samples_of_their_time(void **state)
+{
+    struct fixture *f = *state;
+    put_run(f, (struct run){START_NS + 200 * MS, START_NS + 2900 * MS, 9, 0, 0.1, 0.5});
+    give_until(f, f->now_ns = START_NS + 3300 * MS, 58);
+    assert_false(has_value_late(f, 0));
+}
+
+/* What runs beside it is taken to have had all of it, for the window knows no better. */
+static void a_late_launch_beside_others_has_no_value(void **state)
+{
+    struct fixture *f = *state;
+    run_for(f, 9900, 0.5, 0);
+    for (size_t i = 0; i < f->n_runs; i++) {
+        const struct occ_attribution_launch launch = launch_of(f, i);
+        assert_true(occ_attribution_launch(f->a, &launch));
+    }
+    put_run(f, (struct run){START_NS + 200 * MS, START_NS + 9200 * MS, 9, 0, 0.3, 0.3});
+    qsort(f->runs, f->n_runs, sizeof *f->runs, by_start);
+    give_until(f, f->now_ns, 0);
+    for (size_t i = 0; i < f->n_runs; i++)
+        if (f->runs[i].shape == 9)
+            assert_false(has_value_late(f, i));
+}
+
+static void late_launches_beside_each_other_have_no_value(void **state)
+{
+    struct fixture *f = *state;
+    put_run(f, (struct run){START_NS + 500 * MS, START_NS + 2500 * MS, 9, 0, 0.2, 0.5});
+    put_run(f, (struct run){START_NS + 700 * MS, START_NS + 2700 * MS, 10, 0, 0.3, 0.5});
+    give_until(f, f->now_ns = START_NS + 3300 * MS, 0);
+    const struct occ_attribution_launch launch = launch_of(f, 0);
+    assert_true(occ_attribution_launch(f->a, &launch));
+    assert_false(has_value_late(f, 1));
+}
+
+static void samples_may_lie_in_each_other(void **state)
+{
+    struct fixture *f = *state;
+    run_for(f, 1200, 1, 0);
+    for (size_t i = 0; i < f->n_runs; i++) {
+        const struct occ_attribution_launch launch = launch_of(f, i);
+        assert_true(occ_attribution_launch(f->a, &launch));
+    }
+    give_until(f, START_NS + 1000 * MS, 0);
+    for (int64_t ms = 100; ms > 1; ms /= 2) {
+        const struct occ_sample sample = sample_of(f, START_NS + 1000 * MS, ms * MS);
+        assert_true(give(f, &sample));
+    }
+    occ_attribution_advance(f->a, f->now_ns, true);
+}
+
+/* Those that have ended make room. */
+static void a_sample_may_have_1500_launches(void **state)
+{
+    struct fixture *f = *state;
+    size_t n = 45000, said = 0;
+    struct occ_measured *values = calloc(n, sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < n; i++)
+        then(f, 60000, 1, 0.2);
+    play(f, 100 * MS, values);
+    for (size_t i = 0; i < n; i++)
+        said += values[i].source == OCC_ATTRIBUTION_REGRESSED;
+    assert_true(said > n / 2);
+    free(values);
+}
+
+/* Graphs' node numbers are the programs' own. */
+static void nobody_gets_launches_of_another_shape(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t odd = UINT64_C(0xc2b2ae3d27d4eb4f), mix = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t inverse = odd;
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - odd * inverse;
+    struct occ_attribution_launch launch = {.start_ns = START_NS, .end_ns = START_NS + MS};
+    launch.key = (struct occ_attribution_key){.shape = 9, .graph_node = (7 * mix ^ 9 * mix) * inverse};
+    assert_true(occ_attribution_launch(f->a, &launch));
+    launch.key = (struct occ_attribution_key){.shape = 7};
+    assert_false(occ_attribution_launch(f->a, &launch));
+}
+
 static void without_samples_nothing_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -642,18 +759,6 @@ static void hostile_input_does_no_harm(void **state)
         }
         if (draw(f, 4) == 0)
             occ_attribution_advance(f->a, at_ns, draw(f, 4) == 0);
-    }
-}
-
-/* Kernels of 200 to 500 us, idle for a fifth of the time, for so many ms; of level or, where launches differ,
- * of level +- spread. */
-static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
-{
-    for (int64_t end_ns = f->now_ns + ms * MS; f->now_ns < end_ns;) {
-        uint32_t kind = draw(f, 4);
-        double level = (0.15 + 0.2 * kind) * scale * (1 + spread * ((double)draw(f, 2000) / 1000 - 1));
-        then(f, 200000 + (int64_t)kind * 100000, kind + 1, level);
-        f->now_ns += draw(f, 150000);
     }
 }
 
@@ -993,6 +1098,12 @@ int main(void)
         WITH(repeated_steps_do_not_lead_the_clock_astray),
         WITH(a_late_long_launch_is_read_from_the_past),
         WITH(late_launches_share_no_edge),
+        WITH(late_launches_need_samples_of_their_time),
+        WITH(a_late_launch_beside_others_has_no_value),
+        WITH(late_launches_beside_each_other_have_no_value),
+        WITH(samples_may_lie_in_each_other),
+        WITH(a_sample_may_have_1500_launches),
+        WITH(nobody_gets_launches_of_another_shape),
         WITH(without_samples_nothing_is_said),
         WITH(what_no_launch_explains_is_told),
         WITH(bad_input_is_refused),
