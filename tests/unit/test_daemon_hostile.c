@@ -23,7 +23,8 @@
 #define TURN_PRICE      16 /* of its time */
 #define CLIENTS_BESIDE  64 /* connections of one user beside those of his programs */
 
-static uint64_t *counter; /* shared by all processes of a test */
+static uint64_t *counter; /* shared by all processes of a test: the attacker's rounds, ... */
+static uint64_t *lost;    /* ... and the victim's lost launches */
 
 /* ---- attacks ---- */
 
@@ -586,7 +587,7 @@ static void run_first(pid_t pid)
     (void)sched_setscheduler(pid, SCHED_RR | SCHED_RESET_ON_FORK, &(struct sched_param){1});
 }
 
-/* 100 launches a millisecond, whatever the daemon does; *counter: lost ones. */
+/* 100 launches a millisecond, whatever the daemon does. */
 static void launch_at_rate(const struct place *p, int uid)
 {
     static const char text[] = "session\0" SESSION;
@@ -607,7 +608,7 @@ static void launch_at_rate(const struct place *p, int uid)
         pause_ms(1);
     }
     await_committed(&ring);
-    *counter = atomic_load(&ring.header->lost[OCC_LOSS_RING_FULL]);
+    *lost = atomic_load(&ring.header->lost[OCC_LOSS_RING_FULL]);
 }
 
 static int compare(const void *a, const void *b)
@@ -636,7 +637,7 @@ static void measure(struct place *p, const char *name, pid_t victim)
     int64_t p99_ns = pings[n * 99 / 100];
     quiet_ns = quiet_ns ? quiet_ns : p99_ns;
     print_message("| %-22s | %8d | %6llu | %8.2f | %8.2f | %8.2f | %5.1f | %5ld |\n", name, RATE_LAUNCHES,
-                  (unsigned long long)*counter, (double)pings[n / 2] / 1e6, (double)p99_ns / 1e6,
+                  (unsigned long long)*lost, (double)pings[n / 2] / 1e6, (double)p99_ns / 1e6,
                   (double)pings[n - 1] / 1e6, (double)p99_ns / (double)quiet_ns,
                   anonymous_bytes(p) / MEGABYTE);
 }
@@ -683,7 +684,7 @@ static void a_victim_at_full_rate_loses_nothing(void **state)
             await_byte();
         }
         measure(p, rows[i].name, run(p, launch_at_rate, VICTIM));
-        assert_int_equal(*counter, 0);
+        assert_int_equal(*lost, 0);
         for (size_t k = 0; k < 2; k++)
             (void)close(p->leave[k]);
         memcpy(p->leave, leave, sizeof leave);
@@ -700,7 +701,8 @@ static void a_victim_at_full_rate_loses_nothing(void **state)
 static int open_shared(void **state)
 {
     (void)state;
-    counter = mmap(NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    counter = mmap(NULL, 2 * sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    lost = counter + 1;
     return counter == MAP_FAILED ? -1 : open_in_place(state);
 }
 
@@ -709,7 +711,7 @@ static int close_shared(void **state)
     (void)state;
     (void)close(in_place[0]);
     (void)close(in_place[1]);
-    return munmap(counter, sizeof *counter);
+    return munmap(counter, 2 * sizeof *counter);
 }
 
 int main(int argc, char **argv)
