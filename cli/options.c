@@ -3,11 +3,11 @@
 #include "options.h"
 
 #include <inttypes.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "support/clock.h"
+#include "support/regexp.h"
 #include "support/text.h"
 
 enum {
@@ -65,14 +65,10 @@ static int fail_unknown_name(const struct cli_option *row, const char *name, siz
 int cli_check_regex(const char *text, struct occ_error *err)
 {
     regex_t regex;
-    int why = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
-    char reason[128];
-    if (why == 0) {
+    int status = occ_regexp_compile(text, &regex, err);
+    if (status == 0)
         regfree(&regex);
-        return 0;
-    }
-    (void)regerror(why, &regex, reason, sizeof reason);
-    return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s", text, reason);
+    return status;
 }
 
 static int convert_number(const struct cli_option *row, const char *text, int64_t *ret_value,

@@ -146,5 +146,5 @@ bool cli_is_given(const struct cli_option *options, const struct cli_args *args,
 int cli_fail_unknown(const char *what, const char *before, const char *word, size_t length,
                      const char *const *names, struct occ_error *err);
 
-/* POSIX extended. */
+/* Whether occ_regexp_compile() takes it. */
 int cli_check_regex(const char *text, struct occ_error *err);

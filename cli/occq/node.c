@@ -2,7 +2,6 @@
 #include "node.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "cluster.h"
 #include "support/cleanup.h"
+#include "support/regexp.h"
 #include "support/text.h"
 
 enum { WORDS_MAX = 256 };
@@ -46,14 +46,15 @@ static int node_check_name(const char *name, const char *pattern, struct occ_err
     regex_t host, nodes;
     char anchored[1100];
     (void)snprintf(anchored, sizeof anchored, "^(%s)$", pattern);
-    if (regcomp(&host, rule, REG_EXTENDED | REG_NOSUB) != 0)
-        return occ_no_memory(err);
+    int status = occ_regexp_compile(rule, &host, err);
+    if (status != 0)
+        return status;
     bool is_host = regexec(&host, name, 0, NULL, 0) == 0;
     regfree(&host);
     if (!is_host)
         return occ_fail(err, OCC_E_INVALID, "'%.64s' is no host's name", name);
-    if (regcomp(&nodes, anchored, REG_EXTENDED | REG_NOSUB) != 0)
-        return occ_fail(err, OCC_E_INVALID, "cluster.nodes is not a regular expression");
+    if (occ_regexp_compile(anchored, &nodes, err) != 0)
+        return occ_error_prefix(err, "cluster.nodes");
     bool is_node = regexec(&nodes, name, 0, NULL, 0) == 0;
     regfree(&nodes);
     return is_node ? 0 : occ_fail(err, OCC_E_DENIED, "node '%.64s' does not match cluster.nodes", name);

@@ -2,12 +2,12 @@
 #include "sql_table.h"
 
 #include <inttypes.h>
-#include <regex.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/cleanup.h"
+#include "support/regexp.h"
 #include "support/text.h"
 
 /* A row, as the getters get it. */
@@ -275,20 +275,18 @@ static void regex_free(void *regex)
 /* The compiled pattern, kept by SQLite while it is the same; NULL: an error is set. */
 static regex_t *compile(sqlite3_context *context, sqlite3_value *pattern)
 {
-    char reason[128];
+    struct occ_error err = OCC_ERROR_INIT;
     regex_t *regex = sqlite3_get_auxdata(context, 0);
     if (regex)
         return regex;
     regex = malloc(sizeof *regex);
-    int failed =
-        regex ? regcomp(regex, (const char *)sqlite3_value_text(pattern), REG_EXTENDED | REG_NOSUB) : 0;
-    if (regex && failed == 0) {
+    int status = regex ? occ_regexp_compile((const char *)sqlite3_value_text(pattern), regex, &err)
+                       : occ_no_memory(&err);
+    if (status == 0) {
         sqlite3_set_auxdata(context, 0, regex, regex_free);
         return sqlite3_get_auxdata(context, 0);
     }
-    if (regex)
-        (void)regerror(failed, regex, reason, sizeof reason);
-    sqlite3_result_error(context, regex ? reason : "out of memory", -1);
+    sqlite3_result_error(context, err.message, -1);
     free(regex);
     return NULL;
 }

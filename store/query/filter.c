@@ -1,7 +1,6 @@
 /* A filter in ids and times: runs by run, session and time; configurations by device, kernel name and
  * occupancy. The regular expression is matched once per kernel. One thread. */
 #define XXH_INLINE_ALL /* the extension links no library for it */
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -9,6 +8,7 @@
 #include "query.h"
 #include "support/array.h"
 #include "support/cleanup.h"
+#include "support/regexp.h"
 #include "support/text.h"
 
 /* Which kernels: one of these. */
@@ -45,13 +45,10 @@ static int match_kernels(struct occ_store *s, const char *pattern, struct occ_ma
                          struct occ_error *err)
 {
     regex_t regex;
-    char reason[128];
-    int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
-    if (failed != 0) {
-        (void)regerror(failed, &regex, reason, sizeof reason);
-        return occ_fail(err, OCC_E_INVALID, "'%.128s' is not a regular expression: %s", pattern, reason);
-    }
-    int rc = add_kernels(s, &(struct wanted_kernels){.regex = &regex}, kernels, err);
+    int rc = occ_regexp_compile(pattern, &regex, err);
+    if (rc != 0)
+        return rc;
+    rc = add_kernels(s, &(struct wanted_kernels){.regex = &regex}, kernels, err);
     regfree(&regex);
     return rc;
 }
@@ -248,9 +245,10 @@ static int resolve_ranges(struct occ_store *s, const char *text, struct occ_reso
     regex_t regex;
     if (!text)
         return f->by_range ? find_ranges(s, NULL, f, err) : 0;
-    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0)
-        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression", text);
-    int rc = find_ranges(s, &regex, f, err);
+    int rc = occ_regexp_compile(text, &regex, err);
+    if (rc != 0)
+        return rc;
+    rc = find_ranges(s, &regex, f, err);
     regfree(&regex);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "support/error.h"
 #include "support/map.h"
 #include "support/paths.h"
+#include "support/regexp.h"
 #include "support/text.h"
 
 #include <setjmp.h>
@@ -168,6 +169,49 @@ static void test_nearest(void **state)
     assert_string_equal(occ_text_nearest("h20x", starts), "h200"); /* the same first letter */
 }
 
+/* What makes regcomp(3) and regexec(3) take memory or time without bound is refused, what people write is
+ * not. */
+static void test_regexps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *why; /* NULL: taken, and "gemm128" matches */
+    } cases[] = {{"^gemm[0-9]+$", NULL},
+                 {"(gemm|conv)[[:digit:]]{1,4}", NULL},
+                 {"g(e(m+)+)+.*(x?y?)*", NULL},
+                 {"(.{0,9}){0,9}", NULL},
+                 {"[]{1,900}[:alpha:]+(]{4}1", NULL},
+                 {"\\\\?m{2}", NULL},
+                 {"(gemm", "'(gemm' is not a regular expression: Unmatched ("},
+                 {"a++++++++++++++++++++++", "too long with"},
+                 {"((((((((((a+)+)+)+)+)+)+)+)+)+)+", "too long with"},
+                 {"(a?){4000}b", "too long with"},
+                 {"((x{30}){30}){30}", "too long with"},
+                 {"([)]a{90}){90}", "too long with"},
+                 {"([]()]a{90}){90}", "too long with"},
+                 {"([^])[:alpha:])]a{90}){90}", "too long with"},
+                 {"x{999999999999999999999999}", "too long with"},
+                 {"(a*)*\\1b", "back-references"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        regex_t regex;
+        int status = occ_regexp_compile(cases[i].pattern, &regex, &err);
+        assert_int_equal(status, cases[i].why ? OCC_E_INVALID : 0);
+        if (cases[i].why) {
+            assert_non_null(strstr(err.message, cases[i].why));
+            continue;
+        }
+        assert_int_equal(regexec(&regex, "gemm128", 0, NULL, 0), 0);
+        regfree(&regex);
+    }
+    char deep[2 * OCC_REGEXP_MAX_DEPTH + 1] = "";
+    memset(deep, '(', OCC_REGEXP_MAX_DEPTH);
+    struct occ_error err = OCC_ERROR_INIT;
+    regex_t regex;
+    assert_int_equal(occ_regexp_compile(deep, &regex, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "too deep"));
+}
+
 static void test_hex(void **state)
 {
     (void)state;
@@ -286,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_sanitise),
         cmocka_unit_test(test_quote),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_regexps),
         cmocka_unit_test(test_hex),
         cmocka_unit_test(test_map_spreads_keys),
         cmocka_unit_test(test_errors),

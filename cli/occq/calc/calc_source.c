@@ -7,7 +7,6 @@
  * One thread.
  */
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/demangle.h"
+#include "support/regexp.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 33)
 
@@ -238,8 +238,8 @@ static int read_file(reader *read_them, const char *path, struct collection *c, 
     int status = read_all(path, &bytes, err);
     if (status != 0)
         return status;
-    if (regex && regcomp(&compiled, regex, REG_EXTENDED | REG_NOSUB) != 0)
-        return occ_fail(err, OCC_E_INVALID, "--kernel: not a regular expression");
+    if (regex && (status = occ_regexp_compile(regex, &compiled, err)) != 0)
+        return occ_error_prefix(err, "--kernel");
     c->regex = regex ? &compiled : NULL;
     status = read_them(&bytes, c, err);
     if (regex)

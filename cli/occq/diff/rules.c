@@ -10,6 +10,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
+#include "support/regexp.h"
 #include "support/text.h"
 
 double rule_number_of(enum rule_number number, const struct occ_config_row *row)
@@ -92,9 +93,8 @@ static int copy_text(const char *text, char copy[RULE_TEXT_BYTES], struct occ_er
 static int set_pattern(struct rule *rule, const char *text, struct occ_error *err)
 {
     int status = copy_text(text, rule->pattern, err);
-    if (status == 0 && (status = cli_check_regex(text, err)) == 0 &&
-        regcomp(&rule->kernel, text, REG_EXTENDED | REG_NOSUB) != 0)
-        status = occ_no_memory(err);
+    if (status == 0)
+        status = occ_regexp_compile(text, &rule->kernel, err);
     if (status != 0)
         rule->pattern[0] = '\0'; /* nothing to free */
     return status;

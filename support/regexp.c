@@ -1,0 +1,72 @@
+/* Regular expressions with a bound; see regexp.h. */
+#include "regexp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What follows a bracket expression, whose '[' is before `at`. */
+static const char *skip_brackets(const char *at)
+{
+    at += *at == '^';
+    at += *at == ']';
+    while (*at && *at != ']') {
+        const char close[] = {at[1], ']', '\0'};
+        const char *end = *at == '[' && at[1] && strchr(":.=", at[1]) ? strstr(at + 2, close) : NULL;
+        at = end ? end + 2 : at + 1;
+    }
+    return at + (*at == ']');
+}
+
+/* How often "{2,5}" has what it repeats at most, and a "*" in place of an upper limit; its '{' is before
+ * `at`. */
+static double copies(const char *at)
+{
+    char *end = NULL;
+    unsigned long low = strtoul(at, &end, 10), high = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
+    return 2 + (double)(low > high ? low : high);
+}
+
+/* Why it is not compiled; NULL: it may be. */
+static const char *find_fault(const char *at)
+{
+    double nodes[OCC_REGEXP_MAX_DEPTH] = {0}, last = 0; /* by depth of groups; of what an operator repeats */
+    size_t depth = 0;
+    while (*at) {
+        char c = *at++;
+        double before = last;
+        if (c == '(' && ++depth == OCC_REGEXP_MAX_DEPTH)
+            return "its groups are too deep";
+        if (c == '\\' && *at >= '1' && *at <= '9')
+            return "back-references are not supported";
+        if (c == '(') {
+            nodes[depth] = before = last = 1;
+        } else if (c == ')' && depth > 0) {
+            last = nodes[depth--];
+            before = 0;
+        } else if (strchr("*+?{", c)) {
+            last = c == '{' ? last * copies(at) : 2 * last;
+        } else {
+            at = c == '[' ? skip_brackets(at) : at + (c == '\\' && *at);
+            last = 1;
+            before = 0;
+        }
+        nodes[depth] += last - before;
+        if (!(nodes[depth] <= OCC_REGEXP_MAX_NODES))
+            return "it is too long with its repetitions";
+    }
+    return NULL;
+}
+
+int occ_regexp_compile(const char *pattern, regex_t *ret_regex, struct occ_error *err)
+{
+    char reason[128];
+    const char *fault = find_fault(pattern);
+    int code = fault ? 0 : regcomp(ret_regex, pattern, REG_EXTENDED | REG_NOSUB);
+    if (code == REG_ESPACE)
+        return occ_no_memory(err);
+    if (code != 0)
+        (void)regerror(code, ret_regex, reason, sizeof reason);
+    return fault || code != 0 ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s",
+                                         pattern, fault ? fault : reason)
+                              : 0;
+}
