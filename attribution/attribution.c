@@ -189,7 +189,8 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
         is_trial = trials > 0;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);
-        bool is_due = a->joined_ns >= a->estimate.due_ns && FRESH * a->rows.fresh >= a->rows.busy;
+        bool is_old = 2 * (a->joined_ns - a->estimate.made_ns) >= WINDOW_NS && a->rows.fresh > 0;
+        bool is_due = a->joined_ns >= a->estimate.due_ns && (is_old || FRESH * a->rows.fresh >= a->rows.busy);
         if (is_trial || (a->estimate.known && (is_due || is_last)))
             occ_solve(a);
         if (is_trial)

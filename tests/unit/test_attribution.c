@@ -32,8 +32,9 @@ struct fixture {
     struct occ_attribution *a;
     struct occ_ratio_scale scale;
     struct run *runs;
-    size_t n_runs, room, first;          /* first: of the runs that end after the last sample's start */
-    int64_t now_ns, offset_ns, burst_ns; /* burst: from then on samples are 20 times as short; 0: never */
+    size_t n_runs, room, first; /* first: of the runs that end after the last sample's start */
+    int64_t now_ns, offset_ns;
+    int64_t burst_ns, calm_ns; /* from then on samples are 20 times as short, and until then; 0: never */
     uint64_t random;
     int64_t turn_ms; /* of every 500 ms in which anything runs are another counter set's: utilization, ... */
     int64_t halves_ns; /* ... which is half as much from then on; ... */
@@ -208,6 +209,8 @@ static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *va
     for (int64_t at_ns = START_NS; at_ns < f->now_ns; at_ns += interval_ns) {
         if (at_ns == f->burst_ns)
             interval_ns /= 20;
+        if (at_ns == f->calm_ns)
+            interval_ns *= 20;
         bool is_turn = (at_ns - START_NS) % (500 * MS) >= (500 - f->turn_ms) * MS;
         struct occ_sample sample = sample_of(f, at_ns, interval_ns);
         if (is_turn && sample.value[OCC_COUNTER_WARPS] > 0)
@@ -911,6 +914,29 @@ static void a_change_is_forgotten_within_seconds(void **state)
     assert_kinds(f, 0.5);
 }
 
+/* Its rows are many: until a quarter of them is new again ten seconds pass. */
+static void after_a_burst_a_change_is_seen_within_seconds(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured *values = calloc(40000, sizeof *values);
+    assert_non_null(values);
+    for (uint64_t shape = 1000; shape < 1500; shape++) /* memory in proportion to them has all rows */
+        then(f, 20000, shape, 0.5);
+    f->burst_ns = START_NS + 500 * MS;
+    f->calm_ns = START_NS + 2500 * MS;
+    run_for(f, 2500, 1, 0);
+    run_for(f, 6000, 0.5, 0);
+    size_t late = f->n_runs;
+    run_for(f, 1000, 0.5, 0);
+    size_t last = f->n_runs;
+    run_for(f, 1000, 0.5, 0); /* estimated for at the end */
+    play(f, MS, values);
+    for (size_t i = late; i < last; i++)
+        assert_true(values[i].source == OCC_ATTRIBUTION_NONE ||
+                    fabs(values[i].elapsed - f->runs[i].level) < 3 * values[i].elapsed_se);
+    free(values);
+}
+
 /* One percent a second: the mean of ten seconds would be 5 % above the present, which is 0.68.
  * Guards DRIFT_TIME_NS +. */
 static void of_kernels_that_drift_the_present_counts_most(void **state)
@@ -932,6 +958,15 @@ static void launches_that_differ_a_little_have_values(void **state)
     run_for(f, 8000, 1, 0.2);
     play(f, MS, NULL);
     assert_kinds(f, 1);
+}
+
+/* They share the GPU with work that nobody traced, as it seems. Guards SPREAD_MAX +, ABOVE -. */
+static void launches_that_differ_a_lot_have_no_values(void **state)
+{
+    struct fixture *f = *state;
+    run_for(f, 8000, 0.8, 0.5);
+    play(f, MS, NULL);
+    assert_withheld(f);
 }
 
 /* Guards IDLE_SD -, SCALE_MIN +, UNTRACED_SD -. */
@@ -1120,8 +1155,10 @@ int main(void)
         WITH(errors_that_repeat_do_not_average_out),
         WITH(where_no_sm_seems_active_schedulers_are_not_known),
         WITH(a_change_is_forgotten_within_seconds),
+        WITH(after_a_burst_a_change_is_seen_within_seconds),
         WITH(of_kernels_that_drift_the_present_counts_most),
         WITH(launches_that_differ_a_little_have_values),
+        WITH(launches_that_differ_a_lot_have_no_values),
         WITH(background_that_idle_time_shows_withholds_values),
         WITH(a_little_background_has_a_place_in_the_error),
         WITH(more_than_a_configuration_allows_withholds_values),
