@@ -21,7 +21,7 @@
 #define ROWS_BYTES       ((size_t)1408 << 10)  /* of memory for rows, ... */
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */
-#define PROFILES_MAX     600.0                 /* ... from which on regressors' other functions have none */
+#define PROFILES_MAX     450.0                 /* ... from which on regressors' other functions have none */
 
 /* ---- what launches and counters are like ---- */
 #define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
@@ -33,7 +33,7 @@
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
-#define SPREAD_MAX       0.23    /* by which launches of a configuration differ at most */
+#define SPREAD_MAX       0.18    /* by which launches of a configuration differ at most */
 #define NOISE            0.03    /* of a sample's count, relative */
 #define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own */
 
@@ -56,11 +56,11 @@
 #define LEVERAGE_MAX     0.75
 #define OVERLAPPED_MARGIN 4.0    /* of variances: what launches take from each other changes as they run */
 #define ERROR_MIN        0.001   /* of values, and of rows' counts */
-#define ERROR_MAX        0.024   /* a mean that is less certain is withheld, ... */
+#define ERROR_MAX        0.025   /* a mean that is less certain is withheld, ... */
 #define DIRECT_ERROR_MAX 0.05    /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
 #define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
-#define UNTOLD           0.12    /* by which launches without values differ from those that have one */
+#define UNTOLD           0.11    /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors; others' work may be so many times what shows of it */
 #define UNTRACED_SD      0.4     /* of what is counted while nothing runs */
 

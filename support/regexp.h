@@ -1,4 +1,5 @@
-/* POSIX extended regular expressions whose memory and time have a bound. Any threads. */
+/* POSIX extended regular expressions that compile in bounded memory and time, and match in polynomial time.
+ * Any threads. */
 #pragma once
 
 #include <regex.h>
