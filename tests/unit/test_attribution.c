@@ -920,7 +920,7 @@ static void after_a_burst_a_change_is_seen_within_seconds(void **state)
     struct fixture *f = *state;
     struct occ_measured *values = calloc(40000, sizeof *values);
     assert_non_null(values);
-    for (uint64_t shape = 1000; shape < 1500; shape++) /* memory in proportion to them has all rows */
+    for (uint64_t shape = 1000; shape < 1430; shape++) /* memory in proportion to them has all rows */
         then(f, 20000, shape, 0.5);
     f->burst_ns = START_NS + 500 * MS;
     f->calm_ns = START_NS + 2500 * MS;
