@@ -182,11 +182,10 @@ static void report_second(struct occ_attribution *a, int64_t second)
 static void process_block(struct occ_attribution *a, size_t n, bool is_last)
 {
     int64_t second = a->joined_ns / SECOND_NS, end_ns = a->samples[n - 1].end_ns;
-    int trials = a->estimate.known ? 0 : BEGIN_ROUNDS;
     a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : a->samples[0].start_ns;
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
-    for (bool is_trial = true; is_trial; trials--) {
-        is_trial = trials > 0;
+    for (int trials = a->estimate.known ? 0 : BEGIN_ROUNDS; trials >= 0; trials--) {
+        bool is_trial = trials > 0;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);
         bool is_old = 2 * (a->joined_ns - a->estimate.made_ns) >= WINDOW_NS && a->rows.fresh > 0;

@@ -33,7 +33,8 @@
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
-#define SPREAD_MAX       0.18    /* by which launches of a configuration differ at most */
+#define SPREAD_MAX       0.18    /* by which launches of a configuration differ at most; ... */
+#define SPREAD_OTHERS    0.234   /* ... from which on others' work makes them seem to */
 #define NOISE            0.03    /* of a sample's count, relative */
 #define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own */
 
@@ -46,8 +47,8 @@
 #define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same of the rare samples of utilization */
 #define BLOCK_NS         INT64_C(250000000)    /* joined at once; between estimates at least */
-#define FRESH            4                     /* a new estimate needs one in so many new rows, or half of WINDOW_NS, ... */
-#define COST_MAX         0.05                  /* ... and may take this part of a core, at ... */
+#define FRESH            4                     /* an estimate is due for one in so many rows, ... */
+#define COST_MAX         0.05                  /* ... that may take this part of a core, at ... */
 #define CUBE_NS          0.3                   /* ... so much for a column's cube */
 
 /* ---- errors ---- */

@@ -65,12 +65,12 @@ void occ_errors_find(struct occ_solution *s)
 }
 
 /* What is counted while no launch runs may be there beside launches too, or be launches without records: half
- * of it is assumed. Launches that seem to differ by a third more than SPREAD_MAX and means above what a
+ * of it is assumed. Launches that seem to differ by more than SPREAD_OTHERS and means above what a
  * configuration allows are others' work too, which may be more elsewhere. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
-    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - 1.3 * SPREAD_MAX, 0) * s->counted / s->rows;
+    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - SPREAD_OTHERS, 0) * s->counted / s->rows;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
         above = excess > ABOVE * sqrt(s->columns[i].variance) ? fmax(above, ABOVE * excess) : above;

@@ -59,14 +59,15 @@ static const char *find_fault(const char *at)
 
 int occ_regexp_compile(const char *pattern, regex_t *ret_regex, struct occ_error *err)
 {
-    char reason[128];
+    char text[128];
     const char *fault = find_fault(pattern);
     int code = fault ? 0 : regcomp(ret_regex, pattern, REG_EXTENDED | REG_NOSUB);
     if (code == REG_ESPACE)
         return occ_no_memory(err);
-    if (code != 0)
-        (void)regerror(code, ret_regex, reason, sizeof reason);
-    return fault || code != 0 ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s",
-                                         pattern, fault ? fault : reason)
-                              : 0;
+    if (code != 0) {
+        (void)regerror(code, ret_regex, text, sizeof text);
+        fault = text;
+    }
+    return fault ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s", pattern, fault)
+                 : 0;
 }

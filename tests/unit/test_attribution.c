@@ -951,7 +951,7 @@ static void of_kernels_that_drift_the_present_counts_most(void **state)
     assert_true(m.elapsed > 0.68 && m.elapsed < 0.7035);
 }
 
-/* Guards SPREAD_MAX -. */
+/* Guards SPREAD_OTHERS -. */
 static void launches_that_differ_a_little_have_values(void **state)
 {
     struct fixture *f = *state;
@@ -960,7 +960,7 @@ static void launches_that_differ_a_little_have_values(void **state)
     assert_kinds(f, 1);
 }
 
-/* They share the GPU with work that nobody traced, as it seems. Guards SPREAD_MAX +, ABOVE -. */
+/* They share the GPU with work that nobody traced, as it seems. Guards SPREAD_OTHERS +, ABOVE -. */
 static void launches_that_differ_a_lot_have_no_values(void **state)
 {
     struct fixture *f = *state;

@@ -204,7 +204,7 @@ static void test_regexps(void **state)
         assert_int_equal(regexec(&regex, "gemm128", 0, NULL, 0), 0);
         regfree(&regex);
     }
-    char deep[2 * OCC_REGEXP_MAX_DEPTH + 1] = "";
+    char deep[OCC_REGEXP_MAX_DEPTH + 1] = "";
     memset(deep, '(', OCC_REGEXP_MAX_DEPTH);
     struct occ_error err = OCC_ERROR_INIT;
     regex_t regex;
