@@ -39,14 +39,12 @@ static void scan_rows(struct occ_attribution *a, struct occ_solution *s)
     }
 }
 
-/* Numbers the columns, those of a function in all regressors before the next one's, and only first ones for
- * sets that have few rows. False: there are more means than the rows can tell, or than we can. */
+/* Numbers the columns, function by function. False: more means than the rows can tell, or than we can. */
 static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
 {
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
-        bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY;
-        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : has_room ? PROFILES_MAX : 0, s->rows / 2);
+        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : PROFILES_MAX, s->rows / 2);
         for (size_t i = 0; i < a->n_regressors; i++) {
             uint32_t *place = &a->regressors[i].place[function];
             if (*place == OCC_NONE)
@@ -80,15 +78,12 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
                       const struct occ_row *row, struct placed *p)
 {
     double gradient = row->gradient, drift_ns = (double)(row->start_ns - a->estimate.clock_ns);
-    const double shares[OCC_SPECIAL] = {row->idle, gradient, gradient * drift_ns / (double)WINDOW_NS};
+    double shares[OCC_SPECIAL] = {row->idle, gradient, gradient * drift_ns / (double)WINDOW_NS};
     double age = (double)(a->joined_ns - row->start_ns) / DRIFT_TIME_NS;
     p->aged = s->lead < OCC_RATIO_UTILIZATION ? 1 + age * age : 1; /* those have to be kept for long */
-    p->variance = row->variance * a->estimate.scale * p->aged;
+    p->variance = row->variance;
     p->rest = gradient * (occ_clock_offset(a, row->start_ns) - row->offset_ns) / 1e3;
-    for (p->n = 0; p->n < OCC_SPECIAL; p->n++) {
-        p->place[p->n] = p->n;
-        p->share[p->n] = shares[p->n];
-    }
+    p->n = 0;
     for (uint32_t k = 0; k < row->n; k++) {
         const struct occ_entry *e = &row->entries[k];
         p->place[p->n] = *occ_place(a, e->column);
@@ -96,10 +91,16 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
             p->share[p->n++] = (double)e->share;
             continue;
         }
-        double sd = s->lead == OCC_RATIO_WARPS ? PRIOR_SD * (double)e->share : 0;
-        sd *= a->regressors[e->column / OCC_COLUMNS].bound;
-        p->variance += sd * sd; /* there was no room for it */
+        double share = (double)e->share * a->regressors[e->column / OCC_COLUMNS].bound;
+        shares[OCC_SPECIAL_DRIFT + e->column % OCC_COLUMNS] += share; /* there was no room for it */
+        p->variance += share * share;
     }
+    for (uint32_t i = 0; i < OCC_SPECIAL; i++) {
+        p->place[p->n] = i;
+        p->share[p->n] = shares[i];
+        p->n += shares[i] != 0;
+    }
+    p->variance *= a->estimate.scale * p->aged;
 }
 
 static double counted_by(const struct occ_row *row, const struct placed *p, int response)
@@ -132,6 +133,8 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
     add_prior(s, OCC_SPECIAL_DRIFT, clock);
+    for (uint32_t function = 1; function < OCC_COLUMNS; function++)
+        add_prior(s, OCC_SPECIAL_DRIFT + function, PROFILE_SD / sqrt(function));
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
         const struct occ_regressor *regressor = &a->regressors[c / OCC_COLUMNS];
         uint32_t column = *occ_place(a, c), function = c % OCC_COLUMNS;

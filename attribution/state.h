@@ -8,14 +8,6 @@
 
 #define OCC_RATIO_DIRECT OCC_RATIO_UTILIZATION /* those before are read from single launches too */
 
-/* The first columns of all equations. */
-enum occ_special {
-    OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
-    OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
-    OCC_SPECIAL_DRIFT,  /* ... and with its drift */
-    OCC_SPECIAL
-};
-
 #define OCC_NONE UINT32_MAX
 
 /* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
@@ -23,10 +15,18 @@ enum occ_special {
  * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
  * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the
  * durations of launches bias the means of those that run before and after. Where there is no room for all,
- * first ones have it first. */
+ * first ones have it first; the others are taken to be alike, in bounds: most kernels fill up and drain. */
 #define OCC_LEVELS     3
 #define OCC_ELASTICITY 4U /* after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
+
+/* The first columns of all equations. */
+enum occ_special {
+    OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
+    OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
+    OCC_SPECIAL_DRIFT,  /* ... and with its drift */
+    OCC_SPECIAL = OCC_SPECIAL_DRIFT + OCC_COLUMNS /* between: functions of all that have no room, by number */
+};
 
 /* A launch configuration (of one graph node). */
 struct occ_regressor {
@@ -37,7 +37,7 @@ struct occ_regressor {
     double profile[OCC_COLUMNS];                           /* of warps, by function but the mean */
     double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
     double launches, launch_ns, overlapped_ns;             /* of late */
-    double untold;                /* part of the last while in which no value was certain enough */
+    double untold;                /* part of the last while without a value that was certain enough */
     uint32_t entry[OCC_COLUMNS];  /* by function: in the row that is made now, if it is its column's */
     uint32_t place[OCC_COLUMNS];  /* by function: column of the equations that are solved now; OCC_NONE */
     struct occ_measured measured; /* as of the last estimate */
@@ -101,8 +101,7 @@ struct occ_attribution {
     uint32_t busy;                          /* regressor whose launch is the last to end, ... */
     int64_t busy_until_ns;                  /* ... so far */
     struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
-    struct occ_rows
-        past; /* what no launch explains of older rows, as rows without launches, of OCC_PAST_NS */
+    struct occ_rows past; /* what no launch explains of older ones, as rows of OCC_PAST_NS without launches */
     /* what waits: launches by start, but for late ones; samples */
     struct occ_queued_launch *launches;
     struct occ_attribution_sample *samples;
