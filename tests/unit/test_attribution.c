@@ -863,14 +863,14 @@ static void utilization_is_kept_for_a_while(void **state)
 static void a_single_sample_of_utilization_is_enough(void **state)
 {
     struct fixture *f = *state;
-    f->turn_ms = 1;
+    f->turn_ms = 5;
     for (int turn = 0; turn < 12; turn++) {
         uint64_t shape = turn % 3 == 1 && turn < 9 ? 2 + (uint64_t)turn / 3 : 1; /* whose turn it is */
         run_for(f, 490, 1, 0);
         while (f->now_ns < START_NS + (turn + 1) * 500 * MS)
             then(f, 100000 + (int64_t)shape * 100000, shape, 0.15 + 0.2 * (double)(shape - 1));
     }
-    play(f, MS, NULL);
+    play(f, 5 * MS, NULL);
     for (uint64_t k = 1; k <= 4; k++) {
         assert_near(f->last[k].utilization[OCC_UTILIZATION_L2], utilization_of(k, OCC_UTILIZATION_L2),
                     3 * f->last[k].utilization_se[OCC_UTILIZATION_L2]);
