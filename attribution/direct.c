@@ -91,7 +91,7 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
     }
     struct occ_measured own = {.source = OCC_ATTRIBUTION_DIRECT, .variance_inflation = 1};
     if (read_rows(a, l, l->start_ns + offset, end_ns, &own) && own.elapsed > 0 && /* 0: others have it */
-        own.elapsed_se <= DIRECT_ERROR_MAX)
+        own.elapsed_se <= DIRECT_ERROR_MAX && a->estimate.untraced_sd <= ERROR_MAX)
         *m = own;
     m->imbalance = own.imbalance;
     return m->source == OCC_ATTRIBUTION_DIRECT;

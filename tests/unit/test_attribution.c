@@ -1030,6 +1030,19 @@ static void more_than_a_configuration_allows_withholds_values(void **state)
     assert_withheld(f);
 }
 
+/* What is above may be a third of the others' work: single launches are no more certain than means. */
+static void above_what_a_configuration_allows_nothing_is_read(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured values[800] = {{0}};
+    f->theoretical = 0.61; /* one kind has 0.635 */
+    for (int i = 0; i < 800; i++)
+        then(f, (4 + i % 5) * MS + 137000, 1 + (uint64_t)i % 2, i % 2 ? 0.4 : 0.635);
+    play(f, MS, values);
+    for (size_t i = 400; i < 800; i++)
+        assert_int_equal(values[i].source, OCC_ATTRIBUTION_NONE);
+}
+
 /* One in twenty launches lasts longer than three samples, at half of the others' occupancy.
  * Guards INTERVALS -. */
 static void stragglers_are_not_read_for_all(void **state)
@@ -1188,6 +1201,7 @@ int main(void)
         WITH(background_that_idle_time_shows_withholds_values),
         WITH(a_little_background_has_a_place_in_the_error),
         WITH(more_than_a_configuration_allows_withholds_values),
+        WITH(above_what_a_configuration_allows_nothing_is_read),
         WITH(stragglers_are_not_read_for_all),
         WITH(a_short_overlap_leaves_achieved),
         WITH(a_longer_overlap_withholds_achieved),
