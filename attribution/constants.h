@@ -25,7 +25,7 @@
 /* ---- what launches and counters are like ---- */
 #define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
 #define PRIOR_SD         0.35    /* of a mean, in bounds */
-#define PROFILE_SD       0.25   /* of a regressor's other functions: the first ones most */
+#define PROFILE_SD       0.25    /* of a regressor's other functions: the first ones most */
 #define PROFILE_FROM     0.2     /* samples that a launch with a profile of its own lasts */
 #define BOUND_SLACK      1.02
 #define BOUND_MIN        1e-5    /* a warp of all that a GPU has */
@@ -33,7 +33,7 @@
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
 #define SPREAD_MAX       0.18    /* by which launches of a configuration differ at most; ... */
-#define SPREAD_OTHERS    0.234   /* ... from which on others' work makes them seem to */
+#define SPREAD_OTHERS    0.21    /* ... from which on others' work makes them seem to */
 #define NOISE            0.03    /* of a sample's count, relative */
 #define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own */
 

@@ -1,7 +1,6 @@
 /*
- * Launches that last several samples are read from them: what was counted less what the others had of it.
- * What no launch explains is kept for launches that are reported later: a kernel's record comes when it
- * ends. See state.h. One thread.
+ * Launches that last several samples are read from them: what was counted less what the others had of it;
+ * from the past, if they are reported later: a kernel's record comes when it ends. See state.h. One thread.
  */
 #include <string.h>
 

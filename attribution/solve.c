@@ -1,8 +1,7 @@
 /*
- * The estimate: weighted least squares over all rows that are kept, with Gaussian priors, solved exactly.
- * Unknowns are what runs while no launch is known to, the clocks' offset and drift, by which rows are
- * corrected to first order, and regressors' functions. What only other counter sets count is a problem
- * of its own, with their rows. See state.h. One thread.
+ * The estimate: weighted least squares over all rows that are kept, with Gaussian priors. Unknowns are what
+ * runs while no launch is known to, the clocks' offset and drift, by which rows are corrected to first order,
+ * and regressors' functions. What other counter sets count is a problem of its own. See state.h. One thread.
  */
 #include <string.h>
 
@@ -44,7 +43,8 @@ static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
 {
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
-        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : PROFILES_MAX, s->rows / 2);
+        bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY; /* others have few rows */
+        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : has_room ? PROFILES_MAX : 0, s->rows / 2);
         for (size_t i = 0; i < a->n_regressors; i++) {
             uint32_t *place = &a->regressors[i].place[function];
             if (*place == OCC_NONE)
@@ -91,9 +91,11 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
             p->share[p->n++] = (double)e->share;
             continue;
         }
-        double share = (double)e->share * a->regressors[e->column / OCC_COLUMNS].bound;
-        shares[OCC_SPECIAL_DRIFT + e->column % OCC_COLUMNS] += share; /* there was no room for it */
-        p->variance += share * share;
+        double share = (double)e->share, in_bounds = share * a->regressors[e->column / OCC_COLUMNS].bound;
+        double *shared = shares + OCC_SPECIAL_DRIFT + 2 * (e->column % OCC_COLUMNS); /* there was no room */
+        shared[-1] += in_bounds;
+        shared[0] += share;
+        p->variance += in_bounds * in_bounds;
     }
     for (uint32_t i = 0; i < OCC_SPECIAL; i++) {
         p->place[p->n] = i;
@@ -133,8 +135,8 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
     add_prior(s, OCC_SPECIAL_DRIFT, clock);
-    for (uint32_t function = 1; function < OCC_COLUMNS; function++)
-        add_prior(s, OCC_SPECIAL_DRIFT + function, PROFILE_SD / sqrt(function));
+    for (uint32_t i = 2; i < 2 * OCC_COLUMNS; i++)
+        add_prior(s, OCC_SPECIAL_DRIFT + i - 1, PROFILE_SD / sqrt(i / 2));
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
         const struct occ_regressor *regressor = &a->regressors[c / OCC_COLUMNS];
         uint32_t column = *occ_place(a, c), function = c % OCC_COLUMNS;

@@ -7,15 +7,14 @@
 #include "support/map.h"
 
 #define OCC_RATIO_DIRECT OCC_RATIO_UTILIZATION /* those before are read from single launches too */
-
-#define OCC_NONE UINT32_MAX
+#define OCC_NONE         UINT32_MAX
 
 /* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
  * duration, 0...1, is a mean; plus Haar wavelets, which matter only where a sample's edge cuts a launch, and
  * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
  * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the
  * durations of launches bias the means of those that run before and after. Where there is no room for all,
- * first ones have it first; the others are taken to be alike, in bounds: most kernels fill up and drain. */
+ * first ones have it first; others are taken to be a x bound + b of all: most kernels fill up and drain. */
 #define OCC_LEVELS     3
 #define OCC_ELASTICITY 4U /* after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
@@ -24,8 +23,8 @@
 enum occ_special {
     OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
     OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
-    OCC_SPECIAL_DRIFT,  /* ... and with its drift */
-    OCC_SPECIAL = OCC_SPECIAL_DRIFT + OCC_COLUMNS /* between: functions of all that have no room, by number */
+    OCC_SPECIAL_DRIFT,  /* ... and with its drift; then two for each function: what has no room */
+    OCC_SPECIAL = OCC_SPECIAL_DRIFT + 2 * OCC_COLUMNS - 1
 };
 
 /* A launch configuration (of one graph node). */
