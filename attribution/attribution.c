@@ -6,7 +6,7 @@
  *            first block is joined several times, to find the offset between the two clocks
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
  *
- * Then launches that ended get their value, and leave; those of several samples from their rows (direct.c).
+ * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c).
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * Every number of the attribution that is neither a unit nor in a formula: limits, which bound memory and
- * hostile input, and what bench_attribution was asked for; "Guards" in test_attribution.c names their tests.
+ * hostile input, and what was tuned, with bench_attribution and tests ("Guards" in test_attribution.c).
  */
 #pragma once
 

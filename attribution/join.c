@@ -180,7 +180,6 @@ static void add_launch(struct occ_attribution *a, struct occ_row *row, const str
     row->variance += counted * counted;
 }
 
-/* Keeps a copy. */
 static void keep(struct occ_attribution *a, const struct occ_row *row)
 {
     bool has_utilization = isfinite(row->ratio[OCC_RATIO_UTILIZATION]); /* ISSUE is in all such sets */

@@ -92,10 +92,10 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
             continue;
         }
         double share = (double)e->share, in_bounds = share * a->regressors[e->column / OCC_COLUMNS].bound;
-        double *shared = shares + OCC_SPECIAL_DRIFT + 2 * (e->column % OCC_COLUMNS); /* there was no room */
-        shared[-1] += in_bounds;
-        shared[0] += share;
-        p->variance += in_bounds * in_bounds;
+        double *shared = shares + OCC_SPECIAL_SHARED + 2 * (e->column % OCC_COLUMNS - 1);
+        shared[0] += in_bounds;
+        shared[1] += share;
+        p->variance += in_bounds * in_bounds; /* there was no room for it: it is no mean */
     }
     for (uint32_t i = 0; i < OCC_SPECIAL; i++) {
         p->place[p->n] = i;
@@ -135,8 +135,8 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
     add_prior(s, OCC_SPECIAL_DRIFT, clock);
-    for (uint32_t i = 2; i < 2 * OCC_COLUMNS; i++)
-        add_prior(s, OCC_SPECIAL_DRIFT + i - 1, PROFILE_SD / sqrt(i / 2));
+    for (uint32_t i = OCC_SPECIAL_SHARED; i < OCC_SPECIAL; i++)
+        add_prior(s, i, PROFILE_SD / sqrt((i - OCC_SPECIAL_SHARED) / 2 + 1));
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
         const struct occ_regressor *regressor = &a->regressors[c / OCC_COLUMNS];
         uint32_t column = *occ_place(a, c), function = c % OCC_COLUMNS;

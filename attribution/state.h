@@ -12,9 +12,9 @@
 /* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
  * duration, 0...1, is a mean; plus Haar wavelets, which matter only where a sample's edge cuts a launch, and
  * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
- * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the
- * durations of launches bias the means of those that run before and after. Where there is no room for all,
- * first ones have it first; others are taken to be a x bound + b of all: most kernels fill up and drain. */
+ * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the durations of
+ * launches bias the means of those before and after. First ones have room first; those without are taken to
+ * be a x bound + b, for most kernels fill up and drain. */
 #define OCC_LEVELS     3
 #define OCC_ELASTICITY 4U /* after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
@@ -23,8 +23,9 @@
 enum occ_special {
     OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
     OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
-    OCC_SPECIAL_DRIFT,  /* ... and with its drift; then two for each function: what has no room */
-    OCC_SPECIAL = OCC_SPECIAL_DRIFT + 2 * OCC_COLUMNS - 1
+    OCC_SPECIAL_DRIFT,  /* ... and with its drift */
+    OCC_SPECIAL_SHARED, /* two for each function but the mean: a and b of those without room */
+    OCC_SPECIAL = OCC_SPECIAL_SHARED + 2 * (OCC_COLUMNS - 1)
 };
 
 /* A launch configuration (of one graph node). */
