@@ -231,8 +231,8 @@ static void launch_below_two_daemons(const struct place *p, int variant)
     for (int i = 0; i < AFTER; i++)
         push_one(&ring);
     (void)atomic_fetch_add(&both->pushed, ring.head);
-    occ_ring_close(&ring);
     meet(fd);
+    occ_ring_close(&ring); /* the daemon hangs up as soon as it has all of it */
 }
 
 static int64_t ask_history(const struct place *p, const char *sql)

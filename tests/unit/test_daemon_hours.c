@@ -64,8 +64,8 @@ static void launch(struct user *u, int64_t minute_ns, unsigned int n)
 
 static void leave(struct user *u)
 {
-    occ_ring_close(&u->ring);
     meet(u->fd);
+    occ_ring_close(&u->ring); /* the daemon hangs up as soon as it has all of it */
     (void)close(u->fd);
     occ_ring_destroy(&u->ring);
 }
