@@ -91,11 +91,10 @@ static double draw_level(struct making *m, const struct character *c, const stru
 
 /* ---- launches ---- */
 
-/* What runs beside a launch takes its share of the SMs. Returns the level that is left for it. */
-static double meet(struct making *m, const struct timeline_event *e, const struct physics_profile *profile,
-                   double level)
+/* What runs beside a launch when it starts takes its share of the SMs. */
+static void meet(struct making *m, const struct timeline_event *e, const struct physics_profile *profile)
 {
-    double end_ns = e->start_ns + e->duration_ns, taken = 0;
+    double end_ns = e->start_ns + e->duration_ns;
     size_t n = 0;
     for (size_t i = 0; i < m->n_running; i++) {
         struct running *r = &m->running[i];
@@ -103,19 +102,57 @@ static double meet(struct making *m, const struct timeline_event *e, const struc
             continue;
         counters_share(&m->counters, e->start_ns, fmin(end_ns, r->end_ns),
                        r->active * profile->active[PHYSICS_BINS]);
-        taken += r->warps;
         m->running[n++] = *r;
     }
-    double mean = profile->warps[PHYSICS_BINS] * level;
+    m->n_running = n;
+}
+
+/* The level that is left beside those that run still at this time; `ret_until`: when the next one ends. */
+static double level_beside(const struct making *m, const struct physics_profile *profile, double level,
+                           double at_ns, double *ret_until)
+{
+    double taken = 0, mean = profile->warps[PHYSICS_BINS] * level;
+    for (size_t i = 0; i < m->n_running; i++)
+        if (m->running[i].end_ns > at_ns) {
+            taken += m->running[i].warps;
+            *ret_until = fmin(*ret_until, m->running[i].end_ns);
+        }
     if (m->o->others.neighbour == WORLD_MPS)
         level *= 1 - 0.35 * fmin(taken, 1);
-    if (n > 0 && mean > fmax(0.95 - taken, 0.05))
+    if (taken > 0 && mean > fmax(0.95 - taken, 0.05))
         level *= fmax(0.95 - taken, 0.05) / mean;
-    m->n_running = n;
-    if (n < RUNNING_MAX)
-        m->running[m->n_running++] = (struct running){
-            e->start_ns, end_ns, profile->warps[PHYSICS_BINS] * level, profile->active[PHYSICS_BINS]};
     return level;
+}
+
+/* Adds what the piece has of the launch to the truth. */
+static void add_truth(const struct counters_piece *p, struct world_launch *launch)
+{
+    const double *warps = p->profile->warps, *active = p->profile->active;
+    launch->elapsed += p->level * (physics_until(warps, p->u_to) - physics_until(warps, p->u_from));
+    launch->active += physics_until(active, p->u_to) - physics_until(active, p->u_from);
+    for (int i = 0; i < PHYSICS_UNITS; i++)
+        launch->busy[i] += p->busy_level * (physics_until(p->busy->until[i], p->u_to) -
+                                            physics_until(p->busy->until[i], p->u_from));
+}
+
+/* Counts a launch that has more whenever another ends. */
+static void count_beside(struct making *m, const struct counters_piece *whole, struct world_launch *launch)
+{
+    struct counters_piece p = *whole;
+    double most = 0;
+    for (p.to_ns = p.from_ns; p.to_ns < whole->to_ns; p.from_ns = p.to_ns, p.u_from = p.u_to) {
+        p.to_ns = whole->to_ns;
+        p.level = level_beside(m, p.profile, whole->level, p.from_ns, &p.to_ns);
+        p.busy_level = whole->busy_level * p.level / whole->level;
+        p.u_to = (p.to_ns - whole->from_ns) / (whole->to_ns - whole->from_ns);
+        most = fmax(most, p.level);
+        counters_add(&m->counters, &p);
+        add_truth(&p, launch);
+    }
+    if (m->n_running < RUNNING_MAX)
+        m->running[m->n_running++] =
+            (struct running){whole->from_ns, whole->to_ns, p.profile->warps[PHYSICS_BINS] * most,
+                             p.profile->active[PHYSICS_BINS]};
 }
 
 /* Two processes take turns on the GPU: from a process's own time to the GPU's. */
@@ -179,26 +216,23 @@ static void run_launch(struct making *m, const struct timeline_event *e, struct 
     double busy_level = fmin(random_lognormal(&m->own_random, c->spread), 1.05);
     struct counters_piece p = {start_ns,          end_ns,    0, 1, profile, level, c->stall,
                                &c->busy[variant], busy_level};
-    bool overlapped = false;
+    *launch = (struct world_launch){.config = e->config};
     if (m->o->others.neighbour == WORLD_SLICES) {
         start_ns = sliced(e->start_ns, e->stream);
         end_ns = count_slices(m, e, p);
-        overlapped = true;
+        add_truth(&p, launch);
+        launch->overlapped = true;
     } else {
-        p.level = meet(m, e, profile, level);
-        p.busy_level *= p.level / level;
-        level = p.level;
-        overlapped = m->n_running > 1;
-        counters_add(&m->counters, &p);
+        meet(m, e, profile);
+        count_beside(m, &p, launch);
+        launch->overlapped = m->n_running > 1;
     }
     double part = e->duration_ns / (end_ns - start_ns); /* of its time it has the GPU */
-    *launch = (struct world_launch){.config = e->config,
-                                    .overlapped = overlapped,
-                                    .duration_ns = end_ns - start_ns,
-                                    .elapsed = profile->warps[PHYSICS_BINS] * level * part,
-                                    .active = profile->active[PHYSICS_BINS] * part};
+    launch->duration_ns = end_ns - start_ns;
+    launch->elapsed *= part;
+    launch->active *= part;
     for (int i = 0; i < PHYSICS_UNITS; i++)
-        launch->busy[i] = c->busy[variant].until[i][PHYSICS_BINS] * p.busy_level * part;
+        launch->busy[i] *= part;
     report_launch(m, e, start_ns, end_ns, launch);
 }
 
