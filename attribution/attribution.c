@@ -5,7 +5,6 @@
  *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c); the
  *            first block is joined several times, to find the offset between the two clocks
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
- *
  * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c).
  */
 #include <string.h>
@@ -176,22 +175,25 @@ static void report_second(struct occ_attribution *a, int64_t second)
     a->stats.residual_ratio = residual / counted; /* of nothing: not finite */
 }
 
-/* Until an estimate is known samples are joined and solved several times, to find the clocks' offset: what it
- * does to rows depends on values, and they on it. */
+/* Until an estimate is known, and where samples are finer than before, they are joined and solved several
+ * times, to find the clocks' offset: it and values, and profiles of fine samples, depend on each other. */
 static void process_block(struct occ_attribution *a, size_t n, bool is_last)
 {
     int64_t second = a->joined_ns / SECOND_NS, end_ns = a->samples[n - 1].end_ns;
+    const struct occ_row *before = a->rows.last;
+    bool is_finer = before && 2 * (end_ns - a->samples[n - 1].start_ns) < before->end_ns - before->start_ns;
     a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : a->samples[0].start_ns;
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
-    for (int trials = a->estimate.known ? 0 : BEGIN_ROUNDS; trials >= 0; trials--) {
-        bool is_trial = trials > 0;
+    int trials = !a->estimate.known ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
+    for (; trials >= 0; trials--) {
+        a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);
         bool is_old = 2 * (a->joined_ns - a->estimate.made_ns) >= WINDOW_NS && a->rows.fresh > 0;
         bool is_due = a->joined_ns >= a->estimate.due_ns && (is_old || FRESH * a->rows.fresh >= a->rows.busy);
-        if (is_trial || (a->estimate.known && (is_due || is_last)))
+        if (trials > 0 || (a->estimate.known && (is_due || is_last)))
             occ_solve(a);
-        if (is_trial)
+        if (trials > 0)
             occ_join_undo(a, a->samples[0].start_ns);
     }
     a->n_samples -= n;

@@ -7,8 +7,7 @@
  * both on one clock up to an offset that is fitted here. Out: per launch configuration (and graph node) and
  * per launch the achieved and elapsed occupancy, each with its source, standard error and variance inflation.
  *
- * Memory and time are bounded (constants.h); what does not fit is refused, and goes to the residual.
- * One thread.
+ * Memory and time are bounded (constants.h); what does not fit is refused, and is residual. One thread.
  */
 #pragma once
 

@@ -26,7 +26,7 @@
 #define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
 #define PRIOR_SD         0.35    /* of a mean, in bounds */
 #define PROFILE_SD       0.25    /* of a regressor's other functions: the first ones most */
-#define PROFILE_FROM     0.2     /* samples that a launch with a profile of its own lasts */
+#define PROFILE_FROM     0.05    /* of a sample: functions that have less of every row have no own columns */
 #define BOUND_SLACK      1.02
 #define BOUND_MIN        1e-5    /* a warp of all that a GPU has */
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
@@ -39,7 +39,7 @@
 
 /* ---- clocks ---- */
 #define CLOCKS_NS        INT64_C(64000)  /* by which launches' and samples' differ at most */
-#define BEGIN_ROUNDS     4               /* until the first offset is found */
+#define BEGIN_ROUNDS     6               /* until an offset is found; half of it for finer samples */
 #define CLOCK_SD_US      16.0            /* by which they drift apart between estimates, or in WINDOW_NS */
 
 /* ---- when ---- */
@@ -54,12 +54,11 @@
 #define OCC_CLUSTERS     32      /* of rows whose errors are taken to be independent */
 #define PHASES           8       /* of a launch, in which residuals are alike */
 #define LEVERAGE_MAX     0.75
-#define OVERLAPPED_MARGIN 4.0    /* of variances: what launches take from each other changes as they run */
 #define ERROR_MIN        0.001   /* of values, and of rows' counts */
 #define ERROR_MAX        0.024   /* a mean that is less certain is withheld, ... */
 #define DIRECT_ERROR_MAX 0.05    /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
-#define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
+#define CLOCK_ERROR_US   4.0     /* of the clocks, beside what their offset is uncertain */
 #define UNTOLD           0.13    /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors; others' work may be so many times what shows of it */
 #define UNTRACED_SD      0.4     /* of what is counted while nothing runs */

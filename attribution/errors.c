@@ -36,14 +36,16 @@ static double model_variance(const struct occ_solution *s, const struct selectio
     return variance;
 }
 
-/* What OCC_CLUSTERS scores give. Few clusters say less than many: a t distribution's 95 % are wider. */
-static double cluster_variance(const struct occ_solution *s, const struct selection *of)
+/* What OCC_CLUSTERS scores give, of the mean less this part of that of active SMs. Few clusters say less than
+ * many: a t distribution's 95 % are wider. */
+static double cluster_variance(const struct occ_solution *s, const struct selection *of, double part)
 {
     double squares = 0, fourths = 1e-300;
     for (size_t c = 0; c < OCC_CLUSTERS; c++) {
+        const double *score = s->score + c * s->n, *active = score + OCC_CLUSTERS * (size_t)s->n;
         double sum = 0;
         for (uint32_t k = 0; k < of->n; k++)
-            sum += of->weights[k] * s->score[c * s->n + of->columns[k]];
+            sum += of->weights[k] * (score[of->columns[k]] - part * active[of->columns[k]]);
         squares += sum * sum;
         fourths += sum * sum * sum * sum;
     }
@@ -54,7 +56,7 @@ static double cluster_variance(const struct occ_solution *s, const struct select
 
 static double variance_of(const struct occ_solution *s, const struct selection *of)
 {
-    return fmax(model_variance(s, of), cluster_variance(s, of));
+    return fmax(model_variance(s, of), cluster_variance(s, of, 0));
 }
 
 void occ_errors_find(struct occ_solution *s)
@@ -88,8 +90,7 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
     bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se; /* else one of them is wrong */
     m->sm_active = m->overlapped ? NAN : y;
     m->achieved = defined ? fmin(x / y, 1) : NAN;
-    m->achieved_se =
-        defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y is as uncertain */
+    m->achieved_se = defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* of both */
     m->blocks =
         defined && ratio[OCC_RATIO_BLOCKS] >= 0 ? fmin(ratio[OCC_RATIO_BLOCKS] / y, OCC_BLOCKS_MAX) : NAN;
     for (int i = 0; i < OCC_STALL_COUNT; i++)
@@ -99,12 +100,11 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
                                  struct occ_measured *m)
 {
-    double active = clamp(r->value[OCC_RATIO_ACTIVE]), margin = m->overlapped ? sqrt(OVERLAPPED_MARGIN) : 1;
+    double active = clamp(r->value[OCC_RATIO_ACTIVE]);
     bool is_own = m->source == OCC_ATTRIBUTION_DIRECT || m->source == OCC_ATTRIBUTION_REGRESSED;
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         double value = clamp(r->value[OCC_RATIO_UTILIZATION + i]);
-        double se =
-            occ_quadrature(r->utilization_se[i] * margin, occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
+        double se = occ_quadrature(r->utilization_se[i], occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
         if (i == OCC_UTILIZATION_ISSUE) { /* schedulers have no cycles while their SM is idle */
             value = m->overlapped ? NAN : fmin(value / active, 1);
             se *= occ_quadrature(1, value) / active; /* active cycles are as uncertain */
@@ -119,29 +119,27 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
     double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(s, of);
-    double overlapped = 0, moved = 0, by_clock = 0, shortest_ns = INFINITY;
-    double clock_variance = *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
+    double overlapped = 0, moved = 0, by_clock = 0;
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
         double weight = of->weights[k];
         for (int i = 0; i < OCC_RATIO_DIRECT; i++)
             ratio[i] += weight * r->value[i];
         overlapped += weight * r->overlapped_ns / r->launch_ns;
-        shortest_ns = fmin(shortest_ns, r->launch_ns / r->launches);
         moved += weight * (r->value[OCC_RATIO_WARPS] - r->before);
-        by_clock += weight * CLOCK_ERROR_US / clock_variance *
-                    *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
+        by_clock += weight * *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
+    by_clock *= CLOCK_ERROR_US / *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
     variance = fmax(variance + by_clock * by_clock, moved * moved);
-    variance *= m.overlapped ? OVERLAPPED_MARGIN : 1;
     if (of->n == 1) { /* one that comes and goes stands for launches without one too */
         struct occ_regressor *r = regressor_at(a, s, of->columns[0]);
         r->untold += variance <= ERROR_MAX * ERROR_MAX ? 0 : 1 - a->estimate.faded;
         variance += pow(UNTOLD * r->untold * r->value[OCC_RATIO_WARPS], 2);
     }
     occ_errors_fill(a, ratio, variance, &m);
-    if (!(m.elapsed_se <= ERROR_MAX) || 1e3 * sqrt(clock_variance) > shortest_ns) /* in another sample? */
+    m.achieved_se = fmax(m.achieved_se, sqrt(cluster_variance(s, of, m.achieved)) / m.sm_active);
+    if (!(m.elapsed_se <= ERROR_MAX))
         return;
     m.source = of->n > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED;
     for (uint32_t k = 0; k < of->n; k++) {
@@ -152,8 +150,8 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
     }
 }
 
-/* Selects the column and, of those without a value, all whose error goes along with its. */
-static void select_group(const struct occ_attribution *a, const struct occ_solution *s, uint32_t column,
+/* Selects the column and, of those without a value, all whose error goes along with its. False: none does. */
+static bool select_group(const struct occ_attribution *a, const struct occ_solution *s, uint32_t column,
                          struct selection *ret)
 {
     double ns = 0, variance = *occ_equations_at(s->inverse, column, column);
@@ -169,6 +167,7 @@ static void select_group(const struct occ_attribution *a, const struct occ_solut
     }
     for (uint32_t k = 0; k < ret->n; k++)
         ret->weights[k] /= ns;
+    return ret->n > 1;
 }
 
 void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s)
@@ -177,11 +176,7 @@ void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s)
     find_untraced(a, s);
     for (of.columns[0] = OCC_SPECIAL; of.columns[0] < s->means_end; of.columns[0]++)
         report(a, s, &of);
-    for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
-        if (regressor_at(a, s, i)->measured.source != OCC_ATTRIBUTION_NONE)
-            continue;
-        select_group(a, s, i, &of);
-        if (of.n > 1)
+    for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++)
+        if (regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE && select_group(a, s, i, &of))
             report(a, s, &of);
-    }
 }

@@ -156,7 +156,7 @@ static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t re
     const struct occ_regressor *r = &a->regressors[regressor];
     double x, us = (double)(row->end_ns - row->start_ns) / 1e3;
     row->gradient += (scale < 0 ? level_at(r, u) : -level_at(r, u)) / us;
-    for (int i = 0; i < OCC_LEVELS && fabs(scale) >= PROFILE_FROM; i++) {
+    for (int i = 0; i < OCC_LEVELS; i++) {
         uint32_t wavelet = find_wavelet(i, u, &x);
         add_entry(a, row, regressor, wavelet, scale * fmin(x, 1 - x) / (1 << i));
     }

@@ -16,22 +16,19 @@ struct placed {
     double rest; /* of what warps counted, that is no unknown */
 };
 
-/* The first row from this one on that is used. */
-static const struct occ_row *find_used(const struct occ_solution *s, const struct occ_row *row)
-{
-    while (row && !isfinite(row->ratio[s->lead]))
-        row = row->next;
-    return row;
-}
-
-/* Marks the columns that rows have, and finds what all of the rows count. */
+/* Marks the columns that rows have a good part of, and finds what all of the rows count. */
 static void scan_rows(struct occ_attribution *a, struct occ_solution *s)
 {
     for (size_t i = 0; i < a->n_regressors; i++)
         memset(a->regressors[i].place, 0xff, sizeof a->regressors[i].place);
-    for (const struct occ_row *row = s->from->first; (row = find_used(s, row)); row = row->next) {
-        for (uint32_t k = 0; k < row->n; k++)
-            *occ_place(a, row->entries[k].column) = 0;
+    for (const struct occ_row *row = s->from->first; row; row = row->next) {
+        if (!isfinite(row->ratio[s->lead]))
+            continue;
+        for (uint32_t k = 0; k < row->n; k++) {
+            uint32_t column = row->entries[k].column, function = column % OCC_COLUMNS;
+            if (function == 0 || function == OCC_ELASTICITY || fabsf(row->entries[k].share) > PROFILE_FROM)
+                *occ_place(a, column) = 0;
+        }
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             s->is_unknown[r] &= isfinite(row->ratio[r]) != 0;
         s->rows++;
@@ -44,7 +41,8 @@ static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
         bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY; /* others have few rows */
-        double max = OCC_SPECIAL + fmin(function == 0 ? MEANS_MAX : has_room ? PROFILES_MAX : 0, s->rows / 2);
+        double room = function == 0 ? MEANS_MAX : has_room ? a->estimate.room : 0;
+        double max = OCC_SPECIAL + fmin(room, s->rows / 2);
         for (size_t i = 0; i < a->n_regressors; i++) {
             uint32_t *place = &a->regressors[i].place[function];
             if (*place == OCC_NONE)
@@ -63,25 +61,29 @@ static bool make_equations(struct occ_solution *s)
 {
     size_t n = s->n, triangle = n * (n + 1) / 2;
     s->columns = calloc(n, sizeof *s->columns);
-    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + OCC_CLUSTERS + 3) * n, sizeof *s->inverse);
+    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 2 * OCC_CLUSTERS + 3) * n, sizeof *s->inverse);
     if (!s->columns || !s->inverse)
         return false;
     s->rhs = s->inverse + triangle;
     s->score = s->rhs + OCC_RATIO_COUNT * n;
-    s->x = s->score + OCC_CLUSTERS * n;
+    s->x = s->score + 2 * OCC_CLUSTERS * n;
     s->prior = s->x + n;
     s->scratch = s->prior + n;
     return true;
 }
 
-static void place_row(const struct occ_attribution *a, const struct occ_solution *s,
+/* False: the row is not used. */
+static bool place_row(const struct occ_attribution *a, const struct occ_solution *s,
                       const struct occ_row *row, struct placed *p)
 {
     double gradient = row->gradient, drift_ns = (double)(row->start_ns - a->estimate.clock_ns);
     double shares[OCC_SPECIAL] = {row->idle, gradient, gradient * drift_ns / (double)WINDOW_NS};
     double age = (double)(a->joined_ns - row->start_ns) / DRIFT_TIME_NS;
+    double noise = NOISE / SPREAD_MAX * (double)row->ratio[s->lead];
+    if (!isfinite(noise))
+        return false;
     p->aged = s->lead < OCC_RATIO_UTILIZATION ? 1 + age * age : 1; /* those have to be kept for long */
-    p->variance = row->variance;
+    p->variance = row->variance + noise * noise;
     p->rest = gradient * (occ_clock_offset(a, row->start_ns) - row->offset_ns) / 1e3;
     p->n = 0;
     for (uint32_t k = 0; k < row->n; k++) {
@@ -103,6 +105,7 @@ static void place_row(const struct occ_attribution *a, const struct occ_solution
         p->n += shares[i] != 0;
     }
     p->variance *= a->estimate.scale * p->aged;
+    return true;
 }
 
 static double counted_by(const struct occ_row *row, const struct placed *p, int response)
@@ -153,10 +156,9 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
 static void build(const struct occ_attribution *a, struct occ_solution *s)
 {
     struct placed p;
-    for (const struct occ_row *row = s->from->first; (row = find_used(s, row)); row = row->next) {
-        place_row(a, s, row, &p);
-        add_row(s, row, &p);
-    }
+    for (const struct occ_row *row = s->from->first; row; row = row->next)
+        if (place_row(a, s, row, &p))
+            add_row(s, row, &p);
     add_priors(a, s);
     for (uint32_t i = 0; i < s->n; i++)
         s->columns[i].precision = *occ_equations_at(s->inverse, i, i);
@@ -164,10 +166,10 @@ static void build(const struct occ_attribution *a, struct occ_solution *s)
 }
 
 /* What a row's residual, corrected for the row's own pull on it, adds to the scale and to its cluster. */
-static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r)
+static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r,
+                          double *score)
 {
     double residual = counted_by(row, p, r), leverage = 0;
-    double *score = s->score + row->phase % OCC_CLUSTERS * s->n;
     for (uint32_t k = 0; k < p->n; k++) {
         residual -= p->share[k] * s->x[p->place[k]];
         leverage += p->share[k] * p->share[k] * *occ_equations_at(s->inverse, p->place[k], p->place[k]);
@@ -186,14 +188,16 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
 static void find_scores(const struct occ_attribution *a, struct occ_solution *s, int r)
 {
     struct placed p;
-    memset(s->score, 0, OCC_CLUSTERS * (size_t)s->n * sizeof *s->score);
-    for (const struct occ_row *row = s->from->first; (row = find_used(s, row)); row = row->next) {
-        place_row(a, s, row, &p);
-        note_residual(s, row, &p, r);
-    }
-    for (size_t c = 0; c < OCC_CLUSTERS; c++) {
-        occ_equations_multiply(s->inverse, s->n, s->score + c * s->n, s->scratch);
-        memcpy(s->score + c * s->n, s->scratch, s->n * sizeof *s->score);
+    size_t n = OCC_CLUSTERS * (size_t)s->n;
+    double *scores = r == OCC_RATIO_ACTIVE ? s->score + n : s->score;
+    memset(scores, 0, n * sizeof *scores);
+    s->squares = s->busy_rows = s->counted = 0;
+    for (const struct occ_row *row = s->from->first; row; row = row->next)
+        if (place_row(a, s, row, &p))
+            note_residual(s, row, &p, r, scores + row->phase % OCC_CLUSTERS * s->n);
+    for (double *score = scores; score < scores + n; score += s->n) {
+        occ_equations_multiply(s->inverse, s->n, score, s->scratch);
+        memcpy(score, s->scratch, s->n * sizeof *score);
     }
 }
 
@@ -234,10 +238,10 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
         if (!s->is_unknown[r])
             continue;
         occ_equations_multiply(s->inverse, s->n, s->rhs + (size_t)r * s->n, s->x);
-        if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION) {
+        if (r <= OCC_RATIO_ACTIVE || r >= OCC_RATIO_UTILIZATION)
             find_scores(a, s, r);
+        if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION)
             occ_errors_find(s);
-        }
         take_values(a, s, r);
     }
     if (s->is_unknown[OCC_RATIO_WARPS])

@@ -13,8 +13,8 @@
  * duration, 0...1, is a mean; plus Haar wavelets, which matter only where a sample's edge cuts a launch, and
  * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
  * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the durations of
- * launches bias the means of those before and after. First ones have room first; those without are taken to
- * be a x bound + b, for most kernels fill up and drain. */
+ * launches bias the means of those before and after. First ones have room first; those without, or of which
+ * rows have little, are taken to be a x bound + b: most kernels drain, which is not the clocks' offset. */
 #define OCC_LEVELS     3
 #define OCC_ELASTICITY 4U /* after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
@@ -82,6 +82,7 @@ struct occ_rows {
 /* The last estimate. */
 struct occ_estimate {
     bool known;
+    double room;      /* columns for functions but means; none where profiles would hide the clocks' offset */
     int64_t due_ns;   /* when the next one is */
     int64_t made_ns;  /* end of its samples */
     double faded;     /* of the last while, since the estimate before */
@@ -171,9 +172,9 @@ struct occ_solution {
     double squares;                   /* ... and of their residuals, in units of the variance */
     double counted;                   /* by all rows */
     struct occ_column *columns;
-    double *inverse;             /* (X' X / variance + prior)^-1 (equations.h) */
-    double *rhs;                 /* OCC_RATIO_COUNT x n */
-    double *score;               /* OCC_CLUSTERS x n: what rows that begin at the same place add to x */
+    double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
+    double *rhs;     /* OCC_RATIO_COUNT x n */
+    double *score;   /* 2 x OCC_CLUSTERS x n: what rows of one begin add to x, to that of active SMs */
     double *x, *prior, *scratch; /* of one response; 1 / variance before rows */
 };
 

@@ -43,6 +43,7 @@ struct fixture {
     int64_t lost;      /* of three samples */
     bool garble;       /* now and then a counter says what cannot be */
     double background; /* occupancy of work that has no launches */
+    double noise;      /* of a sample's count of warps, relative */
     double theoretical;
     /* what came back: */
     struct occ_measured *values;        /* by tag; NULL: not wanted */
@@ -147,6 +148,7 @@ static struct occ_sample sample_of(struct fixture *f, int64_t start_ns, int64_t 
     }
     for (int i = 0; i < OCC_COUNTER_COUNT; i++)
         sample.value[i] = NAN;
+    warps *= 1 + f->noise * ((double)draw(f, 2001) / 1000 - 1);
     sample.value[OCC_COUNTER_WARPS] = warps * SMS * WARPS * CLOCK;
     sample.value[OCC_COUNTER_ACTIVE] = active * SMS * CLOCK;
     sample.value[OCC_COUNTER_ELAPSED] = (double)length_ns * CLOCK;
@@ -309,6 +311,35 @@ static void another_clock_is_found(void **state)
     assert_near((double)stats.offset_ns, 21000, 4000);
 }
 
+/* Short kernels in fixed order that all fill up and drain: what they have in common is not the clocks'. */
+static void kernels_that_drain_do_not_lead_the_clock_astray(void **state)
+{
+    static const double levels[] = {0.5, 0.35, 0.6, 0.4, 0.25, 0.55, 0.3};
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    f->offset_ns = 5000;
+    for (uint32_t i = 0; i < 40000; i++) {
+        uint32_t k = i % N(levels);
+        int64_t ns = 20000 + 37000 * k % 60000 + draw(f, 2000), drain_ns = ns * 3 / 10;
+        put_run(f, (struct run){f->now_ns, f->now_ns + ns, k + 1, 1, 0, 1});
+        put_run(f, (struct run){f->now_ns, f->now_ns + ns - drain_ns, 0, 0, levels[k], 0});
+        put_run(f, (struct run){f->now_ns + ns - drain_ns, f->now_ns + ns, 0, 0, levels[k] / 4, 0});
+        f->now_ns += ns + (k == 0 ? 8000 : 2000);
+    }
+    play(f, MS, NULL);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_near((double)stats.offset_ns, 5000, 3500);
+    size_t known = 0;
+    for (uint32_t k = 0; k < N(levels); k++) {
+        struct occ_measured m;
+        ask(f, k + 1, &m);
+        if (m.source == OCC_ATTRIBUTION_REGRESSED)
+            assert_near(m.elapsed, levels[k] * (0.7 + 0.3 / 4), 2.5 * m.elapsed_se);
+        known += m.source == OCC_ATTRIBUTION_REGRESSED;
+    }
+    assert_true(known > N(levels) / 2);
+}
+
 /* Two kernels that always run together, a pair each ms. */
 static void run_pairs(struct fixture *f, int n, double level)
 {
@@ -350,6 +381,31 @@ static void what_only_a_burst_tells_stands_for_all(void **state)
     assert_true(m.elapsed_se > 0.01);
 }
 
+/* Coarse samples told nothing of the clock, so that the first fine ones are joined where it is not. Guards
+ * BEGIN_ROUNDS -. */
+static void finer_samples_find_the_clock_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    struct occ_measured m;
+    f->offset_ns = 12000;
+    for (int i = 0; i < 20000; i++, f->now_ns += 100000)
+        put_run(f, (struct run){f->now_ns, f->now_ns + 100000, 3, 1, 0.4, 1});
+    f->burst_ns = f->now_ns;
+    while (f->now_ns < f->burst_ns + 300 * MS) {
+        uint32_t k = draw(f, 2);
+        then(f, 30000 + 20000 * k + draw(f, 5000), k + 1, k ? 0.2 : 0.7);
+    }
+    play(f, MS, NULL);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_near((double)stats.offset_ns, 12000, 1000);
+    for (uint32_t k = 0; k < 2; k++) {
+        ask(f, k + 1, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_near(m.elapsed, k ? 0.2 : 0.7, 2 * m.elapsed_se);
+    }
+}
+
 /* Where kernels follow each other, what the clocks are off by is one's and the other lacks it.
  * Guards CLOCK_ERROR_US + -. */
 static void the_clocks_have_a_place_in_the_error(void **state)
@@ -360,7 +416,7 @@ static void the_clocks_have_a_place_in_the_error(void **state)
     play(f, MS / 20, NULL);
     ask(f, 1, &m);
     assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
-    assert_true(m.elapsed_se > 0.003 && m.elapsed_se < 0.02);
+    assert_true(m.elapsed_se > 0.01 && m.elapsed_se < 0.024);
 }
 
 /* Guards ERROR_MIN + -. */
@@ -376,7 +432,7 @@ static void a_steady_kernel_is_certain(void **state)
     assert_true(m.elapsed_se >= 0.001 && m.elapsed_se < 0.004);
 }
 
-/* Guards OVERLAPPED_MARGIN + -, SCALE_MIN -. */
+/* Guards SCALE_MIN -. */
 static void beside_others_achieved_is_withheld(void **state)
 {
     struct fixture *f = *state;
@@ -394,7 +450,7 @@ static void beside_others_achieved_is_withheld(void **state)
         assert_true(m.overlapped);
         assert_true(isnan(m.achieved));
         assert_near(m.elapsed, shape == 1 ? 0.2 : 0.3, 0.03);
-        assert_true(m.elapsed_se > 0.0013 && m.elapsed_se < 0.0017);
+        assert_true(m.elapsed_se < 0.003);
     }
 }
 
@@ -1128,7 +1184,46 @@ static void errors_that_repeat_do_not_average_out(void **state)
     ask(f, 2, &b);
     assert_near(a.elapsed, 0.1 + 0.8 * 12000 / 300000, 1.96 * a.elapsed_se);
     assert_near(b.elapsed, 0.4, 1.96 * b.elapsed_se);
-    assert_true(a.elapsed_se > 0.0095 && a.elapsed_se < 0.0117);
+    assert_true(a.elapsed_se > 0.0105 && a.elapsed_se < 0.013);
+}
+
+/* Launches have the same warps, on more or fewer SMs; most samples are lost. */
+static void errors_of_active_cycles_are_those_of_achieved_too(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured values[1800] = {{0}}, m = OCC_NOT_MEASURED;
+    double active_ns = 0, ns = 0;
+    f->lost = 2;
+    for (size_t i = 0; i < N(values); i++) {
+        struct run run = {f->now_ns, f->now_ns + 100000 + draw(f, 100000), 1, 0, 0.3, 0.4};
+        run.active += (double)draw(f, 1000) / 2000;
+        active_ns += run.active * (double)(run.end_ns - run.start_ns);
+        ns += (double)(run.end_ns - run.start_ns);
+        put_run(f, run);
+        f->now_ns = run.end_ns + 20000;
+    }
+    play(f, MS, values);
+    for (size_t i = 0; i < N(values); i++)
+        m = values[i].source == OCC_ATTRIBUTION_REGRESSED ? values[i] : m;
+    assert_near(m.achieved, 0.3 * ns / active_ns, 2 * m.achieved_se);
+    assert_true(m.elapsed_se < 0.002 && m.achieved_se < 0.03);
+}
+
+/* A sample of hundreds of launches is as certain as its count, not as their sum. Guards NOISE -. */
+static void noise_of_samples_is_not_others_work(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured m;
+    f->noise = 0.03;
+    for (int i = 0; i < 400000; i++)
+        then(f, 2000 + draw(f, 2000), 1 + draw(f, 3), 0.4);
+    play(f, MS, NULL);
+    for (uint64_t shape = 1; shape <= 3; shape++) {
+        ask(f, shape, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_near(m.elapsed, 0.4, 2 * m.elapsed_se);
+        assert_true(m.elapsed_se < 0.01);
+    }
 }
 
 /* What a kernel has of active cycles may be negative: it is what others leave of them. */
@@ -1163,6 +1258,10 @@ int main(void)
         WITH(long_launches_are_not_read_where_samples_are_lost),
         WITH(short_launches_are_regressed),
         WITH(another_clock_is_found),
+        WITH(kernels_that_drain_do_not_lead_the_clock_astray),
+        WITH(finer_samples_find_the_clock_anew),
+        WITH(errors_of_active_cycles_are_those_of_achieved_too),
+        WITH(noise_of_samples_is_not_others_work),
         WITH(what_always_runs_together_is_a_group),
         WITH(what_only_a_burst_tells_stands_for_all),
         WITH(the_clocks_have_a_place_in_the_error),
