@@ -67,12 +67,12 @@ void occ_errors_find(struct occ_solution *s)
 }
 
 /* What is counted while no launch runs may be there beside launches too, or be launches without records: half
- * of it is assumed. Launches that seem to differ by more than SPREAD_OTHERS and means above what a
+ * of it is assumed. Launches that seem to differ by more than SPREAD_MAX and means above what a
  * configuration allows are others' work too, which may be more elsewhere. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
-    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - SPREAD_OTHERS, 0) * s->counted / s->rows;
+    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * s->counted / s->rows;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
         above = excess > ABOVE * sqrt(s->columns[i].variance) ? fmax(above, ABOVE * excess) : above;
@@ -131,7 +131,7 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
     }
     by_clock *= CLOCK_ERROR_US / *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
-    variance = fmax(variance + by_clock * by_clock, moved * moved);
+    variance = fmax(variance + by_clock * by_clock, moved * moved) * (m.overlapped ? OVERLAPPED_MARGIN : 1);
     if (of->n == 1) { /* one that comes and goes stands for launches without one too */
         struct occ_regressor *r = regressor_at(a, s, of->columns[0]);
         r->untold += variance <= ERROR_MAX * ERROR_MAX ? 0 : 1 - a->estimate.faded;

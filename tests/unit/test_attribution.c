@@ -432,7 +432,7 @@ static void a_steady_kernel_is_certain(void **state)
     assert_true(m.elapsed_se >= 0.001 && m.elapsed_se < 0.004);
 }
 
-/* Guards SCALE_MIN -. */
+/* Guards OVERLAPPED_MARGIN + -, SCALE_MIN -. */
 static void beside_others_achieved_is_withheld(void **state)
 {
     struct fixture *f = *state;
@@ -450,7 +450,7 @@ static void beside_others_achieved_is_withheld(void **state)
         assert_true(m.overlapped);
         assert_true(isnan(m.achieved));
         assert_near(m.elapsed, shape == 1 ? 0.2 : 0.3, 0.03);
-        assert_true(m.elapsed_se < 0.003);
+        assert_true(m.elapsed_se > 0.00112 && m.elapsed_se < 0.0014);
     }
 }
 
@@ -1034,7 +1034,7 @@ static void of_kernels_that_drift_the_present_counts_most(void **state)
     assert_true(m.elapsed > 0.68 && m.elapsed < 0.7035);
 }
 
-/* Guards SPREAD_OTHERS -. */
+/* Guards SPREAD_MAX -. */
 static void launches_that_differ_a_little_have_values(void **state)
 {
     struct fixture *f = *state;
@@ -1043,7 +1043,7 @@ static void launches_that_differ_a_little_have_values(void **state)
     assert_kinds(f, 1);
 }
 
-/* They share the GPU with work that nobody traced, as it seems. Guards SPREAD_OTHERS +, ABOVE -. */
+/* They share the GPU with work that nobody traced, as it seems. Guards SPREAD_MAX +, ABOVE -. */
 static void launches_that_differ_a_lot_have_no_values(void **state)
 {
     struct fixture *f = *state;
