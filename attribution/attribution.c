@@ -2,8 +2,7 @@
  * Attribution of device-wide samples to launches; see attribution.h. Both wait in order of time. When all
  * launches up to a time are here, samples up to it are taken in blocks:
  *
- *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c); the
- *            first block is joined several times, to find the offset between the two clocks
+ *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c)
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
  * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c).
  */
@@ -184,6 +183,7 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
     bool is_finer = before && 2 * (end_ns - a->samples[n - 1].start_ns) < before->end_ns - before->start_ns;
     a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : a->samples[0].start_ns;
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
+    a->estimate.anchor_ns = occ_clock_offset(a, a->joined_ns);
     int trials = !a->estimate.known ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
     for (; trials >= 0; trials--) {
         a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;

@@ -6,8 +6,6 @@
 
 #include "state.h"
 
-/* ---- rows that are kept ---- */
-
 static size_t size_of(const struct occ_row *row)
 {
     return sizeof *row + row->n * sizeof *row->entries;

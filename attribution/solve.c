@@ -134,9 +134,10 @@ static void add_prior(struct occ_solution *s, uint32_t column, double sd)
 /* Until an estimate is known, rows do not know what the clocks do to them. */
 static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
 {
-    double clock = a->estimate.known ? CLOCK_SD_US : 1e-6;
+    double clock = a->estimate.known ? CLOCK_SD_US : 1e-6, now_ns = occ_clock_offset(a, a->joined_ns);
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
+    s->rhs[OCC_SPECIAL_OFFSET] += (a->estimate.anchor_ns - now_ns) / 1e3 / (clock * clock);
     add_prior(s, OCC_SPECIAL_DRIFT, clock);
     for (uint32_t i = OCC_SPECIAL_SHARED; i < OCC_SPECIAL; i++)
         add_prior(s, i, PROFILE_SD / sqrt((i - OCC_SPECIAL_SHARED) / 2 + 1));

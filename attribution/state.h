@@ -82,6 +82,7 @@ struct occ_rows {
 /* The last estimate. */
 struct occ_estimate {
     bool known;
+    double anchor_ns; /* offset that the prior holds it to, however often the same rows are solved */
     double room;      /* columns for functions but means; none where profiles would hide the clocks' offset */
     int64_t due_ns;   /* when the next one is */
     int64_t made_ns;  /* end of its samples */

@@ -340,6 +340,27 @@ static void kernels_that_drain_do_not_lead_the_clock_astray(void **state)
     assert_true(known > N(levels) / 2);
 }
 
+/* Rows of a quarter of a second, solved again and again, for kernels in fixed order. */
+static void few_rows_do_not_lead_the_clock_astray(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    f->random = 3;
+    struct kernel {
+        int64_t ns;
+        double level;
+    } kernels[14];
+    for (size_t k = 0; k < N(kernels); k++)
+        kernels[k] = (struct kernel){8000 + draw(f, 60000), 0.05 + 0.0007 * draw(f, 1000)};
+    for (size_t i = 0; f->now_ns < START_NS + 260 * MS; i++) {
+        const struct kernel *k = &kernels[i % N(kernels)];
+        then(f, k->ns + draw(f, 2000), i % N(kernels) + 1, k->level * (0.7 + 0.0006 * draw(f, 1000)));
+    }
+    play(f, MS, NULL);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_near((double)stats.offset_ns, 0, 8000);
+}
+
 /* Two kernels that always run together, a pair each ms. */
 static void run_pairs(struct fixture *f, int n, double level)
 {
@@ -1259,6 +1280,7 @@ int main(void)
         WITH(short_launches_are_regressed),
         WITH(another_clock_is_found),
         WITH(kernels_that_drain_do_not_lead_the_clock_astray),
+        WITH(few_rows_do_not_lead_the_clock_astray),
         WITH(finer_samples_find_the_clock_anew),
         WITH(errors_of_active_cycles_are_those_of_achieved_too),
         WITH(noise_of_samples_is_not_others_work),
