@@ -90,7 +90,7 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
     bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se; /* else one of them is wrong */
     m->sm_active = m->overlapped ? NAN : y;
     m->achieved = defined ? fmin(x / y, 1) : NAN;
-    m->achieved_se = defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* of both */
+    m->achieved_se = defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y errs as well */
     m->blocks =
         defined && ratio[OCC_RATIO_BLOCKS] >= 0 ? fmin(ratio[OCC_RATIO_BLOCKS] / y, OCC_BLOCKS_MAX) : NAN;
     for (int i = 0; i < OCC_STALL_COUNT; i++)
