@@ -32,7 +32,7 @@
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
 #define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
-#define SPREAD_MAX       0.18    /* by which a configuration's launches differ at most: more is others' work */
+#define SPREAD_MAX       0.18    /* by which a configuration's launches differ: more is others' work */
 #define NOISE            0.03    /* of a sample's count, relative */
 #define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own, ... */
 #define OVERLAPPED_MARGIN 2.0    /* ... and what it takes from others changes: a factor of its variance */
