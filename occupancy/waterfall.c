@@ -55,9 +55,9 @@ static void measured_parts(const struct occ_result *result, const struct occ_mea
     complete(elapsed, &achieved, &active);
     double of_blocks = blocks * result->warps_per_block / result->max_warps_per_sm;
     double expected_achieved;
-    double gain =
-        decide(result, elapsed, isnan(of_blocks) ? achieved : of_blocks, active, &expected_achieved) -
-        result->expected_elapsed_low;
+    w->expected =
+        decide(result, elapsed, isnan(of_blocks) ? achieved : of_blocks, active, &expected_achieved);
+    double gain = w->expected - result->expected_elapsed_low;
     w->part[OCC_CAUSE_TAIL] -= gain;
     level += gain;
     w->tail_spread = 0;
@@ -79,6 +79,7 @@ void occ_explain(const struct occ_result *result, const struct occ_measurement *
                  struct occ_waterfall *ret_waterfall)
 {
     struct occ_waterfall w = {.used = result->expected_elapsed_low,
+                              .expected = result->expected_elapsed_low,
                               .tail_spread = result->expected_elapsed_high - result->expected_elapsed_low,
                               .error = (double)NAN,
                               .source = OCC_FROM_MODEL};
@@ -110,6 +111,7 @@ void occ_explain_partly(const struct occ_result *result, const struct occ_measur
         return;
     occ_explain(result, NULL, &others);
     w->used = share * w->used + (1 - share) * others.used;
+    w->expected = share * w->expected + (1 - share) * others.expected;
     w->tail_spread = (1 - share) * others.tail_spread;
     w->error *= share;
     for (int i = 0; i < OCC_PART_COUNT; i++)

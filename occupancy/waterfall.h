@@ -92,7 +92,8 @@ struct occ_waterfall {
     /* 1 = used + sum of the parts that are not NaN, within 1e-9. NaN: unknown. PARTIAL_WARP is not a part and
      * always NaN. */
     double part[OCC_PART_COUNT];
-    double used; /* elapsed; not measured: expected_elapsed_low */
+    double used;     /* elapsed; not measured: expected_elapsed_low */
+    double expected; /* elapsed: the point of the model's range that counters decided on, else its low end */
     /* `used` may be larger by this, and the part TAIL smaller: the model's range; 0: counters decided */
     double tail_spread;
     double error; /* of `used`, 95 %; NaN: unknown. Measured parts below it are not significant. */

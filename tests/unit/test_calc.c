@@ -314,6 +314,51 @@ static void test_help_agrees_with_the_verdict(void **state)
     }
 }
 
+/* A tail that counters decided is a range no longer: what a change saves is at most what they leave. */
+static void test_advice_follows_what_was_measured(void **state)
+{
+    (void)state;
+    struct calc_target target;
+    struct calc_case c;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct analysis_advice advice[OCC_ADVICE_MAX];
+    assert_int_equal(calc_target_named("h100-pcie", &target, &err), 0);
+    c = (struct calc_case){.target = &target};
+    c.launch = (struct occ_launch){
+        .block = {256, 1, 1}, .grid = {1024, 1, 1}, .registers_per_thread = 32, .carveout_percent = -1};
+    assert_int_equal(occ_analyse(&target.device, &c.launch, &c.result), OCC_OK);
+    assert_true(c.result.expected_elapsed_low < 0.57 && c.result.expected_elapsed_high > 0.90);
+    static const struct {
+        double achieved, active, saves, then;
+    } cases[] = {{NAN, NAN, 1 - 0.5614, 1},
+                 {0.999, 1, 0.001, 1},
+                 {0.95, 1, 0.05, 1},
+                 {0.75, 0.8, 0.2578, 0.8084},
+                 {0.25, 0.5, 1 - 0.5614, 0.2227}}; /* below the range: the other losses stay */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double elapsed = cases[i].achieved * cases[i].active;
+        struct occ_measurement m = {.source = OCC_FROM_NCU,
+                                    .achieved = cases[i].achieved,
+                                    .elapsed = elapsed,
+                                    .sm_active = cases[i].active,
+                                    .resident_blocks = NAN};
+        for (int unit = 0; unit < OCC_HW_COUNT; unit++)
+            m.utilization.ratio[unit] = NAN;
+        const struct analysis a = {.device = &target.device,
+                                   .launch = &c.launch,
+                                   .result = &c.result,
+                                   .measured = isnan(elapsed) ? NULL : &m,
+                                   .has_grid = true,
+                                   .alone_ratio = NAN,
+                                   .launch_gap_ns = NAN};
+        assert_true(analysis_advise(&a, advice) > 0);
+        assert_true(fabs(advice[0].saves_most - cases[i].saves) < 1e-3);
+        assert_true(fabs(advice[0].change.elapsed_high_then - cases[i].then) < 1e-3);
+        double now = isnan(elapsed) ? c.result.expected_elapsed_low : elapsed;
+        assert_true(fabs(advice[0].change.elapsed_low_now - now) < 1e-9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_printed_names_are_known),
         cmocka_unit_test(test_a_device_has_its_axes),
         cmocka_unit_test(test_help_agrees_with_the_verdict),
+        cmocka_unit_test(test_advice_follows_what_was_measured),
         cmocka_unit_test(test_a_plot_marks_the_present_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

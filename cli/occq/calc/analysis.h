@@ -56,11 +56,12 @@ const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size
 /* ---- advice ---- */
 
 /* A change of one parameter and what it may bring: between nothing, since occupancy need not be what holds
- * the kernel up, and the share of its time by which the expected elapsed occupancy grows, 1 - now / then. */
+ * the kernel up, and the share of its time by which the elapsed occupancy grows, 1 - now / then. */
 struct analysis_advice {
-    struct occ_advice change;
-    double saves_most; /* 0 ... 1, of the launches' time; 0 without a grid */
-    char knob[192];    /* what CUDA calls the change */
+    struct occ_advice change;     /* elapsed_* now: measured where it was, and then in proportion to it */
+    enum occ_value_source source; /* of elapsed_* now */
+    double saves_most;            /* 0 ... 1, of the launches' time; 0 without a grid */
+    char knob[192];               /* what CUDA calls the change */
 };
 /* The most saving first; what saves nothing is left out. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);

@@ -98,6 +98,21 @@ static double working_ratio(const struct occ_advice *c)
     return c->kind == OCC_ADVICE_BLOCK_SIZE ? 1 - (double)c->cost_amount / threads : 1;
 }
 
+/* What counters measured replaces the range that the model expects now. The changed launch is at the same
+ * point of its range, and its other losses (imbalance) stay in proportion. */
+static void use_measured(const struct occ_waterfall *w, struct occ_advice *c)
+{
+    double low = c->elapsed_low_then, high = c->elapsed_high_then;
+    double width = c->elapsed_high_now - c->elapsed_low_now, scale = w->used / w->expected;
+    if (w->source == OCC_FROM_MODEL)
+        return;
+    if (width > 0)
+        low = high = low + (high - low) * (w->expected - c->elapsed_low_now) / width;
+    c->elapsed_low_then = fmin(low * scale, c->theoretical_then);
+    c->elapsed_high_then = fmin(high * scale, c->theoretical_then);
+    c->elapsed_low_now = c->elapsed_high_now = w->used;
+}
+
 /* Of the launch's time at most; a kernel that already uses a part of the device's throughput gains no more
  * than the rest. */
 static double most_saved(const struct analysis *a, const struct occ_advice *c)
@@ -124,11 +139,15 @@ size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advi
     size_t n = 0, found = analysis_needs_no_advice(a)
                               ? 0
                               : occ_advise(a->device, a->launch, a->result, changes, OCC_ADVICE_MAX);
+    struct occ_waterfall w;
+    occ_explain(a->result, a->measured, &w);
     for (size_t i = 0; i < found && i < OCC_ADVICE_MAX; i++) {
+        use_measured(&w, &changes[i]);
         double saves = a->has_grid ? most_saved(a, &changes[i]) : NAN;
         if (a->has_grid && saves < OCC_ADVICE_MIN_GAIN)
             continue;
-        ret_advice[n] = (struct analysis_advice){.change = changes[i], .saves_most = a->has_grid ? saves : 0};
+        ret_advice[n] = (struct analysis_advice){
+            .change = changes[i], .source = w.source, .saves_most = a->has_grid ? saves : 0};
         describe_knob(a, &changes[i], ret_advice[n].knob, sizeof ret_advice[n].knob);
         n++;
     }
@@ -192,6 +211,7 @@ static void print_graphs(const struct analysis *a)
 static void print_item(const struct analysis *a, const struct analysis_advice *item, uint64_t total_ns)
 {
     const struct occ_advice *c = &item->change;
+    bool is_model = item->source == OCC_FROM_MODEL;
     char change[96], time[32], now[24], then[24];
     cli_print("    %s\n      ", analysis_advice_change(c, change, sizeof change));
     if (a->has_grid)
@@ -200,8 +220,9 @@ static void print_item(const struct analysis *a, const struct analysis_advice *i
         cli_print(" (%s)",
                   occ_format_duration((int64_t)(item->saves_most * (double)total_ns), time, sizeof time));
     if (a->has_grid)
-        cli_print(": expected elapsed %s -> %s, ",
+        cli_print(": %s %s%s -> %s, ", is_model ? "expected elapsed" : "elapsed",
                   cli_range_text(c->elapsed_low_now, c->elapsed_high_now, now, sizeof now),
+                  is_model ? "" : " (measured)",
                   cli_range_text(c->elapsed_low_then, c->elapsed_high_then, then, sizeof then));
     cli_print("theoretical %s -> %s", cli_percent_text(c->theoretical_now, now, sizeof now),
               cli_percent_text(c->theoretical_then, then, sizeof then));
@@ -254,6 +275,7 @@ static void put_item(struct cli_json *json, const struct analysis *a, const stru
     cli_json_real(json, "expected_elapsed_high_now", a->has_grid ? c->elapsed_high_now : NAN);
     cli_json_real(json, "expected_elapsed_low_then", a->has_grid ? c->elapsed_low_then : NAN);
     cli_json_real(json, "expected_elapsed_high_then", a->has_grid ? c->elapsed_high_then : NAN);
+    cli_json_string(json, "elapsed_source", a->has_grid ? occ_value_source_word(item->source) : NULL);
     cli_json_real(json, "saves_max_ratio", a->has_grid ? item->saves_most : NAN);
     cli_json_real(json, "saves_max_ns", a->has_grid && total_ns ? item->saves_most * (double)total_ns : NAN);
     cli_json_string(json, "knob", item->knob);
