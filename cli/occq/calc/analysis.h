@@ -30,7 +30,7 @@ int analysis_print(const struct analysis *a, struct occ_error *err);
  * unless nothing could have been measured. */
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
 
-/* Whether more warps would help; prints nothing where no utilization was measured. */
+/* Whether more warps would help. */
 enum occ_bound analysis_bound(const struct analysis *a);
 void analysis_print_bound(const struct analysis *a);
 void analysis_json_bound(struct cli_json *json, const struct analysis *a);

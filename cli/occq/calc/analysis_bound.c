@@ -53,14 +53,24 @@ static void print_error(double error)
         cli_print(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
 }
 
+static const char *source_of(const struct analysis *a)
+{
+    const struct occ_hw_utilization *u = utilization_of(a);
+    if (occ_busiest_unit(u) != OCC_HW_COUNT)
+        return is_of_ncu(u) ? " (Nsight Compute)" : " (hardware counters)";
+    return analysis_bound(a) == OCC_BOUND_NOT_MEASURED ? "" : " (model)";
+}
+
+static const char how_to_measure[] =
+    "      to measure it: occtrace with hardware counters, for more than 5 s, or occq import of an Nsight "
+    "Compute report (ncu --set full)\n";
+
 void analysis_print_bound(const struct analysis *a)
 {
     const struct occ_hw_utilization *u = utilization_of(a);
     const char *separator = "      of the peak: ";
-    if (occ_busiest_unit(u) == OCC_HW_COUNT)
-        return;
-    cli_print("\n    WOULD MORE WARPS HELP (%s)\n    %s\n",
-              is_of_ncu(u) ? "Nsight Compute" : "hardware counters", text_of(a));
+    cli_print("\n    WOULD MORE WARPS HELP%s\n    %s\n%s", source_of(a), text_of(a),
+              analysis_bound(a) == OCC_BOUND_NOT_MEASURED ? how_to_measure : "");
     if (!isnan(u->ratio[OCC_HW_ISSUE])) {
         cli_print("      no eligible warp in %.1f%% of active cycles, issue active in %.1f%%",
                   (1 - u->ratio[OCC_HW_ISSUE]) * 100, u->ratio[OCC_HW_ISSUE] * 100);
