@@ -142,8 +142,8 @@ static size_t least_important(const struct cli_text_table *table)
     const struct cli_selection *selection = table->selection;
     size_t found = selection->n;
     unsigned int rank = 0;
-    for (size_t i = 0; i < selection->defaults; i++)
-        if (!table->hidden[i] && CLI_RANK_OF(selection->columns[i]->flags) >= rank &&
+    for (size_t i = 0; i < selection->n; i++)
+        if (!table->hidden[i] && !selection->asked[i] && CLI_RANK_OF(selection->columns[i]->flags) >= rank &&
             CLI_RANK_OF(selection->columns[i]->flags) > 0) {
             found = i;
             rank = CLI_RANK_OF(selection->columns[i]->flags);
@@ -154,9 +154,10 @@ static size_t least_important(const struct cli_text_table *table)
 static void hide_columns(struct cli_text_table *table, size_t limit)
 {
     const struct cli_selection *selection = table->selection;
-    for (size_t i = 0; i < selection->defaults; i++)
-        table->hidden[i] = (selection->columns[i]->flags & CLI_WIDE && limit == 0) ||
-                           (selection->columns[i]->flags & CLI_RARE && !table->filled[i]);
+    for (size_t i = 0; i < selection->n; i++)
+        table->hidden[i] =
+            !selection->asked[i] && ((selection->columns[i]->flags & CLI_WIDE && limit == 0) ||
+                                     (selection->columns[i]->flags & CLI_RARE && !table->filled[i]));
     table->cut_width = CLI_CUT_WIDTH;
     for (size_t i = 0; limit > 0 && line_width(table) > limit && (i = least_important(table)) < selection->n;)
         table->hidden[i] = true;

@@ -210,10 +210,10 @@ void cli_select(const struct cli_column *table, unsigned int with, unsigned int 
                 struct cli_selection *ret_selection)
 {
     ret_selection->n = 0;
+    memset(ret_selection->asked, false, sizeof ret_selection->asked);
     for (const struct cli_column *c = table; c->name && ret_selection->n < CLI_MAX_COLUMNS; c++)
         if ((c->flags & with) == with && (c->flags & without) == 0)
             ret_selection->columns[ret_selection->n++] = c;
-    ret_selection->defaults = ret_selection->n;
 }
 
 static bool is_called(const struct cli_column *column, const char *name, size_t length)
@@ -232,12 +232,13 @@ static int fail_unknown_column(const struct cli_column *table, const char *name,
     return occ_error_prefix(err, "-o");
 }
 
-static bool is_in(const struct cli_selection *selection, const struct cli_column *column)
+/* selection->n: nowhere. */
+static size_t place_of(const struct cli_selection *selection, const struct cli_column *column)
 {
-    for (size_t i = 0; i < selection->n; i++)
-        if (selection->columns[i] == column)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < selection->n && selection->columns[i] != column)
+        i++;
+    return i;
 }
 
 static int select_one(const struct cli_column *table, const char *name, size_t length, bool adds,
@@ -248,11 +249,14 @@ static int select_one(const struct cli_column *table, const char *name, size_t l
         c++;
     if (!c->name)
         return fail_unknown_column(table, name, length, err);
-    if (is_in(selection, c))
-        return adds ? 0 : occ_fail(err, OCC_E_INVALID, "-o: column '%s' is there already", c->name);
-    if (selection->n == CLI_MAX_COLUMNS)
+    size_t place = place_of(selection, c);
+    if (place < selection->n && !adds)
+        return occ_fail(err, OCC_E_INVALID, "-o: column '%s' is there already", c->name);
+    if (place == CLI_MAX_COLUMNS)
         return occ_fail(err, OCC_E_INVALID, "-o: too many columns");
-    selection->columns[selection->n++] = c;
+    selection->n += place == selection->n;
+    selection->columns[place] = c;
+    selection->asked[place] = true;
     return 0;
 }
 
@@ -263,7 +267,7 @@ int cli_select_list(const struct cli_column *table, const char *list, struct cli
     if (adds)
         list++;
     else
-        selection->n = selection->defaults = 0;
+        selection->n = 0;
     for (;;) {
         size_t length = strcspn(list, ",");
         int status = select_one(table, list, length, adds, selection, err);

@@ -108,7 +108,7 @@ struct cli_selection {
     enum cli_format format;
     const struct cli_column *columns[CLI_MAX_COLUMNS];
     size_t n;
-    size_t defaults; /* the first so many were not asked for: what is CLI_SPARE of them may go */
+    bool asked[CLI_MAX_COLUMNS]; /* by name; of the others what is CLI_SPARE may go */
 };
 
 /* All columns with (flags & with) == with and (flags & without) == 0; leaves the format alone. */

@@ -40,6 +40,9 @@ for columns in 40 80 120 200; do
 done
 head -2 top | grep -q DEVICE || fail "200 columns are not used"
 COLUMNS=80 "$occq" top -d h.db | head -1 | grep -q KERNEL || fail "no kernel"
+for column in bound launches; do # what -o names stays, also where it is a default
+    COLUMNS=60 "$occq" top -d h.db --advice -o "+$column" | head -1 | grep -qi " $column" || fail "-o +$column is not there"
+done
 
 # a terminal: colours and a pager, which gets what standard output gets
 on_terminal() { script -qec "stty cols 100; $1" /dev/null </dev/null; }

@@ -12,7 +12,7 @@ int live_choose_columns(const struct live_args *args, struct cli_selection *ret_
     static const char ours[] = "id,kernel,launches,time,achieved,expect_low,cause,loss,waste,waste%,marks";
     const char *list = args->history.list.output.columns;
     ret_selection->format = CLI_FORMAT_TEXT;
-    ret_selection->n = ret_selection->defaults = 0;
+    ret_selection->n = 0;
     int status = cli_select_list(top_columns, list && list[0] != '+' ? list : ours, ret_selection, err);
     if (status == 0 && list && list[0] == '+')
         status = cli_select_list(top_columns, list, ret_selection, err);
