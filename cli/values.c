@@ -75,13 +75,23 @@ const char *cli_percent_text(double ratio, char *buffer, size_t size)
     return buffer;
 }
 
-const char *cli_range_text(double low, double high, char *buffer, size_t size)
+static const char *range_text(double low, double high, const char *between, char *buffer, size_t size)
 {
     char end[16];
     const char *text = cli_percent_text(high, end, sizeof end);
     if (strcmp(cli_percent_text(low, buffer, size), text) != 0) /* "66.7 to 78.1%" */
-        (void)snprintf(buffer + strlen(buffer) - 1, size - strlen(buffer), " to %s", text);
+        (void)snprintf(buffer + strlen(buffer) - 1, size - strlen(buffer), "%s%s", between, text);
     return buffer;
+}
+
+const char *cli_range_text(double low, double high, char *buffer, size_t size)
+{
+    return range_text(low, high, " to ", buffer, size);
+}
+
+const char *cli_range_cell(double low, double high, char *buffer, size_t size)
+{
+    return range_text(low, high, "-", buffer, size);
 }
 
 const char *cli_amount_text(double amount, char *buffer, size_t size)

@@ -129,6 +129,8 @@ const char *cli_value_raw(const struct cli_value *value, char *buffer, size_t si
 const char *cli_percent_text(double ratio, char *buffer, size_t size);
 /* "50.0 to 62.5%"; "50.0%" where the ends are printed alike. A size of 24 is enough. */
 const char *cli_range_text(double low, double high, char *buffer, size_t size);
+/* The same in a table: "50.0-62.5%". */
+const char *cli_range_cell(double low, double high, char *buffer, size_t size);
 /* "12.35k"; "-" for NaN. */
 const char *cli_amount_text(double amount, char *buffer, size_t size);
 /* "2026-01-31 12:00:00", local time; "+2.5 ms": of a recording without absolute times. */

@@ -20,9 +20,11 @@
 #define BY_DESIGN "(SELECT by_design FROM launch_config AS c WHERE c.config_id = launch.config_id)"
 #define RANGE(column)                                                                                        \
     "(SELECT " column " FROM range AS g WHERE (g.run_id, g.range_id) = (launch.run_id, launch.range_id))"
-#define EXPECTED "occupancy of a balanced grid of that size (model, not measured), over "
-#define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
-#define CI95     "half-width of the 95 % confidence interval of "
+#define EXPECTED     "occupancy of a balanced grid of that size (model, not measured), over "
+#define HIGH_END     "the same if a block's time is proportional to the blocks that it shares its SM with"
+#define PERCENT(end) "round(100 * expected_achieved_" end ", 1)"
+#define HIGH_PART    ", '-' || " PERCENT("high") ", '')"
+#define CI95         "half-width of the 95 % confidence interval of "
 
 static const struct cli_column columns[] = {
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when it began on the device"),
@@ -38,9 +40,12 @@ static const struct cli_column columns[] = {
     COLUMN("static_shared", "static_shared_bytes", 0, "static shared memory per block, bytes"),
     COLUMN("dynamic_shared", "dynamic_shared_bytes", 0, "dynamic shared memory per block, bytes"),
     UNIT("theor", "theoretical", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3), "theoretical occupancy"),
-    UNIT("expect_low", "expected_achieved_low", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(2),
+    SQL_COLUMN("expected", "expected", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(2),
+               PERCENT("low") " || iif(" PERCENT("high") " > " PERCENT("low") HIGH_PART " || '%'",
+               "from expect_low to expect_high"),
+    UNIT("expect_low", "expected_achieved_low", CLI_RATIO, 0,
          EXPECTED "SM-active cycles, if all waves take equally long"),
-    UNIT("expect_high", "expected_achieved_high", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(13), HIGH_END),
+    UNIT("expect_high", "expected_achieved_high", CLI_RATIO, 0, HIGH_END),
     UNIT("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0,
          EXPECTED "the elapsed cycles of all SMs, if all waves take equally long"),
     UNIT("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, HIGH_END),

@@ -30,7 +30,7 @@ struct side {
 struct figures {
     double theoretical, expected_achieved_low, expected_achieved_high, expected_elapsed_low,
         expected_elapsed_high, waves, waste;
-    char limiters[64];
+    char limiters[64], expected[24]; /* expected: both ends of achieved */
 };
 
 /* A kernel on the device that it ran on. `here` is over the configurations that `there` is over, if there are
@@ -74,8 +74,11 @@ static void finish(const struct side *side, struct figures *figures)
                                 .expected_elapsed_high = side->elapsed_high / side->ns,
                                 .waves = side->ns > 0 ? side->dominant.waves : (double)NAN,
                                 .waste = side->ns > 0 ? side->waste : (double)NAN};
-    if (side->ns > 0)
-        (void)occ_limiters_text(side->dominant.limiters, figures->limiters, sizeof figures->limiters);
+    if (side->ns <= 0)
+        return;
+    (void)occ_limiters_text(side->dominant.limiters, figures->limiters, sizeof figures->limiters);
+    (void)cli_range_cell(figures->expected_achieved_low, figures->expected_achieved_high, figures->expected,
+                         sizeof figures->expected);
 }
 
 /* As the other device's driver would get it; one with the same SMs would choose the same carve-out. */
@@ -174,15 +177,17 @@ static const struct cli_column columns[] = {
           "theoretical occupancy where it ran"),
     FIELD("theor_then", "theoretical_then", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3), there.theoretical,
           "the same on the other GPU"),
-    FIELD("expect_low", "expected_achieved_low", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(2),
-          here.expected_achieved_low,
+    FIELD("expected", "expected", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(2), here.expected,
+          "from expect_low to expect_high, where it ran"),
+    FIELD("expected_then", "expected_then", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(1),
+          there.expected, "the same on the other GPU"),
+    FIELD("expect_low", "expected_achieved_low", CLI_RATIO, 0, here.expected_achieved_low,
           EXPECTED "over SM-active cycles, if all waves take equally long, where it ran"),
-    FIELD("expect_high", "expected_achieved_high", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(12),
-          here.expected_achieved_high, HIGH_END),
-    FIELD("expect_low_then", "expected_achieved_low_then", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(1),
-          there.expected_achieved_low, "expect_low on the other GPU"),
-    FIELD("expect_high_then", "expected_achieved_high_then", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(12),
-          there.expected_achieved_high, "expect_high on the other GPU"),
+    FIELD("expect_high", "expected_achieved_high", CLI_RATIO, 0, here.expected_achieved_high, HIGH_END),
+    FIELD("expect_low_then", "expected_achieved_low_then", CLI_RATIO, 0, there.expected_achieved_low,
+          "expect_low on the other GPU"),
+    FIELD("expect_high_then", "expected_achieved_high_then", CLI_RATIO, 0, there.expected_achieved_high,
+          "expect_high on the other GPU"),
     FIELD("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(10), here.waves,
           "waves of the configuration with most time, where it ran"),
     FIELD("waves_then", "waves_then", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(10), there.waves,

@@ -30,10 +30,11 @@ const struct cli_column top_columns[] = {
     FIELD("theor", "theoretical", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(5), row.theoretical,
           "theoretical occupancy: active warps per SM that the launch's resources allow / maximum warps per "
           "SM"),
-    FIELD("expect_low", "expected_achieved_low", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(4),
-          row.expected_achieved_low, EXPECTED "SM-active cycles, if all waves take equally long"),
-    FIELD("expect_high", "expected_achieved_high", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(14),
-          row.expected_achieved_high, HIGH_END),
+    FIELD("expected", "expected", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(4), expected,
+          "from expect_low to expect_high"),
+    FIELD("expect_low", "expected_achieved_low", CLI_RATIO, 0, row.expected_achieved_low,
+          EXPECTED "SM-active cycles, if all waves take equally long"),
+    FIELD("expect_high", "expected_achieved_high", CLI_RATIO, 0, row.expected_achieved_high, HIGH_END),
     FIELD("achieved", "achieved", CLI_RATIO, 0, row.achieved,
           "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the launches that were "
           "measured; shown by default where there are any"),

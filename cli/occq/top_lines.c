@@ -77,6 +77,9 @@ static void fill_line(const struct occ_top_row *row, const struct top_sums *all,
         .advice_config = NAN,
         .bound = "",
     };
+    if (is_analysed)
+        (void)cli_range_cell(row->expected_achieved_low, row->expected_achieved_high, ret_line->expected,
+                             sizeof ret_line->expected);
     uint32_t marks =
         cli_marks(row->kernel.simulated, is_analysed ? row->dominant.by_design : 0, row->kernel.demangled);
     (void)cli_marks_text(marks, false, ret_line->by_design);

@@ -209,7 +209,7 @@ def test_resize():
     tmux("resize-window", "-t", s.name, "-x", "60", "-y", "12")
     s.wait("PAUSED")
     tmux("resize-window", "-t", s.name, "-x", "300", "-y", "100")
-    s.wait("EXPECT_LOW")
+    s.wait("EXPECTED")
     s.keys("q")
     s.ends()
     s = Screen("-d d.db -w 1h", environment="COLUMNS=200 LINES=12")  # not the terminal's

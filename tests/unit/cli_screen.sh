@@ -44,6 +44,10 @@ for column in bound launches; do # what -o names stays, also where it is a defau
     COLUMNS=60 "$occq" top -d h.db --advice -o "+$column" | head -1 | grep -qi " $column" || fail "-o +$column is not there"
 done
 
+for command in top launches 'what-if --gpu h200'; do # both ends of what is expected
+    COLUMNS=80 "$occq" $command -d h.db | head -1 | grep -q ' EXPECTED ' || fail "$command: no EXPECTED on 80 columns"
+done
+
 # a terminal: colours and a pager, which gets what standard output gets
 on_terminal() { script -qec "stty cols 100; $1" /dev/null </dev/null; }
 on_terminal "OCC_PAGER='sed s/^/paged:/' $occq top -d h.db -n 2" >out

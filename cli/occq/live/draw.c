@@ -57,7 +57,7 @@ static bool is_named(const struct cli_column *column, const char *name)
 /* So wide that columns do not move from sample to sample. */
 static int width_of(const struct live_ui *ui, const struct cli_column *column)
 {
-    static const int widths[] = {[CLI_PLAIN] = 10, [CLI_RATIO] = 6,  [CLI_DURATION] = 8, [CLI_TIME] = 19,
+    static const int widths[] = {[CLI_PLAIN] = 11, [CLI_RATIO] = 6,  [CLI_DURATION] = 8, [CLI_TIME] = 19,
                                  [CLI_FACTOR] = 8, [CLI_AMOUNT] = 7, [CLI_MEMORY] = 10};
     int heading = (int)strlen(column->name), width = widths[column->unit];
     int64_t largest = ui->model.n_kernels ? ui->model.kernels[ui->model.n_kernels - 1].id : 0;

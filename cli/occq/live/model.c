@@ -102,7 +102,7 @@ static int by_value(const void *left, const void *right, void *inverted)
     if ((a->value.type == CLI_NONE) != (b->value.type == CLI_NONE))
         return a->value.type == CLI_NONE ? 1 : -1;
     if (a->value.type == CLI_STRING && b->value.type == CLI_STRING)
-        texts = strcmp(a->value.string, b->value.string);
+        texts = strverscmp(a->value.string, b->value.string); /* numbers in texts */
     if (x < y || x > y)
         return x < y ? sign : -sign;
     return texts != 0 ? sign * texts : by_id(a->kernel, b->kernel);

@@ -63,7 +63,8 @@ void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LI
         line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " busy %6s  %s %6s  waste %7s%s  %s", row->kernel.id,
         cli_percent_text((double)row->total_ns / (double)sample->window_ns, busy, sizeof busy),
         measured ? "achieved" : "expected",
-        cli_percent_text(measured ? row->achieved : row->expected_achieved_low, occupancy, sizeof occupancy),
+        cli_range_cell(measured ? row->achieved : row->expected_achieved_low,
+                       measured ? row->achieved : row->expected_achieved_high, occupancy, sizeof occupancy),
         cli_amount_text(isnan(row->used) ? (double)NAN : row->waste_warp_seconds, waste, sizeof waste),
         row->kernel.simulated ? "  sim" : "", row->kernel.short_name ? row->kernel.short_name : "");
     occ_text_sanitise(line);

@@ -9,7 +9,7 @@
 int live_choose_columns(const struct live_args *args, struct cli_selection *ret_selection,
                         struct occ_error *err)
 {
-    static const char ours[] = "id,kernel,launches,time,achieved,expect_low,cause,loss,waste,waste%,marks";
+    static const char ours[] = "id,kernel,launches,time,achieved,expected,cause,loss,waste,waste%,marks";
     const char *list = args->history.list.output.columns;
     ret_selection->format = CLI_FORMAT_TEXT;
     ret_selection->n = 0;
