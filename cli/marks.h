@@ -1,6 +1,6 @@
-/* Marks of a row: why its occupancy may be low by design, and whether it was simulated. One letter in a
- * table, with a legend below; words for programs. By configuration they are guesses, by name they are not.
- * Pure; any thread. */
+/* Marks of a row: why its occupancy may be low by design, and whether it was simulated or estimated. One
+ * letter in a table, with a legend below; words for programs. By configuration they are guesses, by name they
+ * are not. Pure; any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "occupancy/occupancy.h"
 
 /* Beside enum occ_by_design's bits. */
-enum { CLI_MARK_SIMULATED = 1 << 16, CLI_MARK_COMMUNICATION = 1 << 17 };
+enum { CLI_MARK_SIMULATED = 1 << 16, CLI_MARK_COMMUNICATION = 1 << 17, CLI_MARK_ESTIMATED = 1 << 18 };
 
 /* Parts of the names of kernels that communicate: they wait for others, whatever their occupancy. */
 #define CLI_COMMUNICATION(X) X("nccl") X("nvshmem")
@@ -20,7 +20,7 @@ uint32_t cli_marks(bool simulated, uint32_t by_design, const char *name);
 /* "sp"; "" none. Fits into CLI_LETTERS_BYTES. */
 #define CLI_LETTERS_BYTES 8
 const char *cli_marks_letters(uint32_t marks, char letters[CLI_LETTERS_BYTES]);
-/* "persistent cluster", or for people "maybe a persistent kernel; ..."; without simulated. */
+/* "persistent cluster", or for people "maybe a persistent kernel; ..."; without simulated and estimated. */
 #define CLI_MARKS_BYTES 192
 const char *cli_marks_text(uint32_t marks, bool for_people, char buffer[CLI_MARKS_BYTES]);
 /* What a letter stands for; NULL: no mark. */

@@ -116,6 +116,7 @@
 #define OCC_SQL_TOP(X) \
     X(CONFIG, "c.config_id") X(KERNEL, "c.kernel_id") X(MODEL, "m.first") X(SHORT, "k.short") \
     X(DEMANGLED, "k.demangled") X(MANGLED, "k.mangled") X(DEVICE, "d.name") X(SIMULATED, "d.simulated") \
+    X(CC, "d.cc") \
     X(REGISTERS, "c.registers_per_thread") X(BLOCK_THREADS, "c.block_x * c.block_y * c.block_z") \
     X(THEORETICAL, "c.theoretical") X(ACHIEVED_LOW, "c.expected_achieved_low") \
     X(ACHIEVED_HIGH, "c.expected_achieved_high") X(ELAPSED_LOW, "c.expected_elapsed_low") \

@@ -16,6 +16,7 @@ struct occ_row_kernel {
     int64_t id, device;
     const char *short_name, *demangled, *mangled, *device_name;
     bool simulated;
+    bool estimated; /* of `top`: the model has no limits of its own for such a GPU */
 };
 
 /* Of a kernel's launch configuration with the largest total duration. */

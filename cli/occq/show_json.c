@@ -1,4 +1,5 @@
 /* `occq show --json`: the content of the pages, raw. One thread (stdio). */
+#include <stdio.h>
 
 #include "cli/command.h"
 #include "show.h"
@@ -69,9 +70,20 @@ static void put_config(struct cli_json *json, const struct occ_config_row *row)
     cli_json_close(json);
 }
 
+enum { CAPABILITY = 24 };
+
+/* "9.0"; NULL: unknown. */
+static const char *capability_text(uint32_t cc, char buffer[CAPABILITY])
+{
+    (void)snprintf(buffer, CAPABILITY, "%u.%u", cc / 10, cc % 10);
+    return cc ? buffer : NULL;
+}
+
 static void put_group(struct cli_json *json, const struct show_group *group)
 {
     const struct occ_config_row *first = group->configs;
+    uint32_t rules = occ_device_rules_of(first->limits.cc);
+    char cc[CAPABILITY], by[CAPABILITY];
     cli_json_object(json, NULL, false);
     cli_json_integer(json, "kernel_id", first->kernel.id);
     cli_json_string(json, "kernel", first->kernel.short_name);
@@ -79,6 +91,9 @@ static void put_group(struct cli_json *json, const struct show_group *group)
     cli_json_string(json, "kernel_mangled", first->kernel.mangled);
     cli_json_integer(json, "device_id", first->kernel.device);
     cli_json_string(json, "device", first->kernel.device_name);
+    cli_json_string(json, "compute_capability", capability_text(first->limits.cc, cc));
+    cli_json_string(json, "limits_by_rules_of",
+                    rules != first->limits.cc ? capability_text(rules, by) : NULL);
     cli_json_unsigned(json, "sm_count", first->limits.sm_count);
     cli_json_bool(json, "simulated", first->kernel.simulated);
     cli_json_unsigned(json, "configs", group->n);

@@ -90,6 +90,8 @@ const struct cli_column top_columns[] = {
           "one_block_shared_memory, cluster (by configuration)"),
     FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, row.kernel.simulated,
           "whether the device is a simulated one"),
+    FIELD("estimated", "estimated", CLI_PLAIN, CLI_LEFT, row.kernel.estimated,
+          "whether limits are estimated, since the device's compute capability is not known here"),
     OCC_CAUSES(CAUSE_COLUMN) OCC_MEASURED_CAUSES(MEASURED_COLUMN) /* */
     FIELD("tail_low", "cause_tail_low", CLI_RATIO, 0, tail_low,
           "tail where it was not measured and a block's time is proportional to the blocks that it shares "
@@ -105,7 +107,8 @@ const struct cli_column top_columns[] = {
     FIELD("knob", "knob", CLI_PLAIN, CLI_LEFT | CLI_SPARE(16), knob,
           "with --advice: what CUDA calls the change"),
     FIELD("marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE, letters,
-          "letters: s simulated; low by design: c communication; maybe: p persistent, o one block per SM, k "
+          "letters: s simulated; e estimated; low by design: c communication; maybe: p persistent, o one "
+          "block per SM, k "
           "clusters"),
     CLI_COLUMN_END,
 };

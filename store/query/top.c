@@ -190,6 +190,7 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
 {
     struct occ_top_row *row = &line->row;
     row->kernel.simulated |= config->is_simulated;
+    row->kernel.estimated |= config->is_estimated;
     row->configs++;
     row->launches += totals->launches;
     row->total_ns = occ_add_saturated(row->total_ns, totals->total_ns);

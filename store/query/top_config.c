@@ -38,12 +38,14 @@ static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
 int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
                         struct occ_top_config *ret_config, struct occ_error *err)
 {
+    uint32_t cc = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_CC), rules = occ_device_rules_of(cc);
     *ret_config =
         (struct occ_top_config){.stmt = stmt,
                                 .id = sqlite3_column_int64(stmt, OCC_TOP_CONFIG),
                                 .kernel = sqlite3_column_int64(stmt, OCC_TOP_KERNEL),
                                 .is_analysed = sqlite3_column_type(stmt, OCC_TOP_ELAPSED_LOW) != SQLITE_NULL,
-                                .is_simulated = sqlite3_column_int(stmt, OCC_TOP_SIMULATED) != 0};
+                                .is_simulated = sqlite3_column_int(stmt, OCC_TOP_SIMULATED) != 0,
+                                .is_estimated = rules != cc && rules != 0};
     read_result(stmt, &ret_config->result);
     read_dominant(stmt, &ret_config->dominant);
     ret_config->warps = sqlite3_column_double(stmt, OCC_TOP_SMS) * ret_config->result.max_warps_per_sm;

@@ -14,7 +14,7 @@ enum {
 struct occ_top_config {
     sqlite3_stmt *stmt; /* on its row, for names */
     int64_t id, kernel;
-    bool is_analysed, is_simulated;
+    bool is_analysed, is_simulated, is_estimated;
     struct occ_result result;
     double warps; /* that its device can hold */
     struct occ_dominant_config dominant;

@@ -242,6 +242,19 @@ def csv_without_a_gpu():
     check("csv with a named GPU", sql(history, "SELECT sm_count FROM device"), [{"sm_count": 132}])
 
 
+def estimated_limits():
+    """Of a compute capability that the model does not know, the limits are another's; everybody says so."""
+    for capability, rules, estimated in ("8,0", None, False), ("8,1", "8.0", True), ("13,0", "12.1", True):
+        data = (DATA / "ncu-raw.csv").read_text().replace('"8,0"', f'"{capability}"').encode()
+        history, _ = imported(data, "capability.csv")
+        group = json.loads(occq("show", "-d", history, "scale", "--json").stdout)["kernels"][0]
+        check(f"{capability}: show", (group["compute_capability"], group["limits_by_rules_of"]),
+              (capability.replace(",", "."), rules))
+        row = json.loads(occq("top", "-d", history, "--json").stdout)["top"][0]
+        check(f"{capability}: top --json", row["estimated"], estimated)
+        check(f"{capability}: top", "e: limits are estimated" in occq("top", "-d", history).stdout, estimated)
+
+
 # ---- another run of the same program: joined by kernel and configuration ----
 
 def shown(history, kernel, *options):
@@ -369,8 +382,8 @@ def real_reports():
         print(f"ok: {path.name}")
 
 
-for test in (values_of_made_reports, impossible_values, details_page, raw_page, csv_without_a_gpu, joined_runs, broken_reports,
-             real_reports):
+for test in (values_of_made_reports, impossible_values, details_page, raw_page, csv_without_a_gpu, estimated_limits, joined_runs,
+             broken_reports, real_reports):
     test()
 print(f"{len(failures)} failures")
 sys.exit(bool(failures))
