@@ -49,7 +49,10 @@ static int parse_word(struct side *side, char *text, struct occ_error *err)
         int status = set_word(side, word, text + length + 1, err);
         return status == 0 ? 0 : occ_error_prefix(err, "%s", words[word]);
     }
-    if (access(text, F_OK) != 0)
+    bool exists = access(text, F_OK) == 0;
+    if (!exists && text[0] && text[strspn(text, "0123456789")] == '\0')
+        return occ_fail(err, OCC_E_INVALID, "unknown side '%s'; did you mean 'run:%s'?", text, text);
+    if (!exists)
         return cli_fail_unknown("side", "", text, strlen(text), words, err);
     side->where.db = text;
     return 0;

@@ -383,7 +383,7 @@ def run(*arguments):
 def test_batch():
     write("j.db", "kernels=40", "gpus=2", "measured", "age=30")
     top = json.loads(run("top", "-d", "j.db", "-n", "100", "--since", "1h", "--json").stdout)["top"]
-    live = json.loads(run("live", "-d", "j.db", "-b", "-n", "1", "-w", "1h", "--json").stdout)
+    live = json.loads(run("live", "-d", "j.db", "-n", "1", "-w", "1h", "--json").stdout)
     if live["kernels"] != top or len(top) < 40:
         fail("kernels differ from top's")
     for by, key in (("gpu", "gpus"), ("cause", "causes")):
@@ -397,8 +397,7 @@ def test_batch():
     if twice.returncode != 0 or twice.stdout.count("waste by main cause: ") != 2 or twice.stdout.count(" kernel_1 ") != 2:
         fail("batches: %s" % twice)
     for arguments, status, text in ((("-b", "-n", "1", "-w", "1s"), 3, "no launches in the last 1 s"),
-                                    (("-n", "1"), 2, "for batches"), (("--json",), 2, "for batches"),
-                                    (("-w", "2h"), 2, "out of range"), (("-b", "-o", "nonsense"), 2, "nonsense")):
+                                    (("-n", "1"), 2, "for batches"), (("-w", "2h"), 2, "out of range"), (("-b", "-o", "nonsense"), 2, "nonsense")):
         done = run("live", "-d", "j.db", *arguments)
         if done.returncode != status or text not in done.stdout + done.stderr:
             fail("%s: %s" % (arguments, done))

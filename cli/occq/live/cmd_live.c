@@ -125,12 +125,13 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static int check(void *arguments, struct occ_error *err)
 {
-    const struct live_args *args = arguments;
+    struct live_args *args = arguments;
     struct cli_selection columns;
-    if (!args->batch && (args->history.list.output.json || args->history.number != 0))
-        return occ_fail(err, OCC_E_INVALID, "--json and -n are for batches (-b)");
+    args->batch |= args->history.list.output.json;
+    if (!args->batch && args->history.number != 0)
+        return occ_fail(err, OCC_E_INVALID, "-n is for batches (-b, --json)");
     if (args->history.list.common.all_users && !(args->batch && args->history.number == 1))
-        return occ_fail(err, OCC_E_INVALID, "--all-users is for a single batch (-b -n 1)");
+        return occ_fail(err, OCC_E_INVALID, "--all-users is for a single batch (-b -n 1, --json -n 1)");
     if (args->history.list.output.json && args->history.list.output.columns)
         return occ_fail(err, OCC_E_INVALID, "--json prints all columns");
     int status = cli_check_history(arguments, err);
@@ -148,7 +149,7 @@ static const struct cli_option options[] = {
                .max = 3600 * SECOND_NS),
     CLI_OPTION('b', "batch", CLI_FLAG, struct live_args, batch, NULL,
                "print plain text, one answer after the other, without a terminal"),
-    CLI_OPTION_NUMBER("with -b: N answers (default: until interrupted)"),
+    CLI_OPTION_NUMBER("with -b or --json: N answers (default: until interrupted)"),
     CLI_OPTION(0, "ascii", CLI_FLAG, struct live_args, ascii, NULL,
                "no blocks in trends, for consoles that lack them"),
     CLI_OPTIONS_RUN,
@@ -159,7 +160,7 @@ static const struct cli_option options[] = {
     CLI_OPTION('o', "columns", CLI_TEXT, struct cli_list_args, output.columns, "LIST",
                "columns to show, separated by commas; +LIST adds to the default ones"),
     CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL,
-               "with -b: a JSON document for each answer, with all columns"),
+               "as -b, with a JSON document for each answer, with all columns"),
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
@@ -183,7 +184,7 @@ const struct cli_command cli_live = {
     .columns = top_columns,
     .examples = {{"occq live", "what wastes the GPUs now"},
                  {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
-                 {"occq live -b -n 1 --json", "one answer, for a program"}},
+                 {"occq live --json -n 1", "one answer, for a program"}},
     CLI_ARGS(struct live_args, .history.list.common.busy_timeout_ms = BUSY_TIMEOUT_MS,
              .window_ns = 5 * SECOND_NS, .interval_ns = SECOND_NS),
     .check = check,

@@ -1,0 +1,1 @@
+occq diff 1 run:2 -d h.db
