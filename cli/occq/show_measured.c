@@ -48,7 +48,8 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
     struct source_count counts[SOURCES];
     const char *separator = ": ";
     count_sources(sums, counts);
-    cli_print("    measured in %" PRIu64 " launches", occ_measured_launches(sums));
+    uint64_t launches = occ_measured_launches(sums);
+    cli_print("    measured in %" PRIu64 " launch%s", launches, launches == 1 ? "" : "es");
     for (size_t i = 0; i < SOURCES; i++) {
         if (counts[i].launches == 0)
             continue;
