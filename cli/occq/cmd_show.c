@@ -12,6 +12,11 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
+struct show_args {
+    struct history_args history;
+    const char *with; /* what is looked for beside the history's own; NULL: nothing */
+};
+
 static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
 {
     int status = 0;
@@ -23,14 +28,19 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     return status;
 }
 
-static int print(struct occ_store *store, const struct occ_config_rows *rows, const struct history_args *args,
-                 struct occ_error *err)
+/* *ret_found: what --with asks for was found. */
+static int print(struct occ_store *store, const struct occ_config_rows *rows, const struct show_args *show,
+                 bool *ret_found, struct occ_error *err)
 {
+    const struct history_args *args = &show->history;
     _cleanup_(show_groups_free) struct show_group *groups = NULL;
     size_t n = 0;
     int status = show_groups_make(rows, args->number ? (size_t)args->number : SIZE_MAX, &groups, &n, err);
     for (size_t i = 0; i < n && status == 0; i++)
         status = show_find_ranges(store, &args->filter, &groups[i], err);
+    *ret_found = !show->with;
+    for (size_t i = 0; i < n && show->with && status == 0; i++)
+        status = show_find_nearest(store, &groups[i], ret_found, err);
     if (status != 0)
         return status;
     if (!args->list.output.json)
@@ -81,18 +91,24 @@ static int query(struct occ_store *store, const struct history_args *args, const
 
 static int run(const struct cli_command *command, const void *arguments)
 {
-    const struct history_args *args = arguments;
+    const struct show_args *show = arguments;
+    const struct history_args *args = &show->history;
     struct occ_error err = OCC_ERROR_INIT;
+    bool found = false;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
     if (cluster_open(command, args, CLUSTER_HISTOGRAMS, OCC_TOP_BY_KERNEL, &store, &err) != 0 ||
         kernel_names_load(store, args->name, &names, &err) != 0 ||
-        query(store, args, names, &rows, &err) != 0 || print(store, &rows, args, &err) != 0)
+        query(store, args, names, &rows, &err) != 0 || print(store, &rows, show, &found, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
     sql_note_partial(command, store, &args->filter);
-    return rows.n ? CLI_EXIT_OK : no_launches(command, store, args);
+    if (rows.n == 0)
+        return no_launches(command, store, args);
+    return found ? CLI_EXIT_OK
+                 : cli_nothing(command, "no imported report of Nsight Compute has this kernel ('occq import' "
+                                        "reads .ncu-rep files)");
 }
 
 static int check(void *arguments, struct occ_error *err)
@@ -112,6 +128,8 @@ static int check(void *arguments, struct occ_error *err)
     return status;
 }
 
+static const char *const with_words[] = {"ncu", NULL};
+
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTIONS_CLUSTER,
@@ -123,6 +141,10 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_PLACE,
     CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default: all)"),
     CLI_OPTION_NAME,
+    CLI_OPTION(0, "with", CLI_WORD, struct show_args, with, "WHAT",
+               "ncu: where no imported report of Nsight Compute has a configuration, show which of the "
+               "kernel's in reports comes nearest, and what differs",
+               .words = with_words),
     CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL, "print JSON, raw values"),
     CLI_OPTIONS_SCREEN,
     CLI_OPTION_HELP,
@@ -152,7 +174,8 @@ const struct cli_command cli_show = {
                    "grid of less than one wave has too little work for them, as the model alone tells; "
                    "otherwise, without counters, the section tells how to measure it.\n\n"
                    "If an imported report of Nsight Compute has the kernel in the same configuration on such "
-                   "a GPU, its values are printed beside ours, with the reason where they differ.\n\n"
+                   "a GPU, its values are printed beside ours, with the reason where they differ. With "
+                   "--with ncu the exit status is 3 where no report has the kernel at all.\n\n"
                    "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
                    "from a histogram and are at most 12.5 % off.",
     .options = options,
@@ -160,7 +183,7 @@ const struct cli_command cli_show = {
                  {"occq show 'gemm.*float' -n 3",
                   "by regular expression, three launch configurations of each kernel"},
                  {"occq show 12 --json", "by number (column id of occq top)"}},
-    CLI_ARGS(struct history_args, ),
+    CLI_ARGS(struct show_args, ),
     .check = check,
     .run = run,
 };

@@ -14,6 +14,9 @@ struct show_group {
     uint64_t launches, total_ns;
     bool has_no_ranges;    /* they were not looked for */
     struct occ_top ranges; /* most time first; without rows where the history knows none */
+    /* of those shown: what Nsight Compute has nearest to the configuration, and what differs; NULL: it has
+     * the same, or nothing of the kernel; all NULL: not looked for */
+    char **nearest;
 };
 
 /* The rows by kernel and device, those with most time first; they must outlive the groups. `shown_max`: of
@@ -51,6 +54,10 @@ void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
  * nothing, null, if no report has it. */
 void show_ncu(const struct occ_config_row *row);
 void show_json_ncu(struct cli_json *json, const struct occ_config_row *row);
+/* For --with ncu: group->nearest; *found becomes true if a report has the kernel. */
+int show_find_nearest(struct occ_store *store, struct show_group *group, bool *found, struct occ_error *err);
+/* Prints nothing if it was not looked for, or the configuration itself was found. */
+void show_nearest(const struct show_group *group, size_t i);
 /* What it has of the units' utilization; all NaN: no report has it. */
 struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row);
 

@@ -34,7 +34,11 @@ int show_groups_make(const struct occ_config_rows *rows, size_t shown_max, struc
 
 void show_groups_free(struct show_group **groups)
 {
-    for (struct show_group *g = *groups; g && g->configs; g++)
+    for (struct show_group *g = *groups; g && g->configs; g++) {
+        for (size_t i = 0; g->nearest && i < g->shown; i++)
+            free(g->nearest[i]);
+        free(g->nearest);
         occ_top_free(&g->ranges);
+    }
     free(*groups);
 }

@@ -47,8 +47,9 @@ static void put_reported(struct cli_json *json, const struct occ_config_row *row
     cli_json_close(json);
 }
 
-static void put_config(struct cli_json *json, const struct occ_config_row *row)
+static void put_config(struct cli_json *json, const struct show_group *group, size_t i)
 {
+    const struct occ_config_row *row = &group->configs[i];
     struct occ_measurement measured;
     const struct analysis a = show_analysis(row, &measured);
     cli_json_object(json, NULL, false);
@@ -66,6 +67,7 @@ static void put_config(struct cli_json *json, const struct occ_config_row *row)
     show_json_measured(json, row, &measured);
     put_reported(json, row);
     show_json_ncu(json, row);
+    cli_json_string(json, "ncu_nearest", group->nearest ? group->nearest[i] : NULL);
     cli_json_string(json, "missing_fields", row->missing_fields);
     cli_json_close(json);
 }
@@ -100,7 +102,7 @@ static void put_group(struct cli_json *json, const struct show_group *group)
     show_json_ranges(json, group);
     cli_json_array(json, "launch_configs", false);
     for (size_t i = 0; i < group->shown; i++)
-        put_config(json, &group->configs[i]);
+        put_config(json, group, i);
     cli_json_close(json);
     cli_json_close(json);
 }

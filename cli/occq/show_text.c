@@ -161,8 +161,9 @@ static int print_analysis(const struct occ_config_row *row, struct occ_error *er
     return status;
 }
 
-static int print_config(const struct occ_config_row *row, struct occ_error *err)
+static int print_config(const struct show_group *group, size_t i, struct occ_error *err)
 {
+    const struct occ_config_row *row = &group->configs[i];
     int status = 0;
     print_configuration(row);
     print_times(row);
@@ -172,6 +173,7 @@ static int print_config(const struct occ_config_row *row, struct occ_error *err)
         print_refused(row);
     print_reported(row);
     show_ncu(row);
+    show_nearest(group, i);
     print_missing(row);
     return status;
 }
@@ -181,7 +183,7 @@ int show_text(const struct show_group *group, struct occ_error *err)
     int status = 0;
     print_head(group);
     for (size_t i = 0; i < group->shown && status == 0; i++)
-        status = print_config(&group->configs[i], err);
+        status = print_config(group, i, err);
     if (status == 0 && group->shown < group->n)
         cli_print("\n  and %zu more launch configuration%s\n", group->n - group->shown,
                   group->n - group->shown == 1 ? "" : "s");

@@ -289,6 +289,10 @@ def joined_runs():
     check("joined: theoretical", values["sm__maximum_warps_per_active_cycle_pct"], (100, 100, None))
     check("joined: mean", values[ACHIEVED], ((98.0625 + 96.5) / 2, None, None))
     check("joined: another grid", shown(history, "sort", "--run", "3"), [None])
+    done = occq("show", "-d", history, "sort", "--run", "3", "--with", "ncu")
+    check("nearest", (done.returncode, "run 1: grid 8191x1x1 here, 8192x1x1 in the report" in done.stdout), (0, True))
+    check("nearest: the same", "no report has" in occq("show", "-d", history, "sort", "--run", "2", "--with", "ncu").stdout,
+          False)
     (WORK / "smaller.json").write_bytes(traced().replace(b'"numSms": 132', b'"numSms": 66'))
     other = json.loads(occq("import", "-d", history, WORK / "smaller.json", "--json").stdout)["imports"][0]["run_id"]
     check("joined: another GPU", shown(history, "sort", "--run", other), [None])
@@ -298,6 +302,11 @@ def joined_runs():
     occq("import", "-d", history, WORK / "again.ncu-rep")
     check("joined: the newest report", shown(history, "sort", "--run", "2")[0]["run_id"], 5)
     check("joined: but the one asked for", shown(history, "sort", "--run", "1")[0]["run_id"], 1)
+    (WORK / "none.json").write_bytes(traced().replace(b"_Z4sortPi", b"_Z5thirdPi"))
+    occq("import", "-d", history, WORK / "none.json")
+    done = occq("show", "-d", history, "third", "--run", "last", "--with", "ncu")
+    check("nearest: none", (done.returncode, "nor any other of this kernel" in done.stdout, "has this kernel" in done.stderr),
+          (3, True, True))
 
 
 # ---- what cannot be imported leaves nothing ----
