@@ -23,11 +23,15 @@ static void test_devices_by_name(void **state)
     assert_int_equal(calc_target_named("RTX 3090", &target, &err), 0);
     assert_int_equal(target.device.sm_count, 82);
     assert_string_equal(target.name, "rtx3090");
-    static const char *const suggestions[][2] = {{"rtx309", "did you mean 'rtx3090'?"},
-                                                 {"RTX 3900", "did you mean 'rtx3090'?"},
-                                                 {"h20O", "did you mean 'h200'?"},
-                                                 {"a100-1g5gb", "did you mean 'a100-1g.5gb'?"},
-                                                 {"radeon", "unknown GPU 'radeon' ('occq gpus'"}};
+    static const char *const suggestions[][2] = {
+        {"rtx309", "did you mean 'rtx3090'?"},
+        {"RTX 3900", "did you mean 'rtx3090'?"},
+        {"h20O", "did you mean 'h200'?"},
+        {"a100-1g5gb", "did you mean 'a100-1g.5gb'?"},
+        {"NVIDIA H100 CNX", "did you mean 'h100'?"},
+        {"Orin (nvgpu)", "it is one of jetsonorin, jetsonorin32gb, "},
+        {"radeon", "unknown GPU 'radeon' ('occq gpus' lists all; "
+                   "'occq calc' takes --cc and --sms"}};
     for (size_t i = 0; i < sizeof suggestions / sizeof *suggestions; i++) {
         assert_int_equal(calc_target_named(suggestions[i][0], &target, &err), OCC_E_INVALID);
         assert_non_null(strstr(err.message, suggestions[i][1]));
@@ -172,6 +176,19 @@ static void test_printed_names_are_known(void **state)
         {"NVIDIA H100 PCIe", "h100pcie"},
         {"NVIDIA H100 NVL", "h100nvl"},
         {"NVIDIA H800", "h800"},
+        {"NVIDIA H800 PCIe", "h800pcie"},
+        {"NVIDIA H200 NVL", "h200nvl"},
+        {"NVIDIA H20-3e", "h20-3e"},
+        {"NVIDIA A800 40GB Active", "a800"},
+        {"NVIDIA A100-PCIE-40GB", "a100"},
+        {"Tesla P100-PCIE-16GB", "p100"},
+        {"NVIDIA GeForce GTX 1060 3GB", "gtx1060-3gb"},
+        {"NVIDIA GeForce GTX 1060 6GB", "gtx1060"},
+        {"NVIDIA GeForce RTX 4090 Laptop GPU", "rtx4090laptop"},
+        {"NVIDIA GeForce RTX 4090 D", "rtx4090d"},
+        {"NVIDIA GeForce RTX 5090 Laptop GPU", "rtx5090laptop"},
+        {"NVIDIA GeForce RTX 5090 D", "rtx5090d"},
+        {"NVIDIA GeForce RTX 3050Ti Laptop GPU", "rtx3050tilaptop"},
         {"NVIDIA A100-SXM4-80GB", "a100"},
         {"NVIDIA A100 80GB PCIe", "a100"},
         {"Tesla V100-SXM2-16GB", "v100"},
@@ -181,7 +198,15 @@ static void test_printed_names_are_known(void **state)
         {"NVIDIA GeForce RTX 3080 Laptop GPU", "rtx3080laptop"},
         {"NVIDIA RTX 6000 Ada Generation", "rtx6000ada"},
         {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtxpro6000"},
+        {"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "rtxpro6000"},
         {"NVIDIA GH200 480GB", "gh200"},
+        {"NVIDIA GH200 144G HBM3e", "gh200"},
+        {"NVIDIA GB300", "gb300"},
+        {"DGX Spark", "gb10"},
+        {"NVIDIA Thor", "jetsonthor"},
+        {"h100 SXM", "h100"},
+        {"rtx4070 ti", "rtx4070ti"},
+        {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "a100-1g.5gb"},
         {"NVIDIA B300 SXM6 AC", "b300"},
         {"NVIDIA GB10", "gb10"},
         {"Jetson AGX Orin", "jetsonorin"},
@@ -193,9 +218,28 @@ static void test_printed_names_are_known(void **state)
         assert_int_equal(calc_target_named(known[i][0], &target, &err), 0);
         assert_string_equal(target.name, known[i][1]);
     }
-    /* of other SMs than the card of that name */
-    assert_int_not_equal(calc_target_named("NVIDIA GeForce RTX 2060 with Max-Q Design", &target, &err), 0);
-    assert_int_not_equal(calc_target_named("NVIDIA GeForce RTX 4090 Laptop GPU", &target, &err), 0);
+    /* of other SMs than the card of that name, or of unknown ones */
+    static const char *const others[] = {
+        "NVIDIA GeForce RTX 2060 with Max-Q Design",
+        "NVIDIA GeForce GTX 1060 5GB",
+        "NVIDIA RTX 5000 Ada Generation Laptop GPU",
+        "NVIDIA A100-SXM-64GB",
+        "NVIDIA H100 80GB HBM2e",
+        "NVIDIA H100 PCIe MIG 1g.10gb",
+        "NVIDIA H100 CNX",
+        "NVIDIA H200 PCIe",
+        "NVIDIA RTX A2000 8GB Laptop GPU",
+        "Orin (nvgpu)",
+        "NVIDIA RTX 6000D",
+        "NVIDIA L2",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_not_equal(calc_target_named(others[i], &target, &err), 0);
+    const struct occ_gpu *gpu;
+    for (size_t i = 0; (gpu = occ_gpu_at(i)); i++) {
+        assert_int_equal(calc_target_named(gpu->name, &target, &err), 0);
+        assert_string_equal(target.name, gpu->name);
+    }
     assert_int_not_equal(calc_target_named("NVIDIA", &target, &err), 0);
     assert_int_not_equal(calc_target_named("b400", &target, &err), 0);
     assert_non_null(strstr(err.message, "did you mean 'b"));

@@ -6,87 +6,202 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "support/text.h"
 
 enum { MAX_GPUS = 256, MAX_SMS = 65536 };
 
-/* Lower case, without blanks; cut. */
-static void normalise(const char *name, char *buffer, size_t size)
+/* ---- names ---- */
+
+#define NAME_SEPARATORS " -()"
+
+/* Words of the driver's names that any product may have. */
+static const char any_product[] = "nvidia geforce tesla gpu generation nvgpu mig";
+
+/* Words that tell variants of a product with the same SMs apart. A word that is in neither list and not in
+ * the product's name is another product's: H100 PCIe has fewer SMs than H100. */
+static const struct {
+    const char *gpu, *words;
+} variants[] = {
+    {"m40", "12gb 24gb"},
+    {"p100", "pcie sxm2 12gb 16gb"},
+    {"p4", "8gb"},
+    {"p40", "24gb"},
+    {"gtx1060", "6gb"},
+    {"v100", "pcie sxm2 sxm3 fhhl dgxs 16gb 32gb"},
+    {"v100s", "pcie 32gb"},
+    {"jetsonxavier", "agx"},
+    {"t4", "16gb"},
+    {"t400", "4gb"},
+    {"t1000", "8gb"},
+    {"rtx2080ti", "11gb"},
+    {"a100", "pcie sxm sxm4 40gb 80gb"},
+    {"a800", "pcie sxm sxm4 40gb 80gb active lc"},
+    {"a30", "pcie 24gb"},
+    {"a2", "16gb"},
+    {"a10", "24gb"},
+    {"a10g", "24gb"},
+    {"a40", "48gb"},
+    {"rtxa2000", "12gb"},
+    {"rtxa6000", "48gb"},
+    {"rtx3060", "12gb"},
+    {"rtx3080", "10gb"},
+    {"rtx3090", "24gb"},
+    {"jetsonorin", "agx 64gb"},
+    {"jetsonorin32gb", "agx"},
+    {"jetsonorinnano", "8gb"},
+    {"jetsonorinnx", "8gb 16gb"},
+    {"l4", "24gb"},
+    {"l20", "48gb"},
+    {"l40", "48gb"},
+    {"l40s", "48gb"},
+    {"rtx4000ada", "sff"},
+    {"rtx6000ada", "48gb"},
+    {"rtx4060ti", "8gb 16gb"},
+    {"rtx4090", "24gb"},
+    {"h100", "sxm sxm5 64gb 80gb 94gb 96gb hbm3"},
+    {"h100pcie", "80gb hbm2e"},
+    {"h100nvl", "94gb hbm3"},
+    {"h800", "sxm sxm5 80gb hbm3"},
+    {"h800pcie", "80gb hbm2e"},
+    {"h20", "96gb hbm3"},
+    {"h20-3e", "141gb hbm3e"},
+    {"h200", "sxm sxm5 141gb hbm3e"},
+    {"h200nvl", "141gb hbm3e"},
+    {"gh200", "96gb 120gb 144g 144gb 480gb hbm3 hbm3e"},
+    {"b200", "sxm sxm6 hbm3e"},
+    {"b300", "sxm sxm6 ac hbm3e"},
+    {"jetsonthor", "agx"},
+    {"rtx5060ti", "8gb 16gb"},
+    {"rtx5090", "32gb"},
+    {"rtx5090d", "v2"},
+    {"rtxpro2000", "blackwell"},
+    {"rtxpro4000", "blackwell sff edition"},
+    {"rtxpro4500", "blackwell"},
+    {"rtxpro5000", "blackwell 48gb 72gb"},
+    {"rtxpro6000", "blackwell server workstation max q edition 96gb"},
+};
+
+/* Names without a word of the product's own. */
+static const struct {
+    const char *name, *gpu;
+} aliases[] = {{"dgxspark", "gb10"}, {"thor", "jetsonthor"}};
+
+static const char *variants_of(const struct occ_gpu *gpu)
+{
+    const char *name = gpu->slice_of ? gpu->slice_of : gpu->name;
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (strcmp(variants[i].gpu, name) == 0)
+            return variants[i].words;
+    return "";
+}
+
+static bool has_word(const char *words, const char *word, size_t length)
+{
+    for (; *words; words += strspn(words, " ")) {
+        size_t n = strcspn(words, " ");
+        if (n == length && strncasecmp(words, word, n) == 0)
+            return true;
+        words += n;
+    }
+    return false;
+}
+
+/* The next word that not any product may have; its length, 0: none is left. */
+static size_t next_word(const char **name)
+{
+    for (;; *name += strcspn(*name, NAME_SEPARATORS)) {
+        *name += strspn(*name, NAME_SEPARATORS);
+        size_t length = strcspn(*name, NAME_SEPARATORS);
+        if (length == 0 || !has_word(any_product, *name, length))
+            return length;
+    }
+}
+
+/* "NVIDIA H100 80GB HBM3" is "h100" with its variants' words, "RTX 4070 Ti" is "rtx4070ti". */
+static bool is_name(const char *name, const char *product, const char *optional)
 {
     size_t n = 0;
-    for (; *name && n + 1 < size; name++)
-        if (!isspace((unsigned char)*name))
-            buffer[n++] = (char)tolower((unsigned char)*name);
-    buffer[n] = '\0';
-}
-
-/* Words of the driver's names that tell nothing of the SMs, as do sizes of memory ("80GB"). */
-static bool is_filler(const char *word)
-{
-    static const char *const fillers[] = {
-        "nvidia", "geforce",     "tesla",   "quadro",    "gpu",        "agx",  "ac",
-        "server", "workstation", "edition", "blackwell", "generation", "hbm2", "hbm2e",
-        "hbm3",   "hbm3e",       "sxm2",    "sxm3",      "sxm4",       "sxm5", "sxm6"};
-    size_t digits = strspn(word, "0123456789");
-    for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++)
-        if (strcmp(word, fillers[i]) == 0)
-            return true;
-    return digits > 0 && strcmp(word + digits, "gb") == 0;
-}
-
-/* "NVIDIA H100 80GB HBM3", as nvidia-smi prints it, becomes "h100". `name` is in lower case and torn. */
-static void join_product(char *name, const char *left_out, char *buffer, size_t size)
-{
-    char *rest = NULL;
-    buffer[0] = '\0';
-    for (char *word = strtok_r(name, " -", &rest); word; word = strtok_r(NULL, " -", &rest))
-        if (!is_filler(word) && strcmp(word, left_out) != 0 && strlen(buffer) + strlen(word) < size)
-            (void)strcat(buffer, word);
-}
-
-static const struct occ_gpu *find_product(const char *name)
-{
-    static const char *const left_out[] = {"", "pcie"}; /* H100 PCIe has SMs of its own, A100 PCIe has not */
-    const struct occ_gpu *gpu = NULL;
-    for (size_t i = 0; i < sizeof left_out / sizeof *left_out && !gpu; i++) {
-        char words[CALC_NAME_BYTES], key[CALC_NAME_BYTES];
-        size_t n = strlen(name);
-        for (size_t k = 0; k <= n; k++)
-            words[k] = (char)tolower((unsigned char)name[k]);
-        join_product(words, left_out[i], key, sizeof key);
-        gpu = occ_gpu_find(key);
+    for (; (n = next_word(&name)) > 0; name += n) {
+        if (has_word(optional, name, n))
+            continue;
+        product += *product == '-';
+        if (strncasecmp(product, name, n) != 0)
+            return false;
+        product += n;
     }
-    return gpu;
+    return *product == '\0';
 }
 
-/* Suggests GPUs of the same family only: b200 for b400, not p100. */
-static int fail_unknown(const char *typed, struct occ_error *err)
+static const struct occ_gpu *find_gpu(const char *name)
+{
+    const struct occ_gpu *gpu;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (is_name(name, aliases[i].name, ""))
+            return occ_gpu_find(aliases[i].gpu);
+    for (size_t i = 0; (gpu = occ_gpu_at(i)); i++)
+        if (is_name(name, gpu->name, variants_of(gpu)))
+            return gpu;
+    return NULL;
+}
+
+/* The product's words in lower case, as keys are written; cut. */
+static void join_words(const char *name, char *buffer, size_t size)
+{
+    size_t length = 0, n;
+    for (; (n = next_word(&name)) > 0; name += n)
+        for (size_t i = 0; i < n && length + 1 < size; i++)
+            buffer[length++] = (char)tolower((unsigned char)name[i]);
+    buffer[length] = '\0';
+}
+
+/* A GPU of the same family: b200 for b400, not p100. NULL: none. */
+static const char *nearest_gpu(const char *key)
 {
     const char *names[MAX_GPUS + 1] = {NULL};
     const struct occ_gpu *gpu;
-    char key[CALC_NAME_BYTES];
-    size_t n = 0;
-    normalise(typed, key, sizeof key);
-    size_t letters = strspn(key, "abcdefghijklmnopqrstuvwxyz");
+    size_t n = 0, letters = strspn(key, "abcdefghijklmnopqrstuvwxyz");
     for (size_t i = 0; n < MAX_GPUS && (gpu = occ_gpu_at(i)); i++)
         if (strncmp(gpu->name, key, letters) == 0 &&
             (letters == 0 || !isalpha((unsigned char)gpu->name[letters])))
             names[n++] = gpu->name;
-    const char *nearest = occ_text_nearest(key, names);
-    occ_text_sanitise(key);
-    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%s'%s%s%s ('occq gpus' lists all)", key,
-                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return occ_text_nearest(key, names);
+}
+
+/* GPUs with `key` in their names, as "a, b": the driver has one name, Orin, for modules of different SMs. */
+static void list_containing(const char *key, char *buffer, size_t size)
+{
+    const struct occ_gpu *gpu;
+    size_t length = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; *key && length < size && (gpu = occ_gpu_at(i)); i++)
+        if (!gpu->slice_of && strstr(gpu->name, key))
+            length += (size_t)snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", gpu->name);
+}
+
+static int fail_unknown(const char *name, struct occ_error *err)
+{
+    char typed[CALC_NAME_BYTES], key[CALC_NAME_BYTES], several[128];
+    (void)snprintf(typed, sizeof typed, "%s", name);
+    occ_text_sanitise(typed);
+    join_words(name, key, sizeof key);
+    list_containing(key, several, sizeof several);
+    const char *nearest = nearest_gpu(key);
+    return occ_fail(err, OCC_E_INVALID,
+                    "unknown GPU '%s'%s%s%s ('occq gpus' lists all; 'occq calc' takes --cc and --sms of any "
+                    "other)",
+                    typed,
+                    nearest      ? "; did you mean '"
+                    : several[0] ? "; it is one of "
+                                 : "",
+                    nearest ? nearest : several, nearest ? "'?" : "");
 }
 
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err)
 {
-    char key[CALC_NAME_BYTES];
     struct occ_device device;
-    normalise(name, key, sizeof key);
-    const struct occ_gpu *gpu = strlen(name) < sizeof key ? occ_gpu_find(key) : NULL;
-    if (!gpu && strlen(name) < sizeof key)
-        gpu = find_product(name);
+    const struct occ_gpu *gpu = find_gpu(name);
     if (!gpu || occ_device_from_cc(gpu->cc, &device) != OCC_OK)
         return fail_unknown(name, err);
     device.sm_count = gpu->sm_count;
@@ -95,6 +210,8 @@ int calc_target_named(const char *name, struct calc_target *ret_target, struct o
     (void)snprintf(ret_target->title, sizeof ret_target->title, "%s", gpu->title);
     return 0;
 }
+
+/* ---- compute capabilities ---- */
 
 /* "7.5", "75": one digit after the point, or the last one. 0: neither. */
 static uint32_t capability_number(const char *text)

@@ -14,7 +14,8 @@ struct calc_target {
     char title[CALC_NAME_BYTES]; /* "Tesla T4"; "compute capability 7.5" */
 };
 
-/* `name` in any case, blanks do not count. OCC_E_INVALID: unknown; the message suggests the nearest name. */
+/* `name` of occq gpus, or as nvidia-smi prints it, in any case. OCC_E_INVALID: unknown, or a variant whose
+ * SMs are not known; the message suggests the nearest name. */
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err);
 
 /* "7.5" or "75". OCC_E_INVALID: not one that exists, or SMs out of range. */
