@@ -30,24 +30,34 @@ static int read_ncu(const char *path, struct occ_import_sink *sink, struct occ_e
     return status == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }
 
+static int check_ncu_report(const char *path, struct occ_error *err)
+{
+    _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
+    if (!file)
+        return occ_fail_errno(err, errno, "%s", path);
+    return occ_ncu_check_report(file, err) == 0 ? 0 : occ_error_prefix(err, "%s", path);
+}
+
 /* By their first bytes, in this order. */
 static const struct format {
     const char *source; /* NULL: cannot be read, `hint` has what to do */
     const char *magic;
     size_t size;
     int (*read)(const char *path, struct occ_import_sink *sink, struct occ_error *err);
+    /* The beginning, before the whole file is hashed; NULL: nothing to check. */
+    int (*check)(const char *path, struct occ_error *err);
     const char *hint;
 } formats[] = {
-    {"nsys", "SQLite format 3", 16, occ_import_read_nsys, NULL},
-    {"ncu", "NVR", 4, read_ncu, NULL},
-    {"ncu", "\"ID\",\"", 6, read_ncu, NULL},
-    {"ncu", "==PROF==", 8, read_ncu, NULL},
-    {"ncu", "==WARNING==", 11, read_ncu, NULL},
-    {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, NULL},
-    {"kineto", "{", 1, occ_import_read_kineto, NULL},
-    {"kineto", "[", 1, occ_import_read_kineto, NULL},
-    {"kineto", "\xef\xbb\xbf", 3, occ_import_read_kineto, NULL},
-    {NULL, "PK\x03\x04", 4, NULL, "a zip archive; unpack it first"},
+    {"nsys", "SQLite format 3", 16, occ_import_read_nsys, NULL, NULL},
+    {"ncu", "NVR", 4, read_ncu, check_ncu_report, NULL},
+    {"ncu", "\"ID\",\"", 6, read_ncu, NULL, NULL},
+    {"ncu", "==PROF==", 8, read_ncu, NULL, NULL},
+    {"ncu", "==WARNING==", 11, read_ncu, NULL, NULL},
+    {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, occ_import_check_gzip, NULL},
+    {"kineto", "{", 1, occ_import_read_kineto, NULL, NULL},
+    {"kineto", "[", 1, occ_import_read_kineto, NULL, NULL},
+    {"kineto", "\xef\xbb\xbf", 3, occ_import_read_kineto, NULL, NULL},
+    {NULL, "PK\x03\x04", 4, NULL, NULL, "a zip archive; unpack it first"},
 };
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
@@ -72,29 +82,34 @@ static void free_state(XXH3_state_t **state)
     (void)XXH3_freeState(*state);
 }
 
-/* Hashes the file; its beginning, without blanks before it, goes to `head`. */
-static int hash_file(int fd, const char *path, char head[HEAD_BYTES], size_t *ret_head, char hash[HASH_CHARS],
-                     struct occ_error *err)
+/* The file's beginning, without blanks before it. */
+static int read_head(int fd, const char *path, char head[HEAD_BYTES], size_t *ret_head, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *buffer = malloc(READ_BYTES + 1);
+    if (!buffer)
+        return occ_no_memory(err);
+    ssize_t n = pread(fd, buffer, READ_BYTES, 0);
+    if (n < 0)
+        return occ_fail_errno(err, errno, "%s", path);
+    buffer[n] = '\0';
+    size_t blanks = strspn(buffer, " \t\r\n"), left = (size_t)n - blanks;
+    *ret_head = left < HEAD_BYTES ? left : HEAD_BYTES;
+    memcpy(head, buffer + blanks, *ret_head);
+    return 0;
+}
+
+static int hash_file(int fd, const char *path, char hash[HASH_CHARS], struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *buffer = malloc(READ_BYTES);
     _cleanup_(free_state) XXH3_state_t *state = XXH3_createState();
     ssize_t n = 0;
     if (!buffer || !state)
         return occ_no_memory(err);
     (void)XXH3_128bits_reset(state);
-    *ret_head = SIZE_MAX;
-    while ((n = read(fd, buffer, READ_BYTES)) > 0) {
+    while ((n = read(fd, buffer, READ_BYTES)) > 0)
         (void)XXH3_128bits_update(state, buffer, (size_t)n);
-        if (*ret_head != SIZE_MAX)
-            continue;
-        buffer[n] = '\0';
-        size_t blanks = strspn(buffer, " \t\r\n"), left = (size_t)n - blanks;
-        *ret_head = left < HEAD_BYTES ? left : HEAD_BYTES;
-        memcpy(head, buffer + blanks, *ret_head);
-    }
     if (n < 0)
         return occ_fail_errno(err, errno, "%s", path);
-    *ret_head = *ret_head == SIZE_MAX ? 0 : *ret_head;
     XXH128_hash_t value = XXH3_128bits_digest(state);
     (void)snprintf(hash, HASH_CHARS, "%016llx%016llx", (unsigned long long)value.high64,
                    (unsigned long long)value.low64);
@@ -165,8 +180,12 @@ static int open_and_hash(struct recording *r, struct occ_error *err)
         return occ_fail_errno(err, errno, "%s", r->path);
     if (!S_ISREG(r->status.st_mode))
         return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", r->path);
-    int status = hash_file(fd, r->path, head, &n, r->hash, err);
-    return status == 0 ? find_format(r->path, head, n, &r->format, err) : status;
+    int status = read_head(fd, r->path, head, &n, err);
+    if (status == 0)
+        status = find_format(r->path, head, n, &r->format, err);
+    if (status == 0 && r->format->check)
+        status = r->format->check(r->file.path, err);
+    return status == 0 ? hash_file(fd, r->path, r->hash, err) : status;
 }
 
 static int import_spooled(struct recording *r, struct occ_store *store,

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -139,4 +140,18 @@ int occ_import_read_kineto(const char *path, struct occ_import_sink *sink, struc
 int occ_import_repair_kineto(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
     return read_file(path, true, sink, err);
+}
+
+int occ_import_check_gzip(const char *path, struct occ_error *err)
+{
+    gzFile file = gzopen(path, "rbe");
+    if (!file)
+        return occ_fail_errno(err, errno, "%s", path);
+    int first = gzgetc(file);
+    while (first > 0 && strchr(" \t\r\n", first))
+        first = gzgetc(file);
+    (void)gzclose_r(file);
+    if (first < 0 || (first > 0 && strchr("{[\xef", first))) /* nothing: the reader knows why */
+        return 0;
+    return occ_fail(err, OCC_E_INVALID, "%s: compressed with gzip, and no JSON trace: gunzip it first", path);
 }

@@ -25,6 +25,7 @@
 #define MESSAGE_MAX (64u << 20)
 #define STRINGS_MAX (1u << 18)
 #define VERSION_MAX 7u
+#define MAGIC       0x0052564eu /* "NVR" and a zero, as a length */
 
 /* Paths: the field in the message, then in that field's message, and so on. */
 #define BLOCK_SOURCES  "\1"
@@ -94,7 +95,7 @@ static int read_length(struct reader *r, uint32_t *ret_length)
     if (status != 0)
         return status;
     *ret_length = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-    return *ret_length <= r->size - r->at ? 0 : damaged(r, "the report is cut off");
+    return 0;
 }
 
 static int skip_bytes(struct reader *r, uint64_t n)
@@ -108,20 +109,25 @@ static int skip_bytes(struct reader *r, uint64_t n)
 }
 
 /* Valid until the next one. */
-static int read_message(struct reader *r, struct occ_wire *ret_message)
+static int read_body(struct reader *r, uint32_t n, struct occ_wire *ret_message)
 {
-    uint32_t n = 0;
-    int status = read_length(r, &n);
-    if (status != 0)
-        return status;
+    if (n > r->size - r->at)
+        return damaged(r, "the report is cut off");
     if (n > MESSAGE_MAX)
         return occ_fail(r->err, OCC_E_FULL, "byte %llu: a message of %u MiB; at most %u can be read",
                         (unsigned long long)r->at, n >> 20, MESSAGE_MAX >> 20);
     if (!occ_grow((void **)&r->buffer, &r->allocated, n, (size_t)MESSAGE_MAX + 1, 1))
         return occ_no_memory(r->err);
     *ret_message = (struct occ_wire){.at = r->buffer, .end = r->buffer + n};
-    status = read_bytes(r, r->buffer, n);
+    int status = read_bytes(r, r->buffer, n);
     return status == 0 && !occ_wire_is_whole(*ret_message) ? damaged(r, "a damaged message") : status;
+}
+
+static int read_message(struct reader *r, struct occ_wire *ret_message)
+{
+    uint32_t n = 0;
+    int status = read_length(r, &n);
+    return status == 0 ? read_body(r, n, ret_message) : status;
 }
 
 /* ---- the first pass: strings and facts ---- */
@@ -224,10 +230,24 @@ static int read_payload(struct reader *r, uint64_t sources, uint64_t results, ui
 
 /* ---- both ---- */
 
+/* A block is never empty. Of a report that follows, the magic would be a block's length. */
+static int read_block_header(struct reader *r, struct occ_wire *ret_message)
+{
+    uint32_t n = 0;
+    int status = read_length(r, &n);
+    if (status != 0)
+        return status;
+    if (n == 0)
+        return damaged(r, "zeros follow the report");
+    if (n == MAGIC)
+        return damaged(r, "another report follows; import each by itself");
+    return read_body(r, n, ret_message);
+}
+
 static int read_block(struct reader *r, bool results)
 {
     struct occ_wire m, strings;
-    int status = read_message(r, &m);
+    int status = read_block_header(r, &m);
     if (status != 0)
         return status;
     uint64_t payload = occ_wire_number(&m, BLOCK_PAYLOAD);
@@ -244,15 +264,15 @@ static int read_block(struct reader *r, bool results)
 static int read_version(struct reader *r)
 {
     struct occ_wire m;
-    char magic[4];
-    int status = read_bytes(r, magic, sizeof magic);
+    uint32_t magic = 0;
+    int status = read_length(r, &magic);
     if (status == 0)
         status = read_message(r, &m);
     if (status != 0)
         return status;
     uint64_t version = occ_wire_number(&m, "\1");
     if (version <= VERSION_MAX)
-        return memcmp(magic, "NVR", 4) == 0 && version > 0 ? 0 : damaged(r, "not a report of Nsight Compute");
+        return magic == MAGIC && version > 0 ? 0 : damaged(r, "not a report of Nsight Compute");
     return occ_fail(r->err, OCC_E_VERSION,
                     "a report of version %llu, and this occq knows %u; import what 'ncu --import FILE --page "
                     "raw --csv' prints",
@@ -279,16 +299,34 @@ static void free_reader(struct reader *r)
     free(r->ncu);
 }
 
+static int find_size(struct reader *r)
+{
+    off_t size = fseeko(r->file, 0, SEEK_END) == 0 ? ftello(r->file) : -1;
+    if (size < 0 || fseeko(r->file, 0, SEEK_SET) != 0)
+        return occ_fail_errno(r->err, errno, "cannot read the report");
+    r->size = (uint64_t)size;
+    return 0;
+}
+
+int occ_ncu_check_report(FILE *file, struct occ_error *err)
+{
+    _cleanup_(free_reader) struct reader r = {.file = file, .err = err};
+    struct occ_wire m;
+    int status = find_size(&r);
+    if (status == 0)
+        status = read_version(&r);
+    return status == 0 && r.at < r.size ? read_block_header(&r, &m) : status;
+}
+
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err)
 {
     _cleanup_(free_reader) struct reader r = {.file = file, .err = err, .ncu = calloc(1, sizeof *r.ncu)};
     if (!r.ncu)
         return occ_no_memory(err);
-    if (fseeko(file, 0, SEEK_END) != 0 || ftello(file) < 0)
-        return occ_fail_errno(err, errno, "cannot read the report");
-    r.size = (uint64_t)ftello(file);
+    int status = find_size(&r);
+    if (status != 0)
+        return status;
     occ_ncu_begin(r.ncu, sink, err);
-    int status = 0;
     for (int pass = 0; pass < 2 && status == 0; pass++)
         status = read_pass(&r, pass == 1);
     if (status == 0)

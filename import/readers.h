@@ -10,6 +10,8 @@ struct sqlite3;
 
 /* Chrome-trace JSON of the PyTorch profiler (Kineto), plain or gzip. */
 int occ_import_read_kineto(const char *path, struct occ_import_sink *sink, struct occ_error *err);
+/* OCC_E_INVALID: what gzip compressed is no JSON. */
+int occ_import_check_gzip(const char *path, struct occ_error *err);
 
 struct occ_kineto_input {
     /* At most `size` bytes; *ret_n 0: the end. */
@@ -44,5 +46,7 @@ int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_e
 
 /* Nsight Compute: a report (.ncu-rep), and what `ncu --csv` prints. `file` can seek and stays the caller's.
  */
+/* The beginning only: what no report begins with is refused before the whole file is read. */
+int occ_ncu_check_report(FILE *file, struct occ_error *err);
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
 int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err);

@@ -256,7 +256,8 @@ const struct cli_command cli_import = {
         "second follow one another. CSV has no times (time_base unknown) and no name of the GPU but on the "
         "page raw; sizes that were rounded for print become the roundest number that prints like that. A "
         "duration that was not collected is 0. Results of ranges and of whole graphs are no launches, and "
-        "count as no_configuration.",
+        "count as no_configuration. A report that was cut exactly between two results cannot be told from "
+        "a shorter one, since the format has neither a count nor an end.",
     .options = options,
     .columns = columns,
     .examples = {{"occq import report.sqlite", "a report of 'nsys export --type sqlite'"},

@@ -3,6 +3,7 @@
 
     import_ncu.py OCCQ      reports made here; with OCC_TEST_RECORDINGS also those of its folder ncu/rep
 """
+import gzip
 import json
 import math
 import os
@@ -321,6 +322,18 @@ def refused(label, data, *words):
         check(f"{label}: '{word}' in {done.stderr!r}", word in done.stderr, True)
 
 
+def refused_at_once():
+    """A sparse file of 1 TiB, whose beginning is no report's."""
+    for label, beginning in ("magic only", b"NVR\0"), ("zeros as blocks", b"NVR\0\2\0\0\0\x08\7"):
+        path = WORK / "sparse.ncu-rep"
+        path.write_bytes(beginning)
+        os.truncate(path, 1 << 40)
+        done = subprocess.run([OCCQ, "import", "-d", WORK / "sparse.db", path], capture_output=True, text=True,
+                              timeout=20)
+        check(f"sparse, {label}", (done.returncode, "sparse.ncu-rep: byte" in done.stderr), (1, True))
+        path.unlink()
+
+
 def broken_reports():
     data = made().end()
     for cut in (5, 9, len(data) // 3, len(data) - 1):
@@ -332,6 +345,10 @@ def broken_reports():
     report.names.pop()
     refused("names missing", report.end(), "name is not in the report")
     refused("huge message", data + b"\xff\xff\xff\x7f" + b"x" * 10, "cut off")
+    refused("two reports", data + data, f"byte {len(data) + 4}: another report follows")
+    refused("zeros after it", data + bytes(1000), f"byte {len(data) + 4}: zeros follow the report")
+    refused("gzip", gzip.compress(data), "bad.ncu-rep: compressed with gzip", "gunzip it first")
+    refused_at_once()
     report = Report()
     report.result("k", 1727292902, (8, 1, 1), (64, 1, 1), metrics(**{
         f"smsp__pcsamp_warps_issue_stalled_{i}": i for i in range(200)}))
