@@ -163,6 +163,10 @@ static int read_and_load(const struct recording *r, struct occ_store *store,
     }
     if (status == 0 && r->file.fd < 0)
         status = check_unchanged(&r->status, r->file.path, err);
+    if (status == 0 && occ_import_check_launches(sink, err) != 0)
+        status = occ_error_prefix(err, "%s", r->path);
+    if (status == 0 && !store)
+        status = options->open(options->context, &store, err);
     if (status == 0 && occ_import_load(sink, store, &source, ret_result, err) != 0)
         status = occ_error_prefix(err, "%s", r->path);
     ret_result->repaired = repaired;
@@ -196,7 +200,8 @@ static int import_spooled(struct recording *r, struct occ_store *store,
     int status = open_and_hash(r, err);
     if (status != 0)
         return status;
-    status = options->again ? OCC_E_NOT_FOUND : occ_store_find_import(store, r->hash, &result.run, err);
+    status =
+        options->again || !store ? OCC_E_NOT_FOUND : occ_store_find_import(store, r->hash, &result.run, err);
     result.known = status == 0;
     result.source = r->format->source;
     if (status == OCC_E_NOT_FOUND)

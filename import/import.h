@@ -18,6 +18,8 @@ struct occ_import_options {
     bool again; /* import a file that the history has already */
     /* Called now and then while the file is read; NULL: not wanted. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
+    /* Opens the history once the file was read, where none is given: a failure leaves no new one behind. */
+    int (*open)(void *context, struct occ_store **ret_store, struct occ_error *err);
     void *context;
 };
 
@@ -31,7 +33,7 @@ struct occ_import_result {
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 
-/* `store` is open for writing. After a failure it may only be closed. OCC_E_INVALID, OCC_E_CORRUPT: the file,
+/* `store` is open for writing; NULL: options->open() opens it. After a failure it may only be closed. OCC_E_INVALID, OCC_E_CORRUPT: the file,
  * with its name and the position in the message. */
 int occ_import_file(struct occ_store *store, const char *path, const struct occ_import_options *options,
                     struct occ_import_result *ret_result, struct occ_error *err);

@@ -257,6 +257,11 @@ static int fail_without_launches(const struct occ_import_sink *sink, struct occ_
                     text[0] ? ": " : "", text);
 }
 
+int occ_import_check_launches(const struct occ_import_sink *sink, struct occ_error *err)
+{
+    return sink->configs.n > 0 ? 0 : fail_without_launches(sink, err);
+}
+
 static int finish_run(struct load *l, struct occ_error *err)
 {
     if (l->launches == 0)

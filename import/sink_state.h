@@ -98,6 +98,8 @@ struct occ_import_source {
     const char *hash; /* of the file */
 };
 
+/* OCC_E_INVALID: nothing was staged that could be loaded. */
+int occ_import_check_launches(const struct occ_import_sink *sink, struct occ_error *err);
 /* Everything into the store, in one transaction. */
 int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
                     const struct occ_import_source *source, struct occ_import_result *ret_result,

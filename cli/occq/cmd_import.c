@@ -15,6 +15,7 @@
 #include "import/import.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
+#include "support/paths.h"
 #include "support/text.h"
 
 #define PROGRESS_NS INT64_C(200000000)
@@ -57,18 +58,20 @@ static const struct cli_column columns[] = {
     CLI_COLUMN_END,
 };
 
-/* ---- progress ---- */
+/* ---- one file ---- */
 
-struct progress {
+struct job {
+    const struct import_args *args;
     const char *path;
-    int64_t shown_ns;
+    struct occ_store *store;
+    int64_t shown_ns; /* the progress */
     bool shown;
 };
 
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
     static const char bar[] = "##############################";
-    struct progress *p = context;
+    struct job *p = context;
     int64_t now_ns = occ_monotonic_ns();
     if (total == 0 || now_ns - p->shown_ns < PROGRESS_NS)
         return;
@@ -83,13 +86,19 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
                   share * 100);
 }
 
-static void clear_progress(const struct progress *p)
+static void clear_progress(const struct job *p)
 {
     if (p->shown)
         (void)fprintf(stderr, "\r%*s\r", 30 + BAR_WIDTH + 9, "");
 }
 
-/* ---- files ---- */
+static int open_history(void *context, struct occ_store **ret_store, struct occ_error *err)
+{
+    struct job *job = context;
+    int status = cli_open_history(&job->args->list.common, OCC_STORE_WRITE, &job->store, err);
+    *ret_store = job->store;
+    return status;
+}
 
 static void fill_row(struct import_row *row)
 {
@@ -104,19 +113,24 @@ static void fill_row(struct import_row *row)
 static int import_one(const struct import_args *args, const char *path, struct import_row *row,
                       struct occ_error *err)
 {
-    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    struct progress progress = {.path = path};
+    struct job job = {.args = args, .path = path};
     bool show = args->progress || isatty(STDERR_FILENO);
     const struct occ_import_options options = {.label = args->label,
                                                .gpu = args->gpu,
                                                .again = args->again,
                                                .progress = show ? show_progress : NULL,
-                                               .context = &progress};
+                                               .open = open_history,
+                                               .context = &job};
     *row = (struct import_row){.path = path};
-    int status = cli_open_history(&args->list.common, OCC_STORE_WRITE, &store, err);
+    int status = 0;
+    if (cli_has_history(&args->list.common))
+        status = open_history(&job, &job.store, err);
+    else if (args->list.common.db)
+        status = occ_path_check_parent(args->list.common.db, err);
     if (status == 0)
-        status = occ_import_file(store, path, &options, &row->result, err);
-    clear_progress(&progress);
+        status = occ_import_file(job.store, path, &options, &row->result, err);
+    occ_store_close(job.store);
+    clear_progress(&job);
     if (status == 0)
         fill_row(row);
     return status;

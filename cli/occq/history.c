@@ -55,6 +55,13 @@ static int open_new(const char *path, const struct occ_store_options *options, s
     return status;
 }
 
+bool cli_has_history(const struct cli_args *args)
+{
+    _cleanup_(occ_freep) char *own = NULL;
+    const char *path = args->db ? args->db : occ_path_own_history(&own, NULL) == 0 ? own : NULL;
+    return path && access(path, F_OK) == 0;
+}
+
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
                      struct occ_error *err)
 {

@@ -67,6 +67,9 @@ int cli_check_history(void *args, struct occ_error *err);
 /* A rank is compared as a text, but is a number. */
 int cli_check_rank(const char *text, struct occ_error *err);
 
+/* Whether the file that cli_open_history() opens is there. */
+bool cli_has_history(const struct cli_args *args);
+
 /* Opens the history: --db, else the user's. For reading it must exist. */
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
                      struct occ_error *err);

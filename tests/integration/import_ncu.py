@@ -314,10 +314,13 @@ def joined_runs():
 
 def refused(label, data, *words):
     history, done = imported(data, "bad.ncu-rep")
-    rows = sql(history, "SELECT (SELECT count(*) FROM stored_run) + (SELECT count(*) FROM stored_kernel) + "
-                        "(SELECT count(*) FROM stored_ncu_metric) AS n") if history.exists() else [{"n": 0}]
     check(f"{label}: status", done.returncode, 1)
-    check(f"{label}: rows", rows, [{"n": 0}])
+    check(f"{label}: a history", history.exists(), False)
+    occq("import", "-d", WORK / "kept.db", DATA / "ncu-raw.csv")
+    check(f"{label}: status", occq("import", "-d", WORK / "kept.db", WORK / "bad.ncu-rep").returncode, 1)
+    rows = sql(WORK / "kept.db", "SELECT (SELECT count(*) FROM stored_run) AS runs, "
+                                 "(SELECT count(DISTINCT run_id) FROM stored_ncu_metric) AS measured")
+    check(f"{label}: rows", rows, [{"runs": 1, "measured": 1}])
     for word in words:
         check(f"{label}: '{word}' in {done.stderr!r}", word in done.stderr, True)
 
