@@ -33,7 +33,7 @@ struct occ_import_result {
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 
-/* `store` is open for writing; NULL: options->open() opens it. After a failure it may only be closed. OCC_E_INVALID, OCC_E_CORRUPT: the file,
- * with its name and the position in the message. */
+/* `store` is open for writing; NULL: options->open() opens it. After a failure it may only be closed.
+ * OCC_E_INVALID, OCC_E_CORRUPT: the file, with its name and the position in the message. */
 int occ_import_file(struct occ_store *store, const char *path, const struct occ_import_options *options,
                     struct occ_import_result *ret_result, struct occ_error *err);
