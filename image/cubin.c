@@ -58,7 +58,9 @@ struct cubin {
     struct occ_image_error *err;
 };
 
-#define broken(cubin, ...) occ_image_fail((cubin)->err, OCC_IMAGE_E_INVALID, __VA_ARGS__)
+/* The value is a constant, so that the compiler knows it is not 0. */
+#define broken(cubin, ...)                                                                                   \
+    ((void)occ_image_fail((cubin)->err, OCC_IMAGE_E_INVALID, __VA_ARGS__), OCC_IMAGE_E_INVALID)
 
 /* ---- header and symbols ---- */
 

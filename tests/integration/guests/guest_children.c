@@ -125,7 +125,7 @@ static int executes_itself(const char *argument)
 {
     char left[16];
     guest_launch(number_of(argument) % 3 == 0 ? LAUNCHES : 0);
-    guest_print("%s more", argument);
+    guest_print("%d more", number_of(argument));
     if (number_of(argument) == 0)
         return 6;
     snprintf(left, sizeof left, "%d", number_of(argument) - 1);
