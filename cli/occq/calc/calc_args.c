@@ -66,6 +66,9 @@ int calc_args_target(const struct calc_args *args, struct calc_target *ret_targe
                            : calc_target_capability(args->cc, (uint64_t)args->sms, ret_target, err);
     if (status != 0)
         return occ_error_prefix(err, args->gpu ? "--gpu" : "--cc");
+    if (args->sms > ret_target->device.sm_count)
+        return occ_fail(err, OCC_E_INVALID, "--sms: %" PRId64 " is out of range (1 to %u of %s; or --cc)",
+                        args->sms, ret_target->device.sm_count, ret_target->name);
     if (args->sms > 0)
         ret_target->device.sm_count = (uint32_t)args->sms;
     return 0;
@@ -166,6 +169,12 @@ int calc_args_case(const struct calc_args *args, const struct calc_target *targe
     else if (status == 0 && target->device.max_cluster_size == 1 && calc_args_given(args, "active-clusters"))
         status = occ_fail(err, OCC_E_INVALID, "--active-clusters: compute capability %u.%u has no clusters",
                           target->device.cc / 10, target->device.cc % 10);
+    else if (status == 0 && !kernel->name && kernel->static_smem_bytes > target->device.smem_per_block_bytes)
+        status =
+            occ_fail(err, OCC_E_INVALID,
+                     "--smem: %u bytes are more than the %u that a kernel can declare statically; the rest "
+                     "has to be --dynamic-smem",
+                     kernel->static_smem_bytes, target->device.smem_per_block_bytes);
     else if (status == 0 && (model = analyse(&c)) != OCC_OK)
         status = calc_refuse(model, &target->device, &c.launch, err);
     if (status != 0)
