@@ -1,7 +1,5 @@
 /*
- * Attribution of device-wide samples to launches; see attribution.h. Both wait in order of time. When all
- * launches up to a time are here, samples up to it are taken in blocks:
- *
+ * See attribution.h. Launches and samples wait. When all launches up to a time are here, blocks of samples
  *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c)
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
  * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c).
@@ -18,6 +16,7 @@ struct occ_attribution *occ_attribution_new(const struct occ_attribution_options
     if (a) {
         a->options = *options;
         a->estimate.scale = SPREAD_MAX * SPREAD_MAX;
+        a->shortest_ns = INFINITY;
         a->stats.residual_ratio = NAN;
     }
     return a;
@@ -44,9 +43,9 @@ static double known(double value, double max)
 static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key)
 {
     r->bound = fmax(known(key->bound * BOUND_SLACK, 1), BOUND_MIN);
-    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * known(key->expected, r->bound);
+    r->prior[OCC_RATIO_WARPS] = known(key->expected, r->bound);
     r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
-    r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
+    r->prior[OCC_RATIO_BLOCKS] = fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
         r->utilization_se[i] = NAN;
@@ -59,9 +58,10 @@ static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attri
 {
     uint64_t id = key->shape * UINT64_C(0x9e3779b97f4a7c15) ^ key->graph_node * UINT64_C(0xc2b2ae3d27d4eb4f);
     uint32_t at = occ_map_get(&a->index, id);
-    if (at != OCC_MAP_NONE) /* ids are of programs: they can be made to have the same */
-        return a->regressors[at].shape == key->shape ? at : OCC_NONE;
-    if (!occ_grow((void **)&a->regressors, &a->regressors_allocated, a->n_regressors, REGRESSORS_MAX,
+    if (at != OCC_MAP_NONE && a->regressors[at].shape == key->shape)
+        return at;
+    if (at != OCC_MAP_NONE || /* ids are of programs: they can be made to have the same */
+        !occ_grow((void **)&a->regressors, &a->regressors_allocated, a->n_regressors, REGRESSORS_MAX,
                   sizeof *a->regressors) ||
         occ_map_put(&a->index, id, (uint32_t)a->n_regressors) == OCC_MAP_NONE) {
         a->stats.keys_refused++;
@@ -98,20 +98,15 @@ static bool is_possible(int64_t start_ns, int64_t end_ns, int64_t first_ns, int6
 
 bool occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    struct occ_queued_launch own = {.start_ns = launch->start_ns,
-                                    .end_ns = launch->end_ns,
-                                    .tag = launch->tag,
-                                    .is_late = launch->start_ns < a->advanced_ns};
+    struct occ_queued_launch own = {launch->start_ns, launch->end_ns, launch->tag, OCC_NONE, false, false};
     if (!is_possible(own.start_ns, own.end_ns, 0, LAUNCH_NS_MAX) ||
         !occ_grow((void **)&a->launches, &a->launches_allocated, a->n_launches, WAITING_MAX,
                   sizeof *a->launches) ||
         (own.regressor = find_regressor(a, &launch->key)) == OCC_NONE)
         return false;
-    struct occ_queued_launch *last = a->n_launches > 0 ? &a->launches[a->n_launches - 1] : &own;
+    own.is_late = own.start_ns < a->advanced_ns;
     if (!own.is_late)
         note_launch(a, &own);
-    else if (last != &own && last->is_late && last->end_ns > own.start_ns)
-        own.is_beside = last->is_beside = true;
     a->launches[a->n_launches++] = own;
     return true;
 }
@@ -130,23 +125,28 @@ bool occ_attribution_sample(struct occ_attribution *a, const struct occ_attribut
 /* Launches that ended before leave with their values. */
 static void report_launches(struct occ_attribution *a, int64_t before_ns)
 {
-    size_t kept = 0;
+    size_t kept = 0, n_late = 0;
+    for (size_t i = 0; i < a->n_launches; i++)
+        if (a->launches[i].is_late && a->launches[i].end_ns <= before_ns && n_late++ < LATE_MAX)
+            occ_direct_mark(a, &a->launches[i]);
+    if (n_late > LATE_MAX)
+        memset(a->past, 0, sizeof a->past);
     for (size_t i = 0; i < a->n_launches; i++) {
         const struct occ_queued_launch *l = &a->launches[i];
         const struct occ_regressor *r = &a->regressors[l->regressor];
-        struct occ_attribution_value value = {.tag = l->tag,
-                                              .shape = r->shape,
-                                              .start_ns = l->start_ns,
-                                              .end_ns = l->end_ns,
-                                              .measured = l->covered ? r->measured : OCC_NOT_MEASURED};
+        struct occ_attribution_value value = {l->tag, r->shape, l->start_ns, l->end_ns, OCC_NOT_MEASURED};
+        value.measured = l->covered ? r->measured : value.measured;
         if (l->end_ns > before_ns) {
             a->launches[kept++] = *l;
-        } else if (occ_direct_read(a, l, &value.measured) || !l->is_late) {
-            occ_errors_fill_utilization(a, r, &value.measured);
-            a->options.add_value(a->options.context, &value);
-        } else {
-            a->stats.late_launches++;
+            continue;
         }
+        bool is_lost = l->is_late && n_late > LATE_MAX;
+        if (is_lost || (!occ_direct_read(a, l, &value.measured) && l->is_late)) {
+            a->stats.late_launches++;
+            continue;
+        }
+        occ_errors_fill_utilization(a, r, &value.measured);
+        a->options.add_value(a->options.context, &value);
     }
     a->n_launches = kept;
     occ_shrink((void **)&a->launches, &a->launches_allocated, kept, sizeof *a->launches);
@@ -160,9 +160,8 @@ static void report_second(struct occ_attribution *a, int64_t second)
     for (const struct occ_row *row = a->rows.last; row && row->start_ns / SECOND_NS >= second;
          row = row->before) {
         double ns = (double)(row->end_ns - row->start_ns);
-        if (row->start_ns / SECOND_NS == second)
-            occ_join_unexplained(a, row, unexplained);
-        if (row->start_ns / SECOND_NS > second || isnan(unexplained[OCC_RATIO_WARPS]))
+        occ_join_unexplained(a, row, unexplained);
+        if (row->start_ns / SECOND_NS > second || !isfinite(unexplained[OCC_RATIO_WARPS]))
             continue;
         residual += unexplained[OCC_RATIO_WARPS] * ns;
         counted += (double)row->ratio[OCC_RATIO_WARPS] * ns;
@@ -179,13 +178,13 @@ static void report_second(struct occ_attribution *a, int64_t second)
 static void process_block(struct occ_attribution *a, size_t n, bool is_last)
 {
     int64_t second = a->joined_ns / SECOND_NS, end_ns = a->samples[n - 1].end_ns;
-    const struct occ_row *before = a->rows.last;
-    bool is_finer = before && 2 * (end_ns - a->samples[n - 1].start_ns) < before->end_ns - before->start_ns;
+    double length = (double)(end_ns - a->samples[n - 1].start_ns);
+    bool is_finer = a->estimate.known && 2 * length < a->shortest_ns;
+    a->shortest_ns = fmin(a->shortest_ns, length);
     a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : a->samples[0].start_ns;
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
-    a->estimate.anchor_ns = occ_clock_offset(a, a->joined_ns);
     int trials = !a->estimate.known ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
-    for (; trials >= 0; trials--) {
+    for (int next; trials >= 0; trials = next) {
         a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);
@@ -195,6 +194,7 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
             occ_solve(a);
         if (trials > 0)
             occ_join_undo(a, a->samples[0].start_ns);
+        next = trials > 2 && a->estimate.due_ns > a->joined_ns + DEAR_NS ? 1 : trials - 1;
     }
     a->n_samples -= n;
     memmove(a->samples, a->samples + n, a->n_samples * sizeof *a->samples);
@@ -202,12 +202,18 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
         report_second(a, second);
 }
 
-/* Number of samples whose launches are all here; of BLOCK_NS, and the first ones all at once: fewer have led
- * the clock astray. */
-static size_t next_block(const struct occ_attribution *a, bool final)
+/* Number of samples whose launches are all here; of BLOCK_NS, and the first ones with launches all at once:
+ * fewer have led the clock astray, and do not show what others' work does to means. Where no launch ran for
+ * as long as rows are kept, clocks and launches have changed: the next ones are the first again. */
+static size_t next_block(struct occ_attribution *a, bool final)
 {
-    int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0,
-            until_ns = a->advanced_ns - CLOCKS_NS;
+    int64_t until_ns = a->advanced_ns - CLOCKS_NS;
+    int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0;
+    occ_join_forget(a, &a->rows, end_ns - BLOCK_NS - WINDOW_NS, SIZE_MAX);
+    a->estimate.known &= a->rows.busy > 0;
+    a->estimate.drift *= a->estimate.known;
+    bool is_first = !a->estimate.known && a->n_launches > 0 && a->launches[0].start_ns < end_ns;
+    end_ns += is_first && a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
     bool is_enough = a->estimate.known || until_ns >= end_ns || final;
     size_t n = 0;
     while (is_enough && n < a->n_samples && a->samples[n].end_ns <= until_ns &&

@@ -1,13 +1,10 @@
 /*
- * Gives what the device-wide counters saw to the launches that ran meanwhile (docs/architecture.md; the
- * method and its error analysis: docs/decisions). One object a GPU. Pure arithmetic on what it is given: no
- * clock, no I/O.
+ * Attributes what device-wide counters counted to the launches that ran meanwhile (docs/decisions/0016). One
+ * object a GPU. Arithmetic only: no clock, no I/O. Memory and time are bounded (constants.h). One thread.
  *
- * In: launches of all processes on the GPU, in order of their start, and samples in order of their start,
- * both on one clock up to an offset that is fitted here. Out: per launch configuration (and graph node) and
- * per launch the achieved and elapsed occupancy, each with its source, standard error and variance inflation.
- *
- * Memory and time are bounded (constants.h); what does not fit is refused, and is residual. One thread.
+ * In: launches of all processes on the GPU and samples, each in order of their start, on one clock up to an
+ * offset that is fitted here. Out: per launch and launch configuration (and graph node) the achieved and
+ * elapsed occupancy, each with its source, standard error and variance inflation.
  */
 #pragma once
 
@@ -16,8 +13,6 @@
 #include <stdint.h>
 
 struct occ_attribution;
-
-/* ---- in ---- */
 
 /* What may keep more warps from helping. */
 enum occ_utilization {
@@ -65,8 +60,6 @@ struct occ_attribution_launch {
     int64_t start_ns, end_ns;
     uint64_t tag; /* the caller's, comes back with the launch's value */
 };
-
-/* ---- out ---- */
 
 enum occ_attribution_source {
     OCC_ATTRIBUTION_NONE,      /* not measured */
@@ -130,12 +123,13 @@ struct occ_attribution_options {
 struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options);
 void occ_attribution_free(struct occ_attribution *attribution);
 
-/* False: it cannot be (no time, a sample back in time, more than a minute or a day), or there is no room. */
+/* False: it cannot be (no time, a sample back in time, more than a minute or a day), or there is no memory.
+ */
 bool occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch);
 bool occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample);
-/* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
- * to the last one, and every launch that waits is given its value. Where samples of more than WINDOW_NS
- * are joined at once, launches before are not read directly. */
+/* No launch that starts before this comes any more: samples up to here are joined, block by block, and
+ * launches that ended before reported, `final`: all of them. Late ones without a value of their own are
+ * counted only. */
 void occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final);
 
 void occ_attribution_get_stats(const struct occ_attribution *attribution,

@@ -1,7 +1,5 @@
-/*
- * Launches that last several samples are read from them: what was counted less what the others had of it;
- * from the past, if they are reported later: a kernel's record comes when it ends. See state.h. One thread.
- */
+/* Launches that last several samples are read from them: what was counted less what the others had of it;
+ * those that are reported later, from the past: a kernel's record comes when it ends. See state.h. */
 #include <string.h>
 
 #include "state.h"
@@ -9,11 +7,24 @@
 /* Sums over the rows of a launch. */
 struct sums {
     double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT]; /* of what it had x ns; of rows that count it */
+    double n;                                           /* rows */
     double others;            /* standard error of what it is taken to have had beside others, x ns */
-    double last, squares;     /* of what is unexplained: in the last row; of its changes */
-    double n, busy_ns;        /* rows; time of all launches that are in them */
     double imbalance, own_ns; /* of rows that it had alone: x ns; ns */
 };
+
+/* Fills in the means of the sums. `edges`: ns of which nothing is known. Returns whether rows are enough. */
+static bool fill(const struct occ_attribution *a, struct sums *s, double duration, double edges,
+                 struct occ_measured *m)
+{
+    double ns = s->ns[OCC_RATIO_WARPS], x = s->sum[OCC_RATIO_WARPS] / ns;
+    double unseen = SPREAD_MAX * fmax(1 - ns / duration, 0) + edges / duration;
+    double se = occ_quadrature(s->others / ns, unseen * x), noise = NOISE * x;
+    for (int r = 0; r < OCC_RATIO_DIRECT; r++)
+        s->sum[r] /= s->ns[r]; /* not counted: NaN */
+    occ_errors_fill(a, s->sum, se * se + noise * noise / s->n, m);
+    m->imbalance = s->imbalance / s->own_ns;
+    return ns >= COVERED * duration;
+}
 
 /* Adds what a launch had of a row for `ns`: what is expected of it; and of what is unexplained, by the
  * variances of what is expected. */
@@ -21,75 +32,87 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
                     double ns, struct sums *s)
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns);
-    double own = expected[OCC_RATIO_WARPS] * ns / length, last = s->last;
-    double weight = row->variance > 0 ? fmin(own * own / row->variance, 1) : 1;
+    double own = expected[OCC_RATIO_WARPS] * ns / length, weight = fmin(own * own / row->variance, 1);
+    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
     occ_join_unexplained(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
-        if (isnan(unexplained[r]))
-            continue;
-        s->sum[r] += expected[r] * ns + weight * unexplained[r] * (row->variance > 0 ? length : ns);
-        s->ns[r] += ns;
+        double rest = unexplained[r] - row->idle * a->estimate.idle[r];
+        s->sum[r] += !isfinite(rest) ? 0 : expected[r] * ns + weight * rest * length;
+        s->ns[r] += !isfinite(rest) ? 0 : ns;
     }
-    if (isnan(unexplained[OCC_RATIO_WARPS]))
+    if (!isfinite(unexplained[OCC_RATIO_WARPS]))
         return;
     s->n++;
-    s->last = unexplained[OCC_RATIO_WARPS];
-    s->squares += s->n > 1 ? (s->last - last) * (s->last - last) / 2 : 0;
-    s->others += own * sqrt(1 - weight) * length;
-    s->busy_ns += (1 - row->idle) * ns;
+    s->others += spread * own * sqrt(1 - weight) * length;
     s->imbalance += isfinite(row->imbalance) ? row->imbalance * ns : 0;
     s->own_ns += isfinite(row->imbalance) ? ns : 0;
 }
 
-/* Fills in what the rows of [start_ns, end_ns) have. Returns whether that is enough. */
-static bool read_rows(struct occ_attribution *a, const struct occ_queued_launch *l, int64_t start_ns,
+/* Reads the rows of [start_ns, end_ns): others' values have what they had. */
+static bool read_rows(const struct occ_attribution *a, const struct occ_regressor *own, int64_t start_ns,
                       int64_t end_ns, struct occ_measured *m)
 {
-    const struct occ_regressor *own = &a->regressors[l->regressor];
-    double duration = (double)(end_ns - start_ns), expected[OCC_RATIO_DIRECT] = {0};
+    double duration = (double)(end_ns - start_ns), expected[OCC_RATIO_DIRECT];
     struct sums s = {0};
-    if (!l->is_late) {
-        memcpy(expected, own->value, sizeof expected);
-        expected[OCC_RATIO_WARPS] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration);
+    memcpy(expected, own->value, sizeof expected);
+    expected[OCC_RATIO_WARPS] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration);
+    for (const struct occ_row *row = a->rows.last; row && row->end_ns > start_ns; row = row->before) {
+        double ns =
+            fmin((double)(row->end_ns - start_ns), duration) - fmax((double)(row->start_ns - start_ns), 0);
+        if (ns > 0)
+            add_row(a, row, expected, ns, &s);
     }
-    double busy_max =
-        l->is_late ? OVERLAPPED * duration : INFINITY; /* else others' values have what it had */
-    struct occ_row *row = l->is_late ? a->past.last : a->rows.last;
-    for (; row && row->end_ns > start_ns && s.busy_ns <= busy_max; row = row->before) {
-        int64_t from_ns = row->start_ns > start_ns ? row->start_ns : start_ns,
-                to_ns = row->end_ns < end_ns ? row->end_ns : end_ns;
-        bool is_whole = to_ns - from_ns == row->end_ns - row->start_ns;
-        if (from_ns >= to_ns || (l->is_late && !is_whole)) /* others that are late are in the past too */
+    return fill(a, &s, duration, 0, m);
+}
+
+/* Reads the past that lies in [start_ns, end_ns). Of what others had there it may have had all, or they of
+ * what it had; and it begins and ends where nothing of the past is its alone. */
+static bool read_past(const struct occ_attribution *a, int64_t start_ns, int64_t end_ns,
+                      struct occ_measured *m)
+{
+    int64_t end = end_ns / OCC_PAST_NS, whole = end - (start_ns + OCC_PAST_NS - 1) / OCC_PAST_NS;
+    double duration = (double)(end_ns - start_ns);
+    struct sums s = {0};
+    for (int64_t at = end; --at * OCC_PAST_NS >= start_ns && at + OCC_PAST_COUNT >= end;) {
+        const struct occ_past *past = &a->past[(uint64_t)at % OCC_PAST_COUNT];
+        if (past->number != at || past->late > 1 || past->end_ns > end_ns)
             continue;
-        add_row(a, row, expected, l->is_late ? row->counted_ns : (double)(to_ns - from_ns), &s);
-        row->idle = l->is_late ? 0 : row->idle;
+        for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
+            s.sum[r] += (double)past->sum[r];
+            s.ns[r] += (double)past->ns[r];
+        }
+        s.n++;
+        s.others += (double)past->busy_ns;
     }
-    double ns = s.ns[OCC_RATIO_WARPS], x = s.sum[OCC_RATIO_WARPS] / ns, unseen = fmax(1 - ns / duration, 0);
-    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
-    double se = spread * occ_quadrature(s.others / ns, unseen * x);
-    for (int r = 0; r < OCC_RATIO_DIRECT; r++)
-        s.sum[r] /= s.ns[r]; /* not counted: NaN */
-    double noise = l->is_late ? s.squares / s.n : NOISE * NOISE * x * x;
-    occ_errors_fill(a, s.sum, se * se + noise / s.n, m);
-    m->imbalance = s.imbalance / s.own_ns;
-    return ns >= COVERED * duration && s.busy_ns <= busy_max;
+    return fill(a, &s, duration, duration - (double)(whole * OCC_PAST_NS), m);
+}
+
+void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *l)
+{
+    int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), start_ns = l->start_ns + offset;
+    int64_t end_ns = l->end_ns + offset, end = end_ns / OCC_PAST_NS;
+    occ_join_forget(a, &a->rows, end_ns, SIZE_MAX);
+    occ_join_forget(a, &a->utilization_rows, end_ns, SIZE_MAX);
+    for (int64_t at = end; (at + 1) * OCC_PAST_NS > start_ns && at + OCC_PAST_COUNT > end; at--) {
+        struct occ_past *past = &a->past[(uint64_t)at % OCC_PAST_COUNT];
+        past->late += past->number == at;
+    }
 }
 
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *l, struct occ_measured *m)
 {
-    int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), end_ns = l->end_ns + offset;
     const struct occ_regressor *r = &a->regressors[l->regressor];
-    double ns = (double)(l->end_ns - l->start_ns), usual = l->is_late ? ns : r->launch_ns / r->launches;
-    bool is_alone = l->is_late ? !l->is_beside : r->overlapped_ns <= OVERLAPPED * r->launch_ns;
+    int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns);
+    int64_t start_ns = l->start_ns + offset, end_ns = l->end_ns + offset;
+    double ns = (double)(end_ns - start_ns), usual = l->is_late ? ns : r->launch_ns / r->launches;
     double longest = l->is_late ? fmax(a->longest_ns, (double)OCC_PAST_NS) : a->longest_ns;
+    bool is_alone = l->is_late || r->overlapped_ns <= OVERLAPPED * r->launch_ns;
     if (!is_alone || fmin(ns, usual) < INTERVALS * longest) /* stragglers would stand for all */
         return false;
-    if (l->is_late) { /* samples without it say nothing of others */
-        occ_join_forget(a, &a->rows, end_ns, SIZE_MAX);
-        occ_join_forget(a, &a->utilization_rows, end_ns, SIZE_MAX);
-    }
     struct occ_measured own = {.source = OCC_ATTRIBUTION_DIRECT, .variance_inflation = 1};
-    if (read_rows(a, l, l->start_ns + offset, end_ns, &own) && own.elapsed > 0 && /* 0: others have it */
+    bool is_enough =
+        l->is_late ? read_past(a, start_ns, end_ns, &own) : read_rows(a, r, start_ns, end_ns, &own);
+    if (is_enough && own.elapsed > 0 && /* 0: others have it */
         own.elapsed_se <= DIRECT_ERROR_MAX && a->estimate.untraced_sd <= ERROR_MAX)
         *m = own;
     m->imbalance = own.imbalance;

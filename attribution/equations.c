@@ -2,6 +2,7 @@
 #include "equations.h"
 
 #include <math.h>
+#include <string.h>
 
 /* y += scale x */
 static void add_scaled(double *restrict y, const double *restrict x, double scale, uint32_t n)
@@ -27,13 +28,15 @@ void occ_equations_invert(double *matrix, const double *prior, uint32_t n, doubl
         matrix[i] = -matrix[i];
 }
 
-void occ_equations_multiply(const double *matrix, uint32_t n, const double *b, double *x)
+void occ_equations_multiply(const double *matrix, uint32_t n, uint32_t m, const double *b, double *x)
 {
+    memset(x, 0, (size_t)n * m * sizeof *x);
     for (uint32_t i = 0; i < n; matrix += ++i) {
-        double sum = 0;
-        for (uint32_t k = 0; k <= i; k++)
-            sum += matrix[k] * b[k];
-        add_scaled(x, matrix, b[i], i);
-        x[i] = sum;
+        double *own = x + (size_t)i * m;
+        for (uint32_t k = 0; k < i; k++) {
+            add_scaled(own, b + (size_t)k * m, matrix[k], m);
+            add_scaled(x + (size_t)k * m, b + (size_t)i * m, matrix[k], m);
+        }
+        add_scaled(own, b + (size_t)i * m, matrix[i], m);
     }
 }

@@ -14,5 +14,5 @@ static inline double *occ_equations_at(double *matrix, uint32_t i, uint32_t k)
 /* Replaces the matrix by its inverse. `prior`: a diagonal that it has a part of, below which no pivot falls
  * but by rounding; `scratch`: n. */
 void occ_equations_invert(double *matrix, const double *prior, uint32_t n, double *scratch);
-/* x = A b; x is not b. */
-void occ_equations_multiply(const double *matrix, uint32_t n, const double *b, double *x);
+/* X = A B, both n x m by rows; X is not B. */
+void occ_equations_multiply(const double *matrix, uint32_t n, uint32_t m, const double *b, double *x);

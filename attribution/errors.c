@@ -1,10 +1,8 @@
-/*
- * From the solution to each regressor's values: mean, standard error, variance inflation, and groups of those
+/* From the solution to each regressor's values: mean, standard error, variance inflation, and groups of those
  * that cannot be told apart. The error is the larger of what the equations give and of how the scores of
  * clusters of rows scatter, which sees what the model does not know of (MacKinnon, Nielsen and Webb,
  * Cluster-robust inference, 2023). Clusters: rows that begin at the same place of the same kernel, whose
- * errors repeat with every replay. See state.h. One thread.
- */
+ * errors repeat. See state.h. */
 #include "equations.h"
 #include "state.h"
 
@@ -25,27 +23,18 @@ static struct occ_regressor *regressor_at(const struct occ_attribution *a, const
     return &a->regressors[s->columns[column].regressor];
 }
 
-/* What the equations give. */
-static double model_variance(const struct occ_solution *s, const struct selection *of)
-{
-    double variance = 0;
-    for (uint32_t i = 0; i < of->n; i++)
-        for (uint32_t k = 0; k < of->n; k++)
-            variance += of->weights[i] * of->weights[k] *
-                        *occ_equations_at(s->inverse, of->columns[i], of->columns[k]);
-    return variance;
-}
-
 /* What OCC_CLUSTERS scores give, of the mean less this part of that of active SMs. Few clusters say less than
  * many: a t distribution's 95 % are wider. */
 static double cluster_variance(const struct occ_solution *s, const struct selection *of, double part)
 {
     double squares = 0, fourths = 1e-300;
     for (size_t c = 0; c < OCC_CLUSTERS; c++) {
-        const double *score = s->score + c * s->n, *active = score + OCC_CLUSTERS * (size_t)s->n;
+        const double *score = s->score + c, *active = score + OCC_CLUSTERS * (size_t)s->n;
         double sum = 0;
-        for (uint32_t k = 0; k < of->n; k++)
-            sum += of->weights[k] * (score[of->columns[k]] - part * active[of->columns[k]]);
+        for (uint32_t k = 0; k < of->n; k++) {
+            size_t at = (size_t)of->columns[k] * OCC_CLUSTERS;
+            sum += of->weights[k] * (score[at] - part * active[at]);
+        }
         squares += sum * sum;
         fourths += sum * sum * sum * sum;
     }
@@ -54,9 +43,15 @@ static double cluster_variance(const struct occ_solution *s, const struct select
     return squares * wider * wider;
 }
 
+/* The larger one of what the equations and what clusters give. */
 static double variance_of(const struct occ_solution *s, const struct selection *of)
 {
-    return fmax(model_variance(s, of), cluster_variance(s, of, 0));
+    double variance = 0;
+    for (uint32_t i = 0; i < of->n; i++)
+        for (uint32_t k = 0; k < of->n; k++)
+            variance += of->weights[i] * of->weights[k] *
+                        *occ_equations_at(s->inverse, of->columns[i], of->columns[k]);
+    return fmax(variance, cluster_variance(s, of, 0));
 }
 
 void occ_errors_find(struct occ_solution *s)
@@ -164,6 +159,7 @@ static bool select_group(const struct occ_attribution *a, const struct occ_solut
         ret->weights[ret->n] = regressor_at(a, s, i)->launch_ns;
         ns += ret->weights[ret->n];
         ret->columns[ret->n++] = i;
+        s->columns[i].in_group = true;
     }
     for (uint32_t k = 0; k < ret->n; k++)
         ret->weights[k] /= ns;
@@ -177,6 +173,7 @@ void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s)
     for (of.columns[0] = OCC_SPECIAL; of.columns[0] < s->means_end; of.columns[0]++)
         report(a, s, &of);
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++)
-        if (regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE && select_group(a, s, i, &of))
+        if (!s->columns[i].in_group && regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE &&
+            select_group(a, s, i, &of))
             report(a, s, &of);
 }

@@ -1,7 +1,4 @@
-/*
- * Samples become rows of the equations: which launches ran in them, what was counted, what present values
- * leave unexplained. See state.h. One thread.
- */
+/* Samples become rows of the equations: which launches ran in them, what was counted. See state.h. */
 #include <string.h>
 
 #include "state.h"
@@ -35,8 +32,7 @@ void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row 
 {
     bool is_known = row->n == 0 || a->estimate.known;
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
-        double idle = row->n > 0 ? row->idle * a->estimate.idle[r] : 0;
-        ret[r] = is_known ? (double)row->ratio[r] - idle : NAN;
+        ret[r] = is_known ? (double)row->ratio[r] : NAN;
     }
     for (uint32_t i = 0; i < row->n; i++) {
         const struct occ_entry *e = &row->entries[i];
@@ -48,56 +44,44 @@ void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row 
     }
 }
 
-/* What nothing explains of the row joins that of the last OCC_PAST_NS. */
-static void put_into_past(struct occ_attribution *a, struct occ_row *row)
+static void put_into_past(struct occ_attribution *a, const struct occ_row *row)
 {
-    double unexplained[OCC_RATIO_DIRECT];
-    struct occ_row *past = a->past.last;
-    occ_join_unexplained(a, row, unexplained);
-    double ns = isnan(unexplained[OCC_RATIO_WARPS]) ? 0 : (double)(row->end_ns - row->start_ns);
-    row->counted_ns = ns;
-    row->n = 0;
-    row->variance = 0;
-    row->imbalance = NAN;
-    if (!past || past->start_ns / OCC_PAST_NS != row->start_ns / OCC_PAST_NS) {
-        for (int r = 0; r < OCC_RATIO_DIRECT; r++)
-            row->ratio[r] = (float)unexplained[r];
-        struct occ_row *less = realloc(row, sizeof *row);
-        append(&a->past, less ? less : row);
-        return;
-    }
-    double part = ns / fmax(past->counted_ns += ns, 1);
-    for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
-        double old = (double)past->ratio[r], more = isnan(unexplained[r]) ? old : unexplained[r];
-        past->ratio[r] = (float)(isnan(old) ? more : old + part * (more - old));
-    }
-    past->idle += part * (row->idle - past->idle);
+    int64_t number = row->start_ns / OCC_PAST_NS;
+    struct occ_past *past = &a->past[number % OCC_PAST_COUNT];
+    double unexplained[OCC_RATIO_DIRECT], ns = (double)(row->end_ns - row->start_ns);
+    if (past->number != number)
+        *past = (struct occ_past){.number = number};
     past->end_ns = row->end_ns > past->end_ns ? row->end_ns : past->end_ns;
-    free(row);
+    occ_join_unexplained(a, row, unexplained);
+    for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
+        past->sum[r] += !isfinite(unexplained[r]) ? 0 : (float)(unexplained[r] * ns);
+        past->ns[r] += !isfinite(unexplained[r]) ? 0 : (float)ns;
+    }
+    past->busy_ns += !isfinite(unexplained[OCC_RATIO_WARPS]) ? 0 : (float)((1 - row->idle) * ns);
 }
 
 void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t before_ns, size_t bytes_max)
 {
     while (rows->first && (rows->first->start_ns < before_ns || rows->bytes > bytes_max)) {
         struct occ_row *row = take_out(rows, rows->first);
-        rows == &a->rows ? put_into_past(a, row) : free(row);
+        if (rows == &a->rows)
+            put_into_past(a, row);
+        free(row);
     }
 }
 
 void occ_join_undo(struct occ_attribution *a, int64_t from_ns)
 {
-    struct occ_rows *all[] = {&a->rows, &a->utilization_rows, &a->past};
-    for (int i = 0; i < 3; i++)
+    struct occ_rows *all[] = {&a->rows, &a->utilization_rows};
+    for (int i = 0; i < 2; i++)
         while (all[i]->last && all[i]->last->start_ns >= from_ns)
             free(take_out(all[i], all[i]->last));
     a->next_launch = a->n_running = 0;
 }
 
-/* ---- a row ---- */
-
 /* Finds the launches that run in [from_ns, to_ns) of their clock, or end where it begins, which is an edge in
- * it. Those that ended before are not found again. */
-static void find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_ns)
+ * it. Those that ended before are not found again. False: there are too many. */
+static bool find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_ns)
 {
     size_t kept = 0;
     for (size_t i = 0; i < a->n_running; i++)
@@ -105,10 +89,14 @@ static void find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_
             a->running[kept++] = a->running[i];
     for (; a->next_launch < a->n_launches && a->launches[a->next_launch].start_ns < to_ns; a->next_launch++) {
         const struct occ_queued_launch *l = &a->launches[a->next_launch];
-        if (!l->is_late && l->end_ns >= from_ns && kept < OCC_RUNNING_MAX)
-            a->running[kept++] = (uint32_t)a->next_launch;
+        if (l->is_late || l->end_ns < from_ns)
+            continue;
+        if (kept == OCC_RUNNING_MAX)
+            return false;
+        a->running[kept++] = (uint32_t)a->next_launch;
     }
     a->n_running = kept;
+    return true;
 }
 
 /* The wavelet of a level that is not 0 at u, and where in it u is: 0...1. */
@@ -192,7 +180,6 @@ static void keep(struct occ_attribution *a, const struct occ_row *row)
     }
     occ_join_forget(a, &a->rows, row->start_ns - WINDOW_NS, bytes);
     occ_join_forget(a, &a->utilization_rows, row->start_ns - UTILIZATION_NS, bytes / 4);
-    occ_join_forget(a, &a->past, row->start_ns - PAST_NS, SIZE_MAX);
 }
 
 void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample)
@@ -206,7 +193,8 @@ void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sa
                           .imbalance = NAN,
                           .entries = a->entries};
     memcpy(row.ratio, sample->ratio, sizeof row.ratio);
-    find_running(a, sample->start_ns - (int64_t)offset, sample->end_ns - (int64_t)offset);
+    if (!find_running(a, sample->start_ns - (int64_t)offset, sample->end_ns - (int64_t)offset))
+        return;
     for (size_t i = 0; i < a->n_running; i++) {
         struct occ_queued_launch *l = &a->launches[a->running[i]];
         double start = fmin((double)(l->start_ns - sample->start_ns) + offset, length),
@@ -219,5 +207,6 @@ void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sa
         l->covered |= end > 0;
     }
     row.idle = (idle + fmax(length - busy_until, 0)) / length;
-    keep(a, &row);
+    if (row.n < OCC_ENTRIES_MAX)
+        keep(a, &row);
 }

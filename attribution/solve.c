@@ -1,8 +1,6 @@
-/*
- * The estimate: weighted least squares over all rows that are kept, with Gaussian priors. Unknowns are what
+/* The estimate: weighted least squares over all rows that are kept, with Gaussian priors. Unknowns are what
  * runs while no launch is known to, the clocks' offset and drift, by which rows are corrected to first order,
- * and regressors' functions. What other counter sets count is a problem of its own. See state.h. One thread.
- */
+ * and regressors' functions. What other counter sets count is a problem of its own. See state.h. */
 #include <string.h>
 
 #include "equations.h"
@@ -61,7 +59,7 @@ static bool make_equations(struct occ_solution *s)
 {
     size_t n = s->n, triangle = n * (n + 1) / 2;
     s->columns = calloc(n, sizeof *s->columns);
-    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 2 * OCC_CLUSTERS + 3) * n, sizeof *s->inverse);
+    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 3 * OCC_CLUSTERS + 2) * n, sizeof *s->inverse);
     if (!s->columns || !s->inverse)
         return false;
     s->rhs = s->inverse + triangle;
@@ -108,11 +106,6 @@ static bool place_row(const struct occ_attribution *a, const struct occ_solution
     return true;
 }
 
-static double counted_by(const struct occ_row *row, const struct placed *p, int response)
-{
-    return (double)row->ratio[response] - (response == OCC_RATIO_WARPS ? p->rest : 0);
-}
-
 static void add_row(struct occ_solution *s, const struct occ_row *row, const struct placed *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
@@ -121,7 +114,8 @@ static void add_row(struct occ_solution *s, const struct occ_row *row, const str
             *occ_equations_at(s->inverse, p->place[i], p->place[k]) += share * p->share[k];
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             if (s->is_unknown[r])
-                s->rhs[(size_t)r * s->n + p->place[i]] += share * counted_by(row, p, r);
+                s->rhs[(size_t)r * s->n + p->place[i]] +=
+                    share * ((double)row->ratio[r] - (r == OCC_RATIO_WARPS ? p->rest : 0));
     }
 }
 
@@ -134,10 +128,9 @@ static void add_prior(struct occ_solution *s, uint32_t column, double sd)
 /* Until an estimate is known, rows do not know what the clocks do to them. */
 static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
 {
-    double clock = a->estimate.known ? CLOCK_SD_US : 1e-6, now_ns = occ_clock_offset(a, a->joined_ns);
+    double clock = a->estimate.known ? CLOCK_SD_US : 1e-6;
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
-    s->rhs[OCC_SPECIAL_OFFSET] += (a->estimate.anchor_ns - now_ns) / 1e3 / (clock * clock);
     add_prior(s, OCC_SPECIAL_DRIFT, clock);
     for (uint32_t i = OCC_SPECIAL_SHARED; i < OCC_SPECIAL; i++)
         add_prior(s, i, PROFILE_SD / sqrt((i - OCC_SPECIAL_SHARED) / 2 + 1));
@@ -170,7 +163,7 @@ static void build(const struct occ_attribution *a, struct occ_solution *s)
 static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r,
                           double *score)
 {
-    double residual = counted_by(row, p, r), leverage = 0;
+    double residual = (double)row->ratio[r] - (r == OCC_RATIO_WARPS ? p->rest : 0), leverage = 0;
     for (uint32_t k = 0; k < p->n; k++) {
         residual -= p->share[k] * s->x[p->place[k]];
         leverage += p->share[k] * p->share[k] * *occ_equations_at(s->inverse, p->place[k], p->place[k]);
@@ -182,7 +175,7 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
     }
     s->counted += (double)row->ratio[r];
     for (uint32_t k = 0; k < p->n; k++)
-        score[p->place[k]] += p->share[k] * residual / left / p->variance;
+        score[p->place[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
 }
 
 /* What clusters of residuals of a response add to its solution. */
@@ -190,16 +183,13 @@ static void find_scores(const struct occ_attribution *a, struct occ_solution *s,
 {
     struct placed p;
     size_t n = OCC_CLUSTERS * (size_t)s->n;
-    double *scores = r == OCC_RATIO_ACTIVE ? s->score + n : s->score;
-    memset(scores, 0, n * sizeof *scores);
+    memset(s->scratch, 0, n * sizeof *s->scratch);
     s->squares = s->busy_rows = s->counted = 0;
     for (const struct occ_row *row = s->from->first; row; row = row->next)
         if (place_row(a, s, row, &p))
-            note_residual(s, row, &p, r, scores + row->phase % OCC_CLUSTERS * s->n);
-    for (double *score = scores; score < scores + n; score += s->n) {
-        occ_equations_multiply(s->inverse, s->n, score, s->scratch);
-        memcpy(score, s->scratch, s->n * sizeof *score);
-    }
+            note_residual(s, row, &p, r, s->scratch + row->phase % OCC_CLUSTERS);
+    occ_equations_multiply(s->inverse, s->n, OCC_CLUSTERS, s->scratch,
+                           r == OCC_RATIO_ACTIVE ? s->score + n : s->score);
 }
 
 static void take_values(struct occ_attribution *a, const struct occ_solution *s, int r)
@@ -238,7 +228,7 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
     for (int r = OCC_RATIO_COUNT; --r >= 0;) {
         if (!s->is_unknown[r])
             continue;
-        occ_equations_multiply(s->inverse, s->n, s->rhs + (size_t)r * s->n, s->x);
+        occ_equations_multiply(s->inverse, s->n, 1, s->rhs + (size_t)r * s->n, s->x);
         if (r <= OCC_RATIO_ACTIVE || r >= OCC_RATIO_UTILIZATION)
             find_scores(a, s, r);
         if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION)
@@ -266,33 +256,37 @@ static void solve(struct occ_attribution *a, enum occ_ratio lead, bool *known)
     free(s.inverse);
 }
 
-/* What is not estimated anew is not known any more. What sums say of launches is of the last while. */
-static void forget(struct occ_attribution *a)
+/* What is not estimated anew is not known any more. What sums say of launches is of the last while. Returns
+ * whether utilization is kept: nothing of it is new, and equations are large. */
+static bool forget(struct occ_attribution *a)
 {
     double past_ns = a->estimate.known ? (double)(a->joined_ns - a->estimate.made_ns) : 0;
+    bool is_kept = a->utilization_rows.fresh == 0 && a->utilization_rows.busy > 0 &&
+                   a->estimate.due_ns > a->estimate.made_ns + 2 * BLOCK_NS;
     a->estimate.made_ns = a->joined_ns;
     a->estimate.due_ns = a->joined_ns + BLOCK_NS;
     a->estimate.faded = exp(-past_ns / (double)WINDOW_NS);
-    a->rows.fresh = 0;
     a->longest_ns *= a->estimate.faded;
+    a->shortest_ns /= a->estimate.faded;
     for (size_t i = 0; i < a->n_regressors; i++) {
         struct occ_regressor *r = &a->regressors[i];
         r->measured = OCC_NOT_MEASURED;
         r->before = r->value[OCC_RATIO_WARPS];
-        for (int k = 0; k < OCC_UTILIZATION_COUNT; k++)
+        for (int k = 0; k < OCC_UTILIZATION_COUNT && !is_kept; k++)
             r->utilization_se[k] = NAN;
         r->launches *= a->estimate.faded;
         r->launch_ns *= a->estimate.faded;
         r->overlapped_ns *= a->estimate.faded;
         r->untold *= a->estimate.faded;
     }
+    return is_kept;
 }
 
 void occ_solve(struct occ_attribution *a)
 {
-    bool known[OCC_RATIO_COUNT] = {false};
-    forget(a);
+    bool known[OCC_RATIO_COUNT] = {false}, is_kept = forget(a);
     for (int r = 0; r < OCC_RATIO_COUNT && a->rows.busy > 0 && (r == 0 || known[OCC_RATIO_WARPS]); r++)
-        if (!known[r])
+        if (!known[r] && (r < OCC_RATIO_UTILIZATION || !is_kept))
             solve(a, (enum occ_ratio)r, known);
+    a->rows.fresh = a->utilization_rows.fresh = 0;
 }

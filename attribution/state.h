@@ -10,11 +10,11 @@
 #define OCC_NONE         UINT32_MAX
 
 /* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
- * duration, 0...1, is a mean; plus Haar wavelets, which matter only where a sample's edge cuts a launch, and
- * there only the one of each level that has u in it: of level i there are 2^i; plus elasticity x (mean
- * duration / duration - 1), for a launch that takes longer often has fewer warps: without it the durations of
- * launches bias the means of those before and after. First ones have room first; those without, or of which
- * rows have little, are taken to be a x bound + b: most kernels drain, which is not the clocks' offset. */
+ * duration, 0...1, is a mean; plus Haar wavelets, of level i 2^i, which matter only where a sample's edge
+ * cuts a launch; plus elasticity x (mean duration / duration - 1): a launch that takes longer often has fewer
+ * warps, and without it durations bias the means of those before and after. First ones have room first; those
+ * without, or of which rows have little, are taken to be a x bound + b: most kernels drain, which is not the
+ * clocks' offset. */
 #define OCC_LEVELS     3
 #define OCC_ELASTICITY 4U /* after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
@@ -47,9 +47,8 @@ struct occ_queued_launch {
     int64_t start_ns, end_ns; /* start < end */
     uint64_t tag;
     uint32_t regressor;
-    bool is_late;   /* it came when advance() had passed its start, and is not in rows */
-    bool is_beside; /* of late ones: others that are */
-    bool covered;   /* a sample saw it */
+    bool is_late; /* it came when advance() had passed its start, and is not in rows */
+    bool covered; /* a sample saw it */
 };
 
 /* Column: regressor x OCC_COLUMNS + function. */
@@ -64,13 +63,19 @@ struct occ_row {
     int64_t start_ns, end_ns;
     double offset_ns;      /* by which the clocks were taken to differ */
     double idle, gradient; /* as in enum occ_special */
-    double counted_ns;     /* of the past: in which warps were counted */
     double variance;       /* expected, but for a factor that residuals give */
     double imbalance;      /* 1 - least / most active SM's cycles; NaN: not of one launch */
     float ratio[OCC_RATIO_COUNT];
-    uint32_t phase; /* equal for rows that begin at the same place of the same regressor */
-    uint32_t n;
+    uint32_t phase, n; /* phase: equal for rows that begin at the same place of the same regressor */
     struct occ_entry *entries;
+};
+
+/* What no launch explained of rows that are dropped, and start in the same OCC_PAST_NS. */
+struct occ_past {
+    int64_t number, end_ns;                            /* since the epoch; of the last row */
+    float sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT]; /* x time; time in which it was counted */
+    float busy_ns;                                     /* time in which launches are known to have run */
+    uint32_t late;                                     /* late launches that ran in it, too */
 };
 
 struct occ_rows {
@@ -82,12 +87,10 @@ struct occ_rows {
 /* The last estimate. */
 struct occ_estimate {
     bool known;
-    double anchor_ns; /* offset that the prior holds it to, however often the same rows are solved */
-    double room;      /* columns for functions but means; none where profiles would hide the clocks' offset */
-    int64_t due_ns;   /* when the next one is */
-    int64_t made_ns;  /* end of its samples */
-    double faded;     /* of the last while, since the estimate before */
-    int64_t clock_ns; /* launch time + offset + drift x (time - this) = sample time */
+    double room;  /* columns for functions but means; none where profiles would hide the clocks' offset */
+    double faded; /* by which what is of the last while counts less than in the estimate before */
+    int64_t made_ns, due_ns; /* end of its samples; when the next one is */
+    int64_t clock_ns;        /* launch time + offset + drift x (time - this) = sample time */
     double offset_ns, drift;
     double idle[OCC_RATIO_COUNT]; /* while no launch is known to run */
     double scale;                 /* of rows' variances */
@@ -99,19 +102,18 @@ struct occ_attribution {
     struct occ_attribution_stats stats;
     struct occ_estimate estimate;
     struct occ_regressor *regressors;
-    struct occ_map index;                   /* of regressors, by shape and graph node */
-    uint32_t busy;                          /* regressor whose launch is the last to end, ... */
-    int64_t busy_until_ns;                  /* ... so far */
+    struct occ_map index; /* of regressors, by shape and graph node */
+    uint32_t busy;        /* regressor whose launch is the last to end, so far: */
+    int64_t busy_until_ns;
     struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
-    struct occ_rows past; /* what no launch explains of older ones, as rows of OCC_PAST_NS without launches */
+    struct occ_past past[OCC_PAST_COUNT];   /* by number modulo this */
     /* what waits: launches by start, but for late ones; samples */
     struct occ_queued_launch *launches;
     struct occ_attribution_sample *samples;
     size_t n_regressors, n_launches, n_samples;
     size_t regressors_allocated, launches_allocated, samples_allocated;
-    int64_t advanced_ns; /* launches before this are all here */
-    int64_t joined_ns;   /* end of the samples that are joined */
-    double longest_ns;   /* of the samples */
+    int64_t advanced_ns, joined_ns; /* launches before are all here; end of the joined samples */
+    double longest_ns, shortest_ns; /* of the samples */
     /* the row that is being made: its launches, and its entries until the next one */
     size_t next_launch, n_running; /* next: the first that has not started */
     uint32_t running[OCC_RUNNING_MAX];
@@ -139,14 +141,12 @@ static inline uint32_t *occ_place(const struct occ_attribution *a, uint32_t colu
 /* By how much a launch is shorter than others of its configuration, in its own duration. */
 static inline double occ_shorter(const struct occ_regressor *regressor, double duration_ns)
 {
-    return fmin(regressor->launch_ns / regressor->launches / duration_ns - 1, 1);
+    return regressor->launch_ns / regressor->launches / duration_ns - 1;
 }
 
-/* ---- join.c ---- */
-
-/* Makes a row of the sample and its launches, for the equations. Without memory it is not kept. */
+/* Makes a row of the sample and its launches, for the equations. Without room for all it is not kept. */
 void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample);
-/* What the row counted that neither launches nor idle time explain, by present values. */
+/* What the row counted that no launch explains, by present values. */
 void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
                           double ret_ratio[OCC_RATIO_DIRECT]);
 /* Drops rows that start before this, and the oldest while there are more bytes. What no launch explains of
@@ -155,12 +155,11 @@ void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t b
 /* Drops all rows that start at this time or later, and starts anew to look for what runs. */
 void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
 
-/* ---- solve.c, errors.c, direct.c ---- */
-
 struct occ_column {
     uint32_t regressor;
     double precision; /* 1 / variance, if other columns were known */
     double variance;  /* of a mean */
+    bool in_group;    /* one was tried; all of them would cost the cube of their number */
 };
 
 /* A weighted least squares problem and its solution. Columns: special ones, means, other functions. */
@@ -170,13 +169,12 @@ struct occ_solution {
     uint32_t n, means_end;
     bool is_unknown[OCC_RATIO_COUNT]; /* all of the rows count it, and it is not known yet */
     double rows, busy_rows;           /* number; of those with launches ... */
-    double squares;                   /* ... and of their residuals, in units of the variance */
-    double counted;                   /* by all rows */
+    double squares, counted;          /* ... and of their residuals, in units of the variance; by all rows */
     struct occ_column *columns;
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
     double *rhs;     /* OCC_RATIO_COUNT x n */
-    double *score;   /* 2 x OCC_CLUSTERS x n: what rows of one begin add to x, to that of active SMs */
-    double *x, *prior, *scratch; /* of one response; 1 / variance before rows */
+    double *score;   /* 2 x n x OCC_CLUSTERS: what rows of one begin add to x, to that of active SMs */
+    double *x, *prior, *scratch; /* of one response; 1 / variance before rows; n x OCC_CLUSTERS */
 };
 
 /* Estimates everything from the rows; nothing where there is no memory for it. */
@@ -191,7 +189,8 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
 /* Fills in the regressor's utilization, where occupancy is its own. */
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
                                  struct occ_measured *measured);
-/* A launch's own value, from the rows; of one that was reported after its samples were joined, from the past.
- * False: it has none. */
+/* Takes note of a launch that was reported after its samples were joined: where it ran is the past. */
+void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *launch);
+/* A launch's own value, from the rows; of a late one, from the past. False: it has none. */
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *launch,
                      struct occ_measured *ret_measured);
