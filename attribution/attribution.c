@@ -43,9 +43,9 @@ static double known(double value, double max)
 static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key)
 {
     r->bound = fmax(known(key->bound * BOUND_SLACK, 1), BOUND_MIN);
-    r->prior[OCC_RATIO_WARPS] = known(key->expected, r->bound);
+    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * known(key->expected, r->bound);
     r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
-    r->prior[OCC_RATIO_BLOCKS] = fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
+    r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
         r->utilization_se[i] = NAN;

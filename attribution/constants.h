@@ -20,6 +20,7 @@
 #define MEANS_MAX        1500.0                /* columns of means ... */
 #define PROFILES_MAX     450.0                 /* ... from which on regressors' other functions have none */
 /* ---- what launches and counters are like ---- */
+#define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
 #define PRIOR_SD         0.35    /* of a mean, in bounds */
 #define PROFILE_SD       0.25    /* of a regressor's other functions: the first ones most */
 #define PROFILE_FROM     0.05    /* of a sample: functions that have less of every row have no own columns */

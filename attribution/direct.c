@@ -7,8 +7,7 @@
 /* Sums over the rows of a launch. */
 struct sums {
     double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT]; /* of what it had x ns; of rows that count it */
-    double n;                                           /* rows */
-    double others;            /* standard error of what it is taken to have had beside others, x ns */
+    double n, others;         /* rows; standard error of what it is taken to have had beside others, x ns */
     double imbalance, own_ns; /* of rows that it had alone: x ns; ns */
 };
 

@@ -14,13 +14,14 @@
 
 #include <cmocka.h>
 
-#define SMS      100
-#define WARPS    64
-#define START_NS INT64_C(1700000000000000000)
-#define HOUR     (3600000 * MS)
-#define MS       INT64_C(1000000)
-#define CLOCK    1.5 /* cycles a ns */
-#define N(array) (sizeof(array) / sizeof *(array))
+#define SMS         100
+#define WARPS       64
+#define START_NS    INT64_C(1700000000000000000)
+#define HOUR        (3600000 * MS)
+#define SMALL_BOUND 0.05
+#define MS          INT64_C(1000000)
+#define CLOCK       1.5 /* cycles a ns */
+#define N(array)    (sizeof(array) / sizeof *(array))
 
 /* A world is a list of kernels with a constant level; samples are exact integrals. */
 struct run {
@@ -47,6 +48,7 @@ struct fixture {
     double background; /* occupancy of work that has no launches */
     double noise;      /* of a sample's count of warps, relative */
     double theoretical;
+    uint64_t small; /* a shape whose bound is SMALL_BOUND; 0: none */
     /* what came back: */
     struct occ_measured *values;        /* by tag; NULL: not wanted */
     struct occ_measured last[16];       /* by shape: the last launch's value */
@@ -190,7 +192,9 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
 {
     const struct run *r = &f->runs[i];
     return (struct occ_attribution_launch){
-        .key = {.shape = r->shape, .graph_node = r->node, .bound = f->theoretical},
+        .key = {.shape = r->shape,
+                .graph_node = r->node,
+                .bound = f->small && r->shape == f->small ? SMALL_BOUND : f->theoretical},
         .start_ns = r->start_ns,
         .end_ns = r->end_ns,
         .tag = i};
@@ -940,6 +944,22 @@ static void assert_utilization(const struct fixture *f, double scale, double par
     }
 }
 
+/* Of which samples say next to nothing. Guards PRIOR_PART -, PRIOR_SD -. */
+static void a_kernel_of_a_few_warps_comes_near_its_bound(void **state)
+{
+    struct fixture *f = *state;
+    f->small = 2;
+    for (int i = 0; i < 8000; i++) {
+        then(f, 200000 + draw(f, 300000), 1, 0.5 * (0.85 + 0.0003 * draw(f, 1000)));
+        then(f, 3000, 2, 0.9 * SMALL_BOUND);
+    }
+    play(f, MS, NULL);
+    const struct occ_measured *m = &f->last[2];
+    assert_int_equal(m->source, OCC_ATTRIBUTION_REGRESSED);
+    assert_near(m->elapsed, 0.9 * SMALL_BOUND, 1.96 * m->elapsed_se);
+    assert_true(m->elapsed_se > SMALL_BOUND / 10);
+}
+
 /* Clocks that were found before say nothing of now. */
 static void after_an_hour_the_clock_is_found_again(void **state)
 {
@@ -1398,6 +1418,7 @@ int main(void)
         WITH(late_launches_that_are_short_had_their_part),
         WITH(a_late_launch_beside_a_small_one_is_not_taken_for_less),
         WITH(edges_of_late_launches_have_a_place_in_the_error),
+        WITH(a_kernel_of_a_few_warps_comes_near_its_bound),
         WITH(after_an_hour_the_clock_is_found_again),
         WITH(samples_of_too_many_launches_are_left_out),
         WITH(durations_that_differ_a_lot_leave_the_mean),
