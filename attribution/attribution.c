@@ -34,17 +34,12 @@ void occ_attribution_free(struct occ_attribution *a)
     free(a);
 }
 
-static double known(double value, double max)
-{
-    return value > 0 ? fmin(value, max) : max;
-}
-
 /* What the model expects before anything is measured. */
 static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key)
 {
-    r->bound = fmax(known(key->bound * BOUND_SLACK, 1), BOUND_MIN);
-    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * known(key->expected, r->bound);
-    r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
+    r->bound = fmax(key->bound > 0 ? fmin(key->bound * BOUND_SLACK, 1) : 1, BOUND_MIN);
+    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * (key->expected > 0 ? fmin(key->expected, r->bound) : r->bound);
+    r->prior[OCC_RATIO_ACTIVE] = key->active > 0 ? fmin(key->active, 1) : 1;
     r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
@@ -122,15 +117,18 @@ bool occ_attribution_sample(struct occ_attribution *a, const struct occ_attribut
     return true;
 }
 
-/* Launches that ended before leave with their values. */
+/* Launches that ended before leave with their values. Late ones are marked first: each may be beside another.
+ */
 static void report_launches(struct occ_attribution *a, int64_t before_ns)
 {
     size_t kept = 0, n_late = 0;
     for (size_t i = 0; i < a->n_launches; i++)
         if (a->launches[i].is_late && a->launches[i].end_ns <= before_ns && n_late++ < LATE_MAX)
             occ_direct_mark(a, &a->launches[i]);
-    if (n_late > LATE_MAX)
+    if (n_late > LATE_MAX) {
+        occ_join_undo(a, 0);
         memset(a->past, 0, sizeof a->past);
+    }
     for (size_t i = 0; i < a->n_launches; i++) {
         const struct occ_queued_launch *l = &a->launches[i];
         const struct occ_regressor *r = &a->regressors[l->regressor];
@@ -177,14 +175,16 @@ static void report_second(struct occ_attribution *a, int64_t second)
  * times, to find the clocks' offset: it and values, and profiles of fine samples, depend on each other. */
 static void process_block(struct occ_attribution *a, size_t n, bool is_last)
 {
-    int64_t second = a->joined_ns / SECOND_NS, end_ns = a->samples[n - 1].end_ns;
+    int64_t end_ns = a->samples[n - 1].end_ns, first_ns = a->samples[0].start_ns;
+    int64_t second = (a->joined_ns > first_ns ? a->joined_ns : first_ns) / SECOND_NS;
     double length = (double)(end_ns - a->samples[n - 1].start_ns);
     bool is_finer = a->estimate.known && 2 * length < a->shortest_ns;
     a->shortest_ns = fmin(a->shortest_ns, length);
-    a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : a->samples[0].start_ns;
+    a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : first_ns;
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
     int trials = !a->estimate.known ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
     for (int next; trials >= 0; trials = next) {
+        a->is_trial = trials > 0;
         a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);
@@ -193,25 +193,34 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
         if (trials > 0 || (a->estimate.known && (is_due || is_last)))
             occ_solve(a);
         if (trials > 0)
-            occ_join_undo(a, a->samples[0].start_ns);
+            occ_join_undo(a, first_ns);
         next = trials > 2 && a->estimate.due_ns > a->joined_ns + DEAR_NS ? 1 : trials - 1;
     }
     a->n_samples -= n;
     memmove(a->samples, a->samples + n, a->n_samples * sizeof *a->samples);
-    if (a->joined_ns / SECOND_NS != second)
+    for (; second < a->joined_ns / SECOND_NS; second++)
         report_second(a, second);
 }
 
+/* Where no launch ran for as long as rows are kept, clocks and launches have changed. */
+static void begin_anew(struct occ_attribution *a)
+{
+    a->estimate.known = false;
+    a->estimate.drift = 0;
+    a->busy_until_ns = 0;
+    for (struct occ_regressor *r = a->regressors; r < a->regressors + a->n_regressors; r++)
+        r->launches = r->launch_ns = r->overlapped_ns = r->untold = 0;
+    for (size_t i = 0; i < a->n_launches; i++)
+        if (!a->launches[i].is_late)
+            note_launch(a, &a->launches[i]);
+}
+
 /* Number of samples whose launches are all here; of BLOCK_NS, and the first ones with launches all at once:
- * fewer have led the clock astray, and do not show what others' work does to means. Where no launch ran for
- * as long as rows are kept, clocks and launches have changed: the next ones are the first again. */
-static size_t next_block(struct occ_attribution *a, bool final)
+ * fewer have led the clock astray, and do not show what others' work does to means. */
+static size_t next_block(const struct occ_attribution *a, bool final)
 {
     int64_t until_ns = a->advanced_ns - CLOCKS_NS;
     int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0;
-    occ_join_forget(a, &a->rows, end_ns - BLOCK_NS - WINDOW_NS, SIZE_MAX);
-    a->estimate.known &= a->rows.busy > 0;
-    a->estimate.drift *= a->estimate.known;
     bool is_first = !a->estimate.known && a->n_launches > 0 && a->launches[0].start_ns < end_ns;
     end_ns += is_first && a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
     bool is_enough = a->estimate.known || until_ns >= end_ns || final;
@@ -225,8 +234,13 @@ static size_t next_block(struct occ_attribution *a, bool final)
 void occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final)
 {
     a->advanced_ns = until_ns > a->advanced_ns ? until_ns : a->advanced_ns;
-    for (size_t n; (n = next_block(a, final)) > 0;)
-        process_block(a, n, final && n == a->n_samples);
+    for (size_t n; (n = next_block(a, final)) > 0;) {
+        occ_join_forget(a, &a->rows, 0, a->samples[0].start_ns - WINDOW_NS, SIZE_MAX);
+        if (a->estimate.known && a->rows.busy == 0)
+            begin_anew(a);
+        else
+            process_block(a, n, final && n == a->n_samples);
+    }
     int64_t settled_ns = a->joined_ns - CLOCKS_NS;
     if (a->n_samples == 0 && a->advanced_ns - WATERMARK_NS > settled_ns)
         settled_ns = a->advanced_ns - WATERMARK_NS; /* no samples of these will come */

@@ -78,8 +78,8 @@ struct occ_measured {
     double blocks;                /* resident blocks per active SM; NaN */
     double imbalance;             /* 1 - least / most active SM's cycles; NaN */
     double stall[OCC_STALL_COUNT];
-    /* 0...1 of the peak, with standard errors: ISSUE of active cycles, others of elapsed ones; NaN, and
-     * undefined where the source is NONE */
+    /* of the peak; ISSUE: of active cycles, others of elapsed ones; NaN; undefined where the source is NONE
+     */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
     bool overlapped; /* ran beside other kernels for a good part of its time */
 };
@@ -123,8 +123,7 @@ struct occ_attribution_options {
 struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options);
 void occ_attribution_free(struct occ_attribution *attribution);
 
-/* False: it cannot be (no time, a sample back in time, more than a minute or a day), or there is no memory.
- */
+/* False: it cannot be (no time, a sample back in time, longer than a minute, a day), or there is no room. */
 bool occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch);
 bool occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample);
 /* No launch that starts before this comes any more: samples up to here are joined, block by block, and

@@ -25,13 +25,12 @@ static bool fill(const struct occ_attribution *a, struct sums *s, double duratio
     return ns >= COVERED * duration;
 }
 
-/* Adds what a launch had of a row for `ns`: what is expected of it; and of what is unexplained, by the
- * variances of what is expected. */
+/* Adds what a launch had of a row for `ns`: what is expected of it, and its part of what is unexplained. */
 static void add_row(const struct occ_attribution *a, const struct occ_row *row, const double *expected,
-                    double ns, struct sums *s)
+                    double mean, double ns, struct sums *s)
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns);
-    double own = expected[OCC_RATIO_WARPS] * ns / length, weight = fmin(own * own / row->variance, 1);
+    double own = mean * ns / length, weight = fmin(own * own / row->variance, 1);
     double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
     occ_join_unexplained(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
@@ -59,7 +58,7 @@ static bool read_rows(const struct occ_attribution *a, const struct occ_regresso
         double ns =
             fmin((double)(row->end_ns - start_ns), duration) - fmax((double)(row->start_ns - start_ns), 0);
         if (ns > 0)
-            add_row(a, row, expected, ns, &s);
+            add_row(a, row, expected, own->value[OCC_RATIO_WARPS], ns, &s);
     }
     return fill(a, &s, duration, 0, m);
 }
@@ -72,7 +71,7 @@ static bool read_past(const struct occ_attribution *a, int64_t start_ns, int64_t
     int64_t end = end_ns / OCC_PAST_NS, whole = end - (start_ns + OCC_PAST_NS - 1) / OCC_PAST_NS;
     double duration = (double)(end_ns - start_ns);
     struct sums s = {0};
-    for (int64_t at = end; --at * OCC_PAST_NS >= start_ns && at + OCC_PAST_COUNT >= end;) {
+    for (int64_t at = end; --at * OCC_PAST_NS >= start_ns && at + OCC_PAST_COUNT > end;) {
         const struct occ_past *past = &a->past[(uint64_t)at % OCC_PAST_COUNT];
         if (past->number != at || past->late > 1 || past->end_ns > end_ns)
             continue;
@@ -83,18 +82,19 @@ static bool read_past(const struct occ_attribution *a, int64_t start_ns, int64_t
         s.n++;
         s.others += (double)past->busy_ns;
     }
-    return fill(a, &s, duration, duration - (double)(whole * OCC_PAST_NS), m);
+    double edges = duration - (double)(whole * OCC_PAST_NS);
+    return fill(a, &s, duration, a->longest_ns > OCC_PAST_NS ? 2 * a->longest_ns : edges, m);
 }
 
 void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *l)
 {
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), start_ns = l->start_ns + offset;
     int64_t end_ns = l->end_ns + offset, end = end_ns / OCC_PAST_NS;
-    occ_join_forget(a, &a->rows, end_ns, SIZE_MAX);
-    occ_join_forget(a, &a->utilization_rows, end_ns, SIZE_MAX);
-    for (int64_t at = end; (at + 1) * OCC_PAST_NS > start_ns && at + OCC_PAST_COUNT > end; at--) {
+    occ_join_forget(a, &a->rows, start_ns, end_ns, SIZE_MAX);
+    occ_join_forget(a, &a->utilization_rows, start_ns, end_ns, SIZE_MAX);
+    for (int64_t at = end; at + OCC_PAST_COUNT > end; at--) {
         struct occ_past *past = &a->past[(uint64_t)at % OCC_PAST_COUNT];
-        past->late += past->number == at;
+        past->late += past->number == at && past->end_ns > start_ns;
     }
 }
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* y += scale x */
 static void add_scaled(double *restrict y, const double *restrict x, double scale, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

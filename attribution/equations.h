@@ -1,6 +1,4 @@
-/*
- * Dense symmetric positive definite systems, as packed lower triangles: row i begins at i (i + 1) / 2. Pure.
- */
+/* Dense symmetric positive definite systems, as packed lower triangles: row i begins at i (i + 1) / 2. */
 #pragma once
 
 #include <stddef.h>

@@ -29,11 +29,10 @@ static double cluster_variance(const struct occ_solution *s, const struct select
 {
     double squares = 0, fourths = 1e-300;
     for (size_t c = 0; c < OCC_CLUSTERS; c++) {
-        const double *score = s->score + c, *active = score + OCC_CLUSTERS * (size_t)s->n;
         double sum = 0;
         for (uint32_t k = 0; k < of->n; k++) {
-            size_t at = (size_t)of->columns[k] * OCC_CLUSTERS;
-            sum += of->weights[k] * (score[at] - part * active[at]);
+            size_t at = (size_t)of->columns[k] * OCC_CLUSTERS + c, active = at + OCC_CLUSTERS * (size_t)s->n;
+            sum += of->weights[k] * (s->score[at] - part * s->score[active]);
         }
         squares += sum * sum;
         fourths += sum * sum * sum * sum;

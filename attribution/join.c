@@ -60,13 +60,18 @@ static void put_into_past(struct occ_attribution *a, const struct occ_row *row)
     past->busy_ns += !isfinite(unexplained[OCC_RATIO_WARPS]) ? 0 : (float)((1 - row->idle) * ns);
 }
 
-void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t before_ns, size_t bytes_max)
+void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
+                     size_t bytes_max)
 {
-    while (rows->first && (rows->first->start_ns < before_ns || rows->bytes > bytes_max)) {
-        struct occ_row *row = take_out(rows, rows->first);
-        if (rows == &a->rows)
+    struct occ_row *next, *row = rows->first;
+    for (; row && (row->start_ns < to_ns || rows->bytes > bytes_max); row = next) {
+        next = row->next;
+        if (row->end_ns <= from_ns && rows->bytes <= bytes_max)
+            continue;
+        if (rows == &a->rows && !a->is_trial)
             put_into_past(a, row);
-        free(row);
+        rows->fresh += rows != &a->rows;
+        free(take_out(rows, row));
     }
 }
 
@@ -92,31 +97,11 @@ static bool find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_
         if (l->is_late || l->end_ns < from_ns)
             continue;
         if (kept == OCC_RUNNING_MAX)
-            return false;
+            break;
         a->running[kept++] = (uint32_t)a->next_launch;
     }
     a->n_running = kept;
-    return true;
-}
-
-/* The wavelet of a level that is not 0 at u, and where in it u is: 0...1. */
-static uint32_t find_wavelet(int level, double u, double *ret_x)
-{
-    double at = u * (1 << level), before = fmin(floor(at), (1 << level) - 1);
-    uint32_t wavelet = (1U << level) + (uint32_t)before;
-    *ret_x = at - before;
-    return wavelet + (wavelet >= OCC_ELASTICITY);
-}
-
-/* Present occupancy at u. */
-static double level_at(const struct occ_regressor *r, double u)
-{
-    double level = r->value[OCC_RATIO_WARPS], x;
-    for (int i = 0; i < OCC_LEVELS; i++) {
-        double own = r->profile[find_wavelet(i, u, &x)];
-        level += x < 0.5 ? own : -own;
-    }
-    return level;
+    return kept < OCC_RUNNING_MAX;
 }
 
 /* Adds to the entry that the row has for a function of the regressor, or to a new one. */
@@ -134,18 +119,22 @@ static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t r
     row->entries[*entry].share += (float)share;
 }
 
-/* Adds what the sample's edge does that cuts a launch at u: what of the profile's functions is before u, and
- * how the edge's place matters. `scale`: the launch's duration in samples, negative for their first edge. */
+/* Adds what the sample's edge does that cuts a launch at u: what of the profile's functions is before u, of
+ * each level the one that is not 0 there, and how the edge's place matters: by present occupancy at u.
+ * `scale`: the launch's duration in samples, negative for their first edge. */
 static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t regressor, double u,
                      double scale)
 {
     const struct occ_regressor *r = &a->regressors[regressor];
-    double x, us = (double)(row->end_ns - row->start_ns) / 1e3;
-    row->gradient += (scale < 0 ? level_at(r, u) : -level_at(r, u)) / us;
+    double level = r->value[OCC_RATIO_WARPS];
     for (int i = 0; i < OCC_LEVELS; i++) {
-        uint32_t wavelet = find_wavelet(i, u, &x);
+        double at = u * (1 << i), before = fmin(floor(at), (1 << i) - 1), x = at - before;
+        uint32_t wavelet = (1U << i) + (uint32_t)before;
+        wavelet += wavelet >= OCC_ELASTICITY;
+        level += x < 0.5 ? r->profile[wavelet] : -r->profile[wavelet];
         add_entry(a, row, regressor, wavelet, scale * fmin(x, 1 - x) / (1 << i));
     }
+    row->gradient += (scale < 0 ? level : -level) * 1e3 / (double)(row->end_ns - row->start_ns);
 }
 
 /* Adds a launch that runs in [start, end), in ns from the sample's start. */
@@ -168,8 +157,7 @@ static void add_launch(struct occ_attribution *a, struct occ_row *row, const str
 
 static void keep(struct occ_attribution *a, const struct occ_row *row)
 {
-    bool has_utilization = isfinite(row->ratio[OCC_RATIO_UTILIZATION]); /* ISSUE is in all such sets */
-    struct occ_rows *rows = has_utilization ? &a->utilization_rows : &a->rows;
+    struct occ_rows *rows = isnan(row->ratio[OCC_RATIO_UTILIZATION]) ? &a->rows : &a->utilization_rows;
     size_t bytes = ROWS_BYTES + a->n_regressors * ROWS_BYTES_EACH;
     struct occ_row *own = malloc(size_of(row));
     if (own) {
@@ -178,8 +166,8 @@ static void keep(struct occ_attribution *a, const struct occ_row *row)
         append(rows, own);
         rows->fresh += row->n > 0;
     }
-    occ_join_forget(a, &a->rows, row->start_ns - WINDOW_NS, bytes);
-    occ_join_forget(a, &a->utilization_rows, row->start_ns - UTILIZATION_NS, bytes / 4);
+    occ_join_forget(a, &a->rows, 0, row->start_ns - WINDOW_NS, bytes);
+    occ_join_forget(a, &a->utilization_rows, 0, row->start_ns - UTILIZATION_NS, bytes / 4);
 }
 
 void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample)

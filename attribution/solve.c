@@ -114,7 +114,7 @@ static void add_row(struct occ_solution *s, const struct occ_row *row, const str
             *occ_equations_at(s->inverse, p->place[i], p->place[k]) += share * p->share[k];
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             if (s->is_unknown[r])
-                s->rhs[(size_t)r * s->n + p->place[i]] +=
+                s->rhs[p->place[i] * OCC_RATIO_COUNT + (size_t)r] +=
                     share * ((double)row->ratio[r] - (r == OCC_RATIO_WARPS ? p->rest : 0));
     }
 }
@@ -143,7 +143,7 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
         add_prior(s, column, bound * (function ? PROFILE_SD / sqrt(function) : PRIOR_SD));
         s->columns[column].regressor = c / OCC_COLUMNS;
         for (int r = 0; r < OCC_RATIO_COUNT && function == 0; r++)
-            s->rhs[(size_t)r * s->n + column] += regressor->prior[r] * s->prior[column];
+            s->rhs[column * OCC_RATIO_COUNT + (size_t)r] += regressor->prior[r] * s->prior[column];
     }
 }
 
@@ -225,10 +225,13 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
 {
     build(a, s);
     a->estimate.due_ns += (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
+    occ_equations_multiply(s->inverse, s->n, OCC_RATIO_COUNT, s->rhs, s->scratch);
+    memcpy(s->rhs, s->scratch, s->n * OCC_RATIO_COUNT * sizeof *s->rhs);
     for (int r = OCC_RATIO_COUNT; --r >= 0;) {
         if (!s->is_unknown[r])
             continue;
-        occ_equations_multiply(s->inverse, s->n, 1, s->rhs + (size_t)r * s->n, s->x);
+        for (uint32_t i = 0; i < s->n; i++)
+            s->x[i] = s->rhs[i * OCC_RATIO_COUNT + (size_t)r];
         if (r <= OCC_RATIO_ACTIVE || r >= OCC_RATIO_UTILIZATION)
             find_scores(a, s, r);
         if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION)
@@ -262,7 +265,7 @@ static bool forget(struct occ_attribution *a)
 {
     double past_ns = a->estimate.known ? (double)(a->joined_ns - a->estimate.made_ns) : 0;
     bool is_kept = a->utilization_rows.fresh == 0 && a->utilization_rows.busy > 0 &&
-                   a->estimate.due_ns > a->estimate.made_ns + 2 * BLOCK_NS;
+                   a->estimate.due_ns > a->estimate.made_ns + DEAR_NS;
     a->estimate.made_ns = a->joined_ns;
     a->estimate.due_ns = a->joined_ns + BLOCK_NS;
     a->estimate.faded = exp(-past_ns / (double)WINDOW_NS);

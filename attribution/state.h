@@ -81,10 +81,10 @@ struct occ_past {
 struct occ_rows {
     struct occ_row *first, *last;
     size_t bytes;
-    size_t busy, fresh; /* rows with launches; of those that are estimated from: since the last time */
+    size_t busy,
+        fresh; /* rows with launches; since the last estimate new ones, and of utilization old ones */
 };
 
-/* The last estimate. */
 struct occ_estimate {
     bool known;
     double room;  /* columns for functions but means; none where profiles would hide the clocks' offset */
@@ -114,6 +114,7 @@ struct occ_attribution {
     size_t regressors_allocated, launches_allocated, samples_allocated;
     int64_t advanced_ns, joined_ns; /* launches before are all here; end of the joined samples */
     double longest_ns, shortest_ns; /* of the samples */
+    bool is_trial;                  /* rows that are joined now are joined again */
     /* the row that is being made: its launches, and its entries until the next one */
     size_t next_launch, n_running; /* next: the first that has not started */
     uint32_t running[OCC_RUNNING_MAX];
@@ -149,9 +150,10 @@ void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sa
 /* What the row counted that no launch explains, by present values. */
 void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
                           double ret_ratio[OCC_RATIO_DIRECT]);
-/* Drops rows that start before this, and the oldest while there are more bytes. What no launch explains of
- * those of `rows` goes into the past. */
-void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t before_ns, size_t bytes_max);
+/* Drops rows that have a part of [from_ns, to_ns), and the oldest while there are more bytes. What no launch
+ * explains of those of `rows` goes into the past. */
+void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
+                     size_t bytes_max);
 /* Drops all rows that start at this time or later, and starts anew to look for what runs. */
 void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
 
@@ -172,7 +174,7 @@ struct occ_solution {
     double squares, counted;          /* ... and of their residuals, in units of the variance; by all rows */
     struct occ_column *columns;
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
-    double *rhs;     /* OCC_RATIO_COUNT x n */
+    double *rhs;     /* n x OCC_RATIO_COUNT; solved: x */
     double *score;   /* 2 x n x OCC_CLUSTERS: what rows of one begin add to x, to that of active SMs */
     double *x, *prior, *scratch; /* of one response; 1 / variance before rows; n x OCC_CLUSTERS */
 };
