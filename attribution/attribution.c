@@ -158,7 +158,7 @@ static void report_second(struct occ_attribution *a, int64_t second)
     for (const struct occ_row *row = a->rows.last; row && row->start_ns / SECOND_NS >= second;
          row = row->before) {
         double ns = (double)(row->end_ns - row->start_ns);
-        occ_join_unexplained(a, row, unexplained);
+        (void)occ_join_unexplained(a, row, unexplained);
         if (row->start_ns / SECOND_NS > second || !isfinite(unexplained[OCC_RATIO_WARPS]))
             continue;
         residual += unexplained[OCC_RATIO_WARPS] * ns;
@@ -184,7 +184,7 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
     int trials = !a->estimate.known ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
     for (int next; trials >= 0; trials = next) {
-        a->is_trial = trials > 0;
+        a->again_ns = trials > 0 ? first_ns : INT64_MAX;
         a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);

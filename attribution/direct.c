@@ -30,9 +30,9 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
                     double mean, double ns, struct sums *s)
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns);
-    double own = mean * ns / length, weight = fmin(own * own / row->variance, 1);
+    double own = mean * ns / length, variance = occ_join_unexplained(a, row, unexplained);
+    double weight = fmin(own * own / variance, 1);
     double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
-    occ_join_unexplained(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         double rest = unexplained[r] - row->idle * a->estimate.idle[r];
         s->sum[r] += !isfinite(rest) ? 0 : expected[r] * ns + weight * rest * length;
@@ -46,7 +46,7 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
     s->own_ns += isfinite(row->imbalance) ? ns : 0;
 }
 
-/* Reads the rows of [start_ns, end_ns): others' values have what they had. */
+/* Reads the rows of [start_ns, end_ns): others' values have what they had. It may end after all samples. */
 static bool read_rows(const struct occ_attribution *a, const struct occ_regressor *own, int64_t start_ns,
                       int64_t end_ns, struct occ_measured *m)
 {
@@ -60,11 +60,10 @@ static bool read_rows(const struct occ_attribution *a, const struct occ_regresso
         if (ns > 0)
             add_row(a, row, expected, own->value[OCC_RATIO_WARPS], ns, &s);
     }
-    return fill(a, &s, duration, 0, m);
+    return fill(a, &s, duration, fmax((double)(end_ns - a->joined_ns), 0), m);
 }
 
-/* Reads the past that lies in [start_ns, end_ns). Of what others had there it may have had all, or they of
- * what it had; and it begins and ends where nothing of the past is its alone. */
+/* Reads the past that lies in [start_ns, end_ns). Its error: known launches beside it, and its edges. */
 static bool read_past(const struct occ_attribution *a, int64_t start_ns, int64_t end_ns,
                       struct occ_measured *m)
 {

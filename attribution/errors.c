@@ -42,7 +42,6 @@ static double cluster_variance(const struct occ_solution *s, const struct select
     return squares * wider * wider;
 }
 
-/* The larger one of what the equations and what clusters give. */
 static double variance_of(const struct occ_solution *s, const struct selection *of)
 {
     double variance = 0;

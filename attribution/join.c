@@ -27,10 +27,11 @@ static struct occ_row *take_out(struct occ_rows *rows, struct occ_row *row)
     return row;
 }
 
-void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
-                          double ret[OCC_RATIO_DIRECT])
+double occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
+                            double ret[OCC_RATIO_DIRECT])
 {
     bool is_known = row->n == 0 || a->estimate.known;
+    double variance = ERROR_MIN * ERROR_MIN;
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         ret[r] = is_known ? (double)row->ratio[r] : NAN;
     }
@@ -41,7 +42,9 @@ void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row 
         for (int r = 0; r < OCC_RATIO_DIRECT && function == 0; r++)
             ret[r] -= e->share * regressor->value[r];
         ret[OCC_RATIO_WARPS] -= function > 0 ? e->share * regressor->profile[function] : 0;
+        variance += function > 0 ? 0 : pow(e->share * regressor->value[OCC_RATIO_WARPS], 2);
     }
+    return variance;
 }
 
 static void put_into_past(struct occ_attribution *a, const struct occ_row *row)
@@ -52,7 +55,7 @@ static void put_into_past(struct occ_attribution *a, const struct occ_row *row)
     if (past->number != number)
         *past = (struct occ_past){.number = number};
     past->end_ns = row->end_ns > past->end_ns ? row->end_ns : past->end_ns;
-    occ_join_unexplained(a, row, unexplained);
+    (void)occ_join_unexplained(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         past->sum[r] += !isfinite(unexplained[r]) ? 0 : (float)(unexplained[r] * ns);
         past->ns[r] += !isfinite(unexplained[r]) ? 0 : (float)ns;
@@ -68,7 +71,7 @@ void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t f
         next = row->next;
         if (row->end_ns <= from_ns && rows->bytes <= bytes_max)
             continue;
-        if (rows == &a->rows && !a->is_trial)
+        if (rows == &a->rows && row->start_ns < a->again_ns)
             put_into_past(a, row);
         rows->fresh += rows != &a->rows;
         free(take_out(rows, row));

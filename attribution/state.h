@@ -51,9 +51,8 @@ struct occ_queued_launch {
     bool covered; /* a sample saw it */
 };
 
-/* Column: regressor x OCC_COLUMNS + function. */
 struct occ_entry {
-    uint32_t column;
+    uint32_t column; /* regressor x OCC_COLUMNS + function */
     float share;
 };
 
@@ -114,7 +113,7 @@ struct occ_attribution {
     size_t regressors_allocated, launches_allocated, samples_allocated;
     int64_t advanced_ns, joined_ns; /* launches before are all here; end of the joined samples */
     double longest_ns, shortest_ns; /* of the samples */
-    bool is_trial;                  /* rows that are joined now are joined again */
+    int64_t again_ns;               /* rows that start then or later are joined again */
     /* the row that is being made: its launches, and its entries until the next one */
     size_t next_launch, n_running; /* next: the first that has not started */
     uint32_t running[OCC_RUNNING_MAX];
@@ -147,9 +146,9 @@ static inline double occ_shorter(const struct occ_regressor *regressor, double d
 
 /* Makes a row of the sample and its launches, for the equations. Without room for all it is not kept. */
 void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample);
-/* What the row counted that no launch explains, by present values. */
-void occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
-                          double ret_ratio[OCC_RATIO_DIRECT]);
+/* What the row counted that no launch explains, by present values; returns the variance as of a row. */
+double occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
+                            double ret_ratio[OCC_RATIO_DIRECT]);
 /* Drops rows that have a part of [from_ns, to_ns), and the oldest while there are more bytes. What no launch
  * explains of those of `rows` goes into the past. */
 void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,

@@ -617,12 +617,13 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
                 0.15); /* the samples of its first half second do not have it */
 }
 
-/* One ends, and the other begins, within a tenth of a second of the past. */
+/* One ends, and the other begins, within a tenth of a second of the past; both last longer than rows are
+ * kept. */
 static void late_launches_share_no_edge(void **state)
 {
     struct fixture *f = *state;
-    put_run(f, (struct run){START_NS + 203 * MS, START_NS + 2150 * MS, 9, 0, 0.25, 0.5});
-    put_run(f, (struct run){START_NS + 2150 * MS, START_NS + 4160 * MS, 10, 0, 0.75, 1});
+    put_run(f, (struct run){START_NS + 203 * MS, START_NS + 32150 * MS, 9, 0, 0.25, 0.5});
+    put_run(f, (struct run){START_NS + 32150 * MS, START_NS + 54160 * MS, 10, 0, 0.75, 1});
     for (size_t i = 0; i < 2; i++) {
         const struct occ_attribution_launch launch = launch_of(f, i);
         int64_t from_ns = i == 0 ? START_NS : f->runs[0].end_ns + MS, end_ns = launch.end_ns + MS;
@@ -700,8 +701,7 @@ static void late_launches_beside_each_other_have_no_value(void **state)
     assert_int_equal(f->n_values, 0);
 }
 
-/* Short ones have no values, but had their part of what is left; of very many nobody knows where they ran.
- * Guards LATE_MAX +. */
+/* Short ones have no values, but had their part of what is left. */
 static void late_launches_that_are_short_had_their_part(void **state)
 {
     struct fixture *f = *state;
@@ -709,16 +709,30 @@ static void late_launches_that_are_short_had_their_part(void **state)
     for (int64_t i = 0; i < 600; i++)
         put_run(f,
                 (struct run){START_NS + (500 + 3 * i) * MS, START_NS + (502 + 3 * i) * MS, 1, 0, 0.5, 0.5});
-    put_run(f, (struct run){START_NS + 2700 * MS, START_NS + 3700 * MS, 10, 0, 0.3, 0.5});
-    give_until(f, f->now_ns = START_NS + 4300 * MS, 0);
-    for (size_t i = 1; i < 301; i++)
+    give_until(f, f->now_ns = START_NS + 3300 * MS, 0);
+    for (size_t i = 1; i < 601; i++)
         assert_false(has_value_late(f, i));
     assert_false(has_value_late(f, 0));
-    for (size_t i = 301; i < 601; i++) {
+}
+
+/* Of very many at once nobody looks where each ran. Guards LATE_MAX +. */
+static void very_many_late_launches_leave_no_past(void **state)
+{
+    struct fixture *f = *state;
+    put_run(f, (struct run){START_NS + 2500 * MS, START_NS + 4500 * MS, 9, 0, 0.2, 0.5});
+    for (int64_t i = 0; i < 600; i++)
+        put_run(f,
+                (struct run){START_NS + (500 + 5 * i) * MS, START_NS + (504 + 5 * i) * MS, 1, 0, 0.5, 0.5});
+    qsort(f->runs, f->n_runs, sizeof *f->runs, by_start);
+    give_until(f, f->now_ns = START_NS + 5300 * MS, 0);
+    size_t late = 0;
+    for (size_t i = 0; i < f->n_runs; i++) {
         const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(occ_attribution_launch(f->a, &launch));
+        assert_true(f->runs[i].shape == 9 || occ_attribution_launch(f->a, &launch));
+        late = f->runs[i].shape == 9 ? i : late;
     }
-    assert_false(has_value_late(f, 601));
+    occ_attribution_advance(f->a, f->now_ns, false);
+    assert_false(has_value_late(f, late));
 }
 
 /* Its record comes when it ends; until then what it has seems to be a smaller one's. */
@@ -973,20 +987,29 @@ static void after_an_hour_the_clock_is_found_again(void **state)
     assert_kinds(f, 0.8);
 }
 
-/* Launches that have no place in the row would be others' work. Guards OCC_RUNNING_MAX -.
- */
+/* Launches that have no place in the row would be others' work. One that runs on has a place in the next.
+ * Guards OCC_RUNNING_MAX +. */
 static void samples_of_too_many_launches_are_left_out(void **state)
 {
     struct fixture *f = *state;
-    struct occ_attribution_stats stats;
-    for (int i = 0; i < 60000; i++)
-        then(f, 1000 + draw(f, 100), (uint64_t)i % 3 + 1, 0.3 * (i % 3 + 1));
-    f->now_ns += 3 * MS;
-    play(f, 30 * MS, NULL);
-    occ_attribution_get_stats(f->a, &stats);
-    for (uint64_t k = 1; k <= 3; k++)
-        if (f->last[k].source == OCC_ATTRIBUTION_REGRESSED)
-            assert_near(f->last[k].elapsed, 0.3 * (double)k, 2 * f->last[k].elapsed_se);
+    struct occ_measured values[40000] = {{0}};
+    for (int turn = 0; turn < 6; turn++) {
+        for (int64_t end_ns = f->now_ns + 400 * MS; f->now_ns < end_ns; f->now_ns += 2 * MS)
+            put_run(f, (struct run){f->now_ns, f->now_ns + MS, 1, 0, 0.3, 1});
+        size_t at = f->n_runs;
+        put_run(f, (struct run){f->now_ns, f->now_ns + 60 * MS, 2, 0, 0.5, 1});
+        for (int64_t i = 0; i < 6000; i++)
+            put_run(f, (struct run){f->now_ns + i * 150, f->now_ns + i * 150 + 140, 3, 0, 0.2, 0});
+        assert_true(f->n_runs < N(values) && at < N(values));
+        f->now_ns += 70 * MS;
+    }
+    play(f, MS, values);
+    for (size_t i = 0; i < f->n_runs; i++)
+        if (f->runs[i].shape < 3)
+            assert_near(values[i].source == OCC_ATTRIBUTION_NONE ? f->runs[i].level : values[i].elapsed,
+                        f->runs[i].level, 0.01);
+    assert_int_equal(f->last[1].source, OCC_ATTRIBUTION_REGRESSED);
+    assert_int_equal(f->last[2].source, OCC_ATTRIBUTION_DIRECT);
 }
 
 /* Launches of two durations, and the longer the more: means are of their time. */
@@ -1416,6 +1439,7 @@ int main(void)
         WITH(a_late_launch_beside_others_has_no_value),
         WITH(late_launches_beside_each_other_have_no_value),
         WITH(late_launches_that_are_short_had_their_part),
+        WITH(very_many_late_launches_leave_no_past),
         WITH(a_late_launch_beside_a_small_one_is_not_taken_for_less),
         WITH(edges_of_late_launches_have_a_place_in_the_error),
         WITH(a_kernel_of_a_few_warps_comes_near_its_bound),
