@@ -1,9 +1,7 @@
-/*
- * See attribution.h. Launches and samples wait. When all launches up to a time are here, blocks of samples
+/* See attribution.h. Launches and samples wait. When all launches up to a time are here, blocks of samples
  *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c)
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
- * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c).
- */
+ * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c). */
 #include <string.h>
 
 #include "state.h"
@@ -34,12 +32,17 @@ void occ_attribution_free(struct occ_attribution *a)
     free(a);
 }
 
+static double known(double value, double max)
+{
+    return value > 0 ? fmin(value, max) : max;
+}
+
 /* What the model expects before anything is measured. */
 static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key)
 {
-    r->bound = fmax(key->bound > 0 ? fmin(key->bound * BOUND_SLACK, 1) : 1, BOUND_MIN);
-    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * (key->expected > 0 ? fmin(key->expected, r->bound) : r->bound);
-    r->prior[OCC_RATIO_ACTIVE] = key->active > 0 ? fmin(key->active, 1) : 1;
+    r->bound = fmax(known(key->bound * BOUND_SLACK, 1), BOUND_MIN);
+    r->prior[OCC_RATIO_WARPS] = PRIOR_PART * known(key->expected, r->bound);
+    r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
     r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
@@ -117,8 +120,7 @@ bool occ_attribution_sample(struct occ_attribution *a, const struct occ_attribut
     return true;
 }
 
-/* Launches that ended before leave with their values. Late ones are marked first: each may be beside another.
- */
+/* Launches that ended before leave with their values; late ones are marked first. */
 static void report_launches(struct occ_attribution *a, int64_t before_ns)
 {
     size_t kept = 0, n_late = 0;
@@ -134,17 +136,15 @@ static void report_launches(struct occ_attribution *a, int64_t before_ns)
         const struct occ_regressor *r = &a->regressors[l->regressor];
         struct occ_attribution_value value = {l->tag, r->shape, l->start_ns, l->end_ns, OCC_NOT_MEASURED};
         value.measured = l->covered ? r->measured : value.measured;
+        bool is_lost = l->is_late && n_late > LATE_MAX;
         if (l->end_ns > before_ns) {
             a->launches[kept++] = *l;
-            continue;
-        }
-        bool is_lost = l->is_late && n_late > LATE_MAX;
-        if (is_lost || (!occ_direct_read(a, l, &value.measured) && l->is_late)) {
+        } else if (is_lost || (!occ_direct_read(a, l, &value.measured) && l->is_late)) {
             a->stats.late_launches++;
-            continue;
+        } else {
+            occ_errors_fill_utilization(a, r, &value.measured);
+            a->options.add_value(a->options.context, &value);
         }
-        occ_errors_fill_utilization(a, r, &value.measured);
-        a->options.add_value(a->options.context, &value);
     }
     a->n_launches = kept;
     occ_shrink((void **)&a->launches, &a->launches_allocated, kept, sizeof *a->launches);
@@ -158,7 +158,8 @@ static void report_second(struct occ_attribution *a, int64_t second)
     for (const struct occ_row *row = a->rows.last; row && row->start_ns / SECOND_NS >= second;
          row = row->before) {
         double ns = (double)(row->end_ns - row->start_ns);
-        (void)occ_join_unexplained(a, row, unexplained);
+        if (row->start_ns / SECOND_NS == second)
+            (void)occ_join_unexplained(a, row, unexplained);
         if (row->start_ns / SECOND_NS > second || !isfinite(unexplained[OCC_RATIO_WARPS]))
             continue;
         residual += unexplained[OCC_RATIO_WARPS] * ns;

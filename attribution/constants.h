@@ -15,7 +15,7 @@
 #define OCC_ENTRIES_MAX  4096                  /* of one row */
 #define OCC_PAST_NS      INT64_C(100000000)    /* in so much older rows become one, ... */
 #define OCC_PAST_COUNT   4096                  /* ... the last of which are kept */
-#define LATE_MAX         64                    /* late launches at once: of more, the past tells nothing */
+#define LATE_MAX         64                    /* late launches at once: of more, the past is dropped */
 #define ROWS_BYTES       ((size_t)1408 << 10)  /* of memory for rows, ... */
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */

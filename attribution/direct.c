@@ -1,7 +1,5 @@
 /* Launches that last several samples are read from them: what was counted less what the others had of it;
  * those that are reported later, from the past: a kernel's record comes when it ends. See state.h. */
-#include <string.h>
-
 #include "state.h"
 
 /* Sums over the rows of a launch. */
@@ -25,17 +23,17 @@ static bool fill(const struct occ_attribution *a, struct sums *s, double duratio
     return ns >= COVERED * duration;
 }
 
-/* Adds what a launch had of a row for `ns`: what is expected of it, and its part of what is unexplained. */
-static void add_row(const struct occ_attribution *a, const struct occ_row *row, const double *expected,
-                    double mean, double ns, struct sums *s)
+/* Adds what a launch had of a row for `ns`: the mean, and its part of what is unexplained. */
+static void add_row(const struct occ_attribution *a, const struct occ_row *row, const double *mean, double ns,
+                    struct sums *s)
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns);
-    double own = mean * ns / length, variance = occ_join_unexplained(a, row, unexplained);
+    double own = mean[OCC_RATIO_WARPS] * ns / length, variance = occ_join_unexplained(a, row, unexplained);
     double weight = fmin(own * own / variance, 1);
     double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         double rest = unexplained[r] - row->idle * a->estimate.idle[r];
-        s->sum[r] += !isfinite(rest) ? 0 : expected[r] * ns + weight * rest * length;
+        s->sum[r] += !isfinite(rest) ? 0 : mean[r] * ns + weight * rest * length;
         s->ns[r] += !isfinite(rest) ? 0 : ns;
     }
     if (!isfinite(unexplained[OCC_RATIO_WARPS]))
@@ -50,16 +48,15 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
 static bool read_rows(const struct occ_attribution *a, const struct occ_regressor *own, int64_t start_ns,
                       int64_t end_ns, struct occ_measured *m)
 {
-    double duration = (double)(end_ns - start_ns), expected[OCC_RATIO_DIRECT];
+    double duration = (double)(end_ns - start_ns);
     struct sums s = {0};
-    memcpy(expected, own->value, sizeof expected);
-    expected[OCC_RATIO_WARPS] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration);
     for (const struct occ_row *row = a->rows.last; row && row->end_ns > start_ns; row = row->before) {
         double ns =
             fmin((double)(row->end_ns - start_ns), duration) - fmax((double)(row->start_ns - start_ns), 0);
         if (ns > 0)
-            add_row(a, row, expected, own->value[OCC_RATIO_WARPS], ns, &s);
+            add_row(a, row, own->value, ns, &s);
     }
+    s.sum[0] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration) * s.ns[0]; /* of warps */
     return fill(a, &s, duration, fmax((double)(end_ns - a->joined_ns), 0), m);
 }
 

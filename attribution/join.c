@@ -122,9 +122,8 @@ static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t r
     row->entries[*entry].share += (float)share;
 }
 
-/* Adds what the sample's edge does that cuts a launch at u: what of the profile's functions is before u, of
- * each level the one that is not 0 there, and how the edge's place matters: by present occupancy at u.
- * `scale`: the launch's duration in samples, negative for their first edge. */
+/* Adds what the sample's edge does that cuts a launch at u: what of the wavelets there is before u, and how
+ * the edge's place matters. `scale`: the launch's duration in samples, negative for their first edge. */
 static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t regressor, double u,
                      double scale)
 {

@@ -106,6 +106,11 @@ static bool place_row(const struct occ_attribution *a, const struct occ_solution
     return true;
 }
 
+static double counted_by(const struct occ_row *row, const struct placed *p, int response)
+{
+    return (double)row->ratio[response] - (response == OCC_RATIO_WARPS ? p->rest : 0);
+}
+
 static void add_row(struct occ_solution *s, const struct occ_row *row, const struct placed *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
@@ -114,8 +119,7 @@ static void add_row(struct occ_solution *s, const struct occ_row *row, const str
             *occ_equations_at(s->inverse, p->place[i], p->place[k]) += share * p->share[k];
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             if (s->is_unknown[r])
-                s->rhs[p->place[i] * OCC_RATIO_COUNT + (size_t)r] +=
-                    share * ((double)row->ratio[r] - (r == OCC_RATIO_WARPS ? p->rest : 0));
+                s->rhs[p->place[i] * OCC_RATIO_COUNT + (size_t)r] += share * counted_by(row, p, r);
     }
 }
 
@@ -163,7 +167,7 @@ static void build(const struct occ_attribution *a, struct occ_solution *s)
 static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r,
                           double *score)
 {
-    double residual = (double)row->ratio[r] - (r == OCC_RATIO_WARPS ? p->rest : 0), leverage = 0;
+    double residual = counted_by(row, p, r), leverage = 0;
     for (uint32_t k = 0; k < p->n; k++) {
         residual -= p->share[k] * s->x[p->place[k]];
         leverage += p->share[k] * p->share[k] * *occ_equations_at(s->inverse, p->place[k], p->place[k]);

@@ -39,7 +39,8 @@ struct fixture {
     int64_t burst_ns, calm_ns; /* from then on samples are 20 times as short, and until then; 0: never */
     int64_t away_ns;           /* from then on there are none for HOUR; 0: never */
     uint64_t random;
-    int64_t turn_ms; /* of every 500 ms in which anything runs are another counter set's: utilization, ... */
+    int64_t turn_ms;  /* of every 500 ms in which anything runs are another counter set's: utilization, ... */
+    int64_t turns_ns; /* ... from then on; ... */
     int64_t halves_ns; /* ... which is half as much from then on; ... */
     bool lacks_tensor; /* ... without tensor cores; ... */
     size_t impossible; /* ... one of so many cannot be */
@@ -208,6 +209,21 @@ static bool give(struct fixture *f, const struct occ_sample *sample)
     return occ_attribution_sample(f->a, &ratios) && is_possible;
 }
 
+static void report_run(struct fixture *f, size_t i)
+{
+    const struct occ_attribution_launch launch = launch_of(f, i);
+    assert_true(occ_attribution_launch(f->a, &launch));
+}
+
+/* Samples of 1 ms. */
+static void give_samples(struct fixture *f, int64_t from_ns, int64_t to_ns)
+{
+    for (int64_t at_ns = from_ns; at_ns < to_ns; at_ns += MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, MS);
+        assert_true(give(f, &sample));
+    }
+}
+
 /* Feeds all runs and samples up to the last run's end, in rounds of 100 ms. `values` by tag. */
 static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *values)
 {
@@ -221,7 +237,7 @@ static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *va
             interval_ns /= 20;
         if (at_ns == f->calm_ns)
             interval_ns *= 20;
-        bool is_turn = (at_ns - START_NS) % (500 * MS) >= (500 - f->turn_ms) * MS;
+        bool is_turn = at_ns >= f->turns_ns && (at_ns - START_NS) % (500 * MS) >= (500 - f->turn_ms) * MS;
         struct occ_sample sample = sample_of(f, at_ns, interval_ns);
         if (is_turn && sample.value[OCC_COUNTER_WARPS] > 0)
             sample = utilization_sample(f, at_ns, interval_ns);
@@ -573,10 +589,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     struct fixture *f = *state;
     const struct run late = {START_NS + 200 * MS, START_NS + 900 * MS, 9, 0, 0.25, 0.5};
     put_run(f, late); /* in the samples ... */
-    for (int64_t at_ns = START_NS; at_ns < START_NS + 1500 * MS; at_ns += MS) {
-        const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_true(give(f, &sample));
-    }
+    give_samples(f, START_NS, START_NS + 1500 * MS);
     occ_attribution_advance(f->a, START_NS + 1400 * MS, false);
     const struct occ_attribution_launch launch = launch_of(f, 0); /* ... and only now reported */
     assert_true(occ_attribution_launch(f->a, &launch));
@@ -599,18 +612,12 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     /* one whose last samples are not joined yet waits for them */
     const struct run later = {START_NS + 1000 * MS, START_NS + 2900 * MS, 9, 0, 0.5, 1};
     put_run(f, later);
-    for (int64_t at_ns = START_NS + 1500 * MS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
-        const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_true(give(f, &sample));
-    }
+    give_samples(f, START_NS + 1500 * MS, START_NS + 2000 * MS);
     unseen = launch_of(f, 1);
     assert_true(occ_attribution_launch(f->a, &unseen));
     occ_attribution_advance(f->a, START_NS + 1900 * MS, false);
     assert_int_equal(f->n_values, 1);
-    for (int64_t at_ns = START_NS + 2000 * MS; at_ns < START_NS + 4000 * MS; at_ns += MS) {
-        const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_true(give(f, &sample));
-    }
+    give_samples(f, START_NS + 2000 * MS, START_NS + 4000 * MS);
     occ_attribution_advance(f->a, START_NS + 3990 * MS, false);
     assert_int_equal(f->n_values, 2);
     assert_near(f->value.measured.elapsed, 0.5,
@@ -627,10 +634,7 @@ static void late_launches_share_no_edge(void **state)
     for (size_t i = 0; i < 2; i++) {
         const struct occ_attribution_launch launch = launch_of(f, i);
         int64_t from_ns = i == 0 ? START_NS : f->runs[0].end_ns + MS, end_ns = launch.end_ns + MS;
-        for (int64_t at_ns = from_ns; at_ns < end_ns; at_ns += MS) {
-            const struct occ_sample sample = sample_of(f, at_ns, MS);
-            assert_true(give(f, &sample));
-        }
+        give_samples(f, from_ns, end_ns);
         occ_attribution_advance(f->a, end_ns + 300 * MS, false);
         assert_true(occ_attribution_launch(f->a, &launch));
         occ_attribution_advance(f->a, end_ns + 300 * MS, false);
@@ -653,9 +657,8 @@ static void give_until(struct fixture *f, int64_t end_ns, int64_t gap_ms)
 /* Reports the run late; returns whether it has a value. */
 static bool has_value_late(struct fixture *f, size_t run)
 {
-    const struct occ_attribution_launch launch = launch_of(f, run);
     size_t before = f->n_values;
-    assert_true(occ_attribution_launch(f->a, &launch));
+    report_run(f, run);
     occ_attribution_advance(f->a, f->now_ns, false);
     return f->n_values > before;
 }
@@ -673,10 +676,8 @@ static void a_late_launch_beside_others_has_no_value(void **state)
 {
     struct fixture *f = *state;
     run_for(f, 9900, 0.5, 0);
-    for (size_t i = 0; i < f->n_runs; i++) {
-        const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(occ_attribution_launch(f->a, &launch));
-    }
+    for (size_t i = 0; i < f->n_runs; i++)
+        report_run(f, i);
     put_run(f, (struct run){START_NS + 200 * MS, START_NS + 9200 * MS, 9, 0, 0.3, 0.3});
     qsort(f->runs, f->n_runs, sizeof *f->runs, by_start);
     give_until(f, f->now_ns, 0);
@@ -693,10 +694,8 @@ static void late_launches_beside_each_other_have_no_value(void **state)
     put_run(f, (struct run){START_NS + 700 * MS, START_NS + 2700 * MS, 10, 0, 0.3, 0.5});
     put_run(f, (struct run){START_NS + 2900 * MS, START_NS + 4300 * MS, 11, 0, 0.4, 0.5});
     give_until(f, f->now_ns = START_NS + 5300 * MS, 0);
-    for (size_t i = 0; i < 2; i++) {
-        const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(occ_attribution_launch(f->a, &launch));
-    }
+    for (size_t i = 0; i < 2; i++)
+        report_run(f, i);
     assert_false(has_value_late(f, 2));
     assert_int_equal(f->n_values, 0);
 }
@@ -727,8 +726,8 @@ static void very_many_late_launches_leave_no_past(void **state)
     give_until(f, f->now_ns = START_NS + 20000 * MS, 0); /* rows of then are in the past */
     size_t late = 0;
     for (size_t i = 0; i < f->n_runs; i++) {
-        const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(f->runs[i].shape == 9 || occ_attribution_launch(f->a, &launch));
+        if (f->runs[i].shape != 9)
+            report_run(f, i);
         late = f->runs[i].shape == 9 ? i : late;
     }
     occ_attribution_advance(f->a, f->now_ns, false);
@@ -739,19 +738,13 @@ static void a_late_launch_leaves_rows_of_other_times(void **state)
 {
     struct fixture *f = *state;
     run_for(f, 3300, 1, 0.1);
-    for (size_t i = 0; i < f->n_runs; i++) {
-        const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(occ_attribution_launch(f->a, &launch));
-    }
+    for (size_t i = 0; i < f->n_runs; i++)
+        report_run(f, i);
     give_until(f, START_NS + 3000 * MS, 0);
     put_run(f, (struct run){START_NS + 2950 * MS, START_NS + 2951 * MS, 9, 0, 0, 0});
-    const struct occ_attribution_launch late = launch_of(f, --f->n_runs);
-    assert_true(occ_attribution_launch(f->a, &late));
+    report_run(f, --f->n_runs);
     occ_attribution_advance(f->a, START_NS + 3000 * MS, false);
-    for (int64_t at_ns = START_NS + 3000 * MS; at_ns < START_NS + 3300 * MS; at_ns += MS) {
-        const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_true(give(f, &sample));
-    }
+    give_samples(f, START_NS + 3000 * MS, START_NS + 3300 * MS);
     occ_attribution_advance(f->a, f->now_ns + 10 * MS, true);
     for (uint64_t k = 1; k <= 4; k++)
         assert_true(f->last[k].source == OCC_ATTRIBUTION_REGRESSED && f->last[k].elapsed_se < 0.004);
@@ -786,10 +779,8 @@ static void samples_may_lie_in_each_other(void **state)
 {
     struct fixture *f = *state;
     run_for(f, 1200, 1, 0);
-    for (size_t i = 0; i < f->n_runs; i++) {
-        const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(occ_attribution_launch(f->a, &launch));
-    }
+    for (size_t i = 0; i < f->n_runs; i++)
+        report_run(f, i);
     give_until(f, START_NS + 1000 * MS, 0);
     for (int64_t ms = 100; ms > 1; ms /= 2) {
         const struct occ_sample sample = sample_of(f, START_NS + 1000 * MS, ms * MS);
@@ -836,10 +827,8 @@ static void without_samples_nothing_is_said(void **state)
     f->values = values;
     for (int i = 0; i < 8; i++)
         then(f, 5 * MS, 1, 0.5);
-    for (size_t i = 0; i < 8; i++) {
-        const struct occ_attribution_launch launch = launch_of(f, i);
-        assert_true(occ_attribution_launch(f->a, &launch));
-    }
+    for (size_t i = 0; i < 8; i++)
+        report_run(f, i);
     occ_attribution_advance(f->a, f->now_ns + 10000 * MS, false);
     assert_int_equal(f->n_values, 8);
     for (size_t i = 0; i < 8; i++) {
@@ -853,10 +842,7 @@ static void what_no_launch_explains_is_told(void **state)
     struct fixture *f = *state;
     struct occ_attribution_stats stats;
     put_run(f, (struct run){START_NS, START_NS + 2000 * MS, 5, 0, 0.4, 1}); /* another tool's */
-    for (int64_t at_ns = START_NS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
-        const struct occ_sample sample = sample_of(f, at_ns, MS);
-        assert_true(give(f, &sample));
-    }
+    give_samples(f, START_NS, START_NS + 2000 * MS);
     occ_attribution_advance(f->a, START_NS + 3000 * MS, true);
     occ_attribution_get_stats(f->a, &stats);
     assert_near(stats.residual_ratio, 1, 1e-9);
@@ -980,7 +966,7 @@ static void assert_utilization(const struct fixture *f, double scale, double par
     }
 }
 
-/* Of which samples say next to nothing. Guards PRIOR_PART -, PRIOR_SD -. */
+/* Samples hardly depend on it. Guards PRIOR_PART -, PRIOR_SD -. */
 static void a_kernel_of_a_few_warps_comes_near_its_bound(void **state)
 {
     struct fixture *f = *state;
@@ -996,7 +982,7 @@ static void a_kernel_of_a_few_warps_comes_near_its_bound(void **state)
     assert_true(m->elapsed_se > SMALL_BOUND / 10);
 }
 
-/* Clocks that were found before say nothing of now. */
+/* The offset and drift that were fitted before are not those after. */
 static void after_an_hour_the_clock_is_found_again(void **state)
 {
     struct fixture *f = *state;
@@ -1057,11 +1043,13 @@ static void utilization_is_attributed(void **state)
     struct fixture *f = *state;
     struct occ_measured *values = calloc(40000, sizeof *values);
     f->turn_ms = 100;
+    f->turns_ns = START_NS + 1200 * MS; /* after the first estimate */
     f->impossible = 20;
-    run_for(f, 3000, 1, 0);
+    run_for(f, 4000, 1, 0);
     play(f, MS, values);
     assert_kinds(f, 1);
     assert_utilization(f, 1, 1);
+    assert_true(isnan(values[0].utilization[OCC_UTILIZATION_ISSUE])); /* before the set's first turn */
     assert_near(values[f->n_runs - 1].utilization[OCC_UTILIZATION_DRAM],
                 utilization_of(f->runs[f->n_runs - 1].shape, OCC_UTILIZATION_DRAM), 0.02);
     free(values);
