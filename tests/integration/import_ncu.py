@@ -244,7 +244,7 @@ def csv_without_a_gpu():
 
 
 def estimated_limits():
-    """Of a compute capability that the model does not know, the limits are another's; everybody says so."""
+    """Of a compute capability that the model does not know, the limits are another's, and every output marks it."""
     for capability, rules, estimated in ("8,0", None, False), ("8,1", "8.0", True), ("13,0", "12.1", True):
         data = (DATA / "ncu-raw.csv").read_text().replace('"8,0"', f'"{capability}"').encode()
         history, _ = imported(data, "capability.csv")
