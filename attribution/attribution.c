@@ -44,6 +44,7 @@ static void set_prior(struct occ_regressor *r, const struct occ_attribution_key 
     r->prior[OCC_RATIO_WARPS] = PRIOR_PART * known(key->expected, r->bound);
     r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
     r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
+    r->grid = key->grid > 0 ? key->grid : NAN;
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
         r->utilization_se[i] = NAN;
@@ -216,14 +217,11 @@ static void begin_anew(struct occ_attribution *a)
             note_launch(a, &a->launches[i]);
 }
 
-/* Number of samples whose launches are all here; of BLOCK_NS, and the first ones with launches all at once:
- * fewer have led the clock astray, and do not show what others' work does to means. */
+/* Number of samples whose launches are all here, of BLOCK_NS; the first ones come together, for the clock. */
 static size_t next_block(const struct occ_attribution *a, bool final)
 {
     int64_t until_ns = a->advanced_ns - CLOCKS_NS;
     int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0;
-    bool is_first = !a->estimate.known && a->n_launches > 0 && a->launches[0].start_ns < end_ns;
-    end_ns += is_first && a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
     bool is_enough = a->estimate.known || until_ns >= end_ns || final;
     size_t n = 0;
     while (is_enough && n < a->n_samples && a->samples[n].end_ns <= until_ns &&

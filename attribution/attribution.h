@@ -41,6 +41,7 @@ struct occ_attribution_sample {
     int64_t start_ns, end_ns;
     float ratio[OCC_RATIO_COUNT]; /* NaN: not counted */
     float imbalance;              /* 1 - least / most active SM's cycles; NaN */
+    float launched;               /* blocks that were launched; NaN */
 };
 
 /* What is known of a launch before it is measured; NaN or 0: unknown. */
@@ -51,6 +52,7 @@ struct occ_attribution_key {
     double expected;     /* elapsed occupancy of a balanced grid */
     double active;       /* SMs that have blocks, of all */
     double blocks;       /* resident per SM */
+    double grid;         /* blocks of a launch */
 };
 
 struct occ_attribution_launch {
@@ -76,8 +78,7 @@ struct occ_measured {
     double blocks;                /* resident blocks per active SM; NaN */
     double imbalance;             /* 1 - least / most active SM's cycles; NaN */
     double stall[OCC_STALL_COUNT];
-    /* of the peak; ISSUE: of active cycles, others of elapsed ones; NaN; undefined where the source is NONE
-     */
+    /* of the peak; ISSUE: of active cycles, others of elapsed ones; NaN; undefined if the source is NONE */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
     bool overlapped; /* ran beside other kernels for a good part of its time */
 };

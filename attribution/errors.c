@@ -1,8 +1,7 @@
-/* From the solution to each regressor's values: mean, standard error, variance inflation, and groups of those
- * that cannot be told apart. The error is the larger of what the equations give and of how the scores of
- * clusters of rows scatter, which sees what the model does not know of (MacKinnon, Nielsen and Webb,
- * Cluster-robust inference, 2023). Clusters: rows that begin at the same place of the same kernel, whose
- * errors repeat. See state.h. */
+/* From the solution to values: mean, standard error, variance inflation, and groups of those that cannot be
+ * told apart. The error is the larger of what the equations give and of how scores of clusters of rows
+ * scatter, which sees what the model does not know of (MacKinnon, Nielsen and Webb, Cluster-robust inference,
+ * 2023). Clusters: rows that begin at the same place of the same kernel, whose errors repeat. See state.h. */
 #include "equations.h"
 #include "state.h"
 
@@ -60,12 +59,13 @@ void occ_errors_find(struct occ_solution *s)
 }
 
 /* What is counted while no launch runs may be there beside launches too, or be launches without records: half
- * of it is assumed. Launches that seem to differ by more than SPREAD_MAX and means above what a
- * configuration allows are others' work too, which may be more elsewhere. */
+ * of it is assumed. Blocks that are no launch's, launches that seem to differ by more than SPREAD_MAX and
+ * means above what a configuration allows are others' work too, which may be more elsewhere. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
-    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * s->counted / s->rows;
+    double others = fmax(s->others - ABOVE * sqrt(s->others_squares), 0) / fmax(s->launched, 1);
+    double varied = ABOVE * (fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) + others) * s->counted / s->rows;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
         above = excess > ABOVE * sqrt(s->columns[i].variance) ? fmax(above, ABOVE * excess) : above;

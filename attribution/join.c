@@ -8,16 +8,6 @@ static size_t size_of(const struct occ_row *row)
     return sizeof *row + row->n * sizeof *row->entries;
 }
 
-static void append(struct occ_rows *rows, struct occ_row *row)
-{
-    row->before = rows->last;
-    row->next = NULL;
-    *(rows->last ? &rows->last->next : &rows->first) = row;
-    rows->last = row;
-    rows->bytes += size_of(row);
-    rows->busy += row->n > 0;
-}
-
 static struct occ_row *take_out(struct occ_rows *rows, struct occ_row *row)
 {
     *(row->before ? &row->before->next : &rows->first) = row->next;
@@ -32,9 +22,8 @@ double occ_join_unexplained(const struct occ_attribution *a, const struct occ_ro
 {
     bool is_known = row->n == 0 || a->estimate.known;
     double variance = ERROR_MIN * ERROR_MIN;
-    for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
+    for (int r = 0; r < OCC_RATIO_DIRECT; r++)
         ret[r] = is_known ? (double)row->ratio[r] : NAN;
-    }
     for (uint32_t i = 0; i < row->n; i++) {
         const struct occ_entry *e = &row->entries[i];
         const struct occ_regressor *regressor = &a->regressors[e->column / OCC_COLUMNS];
@@ -154,6 +143,7 @@ static void add_launch(struct occ_attribution *a, struct occ_row *row, const str
     }
     if (end >= length)
         add_edge(a, row, l->regressor, (length - start) / duration, duration / length);
+    row->others -= r->grid * share * length / duration;
     row->variance += counted * counted;
 }
 
@@ -165,8 +155,12 @@ static void keep(struct occ_attribution *a, const struct occ_row *row)
     if (own) {
         *own = *row;
         own->entries = memcpy(own + 1, row->entries, row->n * sizeof *row->entries);
-        append(rows, own);
-        rows->fresh += row->n > 0;
+        own->before = rows->last;
+        *(rows->last ? &rows->last->next : &rows->first) = own;
+        rows->last = own;
+        rows->bytes += size_of(own);
+        rows->busy += own->n > 0;
+        rows->fresh += own->n > 0;
     }
     occ_join_forget(a, &a->rows, 0, row->start_ns - WINDOW_NS, bytes);
     occ_join_forget(a, &a->utilization_rows, 0, row->start_ns - UTILIZATION_NS, bytes / 4);
@@ -183,6 +177,7 @@ void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sa
                           .imbalance = NAN,
                           .entries = a->entries};
     memcpy(row.ratio, sample->ratio, sizeof row.ratio);
+    row.launched = row.others = (double)sample->launched;
     if (!find_running(a, sample->start_ns - (int64_t)offset, sample->end_ns - (int64_t)offset))
         return;
     for (size_t i = 0; i < a->n_running; i++) {

@@ -178,6 +178,10 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
         s->busy_rows++;
     }
     s->counted += (double)row->ratio[r];
+    bool tells = row->idle <= OVERLAPPED && isfinite(row->others); /* else idle time shows others */
+    s->launched += tells ? row->launched : 0;
+    s->others += tells ? row->others : 0;
+    s->others_squares += tells ? row->others * row->others : 0;
     for (uint32_t k = 0; k < p->n; k++)
         score[p->place[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
 }
@@ -188,7 +192,7 @@ static void find_scores(const struct occ_attribution *a, struct occ_solution *s,
     struct placed p;
     size_t n = OCC_CLUSTERS * (size_t)s->n;
     memset(s->scratch, 0, n * sizeof *s->scratch);
-    s->squares = s->busy_rows = s->counted = 0;
+    s->squares = s->busy_rows = s->counted = s->launched = s->others = s->others_squares = 0;
     for (const struct occ_row *row = s->from->first; row; row = row->next)
         if (place_row(a, s, row, &p))
             note_residual(s, row, &p, r, s->scratch + row->phase % OCC_CLUSTERS);

@@ -33,6 +33,7 @@ struct occ_regressor {
     uint64_t shape;
     double bound;                                          /* of elapsed occupancy */
     double prior[OCC_RATIO_COUNT], value[OCC_RATIO_COUNT]; /* value: the last estimate */
+    double grid;                                           /* blocks of a launch; NaN */
     double before;                                         /* of warps: the estimate before */
     double profile[OCC_COLUMNS];                           /* of warps, by function but the mean */
     double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
@@ -60,10 +61,11 @@ struct occ_entry {
 struct occ_row {
     struct occ_row *before, *next; /* in time */
     int64_t start_ns, end_ns;
-    double offset_ns;      /* by which the clocks were taken to differ */
-    double idle, gradient; /* as in enum occ_special */
-    double variance;       /* expected, but for a factor that residuals give */
-    double imbalance;      /* 1 - least / most active SM's cycles; NaN: not of one launch */
+    double offset_ns;        /* by which the clocks were taken to differ */
+    double idle, gradient;   /* as in enum occ_special */
+    double variance;         /* expected, but for a factor that residuals give */
+    double launched, others; /* blocks; but for those of its launches; NaN: not counted */
+    double imbalance;        /* 1 - least / most active SM's cycles; NaN: not of one launch */
     float ratio[OCC_RATIO_COUNT];
     uint32_t phase, n; /* phase: equal for rows that begin at the same place of the same regressor */
     struct occ_entry *entries;
@@ -80,8 +82,7 @@ struct occ_past {
 struct occ_rows {
     struct occ_row *first, *last;
     size_t bytes;
-    size_t busy,
-        fresh; /* rows with launches; since the last estimate new ones, and of utilization old ones */
+    size_t busy, fresh; /* rows with launches; new ones since the last estimate, and old ones that left */
 };
 
 struct occ_estimate {
@@ -171,6 +172,7 @@ struct occ_solution {
     bool is_unknown[OCC_RATIO_COUNT]; /* all of the rows count it, and it is not known yet */
     double rows, busy_rows;           /* number; of those with launches ... */
     double squares, counted;          /* ... and of their residuals, in units of the variance; by all rows */
+    double launched, others, others_squares; /* blocks, in rows of no idle time; of such, no launch's */
     struct occ_column *columns;
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
     double *rhs;     /* n x OCC_RATIO_COUNT; solved: x */

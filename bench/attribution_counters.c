@@ -16,6 +16,7 @@
 
 struct counters_sums {
     double warps, active, active_min, active_max, stall[REASONS], busy[PHYSICS_UNITS];
+    double launched; /* blocks */
 };
 
 static void *get(size_t n, size_t size)
@@ -77,6 +78,8 @@ void counters_add(struct counters *c, const struct counters_piece *p)
         struct counters_sums *s = &c->sums[i];
         s->warps += warps * p->level * duration_ns;
         s->active += active * duration_ns;
+        s->launched +=
+            p->blocks * (physics_until(profile->started, to) - physics_until(profile->started, from));
         s->active_min += profile->active_min * (to - from) * duration_ns;
         s->active_max += profile->active_max * (to - from) * duration_ns;
         for (int j = 0; j < REASONS; j++)
@@ -95,12 +98,15 @@ void counters_share(struct counters *c, double from_ns, double to_ns, double act
 
 void counters_add_background(struct counters *c, double from_ns, double to_ns, double level)
 {
+    if (c->background_warp_ns == 0) /* of a block: 8 warps for 20 us to 2 ms */
+        c->background_warp_ns = 8 * 2e4 * pow(100, random_uniform(&c->own_random));
     for (size_t i = first_sample(c, from_ns); i < c->n && c->edges[i] < to_ns; i++) {
         double ns = fmin(c->edges[i + 1], to_ns) - fmax(c->edges[i], from_ns);
         double whole_ns = c->edges[i + 1] - c->edges[i];
         double busy = fmin(c->sums[i].active / whole_ns, 1), active = fmin(2 * level, 1);
         c->sums[i].warps += level * ns;
         c->sums[i].active += (1 - busy) * active * ns;
+        c->sums[i].launched += level * ns * c->sms * c->warps_per_sm / c->background_warp_ns;
         for (int j = 0; j < PHYSICS_UNITS; j++)
             c->sums[i].busy[j] += 0.5 * level * ns;
     }
@@ -144,6 +150,7 @@ static void fill_counters(struct counters *c, size_t i, struct occ_sample *sampl
     v[OCC_COUNTER_ELAPSED] = ns * speed;
     v[OCC_COUNTER_WARPS] = fmin(fmax(sums->warps, 0), ns) * cycles * c->warps_per_sm;
     v[OCC_COUNTER_ACTIVE] = active * cycles;
+    v[OCC_COUNTER_LAUNCHED] = floor(sums->launched + 0.5);
     v[OCC_COUNTER_BLOCKS] = v[OCC_COUNTER_WARPS] / 6;
     v[OCC_COUNTER_ACTIVE_MIN] = fmin(sums->active_min, active) * speed;
     v[OCC_COUNTER_ACTIVE_MAX] = fmin(fmax(sums->active_max, active), ns) * speed;

@@ -31,6 +31,7 @@ struct counters_sums; /* of a sample */
 struct counters {
     const struct counters_options *options;
     double end_ns, sms, warps_per_sm;
+    double background_warp_ns;    /* of one of its blocks; 0: not drawn yet */
     uint64_t *random, own_random; /* own: of what all other draws do not depend on */
     double *edges;                /* n + 1, ns since the epoch */
     size_t n, last;
@@ -45,6 +46,7 @@ struct counters_piece {
     const double *stall; /* COUNTERS_REASONS, parts of active cycles */
     const struct physics_busy *busy;
     double busy_level; /* of it */
+    double blocks;     /* of the launch */
 };
 
 /* Takes options, end_ns, sms, warps_per_sm and random; makes the rest. */

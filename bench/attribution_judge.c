@@ -244,7 +244,8 @@ static struct occ_attribution_launch launch_of(const struct judging *g, const st
                                                    .bound = theoretical * fmin(waves, 1),
                                                    .expected = theoretical * waves / ceil(waves),
                                                    .active = (double)k->grid_blocks / k->sms,
-                                                   .blocks = k->blocks_per_sm * waves / ceil(waves)},
+                                                   .blocks = k->blocks_per_sm * waves / ceil(waves),
+                                                   .grid = k->grid_blocks},
                                            .start_ns = l->start_ns,
                                            .end_ns = l->end_ns,
                                            .tag = (uint64_t)(l - g->world->launches)};

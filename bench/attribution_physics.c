@@ -117,6 +117,7 @@ void physics_make_profile(const struct physics_kernel *k, uint64_t *random,
     double bins[2][PHYSICS_BINS] = {{0}}, steps[2][PHYSICS_BINS + 1] = {{0}};
     if (!s)
         abort();
+    memset(ret_profile->started, 0, sizeof ret_profile->started);
     choose_size(k, random, s);
     place_blocks(k, random, s);
     double to_bins = PHYSICS_BINS / s->end;
@@ -125,6 +126,11 @@ void physics_make_profile(const struct physics_kernel *k, uint64_t *random,
         add_interval(bins[0], steps[0], b->from * to_bins, b->full_until * to_bins, 0.5);
         add_interval(bins[0], steps[0], b->from * to_bins, b->to * to_bins, 0.5);
     }
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        ret_profile->started[1 + (uint32_t)fmin(s->blocks[i].from * to_bins, PHYSICS_BINS - 1)] +=
+            1.0 / s->n_blocks;
+    for (uint32_t i = 0; i < PHYSICS_BINS; i++)
+        ret_profile->started[i + 1] += ret_profile->started[i];
     double active_min = 1, active_max = 0;
     for (uint32_t i = 0; i < s->n_sms; i++) {
         double active = s->last[i] > 0 ? (s->last[i] - s->first[i]) / s->end : 0;

@@ -23,7 +23,8 @@ struct physics_kernel {
  * has. until[PHYSICS_BINS] is the mean. */
 struct physics_profile {
     double warps[PHYSICS_BINS + 1], active[PHYSICS_BINS + 1];
-    double active_min, active_max; /* of the SMs, each a part of the launch's duration */
+    double active_min, active_max;    /* of the SMs, each a part of the launch's duration */
+    double started[PHYSICS_BINS + 1]; /* part of the blocks that have started */
 };
 
 #define PHYSICS_UNITS 5 /* schedulers, device memory, L2, L1, tensor cores: as enum occ_utilization */

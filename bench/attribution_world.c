@@ -214,8 +214,11 @@ static void run_launch(struct making *m, const struct timeline_event *e, struct 
     const struct physics_profile *profile = &c->profiles[variant];
     double level = draw_level(m, c, e), start_ns = e->start_ns, end_ns = e->start_ns + e->duration_ns;
     double busy_level = fmin(random_lognormal(&m->own_random, c->spread), 1.05);
-    struct counters_piece p = {start_ns,          end_ns,    0, 1, profile, level, c->stall,
-                               &c->busy[variant], busy_level};
+    struct counters_piece p = {start_ns,   end_ns,
+                               0,          1,
+                               profile,    level,
+                               c->stall,   &c->busy[variant],
+                               busy_level, m->world->timeline.configs[e->config].grid_blocks};
     *launch = (struct world_launch){.config = e->config};
     if (m->o->others.neighbour == WORLD_SLICES) {
         start_ns = sliced(e->start_ns, e->stream);

@@ -183,7 +183,8 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t confi
     return (struct occ_attribution_key){.bound = model.theoretical * fmin(waves, 1),
                                         .expected = model.theoretical * full,
                                         .active = waves * model.blocks_per_sm,
-                                        .blocks = full * model.blocks_per_sm};
+                                        .blocks = full * model.blocks_per_sm,
+                                        .grid = (double)model.grid_blocks};
 }
 
 /* The same from memory; NULL: there is none. */

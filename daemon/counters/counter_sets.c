@@ -9,24 +9,24 @@
 
 static const struct occ_counter_set
     /* blocks, warps and how active cycles are spread over SMs, with the two commonest reasons */
-    main_set = {8,
+    main_set = {9,
                 {"sm__ctas_active.sum", "tpc__warps_active_shader_cs_realtime.sum", "sm__cycles_active.sum",
                  "sm__cycles_active.min", "sm__cycles_active.max", "sm__cycles_elapsed.max",
-                 REASON("register"), REASON("warp")},
+                 REASON("register"), REASON("warp"), "sm__ctas_launched.sum"},
                 {OCC_COUNTER_BLOCKS, OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ACTIVE_MIN,
                  OCC_COUNTER_ACTIVE_MAX, OCC_COUNTER_ELAPSED, OCC_COUNTER_STALL_REGISTERS,
-                 OCC_COUNTER_STALL_WARPS}},
+                 OCC_COUNTER_STALL_WARPS, OCC_COUNTER_LAUNCHED}},
     reasons_set = {5,
                    {REASON("register"), REASON("shmem"), REASON("cta"), REASON("warp"), REASON("barrier")},
                    {OCC_COUNTER_STALL_REGISTERS, OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS,
                     OCC_COUNTER_STALL_WARPS, OCC_COUNTER_STALL_BARRIERS}},
-    blackwell_warps_set = {8,
+    blackwell_warps_set = {9,
                            {"sm__warps_active.sum", "sm__cycles_active.sum", "sm__cycles_elapsed.max",
                             REASON("register"), REASON("shmem"), REASON("cta"), REASON("warp"),
-                            REASON("barrier")},
+                            REASON("barrier"), "gr__ctas_launched.sum"},
                            {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED,
                             OCC_COUNTER_STALL_REGISTERS, OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS,
-                            OCC_COUNTER_STALL_WARPS, OCC_COUNTER_STALL_BARRIERS}},
+                            OCC_COUNTER_STALL_WARPS, OCC_COUNTER_STALL_BARRIERS, OCC_COUNTER_LAUNCHED}},
     blackwell_blocks_set = {7,
                             {"sm__ctas_active.sum", "sm__cycles_elapsed.max", REASON("register"),
                              REASON("shmem"), REASON("cta"), REASON("warp"), REASON("barrier")},
@@ -68,4 +68,11 @@ const struct occ_chip_sets *occ_chip_sets_find(const char *chip)
     while (strncmp(chip, row->prefix, strlen(row->prefix)) != 0)
         row++;
     return row;
+}
+
+struct occ_counter_set occ_counter_set_without_launched(const struct occ_counter_set *set)
+{
+    struct occ_counter_set without = *set;
+    without.n -= set->counter[set->n - 1] == OCC_COUNTER_LAUNCHED;
+    return without;
 }

@@ -25,6 +25,7 @@ struct occ_source {
     const struct occ_chip_sets *chip;
     const struct occ_counter_set *sets[OCC_SETS_MAX]; /* those of the chip that one pass holds ... */
     struct occ_cupti_host hosts[OCC_SETS_MAX];        /* ... and one for each */
+    struct occ_counter_set reduced;                   /* the first set, where it had to be */
     uint32_t n_sets, at;                              /* at: index of the set in use */
     void *sampling;                                   /* CUPTI's object; NULL: not enabled */
     bool started;
@@ -145,20 +146,27 @@ static enum occ_source_state find_chip(struct occ_source *s, const char **ret_ch
     return OCC_SOURCE_OK;
 }
 
-/* The first set is needed; of the others, those that this chip and driver have. */
+/* The first set is needed, with launched blocks or without; of the others, those that this chip and driver
+ * have. */
 static enum occ_source_state configure(struct occ_source *s, const char *chip, struct occ_error *err)
 {
     struct occ_cupti_image availability;
-    enum occ_source_state state = OCC_SOURCE_OK;
+    enum occ_source_state state;
     uint32_t result = occ_cupti_availability(s->library.pm.availability, s->ordinal, &availability);
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "asking for the chip's counters", err);
-    for (uint32_t i = 0; i < s->chip->n && state == OCC_SOURCE_OK; i++) {
-        const struct occ_counter_set *set = s->sets[s->n_sets] = s->chip->sets[i];
-        enum occ_source_state found = occ_pm_configure(&s->library, chip, &availability, set,
-                                                       &s->hosts[s->n_sets], i == 0 ? err : NULL);
-        s->n_sets += found == OCC_SOURCE_OK;
-        state = i == 0 ? found : OCC_SOURCE_OK;
+    s->reduced = occ_counter_set_without_launched(s->chip->sets[0]);
+    s->sets[0] = s->chip->sets[0];
+    state = occ_pm_configure(&s->library, chip, &availability, s->sets[0], &s->hosts[0], NULL);
+    if (state != OCC_SOURCE_OK) {
+        s->sets[0] = &s->reduced;
+        state = occ_pm_configure(&s->library, chip, &availability, s->sets[0], &s->hosts[0], err);
+    }
+    s->n_sets = state == OCC_SOURCE_OK;
+    for (uint32_t i = 1; i < s->chip->n && state == OCC_SOURCE_OK; i++) {
+        s->sets[s->n_sets] = s->chip->sets[i];
+        s->n_sets += occ_pm_configure(&s->library, chip, &availability, s->sets[s->n_sets],
+                                      &s->hosts[s->n_sets], NULL) == OCC_SOURCE_OK;
     }
     occ_cupti_image_free(&availability);
     return state;

@@ -19,6 +19,7 @@ enum occ_counter {
     OCC_COUNTER_ACTIVE_MIN,      /* the same of the least active SM */
     OCC_COUNTER_ACTIVE_MAX,      /* the same of the most active SM */
     OCC_COUNTER_ELAPSED,         /* cycles of one SM that the interval lasted */
+    OCC_COUNTER_LAUNCHED,        /* blocks that were launched */
     OCC_COUNTER_STALL_REGISTERS, /* cycles that the launch of warps waited for registers */
     OCC_COUNTER_STALL_SMEM,      /* the same for shared memory */
     OCC_COUNTER_STALL_BLOCKS,    /* the same for a block slot */

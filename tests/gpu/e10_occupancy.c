@@ -20,9 +20,10 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define METRIC   "sm__warps_active.avg.pct_of_peak_sustained_active"
-#define NEAR_NCU 0.01 /* for kernels of SHORT_NS and more */
-#define NEAR     0.02 /* to the construction, for kernels of LONG_NS and more */
+#define METRIC     "sm__warps_active.avg.pct_of_peak_sustained_active"
+#define NEAR_NCU   0.01 /* for kernels of SHORT_NS and more */
+#define NEAR_BLOCK 0.1  /* of a block's time, by the counter of launched blocks */
+#define NEAR       0.02 /* to the construction, for kernels of LONG_NS and more */
 
 enum {
     SHORT_NS = 20000,
@@ -54,6 +55,7 @@ enum { SUBJECTS = sizeof subjects / sizeof *subjects, QUICK_SUBJECTS = 3, MOST_W
 
 struct found {
     double constructed, direct, ncu; /* NaN: not measured */
+    double block_us;                 /* NaN: this chip does not count launched blocks with resident ones */
     bool simulated;                  /* such a device runs no code: blocks are even */
 };
 
@@ -88,6 +90,7 @@ static int read_directly(const struct subject *subject, struct found *found)
     found->constructed = gpu_line_number(ready, "achieved");
     found->simulated = gpu_line_number(ready, "simulated") != 0;
     found->direct = seen.achieved;
+    found->block_us = seen.block_us;
     return 0;
 }
 
@@ -166,6 +169,7 @@ static void judge_one(struct gpu_checks *checks, const struct subject *s, const 
     gpu_report_value_of(s->name, "constructed", f->constructed, "ratio");
     gpu_report_value_of(s->name, "direct", f->direct, "ratio");
     gpu_report_value_of(s->name, "ncu", f->ncu, "ratio");
+    gpu_report_value_of(s->name, "block", f->block_us, "us");
     if (ns >= SHORT_NS && !isnan(f->ncu)) {
         gpu_check(checks, gpu_is_near(f->direct, f->ncu, NEAR_NCU),
                   "%s: counters %.2f %%, ncu %.2f %%, expected within %.0f", s->name, f->direct * 100,
@@ -177,6 +181,10 @@ static void judge_one(struct gpu_checks *checks, const struct subject *s, const 
         gpu_check(checks, gpu_is_near(f->direct, f->constructed, NEAR),
                   "%s: counters %.2f %%, construction %.2f %%, expected within %.0f", s->name,
                   f->direct * 100, f->constructed * 100, NEAR * 100);
+    if (ns >= LONG_NS && strcmp(s->short_ns, "0") == 0 && !isnan(f->block_us))
+        gpu_check(checks, gpu_is_near(f->block_us * 1e3 / ns, 1, NEAR_BLOCK),
+                  "%s: a block seems to take %.1f us, expected %.0f within a tenth", s->name, f->block_us,
+                  ns / 1e3);
 }
 
 static int conclude(const struct gpu_checks *checks, bool with_ncu, double worst)
@@ -203,7 +211,7 @@ int main(void)
     bool with_ncu = find_ncu(ncu) && gpu_child_path_beside("gpu_load", gpu_load);
     gpu_report_text("ncu", "%s", with_ncu ? ncu : "not found");
     for (size_t i = 0; i < (quick ? QUICK_SUBJECTS : SUBJECTS); i++) {
-        struct found found = {NAN, NAN, NAN, false};
+        struct found found = {NAN, NAN, NAN, NAN, false};
         if (gpu_elapsed_s() > (quick ? QUICK_LIMIT_S : LIMIT_S)) {
             gpu_report_text("left out", "%s and what follows: no time", subjects[i].name);
             break;

@@ -20,6 +20,7 @@
     X(achieved)                                                                                              \
     X(elapsed)                                                                                               \
     X(sm_active)                                                                                             \
+    X(block_us)                                                                                              \
     X(blocks)                                                                                                \
     X(ghz)                                                                                                   \
     X(cpu_s)                                                                                                 \

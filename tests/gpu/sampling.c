@@ -146,13 +146,15 @@ void gpu_sampling_means(const struct sampling *sampling, uint32_t max_warps, uin
         clocked_ns += length_ns;
         cycles += sample->value[OCC_COUNTER_ELAPSED];
     }
+    double cycles_per_ns = clocked_ns > 0 ? cycles / clocked_ns : NAN;
     *ret_means = (struct sampling_means){
         .achieved = ratio(sum(sampling, OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE), max_warps),
         .elapsed = ratio(sum(sampling, OCC_COUNTER_WARPS, OCC_COUNTER_ELAPSED), (double)max_warps * sms),
         .sm_active = ratio(sum(sampling, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED), sms),
         .blocks = ratio(sum(sampling, OCC_COUNTER_BLOCKS, OCC_COUNTER_ACTIVE), 1),
         .seconds = ns / 1e9,
-        .cycles_per_ns = clocked_ns > 0 ? cycles / clocked_ns : NAN,
+        .block_us = ratio(sum(sampling, OCC_COUNTER_BLOCKS, OCC_COUNTER_LAUNCHED), cycles_per_ns * 1e3),
+        .cycles_per_ns = cycles_per_ns,
     };
 }
 

@@ -33,6 +33,7 @@ struct sampling_means {
     double elapsed;       /* warps / (elapsed x SMs x most warps) */
     double sm_active;     /* active / (elapsed x SMs) */
     double blocks;        /* resident blocks of an active SM */
+    double block_us;      /* a block's time, of resident blocks and launched ones (Little's law) */
     double seconds;       /* that samples cover */
     double cycles_per_ns; /* elapsed cycles / time: the SM clock in GHz as the counters see it */
 };

@@ -110,6 +110,9 @@ bound() { "$build/bin/occq" top --advice -d h.db --csv --kernel "$1" -o bound | 
 OCCSIM_FAULT=lacks:14 trace h200 --counters=pm
 [ "$(query 'SELECT level FROM run')" = full ] || fail "level $(query 'SELECT level, level_reason FROM run')"
 
+# a library without a counter of launched blocks: the rest of the set goes on
+OCCSIM_FAULT=lacks:19 trace_matches_truth h200 --counters=pm
+
 # ---- steps down: launches are kept, no value is invented ----
 nothing_measured() {
   [ "$(query 'SELECT count(*) FROM measured_config')" = 0 ] || fail "values out of nothing"

@@ -151,6 +151,19 @@ static bool add_stretch(struct segments *segments, const struct sim_stretch *str
     return add(segments, &whole);
 }
 
+/* The grid's blocks, in proportion to what is resident: in lockstep each wave's own. */
+static void start_blocks(const uint32_t *grid, struct segments *segments)
+{
+    double all_ns = 0, blocks = (double)grid[0] * grid[1] * grid[2];
+    for (size_t i = 0; i < segments->count; i++) {
+        struct sim_segment *s = &segments->items[i];
+        s->started = s->blocks * (double)(s->end_ns - s->start_ns);
+        all_ns += s->started;
+    }
+    for (size_t i = 0; i < segments->count && all_ns > 0; i++)
+        segments->items[i].started *= blocks / all_ns;
+}
+
 static bool collect(const struct sim_device *device, const struct sim_occupation *occupation, double sms,
                     struct segments *segments)
 {
@@ -165,6 +178,7 @@ static bool collect(const struct sim_device *device, const struct sim_occupation
         if (!add_stretch(segments, &stretches[i], &warps, sms, occupation->residency->limit))
             return false;
     }
+    start_blocks(occupation->launch->grid, segments);
     const struct instructions instructions = instructions_of(occupation->launch->function->hash);
     for (size_t i = 0; i < segments->count; i++)
         keep_busy(&instructions, sms, &segments->items[i]);

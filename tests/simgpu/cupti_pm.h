@@ -45,7 +45,9 @@
     X(L2, SIM_PERCENT("lts__t_sectors"))                                                                     \
     X(L1, SIM_PERCENT("l1tex__data_pipe_lsu_wavefronts"))                                                    \
     X(TENSOR, SIM_PERCENT("sm__pipe_tensor_cycles_active"))                                                  \
-    X(DRAMC, SIM_PERCENT("dramc__throughput"))
+    X(DRAMC, SIM_PERCENT("dramc__throughput"))                                                               \
+    X(LAUNCHED, "sm__ctas_launched.sum")                                                                     \
+    X(LAUNCHED_OF_GR, "gr__ctas_launched.sum")
 
 enum sim_metric {
 #define X(name, metric) SIM_METRIC_##name,
@@ -55,7 +57,7 @@ enum sim_metric {
 };
 
 /* What one pass counts. Our rule, so that each set of the sampler is one pass and two together are two. */
-#define SIM_PASS_METRICS 8
+#define SIM_PASS_METRICS 9
 
 #define SIM_CONFIG_MAGIC UINT32_C(0x4347534f) /* "OSGC" */
 #define SIM_IMAGE_MAGIC  UINT32_C(0x4447534f) /* "OSGD" */

@@ -68,7 +68,8 @@ void sim_tail_close(struct sim_tail *tail)
 static bool sound(const struct sim_segment *s)
 {
     return s->magic == SIM_SEGMENT_MAGIC && s->waiting <= SIM_NOT_WAITING && s->start_ns < s->end_ns &&
-           s->blocks >= 0 && s->warps >= 0 && s->active_sms >= 0 && s->busy[SIM_UNIT_ISSUE] >= 0;
+           s->blocks >= 0 && s->started >= 0 && s->warps >= 0 && s->active_sms >= 0 &&
+           s->busy[SIM_UNIT_ISSUE] >= 0;
 }
 
 static bool make_room(struct sim_tail *tail)
@@ -181,6 +182,9 @@ static size_t add_segment(struct sim_tail *tail, const struct sim_segment *s, ui
     double ns = (double)(end - start);
     ret[SIM_METRIC_BLOCKS] += s->blocks * ns;
     ret[SIM_METRIC_WARPS] += s->warps * ns;
+    double first = s->started < s->blocks ? s->started : s->blocks;
+    ret[SIM_METRIC_LAUNCHED] += start == s->start_ns ? first : 0;
+    ret[SIM_METRIC_LAUNCHED] += (s->started - first) * ns / (double)(s->end_ns - s->start_ns);
     if (s->waiting < SIM_NOT_WAITING)
         ret[SIM_METRIC_STALL_REGISTERS + s->waiting] += ns;
     for (int i = 0; i < SIM_UNITS; i++)
@@ -211,6 +215,7 @@ static void to_cycles(const struct sim_tail *tail, double ns, double ret[SIM_MET
     ret[SIM_METRIC_ELAPSED] = ns;
     for (int i = 0; i < SIM_METRIC_ISSUE; i++)
         ret[i] *= tail->ghz;
+    ret[SIM_METRIC_LAUNCHED_OF_GR] = ret[SIM_METRIC_LAUNCHED];
     to_percent(ns, ret);
 }
 

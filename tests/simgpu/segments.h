@@ -33,6 +33,7 @@ struct sim_segment {
     uint32_t waiting; /* enum sim_limit: what the blocks that wait have too little of; SIM_NOT_WAITING */
     uint64_t start_ns, end_ns;
     double blocks, warps;   /* resident */
+    double started;         /* blocks that start in it: as many as are resident when it begins */
     double active_sms;      /* with a block of this launch */
     double busy[SIM_UNITS]; /* 0...1 of what the device can do */
 };

@@ -42,7 +42,7 @@ static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], 
 /* One line of the truth file. */
 static struct truth {
     uint64_t start_ns, end_ns;
-    double warps, waves, block_ns, block_ns_total, achieved, elapsed;
+    double warps, blocks, waves, block_ns, block_ns_total, achieved, elapsed;
     double busy[SIM_UNITS_TOLD];
 } launches[MOST_LAUNCHES];
 static size_t launch_count;
@@ -134,6 +134,7 @@ static void read_truth(void)
             .start_ns = strtoull(column(line, header, ",start_ns"), NULL, 10),
             .end_ns = strtoull(column(line, header, ",end_ns"), NULL, 10),
             .warps = ceil(strtod(column(line, header, ",block_x"), NULL) / 32),
+            .blocks = strtod(column(line, header, ",grid_x"), NULL),
             .waves = strtod(column(line, header, ",waves"), NULL),
             .block_ns = strtod(column(line, header, ",block_ns,"), NULL),
             .block_ns_total = strtod(column(line, header, ",block_ns_total"), NULL),
@@ -402,7 +403,7 @@ static double warp_ns_of(const struct truth *t)
 
 static void check_sums(bool alone)
 {
-    double warp_ns = 0, block_ns = 0, active_ns = 0, span_ns = 0;
+    double warp_ns = 0, block_ns = 0, blocks = 0, active_ns = 0, span_ns = 0;
     for (size_t i = 0; i < launch_count; i++) {
         const struct truth *t = &launches[i];
         double warps = warp_ns_of(t), ns = (double)(t->end_ns - t->start_ns);
@@ -410,11 +411,13 @@ static void check_sums(bool alone)
         NEAR(t->elapsed, warps / (ns * SMS * MOST_WARPS));
         warp_ns += warps;
         block_ns += t->block_ns_total;
+        blocks += t->blocks;
         active_ns += warps / (t->achieved * MOST_WARPS);
         span_ns += ns;
     }
     NEAR(sum_of(OCC_COUNTER_WARPS), warp_ns * ghz);
     NEAR(sum_of(OCC_COUNTER_BLOCKS), block_ns * ghz);
+    NEAR(sum_of(OCC_COUNTER_LAUNCHED), blocks);
     NEAR(sum_of(OCC_COUNTER_ELAPSED), (double)sample_count * INTERVAL_NS * ghz);
     if (alone) {
         NEAR(sum_of(OCC_COUNTER_ACTIVE), active_ns * ghz);

@@ -41,13 +41,15 @@ struct fixture {
     uint64_t random;
     int64_t turn_ms;  /* of every 500 ms in which anything runs are another counter set's: utilization, ... */
     int64_t turns_ns; /* ... from then on; ... */
-    int64_t halves_ns; /* ... which is half as much from then on; ... */
-    bool lacks_tensor; /* ... without tensor cores; ... */
-    size_t impossible; /* ... one of so many cannot be */
-    int64_t lost;      /* of three samples */
-    bool garble;       /* now and then a counter says what cannot be */
-    double background; /* occupancy of work that has no launches */
-    double noise;      /* of a sample's count of warps, relative */
+    int64_t halves_ns;  /* ... which is half as much from then on; ... */
+    bool lacks_tensor;  /* ... without tensor cores; ... */
+    size_t impossible;  /* ... one of so many cannot be */
+    int64_t lost;       /* of three samples */
+    bool garble;        /* now and then a counter says what cannot be */
+    double background;  /* occupancy of work that has no launches */
+    double grid, waves; /* of all kernels; grid 0: blocks are not counted */
+    double beside;      /* blocks that start in a ms and are no launch's */
+    double noise;       /* of a sample's count of warps, relative */
     double theoretical;
     uint64_t small; /* a shape whose bound is SMALL_BOUND; 0: none */
     /* what came back: */
@@ -137,11 +139,23 @@ static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
     }
 }
 
+/* Blocks of the launch that start in [from_ns, to_ns): wave by wave, the last one with what is left. */
+static double started_in(const struct fixture *f, const struct run *r, int64_t from_ns, int64_t to_ns)
+{
+    double waves = ceil(f->waves), blocks = 0;
+    for (double wave = 0; wave < waves; wave++) {
+        double at_ns = (double)(r->start_ns - from_ns) + (double)(r->end_ns - r->start_ns) * wave / waves;
+        if (at_ns >= 0 && at_ns < (double)(to_ns - from_ns))
+            blocks += f->grid * fmin(f->waves - wave, 1) / f->waves;
+    }
+    return blocks;
+}
+
 static struct occ_sample sample_of(struct fixture *f, int64_t start_ns, int64_t length_ns)
 {
     struct occ_sample sample = {.start_ns = start_ns + f->offset_ns,
                                 .end_ns = start_ns + length_ns + f->offset_ns};
-    double warps = f->background * (double)length_ns, active = 0;
+    double warps = f->background * (double)length_ns, active = 0, launched = 0;
     while (f->first < f->n_runs && f->runs[f->first].end_ns <= start_ns)
         f->first++;
     for (size_t i = f->first; i < f->n_runs && f->runs[i].start_ns < start_ns + length_ns; i++) {
@@ -150,12 +164,15 @@ static struct occ_sample sample_of(struct fixture *f, int64_t start_ns, int64_t 
                         fmax((double)(r->start_ns - start_ns), 0);
         warps += inside > 0 ? inside * r->level : 0;
         active += inside > 0 ? inside * r->active : 0;
+        launched += f->grid > 0 ? started_in(f, r, start_ns, start_ns + length_ns) : 0;
     }
     for (int i = 0; i < OCC_COUNTER_COUNT; i++)
         sample.value[i] = NAN;
     warps *= 1 + f->noise * ((double)draw(f, 2001) / 1000 - 1);
     sample.value[OCC_COUNTER_WARPS] = warps * SMS * WARPS * CLOCK;
     sample.value[OCC_COUNTER_ACTIVE] = active * SMS * CLOCK;
+    sample.value[OCC_COUNTER_LAUNCHED] =
+        f->grid > 0 ? launched + f->beside * (double)length_ns / (double)MS : NAN;
     sample.value[OCC_COUNTER_ELAPSED] = (double)length_ns * CLOCK;
     return sample;
 }
@@ -195,7 +212,8 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
     return (struct occ_attribution_launch){
         .key = {.shape = r->shape,
                 .graph_node = r->node,
-                .bound = f->small && r->shape == f->small ? SMALL_BOUND : f->theoretical},
+                .bound = f->small && r->shape == f->small ? SMALL_BOUND : f->theoretical,
+                .grid = f->grid},
         .start_ns = r->start_ns,
         .end_ns = r->end_ns,
         .tag = i};
@@ -1242,21 +1260,76 @@ static void more_than_a_configuration_allows_withholds_values(void **state)
     assert_withheld(f);
 }
 
-/* In a quarter of a second no mean of long launches is certain, and single ones would be read. Guards
- * BEGIN_NS -. */
-static void what_the_first_launches_cannot_tell_withholds_their_values(void **state)
+/* Kernels one after the other, of 1000 blocks each, which none is idle between. */
+static void run_blocks(struct fixture *f, double waves, double beside)
+{
+    f->grid = 1000;
+    f->waves = waves;
+    f->beside = beside;
+    for (int i = 0; i < 20000; i++) {
+        uint32_t kind = draw(f, 4);
+        then(f, 100000 + (int64_t)kind * 100000 + draw(f, 20000), kind + 1, 0.15 + 0.2 * kind);
+    }
+    play(f, MS, NULL);
+}
+
+static void assert_errors(const struct fixture *f, double least, double most)
+{
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        struct occ_measured m;
+        ask(f, kind + 1, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_true(m.elapsed_se > least && m.elapsed_se < most);
+    }
+}
+
+static void blocks_of_launches_are_nobody_elses(void **state)
+{
+    run_blocks(*state, 2.5, 0);
+    assert_errors(*state, 0, 0.005);
+}
+
+/* Their occupancy may be as steady as the kernels', and nothing else shows it. Guards ABOVE -. */
+static void blocks_that_are_no_launchs_withhold_values(void **state)
+{
+    run_blocks(*state, 2.5, 600); /* of 4000 in a ms */
+    assert_withheld(*state);
+}
+
+/* Guards ABOVE +. */
+static void a_few_blocks_have_a_place_in_the_error(void **state)
+{
+    run_blocks(*state, 2.5, 50);
+    assert_errors(*state, 0.005, 0.024);
+}
+
+/* All blocks begin with the launch, some of which have not ended. Guards ABOVE -. */
+static void a_few_long_launches_are_not_taken_for_others(void **state)
 {
     struct fixture *f = *state;
-    struct occ_measured values[1200] = {{0}};
-    f->theoretical = 0.62;
-    f->background = 0.1;
-    for (size_t i = 0; i < N(values); i++) {
-        uint64_t kind = draw(f, 16);
-        then(f, (3 + draw(f, 6)) * MS, kind + 1, (kind == 0 ? 0.6 : 0.3) * (0.8 + 0.0004 * draw(f, 1000)));
-    }
+    struct occ_measured values[12] = {{0}};
+    f->grid = 1000;
+    f->waves = 0.9;
+    for (int i = 0; i < 12; i++)
+        then(f, (98 + i % 3) * MS + 137000, 1 + (uint64_t)i % 2, 0.5);
     play(f, MS, values);
-    for (size_t i = 0; i < N(values); i++)
-        assert_int_equal(values[i].source, OCC_ATTRIBUTION_NONE);
+    for (int i = 1; i < 12; i++)
+        assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
+}
+
+/* Launches whose records are lost run while no others do: that is seen there. */
+static void blocks_of_idle_time_are_not_beside_launches(void **state)
+{
+    struct fixture *f = *state;
+    f->grid = 1000;
+    f->waves = 2.5;
+    for (int i = 0; i < 8000; i++) {
+        uint32_t kind = draw(f, 4);
+        bool is_lost = i % 100 >= 98;
+        then(f, 200000 + (int64_t)kind * 100000, is_lost ? 0 : kind + 1, is_lost ? 0.01 : 0.15 + 0.2 * kind);
+    }
+    play(f, MS, NULL);
+    assert_errors(f, 0, 0.005);
 }
 
 /* What is above may be a third of the others' work: single launches are no more certain than means. */
@@ -1482,7 +1555,11 @@ int main(void)
         WITH(background_that_idle_time_shows_withholds_values),
         WITH(a_little_background_has_a_place_in_the_error),
         WITH(more_than_a_configuration_allows_withholds_values),
-        WITH(what_the_first_launches_cannot_tell_withholds_their_values),
+        WITH(blocks_of_launches_are_nobody_elses),
+        WITH(blocks_that_are_no_launchs_withhold_values),
+        WITH(a_few_blocks_have_a_place_in_the_error),
+        WITH(a_few_long_launches_are_not_taken_for_others),
+        WITH(blocks_of_idle_time_are_not_beside_launches),
         WITH(above_what_a_configuration_allows_nothing_is_read),
         WITH(stragglers_are_not_read_for_all),
         WITH(a_short_overlap_leaves_achieved),

@@ -86,6 +86,23 @@ static void a_counter_that_cannot_be_is_left_out(void **state)
     }
 }
 
+static void blocks_are_counted(void **state)
+{
+    (void)state;
+    static const double impossible[] = {-1, INFINITY, 1e300, NAN};
+    struct occ_ratio_scale scale = {.sm_count = SMS, .max_warps_per_sm = WARPS};
+    struct occ_sample s = sample_at(BEGIN, 0.375, 0.5);
+    struct occ_attribution_sample m;
+    s.value[OCC_COUNTER_LAUNCHED] = 1056;
+    assert_true(occ_ratios_read(&scale, &s, &m));
+    assert_near(m.launched, 1056);
+    for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
+        s.value[OCC_COUNTER_LAUNCHED] = impossible[i];
+        (void)occ_ratios_read(&scale, &s, &m);
+        assert_true(isnan(m.launched));
+    }
+}
+
 /* Nor are all of them, without a number of cycles. */
 static void without_cycles_nothing_is_said(void **state)
 {
@@ -132,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_is_read_as_ratios),
         cmocka_unit_test(a_counter_that_cannot_be_is_left_out),
+        cmocka_unit_test(blocks_are_counted),
         cmocka_unit_test(without_cycles_nothing_is_said),
         cmocka_unit_test(what_no_launch_explains_is_said_by_second),
     };
