@@ -55,6 +55,7 @@
 #define CLOCK_ERROR_US   4.0     /* of the clocks, beside what their offset is uncertain */
 #define UNTOLD           0.13    /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors; others' work may be so many times what shows of it */
+#define BLOCKS_LAST      10.0    /* times as long as launches', at most: blocks of others */
 #define UNTRACED_SD      0.4     /* of what is counted while nothing runs */
 #define INTERVALS        3       /* samples that a launch lasts which is read directly */
 #define COVERED          0.75    /* of its time, by samples; other counter sets have had their turns */

@@ -64,14 +64,15 @@ void occ_errors_find(struct occ_solution *s)
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
-    double others = fmax(s->others - ABOVE * sqrt(s->others_squares), 0) / fmax(s->launched, 1);
-    double varied = ABOVE * (fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) + others) * s->counted / s->rows;
+    double others = fmax(s->others - sqrt(s->others_squares), 0) / fmax(s->launched, 1);
+    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) + BLOCKS_LAST * others;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
         above = excess > ABOVE * sqrt(s->columns[i].variance) ? fmax(above, ABOVE * excess) : above;
     }
     a->estimate.untraced = seen / 2;
-    a->estimate.untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied);
+    a->estimate.untraced_sd =
+        occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied * s->counted / s->rows);
 }
 
 void occ_errors_fill(const struct occ_attribution *a, const double *ratio, double variance,

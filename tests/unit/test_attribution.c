@@ -1289,21 +1289,21 @@ static void blocks_of_launches_are_nobody_elses(void **state)
     assert_errors(*state, 0, 0.005);
 }
 
-/* Their occupancy may be as steady as the kernels', and nothing else shows it. Guards ABOVE -. */
+/* Their occupancy may be as steady as the kernels', and nothing else shows it. Guards BLOCKS_LAST -. */
 static void blocks_that_are_no_launchs_withhold_values(void **state)
 {
-    run_blocks(*state, 2.5, 600); /* of 4000 in a ms */
+    run_blocks(*state, 2.5, 80); /* of 4000 in a ms */
     assert_withheld(*state);
 }
 
-/* Guards ABOVE +. */
+/* Guards BLOCKS_LAST +. */
 static void a_few_blocks_have_a_place_in_the_error(void **state)
 {
-    run_blocks(*state, 2.5, 50);
+    run_blocks(*state, 2.5, 14);
     assert_errors(*state, 0.005, 0.024);
 }
 
-/* All blocks begin with the launch, some of which have not ended. Guards ABOVE -. */
+/* All blocks begin with the launch, some of which have not ended. Guards BLOCKS_LAST +. */
 static void a_few_long_launches_are_not_taken_for_others(void **state)
 {
     struct fixture *f = *state;
