@@ -217,11 +217,13 @@ static void begin_anew(struct occ_attribution *a)
             note_launch(a, &a->launches[i]);
 }
 
-/* Number of samples whose launches are all here, of BLOCK_NS; the first ones come together, for the clock. */
+/* Number of samples whose launches are all here, of BLOCK_NS; of more at first, which the clock needs. */
 static size_t next_block(const struct occ_attribution *a, bool final)
 {
     int64_t until_ns = a->advanced_ns - CLOCKS_NS;
     int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0;
+    bool is_first = !a->estimate.known && a->n_launches > 0 && a->launches[0].start_ns < end_ns;
+    end_ns += is_first && a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
     bool is_enough = a->estimate.known || until_ns >= end_ns || final;
     size_t n = 0;
     while (is_enough && n < a->n_samples && a->samples[n].end_ns <= until_ns &&

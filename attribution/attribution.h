@@ -1,6 +1,5 @@
 /* Attributes what device-wide counters counted to the launches that ran meanwhile (docs/decisions/0016). One
  * object a GPU. Arithmetic only: no clock, no I/O. Memory and time are bounded (constants.h). One thread.
- *
  * In: launches of all processes on the GPU and samples, each in order of their start, on one clock up to an
  * offset that is fitted here. Out: per launch and launch configuration (and graph node) the achieved and
  * elapsed occupancy, each with its source, standard error and variance inflation. */

@@ -5,7 +5,8 @@
 /* clang-format off */
 /* ---- limits ---- */
 #define REGRESSORS_MAX   8192
-#define WAITING_MAX      262144                /* samples and launches that wait */
+#define WAITING_MAX      262144                /* samples and launches that wait, ... */
+#define BEGIN_MAX        16384                 /* ... of which the first are not waited for */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
@@ -40,6 +41,7 @@
 #define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same of the rare samples of utilization */
 #define BLOCK_NS         INT64_C(250000000)    /* joined at once; between estimates at least */
+#define BEGIN_NS         INT64_C(750000000)    /* the first one with launches is longer by this */
 #define FRESH            4                     /* an estimate is due for one in so many rows, ... */
 #define COST_MAX         0.05                  /* ... that may take this part of a core, at ... */
 #define CUBE_NS          0.3                   /* ... so much for a column's cube */

@@ -22,8 +22,7 @@ static struct occ_regressor *regressor_at(const struct occ_attribution *a, const
     return &a->regressors[s->columns[column].regressor];
 }
 
-/* What OCC_CLUSTERS scores give, of the mean less this part of that of active SMs. Few clusters say less than
- * many: a t distribution's 95 % are wider. */
+/* What scores of clusters give, of the mean less a part of that of active SMs; few say less than many. */
 static double cluster_variance(const struct occ_solution *s, const struct selection *of, double part)
 {
     double squares = 0, fourths = 1e-300;
