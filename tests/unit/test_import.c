@@ -26,7 +26,7 @@
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
 struct world {
-    char directory[64], db[96], file[96];
+    char directory[64], db[96], file[512];
 };
 
 static int set_up(void **state)
@@ -685,6 +685,25 @@ static void two_gpus_of_one_model(void **state)
     assert_int_equal(number(w, "SELECT count(*) FROM stored_device"), 2);
 }
 
+#define LAUNCHES_OF(device)                                                                                  \
+    "SELECT count(*) FROM launch WHERE device_id = (SELECT " device "(device_id) FROM stored_device)"
+
+static void two_equal_gpus(void **state)
+{
+    struct world *w = *state;
+    static const char bare[] = "[" GOOD "," GOOD "," ON_1 "]";
+    (void)snprintf(w->file, sizeof w->file, "%s", OCC_TEST_DATA "/import/two-equal-gpus.json");
+    assert_int_equal(import_well(w, &plain).devices, 2);
+    assert_int_equal(number(w, LAUNCHES_OF("min")), 3);
+    assert_int_equal(number(w, LAUNCHES_OF("max")), 5);
+    (void)snprintf(w->db, sizeof w->db, "%s/named.db", w->directory);
+    (void)snprintf(w->file, sizeof w->file, "%s/bare.json", w->directory);
+    write_file(w, bare, strlen(bare));
+    assert_int_equal(import_well(w, &(struct occ_import_options){.gpu = "h100"}).devices, 2);
+    assert_int_equal(number(w, LAUNCHES_OF("min")), 2);
+    assert_int_equal(number(w, LAUNCHES_OF("max")), 1);
+}
+
 /* XLA's profiler: the GPU by its process, the stream by its thread, the configuration in words. */
 static void xla(void **state)
 {
@@ -1001,6 +1020,7 @@ int main(void)
         TEST(killed_at_a_pipe),
         TEST(piped_sqlite),
         TEST(two_gpus_of_one_model),
+        TEST(two_equal_gpus),
         TEST(xla),
         TEST(changing_file),
     };

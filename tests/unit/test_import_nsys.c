@@ -288,6 +288,103 @@ static void gpus_that_are_not_described(void **state)
     assert_string_equal(ask(w, "SELECT max(sm_count) FROM stored_device"), "80");
 }
 
+/* ---- GPUs of one model ---- */
+
+#define LAUNCHES_BY_DEVICE                                                                                   \
+    "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM launch GROUP BY device_id ORDER BY device_id)"
+
+static void two_equal_gpus(void **state)
+{
+    struct world *w = *state;
+    make_from(w, "two-equal-gpus.sql");
+    assert_int_equal(import_well(w, NULL).devices, 2);
+    assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "3,5");
+    assert_string_equal(ask(w, "SELECT count(DISTINCT device_id) FROM stored_device"), "2");
+}
+
+/* --gpu names the model of every ordinal. A second recording, in which device 1 comes first, has the same two
+ * devices. */
+static void named_gpus_stay_apart(void **state)
+{
+    struct world *w = *state;
+    make_from(w, "two-equal-gpus.sql");
+    run_sql(w, "DROP TABLE TARGET_INFO_GPU");
+    assert_int_equal(import_well(w, "h100").devices, 2);
+    assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "3,5");
+    run_sql(w, "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE correlationId = 1");
+    assert_int_equal(import_well(w, "h100").devices, 2);
+    assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "5,10");
+}
+
+/* CUDA_VISIBLE_DEVICES gives each process another GPU under the number 0; machines count for themselves. */
+static void named_gpus_of_processes(void **state)
+{
+    struct world *w = *state;
+    make(
+        w,
+        "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid, uuid, numMultiprocessors);"
+        "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 0, 77, NULL, 132), (5, 0, 78, NULL, 132), (5, 1, 78, "
+        "'GPU-74e128b2-90b6-b409-07c8-33bee5ff6f88', 16);" NAMES KERNELS ROW("100", "0", PID, "2")
+            ROW("200", "0", "281474976710656 + (78 << 24)", "2")
+                ROW("300", "0", "281474976710656 + (78 << 24)", "2")
+                    ROW("400", "1", "281474976710656 + (78 << 24)", "2"));
+    assert_int_equal(import_well(w, "h100").devices, 3);
+    assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "1,2,1");
+    assert_string_equal(ask(w, "SELECT group_concat(sm_count) FROM stored_device"), "132,132,16");
+    make(w, NAMES KERNELS ROW("500", "0", "(1 << 48) + (77 << 24)", "2")
+                ROW("600", "0", "(2 << 48) + (77 << 24)", "2"));
+    assert_int_equal(import_well(w, "h100").devices, 2);
+}
+
+/* TARGET_INFO_CUDA_GPU of 2021; TARGET_INFO_GPU of that year does not describe a GPU. */
+#define GPUS_OF_2021                                                                                         \
+    "CREATE TABLE TARGET_INFO_GPU (vmId, deviceId, name, busLocation, isDiscrete);"                          \
+    "INSERT INTO TARGET_INFO_GPU VALUES (281474976710656, 0, 'T4', '0000:01:00.0', 1), (281474976710656, "   \
+    "1, "                                                                                                    \
+    "'A100', '0000:02:00.0', 1);"                                                                            \
+    "CREATE TABLE TARGET_INFO_CUDA_GPU (vmId, name, globalMemorySize, numThreadsPerWarp, coreClockRate, "    \
+    "numMultiprocessors, maxWarpsPerMultiprocessor, maxBlocksPerMultiprocessor, maxRegistersPerBlock, "      \
+    "maxSharedMemoryPerBlock, maxThreadsPerBlock, computeCapabilityMajor, computeCapabilityMinor, "          \
+    "deviceId, "                                                                                             \
+    "pid, maxSharedMemoryPerMultiprocessor, maxRegistersPerMultiprocessor);"
+
+static void devices_of_2021(void **state)
+{
+    struct world *w = *state;
+    make(w, GPUS_OF_2021
+         "INSERT INTO TARGET_INFO_CUDA_GPU VALUES (281474976710656, 'T4', 15000000000, 32, 1590000, "
+         "40, 32, 16, 65536, 49152, 1024, 7, 5, 0, 77, 65536, 65536), (281474976710656, 'A100', "
+         "42000000000, 32, 1410000, 108, 64, 32, 65536, 49152, 1024, 8, 0, 1, 77, 167936, 65536);" NAMES
+             KERNELS ROW("100", "0", PID, "2") ROW("200", "1", PID, "2") ROW("300", "1", PID, "2"));
+    struct occ_import_result r = import_well(w, NULL);
+    assert_int_equal(r.devices, 2);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 0);
+    assert_string_equal(
+        ask(w,
+            "SELECT group_concat(name || ' ' || cc || ' ' || sm_count || ' ' || max_threads_per_sm || ' ' || "
+            "shared_per_sm_bytes || ' ' || clock_khz || ' ' || memory_bytes, '; ') FROM stored_device"),
+        "T4 75 40 1024 65536 1590000 15000000000; A100 80 108 2048 167936 1410000 42000000000");
+    assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "1,2");
+}
+
+/* Each process has rows of its own: the same GPU in two processes is one device, another GPU is another. */
+static void processes_of_2021(void **state)
+{
+    struct world *w = *state;
+    make(w, GPUS_OF_2021
+         "INSERT INTO TARGET_INFO_CUDA_GPU SELECT 281474976710656, 'T4', 15000000000, 32, 1590000, 40, "
+         "32, 16, 65536, 49152, 1024, 7, 5, 0, column1, 65536, 65536 FROM (VALUES (77), (78));"
+         "INSERT INTO TARGET_INFO_CUDA_GPU SELECT 281474976710656, 'A100', 42000000000, 32, 1410000, "
+         "108, 64, 32, 65536, 49152, 1024, 8, 0, 0, 79, 167936, 65536;" NAMES KERNELS ROW(
+             "100", "0", PID, "2") ROW("200", "0", "281474976710656 + (78 << 24)", "2")
+             ROW("300", "0", "281474976710656 + (79 << 24)", "2")
+                 ROW("400", "0", "281474976710656 + (80 << 24)", "2")); /* two GPUs are its device 0 */
+    struct occ_import_result r = import_well(w, NULL);
+    assert_int_equal(r.devices, 2);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 1);
+    assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "2,1");
+}
+
 /* ---- values ---- */
 
 static void skips(void **state)
@@ -608,6 +705,11 @@ int main(void)
         TEST(devices_that_are_not_said),
         TEST(many_processes),
         TEST(gpus_that_are_not_described),
+        TEST(two_equal_gpus),
+        TEST(named_gpus_stay_apart),
+        TEST(named_gpus_of_processes),
+        TEST(devices_of_2021),
+        TEST(processes_of_2021),
         TEST(skips),
         TEST(implausible_launches),
         TEST(two_at_once),
