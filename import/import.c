@@ -53,7 +53,7 @@ static const struct format {
     {"ncu", "\"ID\",\"", 6, read_ncu, NULL, NULL},
     {"ncu", "==PROF==", 8, read_ncu, NULL, NULL},
     {"ncu", "==WARNING==", 11, read_ncu, NULL, NULL},
-    {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, occ_import_check_gzip, NULL},
+    {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, NULL, NULL}, /* spool.c unpacked the others */
     {"kineto", "{", 1, occ_import_read_kineto, NULL, NULL},
     {"kineto", "[", 1, occ_import_read_kineto, NULL, NULL},
     {"kineto", "\xef\xbb\xbf", 3, occ_import_read_kineto, NULL, NULL},

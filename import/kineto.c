@@ -10,6 +10,7 @@
  */
 #include "kineto_state.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,16 +143,9 @@ int occ_import_repair_kineto(const char *path, struct occ_import_sink *sink, str
     return read_file(path, true, sink, err);
 }
 
-int occ_import_check_gzip(const char *path, struct occ_error *err)
+bool occ_import_is_json(const char *head, size_t n)
 {
-    gzFile file = gzopen(path, "rbe");
-    if (!file)
-        return occ_fail_errno(err, errno, "%s", path);
-    int first = gzgetc(file);
-    while (first > 0 && strchr(" \t\r\n", first))
-        first = gzgetc(file);
-    (void)gzclose_r(file);
-    if (first < 0 || (first > 0 && strchr("{[\xef", first))) /* nothing: the reader knows why */
-        return 0;
-    return occ_fail(err, OCC_E_INVALID, "%s: compressed with gzip, and no JSON trace: gunzip it first", path);
+    /* "[5311] python@host" is the line of a process that Nsight Compute prints */
+    return n > 0 && strchr("{[\xef", head[0]) && head[0] != '\0' &&
+           !(head[0] == '[' && n > 1 && isdigit((unsigned char)head[1]));
 }

@@ -75,9 +75,9 @@ int occ_nsys_names_find(struct occ_nsys_names *names, int64_t id, const char **r
  *
  * A launch has its process and the CUDA ordinal of the GPU in that process. TARGET_INFO_CUDA_DEVICE (2023 and
  * later) maps it to a GPU and the SMs that the process may use (a MIG slice has fewer); without it,
- * TARGET_INFO_GPU's own ordinals do. Exports of 2021 describe the GPUs of each process in TARGET_INFO_CUDA_GPU.
- * In a file without GPUs, every GPU that a launch mentions is of the model that the user named, and two ordinals
- * are two GPUs.
+ * TARGET_INFO_GPU's own ordinals do. Exports of 2021 describe the GPUs of each process in
+ * TARGET_INFO_CUDA_GPU. In a file without GPUs, every GPU that a launch mentions is of the model that the
+ * user named, and two ordinals are two GPUs.
  */
 
 struct occ_nsys_devices;

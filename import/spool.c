@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
+#include "readers.h"
 #include "support/cleanup.h"
 
 static const char *temporary_directory(void)
@@ -65,23 +67,108 @@ static int write_all(int fd, const char *data, size_t n, uint64_t *total, struct
     return 0;
 }
 
-static void free_stream(ZSTD_DStream **stream)
+/* ---- compressed recordings ---- */
+
+enum packing { PLAIN, PACKED_ZSTD, PACKED_GZIP };
+
+#define GZIP_WINDOW (MAX_WBITS + 16) /* with the header of gzip */
+
+struct unpacker {
+    enum packing packing;
+    ZSTD_DStream *zstd;
+    z_stream gzip;
+    bool is_complete; /* the input so far ends where a frame or member ends */
+};
+
+static void free_unpacker(struct unpacker *u)
 {
-    (void)ZSTD_freeDStream(*stream);
+    (void)ZSTD_freeDStream(u->zstd);
+    if (u->packing == PACKED_GZIP)
+        (void)inflateEnd(&u->gzip);
 }
 
-/* *left: of a frame; 0: it is complete. */
-static int decompress(ZSTD_DStream *stream, ZSTD_inBuffer input, int out, uint64_t *total, size_t *left,
-                      struct occ_error *err)
+static bool is_gzip(const void *head, size_t n)
+{
+    return n >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+}
+
+/* The JSON reader streams gzip itself: such a recording needs no copy. Neither does one that is damaged at
+ * its beginning: the reader tells where. */
+static bool is_packed_json(const void *head, size_t n)
+{
+    char plain[4096];
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)head,
+                       .avail_in = (uInt)n,
+                       .next_out = (Bytef *)plain,
+                       .avail_out = sizeof plain};
+    if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
+        return true;
+    int code = inflate(&stream, Z_NO_FLUSH);
+    size_t size = sizeof plain - stream.avail_out, blanks = 0;
+    (void)inflateEnd(&stream);
+    while (blanks < size && strchr(" \t\r\n", plain[blanks]) && plain[blanks])
+        blanks++;
+    return (code != Z_OK && code != Z_STREAM_END) || blanks == size ||
+           occ_import_is_json(plain + blanks, size - blanks);
+}
+
+static enum packing packing_of(const void *head, size_t n)
+{
+    if (n >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0)
+        return PACKED_ZSTD;
+    return is_gzip(head, n) && !is_packed_json(head, n) ? PACKED_GZIP : PLAIN;
+}
+
+static int begin_unpacking(struct unpacker *u, const void *head, size_t n, struct occ_error *err)
+{
+    enum packing packing = packing_of(head, n);
+    *u = (struct unpacker){.is_complete = true};
+    if (packing == PACKED_ZSTD && !(u->zstd = ZSTD_createDStream()))
+        return occ_no_memory(err);
+    if (packing == PACKED_GZIP && inflateInit2(&u->gzip, GZIP_WINDOW) != Z_OK)
+        return occ_no_memory(err);
+    u->packing = packing;
+    return 0;
+}
+
+static int unpack_zstd(struct unpacker *u, const char *data, size_t n, int out, uint64_t *total,
+                       struct occ_error *err)
 {
     static char to[131072];
+    ZSTD_inBuffer input = {data, n, 0};
     int status = 0;
     while (input.pos < input.size && status == 0) {
         ZSTD_outBuffer output = {to, sizeof to, 0};
-        *left = ZSTD_decompressStream(stream, &output, &input);
-        if (ZSTD_isError(*left))
-            return occ_fail(err, OCC_E_CORRUPT, "damaged: %s", ZSTD_getErrorName(*left));
+        size_t left = ZSTD_decompressStream(u->zstd, &output, &input);
+        if (ZSTD_isError(left))
+            return occ_fail(err, OCC_E_CORRUPT, "damaged: %s", ZSTD_getErrorName(left));
+        u->is_complete = left == 0;
         status = write_all(out, to, output.pos, total, err);
+    }
+    return status;
+}
+
+static int unpack_gzip(struct unpacker *u, const char *data, size_t n, int out, uint64_t *total,
+                       struct occ_error *err)
+{
+    static char to[131072];
+    z_stream *z = &u->gzip;
+    int status = 0;
+    z->next_in = (Bytef *)(uintptr_t)data;
+    z->avail_in = (uInt)n;
+    z->avail_out = 0;
+    while (status == 0 && (z->avail_in > 0 || z->avail_out == 0)) {
+        if (u->is_complete && (z->avail_in == 0 || z->next_in[0] != 0x1f))
+            return 0; /* the next member begins in the next bytes, or none does */
+        z->next_out = (Bytef *)to;
+        z->avail_out = sizeof to;
+        int code = inflate(z, Z_NO_FLUSH);
+        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+            return occ_fail(err, OCC_E_CORRUPT, "damaged: %s", z->msg ? z->msg : zError(code));
+        u->is_complete = code == Z_STREAM_END;
+        status = write_all(out, to, sizeof to - z->avail_out, total, err);
+        if (u->is_complete)
+            (void)inflateReset(z);
     }
     return status;
 }
@@ -100,31 +187,28 @@ static ssize_t read_full(int fd, char *data, size_t size)
     return (ssize_t)n;
 }
 
-static bool is_zstd(const char *head, size_t n)
-{
-    return n >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
-}
-
-/* What zstd compressed comes out plain. */
+/* Compressed input comes out plain, but JSON that gzip compressed. */
 static int copy(int in, int out, struct occ_error *err)
 {
     static char data[65536];
-    _cleanup_(free_stream) ZSTD_DStream *stream = NULL;
+    _cleanup_(free_unpacker) struct unpacker u = {.is_complete = true};
     uint64_t total = 0;
-    size_t left = 0;
     ssize_t n = read_full(in, data, sizeof data);
-    int status = 0;
-    if (n > 0 && is_zstd(data, (size_t)n) && !(stream = ZSTD_createDStream()))
-        return occ_no_memory(err);
+    int status = n > 0 ? begin_unpacking(&u, data, (size_t)n, err) : 0;
     for (; n > 0 && status == 0; n = read_full(in, data, sizeof data))
-        status = stream ? decompress(stream, (ZSTD_inBuffer){data, (size_t)n, 0}, out, &total, &left, err)
-                        : write_all(out, data, (size_t)n, &total, err);
+        status = u.packing == PACKED_ZSTD   ? unpack_zstd(&u, data, (size_t)n, out, &total, err)
+                 : u.packing == PACKED_GZIP ? unpack_gzip(&u, data, (size_t)n, out, &total, err)
+                                            : write_all(out, data, (size_t)n, &total, err);
     if (status != 0)
         return status;
     if (n < 0)
         return occ_fail_errno(err, errno, "cannot read");
-    return left == 0 ? 0 : occ_fail(err, OCC_E_CORRUPT, "it ends inside a zstd frame");
+    return u.is_complete ? 0
+                         : occ_fail(err, OCC_E_CORRUPT, "it ends inside a %s",
+                                    u.packing == PACKED_ZSTD ? "zstd frame" : "gzip member");
 }
+
+/* ---- reports of Nsight Systems ---- */
 
 /* Nsight Systems' own program, if it is installed; no shell sees the path. */
 static int export_nsys(const char *path, const char *to, struct occ_error *err)
@@ -185,7 +269,7 @@ void occ_spooled_close(struct occ_spooled *spooled)
 int occ_spool(const char *path, struct occ_spooled *spooled, struct occ_error *err)
 {
     _cleanup_(occ_closep) int own = -1;
-    char head[4];
+    char head[4096];
     struct stat status;
     spooled->fd = -1;
     if (strcmp(path, "-") != 0 && (own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) < 0)
@@ -194,7 +278,8 @@ int occ_spool(const char *path, struct occ_spooled *spooled, struct occ_error *e
     if (fstat(in, &status) != 0)
         return occ_fail_errno(err, errno, "%s", path);
     bool is_file = S_ISREG(status.st_mode), is_report = is_file && is_nsys_report(path);
-    bool is_packed = is_file && pread(in, head, sizeof head, 0) == sizeof head && is_zstd(head, sizeof head);
+    ssize_t n = is_file ? pread(in, head, sizeof head, 0) : 0;
+    bool is_packed = n > 0 && packing_of(head, (size_t)n) != PLAIN;
     if (!is_file && !S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode))
         return occ_fail(err, OCC_E_INVALID, "%s: neither a file nor a pipe", path);
     if (own >= 0 && is_file && !is_report && !is_packed)

@@ -1,5 +1,5 @@
-/* A recording that is no plain file as one that is: what comes from a pipe, what zstd compressed, a report
- * that Nsight Systems has to export. One thread. */
+/* A plain file for a recording that is none: input from a pipe, a file that zstd or gzip compressed (JSON in
+ * gzip stays as it is: its reader streams it), a report that Nsight Systems has to export. One thread. */
 #pragma once
 
 #include <stdbool.h>

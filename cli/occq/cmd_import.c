@@ -164,8 +164,9 @@ static int import_and_report(const struct cli_command *command, const struct imp
 
 static int is_recording(const struct dirent *entry)
 {
-    static const char *const suffixes[] = {".json",     ".json.gz", ".json.zst", ".sqlite",
-                                           ".nsys-rep", ".ncu-rep", ".csv"};
+    static const char *const suffixes[] = {
+        ".json",    ".json.gz",    ".json.zst",    ".sqlite", ".sqlite.gz", ".sqlite.zst", ".nsys-rep",
+        ".ncu-rep", ".ncu-rep.gz", ".ncu-rep.zst", ".csv",    ".csv.gz",    ".csv.zst"};
     size_t length = strlen(entry->d_name);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         size_t suffix = strlen(suffixes[i]);

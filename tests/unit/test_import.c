@@ -824,6 +824,86 @@ static void piped_sqlite(void **state)
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
+static size_t read_bytes(const struct world *w, char *bytes, size_t room)
+{
+    FILE *file = fopen(w->file, "rb");
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, room, file);
+    (void)fclose(file);
+    assert_in_range(n, 1, room - 1);
+    return n;
+}
+
+static size_t pack_gzip(const struct world *w, const char *bytes, size_t n, char *packed, size_t room)
+{
+    gzFile file = gzopen(w->file, "wb");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, bytes, (unsigned)n), n);
+    assert_int_equal(gzclose(file), Z_OK);
+    return read_bytes(w, packed, room);
+}
+
+/* Compressed with gzip or zstd, whole, in two members, through a pipe, cut and damaged. */
+static void packed_sqlite(void **state)
+{
+    struct world *w = *state;
+    static char bytes[1 << 18], packed[1 << 18];
+    make_sqlite(w, GPU_TABLE NAMES OLD OLD_ROW);
+    size_t n = read_bytes(w, bytes, sizeof bytes), size = ZSTD_compress(packed, sizeof packed, bytes, n, 1);
+    assert_int_equal(setenv("TMPDIR", w->directory, 1), 0);
+    write_file(w, packed, size);
+    assert_int_equal(import_well(w, &plain).launches, 1);
+    size = pack_gzip(w, bytes, n, packed, sizeof packed);
+    assert_true(import_well(w, &plain).known); /* the same bytes inside */
+    write_file(w, packed, size - 5);
+    must_fail(w, "cut", "inside a gzip member");
+    packed[size / 2] ^= 0x55;
+    write_file(w, packed, size);
+    must_fail(w, "damaged", "damaged: ");
+    size = pack_gzip(w, bytes, n / 2, packed, sizeof packed);
+    size += pack_gzip(w, bytes + n / 2, n - n / 2, packed + size, sizeof packed - size);
+    memcpy(packed + size, "\0\0\0", 3);
+    write_file(w, packed, size + 3);
+    assert_true(import_well(w, &plain).known);
+    assert_int_equal(unlink(w->file), 0);
+    assert_int_equal(mkfifo(w->file, 0600), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        write_file(w, packed, size);
+        _exit(0);
+    }
+    assert_true(import_well(w, &plain).known);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(temporary_files(w), 0);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
+/* More output than fits in one call for the last bytes of the input. */
+static void packed_zeros(void **state)
+{
+    struct world *w = *state;
+    static char bytes[4 << 20], packed[1 << 18];
+    make_sqlite(w,
+                GPU_TABLE NAMES OLD OLD_ROW "CREATE TABLE z (x); INSERT INTO z VALUES (zeroblob(3000000));");
+    size_t n = read_bytes(w, bytes, sizeof bytes);
+    assert_int_equal(import_well(w, &plain).launches, 1);
+    (void)pack_gzip(w, bytes, n, packed, sizeof packed);
+    assert_true(import_well(w, &plain).known);
+}
+
+static void packed_report(void **state)
+{
+    struct world *w = *state, source = *w;
+    static char bytes[1 << 18], packed[1 << 18];
+    (void)snprintf(source.file, sizeof source.file, "%s", OCC_TEST_DATA "/import/ncu.ncu-rep");
+    (void)pack_gzip(w, bytes, read_bytes(&source, bytes, sizeof bytes), packed, sizeof packed);
+    struct occ_import_result r = import_well(w, &plain);
+    assert_string_equal(r.source, "ncu");
+    assert_true(r.launches > 0);
+    write_gzip(w, "some text");
+    must_fail(w, "text", "byte 0: neither");
+}
+
 /* Cut anywhere: an error, or (only at the very end) the whole. */
 static void cut_json(void **state)
 {
@@ -1019,6 +1099,9 @@ int main(void)
         TEST(packed_and_piped),
         TEST(killed_at_a_pipe),
         TEST(piped_sqlite),
+        TEST(packed_sqlite),
+        TEST(packed_zeros),
+        TEST(packed_report),
         TEST(two_gpus_of_one_model),
         TEST(two_equal_gpus),
         TEST(xla),
