@@ -50,6 +50,13 @@ static int check_devices(const struct occ_kineto *k)
 {
     if (k->kernels == 0)
         return occ_fail(k->err, OCC_E_INVALID, "no kernel in it: was it recorded with CUDA activities?");
+    bool is_last = !k->only_metadata || !k->described;
+    if (k->maker && is_last && occ_import_sink_is_empty(k->sink))
+        return occ_fail(
+            k->err, OCC_E_INVALID,
+            "recorded on a GPU of %s (%s in the file): occtrace models the SMs of NVIDIA GPUs only, "
+            "and such a trace has no registers per thread",
+            k->maker, k->maker_sign);
     if (k->only_metadata && !k->described && !occ_import_sink_named_gpu(k->sink))
         return occ_fail(k->err, OCC_E_INVALID,
                         "the file does not describe its GPU (no deviceProperties): name it with --gpu NAME");

@@ -166,6 +166,32 @@ static uint32_t limit(const struct occ_kineto *k, enum integer what)
     return fits_u32(value) && !(k->bad & BIT(what)) ? (uint32_t)value : 0;
 }
 
+void occ_kineto_note_maker(struct occ_kineto *k, const char *maker, const char *sign)
+{
+    if (k->maker)
+        return;
+    k->maker = maker;
+    k->maker_sign = sign;
+}
+
+/* A warp of 64 threads is a wavefront of AMD; its smaller GPUs have wavefronts of 32 and are known by name.
+ */
+static bool is_foreign_device(struct occ_kineto *k, uint32_t warp_size)
+{
+    static const struct {
+        const char *prefix, *maker;
+    } names[] = {{"AMD ", "AMD"}, {"Intel", "Intel"}};
+    const char *maker = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(k->device_name, names[i].prefix, strlen(names[i].prefix)) == 0)
+            maker = names[i].maker;
+    if (maker)
+        occ_kineto_note_maker(k, maker, "the device's name");
+    else if (warp_size == 64)
+        occ_kineto_note_maker(k, "AMD", "warpSize 64");
+    return maker || (warp_size != 0 && warp_size != 32);
+}
+
 int occ_kineto_end_device(struct occ_kineto *k)
 {
     uint32_t major = limit(k, DEV_MAJOR), minor = limit(k, DEV_MINOR);
@@ -186,8 +212,7 @@ int occ_kineto_end_device(struct occ_kineto *k)
     };
     int64_t number = occ_kineto_has(k, DEV_ID) ? k->values[DEV_ID] : k->next_device;
     k->next_device = number < INT64_MAX ? number + 1 : number;
-    /* warps of another size: a device of another vendor, of which the model knows nothing */
-    if (number < 0 || (device.limits.warp_size != 0 && device.limits.warp_size != 32))
+    if (number < 0 || is_foreign_device(k, device.limits.warp_size))
         return 0;
     return occ_import_sink_device(k->sink, (uint64_t)number, &device, k->err);
 }

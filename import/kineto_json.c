@@ -23,7 +23,9 @@ enum {
     XLA_DETAILS,
     XLA_NAME,
     SIZE,
-    NESTED = SIZE + SIZE_COUNT
+    SIGN_OF_AMD = SIZE + SIZE_COUNT, /* the key alone shows whose GPU it was */
+    SIGN_OF_INTEL,
+    NESTED
 };
 
 struct kineto_key {
@@ -42,10 +44,17 @@ static const struct kineto_key keys[] = {
         KEY(EVENT, "ph", PHASE, ELSEWHERE) KEY(EVENT, "cat", CATEGORY, ELSEWHERE)
             KEY(EVENT, "name", NAME, ELSEWHERE) KEY(EVENT, "args", NESTED, ARGS)
                 KEY(ARGS, "kernel_details", XLA_DETAILS, ELSEWHERE) KEY(ARGS, "name", XLA_NAME, ELSEWHERE)
-                    KEY(ARGS, "grid", SIZE + GRID, VECTOR) KEY(ARGS, "block", SIZE + BLOCK, VECTOR) KEY(
-                        ARGS, "cluster", SIZE + CLUSTER, VECTOR) KEY(DEVICE, "name", DEVICE_NAME, ELSEWHERE)
-                        KEY(TOP, "traceEvents", NESTED, EVENTS) KEY(TOP, "deviceProperties", NESTED, DEVICES)
-                            KEY(TOP, "distributedInfo", NESTED, DISTRIBUTED)};
+                    KEY(ARGS, "grid", SIZE + GRID, VECTOR) KEY(ARGS, "block", SIZE + BLOCK, VECTOR)
+                        KEY(ARGS, "cluster", SIZE + CLUSTER, VECTOR)
+                            KEY(DEVICE, "name", DEVICE_NAME, ELSEWHERE)
+                                KEY(TOP, "roctracer_version", SIGN_OF_AMD, ELSEWHERE)
+                                    KEY(TOP, "hip_runtime_version", SIGN_OF_AMD, ELSEWHERE)
+                                        KEY(TOP, "hip_driver_version", SIGN_OF_AMD, ELSEWHERE)
+                                            KEY(ARGS, "sycl queue", SIGN_OF_INTEL, ELSEWHERE)
+                                                KEY(ARGS, "l0 queue", SIGN_OF_INTEL, ELSEWHERE)
+                                                    KEY(TOP, "traceEvents", NESTED, EVENTS)
+                                                        KEY(TOP, "deviceProperties", NESTED, DEVICES)
+                                                            KEY(TOP, "distributedInfo", NESTED, DISTRIBUTED)};
 
 static enum place place_of(const struct occ_kineto *k)
 {
@@ -162,6 +171,10 @@ static int on_key(void *context, const unsigned char *text, size_t n)
         if (key->length == n && key->place == place && memcmp(key->text, text, n) == 0)
             k->key = key;
     }
+    if (k->key && k->key->meaning == SIGN_OF_AMD)
+        occ_kineto_note_maker(k, "AMD", k->key->text);
+    else if (k->key && k->key->meaning == SIGN_OF_INTEL)
+        occ_kineto_note_maker(k, "Intel", k->key->text);
     return 1;
 }
 
@@ -249,6 +262,8 @@ static int on_string(void *context, const unsigned char *text, size_t n)
         for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
             if (is_text(text, n, hosts[i].category))
                 k->event.host = hosts[i].host;
+        if (is_text(text, n, "xpu_runtime"))
+            occ_kineto_note_maker(k, "Intel", "xpu_runtime");
     } else if (meaning == NAME) {
         k->status = keep_name(k, text, n);
     } else if (meaning == XLA_DETAILS) {

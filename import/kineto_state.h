@@ -94,7 +94,8 @@ struct occ_kineto {
     char *name; /* of the event */
     size_t name_allocated;
     char device_name[256];
-    int64_t next_device; /* for devices without an id */
+    const char *maker, *maker_sign; /* of a GPU that the model does not cover, and how the file shows it */
+    int64_t next_device;            /* for devices without an id */
     struct {
         int64_t pid, gpu;
     } xla_processes[XLA_PROCESSES_MAX];
@@ -122,6 +123,9 @@ static inline int64_t occ_kineto_get(const struct occ_kineto *k, enum integer wh
 /* The event or device at hand is complete: launches, ranges, calls and devices go to the sink. */
 int occ_kineto_end_event(struct occ_kineto *k);
 int occ_kineto_end_device(struct occ_kineto *k);
+
+/* Keeps the first sign of a GPU that is not NVIDIA's. Both are string constants. */
+void occ_kineto_note_maker(struct occ_kineto *k, const char *maker, const char *sign);
 
 /* Traces of XLA (JAX, TensorFlow): a process stands for a GPU, a thread for a stream, and an argument holds
  * the configuration in words: "regs:32 static_shared:0 dynamic_shared:1024 grid:80,1,1 block:128,1,1". */

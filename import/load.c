@@ -259,7 +259,7 @@ static int fail_without_launches(const struct occ_import_sink *sink, struct occ_
 
 int occ_import_check_launches(const struct occ_import_sink *sink, struct occ_error *err)
 {
-    return sink->configs.n > 0 ? 0 : fail_without_launches(sink, err);
+    return occ_import_sink_is_empty(sink) ? fail_without_launches(sink, err) : 0;
 }
 
 static int finish_run(struct load *l, struct occ_error *err)

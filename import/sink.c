@@ -244,6 +244,11 @@ int occ_import_sink_launch(struct occ_import_sink *sink, const struct occ_import
     return status == 0 && launch->measured ? stage_measured(sink, launch->measured, err) : status;
 }
 
+bool occ_import_sink_is_empty(const struct occ_import_sink *sink)
+{
+    return sink->configs.n == 0;
+}
+
 /* ---- ranges ---- */
 
 int occ_import_sink_range(struct occ_import_sink *sink, const struct occ_import_range *range,

@@ -113,6 +113,9 @@ int occ_import_sink_call(struct occ_import_sink *sink, const struct occ_import_c
 /* Drops all of these: the file is read anew. No launch was taken. */
 int occ_import_sink_restart_ranges(struct occ_import_sink *sink, struct occ_error *err);
 
+/* True if no launch was taken. */
+bool occ_import_sink_is_empty(const struct occ_import_sink *sink);
+
 /* Counts a launch that the reader cannot describe. */
 void occ_import_sink_skip(struct occ_import_sink *sink, enum occ_import_skip why);
 

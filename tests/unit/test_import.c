@@ -116,6 +116,18 @@ static int64_t all_rows(const struct world *w)
 
 static const struct occ_import_options plain = {0};
 
+static void must_fail(const struct world *w, const char *what, const char *says)
+{
+    struct occ_import_result result;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t before = all_rows(w);
+    if (import(w, &plain, &result, &err) == 0)
+        fail_msg("%s: was imported", what);
+    if (!strstr(err.message, says) || !strstr(err.message, w->file))
+        fail_msg("%s: '%s' does not say '%s' and the file", what, err.message, says);
+    assert_int_equal(all_rows(w), before);
+}
+
 /* ---- decimals ---- */
 
 static void decimals(void **state)
@@ -356,6 +368,57 @@ static void kineto_other_maker(void **state)
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 1);
 }
 
+#define AMD_KERNEL                                                                                           \
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 0, \"ts\": 5, \"dur\": 1, "  \
+    "\"args\": {\"device\": 0, \"stream\": 0, \"correlation\": 9, \"grid\": [1,1,1], \"block\": [64,1,1]}}"
+#define INTEL_KERNEL(queue)                                                                                  \
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 0, \"ts\": 5, \"dur\": 1, "  \
+    "\"args\": {\"device\": 0, \"" queue "\": 64, \"context\": \"0x55\", \"correlation\": 9}}"
+#define DEVICE_OF(name, warp)                                                                                \
+    "{\"id\": 0, \"name\": \"" name "\", \"computeMajor\": 9, \"computeMinor\": 4, \"warpSize\": " warp      \
+    ", \"numSms\": 304}"
+
+/* A trace of other makers' GPUs alone names the maker, and how the file shows it. --gpu cannot make it
+ * NVIDIA's. */
+static void kineto_only_other_makers(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *text, *maker, *sign;
+    } cases[] = {
+        {"{\"roctracer_version\": \"4.1\", \"traceEvents\": [" AMD_KERNEL "]}", "AMD", "roctracer_version"},
+        {"{\"traceEvents\": [" AMD_KERNEL "], \"hip_runtime_version\": 60131199}", "AMD",
+         "hip_runtime_version"},
+        {"{\"hip_driver_version\": [{}], \"traceEvents\": [" AMD_KERNEL "]}", "AMD", "hip_driver_version"},
+        {"{\"deviceProperties\": [" DEVICE_OF("gfx942", "64") "], \"traceEvents\": [" AMD_KERNEL "]}", "AMD",
+         "warpSize 64"},
+        {"{\"traceEvents\": [" AMD_KERNEL "], \"deviceProperties\": [" DEVICE_OF("gfx942", "64") "]}", "AMD",
+         "warpSize 64"},
+        {"{\"deviceProperties\": [" DEVICE_OF("AMD Radeon PRO W7900", "32") "], \"traceEvents\": [" AMD_KERNEL
+                                                                            "]}",
+         "AMD", "the device's name"},
+        {"{\"deviceProperties\": [" DEVICE_OF("Intel(R) Data Center GPU Max 1550",
+                                              "32") "], \"traceEvents\": [" AMD_KERNEL "]}",
+         "Intel", "the device's name"},
+        {"{\"traceEvents\": [" INTEL_KERNEL("sycl queue") "]}", "Intel", "sycl queue"},
+        {"{\"traceEvents\": [" INTEL_KERNEL("l0 queue") "]}", "Intel", "l0 queue"},
+        {"{\"traceEvents\": [{\"cat\": \"xpu_runtime\"}, " AMD_KERNEL "]}", "Intel", "xpu_runtime"},
+    };
+    static const struct occ_import_options named = {.gpu = "a100"};
+    (void)import_text(w, TRACE(GOOD));
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char says[128];
+        struct occ_import_result result;
+        struct occ_error err = OCC_ERROR_INIT;
+        write_file(w, cases[i].text, strlen(cases[i].text));
+        (void)snprintf(says, sizeof says, "recorded on a GPU of %s (%s in the file)", cases[i].maker,
+                       cases[i].sign);
+        must_fail(w, cases[i].text, says);
+        assert_int_not_equal(import(w, &named, &result, &err), 0);
+        assert_non_null(strstr(err.message, says));
+    }
+}
+
 static void kineto_long_names(void **state)
 {
     struct world *w = *state;
@@ -556,18 +619,6 @@ static void timeless_runs(void **state)
     assert_int_equal(top.n, 0);
     occ_top_free(&top);
     occ_store_close(store);
-}
-
-static void must_fail(const struct world *w, const char *what, const char *says)
-{
-    struct occ_import_result result;
-    struct occ_error err = OCC_ERROR_INIT;
-    int64_t before = all_rows(w);
-    if (import(w, &plain, &result, &err) == 0)
-        fail_msg("%s: was imported", what);
-    if (!strstr(err.message, says) || !strstr(err.message, w->file))
-        fail_msg("%s: '%s' does not say '%s' and the file", what, err.message, says);
-    assert_int_equal(all_rows(w), before);
 }
 
 static void broken_json(void **state)
@@ -1080,6 +1131,7 @@ int main(void)
         TEST(kineto_edges_of_minutes),
         TEST(kineto_ends_of_time),
         TEST(kineto_other_maker),
+        TEST(kineto_only_other_makers),
         TEST(kineto_long_names),
         TEST(nsys_old),
         TEST(nsys_new),
