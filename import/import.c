@@ -19,14 +19,16 @@
 #define HASH_CHARS 33
 #define HEAD_BYTES 64u
 
-/* What Nsight Compute wrote, by the first byte: a report or CSV. */
+/* A report of Nsight Compute, by its first byte, or the output of ncu with or without --csv. */
 static int read_ncu(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
     _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
     if (!file)
         return occ_fail_errno(err, errno, "%s", path);
     bool is_report = ungetc(getc(file), file) == 'N';
-    int status = is_report ? occ_ncu_read_report(file, sink, err) : occ_ncu_read_csv(file, sink, err);
+    int status = is_report               ? occ_ncu_read_report(file, sink, err)
+                 : occ_ncu_is_text(file) ? occ_ncu_read_text(file, sink, err)
+                                         : occ_ncu_read_csv(file, sink, err);
     return status == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }
 
@@ -36,6 +38,13 @@ static int check_ncu_report(const char *path, struct occ_error *err)
     if (!file)
         return occ_fail_errno(err, errno, "%s", path);
     return occ_ncu_check_report(file, err) == 0 ? 0 : occ_error_prefix(err, "%s", path);
+}
+
+/* Output of ncu that begins with other output. */
+static bool is_ncu_text(const char *path)
+{
+    _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
+    return file && occ_ncu_is_text(file);
 }
 
 /* By their first bytes, in this order. */
@@ -58,6 +67,15 @@ static const struct format {
     {"kineto", "[", 1, occ_import_read_kineto, NULL, NULL},
     {"kineto", "\xef\xbb\xbf", 3, occ_import_read_kineto, NULL, NULL},
     {NULL, "PK\x03\x04", 4, NULL, NULL, "a zip archive; unpack it first"},
+};
+static const struct format ncu_text = {"ncu", "", 0, read_ncu, NULL, NULL};
+
+struct recording {
+    const char *path;        /* as it was given */
+    struct occ_spooled file; /* what is read */
+    struct stat status;      /* before it was read */
+    const struct format *format;
+    char hash[HASH_CHARS];
 };
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
@@ -116,32 +134,32 @@ static int hash_file(int fd, const char *path, char hash[HASH_CHARS], struct occ
     return 0;
 }
 
-static int find_format(const char *path, const char *head, size_t n, const struct format **ret_format,
-                       struct occ_error *err)
+static const struct format *format_of(const char *path, const char *head, size_t n)
 {
-    if (n == 0)
-        return occ_fail(err, OCC_E_INVALID, "%s: the file is empty", path);
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (n < formats[i].size || memcmp(head, formats[i].magic, formats[i].size) != 0)
-            continue;
-        if (!formats[i].source)
-            return occ_fail(err, OCC_E_INVALID, "%s: %s", path, formats[i].hint);
-        *ret_format = &formats[i];
-        return 0;
-    }
-    return occ_fail(err, OCC_E_INVALID,
-                    "%s: byte 0: neither an SQLite export of Nsight Systems, nor a report or CSV of Nsight "
-                    "Compute, nor Chrome-trace JSON (plain, gzip or zstd)",
-                    path);
+    bool is_bracket = head[0] == '[' && !occ_import_is_json(head, n);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && !is_bracket; i++)
+        if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
+            return &formats[i];
+    return is_ncu_text(path) ? &ncu_text : NULL;
 }
 
-struct recording {
-    const char *path;        /* as it was given */
-    struct occ_spooled file; /* what is read */
-    struct stat status;      /* before it was read */
-    const struct format *format;
-    char hash[HASH_CHARS];
-};
+static int find_format(const struct recording *r, const char *head, size_t n,
+                       const struct format **ret_format, struct occ_error *err)
+{
+    if (n == 0)
+        return occ_fail(err, OCC_E_INVALID, "%s: the file is empty", r->path);
+    const struct format *format = format_of(r->file.path, head, n);
+    if (!format)
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "%s: byte 0: neither an SQLite export of Nsight Systems, nor a report of Nsight Compute or "
+            "what ncu prints, nor Chrome-trace JSON (plain, gzip or zstd)",
+            r->path);
+    if (!format->source)
+        return occ_fail(err, OCC_E_INVALID, "%s: %s", r->path, format->hint);
+    *ret_format = format;
+    return 0;
+}
 
 static int read_and_load(const struct recording *r, struct occ_store *store,
                          const struct occ_import_options *options, struct occ_import_result *ret_result,
@@ -186,7 +204,7 @@ static int open_and_hash(struct recording *r, struct occ_error *err)
         return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", r->path);
     int status = read_head(fd, r->path, head, &n, err);
     if (status == 0)
-        status = find_format(r->path, head, n, &r->format, err);
+        status = find_format(r, head, n, &r->format, err);
     if (status == 0 && r->format->check)
         status = r->format->check(r->file.path, err);
     return status == 0 ? hash_file(fd, r->path, r->hash, err) : status;

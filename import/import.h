@@ -1,7 +1,7 @@
 /*
- * Recordings of other tools into the history: Nsight Systems' SQLite export, Nsight Compute's reports and
- * CSV, and the PyTorch profiler's (Kineto's) Chrome-trace JSON, plain or gzip, told apart by their first
- * bytes.
+ * Recordings of other tools into the history: Nsight Systems' SQLite export, Nsight Compute's reports and the
+ * output of ncu with and without --csv, and the PyTorch profiler's (Kineto's) Chrome-trace JSON; plain or
+ * compressed with gzip or zstd. The content decides the format.
  *
  * One recording becomes one run with the source's times. All or nothing: the history changes only after the
  * whole file was read without an error, in one transaction. Other writers wait for it: about a second for

@@ -1,6 +1,6 @@
-/* Parts of the reader of Nsight Compute's results: ncu_report.c reads reports (.ncu-rep), ncu_csv.c the text
- * of `ncu --csv`, and ncu_result.c makes a launch and its measured values of a result. Internal to import/.
- * One thread. */
+/* Parts of the reader of Nsight Compute's results: ncu_report.c reads reports (.ncu-rep), ncu_csv.c the
+ * output of `ncu --csv`, ncu_text.c the output of ncu without --csv, ncu_print.c a printed value, and
+ * ncu_result.c makes a launch and its measured values of a result. Internal to import/. One thread. */
 #pragma once
 
 #include "readers.h"
@@ -48,6 +48,7 @@
     /* what ncu computes */                                                                                  \
     X(SMS, "launch__sm_count", "# SMs", "SMs")                                                               \
     X(GREEN, "launch__uses_green_context", "Uses Green Context", "")                                         \
+    X(THEORETICAL_WARPS, "sm__maximum_warps_avg_per_active_cycle", "Theoretical Active Warps per SM", NULL)  \
     X(THEORETICAL, "sm__maximum_warps_per_active_cycle_pct", "Theoretical Occupancy", "%")                   \
     X(LIMIT_BLOCKS, "launch__occupancy_limit_blocks", "Block Limit SM", "blocks")                            \
     X(LIMIT_REGISTERS, "launch__occupancy_limit_registers", "Block Limit Registers", "blocks")               \
@@ -94,7 +95,7 @@ struct occ_ncu {
     struct occ_import_recording recording;
     uint32_t results; /* so far; a result's number counts from 1 */
     int64_t end_ns;   /* of the launch before */
-    bool lacks_times, lacks_durations, lacks_achieved, rounds_sizes;
+    bool lacks_times, lacks_durations, lacks_achieved, rounds_sizes, computes_sms;
 
     /* the result at hand */
     double value[OCC_NCU_COUNT]; /* NaN: not collected */
@@ -109,15 +110,30 @@ void occ_ncu_begin(struct occ_ncu *ncu, struct occ_import_sink *sink, struct occ
 
 /* By ncu's name of the metric or, on the page "details", by its label. */
 enum occ_ncu_metric_row occ_ncu_find(const char *name, bool is_label);
+/* The row whose label is the first words of a line; *ret_bytes: of the label. COUNT: none. */
+enum occ_ncu_metric_row occ_ncu_find_label(const char *line, size_t *ret_bytes);
 /* NULL: the metric is not kept. */
 const char *occ_ncu_unit(enum occ_ncu_metric_row row);
 
 /* A value of the result at hand, in base units. `name` is ncu's, NULL: the row's. OCC_E_FULL: too many. */
 int occ_ncu_set(struct occ_ncu *ncu, enum occ_ncu_metric_row row, const char *name, double value);
+/* A value as ncu prints it. */
+struct occ_ncu_printed {
+    const char *text; /* "4.22" */
+    const char *unit; /* "Kbyte/block"; "": none */
+    char point;       /* the decimal one */
+};
+/* Scales the value to base units; a size in bytes that was rounded for print becomes the roundest number that
+ * prints like that. Ignores a value in another kind of unit than the row's. */
+int occ_ncu_set_printed(struct occ_ncu *ncu, enum occ_ncu_metric_row row, const char *name,
+                        const struct occ_ncu_printed *printed);
 /* The kernel's name, cut at its maximum. */
 void occ_ncu_set_name(struct occ_ncu *ncu, const void *name, size_t n);
 
-/* The result at hand goes to the sink, and the next one begins. */
+/* The result at hand goes to the sink, and the next one begins. OCC_E_INVALID: it is of another GPU than the
+ * user named. */
 int occ_ncu_end_result(struct occ_ncu *ncu);
+/* The next result begins, and the one at hand is forgotten. */
+void occ_ncu_drop_result(struct occ_ncu *ncu);
 /* After the last one: what the recording is and lacks. */
 void occ_ncu_end(struct occ_ncu *ncu);

@@ -7,9 +7,7 @@
  * point. Values are scaled to base units; bytes that were rounded for print become the roundest number that
  * prints like that. One thread.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,12 +107,6 @@ static int next_record(struct csv *c, struct record *r)
 
 /* ---- numbers ---- */
 
-static const struct {
-    const char *name;
-    double scale; /* to ns, bytes */
-} scales[] = {{"usecond", 1e3}, {"us", 1e3},    {"msecond", 1e6}, {"ms", 1e6},   {"second", 1e9},
-              {"s", 1e9},       {"Kbyte", 1e3}, {"Mbyte", 1e6},   {"Gbyte", 1e9}};
-
 /* The last separator is the decimal point, unless three digits follow it and it is the only kind: then it can
  * be either. */
 static void learn_point(struct csv *c, const char *text)
@@ -128,49 +120,11 @@ static void learn_point(struct csv *c, const char *text)
         c->point = *last;
 }
 
-/* NaN: none. *ret_step: what its last digit stands for. */
-static double read_number(const struct csv *c, const char *text, double *ret_step)
-{
-    char clean[64], *end = clean;
-    size_t n = 0;
-    const char *point = strchr(text, c->point);
-    for (const char *at = text; *at && n < sizeof clean - 1; at++)
-        if (at == point || isalnum((unsigned char)*at) || *at == '-' || *at == '+')
-            clean[n++] = at == point ? '.' : *at;
-    clean[n] = '\0';
-    *ret_step = point ? pow(10, -(double)strspn(point + 1, "0123456789")) : 1;
-    double value = strtod(clean, &end);
-    return n > 0 && *end == '\0' ? value : (double)NAN;
-}
-
-/* The number with the most factors 2 that is printed as `value`, which is rounded to `step`. */
-static double roundest(double value, double step)
-{
-    for (int bit = 24; bit >= 0; bit--) {
-        double rounded = ldexp(round(ldexp(value, -bit)), bit);
-        if (fabs(rounded - value) <= step / 2)
-            return rounded;
-    }
-    return value;
-}
-
 static int set_value(struct csv *c, enum occ_ncu_metric_row row, const char *name, const char *unit,
                      const char *text)
 {
-    double step = 0, value = read_number(c, text, &step), scale = 1;
-    const char *kept_as = occ_ncu_unit(row);
-    size_t n = strcspn(unit, "/"); /* "Kbyte/block" */
-    if (row == OCC_NCU_DEV_NAME)
-        (void)snprintf(c->ncu->gpu, sizeof c->ncu->gpu, "%s", text);
-    /* a label means several metrics: "Memory Throughput" in % and in byte/s */
-    if (kept_as && (strcmp(kept_as, "%") == 0) != (strcmp(unit, "%") == 0))
-        return 0;
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
-        if (strlen(scales[i].name) == n && memcmp(scales[i].name, unit, n) == 0)
-            scale = scales[i].scale;
-    bool rounded = n == 5 && step * scale > 1;
-    c->ncu->rounds_sizes |= rounded;
-    return occ_ncu_set(c->ncu, row, name, rounded ? roundest(value * scale, step * scale) : value * scale);
+    const struct occ_ncu_printed printed = {.text = text, .unit = unit, .point = c->point};
+    return occ_ncu_set_printed(c->ncu, row, name, &printed);
 }
 
 /* ---- results ---- */
@@ -266,7 +220,8 @@ static int read_pass(struct csv *c, bool second)
         status = read_record(c, second);
     status = status == 0 && more < 0 ? more : status;
     if (status == 0 && c->heading.n == 0)
-        status = damaged(c, "no heading (\"ID\", ...) as ncu --csv prints it");
+        status = damaged(
+            c, "no heading (\"ID\", ...) as ncu --csv prints it, and no kernel as ncu prints it without");
     return status == 0 && second ? end_result(c) : status;
 }
 

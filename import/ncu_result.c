@@ -25,6 +25,38 @@ enum occ_ncu_metric_row occ_ncu_find(const char *name, bool is_label)
     return (enum occ_ncu_metric_row)i;
 }
 
+/* Labels of 2020 to 2022 beside those of the table. */
+static const struct {
+    const char *label;
+    enum occ_ncu_metric_row row;
+} old_labels[] = {{"SM [%]", OCC_NCU_COMPUTE},
+                  {"Compute (SM) [%]", OCC_NCU_COMPUTE},
+                  {"Memory [%]", OCC_NCU_MEMORY},
+                  {"SOL FB", OCC_NCU_DRAM}};
+
+/* Longer than *length, and followed by a blank. */
+static bool is_longer_label(const char *line, const char *label, size_t *length)
+{
+    size_t n = label ? strlen(label) : 0;
+    if (n <= *length || strncmp(line, label, n) != 0 || !strchr(" \t", line[n]) || !line[n])
+        return false;
+    *length = n;
+    return true;
+}
+
+enum occ_ncu_metric_row occ_ncu_find_label(const char *line, size_t *ret_bytes)
+{
+    enum occ_ncu_metric_row found = OCC_NCU_COUNT;
+    *ret_bytes = 0;
+    for (int i = 0; i < OCC_NCU_COUNT; i++)
+        if (is_longer_label(line, rows[i].label, ret_bytes))
+            found = (enum occ_ncu_metric_row)i;
+    for (size_t i = 0; i < sizeof old_labels / sizeof *old_labels; i++)
+        if (is_longer_label(line, old_labels[i].label, ret_bytes))
+            found = old_labels[i].row;
+    return found;
+}
+
 const char *occ_ncu_unit(enum occ_ncu_metric_row row)
 {
     return row < OCC_NCU_COUNT ? rows[row].unit : NULL;
@@ -32,7 +64,7 @@ const char *occ_ncu_unit(enum occ_ncu_metric_row row)
 
 /* ---- the result at hand ---- */
 
-static void begin_result(struct occ_ncu *n)
+void occ_ncu_drop_result(struct occ_ncu *n)
 {
     for (int i = 0; i < OCC_NCU_COUNT; i++)
         n->value[i] = NAN;
@@ -49,7 +81,7 @@ void occ_ncu_begin(struct occ_ncu *n, struct occ_import_sink *sink, struct occ_e
     n->recording.rank = -1;
     n->end_ns = 1; /* the first start that the history takes */
     n->lacks_achieved = true;
-    begin_result(n);
+    occ_ncu_drop_result(n);
 }
 
 int occ_ncu_set(struct occ_ncu *n, enum occ_ncu_metric_row row, const char *name, double value)
@@ -113,15 +145,31 @@ static struct occ_store_device describe_device(const struct occ_ncu *n)
                    .smem_reserved_per_block_bytes = number(n, OCC_NCU_DEV_SMEM_RESERVED)}};
 }
 
-/* A result has its device's attributes; the page "details" only the compute capability and, outside of green
+/* Two GPUs of different compute capability, or of different numbers of SMs where both are known, are not one.
+ */
+static int check_named(struct occ_ncu *n, const struct occ_store_device *named)
+{
+    const struct occ_device limits = describe_device(n).limits;
+    if (limits.cc != 0 && limits.cc != named->limits.cc)
+        return occ_fail(n->err, OCC_E_INVALID, "its GPU has compute capability %u.%u, and --gpu %s has %u.%u",
+                        limits.cc / 10, limits.cc % 10, named->name, named->limits.cc / 10,
+                        named->limits.cc % 10);
+    if (n->computes_sms && limits.sm_count != 0 && limits.sm_count != named->limits.sm_count)
+        return occ_fail(n->err, OCC_E_INVALID, "its GPU has %u SMs by its waves, and --gpu %s has %u",
+                        limits.sm_count, named->name, named->limits.sm_count);
+    return 0;
+}
+
+/* A result has its device's attributes; printed output only the compute capability and, outside of green
  * contexts, the number of SMs. Without them the GPU that the user named stands in. */
 static int put_device(struct occ_ncu *n, uint32_t index)
 {
     const struct occ_store_device *named = occ_import_sink_named_gpu(n->sink);
     if (occ_import_sink_has_device(n->sink, index))
         return 0;
-    if (isnan(n->value[OCC_NCU_DEV_SMS]) && named)
-        return occ_import_sink_device(n->sink, index, named, n->err);
+    if (named && (isnan(n->value[OCC_NCU_DEV_SMS]) || n->computes_sms))
+        return check_named(n, named) == 0 ? occ_import_sink_device(n->sink, index, named, n->err)
+                                          : OCC_E_INVALID;
     if (isnan(n->value[OCC_NCU_DEV_SMS]))
         n->value[OCC_NCU_DEV_SMS] = n->value[OCC_NCU_SMS];
     const struct occ_store_device device = describe_device(n);
@@ -210,7 +258,7 @@ int occ_ncu_end_result(struct occ_ncu *n)
     int status = put_device(n, (uint32_t)launch.device);
     if (status == 0)
         status = occ_import_sink_launch(n->sink, &launch, n->err);
-    begin_result(n);
+    occ_ncu_drop_result(n);
     return status;
 }
 
@@ -225,6 +273,7 @@ void occ_ncu_end(struct occ_ncu *n)
         {n->lacks_durations, "durations of some launches (0)"},
         {n->lacks_achieved, "achieved occupancy"},
         {true, "local memory, launch type"},
+        {n->computes_sms, "the number of SMs (computed from the waves)"},
         {n->rounds_sizes, "exact sizes of shared memory (the roundest number that prints like that)"},
     };
     struct occ_import_recording *r = &n->recording;

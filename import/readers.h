@@ -44,9 +44,13 @@ int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct 
 /* `db` stays the caller's and is restricted to reading: nothing of its schema runs. */
 int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_error *err);
 
-/* Nsight Compute: a report (.ncu-rep), and what `ncu --csv` prints. `file` can seek and stays the caller's.
- */
+/* Nsight Compute: a report (.ncu-rep), and the output of ncu with and without --csv. `file` can seek and
+ * stays the caller's. */
 /* The beginning only: what no report begins with is refused before the whole file is read. */
 int occ_ncu_check_report(FILE *file, struct occ_error *err);
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
 int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
+int occ_ncu_read_text(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
+/* True if the output of ncu without --csv is in the file, behind at most 64 MiB of other output, and no
+ * output of ncu --csv before it. */
+bool occ_ncu_is_text(FILE *file);

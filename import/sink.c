@@ -275,6 +275,11 @@ void occ_import_sink_skip(struct occ_import_sink *sink, enum occ_import_skip why
     sink->skipped[why]++;
 }
 
+uint64_t occ_import_sink_skipped(const struct occ_import_sink *sink, enum occ_import_skip why)
+{
+    return sink->skipped[why];
+}
+
 void occ_import_sink_progress(struct occ_import_sink *sink, uint64_t done, uint64_t total)
 {
     if (sink->options.progress)

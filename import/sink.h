@@ -118,6 +118,8 @@ bool occ_import_sink_is_empty(const struct occ_import_sink *sink);
 
 /* Counts a launch that the reader cannot describe. */
 void occ_import_sink_skip(struct occ_import_sink *sink, enum occ_import_skip why);
+/* The number of launches that were skipped for this cause. */
+uint64_t occ_import_sink_skipped(const struct occ_import_sink *sink, enum occ_import_skip why);
 
 /* The reader has read `done` of `total` (bytes of the file, or rows). */
 void occ_import_sink_progress(struct occ_import_sink *sink, uint64_t done, uint64_t total);

@@ -1,5 +1,5 @@
-/* The readers of Nsight Compute's reports and of its CSV on any bytes, into a real sink without a history
- * behind it. */
+/* The readers of Nsight Compute's reports and of ncu's output, as CSV and as text, on any bytes, into a real
+ * sink without a history behind it. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct occ_error err = OCC_ERROR_INIT;
     FILE *file = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "rb") : NULL;
     if (file && occ_import_sink_new(&options, &sink, NULL) == 0)
-        (void)(data[0] == 'N' ? occ_ncu_read_report(file, sink, &err) : occ_ncu_read_csv(file, sink, &err));
+        (void)(data[0] == 'N'          ? occ_ncu_read_report(file, sink, &err)
+               : occ_ncu_is_text(file) ? occ_ncu_read_text(file, sink, &err)
+                                       : occ_ncu_read_csv(file, sink, &err));
     occ_import_sink_free(sink);
     if (file)
         (void)fclose(file);

@@ -350,7 +350,7 @@ def broken_reports():
     refused("huge message", data + b"\xff\xff\xff\x7f" + b"x" * 10, "cut off")
     refused("two reports", data + data, f"byte {len(data) + 4}: another report follows")
     refused("zeros after it", data + bytes(1000), f"byte {len(data) + 4}: zeros follow the report")
-    refused("gzip", gzip.compress(data), "bad.ncu-rep: compressed with gzip", "gunzip it first")
+    refused("gzip", gzip.compress(data)[:-9], "bad.ncu-rep: it ends inside a gzip member")
     refused_at_once()
     report = Report()
     report.result("k", 1727292902, (8, 1, 1), (64, 1, 1), metrics(**{

@@ -1,6 +1,8 @@
 occ_add_test(test_import SOURCES test_import.c USES occ_import PkgConfig::SQLITE PkgConfig::ZLIB PkgConfig::ZSTD)
 occ_add_test(test_import_ranges SOURCES test_import_ranges.c USES occ_import PkgConfig::SQLITE)
 occ_add_test(test_import_nsys SOURCES test_import_nsys.c USES occ_import PkgConfig::SQLITE)
+occ_add_test(test_import_ncu SOURCES test_import_ncu.c USES occ_import PkgConfig::SQLITE)
+target_compile_definitions(test_import_ncu PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 target_compile_definitions(test_import PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 target_compile_definitions(test_import_ranges PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 target_compile_definitions(test_import_nsys PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
