@@ -362,9 +362,10 @@ static int check_devices(const struct text *t)
     if (!occ_import_sink_is_empty(t->ncu->sink) ||
         occ_import_sink_skipped(t->ncu->sink, OCC_IMPORT_SKIP_NO_DEVICE) == 0)
         return 0;
-    return occ_fail(
-        t->err, OCC_E_INVALID,
-        "ncu printed neither the number of SMs nor enough to compute it: name the GPU with --gpu NAME");
+    bool has_sms = t->n_sms == 1 && t->sms->low == t->sms->high;
+    return occ_fail(t->err, OCC_E_INVALID, "ncu printed %s: name the GPU with --gpu NAME",
+                    has_sms ? "no compute capability"
+                            : "neither the GPU's number of SMs nor enough to compute it");
 }
 
 static void free_text(struct text *t)

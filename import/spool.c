@@ -69,7 +69,8 @@ static int write_all(int fd, const char *data, size_t n, uint64_t *total, struct
 
 /* ---- compressed recordings ---- */
 
-enum packing { PLAIN, PACKED_ZSTD, PACKED_GZIP };
+/* UTF-16 is the output of other tools as a PowerShell of Windows writes it to a file. */
+enum packing { PLAIN, PACKED_ZSTD, PACKED_GZIP, PACKED_UTF16 };
 
 #define GZIP_WINDOW (MAX_WBITS + 16) /* with the header of gzip */
 
@@ -77,7 +78,11 @@ struct unpacker {
     enum packing packing;
     ZSTD_DStream *zstd;
     z_stream gzip;
-    bool is_complete; /* the input so far ends where a frame or member ends */
+    struct {
+        unsigned unit; /* the bytes of a unit, or a pair of units, that came before */
+        unsigned n;    /* of these bytes */
+    } utf16;
+    bool is_complete; /* the input so far ends where a frame, a member or a character ends */
 };
 
 static void free_unpacker(struct unpacker *u)
@@ -116,6 +121,8 @@ static enum packing packing_of(const void *head, size_t n)
 {
     if (n >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0)
         return PACKED_ZSTD;
+    if (n >= 2 && memcmp(head, "\xff\xfe", 2) == 0)
+        return PACKED_UTF16;
     return is_gzip(head, n) && !is_packed_json(head, n) ? PACKED_GZIP : PLAIN;
 }
 
@@ -173,6 +180,46 @@ static int unpack_gzip(struct unpacker *u, const char *data, size_t n, int out, 
     return status;
 }
 
+static size_t put_utf8(char *to, unsigned c)
+{
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        to[i] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(first[n] | c);
+    return n;
+}
+
+static bool is_high_surrogate(unsigned unit)
+{
+    return (unit & 0xfc00) == 0xd800;
+}
+
+/* Little-endian, without the byte order mark. A surrogate without its other half becomes any character. */
+static int unpack_utf16(struct unpacker *u, const char *data, size_t n, int out, uint64_t *total,
+                        struct occ_error *err)
+{
+    static char to[4 * 65536];
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        u->utf16.unit |= (unsigned)(unsigned char)data[i] << 8 * u->utf16.n++;
+        unsigned unit = u->utf16.unit & 0xffff;
+        u->is_complete = u->utf16.n == 4 || (u->utf16.n == 2 && !is_high_surrogate(unit));
+        if (!u->is_complete)
+            continue;
+        if (u->utf16.n == 4)
+            unit = 0x10000 + ((unit & 0x3ff) << 10 | (u->utf16.unit >> 16 & 0x3ff));
+        if (unit != 0xfeff)
+            used += put_utf8(to + used, unit);
+        u->utf16.unit = u->utf16.n = 0;
+    }
+    return write_all(out, to, used, total, err);
+}
+
 /* As many bytes as there are, at most `size`; negative: an error. */
 static ssize_t read_full(int fd, char *data, size_t size)
 {
@@ -187,25 +234,39 @@ static ssize_t read_full(int fd, char *data, size_t size)
     return (ssize_t)n;
 }
 
+static int unpack(struct unpacker *u, const char *data, size_t n, int out, uint64_t *total,
+                  struct occ_error *err)
+{
+    switch (u->packing) {
+    case PACKED_ZSTD:
+        return unpack_zstd(u, data, n, out, total, err);
+    case PACKED_GZIP:
+        return unpack_gzip(u, data, n, out, total, err);
+    case PACKED_UTF16:
+        return unpack_utf16(u, data, n, out, total, err);
+    case PLAIN:
+        break;
+    }
+    return write_all(out, data, n, total, err);
+}
+
 /* Compressed input comes out plain, but JSON that gzip compressed. */
 static int copy(int in, int out, struct occ_error *err)
 {
+    static const char *const units[] = {
+        [PACKED_ZSTD] = "zstd frame", [PACKED_GZIP] = "gzip member", [PACKED_UTF16] = "character of UTF-16"};
     static char data[65536];
     _cleanup_(free_unpacker) struct unpacker u = {.is_complete = true};
     uint64_t total = 0;
     ssize_t n = read_full(in, data, sizeof data);
     int status = n > 0 ? begin_unpacking(&u, data, (size_t)n, err) : 0;
     for (; n > 0 && status == 0; n = read_full(in, data, sizeof data))
-        status = u.packing == PACKED_ZSTD   ? unpack_zstd(&u, data, (size_t)n, out, &total, err)
-                 : u.packing == PACKED_GZIP ? unpack_gzip(&u, data, (size_t)n, out, &total, err)
-                                            : write_all(out, data, (size_t)n, &total, err);
+        status = unpack(&u, data, (size_t)n, out, &total, err);
     if (status != 0)
         return status;
     if (n < 0)
         return occ_fail_errno(err, errno, "cannot read");
-    return u.is_complete ? 0
-                         : occ_fail(err, OCC_E_CORRUPT, "it ends inside a %s",
-                                    u.packing == PACKED_ZSTD ? "zstd frame" : "gzip member");
+    return u.is_complete ? 0 : occ_fail(err, OCC_E_CORRUPT, "it ends inside a %s", units[u.packing]);
 }
 
 /* ---- reports of Nsight Systems ---- */

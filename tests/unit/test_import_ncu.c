@@ -164,7 +164,7 @@ static void version_2022(void **state)
     struct occ_error err = OCC_ERROR_INIT;
     (void)snprintf(w->file, sizeof w->file, "%s", OCC_TEST_DATA "/import/ncu-printed-2022.txt");
     assert_int_equal(import(w, NULL, &r, &err), OCC_E_INVALID);
-    assert_non_null(strstr(err.message, "--gpu NAME"));
+    assert_non_null(strstr(err.message, "ncu printed no compute capability: name the GPU with --gpu NAME"));
     r = import_well(w, "v100");
     assert_int_equal(r.launches, 1);
     assert_string_equal(ask(w, "SELECT mangled FROM stored_kernel"), "smooth(float *,int)");
@@ -240,6 +240,25 @@ static void copies(void **state)
     assert_string_equal(
         ask(w, "SELECT registers_per_thread || ' ' || static_shared_bytes || ' ' || achieved FROM launch"),
         "32 4096 0.455");
+}
+
+/* A PowerShell of Windows writes UTF-16; the name of a kernel can have any character. */
+static void utf16(void **state)
+{
+    struct world *w = *state;
+    static const char text[] = RESULT("k(int *)", "  Achieved Occupancy % 25\n");
+    FILE *file = fopen(w->file, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite("\xff\xfe\x3d\xd8\x00\xde\xe9\x00", 1, 8, file), 8); /* U+1F600, U+00E9 */
+    for (size_t i = 0; text[i]; i++)
+        assert_true(fputc(text[i], file) != EOF && fputc(0, file) != EOF);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(import_well(w, NULL).launches, 1);
+    assert_string_equal(
+        ask(w, "SELECT mangled || ' ' || achieved FROM launch JOIN stored_kernel USING(kernel_id)"),
+        "\360\237\230\200\303\251  k(int *) 0.25");
+    assert_int_equal(truncate(w->file, 301), 0);
+    assert_true(import(w, NULL, &(struct occ_import_result){0}, NULL) != 0);
 }
 
 /* The page "raw", whose rows have metrics, and units that --print-units base chooses. */
@@ -380,7 +399,7 @@ static void other_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(version_2024), TEST(version_2022), TEST(beginnings), TEST(copies), TEST(raw_page),
+        TEST(version_2024), TEST(version_2022), TEST(beginnings), TEST(copies), TEST(raw_page),   TEST(utf16),
         TEST(ranges),       TEST(sms),          TEST(numbers),    TEST(units),  TEST(other_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
