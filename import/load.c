@@ -21,11 +21,7 @@ struct load {
     struct occ_run row;
     char rank[16];
     int64_t run;
-    int64_t kernels[SET_MAX]; /* ids by index, as the configurations' and devices' */
-    struct {
-        uint32_t id, device;
-    } configs[SET_MAX];
-    uint32_t n_kernels, n_configs;
+    uint32_t n_kernels, n_configs;                 /* loaded so far */
     uint32_t ranges[OCC_RANGES_PLACES_MAX];        /* 0: not there so far */
     int64_t devices[DEVICES_MAX];                  /* 0: without launches so far */
     struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */
@@ -55,30 +51,37 @@ static int load_kernel(struct load *l, const void *data, size_t size, struct occ
     memcpy(&hash, data, sizeof hash);
     memcpy(name, (const char *)data + sizeof hash, size - sizeof hash);
     name[size - sizeof hash] = '\0';
-    return occ_store_put_kernel(l->store, name, hash, &l->kernels[l->n_kernels++], err);
+    int64_t id = 0;
+    int status = occ_store_put_kernel(l->store, name, hash, &id, err);
+    return status == 0 ? occ_catalog_set(l->sink->kernels, l->n_kernels++, &id, err) : status;
+}
+
+static int put_device(struct load *l, uint32_t index, struct occ_error *err)
+{
+    struct occ_store_device described = l->sink->devices[index].device;
+    described.number = l->sink->devices[index].number;
+    return l->devices[index] != 0 ? 0 : occ_store_put_device(l->store, &described, &l->devices[index], err);
 }
 
 static int load_config(struct load *l, const void *data, struct occ_error *err)
 {
     struct staged_config staged;
+    struct config_record record;
     int64_t id = 0;
-    int status = 0;
     memcpy(&staged, data, sizeof staged);
-    int64_t *device = &l->devices[staged.device];
-    if (*device == 0) {
-        struct occ_store_device described = l->sink->devices[staged.device].device;
-        described.number = l->sink->devices[staged.device].number;
-        status = occ_store_put_device(l->store, &described, device, err);
-    }
-    staged.config.kernel = l->kernels[staged.kernel];
-    staged.config.device = *device;
+    int status = put_device(l, staged.device, err);
+    if (status == 0)
+        status = occ_catalog_get(l->sink->kernels, staged.kernel, &staged.config.kernel, err);
+    staged.config.device = l->devices[staged.device];
     if (status == 0)
         status = occ_store_put_config(l->store, &staged.config, &id, err);
+    if (status == 0)
+        status = occ_catalog_get(l->sink->configs, l->n_configs, &record, err);
     if (status != 0)
         return status;
-    l->configs[l->n_configs].id = (uint32_t)id;
-    l->configs[l->n_configs++].device = staged.device;
-    return 0;
+    record.id = (uint32_t)id;
+    record.device = staged.device;
+    return occ_catalog_set(l->sink->configs, l->n_configs++, &record, err);
 }
 
 /* The history's range of the next launch. */
@@ -102,26 +105,28 @@ static int load_range(struct load *l, uint32_t *ret_range, struct occ_error *err
 static int load_launch(struct load *l, const void *data, struct occ_error *err)
 {
     struct staged_launch staged;
+    struct config_record config;
     int64_t start_ns = 0;
     uint32_t range = 0;
+    memcpy(&staged, data, sizeof staged);
     int status = load_range(l, &range, err);
+    if (status == 0)
+        status = occ_catalog_get(l->sink->configs, staged.config, &config, err);
     if (status != 0)
         return status;
-    memcpy(&staged, data, sizeof staged);
     l->skips_measured = true;
     if (__builtin_add_overflow(staged.start_ns, l->sink->recording.shift_ns, &start_ns) ||
         !occ_store_times_are_valid(start_ns, staged.duration_ns)) {
         l->sink->skipped[OCC_IMPORT_SKIP_BAD_TIMES]++;
         return 0;
     }
-    uint32_t device = l->configs[staged.config].device;
-    if (l->n_batch == BATCH_LAUNCHES || (l->n_batch > 0 && l->batch_device != device))
+    if (l->n_batch == BATCH_LAUNCHES || (l->n_batch > 0 && l->batch_device != config.device))
         status = flush(l, err);
-    l->batch_device = device;
+    l->batch_device = config.device;
     l->batch[l->n_batch++] = (struct occ_store_launch){.start_ns = start_ns,
                                                        .duration_ns = staged.duration_ns,
                                                        .graph_node = staged.graph_node,
-                                                       .config = l->configs[staged.config].id,
+                                                       .config = config.id,
                                                        .stream = staged.stream,
                                                        .correlation = staged.correlation,
                                                        .context = staged.context,
@@ -206,11 +211,12 @@ static int load_reported(struct load *l, struct occ_error *err)
 {
     int status = 0;
     for (uint32_t i = 0; i < l->n_configs && status == 0; i++) {
-        struct occ_reported_occupancy reported = l->sink->reported[i];
-        if (reported.launches == 0)
+        struct config_record record;
+        status = occ_catalog_get(l->sink->configs, i, &record, err);
+        if (status != 0 || record.reported.launches == 0)
             continue;
-        reported.mean /= (double)reported.launches;
-        status = occ_store_put_reported(l->store, l->run, l->configs[i].id, &reported, err);
+        record.reported.mean /= (double)record.reported.launches;
+        status = occ_store_put_reported(l->store, l->run, record.id, &record.reported, err);
     }
     return status;
 }
@@ -310,8 +316,8 @@ static void fill_result(const struct load *l, struct occ_import_result *result)
     const struct occ_import_sink *sink = l->sink;
     result->time_base_unknown = sink->recording.time_base_unknown;
     result->launches = l->launches;
-    result->kernels = sink->kernels.n;
-    result->configs = sink->configs.n;
+    result->kernels = occ_catalog_count(sink->kernels);
+    result->configs = occ_catalog_count(sink->configs);
     for (uint32_t i = 0; i < sink->n_devices; i++)
         result->devices += l->devices[i] != 0;
     memcpy(result->skipped, sink->skipped, sizeof result->skipped);

@@ -1,8 +1,8 @@
 /*
  * The sink: checks launches, numbers devices, kernels and configurations, and stages everything (stage.c).
  *
- * Kernels and configurations are told apart by 128-bit hashes; names are never held in memory. The maxima of
- * sink_state.h keep the whole process below 64 MB. One thread.
+ * Kernels and configurations are known by 128-bit hashes (catalog.c); names are never held in memory. The
+ * memory of the whole process stays below 64 MB, whatever their number. One thread.
  */
 #include "sink_state.h"
 
@@ -42,6 +42,10 @@ int occ_import_sink_new(const struct occ_import_options *options, struct occ_imp
         status = occ_stage_new(&sink->stage, err);
     if (status == 0)
         status = occ_ranges_new(sink->seed, &sink->ranges, err);
+    if (status == 0)
+        status = occ_catalog_new(sizeof(int64_t), IN_MEMORY, &sink->kernels, err);
+    if (status == 0)
+        status = occ_catalog_new(sizeof(struct config_record), IN_MEMORY, &sink->configs, err);
     if (status != 0)
         occ_import_sink_free(sink);
     else
@@ -55,8 +59,8 @@ void occ_import_sink_free(struct occ_import_sink *sink)
         return;
     occ_stage_free(sink->stage);
     occ_ranges_free(sink->ranges);
-    occ_map_free(&sink->kernels.index);
-    occ_map_free(&sink->configs.index);
+    occ_catalog_free(sink->kernels);
+    occ_catalog_free(sink->configs);
     free(sink);
 }
 
@@ -103,21 +107,12 @@ const struct occ_store_device *occ_import_sink_named_gpu(const struct occ_import
 
 /* ---- kernels and configurations ---- */
 
-/* The index of a hash. 1: it was not in the set. */
-static int index_of(struct hash_set *set, XXH128_hash_t hash, const char *what, uint32_t *ret_index,
-                    struct occ_error *err)
+/* The number of what was hashed. 1: it is new. */
+static int number_of(struct occ_catalog *catalog, XXH128_hash_t hash, uint32_t *ret_number,
+                     struct occ_error *err)
 {
-    uint64_t key = hash.low64;
-    uint32_t at;
-    while ((at = occ_map_get(&set->index, key)) != OCC_MAP_NONE && set->high[at] != hash.high64)
-        key++; /* another hash with the same lower half */
-    *ret_index = at == OCC_MAP_NONE ? set->n : at;
-    if (at != OCC_MAP_NONE)
-        return 0;
-    if (set->n == SET_MAX)
-        return occ_fail(err, OCC_E_FULL, "more than %u different %s", SET_MAX, what);
-    set->high[set->n] = hash.high64;
-    return occ_map_put(&set->index, key, set->n++) != OCC_MAP_NONE ? 1 : occ_no_memory(err);
+    const struct occ_catalog_key key = {.low = hash.low64, .high = hash.high64};
+    return occ_catalog_find(catalog, key, ret_number, err);
 }
 
 static uint64_t fnv1a64(const char *text, size_t n)
@@ -142,7 +137,7 @@ static int kernel_index(struct occ_import_sink *sink, const struct occ_import_la
                         uint32_t *ret_index, struct occ_error *err)
 {
     XXH128_hash_t hash = XXH3_128bits_withSeed(launch->name, launch->name_bytes, sink->seed);
-    int status = index_of(&sink->kernels, hash, "kernels", ret_index, err);
+    int status = number_of(sink->kernels, hash, ret_index, err);
     return status == 1 ? stage_kernel(sink, launch->name, launch->name_bytes, err) : status;
 }
 
@@ -157,7 +152,7 @@ static int config_index(struct occ_import_sink *sink, const struct occ_import_la
     if (status != 0)
         return status;
     XXH128_hash_t hash = XXH3_128bits_withSeed(&staged, sizeof staged, sink->seed);
-    status = index_of(&sink->configs, hash, "launch configurations", ret_index, err);
+    status = number_of(sink->configs, hash, ret_index, err);
     return status == 1 ? occ_stage_put(sink->stage, OCC_STAGE_CONFIG, &staged, sizeof staged, err) : status;
 }
 
@@ -200,14 +195,20 @@ static enum occ_import_skip objection(const struct occ_import_sink *sink, const 
     return device == sink->n_devices ? OCC_IMPORT_SKIP_NO_DEVICE : OCC_IMPORT_SKIP_COUNT;
 }
 
-static void add_reported(struct occ_reported_occupancy *reported, double achieved)
+static int add_reported(struct occ_import_sink *sink, uint32_t config, double achieved, struct occ_error *err)
 {
+    struct config_record record;
+    struct occ_reported_occupancy *reported = &record.reported;
     if (!(achieved >= 0 && achieved <= 1)) /* NaN: none */
-        return;
+        return 0;
+    int status = occ_catalog_get(sink->configs, config, &record, err);
+    if (status != 0)
+        return status;
     reported->min = reported->launches == 0 ? achieved : fmin(reported->min, achieved);
     reported->max = reported->launches == 0 ? achieved : fmax(reported->max, achieved);
     reported->mean += achieved;
     reported->launches++;
+    return occ_catalog_set(sink->configs, config, &record, err);
 }
 
 static int stage_measured(struct occ_import_sink *sink, const struct occ_import_measured *measured,
@@ -228,9 +229,10 @@ int occ_import_sink_launch(struct occ_import_sink *sink, const struct occ_import
         return 0;
     }
     int status = config_index(sink, launch, device, &config, err);
+    if (status == 0)
+        status = add_reported(sink, config, launch->reported_achieved, err);
     if (status != 0)
         return status;
-    add_reported(&sink->reported[config], launch->reported_achieved);
     const struct staged_launch staged = {.config = config,
                                          .stream = launch->stream,
                                          .context = launch->context,
@@ -246,7 +248,7 @@ int occ_import_sink_launch(struct occ_import_sink *sink, const struct occ_import
 
 bool occ_import_sink_is_empty(const struct occ_import_sink *sink)
 {
-    return sink->configs.n == 0;
+    return occ_catalog_count(sink->configs) == 0;
 }
 
 /* ---- ranges ---- */

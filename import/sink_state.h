@@ -4,9 +4,9 @@
 
 #include <assert.h>
 
+#include "catalog.h"
 #include "import.h"
 #include "ranges.h"
-#include "support/map.h"
 
 /* ---- the stage: a recording until it was read whole, an unlinked temporary file (in TMPDIR, else /tmp) of
  * records, written once, then read once ---- */
@@ -35,22 +35,20 @@ int occ_stage_next(struct occ_stage *stage, enum occ_stage_kind *ret_kind, const
 
 /* ---- the sink ---- */
 
-#define DEVICES_MAX 1024u
-/* Kernels, configurations: the history holds some 300 bytes of each until the end of the loading. */
-#define SET_MAX         (1u << 16)
-#define NAME_KEPT_BYTES 16384u /* as in the history; the whole name is hashed */
-
-/* Set of 128-bit hashes -> index. */
-struct hash_set {
-    struct occ_map index;   /* by lower half */
-    uint64_t high[SET_MAX]; /* upper half by index */
-    uint32_t n;
-};
+#define DEVICES_MAX     1024u
+#define IN_MEMORY       (1u << 16) /* kernels, and configurations, in memory; the others are in a database */
+#define NAME_KEPT_BYTES 16384u     /* as in the history; the whole name is hashed */
 
 struct device {
     uint64_t number; /* the recording's */
     struct occ_store_device device;
     char name[256];
+};
+
+/* The history's id is known when the configuration is loaded. */
+struct config_record {
+    uint32_t id, device;
+    struct occ_reported_occupancy reported; /* `mean` is the sum */
 };
 
 struct occ_import_sink {
@@ -62,8 +60,8 @@ struct occ_import_sink {
     struct occ_import_recording recording;
     struct device devices[DEVICES_MAX];
     uint32_t n_devices;
-    struct hash_set kernels, configs;
-    struct occ_reported_occupancy reported[SET_MAX]; /* `mean` is the sum */
+    struct occ_catalog *kernels; /* -> int64_t, the history's id when it is loaded */
+    struct occ_catalog *configs; /* -> struct config_record */
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 

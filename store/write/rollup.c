@@ -12,6 +12,10 @@
  * more cost. */
 #define GRACE_NS (5 * INT64_C(1000000000))
 
+/* A bulk transaction writes all minutes, the newest one too, once it holds more totals than these: some 350
+ * bytes each. Many configurations can share a minute. */
+#define BULK_TOTALS_MAX 16384u
+
 /* add_histograms(of the file, ours). A damaged one in the file is no reason to refuse launches. */
 static void add_histograms(sqlite3_context *context, int n, sqlite3_value **values)
 {
@@ -122,12 +126,14 @@ bool occ_rollup_force(struct occ_run_state *r, int64_t before_ns)
 }
 
 /* How far minutes may be written: those of a run that ends to the end of its last hour. */
-static int64_t closed_before(const struct occ_run_state *r)
+static int64_t closed_before(const struct occ_store *s, const struct occ_run_state *r)
 {
     int64_t closed = r->forced_ns > r->rolled_ns ? r->forced_ns : r->rolled_ns, passed = 0;
     if (r->last_ns > 0 && r->ending)
         passed = r->last_ns / HOUR_NS >= INT64_MAX / HOUR_NS - 1 ? INT64_MAX / HOUR_NS * HOUR_NS
                                                                  : (r->last_ns / HOUR_NS + 1) * HOUR_NS;
+    else if (s->bulk && r->minutes.n > BULK_TOTALS_MAX)
+        passed = (r->last_ns / MINUTE_NS + 1) * MINUTE_NS;
     else if (r->last_ns > GRACE_NS)
         passed = (r->last_ns - GRACE_NS) / MINUTE_NS * MINUTE_NS;
     return passed > closed ? passed : closed;
@@ -138,7 +144,7 @@ int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
     const struct occ_totals **closed = malloc((r->minutes.n + 1) * sizeof(*closed));
     uint32_t n = 0;
     int rc = closed ? 0 : occ_no_memory(err);
-    r->planned_ns = closed_before(r);
+    r->planned_ns = closed_before(s, r);
     for (uint32_t i = 0; closed && i < r->minutes.n; i++)
         if (r->minutes.entries[i].key < first_key(r->planned_ns))
             closed[n++] = &r->minutes.entries[i];

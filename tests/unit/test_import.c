@@ -2,6 +2,8 @@
  * Importing other tools' recordings: small hand-made ones of several versions, and broken ones, which must
  * leave the history as it was and name file and position.
  */
+
+#include "import/catalog.h"
 #include "import/decimal.h"
 #include "import/import.h"
 #include "import/readers.h"
@@ -169,6 +171,34 @@ static void decimals(void **state)
             (cases[i].good && value != cases[i].value))
             fail_msg("'%s' x 10^%d gives %lld", cases[i].text, cases[i].scale, (long long)value);
     }
+}
+
+/* ---- the catalog ---- */
+
+/* Keys that share a half, in memory and in the database, against their order. */
+static void catalog(void **state)
+{
+    enum { KEYS = 500, IN_MEMORY = 100 };
+    struct occ_catalog *c = NULL;
+    uint64_t record[3];
+    uint32_t got = 0;
+    (void)state;
+    assert_int_equal(occ_catalog_new(sizeof record, IN_MEMORY, &c, NULL), 0);
+    for (int round = 0; round < 3; round++)
+        for (uint32_t i = 0; i < KEYS; i++) {
+            const struct occ_catalog_key key = {.low = i % 40 * UINT64_C(0x4000000000000001), .high = i / 40};
+            assert_int_equal(occ_catalog_find(c, key, &got, NULL), round == 0);
+            assert_int_equal(got, i);
+            assert_int_equal(occ_catalog_get(c, i, record, NULL), 0);
+            assert_true(round == 0 ? record[0] == 0 && record[2] == 0
+                                   : record[0] == i && record[2] == UINT64_MAX - (uint64_t)round + 1);
+            record[0] = i;
+            record[2] = UINT64_MAX - (uint64_t)round;
+            assert_int_equal(occ_catalog_set(c, i, record, NULL), 0);
+        }
+    assert_int_equal(occ_catalog_count(c), KEYS);
+    occ_catalog_free(c);
+    occ_catalog_free(NULL);
 }
 
 /* ---- Kineto ---- */
@@ -1125,6 +1155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decimals),
+        cmocka_unit_test(catalog),
         TEST(kineto_launch),
         TEST(kineto_forms),
         TEST(kineto_skips),

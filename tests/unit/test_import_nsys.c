@@ -385,6 +385,36 @@ static void processes_of_2021(void **state)
     assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "2,1");
 }
 
+/* ---- many kernels ---- */
+
+/* More kernels and configurations than stay in memory: kernel i has a grid of i blocks, and all launches of a
+ * round come before those of the next one. */
+static void many_kernels(void **state)
+{
+    struct world *w = *state;
+    make(w,
+         GPU "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);" KERNELS
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000) "
+             "INSERT INTO StringIds SELECT i, 'kernel' || i FROM n;"
+             "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT column1 * 1000000 + id, column1 * 1000000 + id + "
+             "1, 0, 1, "
+             "7, 1, 0, id, id, 32, id, 1, 1, 32, 1, 1, 0, 0 FROM (VALUES (1), (2)), StringIds ORDER BY 1;");
+    struct occ_import_result r = import_well(w, NULL);
+    assert_int_equal(r.launches, 140000);
+    assert_int_equal(r.kernels, 70000);
+    assert_int_equal(r.configs, 70000);
+    assert_string_equal(ask(w, "SELECT count(*) || ' ' || sum(mangled = 'kernel' || grid_x) FROM launch JOIN "
+                               "stored_kernel USING(kernel_id)"),
+                        "140000 140000");
+    assert_string_equal(ask(w, "SELECT sum(start_ns % 1000000 = grid_x) FROM launch"), "140000");
+    /* all are in one minute, which is written in parts */
+    assert_string_equal(ask(w, "SELECT count(*) || ' ' || sum(launches) || ' ' || min(launches) FROM minute"),
+                        "70000 140000 2");
+    assert_string_equal(
+        ask(w, "SELECT count(*) || ' ' || sum(launches) || ' ' || sum(total_duration_ns) FROM hour"),
+        "70000 140000 140000");
+}
+
 /* ---- values ---- */
 
 static void skips(void **state)
@@ -704,6 +734,7 @@ int main(void)
         TEST(version_2026),
         TEST(devices_that_are_not_said),
         TEST(many_processes),
+        TEST(many_kernels),
         TEST(gpus_that_are_not_described),
         TEST(two_equal_gpus),
         TEST(named_gpus_stay_apart),
