@@ -233,7 +233,7 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "label", CLI_TEXT, struct import_args, label, "TEXT",
                "a text kept with the runs, to find them again"),
     CLI_OPTION(0, "gpu", CLI_TEXT, struct import_args, gpu, "NAME",
-               "the GPU of recordings that do not describe it ('occq gpus' lists names)"),
+               "the model of GPUs that the recording does not describe ('occq gpus' lists names)"),
     CLI_OPTION(0, "again", CLI_FLAG, struct import_args, again, NULL,
                "import files that are in the history already"),
     CLI_OPTION(0, "progress", CLI_FLAG, struct import_args, progress, NULL,
@@ -248,36 +248,44 @@ const struct cli_command cli_import = {
     .max_operands = INT32_MAX,
     .summary = "take recordings of Nsight Systems, Nsight Compute and PyTorch into the history",
     .description =
-        "Each FILE becomes a run: an Nsight Systems report (.nsys-rep, where 'nsys' is installed, else what "
-        "'nsys export --type sqlite' made of it), an Nsight Compute report (.ncu-rep) or what 'ncu --csv' "
-        "printed of one (page details or raw), or a trace of the PyTorch profiler (Kineto) or of XLA's (JAX; "
-        "--gpu names the GPU), Chrome-trace JSON, also where it is not strict JSON. All of them may come "
-        "from a pipe (- is standard input) or be compressed with zstd, traces with gzip. A directory stands "
-        "for the recordings in it, by their suffixes: those of a job's ranks. The format is detected from "
-        "the content. Launches are analysed like any others.\n\n"
+        "Each FILE becomes a run. It is an Nsight Systems report (.nsys-rep, where 'nsys' is installed) or "
+        "what 'nsys export --type sqlite' made of it; an Nsight Compute report (.ncu-rep), or what ncu "
+        "prints with or without --csv (page details or raw); or a trace of the PyTorch profiler (Kineto) "
+        "or of XLA's (JAX), Chrome-trace JSON, also where it is not strict JSON. All of them may come from "
+        "a pipe (- is standard input) or be compressed with gzip or zstd. A directory stands for the "
+        "recordings in it, by their suffixes: those of a job's ranks. The content decides the format. "
+        "Launches are analysed like any others. The number of kernels and launch configurations has no "
+        "limit.\n\n"
         "A damaged file leaves the history as it was: the whole file is read first and then written in one "
         "transaction, for which other writers of the history wait (about a second for three million "
         "launches). A file that was imported before is recognised. Launches that cannot be imported are "
-        "counted by cause: no_configuration (no grid, block or registers), bad_times, bad_value, no_device, "
-        "no_name.\n\n"
+        "counted by cause: no_configuration (no grid, block or registers), bad_times, bad_value, "
+        "no_device, no_name. A trace of an AMD or Intel GPU alone is refused: the occupancy model covers "
+        "NVIDIA GPUs.\n\n"
+        "--gpu names the model of the GPUs of a recording that does not describe them. Each GPU that "
+        "launches mention stays a device of its own.\n\n"
         "What a recording does not contain stays unknown. Kineto has one sum for shared memory, which is "
-        "enough for theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' prints "
-        "it beside ours, with the reason where they differ.\n\n"
-        "Each result of Nsight Compute is a launch. Its achieved occupancy is measured, with measured_source "
-        "ncu: the kernel ran alone and was replayed, with caches flushed and clocks locked unless ncu was "
-        "told otherwise. Elapsed occupancy is achieved x active / elapsed cycles of the SMs. 'occq show' "
-        "prints ncu's values beside ours; the table ncu_metric ('occq sql') has those about occupancy, "
-        "throughput and stalls. A report has the second in which each result was made: launches of one "
-        "second follow one another. CSV has no times (time_base unknown) and no name of the GPU but on the "
-        "page raw; sizes that were rounded for print become the roundest number that prints like that. A "
-        "duration that was not collected is 0. Results of ranges and of whole graphs are no launches, and "
-        "count as no_configuration. A report that was cut exactly between two results cannot be told from "
+        "enough for theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' "
+        "prints it beside ours, with the reason where they differ.\n\n"
+        "Each result of Nsight Compute is a launch. Its achieved occupancy is measured, with "
+        "measured_source ncu: the kernel ran alone and was replayed, with caches flushed and clocks locked "
+        "unless ncu was told otherwise. Elapsed occupancy is achieved x active / elapsed cycles of the "
+        "SMs. 'occq show' prints ncu's values beside ours; the table ncu_metric ('occq sql') has those "
+        "about occupancy, throughput and stalls. A report has the second in which each result was made: "
+        "launches of one second follow one another. Printed results have no times (time_base unknown) and "
+        "no name of the GPU but on the page raw; sizes that were rounded for print become the roundest "
+        "number that prints like that. Without --csv, most versions do not print the number of SMs either: "
+        "it is computed from the waves where only one number fits, else --gpu names the GPU. Numbers that "
+        "were printed in another locale are read from CSV and refused without --csv. A duration that was "
+        "not collected is 0. Results of ranges and of whole graphs are no launches, and count as "
+        "no_configuration. A report that was cut exactly between two results cannot be distinguished from "
         "a shorter one, since the format has neither a count nor an end.",
     .options = options,
     .columns = columns,
     .examples = {{"occq import report.sqlite", "a report of 'nsys export --type sqlite'"},
                  {"occq import trace.json.gz --label resnet", "a trace of the PyTorch profiler"},
                  {"occq import report.ncu-rep", "a report of Nsight Compute"},
+                 {"occq import ncu.txt", "what ncu printed, with or without --csv"},
                  {"occq import traces/ --label '8 ranks'", "a trace for each rank"},
                  {"occq top --run 7", "then query it like any other run"}},
     CLI_ARGS(struct import_args, ),

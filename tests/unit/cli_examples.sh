@@ -14,6 +14,7 @@ failed=0
 for file in before.db after.db state/occtrace/history.db; do "$history" $file || exit 1; done
 mkdir traces
 gzip -c "$data/kineto.json" | tee trace.json.gz >traces/rank_0.json.gz
+cp "$data/ncu-printed.txt" ncu.txt
 sqlite3 report.sqlite <"$data/nsys-2026.2.sql" 2>/dev/null
 printf 'rules:\n  - config: theoretical >= 0.01\n' | tee occq-rules.yaml >r.yaml
 printf 'gpu,threads,regs,static_smem,dynamic_smem\nt4,128,32,0,0\n' >configs.csv
