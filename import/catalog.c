@@ -8,7 +8,7 @@
 
 #include "support/map.h"
 
-/* Of the database: no journal, because a failed import throws all of it away. */
+/* The database has no journal: after an error the import is over. */
 #define SETUP                                                                                                \
     "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;" \
     "PRAGMA cache_size=-4096;"                                                                               \
@@ -91,7 +91,7 @@ static int open_database(struct occ_catalog *c, struct occ_error *err)
     return is_good ? 0 : fail(c, err);
 }
 
-/* Ends a statement whose last step gave `step`, which reads a row or writes. */
+/* Ends a statement after its last step, which gave a row or wrote one. */
 static int end(const struct occ_catalog *c, enum statement which, int step, struct occ_error *err)
 {
     int status = step == SQLITE_ROW || step == SQLITE_DONE ? 0 : fail(c, err);

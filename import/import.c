@@ -72,7 +72,7 @@ static const struct format ncu_text = {"ncu", "", 0, read_ncu, NULL, NULL};
 
 struct recording {
     const char *path;        /* as it was given */
-    struct occ_spooled file; /* what is read */
+    struct occ_spooled file; /* for the readers */
     struct stat status;      /* before it was read */
     const struct format *format;
     char hash[HASH_CHARS];
@@ -136,7 +136,7 @@ static int hash_file(int fd, const char *path, char hash[HASH_CHARS], struct occ
 
 static const struct format *format_of(const char *path, const char *head, size_t n)
 {
-    bool is_bracket = head[0] == '[' && !occ_import_is_json(head, n);
+    bool is_bracket = head[0] == '[' && !occ_spool_is_json(head, n);
     for (size_t i = 0; i < sizeof formats / sizeof *formats && !is_bracket; i++)
         if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
             return &formats[i];

@@ -10,7 +10,6 @@
  */
 #include "kineto_state.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,11 +147,4 @@ int occ_import_read_kineto(const char *path, struct occ_import_sink *sink, struc
 int occ_import_repair_kineto(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
     return read_file(path, true, sink, err);
-}
-
-bool occ_import_is_json(const char *head, size_t n)
-{
-    /* "[5311] python@host" is the line of a process that Nsight Compute prints */
-    return n > 0 && strchr("{[\xef", head[0]) && head[0] != '\0' &&
-           !(head[0] == '[' && n > 1 && isdigit((unsigned char)head[1]));
 }

@@ -23,7 +23,7 @@ enum {
     XLA_DETAILS,
     XLA_NAME,
     SIZE,
-    SIGN_OF_AMD = SIZE + SIZE_COUNT, /* the key alone shows whose GPU it was */
+    SIGN_OF_AMD = SIZE + SIZE_COUNT, /* the key alone shows the maker of the GPU */
     SIGN_OF_INTEL,
     NESTED
 };

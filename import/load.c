@@ -21,7 +21,7 @@ struct load {
     struct occ_run row;
     char rank[16];
     int64_t run;
-    uint32_t n_kernels, n_configs;                 /* loaded so far */
+    uint32_t n_kernels, n_configs;                 /* loaded, in the order of their numbers */
     uint32_t ranges[OCC_RANGES_PLACES_MAX];        /* 0: not there so far */
     int64_t devices[DEVICES_MAX];                  /* 0: without launches so far */
     struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */

@@ -110,7 +110,7 @@ void occ_ncu_begin(struct occ_ncu *ncu, struct occ_import_sink *sink, struct occ
 
 /* By ncu's name of the metric or, on the page "details", by its label. */
 enum occ_ncu_metric_row occ_ncu_find(const char *name, bool is_label);
-/* The row whose label is the first words of a line; *ret_bytes: of the label. COUNT: none. */
+/* The row with the longest label that begins the line, and the label's length. COUNT: none. */
 enum occ_ncu_metric_row occ_ncu_find_label(const char *line, size_t *ret_bytes);
 /* NULL: the metric is not kept. */
 const char *occ_ncu_unit(enum occ_ncu_metric_row row);

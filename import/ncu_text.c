@@ -13,9 +13,9 @@
  * Versions before 2023 print a date in place of the grid, neither device nor compute capability, and no names
  * above the columns. The page "raw" has metrics in place of labels.
  *
- * A row is read by its label and its words, since copies lose the columns' alignment. Numbers are those of
- * the locale C, in which ncu separates thousands with commas or not at all. Most versions do not print the
- * number of SMs: the first pass computes it from the waves.
+ * The reader takes a row apart by its label and its words, since copies lose the columns' alignment. Numbers
+ * have the form of the locale C, in which ncu separates thousands with commas or not at all. Most versions do
+ * not print the number of SMs: the first pass computes it from the waves.
  *
  * One thread.
  */

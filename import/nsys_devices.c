@@ -17,10 +17,10 @@
 #define PROCESS_KEY(pid, ordinal) ((uint64_t)(pid) << 24 | (uint64_t)(ordinal))
 
 /*
- * Numbers for the sink, which identify a device without a UUID also in later recordings. A described GPU has
- * its index, a part of a GPU's SMs the index of its link. A GPU whose model the user named has the machine
- * and the GPU's id, else its CUDA ordinal: never an index, because the order of the launches decides that
- * one.
+ * Numbers for the sink. A number identifies a device without a UUID also in later recordings. A described GPU
+ * has its index, a part of a GPU's SMs the index of its link. A GPU of a model that the user named has its
+ * machine and its id, else its CUDA ordinal. It has no index, because the order of the launches would decide
+ * the index.
  */
 #define NUMBER_OF_LINK(i)                (UINT64_C(1) << 63 | (uint64_t)(i))
 #define NUMBER_OF_NAMED(machine, number) ((uint64_t)(machine) << 32 | (uint64_t)(number))

@@ -10,8 +10,6 @@ struct sqlite3;
 
 /* Chrome-trace JSON of the PyTorch profiler (Kineto), plain or gzip. */
 int occ_import_read_kineto(const char *path, struct occ_import_sink *sink, struct occ_error *err);
-/* True if a file can be JSON by its beginning, without the blanks before it. */
-bool occ_import_is_json(const char *head, size_t n);
 
 struct occ_kineto_input {
     /* At most `size` bytes; *ret_n 0: the end. */

@@ -107,7 +107,7 @@ const struct occ_store_device *occ_import_sink_named_gpu(const struct occ_import
 
 /* ---- kernels and configurations ---- */
 
-/* The number of what was hashed. 1: it is new. */
+/* 1: the hash is new. */
 static int number_of(struct occ_catalog *catalog, XXH128_hash_t hash, uint32_t *ret_number,
                      struct occ_error *err)
 {

@@ -1,6 +1,7 @@
 /* See spool.h. */
 #include "spool.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +15,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "readers.h"
 #include "support/cleanup.h"
 
 static const char *temporary_directory(void)
@@ -92,6 +92,13 @@ static void free_unpacker(struct unpacker *u)
         (void)inflateEnd(&u->gzip);
 }
 
+bool occ_spool_is_json(const char *head, size_t n)
+{
+    /* "[5311] python@host" is the line of a process that Nsight Compute prints */
+    return n > 0 && strchr("{[\xef", head[0]) && head[0] != '\0' &&
+           !(head[0] == '[' && n > 1 && isdigit((unsigned char)head[1]));
+}
+
 static bool is_gzip(const void *head, size_t n)
 {
     return n >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
@@ -114,7 +121,7 @@ static bool is_packed_json(const void *head, size_t n)
     while (blanks < size && strchr(" \t\r\n", plain[blanks]) && plain[blanks])
         blanks++;
     return (code != Z_OK && code != Z_STREAM_END) || blanks == size ||
-           occ_import_is_json(plain + blanks, size - blanks);
+           occ_spool_is_json(plain + blanks, size - blanks);
 }
 
 static enum packing packing_of(const void *head, size_t n)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "support/error.h"
 
@@ -25,6 +26,9 @@ struct occ_spooled {
     int fd;
     bool has_name; /* of a new file: it is to be unlinked */
 };
+
+/* True if a file can be JSON by its beginning, without the blanks before it. */
+bool occ_spool_is_json(const char *head, size_t n);
 
 /* "-" is standard input. The caller closes *spooled also after an error. */
 int occ_spool(const char *path, struct occ_spooled *spooled, struct occ_error *err);
