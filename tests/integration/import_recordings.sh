@@ -2,7 +2,7 @@
 # Real recordings made by other tools: every launch of every file is imported or accounted for, and each one's
 # theoretical occupancy is what NVIDIA's cuda_occupancy.h gives.
 #
-#   import_recordings.sh BUILD [ORACLE]      OCC_TEST_RECORDINGS: a folder with kineto/*.json.gz and nsys/*.sqlite
+#   import_recordings.sh BUILD [ORACLE]      OCC_TEST_RECORDINGS: a folder with kineto/*.json.gz, nsys/*.sqlite, ncu/*.txt
 set -euo pipefail
 build=${1:?} oracle=${2:-}
 folder=${OCC_TEST_RECORDINGS:-}
@@ -18,12 +18,13 @@ failed=0
 # What the file itself says, counted without our readers.
 launches_in() {
   case "$1" in
+    *.txt) grep -c ', Context [0-9]*, Stream [0-9]*' "$1" ;;
     *.gz) zcat "$1" | grep -o '"cat": *"[kK]ernel"' | wc -l ;;
     *) sqlite3 "$1" 'SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL' ;;
   esac
 }
 
-for file in "$folder"/kineto/*.json.gz "$folder"/nsys/*.sqlite; do
+for file in "$folder"/kineto/*.json.gz "$folder"/nsys/*.sqlite "$folder"/ncu/*.txt; do
   [ -e "$file" ] || continue
   options=()
   case "$file" in *no_device_properties*) options=(--gpu v100) ;; esac
