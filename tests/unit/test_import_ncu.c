@@ -335,6 +335,10 @@ static void sms(void **state)
                   TABLE(REGISTERS "  Waves Per SM 1\n  Max Active Clusters cluster 50\n  Theoretical "
                                   "Active Warps per SM warp 64\n"),
               NULL, "--gpu NAME");
+    assert_int_equal(
+        import_text(w, ON("0", "17") WAVES("0.02", "64") ON("1", "9") WAVES("0.01", "64"), "a100").devices,
+        2);
+    assert_string_equal(ask(w, SMS), "108,108");
     assert_int_equal(import_text(w, ON("0", "17") WAVES("0.02", "64"), "a100").launches, 1);
     assert_string_equal(ask(w, SMS), "108");
     must_fail(w, ON("0", "864") WAVES("1", "64"), "h100", "capability 8.0, and --gpu h100 has 9.0");
