@@ -387,7 +387,7 @@ static void units(void **state)
     }
 }
 
-/* ---- what is no output of ncu ---- */
+/* ---- other text ---- */
 
 static void other_text(void **state)
 {
