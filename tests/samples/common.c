@@ -85,14 +85,19 @@ static void read_limits(struct sample_device *device)
 
 void sample_open(struct sample_device *device)
 {
+    sample_open_number(device, 0);
+}
+
+void sample_open_number(struct sample_device *device, int number)
+{
     open_driver();
     CUresult result = cu.cuInit(0);
     int count = 0;
     if (result == CUDA_SUCCESS)
         result = cu.cuDeviceGetCount(&count);
-    if (result != CUDA_SUCCESS || count == 0)
-        sample_die(SAMPLE_NO_DEVICE, "no CUDA device (%d)", (int)result);
-    CHECK(cu.cuDeviceGet(&device->handle, 0));
+    if (result != CUDA_SUCCESS || count <= number)
+        sample_die(SAMPLE_NO_DEVICE, "no CUDA device %d (%d)", number, (int)result);
+    CHECK(cu.cuDeviceGet(&device->handle, number));
     CHECK(cu.cuDeviceGetName(device->name, (int)sizeof device->name, device->handle));
     device->simulated = strcasestr(device->name, "simulated") != NULL;
     read_limits(device);

@@ -85,6 +85,8 @@ void sample_check(CUresult result, const char *call, const char *file, int line)
 /* Opens the driver, the first device and its primary context, which becomes current. Without a driver or a
  * device: one line on stderr and exit 77. */
 void sample_open(struct sample_device *device);
+/* The same with the device of this number, from 0. */
+void sample_open_number(struct sample_device *device, int number);
 void sample_close(struct sample_device *device);
 int sample_attribute(const struct sample_device *device, CUdevice_attribute attribute);
 

@@ -34,6 +34,7 @@ struct options {
     uint64_t launches; /* of each thread */
     uint64_t batch;    /* launches between two waits for the device */
     uint64_t threads;
+    uint64_t device;   /* its number, from 0 */
     uint64_t sleep_ms; /* after each batch */
     uint64_t stdout_bytes;
     uint64_t exit_code;
@@ -198,7 +199,7 @@ static void run_workers(const struct options *options)
     struct sample_device device;
     struct worker workers[MAX_THREADS];
     pthread_t threads[MAX_THREADS];
-    sample_open(&device);
+    sample_open_number(&device, (int)options->device);
     CUmodule module = sample_load(hello_image);
     CUfunction kernel = sample_kernel(module, "vector_add");
     for (unsigned i = 0; i < options->threads; i++) {
@@ -296,6 +297,7 @@ static void parse(char **argv, struct options *o)
         {"--batch", "N", "launches between two waits for the device (64)", .number = &o->batch, .min = 1,
          .max = 1000000},
         {"--threads", "N", "threads that launch (1)", .number = &o->threads, .min = 1, .max = MAX_THREADS},
+        {"--device", "N", "number of the device (0)", .number = &o->device, .max = 63},
         {"--sleep-ms", "MS", "sleep after each batch (0)", .number = &o->sleep_ms, .max = 60000},
 #ifdef HAVE_NVTX
         {"--ranges", NULL, "with NVTX ranges: worker, batch N, second/half", .flag = &o->ranges},
@@ -311,7 +313,7 @@ static void parse(char **argv, struct options *o)
         {"--abort", NULL, "end by abort()", .flag = &o->abort},
         {"--segv", NULL, "end by SIGSEGV", .flag = &o->segv},
         {.name = NULL}};
-    sample_parse(argv, "hello: adds two vectors on the first CUDA device and says how often.", known);
+    sample_parse(argv, "hello: adds two vectors on a CUDA device and says how often.", known);
 }
 
 int main(int argc, char **argv)
