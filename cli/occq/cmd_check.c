@@ -66,12 +66,15 @@ static int judge_sides(const struct cli_command *command, const struct check_arg
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(judgement_free) struct judgement judgement = {.file = args->rules};
+    char note[DIFF_NOTE_BYTES];
     struct judge_terms terms = {
         .diff = &sides->diff, .rules = rules, .one_run = !sides->diff.by_runs, .now_ns = occ_now_ns()};
     if (!args->baseline)
         terms.no_baseline = "there is no --baseline";
     else if (!args->force)
         terms.no_baseline = diff_incomparable(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts);
+    if (diff_devices_note(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts, note)[0])
+        cli_note(command, "%s", note);
     if (judge(&terms, &judgement, &err) != 0 || print_all(args, &judgement, &err) != 0)
         return cli_failure(command, &err);
     return exit_status(args, &judgement);

@@ -120,6 +120,11 @@ const struct cli_command cli_diff = {
         "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are what was measured "
         "if both sides of a kernel were, else what is expected of both; what was measured stands for all "
         "launches of a side there, so that its waste is not that of 'occq top' where only some were.\n\n"
+        "The devices of a side count together; gpu:ID on both sides compares one. A sentence follows the "
+        "sides "
+        "if they ran on different GPUs of one model, or spread their launches differently over the same "
+        "ones: "
+        "a difference may then come from the GPUs.\n\n"
         "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
         "printed beside each other.",
     .options = options,

@@ -34,11 +34,16 @@ static int fail_sql(const struct side *side, struct occ_error *err)
     return occ_fail(err, OCC_E_CORRUPT, "%s", sqlite3_errmsg(occ_store_sqlite(side->store)));
 }
 
+static bool is_same_history(const struct side *side, const struct side *other)
+{
+    const char *db = side->where.db, *other_db = other->where.db;
+    return db && other_db ? strcmp(db, other_db) == 0 : db == other_db;
+}
+
 /* A run of the other side, in the same history. */
 static bool is_of_other(const struct side *side, const struct side *other, int64_t run)
 {
-    const char *db = side->where.db, *other_db = other->where.db;
-    bool is_same = db && other_db ? strcmp(db, other_db) == 0 : db == other_db;
+    bool is_same = is_same_history(side, other);
     for (uint32_t i = 0; i < other->n_runs && is_same; i++)
         if (other->runs[i] == run)
             return true;
@@ -91,6 +96,7 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     facts->simulated |= row->kernel.simulated;
     facts->serialised |= row->measured.exact > 0 || row->measured.ncu > 0;
     facts->launches += row->launches;
+    diff_add_device(facts, row->kernel.device, row->launches);
     return 0;
 }
 
@@ -140,6 +146,8 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
     (void)sqlite3_finalize(stmt);
     if (sides->cluster)
         (void)snprintf(side->facts.title, sizeof side->facts.title, "%s", side->text);
+    diff_list_devices(&side->facts);
+    side->facts.is_of_other_history = !is_same_history(side, &sides->side[1 - which]);
     if (status == 0 && side->facts.launches == 0)
         return occ_fail(err, OCC_E_NOT_FOUND, "%s: no launches", side->text ? side->text : "the history");
     return status;

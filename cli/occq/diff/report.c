@@ -99,10 +99,12 @@ static void print_wrapped(const char *text, int indent)
 const char *diff_side_text(const struct diff_report *r, uint32_t side, char line[DIFF_SIDE_BYTES])
 {
     const struct diff_facts *facts = &r->side[side];
-    char time[32];
-    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launch%s, %s; %s%s", "AB"[side],
+    char time[32], gpus[96] = "";
+    if (facts->n_devices)
+        (void)snprintf(gpus, sizeof gpus, " (GPU%s %s)", facts->n_devices == 1 ? "" : "s", facts->device_ids);
+    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launch%s, %s; %s%s%s", "AB"[side],
                    facts -> title, facts -> launches, facts -> launches == 1 ? "" : "es",
-                   duration((double)r->diff->total_ns[side], time), facts->device,
+                   duration((double)r->diff->total_ns[side], time), facts->device, gpus,
                    facts->simulated ? " - simulated" : "");
     occ_text_sanitise(line);
     return line;
@@ -150,9 +152,11 @@ static void print_line(const struct diff_line *line)
 
 void diff_print_text(const struct diff_report *r, const struct diff_line *lines)
 {
-    char side[DIFF_SIDE_BYTES];
+    char side[DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES];
     print_wrapped(diff_side_text(r, DIFF_A, side), 0);
     print_wrapped(diff_side_text(r, DIFF_B, side), 0);
+    if (diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note)[0])
+        (void)cli_print_wrapped(stdout, note, 0, 0);
     if (r->incomparable)
         (void)printf("Not comparable: %s.\n", r->incomparable);
     (void)cli_print_wrapped(stdout, diff_caveat(r->diff), 0, 0);
@@ -180,6 +184,7 @@ static struct cli_value lost_of(const struct cli_column *column, const void *row
 static const struct cli_column side_columns[] = {
     SIDE("title", CLI_PLAIN, title, ""),
     SIDE("device", CLI_PLAIN, device, ""),
+    SIDE("device_ids", CLI_PLAIN, device_ids, ""),
     SIDE("sm_count", CLI_PLAIN, sm_count, ""),
     SIDE("simulated", CLI_PLAIN, simulated, ""),
     SIDE("serialised", CLI_PLAIN, serialised, ""),
@@ -218,10 +223,13 @@ static void row_json(struct cli_json *json, const char *key, const struct cli_co
 void diff_json(struct cli_json *json, const struct diff_report *r, const struct diff_line *lines)
 {
     struct diff_summary summary;
+    char note[DIFF_NOTE_BYTES];
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
     row_json(json, "a", side_columns, &r->side[DIFF_A]);
     row_json(json, "b", side_columns, &r->side[DIFF_B]);
     cli_json_string(json, "not_comparable", r->incomparable);
+    (void)diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note);
+    cli_json_string(json, "devices_note", note[0] ? note : NULL);
     cli_json_string(json, "replicates",
                     r->diff->by_runs      ? "runs"
                     : r->diff->by_minutes ? "minutes"
@@ -269,6 +277,7 @@ static void print_markdown_line(const struct diff_line *line)
 void diff_print_markdown(const struct diff_report *r, const struct diff_line *lines)
 {
     struct diff_summary summary;
+    char note[DIFF_NOTE_BYTES];
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
     (void)fputs("### GPU kernels: ", stdout);
     print_counts(stdout, &summary);
@@ -278,8 +287,12 @@ void diff_print_markdown(const struct diff_report *r, const struct diff_line *li
         (void)printf(", %" PRIu64 " launch%s on ", r->side[side].launches,
                      r->side[side].launches == 1 ? "" : "es");
         diff_markdown_code(stdout, r->side[side].device);
+        if (r->side[side].n_devices)
+            (void)printf(" (GPU%s %s)", r->side[side].n_devices == 1 ? "" : "s", r->side[side].device_ids);
         (void)putchar('\n');
     }
+    if (diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note)[0])
+        (void)printf("\n%s\n", note);
     if (r->incomparable)
         (void)printf("\n**Not comparable: %s.**\n", r->incomparable);
     (void)printf("\n%s\n\n```\n", diff_caveat(r->diff));

@@ -21,10 +21,21 @@ static inline double diff_product(const uint32_t size[3])
     return (double)(size[0] ? size[0] : 1) * (size[1] ? size[1] : 1) * (size[2] ? size[2] : 1);
 }
 
+/* The launches of a side on a device. */
+struct diff_device {
+    int64_t id;
+    uint64_t launches;
+};
+enum { DIFF_DEVICES_MAX = 64 };
+
 /* Where a side's launches were made. */
 struct diff_facts {
-    char title[160]; /* "run 3 before" */
-    const char *device;
+    char title[160];                              /* "run 3 before" */
+    const char *device;                           /* the model, which all devices of a side share */
+    struct diff_device devices[DIFF_DEVICES_MAX]; /* in the order of their numbers */
+    uint32_t n_devices;                           /* 0: a warehouse knows models alone */
+    char device_ids[64];                          /* "1, 2" */
+    bool is_of_other_history;                     /* device numbers of A mean nothing on this side */
     uint32_t sm_count;
     bool simulated, serialised; /* serialised: measured with occtrace --exact or by ncu */
     uint64_t launches, lost;
@@ -32,6 +43,17 @@ struct diff_facts {
 };
 /* Why the sides cannot be compared; NULL: they can. */
 const char *diff_incomparable(const struct diff_facts *a, const struct diff_facts *b);
+
+/* Counts launches on a device; launches on more than DIFF_DEVICES_MAX devices are not counted. Ids below 1
+ * are models and are ignored. */
+void diff_add_device(struct diff_facts *facts, int64_t id, uint64_t launches);
+/* Writes facts->device_ids. */
+void diff_list_devices(struct diff_facts *facts);
+/* A sentence if a difference may come from the GPUs, though their model is the same: the sides ran on
+ * different ones, or spread their launches differently over the same ones; "": neither. Returns `text`. */
+enum { DIFF_NOTE_BYTES = 320 };
+const char *diff_devices_note(const struct diff_facts *a, const struct diff_facts *b,
+                              char text[DIFF_NOTE_BYTES]);
 
 struct diff_report {
     const struct diff *diff;

@@ -299,16 +299,16 @@ static void put_diff(FILE *out, const struct report *r)
 {
     const struct diff_report *diff = r->diff;
     struct cli_selection columns;
-    char side[DIFF_SIDES][DIFF_SIDE_BYTES];
+    char side[DIFF_SIDES][DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES];
     size_t n = diff->diff->n_pairs < diff->shown ? diff->diff->n_pairs : diff->shown;
     bool has_ranges = false;
     for (size_t i = 0; i < n; i++)
         has_ranges = has_ranges || r->diff_lines[i].range[0];
     html_put(out,
              "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What "
-             "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@</p>\n<pre>",
+             "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@ @</p>\n<pre>",
              diff_side_text(diff, DIFF_A, side[DIFF_A]), diff_side_text(diff, DIFF_B, side[DIFF_B]),
-             diff_caveat(diff->diff));
+             diff_caveat(diff->diff), diff_devices_note(&diff->side[DIFF_A], &diff->side[DIFF_B], note));
     diff_print_summary(out, diff);
     (void)fputs("</pre>\n", out);
     html_choose(diff_columns,
