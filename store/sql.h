@@ -114,7 +114,7 @@
 
 /* What `top` reads of a configuration. X(NAME, expression) */
 #define OCC_SQL_TOP(X) \
-    X(CONFIG, "c.config_id") X(KERNEL, "c.kernel_id") X(MODEL, "m.first") X(SHORT, "k.short") \
+    X(CONFIG, "c.config_id") X(KERNEL, "c.kernel_id") X(DEVICE_ID, "c.device_id") X(SHORT, "k.short") \
     X(DEMANGLED, "k.demangled") X(MANGLED, "k.mangled") X(DEVICE, "d.name") X(SIMULATED, "d.simulated") \
     X(CC, "d.cc") \
     X(REGISTERS, "c.registers_per_thread") X(BLOCK_THREADS, "c.block_x * c.block_y * c.block_z") \
@@ -122,7 +122,7 @@
     X(ACHIEVED_HIGH, "c.expected_achieved_high") X(ELAPSED_LOW, "c.expected_elapsed_low") \
     X(ELAPSED_HIGH, "c.expected_elapsed_high") X(WAVES, "c.waves") X(FULL_WAVES, "c.full_waves") \
     X(LIMITERS, "c.limiter_bits") X(BY_DESIGN, "c.by_design_bits") X(WARPS_PER_BLOCK, "c.warps_per_block") \
-    X(PARTIAL_BLOCKS, "c.partial_blocks") X(DEVICE_ID, "c.device_id") \
+    X(PARTIAL_BLOCKS, "c.partial_blocks") \
     X(CONFIG_TEXT, "k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || c.block_x || 'x' || c.block_y || 'x' || c.block_z") \
     X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count")
 #define OCC_SQL_TOP_COLUMN(name, expression)   expression ", "
@@ -327,12 +327,9 @@
       "ORDER BY r.run_id = ?2 DESC, r.run_id DESC LIMIT 1) " \
       "SELECT m.run_id, count(*), m.metric, avg(m.value) FROM same " \
       "JOIN stored_ncu_metric m USING(run_id, config_id) GROUP BY m.metric") \
-    /* devices of one model have the same name and limits */ \
-    X(TOP_CONFIGS, "WITH model(device_id, first) AS (SELECT device_id, min(device_id) OVER (PARTITION BY name, " \
-      "cc, sm_count, max_threads_per_sm, registers_per_sm, shared_per_sm_bytes, simulated) FROM stored_device) " \
-      "SELECT " OCC_SQL_TOP(OCC_SQL_TOP_COLUMN) "0" OCC_CAUSES(OCC_SQL_TOP_CAUSE) \
-      " FROM stored_launch_config c CROSS JOIN stored_device d USING(device_id) CROSS JOIN model m " \
-      "USING(device_id) LEFT JOIN stored_kernel k ON k.kernel_id = c.kernel_id WHERE c.config_id BETWEEN ? AND ? ORDER BY c.config_id")
+    X(TOP_CONFIGS, "SELECT " OCC_SQL_TOP(OCC_SQL_TOP_COLUMN) "0" OCC_CAUSES(OCC_SQL_TOP_CAUSE) \
+      " FROM stored_launch_config c CROSS JOIN stored_device d USING(device_id) LEFT JOIN stored_kernel k " \
+      "ON k.kernel_id = c.kernel_id WHERE c.config_id BETWEEN ? AND ? ORDER BY c.config_id")
 /* clang-format on */
 
 enum occ_sql {

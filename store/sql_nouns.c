@@ -19,7 +19,7 @@ static const struct occ_sql_column launch[] = {OCC_SQL_LAUNCH(LAUNCH_COLUMN) END
 static const struct occ_sql_column config[] = {OCC_SQL_CONFIG(CONFIG_COLUMN) END};
 
 static const struct occ_sql_column config_ids[] = {
-    {"config_id", "INTEGER", "c.config_id", "", "number of the launch configuration"},
+    {"config_id", "INTEGER", "c.config_id", "", "number of the launch configuration on its device"},
     {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel, see kernel"},
     {"device_id", "INTEGER", "c.device_id", "", "its device, see device"},
     END,
@@ -36,7 +36,7 @@ static const struct occ_sql_column config_ids[] = {
     X("cluster", "cluster size")                                                                             \
     X("blocks", "maximum blocks per SM")                                                                     \
     X("block_size", "warps per block do not divide the SM's warps")                                          \
-        X("small_grid", "less than one full wave") X("tail", "partial last wave")
+    X("small_grid", "less than one full wave") X("tail", "partial last wave")
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
 
@@ -72,7 +72,7 @@ static const struct occ_sql_column kernel[] = {
 };
 
 static const struct occ_sql_column device[] = {
-    {"device_id", "INTEGER", "device_id", "", "number of the device"},
+    {"device_id", "INTEGER", "device_id", "", "number of the device; two GPUs of one model have two"},
     {"device", "TEXT", "name", "", "name of the GPU"},
     {"uuid", "TEXT", "lower(hex(uuid))", "", "its UUID, hexadecimal"},
     {"simulated", "INTEGER", "simulated", "", "1: a simulated device"},
@@ -169,7 +169,12 @@ static const struct occ_sql_column run[] = {
      "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM stored_run_config AS x "
      "JOIN stored_launch_config AS c ON c.config_id = x.config_id JOIN stored_device AS d "
      "ON d.device_id = c.device_id WHERE x.run_id = r.run_id ORDER BY d.device_id))",
-     "", "names of the GPUs it used"},
+     "", "names of the GPUs it used, each model once"},
+    {"device_ids", "TEXT",
+     "(SELECT group_concat(device_id, ', ') FROM (SELECT DISTINCT c.device_id AS device_id FROM "
+     "stored_run_config AS x JOIN stored_launch_config AS c ON c.config_id = x.config_id "
+     "WHERE x.run_id = r.run_id ORDER BY 1))",
+     "", "numbers of the GPUs it used, see device"},
     END,
 };
 

@@ -11,7 +11,8 @@
 
 struct occ_store;
 
-/* A kernel and the GPU that it ran on; of `top`, the first device of the model. */
+/* A kernel and the GPU that it ran on. Two GPUs of one model are two devices. `device` below 0 is a model: a
+ * warehouse adds up the devices of a model. */
 struct occ_row_kernel {
     int64_t id, device;
     const char *short_name, *demangled, *mangled, *device_name;
@@ -28,7 +29,7 @@ struct occ_dominant_config {
     uint32_t by_design; /* enum occ_by_design bits */
 };
 
-/* One line of `top`: a kernel's launches, of all configurations, on one device model. Means are weighted with
+/* One line of `top`: a kernel's launches, of all configurations, on one device. Means are weighted with
  * duration; NaN: not known of any configuration. */
 struct occ_top_row {
     struct occ_row_kernel kernel;
@@ -54,16 +55,16 @@ struct occ_top_row {
     double main_cause_ratio;
 };
 
-/* What a row of `top` is: a kernel on a device model, or all launches of a run, of the runs of a rank ... By
- * cause: of configurations with that main cause. X(NAME, label) */
+/* What a row of `top` is: a kernel on a device, a stream of a device, or all launches of a run, of the runs
+ * of a rank ... By cause: of configurations with that main cause. X(NAME, label) */
 #define OCC_TOP_BY(X)                                                                                        \
     X(KERNEL, "kernel")                                                                                      \
     X(CONFIG, "config")                                                                                      \
     X(CAUSE, "cause")                                                                                        \
     X(GPU, "gpu")                                                                                            \
     X(RANGE, "range")                                                                                        \
-    X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job")        \
-        X(NODE, "node")
+    X(STREAM, "stream")                                                                                      \
+    X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job") X(NODE, "node")
 /* Or all launches that start in a unit of time. X(NAME, label) */
 #define OCC_TOP_BY_TIME(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day")
 enum occ_top_by {
@@ -80,7 +81,8 @@ struct occ_top {
 };
 /* By anything but a kernel, kernel.short_name says which rows are added up (NULL: not known), and kernel.id
  * is the configuration's, the device's or the run's; by time it is the number of the unit since 1970, and
- * `kernel` has no texts. */
+ * `kernel` has no texts. kernel.device is 0 unless a row belongs to one device: by kernel, configuration,
+ * stream or GPU. */
 int occ_store_top(struct occ_store *store, const struct occ_filter *filter, enum occ_top_by by,
                   struct occ_top *ret_top, struct occ_error *err);
 /* Several answers from one pass over the launches, of one moment: by `n` (at most 4) of kernel,

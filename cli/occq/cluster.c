@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/json.h"
@@ -36,6 +37,11 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
         return occ_fail(
             err, OCC_E_INVALID,
             "only the nodes know streams, ranges and graphs, which the cluster's minutes do not have");
+    if (need != CLUSTER_RUNS && f->gpu && f->gpu[strspn(f->gpu, "0123456789")] == '\0')
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "--gpu %s: the cluster's minutes know GPU models, not devices: a part of the name chooses",
+            f->gpu);
     if (f->run == OCC_RUN_LAST || (need != CLUSTER_RUNS && is_of_run))
         return occ_fail(err, OCC_E_INVALID,
                         "the cluster's minutes are of jobs, not of runs: --job, --user or --node chooses");

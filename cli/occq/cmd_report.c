@@ -46,7 +46,6 @@ static void source_free(struct source *s)
     sides_free(&s->sides);
     trend_release(&s->trend);
     show_groups_free(&s->report.groups);
-    free((struct show_group *)(uintptr_t)s->report.all);
     occ_config_rows_free(&s->configs);
     free(s->report.lines);
     free(s->report.range_lines);
@@ -95,37 +94,52 @@ static void say_asked(struct source *s, const struct cli_command *command, const
 
 /* ---- what they add up to ---- */
 
-/* How a kernel's configurations used the GPU, of its own newest run: what `occq show` of that kernel says. */
-static int add_uses(struct source *s, int64_t kernel, struct occ_error *err)
+/* How the configurations of a section used the GPU, in the newest run of the first one, as `occq show`
+ * prints. */
+static int add_uses(struct source *s, const struct show_group *group, struct occ_error *err)
 {
-    struct occ_config_rows of_kernel = {.rows = s->configs.rows};
-    const struct occ_config_row *end = s->configs.rows + s->configs.n;
-    while (of_kernel.rows < end && of_kernel.rows->kernel.id != kernel)
-        of_kernel.rows++;
-    while (of_kernel.rows + of_kernel.n < end && of_kernel.rows[of_kernel.n].kernel.id == kernel)
-        of_kernel.n++;
-    return occ_store_add_uses(s->store, &s->filter, &of_kernel, err);
+    struct occ_config_rows rows = {.rows = s->configs.rows + (group->configs - s->configs.rows),
+                                   .n = group->n};
+    return occ_store_add_uses(s->store, &s->filter, &rows, err);
 }
 
-/* The sections, in the order of the lines. */
+/* The group of a line's kernel and device; NULL: there is none. */
+static const struct show_group *group_of(const struct show_group *groups, size_t n,
+                                         const struct occ_row_kernel *kernel)
+{
+    for (const struct show_group *group = groups; group < groups + n; group++)
+        if (group->configs->kernel.id == kernel->id && group->configs->kernel.device == kernel->device)
+            return group;
+    return NULL;
+}
+
+/* A section for each of the first `number` lines. A line without one means that the history has lost launches
+ * since the lines were read. */
+static int fill_sections(struct source *s, const struct show_group *groups, size_t n, size_t number,
+                         struct occ_error *err)
+{
+    struct report *r = &s->report;
+    for (size_t i = 0; i < r->n_lines && i < number; i++) {
+        const struct show_group *group = group_of(groups, n, &r->lines[i].row.kernel);
+        if (!group)
+            return occ_fail(err, OCC_E_IO, "the history changed while it was read: try again");
+        r->groups[r->n_groups++] = *group;
+    }
+    return 0;
+}
+
 static int choose_groups(struct source *s, size_t number, struct occ_error *err)
 {
-    size_t n = 0;
     struct report *r = &s->report;
-    struct show_group *all = NULL;
-    int status = show_groups_make(&s->configs, CONFIGS_SHOWN, &all, &r->n_all, err);
-    r->all = all;
+    _cleanup_(occ_freep) struct show_group *groups = NULL;
+    size_t n = 0;
+    int status = show_groups_make(&s->configs, CONFIGS_SHOWN, &groups, &n, err);
     r->groups = status == 0 ? calloc(number + 1, sizeof *r->groups) : NULL;
     if (!r->groups)
         return status != 0 ? status : occ_no_memory(err);
-    for (size_t i = 0; i < r->n_lines && n < number && n == i; i++)
-        for (size_t k = 0; k < r->n_all && n == i; k++)
-            if (all[k].configs->kernel.id == r->lines[i].row.kernel.id &&
-                all[k].configs->kernel.device == r->lines[i].row.kernel.device)
-                r->groups[n++] = all[k];
-    r->n_groups = n;
-    for (size_t i = 0; i < n && status == 0; i++) {
-        status = add_uses(s, r->groups[i].configs->kernel.id, err);
+    status = fill_sections(s, groups, n, number, err);
+    for (size_t i = 0; i < r->n_groups && status == 0; i++) {
+        status = add_uses(s, &r->groups[i], err);
         r->groups[i].has_no_ranges = r->groups[i].launches > RANGES_LAUNCHES_MAX;
         if (status == 0 && !r->groups[i].has_no_ranges)
             status = show_find_ranges(s->store, &s->filter, &r->groups[i], err);
@@ -275,7 +289,7 @@ static const struct cli_option options[] = {
     CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
     CLI_OPTIONS_FILTER("gpu"),
     CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N",
-               "sections of at most N kernels (default 20)", .min = 1, .max = LINES_MAX),
+               "sections for the first N rows of the table (default 20)", .min = 1, .max = LINES_MAX),
     CLI_OPTION_NAME,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -311,8 +325,8 @@ const struct cli_command cli_report = {
         "Writes a page that needs nothing else, no network and no script: where the GPU's warp-seconds go, "
         "by kernel and cause; the ranges that launches were made in; occupancy and waste over time; for the "
         "most wasteful kernels the waterfall, the calculator's curves, durations and advice; runs, with what "
-        "was lost. Its script only sorts and filters the table of kernels. A kernel's section has an "
-        "address: #kernel-ID-DEVICE.\n\n"
+        "was lost. Its script only sorts and filters the table of kernels. A kernel that ran on several "
+        "devices has a row and a section for each; a section has an address: #kernel-ID-DEVICE.\n\n"
         "Numbers are those of the other commands. The element with the id occtrace-data has them as JSON: "
         "top, ranges, kernels, history, runs and info are what 'occq top --json', 'top --by range --json', "
         "'show --json -n 1', 'history --json', 'runs --json' and 'info --json' print (of top, of the 50 most "
@@ -320,7 +334,7 @@ const struct cli_command cli_report = {
         "Ranges are looked for among up to 2 million launches.\n\n"
         "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
         "and other filters are words of A and B.\n\n"
-        "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",
+        "The table has at most 1000 rows; how many others there are, and what they waste, is below it.",
     .options = options,
     .examples = {{"occq report --run last -o report.html", "the newest run"},
                  {"occq report --since 1d --exclude nccl -o report.html", "a day, without communication"},

@@ -74,6 +74,24 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
 
 /* ---- the command ---- */
 
+/* How the configurations of each kernel and device used that device, in the newest run of their first one. */
+static int add_uses(struct occ_store *store, const struct occ_filter *filter,
+                    const struct occ_config_rows *rows, struct occ_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < rows->n && status == 0;) {
+        const struct occ_row_kernel *first = &rows->rows[i].kernel;
+        struct occ_config_rows group = {.rows = rows->rows + i};
+        while (i < rows->n && rows->rows[i].kernel.id == first->id &&
+               rows->rows[i].kernel.device == first->device) {
+            group.n++;
+            i++;
+        }
+        status = occ_store_add_uses(store, filter, &group, err);
+    }
+    return status;
+}
+
 /* The rows of KERNEL: with a name as other commands print it, else as the store finds it. */
 static int query(struct occ_store *store, const struct history_args *args, const struct kernel_names *names,
                  struct occ_config_rows *ret_rows, struct occ_error *err)
@@ -81,8 +99,7 @@ static int query(struct occ_store *store, const struct history_args *args, const
     struct occ_filter filter = args->filter;
     char id[KERNEL_ID_BYTES];
     kernel_names_choose(names, &filter, id);
-    if (occ_store_configs(store, &filter, ret_rows, err) != 0 ||
-        occ_store_add_uses(store, &filter, ret_rows, err) != 0)
+    if (occ_store_configs(store, &filter, ret_rows, err) != 0 || add_uses(store, &filter, ret_rows, err) != 0)
         return err->code;
     for (size_t i = 0; i < ret_rows->n; i++)
         kernel_names_apply(names, &ret_rows->rows[i].kernel);

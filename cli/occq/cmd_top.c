@@ -67,16 +67,6 @@ static bool any_achieved(const struct occ_top *top)
     return false;
 }
 
-/* Whether some of the rows shown differ in their device alone. */
-static bool any_kernel_twice(const struct occ_top *top, size_t shown)
-{
-    for (size_t i = 1; i < shown; i++)
-        for (size_t k = 0; k < i; k++)
-            if (top->rows[i].kernel.id == top->rows[k].kernel.id)
-                return true;
-    return false;
-}
-
 /* Columns of `top --advice`. */
 static bool is_of_advice(const char *name)
 {
@@ -88,13 +78,12 @@ static bool is_of_advice(const char *name)
     return false;
 }
 
-/* The causes that rows were ordered or chosen by, and achieved occupancy where there is any, are shown; the
- * device stays where it tells rows apart. */
+/* Shows the causes that rows were ordered or chosen by, achieved occupancy where there is any, and the device
+ * where rows differ in it alone. */
 static void mark_defaults(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
                           size_t shown)
 {
-    bool has_achieved = any_achieved(top),
-         has_twice = by_of(args) == OCC_TOP_BY_KERNEL && any_kernel_twice(top, shown);
+    bool has_achieved = any_achieved(top), needs_device = top_needs_device(top, shown, by_of(args));
     for (; table->name; table++) {
         if (args->advice)
             table->flags = is_of_advice(table->name) ? table->flags | CLI_DEFAULT
@@ -104,8 +93,8 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args,
             (is_cause && args->cause && strcmp(table->name, args->cause) == 0) ||
             (has_achieved && strcmp(table->name, "achieved") == 0))
             table->flags |= CLI_DEFAULT;
-        if (has_twice && strcmp(table->name, "device") == 0)
-            table->flags = CLI_DEFAULT | CLI_LEFT | CLI_CUTS;
+        if (needs_device && strcmp(table->name, "device_id") == 0)
+            table->flags |= CLI_DEFAULT;
     }
 }
 
@@ -132,8 +121,9 @@ static void print_footer(const struct report *report, const struct cli_selection
         return;
     if (shown < n && isfinite(waste_ratio))
         (void)snprintf(waste, sizeof waste, ", %.0f %% of the waste", waste_ratio * 100);
-    cli_footer(report->command, selection, "%zu of %zu %s%s%s%s", shown, n, report->args->by,
-               n == 1 ? "" : "s", waste, shown < n ? "; -n shows more" : "");
+    const char *what = top_needs_device(report->top, n, by_of(report->args)) ? "row" : report->args->by;
+    cli_footer(report->command, selection, "%zu of %zu %s%s%s%s", shown, n, what, n == 1 ? "" : "s", waste,
+               shown < n ? "; -n shows more" : "");
 }
 
 static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
@@ -281,7 +271,8 @@ const struct cli_command cli_top = {
         "Lists kernels with their occupancy, what limits it, and the cost of what is missing. The default "
         "order is by wasted warp-seconds (duration x SMs x warps that were not active), not by percent: a "
         "kernel at 12 % that runs for 3 microseconds hardly matters.\n\n"
-        "A kernel that ran on several devices has a row for each; --by adds up something else than kernels. "
+        "A kernel that ran on several devices has a row for each, also if they are of one model; so has a "
+        "stream, which belongs to a device. --by groups by something other than kernel. "
         "By range or stream, and with --range, --graph or --stream, launches count that are still kept one "
         "by one, not those of which only minutes and hours are left. Means are weighted with time. Measured "
         "values are means over the launches that were measured; column measured is their part of the time. "

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "calc/calc_target.h"
 #include "cluster.h"
@@ -12,6 +13,7 @@
 #include "names.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
+#include "support/map.h"
 
 struct whatif_args {
     struct history_args history;
@@ -37,6 +39,7 @@ struct figures {
  * any. */
 struct whatif_row {
     int64_t kernel_id, device_id;
+    double device_number; /* NaN: a model, as a warehouse has no devices */
     const char *kernel, *demangled, *device;
     const char *refused_because; /* of the first refused one */
     bool simulated;
@@ -136,6 +139,8 @@ static const struct occ_config_row *evaluate(const struct occ_config_row *row,
     struct sides sides = {.here = {.ns = 0}};
     *ret_row = (struct whatif_row){.kernel_id = first->kernel.id,
                                    .device_id = first->kernel.device,
+                                   .device_number =
+                                       first->kernel.device > 0 ? (double)first->kernel.device : (double)NAN,
                                    .kernel = first->kernel.short_name,
                                    .demangled = first->kernel.demangled,
                                    .device = first->kernel.device_name,
@@ -171,6 +176,8 @@ static const struct cli_column columns[] = {
     FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, kernel_id,
           "the kernel's number in the history, for occq show"),
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, kernel, "its name, see --name"),
+    FIELD("device_id", "device_id", CLI_PLAIN, CLI_DEFAULT, device_number,
+          "number of the device that it ran on; left out where no kernel ran on several"),
     FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5), total_ns,
           "sum of its durations, as recorded"),
     FIELD("theor", "theoretical", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(4), here.theoretical,
@@ -214,12 +221,35 @@ static const struct cli_column columns[] = {
     FIELD("expect_elapsed_high_then", "expected_elapsed_high_then", CLI_RATIO, 0, there.expected_elapsed_high,
           "expect_elapsed_high on the other GPU"),
     FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(11), device,
-          "the device that it ran on"),
-    FIELD("device_id", "device_id", CLI_PLAIN, 0, device_id, "its number in the history"),
+          "name of that device"),
     FIELD("demangled", "kernel_demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, demangled, "full name"),
     FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, simulated, "whether that device is a simulated one"),
     CLI_COLUMN_END,
 };
+
+/* Whether a kernel ran on several devices; the rows of a kernel may have any order. */
+static bool needs_device(const struct whatif_row *rows, size_t n)
+{
+    struct occ_map kernels = {0};
+    bool is_twice = false;
+    for (size_t i = 0; i < n && !is_twice; i++)
+        is_twice = occ_map_put(&kernels, (uint64_t)rows[i].kernel_id, (uint32_t)i) != i;
+    occ_map_free(&kernels);
+    return is_twice;
+}
+
+/* Takes the device's number out of the text, unless -o names it. */
+static void leave_device_out(struct cli_selection *selection)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < selection->n; i++) {
+        if (strcmp(selection->columns[i]->key, "device_id") == 0 && !selection->asked[i])
+            continue;
+        selection->columns[kept] = selection->columns[i];
+        selection->asked[kept++] = selection->asked[i];
+    }
+    selection->n = kept;
+}
 
 /* ---- the command ---- */
 
@@ -278,7 +308,10 @@ static int run(const struct cli_command *command, const void *arguments)
     size_t n = evaluate_all(&configs, &target->device, rows), number = (size_t)args->history.number;
     size_t shown = number && n > number ? number : n;
     bool simulated = false;
-    if (cli_table_print("kernels", &args->history.list.selection, rows, shown, sizeof *rows, &err) != 0)
+    struct cli_selection selection = args->history.list.selection;
+    if (selection.format == CLI_FORMAT_TEXT && !needs_device(rows, shown))
+        leave_device_out(&selection);
+    if (cli_table_print("kernels", &selection, rows, shown, sizeof *rows, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < shown; i++)
         simulated |= rows[i].simulated;

@@ -91,7 +91,8 @@ static void put_group(struct cli_json *json, const struct show_group *group)
     cli_json_string(json, "kernel", first->kernel.short_name);
     cli_json_string(json, "kernel_demangled", first->kernel.demangled);
     cli_json_string(json, "kernel_mangled", first->kernel.mangled);
-    cli_json_integer(json, "device_id", first->kernel.device);
+    cli_json_value(json, "device_id",
+                   first->kernel.device > 0 ? cli_integer(first->kernel.device) : cli_string(NULL));
     cli_json_string(json, "device", first->kernel.device_name);
     cli_json_string(json, "compute_capability", capability_text(first->limits.cc, cc));
     cli_json_string(json, "limits_by_rules_of",

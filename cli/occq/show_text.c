@@ -58,8 +58,10 @@ static void print_head(const struct show_group *group)
         waste += isfinite(group->configs[i].waste.warp_seconds) ? group->configs[i].waste.warp_seconds : 0;
     print_name("", first->kernel.short_name);
     print_name("  ", first->kernel.demangled);
-    char where[LINE];
-    (void)snprintf(where, sizeof where, "on %s (compute capability %u.%u, %u SMs)%s",
+    char where[LINE], gpu[32] = "";
+    if (first->kernel.device > 0)
+        (void)snprintf(gpu, sizeof gpu, "GPU %" PRId64 ": ", first->kernel.device);
+    (void)snprintf(where, sizeof where, "on %s%s (compute capability %u.%u, %u SMs)%s", gpu,
                    first->kernel.device_name ? first->kernel.device_name : "-", first->limits.cc / 10,
                    first->limits.cc % 10, first->limits.sm_count, needs_mark(first) ? " - simulated" : "");
     print_name("  ", where);

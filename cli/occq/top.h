@@ -40,6 +40,9 @@ unsigned top_part_of(const char *label);
 /* `by`: "waste", "time", "launches", "occupancy" (the lowest first), or a cause's label. */
 void top_sort(struct occ_top *top, const char *by);
 
+/* Whether two of the first `n` rows differ in their device alone. false also without memory. */
+bool top_needs_device(const struct occ_top *top, size_t n, enum occ_top_by by);
+
 /* The first `n` rows, to be freed; the sums are of all. NULL: no memory. */
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
 

@@ -12,6 +12,15 @@
     FIELD(label, "cause_" label, CLI_RATIO, 0, row.part[OCC_CAUSE_##name], text " (model)"),
 #define MEASURED_COLUMN(name, label, text, gain)                                                             \
     FIELD(label, "cause_" label, CLI_RATIO, 0, row.part[OCC_PART_##name], text),
+/* The device of a row that has one. */
+static struct cli_value get_device(const struct cli_column *column, const void *row)
+{
+    const struct top_line *line = row;
+    (void)column;
+    return line->row.kernel.device > 0 ? cli_integer(line->row.kernel.device)
+                                       : (struct cli_value){.type = CLI_NONE};
+}
+
 #define EXPECTED "occupancy of a balanced grid of that size (model, not measured), over "
 #define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
 #define DOMINANT "of the configuration with most time"
@@ -21,6 +30,10 @@ const struct cli_column top_columns[] = {
           "the kernel's number in the history, for occq show"),
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.kernel.short_name,
           "its name, see --name; with --by, what the row adds up"),
+    {.name = "device_id",
+     .key = "device_id",
+     .get = get_device,
+     .help = "the device's number in the history; shown by default where rows differ in their device alone"},
     FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), row.launches,
           "number of launches that match the filters"),
     FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), row.total_ns,
@@ -79,7 +92,6 @@ const struct cli_column top_columns[] = {
           "mean duration"),
     FIELD("min", "min_duration_ns", CLI_DURATION, 0, row.min_ns, "shortest duration"),
     FIELD("max", "max_duration_ns", CLI_DURATION, 0, row.max_ns, "longest duration"),
-    FIELD("device_id", "device_id", CLI_PLAIN, 0, row.kernel.device, "the device's number in the history"),
     FIELD("demangled", "kernel_demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.kernel.demangled, "full name"),
     FIELD("mangled", "kernel_mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.kernel.mangled,
           "name in the driver"),

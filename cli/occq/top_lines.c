@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/cleanup.h"
 #include "top.h"
 
 /* ---- order ---- */
@@ -48,6 +49,36 @@ void top_sort(struct occ_top *top, const char *by)
 }
 
 /* ---- rows ---- */
+
+/* By what rows show beside their device: kernels by their number, the others by their text. */
+static int compare_labels(const struct occ_top_row *a, const struct occ_top_row *b, enum occ_top_by by)
+{
+    const char *x = a->kernel.short_name ? a->kernel.short_name : "",
+               *y = b->kernel.short_name ? b->kernel.short_name : "";
+    return by == OCC_TOP_BY_KERNEL ? (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id)
+                                   : strcmp(x, y);
+}
+
+static int by_label(const void *left, const void *right, void *by)
+{
+    const struct occ_top_row *const *a = left, *const *b = right;
+    return compare_labels(*a, *b, *(const enum occ_top_by *)by);
+}
+
+bool top_needs_device(const struct occ_top *top, size_t n, enum occ_top_by by)
+{
+    _cleanup_(occ_freep) const struct occ_top_row **rows = calloc(n + 1, sizeof *rows);
+    bool is_needed = false;
+    if (!rows || (by != OCC_TOP_BY_KERNEL && by != OCC_TOP_BY_CONFIG && by != OCC_TOP_BY_STREAM))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        rows[i] = &top->rows[i];
+    qsort_r(rows, n, sizeof *rows, by_label, &by);
+    for (size_t i = 1; i < n && !is_needed; i++)
+        is_needed = compare_labels(rows[i - 1], rows[i], by) == 0 &&
+                    rows[i - 1]->kernel.device != rows[i]->kernel.device;
+    return is_needed;
+}
 
 double top_waste_of(const struct occ_top_row *row)
 {

@@ -1,4 +1,5 @@
-/* `top`: totals by launch configuration become lines by kernel and device model, or by what was asked for.
+/* `top`: totals by launch configuration become lines by kernel and device, or by the
+ * question's own unit.
  * One thread. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,18 +73,27 @@ static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
     return occ_arena_copy(&t->arena, (const char *)sqlite3_column_text(stmt, column));
 }
 
-/* What rows are told apart by. */
+/* Whether each row has a device. */
+static bool is_of_one_device(enum occ_top_by by)
+{
+    return by == OCC_TOP_BY_KERNEL || by == OCC_TOP_BY_CONFIG || by == OCC_TOP_BY_STREAM ||
+           by == OCC_TOP_BY_GPU;
+}
+
+/* The row that a configuration belongs to. A stream belongs to a device: two devices may number theirs alike.
+ */
 static uint64_t key_of(const struct lines *t, const struct occ_top_config *config, uint32_t group)
 {
-    sqlite3_stmt *stmt = config->stmt;
+    uint64_t device = (uint32_t)sqlite3_column_int64(config->stmt, OCC_TOP_DEVICE_ID);
     switch (t->by) {
     case OCC_TOP_BY_KERNEL:
-        return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_KERNEL) << 32 |
-               (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_MODEL);
+        return (uint64_t)config->kernel << 32 | device;
     case OCC_TOP_BY_CONFIG:
-        return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_CONFIG);
+        return (uint64_t)config->id;
     case OCC_TOP_BY_GPU:
-        return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_DEVICE_ID);
+        return device;
+    case OCC_TOP_BY_STREAM:
+        return (uint64_t)group << 32 | device;
     case OCC_TOP_BY_CAUSE:
         return config->main_part;
     default:
@@ -121,12 +131,14 @@ static void name_line(struct lines *t, const struct occ_resolved_filter *f,
                                                 : t->by == OCC_TOP_BY_CONFIG ? OCC_TOP_CONFIG
                                                                              : OCC_TOP_DEVICE_ID);
     }
+    if (is_of_one_device(t->by)) {
+        kernel->device = sqlite3_column_int64(stmt, OCC_TOP_DEVICE_ID);
+        kernel->device_name = copy_column(t, stmt, OCC_TOP_DEVICE);
+    }
     if (t->by > OCC_TOP_BY_CONFIG)
         return;
-    kernel->device = sqlite3_column_int64(stmt, OCC_TOP_MODEL);
     kernel->demangled = copy_column(t, stmt, OCC_TOP_DEMANGLED);
     kernel->mangled = copy_column(t, stmt, OCC_TOP_MANGLED);
-    kernel->device_name = copy_column(t, stmt, OCC_TOP_DEVICE);
 }
 
 /* NULL: no memory. */

@@ -226,14 +226,15 @@ static char *device_key(sqlite3 *db)
     return sqlite3_str_finish(sql);
 }
 
+/* The warehouse's minutes know models, not devices: their numbers are negative. */
 static int put_devices(const struct occ_load *l, const char *key)
 {
     sqlite3_str *sql = sqlite3_str_new(l->db);
-    sqlite3_str_appendall(sql, "INSERT OR IGNORE INTO stored_device(key");
+    sqlite3_str_appendall(sql, "INSERT OR IGNORE INTO stored_device(device_id, key");
     append_columns(sql, 'd', ", ", false);
-    sqlite3_str_appendf(sql, ") SELECT DISTINCT %s", key);
+    sqlite3_str_appendf(sql, ") SELECT -row_number() OVER (), * FROM (SELECT DISTINCT %s", key);
     append_columns(sql, 'd', ", ", true);
-    sqlite3_str_appendall(sql, " FROM configs ORDER BY 1");
+    sqlite3_str_appendall(sql, " FROM configs ORDER BY 1)");
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 

@@ -57,6 +57,10 @@ occ_add_test(test_cli_fit SOURCES test_cli_fit.c USES occ_cli)
 occ_add_script_test(cli_screen
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_screen.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt")
 
+# Two GPUs of one model: a history of them for tests/integration/two_gpus.py.
+add_executable(two_gpus_history two_gpus_history.c)
+target_link_libraries(two_gpus_history PRIVATE occ_compile_options occ_store)
+
 # The examples in --help, as people paste them.
 occ_add_script_test(cli_examples
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_examples.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"

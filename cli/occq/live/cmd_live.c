@@ -30,7 +30,7 @@ static int print_text(const struct live_args *args, const struct live_sample *sa
         live_nothing_text(sample, &no_filter, line);
         (void)printf("%s\n", line);
     }
-    int status = live_choose_columns(args, &columns, err);
+    int status = live_choose_columns(args, sample, &columns, err);
     return status != 0 ? status
                        : cli_table_print("kernels", &columns, sample->lines, sample->kernels.n,
                                          sizeof *sample->lines, err);
@@ -135,7 +135,7 @@ static int check(void *arguments, struct occ_error *err)
     if (args->history.list.output.json && args->history.list.output.columns)
         return occ_fail(err, OCC_E_INVALID, "--json prints all columns");
     int status = cli_check_history(arguments, err);
-    return status == 0 ? live_choose_columns(args, &columns, err) : status;
+    return status == 0 ? live_choose_columns(args, NULL, &columns, err) : status;
 }
 
 static const struct cli_option options[] = {

@@ -97,12 +97,12 @@ static void show_help(struct live_ui *ui, int unused)
     (void)live_page_set(&ui->page, help, &ui->err);
 }
 
-/* Of the selected kernel, by number; with what limits the runs and devices of this view. */
+/* Shows the selected kernel on its device, both by number, of the runs of this view. */
 static void show_kernel(struct live_ui *ui)
 {
     const struct history_args *args = &ui->args->history;
     const struct occ_filter *f = &args->filter;
-    char number[32], run[32];
+    char number[32], run[32], gpu[32];
     char *argv[24] = {(char[]){"occq"}, (char[]){"show"}, number};
     size_t n = 3;
     const struct {
@@ -113,12 +113,15 @@ static void show_kernel(struct live_ui *ui)
                    {"--user", f->user},
                    {"--job", f->job},
                    {"--rank", f->rank},
-                   {"--gpu", f->gpu},
+                   {"--gpu", gpu},
                    {"--name", args->name}};
     if (ui->model.n == 0)
         return;
-    int64_t id = ui->model.selected ? ui->model.selected : ui->model.items[ui->model.at].kernel->id;
+    const struct live_kernel *first = ui->model.items[ui->model.at].kernel;
+    int64_t id = ui->model.selected ? ui->model.selected : first->id,
+            device = ui->model.selected ? ui->model.selected_device : first->device;
     (void)snprintf(number, sizeof number, "%" PRId64, id);
+    (void)snprintf(gpu, sizeof gpu, "%" PRId64, device);
     (void)snprintf(run, sizeof run, f->run == OCC_RUN_LAST ? "last" : "%" PRId64, f->run);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].value && !(options[i].value == run && f->run == 0)) {

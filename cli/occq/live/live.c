@@ -125,6 +125,7 @@ static void take_answer(struct live_ui *ui)
     (void)live_arrange(&ui->model, sample, live_is_held(ui));
     live_sample_free(ui->sample);
     ui->sample = sample;
+    (void)live_choose_columns(ui->args, sample, &ui->columns, &ui->err);
 }
 
 /* At most a hundredth of a processor, and not for ever. */
@@ -200,7 +201,7 @@ int live_run(const struct cli_command *command, const struct live_args *args)
     struct occ_error err = OCC_ERROR_INIT;
     struct live_ui ui = {
         .args = args, .page = LIVE_NO_PAGE, .window_ns = args->window_ns, .model.order = live_waste_column()};
-    int number = 0, status = live_choose_columns(args, &ui.columns, &err);
+    int number = 0, status = live_choose_columns(args, NULL, &ui.columns, &err);
     ui.ascii = args->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     if (status == 0)
         status = run(&ui, &err, &number);

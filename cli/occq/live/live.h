@@ -27,9 +27,10 @@ struct live_ui {
     struct occ_error err; /* of the last key; code 0: none */
 };
 
-/* The columns of text: those asked for, else what fits a live view. */
-int live_choose_columns(const struct live_args *args, struct cli_selection *ret_selection,
-                        struct occ_error *err);
+/* The columns of text: by the options, else what fits a live view, with the device where kernels of the
+ * sample (NULL: none yet) differ in it alone. */
+int live_choose_columns(const struct live_args *args, const struct live_sample *sample,
+                        struct cli_selection *ret_selection, struct occ_error *err);
 
 const struct cli_column *live_waste_column(void);
 

@@ -6,10 +6,14 @@
 
 #define HELD_NS INT64_C(3000000000)
 
-int live_choose_columns(const struct live_args *args, struct cli_selection *ret_selection,
-                        struct occ_error *err)
+int live_choose_columns(const struct live_args *args, const struct live_sample *sample,
+                        struct cli_selection *ret_selection, struct occ_error *err)
 {
-    static const char ours[] = "id,kernel,launches,time,achieved,expected,cause,loss,waste,waste%,marks";
+    static const char one[] = "id,kernel,launches,time,achieved,expected,cause,loss,waste,waste%,marks",
+                      several[] = "id,kernel,device_id,launches,time,achieved,expected,cause,loss,waste,"
+                                  "waste%,marks";
+    bool needs_device = sample && top_needs_device(&sample->kernels, sample->kernels.n, OCC_TOP_BY_KERNEL);
+    const char *ours = needs_device ? several : one;
     const char *list = args->history.list.output.columns;
     ret_selection->format = CLI_FORMAT_TEXT;
     ret_selection->n = 0;

@@ -80,13 +80,10 @@ void bars_legend(FILE *out, const struct top_line *lines, size_t n)
 void bars_stacked(FILE *out, const struct occ_top_row *row, double length)
 {
     enum { LETTER_MIN_PERMILLE = 35 };
-    double at = 0;
+    double at = row->used * length;
     (void)fputs("<svg class=\"bar\" aria-hidden=\"true\">", out);
-    if (!isnan(length)) {
-        put_rect(out, 0, row->used * length, "used");
-        at = row->used * length;
-    }
-    for (unsigned part = 0; part < OCC_PART_COUNT && !isnan(length); part++) {
+    put_rect(out, 0, at, "used");
+    for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
         double width = row->part[part] * length;
         if (!looks[part].letter || !(width > 0.0005))
             continue;

@@ -10,7 +10,7 @@
 void bars_patterns(FILE *out);
 /* What letters and patterns mean, of the causes that the lines have. */
 void bars_legend(FILE *out, const struct top_line *lines, size_t n);
-/* The row's warp-seconds, as a bar of that length (0 ... 1; NaN: none): used, and by cause. */
+/* The row's warp-seconds, as a bar of that length (0 ... 1): used, and by cause. */
 void bars_stacked(FILE *out, const struct occ_top_row *row, double length);
 
 /* From 100 % down to what is used, as a table. */

@@ -140,52 +140,28 @@ static void put_marks(FILE *out, const struct occ_config_row *row)
         html_put(out, "<p class=\"note\">@.</p>\n", words);
 }
 
-size_t report_devices(const struct report *report, const struct show_group *group, double *ret_warp_seconds)
-{
-    const struct occ_row_kernel *kernel = &group->configs->kernel;
-    const char *model = kernel->device_name ? kernel->device_name : "";
-    double seconds = 0;
-    size_t n = 0;
-    for (const struct show_group *g = report->all; g < report->all + report->n_all; g++) {
-        const struct occ_config_row *first = g->configs;
-        if (first->kernel.id != kernel->id ||
-            strcmp(first->kernel.device_name ? first->kernel.device_name : "", model) != 0)
-            continue;
-        n++;
-        for (size_t i = 0; i < g->n; i++)
-            seconds += (double)g->configs[i].total_ns * 1e-9 * g->configs[i].limits.sm_count *
-                       g->configs[i].result.max_warps_per_sm;
-    }
-    *ret_warp_seconds = seconds > 0 ? seconds : (double)NAN;
-    return n;
-}
-
-int report_kernel(FILE *out, const struct report *report, const struct show_group *group,
-                  struct occ_error *err)
+int report_kernel(FILE *out, const struct show_group *group, struct occ_error *err)
 {
     const struct occ_config_row *first = group->configs;
-    char anchor[REPORT_ANCHOR_BYTES], id[32], more[64];
+    char anchor[REPORT_ANCHOR_BYTES], id[32], gpu[32], more[64];
     int status = 0;
     (void)report_anchor(&first->kernel, anchor);
     (void)snprintf(id, sizeof id, "%" PRId64, first->kernel.id);
-    html_put(
-        out,
-        "<section class=\"kernel\" id=\"@\" aria-labelledby=\"@-name\">\n<h3 "
-        "id=\"@-name\"><bdi>@</bdi></h3>\n"
-        "<p class=\"full\"><bdi>@</bdi></p><p>On <bdi>@</bdi>. <a href=\"#kernels\">All kernels</a></p>\n",
-        anchor, anchor, anchor, first->kernel.short_name, first->kernel.demangled, first->kernel.device_name);
-    double seconds;
-    size_t others = report_devices(report, group, &seconds) - 1;
-    (void)snprintf(more, sizeof more, "%zu more device%s", others, others == 1 ? "" : "s");
-    if (others)
-        html_put(out, "<p>It ran on @ of this model, too: <code>occq show @</code></p>\n", more, id);
+    (void)snprintf(gpu, sizeof gpu, "%" PRId64, first->kernel.device);
+    html_put(out,
+             "<section class=\"kernel\" id=\"@\" aria-labelledby=\"@-name\">\n<h3 "
+             "id=\"@-name\"><bdi>@</bdi></h3>\n"
+             "<p class=\"full\"><bdi>@</bdi></p><p>On GPU @: <bdi>@</bdi>. <a href=\"#kernels\">All "
+             "kernels</a></p>\n",
+             anchor, anchor, anchor, first->kernel.short_name, first->kernel.demangled, gpu,
+             first->kernel.device_name);
     put_marks(out, first);
     for (size_t i = 0; i < group->shown && status == 0; i++)
         status = put_config(out, &group->configs[i], err);
     if (group->shown < group->n) {
         (void)snprintf(more, sizeof more, "%zu more launch configuration%s", group->n - group->shown,
                        group->n - group->shown == 1 ? "" : "s");
-        html_put(out, "<p>@: <code>occq show @</code></p>\n", more, id);
+        html_put(out, "<p>@: <code>occq show @ --gpu @</code></p>\n", more, id, gpu);
     }
     (void)fputs("</section>\n", out);
     return status;

@@ -6,7 +6,6 @@
 
 #include "assets.h"
 #include "bars.h"
-#include "cli/marks.h"
 #include "html.h"
 #include "plots.h"
 #include "report.h"
@@ -27,142 +26,11 @@ static void put_head(FILE *out)
     bars_patterns(out);
 }
 
-/* ---- verdict ---- */
-
-static void count(FILE *out, uint64_t n, const char *one)
-{
-    (void)fprintf(out, "<b>%" PRIu64 "</b> %s%s", n, one,
-                  n == 1                       ? ""
-                  : strcmp(one, "launch") == 0 ? "es"
-                                               : "s");
-}
-
-static void put_devices(FILE *out, const struct report *r)
-{
-    const char *last = NULL, *separator = "";
-    for (size_t i = 0; i < r->top->n; i++) {
-        const char *name = r->top->rows[i].kernel.device_name;
-        bool known = !name || (last && strcmp(last, name) == 0);
-        for (size_t k = 0; k < i && !known; k++)
-            known =
-                r->top->rows[k].kernel.device_name && strcmp(r->top->rows[k].kernel.device_name, name) == 0;
-        if (!known) {
-            (void)fputs(separator, out);
-            html_put(out, "<bdi>@</bdi>", name);
-            separator = ", ";
-        }
-        last = name;
-    }
-}
-
-/* What would save most, of kernels with a section. */
-static void put_best_advice(FILE *out, const struct report *r)
-{
-    const struct top_line *best = NULL;
-    char anchor[REPORT_ANCHOR_BYTES], saves[32];
-    for (size_t i = 0; i < r->n_groups; i++)
-        if (r->lines[i].advice[0] && (!best || r->lines[i].advice_saves_ns > best->advice_saves_ns))
-            best = &r->lines[i];
-    if (!best)
-        return;
-    html_put(out, "<p>What may save most: @ in <a href=\"#@\"><bdi>@</bdi></a>, 0 to @. <code>@</code></p>\n",
-             best->advice, report_anchor(&best->row.kernel, anchor), best->row.kernel.short_name,
-             occ_format_duration((int64_t)best->advice_saves_ns, saves, sizeof saves), best->knob);
-}
-
-/* Whether the kernel communicates, which is low by design. */
-static bool put_waster(FILE *out, const struct top_line *line)
-{
-    char anchor[REPORT_ANCHOR_BYTES], part[16], loss[16], words[CLI_MARKS_BYTES];
-    unsigned cause = top_part_of(line->row.main_cause);
-    (void)cli_marks_text(cli_marks(false, 0, line->row.kernel.demangled), true, words);
-    html_put(out, "<p><a href=\"#@\"><bdi>@</bdi></a> has @ of that",
-             report_anchor(&line->row.kernel, anchor), line->row.kernel.short_name,
-             cli_percent_text(line->waste_ratio, part, sizeof part));
-    if (words[0])
-        html_put(out, ": @", words);
-    else if (cause < OCC_PART_COUNT)
-        html_put(out, ": @ (@ of its occupancy)", occ_part_text(cause, 1),
-                 cli_percent_text(line->main_cause_ratio, loss, sizeof loss));
-    (void)fputs(".</p>\n", out);
-    return words[0] != '\0';
-}
-
-/* The largest, and where that is so by design, the next. */
-static void put_largest(FILE *out, const struct report *r)
-{
-    enum { MOST = 3 };
-    bool by_design = true;
-    for (size_t i = 0; by_design && i < r->n_lines && i < MOST && !isnan(r->lines[i].waste_ratio); i++)
-        by_design = put_waster(out, &r->lines[i]);
-}
-
-static void put_lost(FILE *out, const struct report *r)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%" PRId64, sql_count_partial(r->store, r->filter).lost);
-    if (strcmp(text, "0") != 0)
-        html_put(out,
-                 "<p class=\"note\">Launches that could not be recorded: @. <a href=\"#runs\">Runs</a> have "
-                 "the causes.</p>\n",
-                 text);
-}
-
-static void put_notes(FILE *out, const struct report *r)
-{
-    size_t simulated = 0, measured = 0;
-    char text[2][32];
-    for (size_t i = 0; i < r->top->n; i++) {
-        simulated += r->top->rows[i].kernel.simulated;
-        measured += isnan(r->top->rows[i].elapsed) ? 0 : 1;
-    }
-    (void)snprintf(text[0], sizeof text[0], "%zu", simulated);
-    (void)snprintf(text[1], sizeof text[1], "%zu", measured);
-    if (simulated)
-        html_put(out, "<p class=\"note\">@ kernels ran on a simulated device: no real GPU did.</p>\n",
-                 text[0]);
-    if (measured == 0)
-        (void)fputs("<p class=\"note\">Nothing was measured by hardware counters: occupancy is the low end "
-                    "of what the model expects.</p>\n",
-                    out);
-    else
-        html_put(out,
-                 "<p class=\"note\">Hardware counters measured @ of the kernels; of others the low end of "
-                 "what the model expects counts.</p>\n",
-                 text[1]);
-}
-
-static void put_verdict(FILE *out, const struct report *r)
-{
-    char time[32], waste[32];
-    (void)fputs("<header><h1>GPU occupancy report</h1>\n<p>", out);
-    put_devices(out, r);
-    if (r->asked[0])
-        html_put(out, " \xc2\xb7 <bdi>@</bdi>", r->asked);
-    if (r->diff)
-        html_put(out, " \xc2\xb7 all but <a href=\"#diff\">what changed</a> is about B: <bdi>@</bdi>",
-                 r->diff->side[DIFF_B].title);
-    (void)fputs(
-        "</p></header>\n<main>\n<section aria-labelledby=\"verdict\"><h2 id=\"verdict\">Verdict</h2>\n<p>",
-        out);
-    count(out, r->sums.launches, "launch");
-    (void)fputs(" of ", out);
-    count(out, r->top->n, "kernel");
-    html_put(out, " took <b>@</b> and wasted <b>@</b> warp-seconds.</p>\n",
-             occ_format_duration((int64_t)r->sums.ns, time, sizeof time),
-             cli_amount_text(r->sums.waste, waste, sizeof waste));
-    put_largest(out, r);
-    put_best_advice(out, r);
-    put_notes(out, r);
-    put_lost(out, r);
-    (void)fputs("</section>\n", out);
-}
-
 /* ---- kernels ---- */
 
 static bool is_same_device(const struct occ_row_kernel *a, const struct occ_row_kernel *b)
 {
-    return strcmp(a->device_name ? a->device_name : "", b->device_name ? b->device_name : "") == 0;
+    return a->device == b->device;
 }
 
 /* The kernel's name, with its GPU where the name appears for several. */
@@ -176,17 +44,36 @@ static void put_name(FILE *out, const struct report *r, const struct occ_row_ker
     }
     html_put(out, "<a href=\"#@\"><bdi>@</bdi></a>", report_anchor(kernel, anchor), kernel->short_name);
     if (is_on_others)
-        html_put(out, " on <bdi>@</bdi>", kernel->device_name);
+        (void)fprintf(out, " on GPU %" PRId64, kernel->device);
+}
+
+/* The warp-seconds that the GPU could hold while the launches ran; 0: not analysed, or they took no time. */
+static double capacity_of(const struct show_group *group)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < group->n; i++)
+        seconds += (double)group->configs[i].total_ns * 1e-9 * group->configs[i].limits.sm_count *
+                   group->configs[i].result.max_warps_per_sm;
+    return seconds;
+}
+
+/* The bar of a row, or the reason why there is none. */
+static void put_bar(FILE *out, const struct occ_top_row *row, double capacity, double largest)
+{
+    if (capacity > 0 && !isnan(row->used))
+        bars_stacked(out, row, capacity / largest);
+    else
+        (void)fputs(isnan(row->used) ? "not analysed: the model refuses its launch configurations"
+                                     : "no bar: its launches took no measurable time",
+                    out);
 }
 
 static void put_where(FILE *out, const struct report *r)
 {
     char waste[32], ratio[16];
-    double largest = 0, seconds;
-    for (size_t i = 0; i < r->n_groups; i++) {
-        (void)report_devices(r, &r->groups[i], &seconds);
-        largest = fmax(largest, seconds);
-    }
+    double largest = 0;
+    for (size_t i = 0; i < r->n_groups; i++)
+        largest = fmax(largest, capacity_of(&r->groups[i]));
     (void)fputs("<section aria-labelledby=\"where\"><h2 id=\"where\">Where the warp-seconds go</h2>\n"
                 "<p>A bar is what the GPU could hold while the kernel ran: what was used, and what was lost "
                 "to each cause. The most wasteful kernels:</p>\n",
@@ -202,8 +89,7 @@ static void put_where(FILE *out, const struct report *r)
         (void)fputs("<tr><th scope=\"row\" class=\"l\">", out);
         put_name(out, r, &line->row.kernel);
         (void)fputs("</th><td class=\"wide\">", out);
-        (void)report_devices(r, &r->groups[i], &seconds);
-        bars_stacked(out, &line->row, seconds / largest);
+        put_bar(out, &line->row, capacity_of(&r->groups[i]), largest);
         html_put(out, "</td><td>@</td><td>@</td></tr>\n",
                  cli_amount_text(line->waste_warp_seconds, waste, sizeof waste),
                  cli_percent_text(line->waste_ratio, ratio, sizeof ratio));
@@ -218,7 +104,7 @@ static void put_others(FILE *out, const struct report *r)
         return;
     (void)snprintf(n, sizeof n, "%zu", r->top->n - r->n_lines);
     html_put(out,
-             "<p>@ more kernels, with @ of the waste, are not in the table: <code>occq top -n "
+             "<p>@ more rows, with @ of the waste, are not in the table: <code>occq top -n "
              "1000000</code></p>\n",
              n, cli_percent_text(1 - r->lines[r->n_lines - 1].running_waste_ratio, waste, sizeof waste));
 }
@@ -232,9 +118,10 @@ static void put_kernels(FILE *out, const struct report *r)
         several = !is_same_device(&r->top->rows[0].kernel, &r->top->rows[i].kernel);
     html_choose(
         top_columns,
-        "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved,device",
+        "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved,device_id,"
+        "device",
         &columns);
-    columns.n -= several ? 0 : 1;
+    columns.n -= several ? 0 : 2; /* the device's columns */
     (void)fputs(
         "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>\n<div id=\"controls\"></div>\n",
         out);
@@ -263,6 +150,10 @@ static void put_trend(FILE *out, const struct report *r)
              "<section aria-labelledby=\"time\"><h2 id=\"time\">Over time</h2>\n<p>By @s@; nothing is drawn "
              "where there are no launches.</p>\n",
              r->trend->unit, strcmp(r->trend->unit, "day") == 0 ? " of UTC" : "");
+    if (r->trend->n == 0)
+        (void)fputs("<p>Nothing to draw: the recordings of these launches do not name the origin of their "
+                    "times.</p>\n",
+                    out);
     plots_trend(out, r->trend);
     (void)fputs("<h3>Changes</h3>\n<ol>\n", out);
     for (size_t i = 0; i < r->trend->n_changes; i++)
@@ -356,7 +247,7 @@ int report_page(FILE *out, const struct report *r, struct occ_error *err)
 {
     int status = 0;
     put_head(out);
-    put_verdict(out, r);
+    report_verdict(out, r);
     if (r->diff)
         put_diff(out, r);
     put_where(out, r);
@@ -365,7 +256,7 @@ int report_page(FILE *out, const struct report *r, struct occ_error *err)
     put_trend(out, r);
     (void)fputs("<section aria-labelledby=\"each\"><h2 id=\"each\">Each kernel</h2>\n", out);
     for (size_t i = 0; i < r->n_groups && status == 0; i++)
-        status = report_kernel(out, r, &r->groups[i], err);
+        status = report_kernel(out, &r->groups[i], err);
     (void)fputs("</section>\n", out);
     for (const struct report_list *list = report_lists; list->list && status == 0; list++)
         status = put_list(out, r, list, err);

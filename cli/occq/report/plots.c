@@ -41,8 +41,11 @@ static void put_series(FILE *out, const struct trend *t, enum trend_series which
         least = fmin(least, v.mean);
         most = fmax(most, v.mean);
     }
-    if (!(most > 0))
+    if (!(most > 0)) {
+        if (t->n > 0)
+            html_put(out, "<p>No plot of @: no unit of time has a value above 0.</p>\n", text->name);
         return;
+    }
     (void)snprintf(title, sizeof title, "%s%s%s", text->name, text->source, text->band);
     (void)snprintf(sentence, sizeof sentence, "%s from %s to %s: between %s and %s; the table has each value",
                    text->name, cli_time_text(t->points[0].start_ns, first, sizeof first),

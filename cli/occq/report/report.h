@@ -18,10 +18,8 @@ struct report {
     struct top_line *lines;
     struct top_sums sums;
     size_t n_lines;            /* in the table: the first of them */
-    struct show_group *groups; /* those with a section of their own, as lines are ordered */
+    struct show_group *groups; /* sections of the first lines, one each */
     size_t n_groups;
-    const struct show_group *all; /* of every kernel on every device */
-    size_t n_all;
     const struct occ_top *ranges; /* by waste; none: no launch has one, or the launches are too many */
     struct top_line *range_lines;
     size_t n_ranges; /* the first of them */
@@ -37,13 +35,11 @@ const char *report_anchor(const struct occ_row_kernel *kernel, char anchor[REPOR
 /* Write errors stay in `out`. */
 int report_page(FILE *out, const struct report *report, struct occ_error *err);
 
-/* A kernel's section. */
-int report_kernel(FILE *out, const struct report *report, const struct show_group *group,
-                  struct occ_error *err);
+/* The page's header, and the verdict of all launches. */
+void report_verdict(FILE *out, const struct report *report);
 
-/* A row of the table adds up all devices of a model: how many they are, and the warp-seconds that they could
- * hold while the kernel ran; NaN: not analysed. */
-size_t report_devices(const struct report *report, const struct show_group *group, double *ret_warp_seconds);
+/* The section of a kernel on a device. */
+int report_kernel(FILE *out, const struct show_group *group, struct occ_error *err);
 
 /* A list of other commands, for the page and its data. */
 struct report_list {
