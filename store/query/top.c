@@ -222,15 +222,23 @@ static void add_occupancy(struct line *line, const struct occ_top_config *config
     const struct occ_measurement *measured = &config->means;
     /* launches of no measurable time have a mean too */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
-    double measured_weight = weight * config->share;
+    double measured_weight = weight * config->share, achieved_weight = weight * config->achieved_share;
     line->weight += weight;
-    add_mean(&line->achieved, measured->achieved, measured_weight);
-    add_mean(&line->achieved_error, measured->achieved_error, measured_weight);
+    add_mean(&line->achieved, measured->achieved, achieved_weight);
+    add_mean(&line->achieved_error, measured->achieved_error, achieved_weight);
     add_mean(&line->elapsed, measured->elapsed, measured_weight);
     add_mean(&line->elapsed_error, measured->elapsed_error, measured_weight);
     if (config->is_analysed)
         add_result(line, &config->result, &config->waterfall, weight,
                    (double)totals->total_ns * 1e-9 * config->warps);
+}
+
+/* The part (0...1) of the time of all launches that has an achieved occupancy. */
+static double achieved_share_of(const struct occ_measured_sums *sums, double all_ns)
+{
+    double ns = sums->ns[OCC_MEASURED_achieved];
+    double share = ns / fmax(all_ns, ns + sums->ns[OCC_MEASURED_group_achieved]);
+    return share > 0 ? share : 0; /* NaN: there is no time */
 }
 
 /* What is known of a group's launches. */
@@ -242,6 +250,7 @@ static int explain(struct top *t, struct occ_top_config *config, const struct oc
         return rc;
     double all_ns = is_measured_by_group(t) ? occ_totals_all_ns(totals) : config->all_ns;
     config->share = occ_measured_part(&sums, all_ns, &config->means);
+    config->achieved_share = achieved_share_of(&sums, all_ns);
     occ_explain_partly(&config->result, &config->means, config->share, &config->waterfall);
     config->main_part =
         config->is_analysed ? occ_largest_part(config->waterfall.part, OCC_PART_COUNT) : OCC_PART_COUNT;

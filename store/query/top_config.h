@@ -22,7 +22,8 @@ struct occ_top_config {
     struct occ_measured_rows measured; /* by units of time */
     /* of the launches that are added: */
     struct occ_measurement means; /* of those that were measured */
-    double share;                 /* of their time, what was measured */
+    double share;                 /* of their time, the part with an elapsed occupancy */
+    double achieved_share;        /* the same of achieved occupancy, which may be known alone */
     struct occ_waterfall waterfall;
     unsigned main_part; /* what they lose most to; OCC_PART_COUNT: nothing */
 };
