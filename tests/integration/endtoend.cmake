@@ -7,7 +7,10 @@ file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/objects" CONTENT "$<JOIN:${obj
 occ_add_script_test(check_circles
   COMMAND sh "${_here}/check_circles.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/objects" "${PROJECT_BINARY_DIR}")
 
-occ_add_script_test(two_gpus COMMAND python3 "${_here}/two_gpus.py" "${PROJECT_BINARY_DIR}")
+if(OCC_SANITIZE) # no program is observed: see below
+  set(no_recording --no-recording)
+endif()
+occ_add_script_test(two_gpus COMMAND python3 "${_here}/two_gpus.py" "${PROJECT_BINARY_DIR}" ${no_recording})
 occ_add_script_test(metrics COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
 occ_add_script_test(metrics_engines COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}" engines LABELS slow)
 if(TARGET sim_cuda)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""two_gpus.py BUILD: two GPUs of one model are two devices in every command and in SQL.
+"""two_gpus.py BUILD [--no-recording]: two GPUs of one model are two devices in every command and in SQL.
 
 Three histories of two equal GPUs: one that the store made (two_gpus_history), one of an imported PyTorch trace, one that occtrace
-recorded on two simulated GPUs (where the sample and the simulated driver are built). In each, every command answers for both GPUs, for
+recorded on two simulated GPUs (where the sample and the simulated driver are built; --no-recording: a sanitizer's build, which observes
+no program). In each, every command answers for both GPUs, for
 the first and for the second: the parts add up to the whole, and to the sums of single launches in SQL."""
 import collections
 import json
@@ -292,7 +293,7 @@ def make_trace(path):
 def record():
     """On two simulated GPUs: each of two processes has one of them."""
     hello = os.path.join(build, "samples/hello")
-    if not (os.path.exists(hello) and os.path.exists(os.path.join(build, "simgpu/libcuda.so.1"))):
+    if sys.argv[2:] == ["--no-recording"] or not (os.path.exists(hello) and os.path.exists(os.path.join(build, "simgpu/libcuda.so.1"))):
         return False
     for device, launches in ((0, 50), (1, 30)):
         subprocess.run([os.path.join(source, "scripts/simgpu"), "--gpu", "h200,h200", "--build", build,
@@ -313,7 +314,7 @@ name, database = "recorded", "recorded.db"
 if record():
     check_database()
 else:
-    print("no sample or no simulated device: only histories of the store and of an import")
+    print("nothing recorded: only histories of the store and of an import")
 for failure in failures:
     print("FAILED:", failure)
 sys.exit(1 if failures else 0)
