@@ -622,6 +622,47 @@ static void sides_must_be_comparable(void **state)
     assert_non_null(diff_incomparable(&one, &other));
 }
 
+static struct diff_facts on_devices(int64_t first, uint64_t n_first, int64_t second, uint64_t n_second)
+{
+    struct diff_facts facts = {.device = "H200", .sm_count = 132, .launches = n_first + n_second};
+    diff_add_device(&facts, second, n_second);
+    diff_add_device(&facts, first, n_first / 2);
+    diff_add_device(&facts, first, n_first - n_first / 2);
+    diff_list_devices(&facts);
+    return facts;
+}
+
+static void equal_gpus_are_devices(void **state)
+{
+    char note[DIFF_NOTE_BYTES];
+    struct diff_facts even = on_devices(1, 500, 2, 500), shifted = on_devices(1, 900, 2, 100),
+                      others = on_devices(1, 500, 3, 500), model = on_devices(-1, 500, -2, 500);
+    (void)state;
+    assert_string_equal(even.device_ids, "1, 2");
+    assert_int_equal(even.devices[0].launches, 500);
+    assert_string_equal(diff_devices_note(&even, &even, note), "");
+    assert_non_null(
+        strstr(diff_devices_note(&even, &others, note), "different GPUs of one model (1, 2 and 1, 3)"));
+    assert_non_null(strstr(diff_devices_note(&even, &shifted, note), "differently over the GPUs 1, 2"));
+    assert_int_equal(model.n_devices, 0);
+    assert_string_equal(diff_devices_note(&even, &model, note), "");
+    shifted.is_of_other_history = true;
+    assert_string_equal(diff_devices_note(&even, &shifted, note), "");
+    others.device = "H100"; /* the sides are not comparable at all */
+    assert_string_equal(diff_devices_note(&even, &others, note), "");
+}
+
+static void devices_beyond_the_table_are_not_counted(void **state)
+{
+    struct diff_facts facts = {.device = "H200"};
+    (void)state;
+    for (int64_t id = DIFF_DEVICES_MAX + 5; id > 0; id--)
+        diff_add_device(&facts, id, 1);
+    assert_int_equal(facts.n_devices, DIFF_DEVICES_MAX);
+    diff_list_devices(&facts);
+    assert_true(strlen(facts.device_ids) < sizeof facts.device_ids);
+}
+
 /* A span ends where the name ends, whatever the name holds. */
 static void markdown_cannot_be_left(void **state)
 {
@@ -806,6 +847,8 @@ int main(void)
         cmocka_unit_test(lines_name_what_changed),
         cmocka_unit_test(measured_and_expected_do_not_mix),
         cmocka_unit_test(sides_must_be_comparable),
+        cmocka_unit_test(equal_gpus_are_devices),
+        cmocka_unit_test(devices_beyond_the_table_are_not_counted),
         cmocka_unit_test(markdown_cannot_be_left),
         cmocka_unit_test(noise_changes_nothing),
         cmocka_unit_test(a_change_is_found_where_it_is),
