@@ -104,26 +104,33 @@ static void append(const struct launches *l, int64_t start_ns)
     }
 }
 
-static void append_all(int64_t start_ns)
+/* Counters of the launches of a minute, all of them: without `elapsed` by Nsight Compute. */
+static void measure(int64_t start_ns, const struct launches *l, bool elapsed)
+{
+    double ns = (double)l->n * (double)l->duration_ns;
+    struct occ_measured_sums sums = {.direct = elapsed ? (uint64_t)l->n : 0,
+                                     .ncu = elapsed ? 0 : (uint64_t)l->n};
+    sums.ns[OCC_MEASURED_achieved] = ns;
+    sums.sum[OCC_MEASURED_achieved] = 0.9199 * ns;
+    sums.ns[OCC_MEASURED_elapsed] = elapsed ? ns : 0;
+    sums.sum[OCC_MEASURED_elapsed] = elapsed ? 0.5 * ns : 0;
+    check(occ_store_add_measured(store, start_ns / MINUTE, runs[l->run], configs[l->kernel][l->gpu][l->shape],
+                                 &sums, &err));
+}
+
+static void put_minute(int64_t start_ns)
 {
     static const struct launches all[] = {
         {0, GEMM, 0, 0, 20, 100000},   {0, GEMM, 0, 1, 4, 300000},   {0, GEMM, 1, 0, 15, 150000},
         {0, COPY, 0, 0, 7, 20000},     {0, SOFTMAX, 1, 0, 9, 50000}, {1, GEMM, 1, 1, 6, 250000},
         {1, SOFTMAX, 1, 1, 3, 500000},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         append(&all[i], start_ns);
-}
-
-/* Of all launches of a minute. */
-static void measure(int64_t start_ns, int kernel, int gpu, bool elapsed, double ns)
-{
-    struct occ_measured_sums sums = {.direct = elapsed, .ncu = !elapsed};
-    sums.ns[OCC_MEASURED_achieved] = ns;
-    sums.sum[OCC_MEASURED_achieved] = 0.9199 * ns;
-    sums.ns[OCC_MEASURED_elapsed] = elapsed ? ns : 0;
-    sums.sum[OCC_MEASURED_elapsed] = elapsed ? 0.5 * ns : 0;
-    check(occ_store_add_measured(store, start_ns / MINUTE, runs[0], configs[kernel][gpu][0], &sums, &err));
+        if ((all[i].kernel == GEMM && all[i].gpu == 0) || all[i].kernel == SOFTMAX)
+            measure(start_ns, &all[i], all[i].kernel == GEMM);
+    }
+    check(occ_store_commit(store, &err));
 }
 
 int main(int argc, char **argv)
@@ -138,12 +145,8 @@ int main(int argc, char **argv)
     put_kernels();
     put_configs();
     put_runs(starts_ns[0]);
-    for (size_t i = 0; i < sizeof starts_ns / sizeof *starts_ns; i++) {
-        append_all(starts_ns[i]);
-        measure(starts_ns[i], GEMM, 0, true, 20 * 100000);
-        measure(starts_ns[i], SOFTMAX, 1, false, 9 * 50000);
-        check(occ_store_commit(store, &err));
-    }
+    for (size_t i = 0; i < sizeof starts_ns / sizeof *starts_ns; i++)
+        put_minute(starts_ns[i]);
     check(occ_store_finish(store, &err));
     occ_store_close(store);
     return 0;
