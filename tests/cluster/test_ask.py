@@ -67,6 +67,8 @@ def the_same_answers(asker, merged):
 def what_only_a_cluster_knows(asker, merged):
     rows = {key: json.loads(asker.ask(*words, "--json")) for key, words in
             {"gpu": ("top", "--by", "gpu"), "all": ("top", "-n", "1000"), "ranks": ("stragglers", "--job", "42")}.items()}
+    assert all(row["device_id"] is None and row["device"] for row in rows["all"]["top"])  # minutes know models
+    asker.ask("top", "--gpu", "1", code=2, says="know GPU models, not devices")
     assert len(rows["gpu"]["top"]) == 12 and all(row["gpu"].startswith("node") for row in rows["gpu"]["top"]), rows["gpu"]
     for key in ("launches", "total_duration_ns"):
         assert sum(row[key] for row in rows["gpu"]["top"]) == sum(row[key] for row in rows["all"]["top"]), key
