@@ -125,7 +125,7 @@ static double unused_share(const struct occ_measured_sums *sums, const struct oc
                            uint64_t total_ns)
 {
     struct occ_measurement means;
-    double share = occ_measured_part(sums, (double)total_ns, &means), elapsed = config->expected_elapsed;
+    double share = occ_measured_own(sums, (double)total_ns, &means), elapsed = config->expected_elapsed;
     elapsed += share > 0 ? share * (means.elapsed - elapsed) : 0;
     return elapsed < 1 ? 1 - fmax(elapsed, 0) : 0;
 }

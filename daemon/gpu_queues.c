@@ -161,6 +161,18 @@ void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attri
         r->dropped++;
 }
 
+void occ_gpu_results_add_rest(struct occ_gpu_results *r, int64_t minute, int64_t run, uint64_t config,
+                              const struct occ_gpu_rest *rest)
+{
+    struct occ_measured_sums *sums = sums_of(r, minute, run, config);
+    r->dropped += !sums;
+    if (!sums)
+        return;
+    sums->rest_shift_sum += rest->shift_ns;
+    sums->rest_error_sum += rest->error_ns;
+    sums->rest_ns += rest->ns;
+}
+
 bool occ_gpu_results_add_sample(struct occ_gpu_results *r, const struct occ_attribution_sample *sample)
 {
     const float *ratio = sample->ratio, *stall = ratio + OCC_RATIO_STALLS;

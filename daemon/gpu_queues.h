@@ -64,6 +64,12 @@ static inline uint64_t occ_gpu_results_tag(int64_t run, uint32_t correlation)
 
 /* A settled launch; its tag is of occ_gpu_results_tag(), its shape of occ_gpu_results_config(). */
 void occ_gpu_results_add_value(struct occ_gpu_results *results, const struct occ_attribution_value *value);
+/* Evidence on launches without a value, as in OCC_MEASURED_EVIDENCE. */
+struct occ_gpu_rest {
+    double shift_ns, error_ns, ns;
+};
+void occ_gpu_results_add_rest(struct occ_gpu_results *results, int64_t minute, int64_t run, uint64_t config,
+                              const struct occ_gpu_rest *rest);
 /* False: no room. */
 bool occ_gpu_results_add_sample(struct occ_gpu_results *results, const struct occ_attribution_sample *sample);
 void occ_gpu_results_add_second(struct occ_gpu_results *results, const struct occ_attribution_second *second);

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "counters/ratios.h"
+#include "known_totals.h"
 #include "record_age.h"
 #include "support/clock.h"
 
@@ -49,6 +50,7 @@ struct occ_gpu_worker {
 
     /* the thread's alone */
     struct occ_attribution *attribution;
+    struct occ_known_totals *totals;
     struct occ_source_select sources;
     struct occ_ratio_scale scale;
     struct occ_launch_queue taken;   /* the inbox of this round */
@@ -74,6 +76,7 @@ static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample
         return;
     if (ratios.ratio[OCC_RATIO_WARPS] > 0)
         w->status.active_ns = occ_monotonic_ns();
+    occ_known_totals_add_sample(w->totals, &ratios);
     w->bad_samples += !occ_gpu_results_add_sample(&w->results, &ratios);
 }
 
@@ -100,6 +103,7 @@ static void add_value(void *worker, const struct occ_attribution_value *value)
     enum occ_attribution_source source = value->measured.source;
     bool is_clear = source == OCC_ATTRIBUTION_DIRECT || source == OCC_ATTRIBUTION_REGRESSED;
     *(is_clear ? &w->clear_ns : &w->unclear_ns) += (double)(value->end_ns - value->start_ns);
+    occ_known_totals_add_value(w->totals, value);
     (void)pthread_mutex_lock(&w->mutex);
     occ_gpu_results_add_value(&w->results, value);
     (void)pthread_mutex_unlock(&w->mutex);
@@ -110,6 +114,15 @@ static void add_second(void *worker, const struct occ_attribution_second *second
     struct occ_gpu_worker *w = worker;
     (void)pthread_mutex_lock(&w->mutex);
     occ_gpu_results_add_second(&w->results, second);
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
+/* Records of other programs may still come for the time behind the watermark. */
+static void close_seconds(struct occ_gpu_worker *w, bool final)
+{
+    int64_t until_ns = w->advanced_ns - (final ? w->watermark_ns : 0);
+    (void)pthread_mutex_lock(&w->mutex);
+    occ_known_totals_close(w->totals, until_ns, final, &w->results);
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
@@ -159,6 +172,7 @@ static int restart(struct occ_gpu_worker *w, struct occ_error *err)
     occ_attribution_get_stats(w->attribution, &stats);
     occ_attribution_free(w->attribution);
     w->attribution = next;
+    occ_known_totals_clear(w->totals);
     w->dropped += stats.waiting + stats.late_launches;
     w->advanced_ns = 0;
     return 0;
@@ -210,6 +224,7 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
         w->clear_ns = w->unclear_ns = 0;
     w->dropped += occ_launch_queue_release(&w->waiting, w->attribution, w->advanced_ns);
     occ_attribution_advance(w->attribution, w->advanced_ns, final);
+    close_seconds(w, final);
     publish(w, orders->settle);
     return 0;
 }
@@ -337,6 +352,7 @@ void occ_gpu_worker_get_status(struct occ_gpu_worker *w, struct occ_gpu_status *
 static void free_memory(struct occ_gpu_worker *w)
 {
     occ_attribution_free(w->attribution);
+    occ_known_totals_free(w->totals);
     occ_gpu_results_free(&w->results);
     free(w->inbox.items);
     free(w->taken.items);
@@ -367,7 +383,8 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
     (void)pthread_cond_init(&w->settled, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     w->attribution = new_attribution(w);
-    int status = w->attribution ? 0 : occ_no_memory(err);
+    w->totals = occ_known_totals_new();
+    int status = w->attribution && w->totals ? 0 : occ_no_memory(err);
     if (status == 0) {
         publish(w, false);
         int failed = pthread_create(&w->thread, NULL, work, w);

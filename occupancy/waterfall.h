@@ -67,14 +67,28 @@ enum occ_part {
     X(REGRESSED, "regression", "least squares over many launches")                                           \
     X(GROUPED, "group", "mean of kernels that cannot be separated")                                          \
     X(EXACT, "exact", "launches run one at a time (--exact)")                                                \
-    X(NCU, "ncu", "Nsight Compute, which runs each kernel alone and replays it")
+    X(NCU, "ncu", "Nsight Compute, which runs each kernel alone and replays it")                             \
+    X(WITHHELD, "withheld", "withheld: see the reason")
 
 #define OCC_FROM_ENUMERATOR(name, word, text) OCC_FROM_##name,
 enum occ_value_source { OCC_VALUE_SOURCES(OCC_FROM_ENUMERATOR) OCC_FROM_COUNT };
 
+/* Why measured values are not given. X(NAME, id, text) */
+#define OCC_WITHHELD_REASONS(X)                                                                              \
+    X(NOT, "", "")                                                                                           \
+    X(GROUP, "group", "this kernel cannot be separated from others")                                         \
+    X(DURATIONS, "durations_differ", "launches without a value of their own last longer or shorter")         \
+    X(LAUNCHES, "launches_differ", "measured launches differ by more than their errors explain")             \
+    X(TOTAL, "total_contradicts", "the known total of the GPU contradicts the measured launches")
+
+#define OCC_WITHHELD_ENUMERATOR(name, word, text) OCC_WITHHELD_##name,
+enum occ_withheld { OCC_WITHHELD_REASONS(OCC_WITHHELD_ENUMERATOR) OCC_WITHHELD_COUNT };
+
 /* Means over launches; NaN (or an impossible value: negative, a ratio above 2): not measured. */
 struct occ_measurement {
-    enum occ_value_source source;                            /* of most launches; MODEL: not measured */
+    enum occ_value_source source; /* of most launches; MODEL: not measured */
+    enum occ_withheld withheld;   /* the reason; NOT: the means are given */
+    double measured_ratio;        /* part of the time of all launches that has a value, 0...1 */
     double achieved, achieved_error, elapsed, elapsed_error; /* ratios; errors are standard errors */
     double variance_inflation;                               /* >= 1; 1: independent of all others */
     double sm_active;                                        /* active SM-cycles / SM-cycles */
@@ -121,6 +135,8 @@ enum occ_limit occ_most_stalled(const struct occ_measurement *measurement);
 /* Identifiers and texts. Never NULL. A part with a negative ratio has a text of its own. */
 const char *occ_part_word(unsigned part);
 const char *occ_part_text(unsigned part, double ratio);
+const char *occ_withheld_word(enum occ_withheld reason); /* NOT: "" */
+const char *occ_withheld_text(enum occ_withheld reason);
 const char *occ_value_source_word(enum occ_value_source source);
 const char *occ_value_source_text(enum occ_value_source source);
 

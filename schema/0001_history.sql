@@ -351,7 +351,8 @@ CREATE TABLE stored_ring (
 -- What hardware counters measured: sums by launch configuration, run and minute, and the same by hour. A value is the
 -- sum of value x duration (_sum) and the sum of the durations for which it was defined (_ns); the time-weighted mean is
 -- their quotient. direct, regression, grouped, exact, ncu: launches by where their value comes from; overlapped: of them,
--- those that ran beside other kernels.
+-- those that ran beside other kernels. elapsed_square_sum and rest_*: evidence on launches without a value
+-- (store/measured.h, OCC_MEASURED_EVIDENCE).
 CREATE TABLE stored_measured_minute (
     config_id                INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
     run_id                   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
@@ -385,6 +386,10 @@ CREATE TABLE stored_measured_minute (
     l1_throughput_sum        REAL NOT NULL, l1_throughput_ns       REAL NOT NULL,
     tensor_active_sum        REAL NOT NULL, tensor_active_ns       REAL NOT NULL,
     throughput_error_sum     REAL NOT NULL, throughput_error_ns    REAL NOT NULL,
+    elapsed_square_sum       REAL NOT NULL,
+    rest_shift_sum           REAL NOT NULL,
+    rest_error_sum           REAL NOT NULL,
+    rest_ns                  REAL NOT NULL,
     PRIMARY KEY (config_id, minute, run_id) -- a query reads some minutes of a configuration
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_measured_minute_time ON stored_measured_minute(minute);
@@ -421,6 +426,10 @@ CREATE TABLE stored_measured_hour (
     l1_throughput_sum        REAL NOT NULL, l1_throughput_ns       REAL NOT NULL,
     tensor_active_sum        REAL NOT NULL, tensor_active_ns       REAL NOT NULL,
     throughput_error_sum     REAL NOT NULL, throughput_error_ns    REAL NOT NULL,
+    elapsed_square_sum       REAL NOT NULL,
+    rest_shift_sum           REAL NOT NULL,
+    rest_error_sum           REAL NOT NULL,
+    rest_ns                  REAL NOT NULL,
     PRIMARY KEY (config_id, hour, run_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_measured_hour_time ON stored_measured_hour(hour);

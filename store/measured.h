@@ -59,6 +59,18 @@ struct occ_store;
 #define OCC_MEASURED_ENUMERATOR(name) OCC_MEASURED_##name,
 enum occ_measured_value { OCC_MEASURED_VALUES(OCC_MEASURED_ENUMERATOR) OCC_MEASURED_VALUE_COUNT };
 
+/* X(name): sums that show whether the launches with a value differ from each other, and from the rest.
+ * elapsed_square_sum: square of the mean elapsed occupancy of a block (one call of occ_store_add_measured())
+ * x its time, over the time of `elapsed`. rest_*: over the launches of the configuration that have no value
+ * and ran in seconds whose total is known; rest_shift_sum: counted occupancy of all launches without a value
+ * in that second - the occupancy that the stored means of their configurations predict, x time;
+ * rest_error_sum: the standard error of that difference x time; rest_ns: their time. */
+#define OCC_MEASURED_EVIDENCE(X)                                                                             \
+    X(elapsed_square_sum)                                                                                    \
+    X(rest_shift_sum)                                                                                        \
+    X(rest_error_sum)                                                                                        \
+    X(rest_ns)
+
 struct occ_measured_sums {
     double sum[OCC_MEASURED_VALUE_COUNT]; /* value x nanoseconds */
     double ns[OCC_MEASURED_VALUE_COUNT];
@@ -66,31 +78,53 @@ struct occ_measured_sums {
     OCC_MEASURED_SOURCES(X)
 #undef X
     uint64_t overlapped; /* of them, those that ran beside other kernels */
+    /* Evidence on launches without a value; not sent to a warehouse: */
+#define X(name) double name;
+    OCC_MEASURED_EVIDENCE(X)
+#undef X
 };
 
 /* The mean; NaN: nothing was measured, or the mean is outside of what a counter can report. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
-/* Whether the launches with values of their own represent all that were measured. They do not where more than
- * OCC_MEASURED_MINORITY of the time is from launches without, and the mean durations of both differ by more
- * than a factor of OCC_MEASURED_ALIKE: then they ran under different conditions. */
-#define OCC_MEASURED_MINORITY 0.1
-#define OCC_MEASURED_ALIKE    1.2
-bool occ_measured_is_representative(const struct occ_measured_sums *sums);
+/* Bounds of what a mean over a part of the launches says about all of them (docs/decisions/0016, "Coverage").
+ * MINORITY: up to this part of the time launches without a value cannot change the mean noticeably. ALIKE:
+ * mean durations that differ by more are of launches under different conditions. UNTOLD: standard deviation,
+ * relative to the value, by which the occupancy of launches without a value may differ; the same figure as in
+ * attribution/constants.h. CONTRADICTION: difference of a known total from stored means that is no noise of
+ * the counter. */
+#define OCC_MEASURED_MINORITY      0.1
+#define OCC_MEASURED_ALIKE         1.2
+#define OCC_MEASURED_UNTOLD        0.13
+#define OCC_MEASURED_CONTRADICTION 0.02
 
-/* Means as below of the launches with values of their own, whether they represent others or not, and the part
- * (0...1) that those with an elapsed occupancy have of the time of all launches, `total_ns`: what
- * occ_explain_partly() takes, so that sums do not depend on how launches are grouped (docs/decisions/0035).
- * Sums are of whole minutes: where they are of more time than `total_ns`, the part is theirs. */
-double occ_measured_part(const struct occ_measured_sums *sums, double total_ns,
-                         struct occ_measurement *ret_measurement);
+/* The part (0...1) of the time of all launches, `total_ns`, whose launches have a value of their own. Sums
+ * are of whole minutes: where they are of more time than `total_ns`, the part is of that time. 0: no launch
+ * has one. */
+double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns);
 
-/* All means of launches with values of their own. The source is that of the majority, of a tie the less
- * direct one. GROUPED: no launch has a value of its own, or they do not represent all, and the means are NaN.
- * Achieved occupancy, active SMs and resident blocks, which are not defined for overlapped launches, are NaN
- * too where more than OCC_MEASURED_MINORITY of elapsed occupancy's time lacks them: a waterfall must not mix
- * means of different launches. */
-void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
+/* The standard error of a mean with standard error `error` over the part `ratio` of the time, as a mean over
+ * all launches: error + (1 - ratio) x UNTOLD x mean. Both are added, not their squares: the same drift
+ * may cause both. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNTOLD < 1. */
+double occ_measured_widened(double error, double mean, double ratio);
+
+/* All means of launches with values of their own, and errors that cover all launches, whose time is
+ * `total_ns`. The source is that of the majority, of a tie the less direct one. All means are NaN where they
+ * are withheld; ret_measurement->withheld has the reason, ->measured_ratio the part that was measured.
+ * Withheld where no launch has a value of its own (GROUP); where more than MINORITY of the measured time has
+ * group values and durations differ by more than ALIKE (DURATIONS); where more than MINORITY of the time has
+ * no value and the known total of these seconds contradicts the means (TOTAL), or blocks of launches differ
+ * by more than their errors and UNTOLD explain (LAUNCHES). Achieved occupancy, active SMs and resident
+ * blocks, which are not defined for overlapped launches, are NaN too where more than MINORITY of elapsed
+ * occupancy's time lacks them: a waterfall must not mix means of different launches. */
+void occ_measured_means(const struct occ_measured_sums *sums, double total_ns,
+                        struct occ_measurement *ret_measurement);
+
+/* Means of the launches with values of their own alone, never withheld, with their own errors; returns the
+ * part of `total_ns` that has an elapsed occupancy. For occ_explain_partly(): sums over launches do not
+ * depend on how launches are grouped (docs/decisions/0035). */
+double occ_measured_own(const struct occ_measured_sums *sums, double total_ns,
+                        struct occ_measurement *ret_measurement);
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)
 {

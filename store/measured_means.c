@@ -29,21 +29,74 @@ static uint64_t own_launches(const struct occ_measured_sums *sums)
     return occ_measured_launches(sums) - sums->grouped;
 }
 
-bool occ_measured_is_representative(const struct occ_measured_sums *sums)
+/* Time of launches with values of their own: some reports have achieved occupancy alone. */
+static double own_ns(const struct occ_measured_sums *sums)
 {
-    double own = (double)own_launches(sums), others = (double)sums->grouped;
-    double own_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
-    if (others_ns <= OCC_MEASURED_MINORITY * (own_ns + others_ns) || own_ns <= 0)
-        return true;
-    double longer = (own_ns / own) / (others_ns / others);
-    return longer < OCC_MEASURED_ALIKE && longer > 1 / OCC_MEASURED_ALIKE;
+    return fmax(sums->ns[OCC_MEASURED_elapsed], sums->ns[OCC_MEASURED_achieved]);
 }
 
+static double all_ns(const struct occ_measured_sums *sums, double total_ns)
+{
+    return fmax(total_ns, own_ns(sums) + sums->ns[OCC_MEASURED_group_elapsed]);
+}
+
+double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns)
+{
+    double ratio = own_launches(sums) > 0 ? own_ns(sums) / all_ns(sums, total_ns) : 0;
+    return ratio > 0 && ratio <= 1 ? ratio : 0;
+}
+
+double occ_measured_widened(double error, double mean, double ratio)
+{
+    return error + (1 - ratio) * OCC_MEASURED_UNTOLD * mean;
+}
+
+/* ---- reasons to withhold ---- */
+
+static bool durations_differ(const struct occ_measured_sums *sums)
+{
+    double own = (double)own_launches(sums), others = (double)sums->grouped;
+    double own_elapsed_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
+    if (others_ns <= OCC_MEASURED_MINORITY * (own_elapsed_ns + others_ns) || own_elapsed_ns <= 0)
+        return false;
+    double longer = (own_elapsed_ns / own) / (others_ns / others);
+    return !(longer < OCC_MEASURED_ALIKE && longer > 1 / OCC_MEASURED_ALIKE);
+}
+
+static bool launches_differ(const struct occ_measured_sums *sums)
+{
+    double mean = occ_measured_mean(sums, OCC_MEASURED_elapsed), allowed = OCC_MEASURED_UNTOLD * mean;
+    double error = sums->sum[OCC_MEASURED_elapsed_error] / sums->ns[OCC_MEASURED_elapsed];
+    double variance = sums->elapsed_square_sum / sums->ns[OCC_MEASURED_elapsed] - mean * mean;
+    return variance - error * error > allowed * allowed;
+}
+
+static bool total_contradicts(const struct occ_measured_sums *sums)
+{
+    double noise = OCC_ERRORS_OF_95_PERCENT * sums->rest_error_sum;
+    return fabs(sums->rest_shift_sum) > noise + OCC_MEASURED_CONTRADICTION * sums->rest_ns;
+}
+
+static enum occ_withheld withheld(const struct occ_measured_sums *sums, double ratio)
+{
+    bool covers_all = ratio >= 1 - OCC_MEASURED_MINORITY;
+    if (occ_measured_launches(sums) == 0)
+        return OCC_WITHHELD_NOT;
+    if (own_launches(sums) == 0)
+        return OCC_WITHHELD_GROUP;
+    if (durations_differ(sums))
+        return OCC_WITHHELD_DURATIONS;
+    if (!covers_all && total_contradicts(sums))
+        return OCC_WITHHELD_TOTAL;
+    return !covers_all && launches_differ(sums) ? OCC_WITHHELD_LAUNCHES : OCC_WITHHELD_NOT;
+}
+
+/* Of launches with values of their own. */
 static enum occ_value_source source_of(const struct occ_measured_sums *sums)
 {
     if (occ_measured_launches(sums) == 0)
         return OCC_FROM_MODEL;
-    if (own_launches(sums) == 0 || !occ_measured_is_representative(sums))
+    if (own_launches(sums) == 0)
         return OCC_FROM_GROUPED;
     if (sums->ncu > own_launches(sums) - sums->ncu)
         return OCC_FROM_NCU;
@@ -52,10 +105,10 @@ static enum occ_value_source source_of(const struct occ_measured_sums *sums)
     return sums->regression >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
 }
 
-void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement)
+/* ---- means ---- */
+
+static void fill_means(const struct occ_measured_sums *sums, struct occ_measurement *m)
 {
-    struct occ_measurement *m = ret_measurement;
-    *m = (struct occ_measurement){.source = source_of(sums)};
     const struct {
         double *mean;
         enum occ_measured_value value;
@@ -82,7 +135,7 @@ void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measure
         {&m->utilization.issue_error, OCC_MEASURED_issue_active_error, false},
         {&m->utilization.throughput_error, OCC_MEASURED_throughput_error, false},
     };
-    bool known = m->source != OCC_FROM_MODEL && m->source != OCC_FROM_GROUPED;
+    bool known = m->source != OCC_FROM_MODEL && m->source != OCC_FROM_GROUPED && !m->withheld;
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         *means[i].mean = known && (!means[i].of_all || is_of_all(sums, means[i].value))
                              ? occ_measured_mean(sums, means[i].value)
@@ -91,13 +144,64 @@ void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measure
     m->utilization.ratio[OCC_HW_COMPUTE] = m->utilization.ratio[OCC_HW_MEMORY] = NAN;
 }
 
-double occ_measured_part(const struct occ_measured_sums *sums, double total_ns,
-                         struct occ_measurement *ret_measurement)
+/* The least certain throughput has the error of all. */
+static void widen_throughput(const struct occ_measured_sums *sums, double time_ns,
+                             struct occ_hw_utilization *u)
 {
-    struct occ_measured_sums own = *sums;
-    double ns = sums->ns[OCC_MEASURED_elapsed], all_ns = ns + sums->ns[OCC_MEASURED_group_elapsed];
-    own.ns[OCC_MEASURED_group_elapsed] = 0; /* so that nothing is withheld */
-    occ_measured_means(&own, ret_measurement);
-    double part = isnan(ret_measurement->elapsed) ? 0 : ns / fmax(total_ns, all_ns);
-    return part > 0 ? part : 0; /* infinite ones are none */
+    static const struct {
+        enum occ_hw_unit unit;
+        enum occ_measured_value value;
+    } units[] = {{OCC_HW_DRAM, OCC_MEASURED_dram_throughput},
+                 {OCC_HW_L2, OCC_MEASURED_l2_throughput},
+                 {OCC_HW_L1, OCC_MEASURED_l1_throughput},
+                 {OCC_HW_TENSOR, OCC_MEASURED_tensor_active}};
+    double widest = u->throughput_error;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        double ratio = fmin(sums->ns[units[i].value] / time_ns, 1);
+        double error = occ_measured_widened(u->throughput_error, u->ratio[units[i].unit], ratio);
+        widest = error > widest ? error : widest;
+    }
+    u->throughput_error = widest;
+}
+
+static void widen(const struct occ_measured_sums *sums, double total_ns, struct occ_measurement *m)
+{
+    const struct {
+        double *error, mean;
+        enum occ_measured_value value;
+    } errors[] = {
+        {&m->achieved_error, m->achieved, OCC_MEASURED_achieved},
+        {&m->elapsed_error, m->elapsed, OCC_MEASURED_elapsed},
+        {&m->utilization.issue_error, m->utilization.ratio[OCC_HW_ISSUE], OCC_MEASURED_issue_active},
+    };
+    double time_ns = all_ns(sums, total_ns);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        double ratio = fmin(sums->ns[errors[i].value] / time_ns, 1);
+        *errors[i].error = occ_measured_widened(*errors[i].error, errors[i].mean, ratio);
+    }
+    widen_throughput(sums, time_ns, &m->utilization);
+}
+
+void occ_measured_means(const struct occ_measured_sums *sums, double total_ns,
+                        struct occ_measurement *ret_measurement)
+{
+    double ratio = occ_measured_ratio(sums, total_ns);
+    *ret_measurement = (struct occ_measurement){
+        .source = source_of(sums), .measured_ratio = ratio, .withheld = withheld(sums, ratio)};
+    if (ret_measurement->withheld)
+        ret_measurement->source =
+            ret_measurement->withheld == OCC_WITHHELD_GROUP ? OCC_FROM_GROUPED : OCC_FROM_WITHHELD;
+    fill_means(sums, ret_measurement);
+    widen(sums, total_ns, ret_measurement);
+}
+
+double occ_measured_own(const struct occ_measured_sums *sums, double total_ns,
+                        struct occ_measurement *ret_measurement)
+{
+    struct occ_measurement *m = ret_measurement;
+    *m = (struct occ_measurement){.source = source_of(sums),
+                                  .measured_ratio = occ_measured_ratio(sums, total_ns)};
+    fill_means(sums, m);
+    double ratio = isnan(m->elapsed) ? 0 : sums->ns[OCC_MEASURED_elapsed] / all_ns(sums, total_ns);
+    return ratio > 0 ? ratio : 0; /* infinite ones are none */
 }

@@ -21,18 +21,24 @@
 #define OCC_SQL_ADD_SUMS(name)                                                                               \
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
+#define OCC_SQL_PARAMETER_1(name) ", ?"
+#define OCC_SQL_ADD_ONE(name)     ", " #name " = " #name " + excluded." #name
+#define OCC_SQL_COLUMN_ONE(name)  ", " #name
 #define OCC_SQL_ADD_MEASURED(table)                                                                          \
     "INSERT INTO " table " VALUES(?, ?, ?, ?" OCC_MEASURED_SOURCES(OCC_SQL_PARAMETER_2)                      \
-        OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET run_id = "                      \
-                                                "run_id" OCC_MEASURED_SOURCES(OCC_SQL_ADD_COUNT)             \
-                                                    OCC_SQL_ADD_COUNT(overlapped, "")                        \
-                                                        OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS)
+        OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS)                                                              \
+            OCC_MEASURED_EVIDENCE(OCC_SQL_PARAMETER_1) ") ON CONFLICT DO UPDATE SET run_id = "               \
+                                                       "run_id" OCC_MEASURED_SOURCES(OCC_SQL_ADD_COUNT)      \
+                                                           OCC_SQL_ADD_COUNT(overlapped, "")                 \
+                                                               OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS)         \
+                                                                   OCC_MEASURED_EVIDENCE(OCC_SQL_ADD_ONE)
 #define OCC_SQL_COLUMN_COUNT(name, text) ", " #name
 #define OCC_SQL_COLUMN_SUMS(name)        ", " #name "_sum, " #name "_ns"
 #define OCC_SQL_MEASURED(table, unit)                                                                        \
     "SELECT run_id" OCC_MEASURED_SOURCES(OCC_SQL_COLUMN_COUNT) ", overlapped" OCC_MEASURED_VALUES(           \
-        OCC_SQL_COLUMN_SUMS) ", " unit " FROM " table " WHERE config_id = ?1 AND " unit " >= ?2 AND " unit   \
-                             " < ?3 ORDER BY " unit
+        OCC_SQL_COLUMN_SUMS)                                                                                 \
+        OCC_MEASURED_EVIDENCE(OCC_SQL_COLUMN_ONE) ", " unit " FROM " table " WHERE config_id = ?1 AND " unit \
+                                                  " >= ?2 AND " unit " < ?3 ORDER BY " unit
 
 #define OCC_SQL_SECOND_NAMES(name, scale, unit, help)                                                        \
     ", " #name "_min_e" #scale ", " #name "_mean_e" #scale ", " #name "_max_e" #scale

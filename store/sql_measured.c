@@ -1,15 +1,34 @@
 /* The columns of what counters measured of launches, by whatever a view groups them; see sql_nouns.h. */
 #include "sql_nouns.h"
 
-#define OF_ALL(name) "sum(m." name ")"
-#define MEAN(name)   "sum(m." name "_sum) / nullif(sum(m." name "_ns), 0)"
-#define CI95(name)   "1.96 * " MEAN(name "_error")
+#define OF_ROW(name)     "m." name
+#define KNOWN(value)     "iif(m.withheld IS NULL, " value ", NULL)"
+#define PURE(name)       "m." name "_sum / nullif(m." name "_ns, 0)"
+#define MEAN(name)       KNOWN(PURE(name))
+#define GROUP_MEAN(name) PURE(name)
+
+/* As occ_measured_widened(). */
+#define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(" OCC_SQL_ALL_NS(OF_ROW, "m.total_ns") ", 0))"
+#define REST(name)       UNMEASURED(name) " * 0.13 * " PURE(name)
+#define CI95(name)       KNOWN("1.96 * (" PURE(name "_error") " + " REST(name) ")")
+#define REST_OF(name)    "coalesce(" REST(name) ", 0)"
+#define THROUGHPUT_REST                                                                                      \
+    "max(" REST_OF("dram_throughput") ", " REST_OF("l2_throughput") ", " REST_OF(                            \
+        "l1_throughput") ", " REST_OF("tensor_active") ")"
 
 const struct occ_sql_column occ_sql_measured[] = {
     {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},
     {"config_id", "INTEGER", "m.config_id", "", "the launch configuration, see launch_config"},
     {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel"},
     {"kernel", "TEXT", "k.short", "", "the kernel's short name"},
+    {"measured_ratio", "REAL", OCC_SQL_MEASURED_RATIO(OF_ROW, "m.total_ns"), "ratio",
+     OCC_SQL_RATIO_HELP "; all errors below cover the other launches, too"},
+    {"withheld", "TEXT", "m.withheld", "",
+     "why the means below are NULL: group (cannot be told apart from other kernels), durations_differ "
+     "(launches without a value last longer or shorter), launches_differ (measured launches differ by more "
+     "than their errors explain, and less than 90 % of the time was measured), total_contradicts (the "
+     "known total of the GPU differs from the means in seconds with launches without a value); NULL: they "
+     "are not withheld"},
     {"achieved", "REAL", MEAN("achieved"), "ratio",
      "warp-cycles / (SM-active cycles x maximum warps per SM); a mean by time, as all that follow"},
     {"achieved_ci95", "REAL", CI95("achieved"), "ratio", "of achieved: " OCC_SQL_CI95},
@@ -26,10 +45,11 @@ const struct occ_sql_column occ_sql_measured[] = {
     {"stall_blocks", "REAL", MEAN("stall_blocks"), "ratio", OCC_SQL_STALL "block slots"},
     {"stall_warps", "REAL", MEAN("stall_warps"), "ratio", OCC_SQL_STALL "warp slots"},
     {"stall_barriers", "REAL", MEAN("stall_barriers"), "ratio", OCC_SQL_STALL "barriers"},
-    {"group_achieved", "REAL", MEAN("group_achieved"), "ratio",
+    {"group_achieved", "REAL", GROUP_MEAN("group_achieved"), "ratio",
      "achieved of launches that cannot be told apart from other kernels: the mean of all of these"},
-    {"group_elapsed", "REAL", MEAN("group_elapsed"), "ratio", "elapsed of the same"},
-    {"group_elapsed_ci95", "REAL", CI95("group_elapsed"), "ratio", "of group_elapsed: " OCC_SQL_CI95},
+    {"group_elapsed", "REAL", GROUP_MEAN("group_elapsed"), "ratio", "elapsed of the same"},
+    {"group_elapsed_ci95", "REAL", "1.96 * " GROUP_MEAN("group_elapsed_error"), "ratio",
+     "of group_elapsed: " OCC_SQL_CI95},
     {"issue_active", "REAL", MEAN("issue_active"), "ratio",
      "cycles in which a scheduler issued an instruction / its SM-active cycles"},
     {"issue_active_ci95", "REAL", CI95("issue_active"), "ratio", "of issue_active: " OCC_SQL_CI95},
@@ -40,15 +60,13 @@ const struct occ_sql_column occ_sql_measured[] = {
     {"l1_throughput", "REAL", MEAN("l1_throughput"), "ratio",
      "wavefronts through L1 caches and shared memory, of the peak"},
     {"tensor_active", "REAL", MEAN("tensor_active"), "ratio", "cycles in which tensor cores were active"},
-    {"throughput_ci95", "REAL", CI95("throughput"), "ratio",
+    {"throughput_ci95", "REAL", KNOWN("1.96 * (" PURE("throughput_error") " + " THROUGHPUT_REST ")"), "ratio",
      "of the four before it, of the least certain: " OCC_SQL_CI95},
-    {"direct", "INTEGER", "sum(m.direct)", "", "launches measured by samples inside them"},
-    {"regression", "INTEGER", "sum(m.regression)", "", "launches measured by least squares over many"},
-    {"grouped", "INTEGER", "sum(m.grouped)", "", "launches measured only together with other kernels"},
-    {"exact", "INTEGER", "sum(m.exact)", "", "launches measured one at a time (occtrace --exact)"},
-    {"ncu", "INTEGER", "sum(m.ncu)", "", "launches measured by Nsight Compute, alone and replayed"},
-    {"overlapped", "INTEGER", "sum(m.overlapped)", "", "of them, launches that ran beside other kernels"},
-    {"representative", "INTEGER", OCC_SQL_REPRESENTATIVE(OF_ALL), "",
-     "0: the launches without a value of their own last longer or shorter, the means do not cover them"},
+    {"direct", "INTEGER", "m.direct", "", "launches measured by samples inside them"},
+    {"regression", "INTEGER", "m.regression", "", "launches measured by least squares over many"},
+    {"grouped", "INTEGER", "m.grouped", "", "launches measured only together with other kernels"},
+    {"exact", "INTEGER", "m.exact", "", "launches measured one at a time (occtrace --exact)"},
+    {"ncu", "INTEGER", "m.ncu", "", "launches measured by Nsight Compute, alone and replayed"},
+    {"overlapped", "INTEGER", "m.overlapped", "", "of them, launches that ran beside other kernels"},
     {0},
 };

@@ -232,9 +232,17 @@ static const struct occ_sql_column overhead[] = {
     "(SELECT " value " FROM stored_measured_" unit " AS e WHERE e.config_id = m.config_id AND e." unit       \
     " = m." unit " AND e.run_id = m.run_id)"
 
-#define ELAPSED "iif(" OCC_SQL_REPRESENTATIVE(OF_ONE) ", e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL)"
+#define TOTAL "m.total_duration_ns"
+#define ELAPSED                                                                                              \
+    "iif((" OCC_SQL_WITHHELD(OF_ONE, TOTAL) ") IS NULL, e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL)"
+#define ELAPSED_CI95                                                                                         \
+    "iif((" OCC_SQL_WITHHELD(                                                                                \
+        OF_ONE, TOTAL) ") IS NULL, 1.96 * (e.elapsed_error_sum / "                                           \
+                       "nullif(e.elapsed_error_ns, 0) + max(0, 1 - e.elapsed_ns / " OCC_SQL_ALL_NS(          \
+                           OF_ONE, TOTAL) ") * 0.13 * "                                                      \
+                                          "e.elapsed_sum / nullif(e.elapsed_ns, 0)), NULL)"
 
-/* What the launches that were measured (occ_measured_part()) add to the expected elapsed occupancy. */
+/* What the launches that were measured (occ_measured_own()) add to the expected elapsed occupancy. */
 #define ABOVE_EXPECTED                                                                                       \
     "(e.elapsed_sum - e.elapsed_ns * c.expected_elapsed_low) / max(m.total_duration_ns, e.elapsed_ns + "     \
     "e.group_elapsed_ns)"
@@ -259,6 +267,10 @@ static const struct occ_sql_column overhead[] = {
         {"expected_elapsed_high", "REAL", "c.expected_elapsed_high", "ratio", "the other end of its range"}, \
         {"elapsed", "REAL", MEASURED_OF(unit, ELAPSED), "ratio",                                             \
          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), mean by time"},        \
+        {"elapsed_ci95", "REAL", MEASURED_OF(unit, ELAPSED_CI95), "ratio", "of elapsed: " OCC_SQL_CI95},     \
+        {"measured_ratio", "REAL",                                                                           \
+         "coalesce(" MEASURED_OF(unit, OCC_SQL_MEASURED_RATIO(OF_ONE, TOTAL)) ", 0)", "ratio",               \
+         OCC_SQL_RATIO_HELP},                                                                                \
         {"waste_warp_seconds", "REAL",                                                                       \
          "m.total_duration_ns * 1e-9 * d.sm_count * c.max_warps_per_sm * max(0, 1 - c.expected_elapsed_low " \
          "- coalesce(" MEASURED_OF(unit, ABOVE_EXPECTED) ", 0))",                                            \
@@ -266,6 +278,29 @@ static const struct occ_sql_column overhead[] = {
          "total duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed_low for "       \
          "launches that were not measured"},                                                                 \
         END
+
+/* Measured values of a row, with the time of all launches and the reason to withhold. */
+#define MEASURED_ROW(name) "s." name
+#define MEASURED(rows, total)                                                                                \
+    "(SELECT s.*, " total " AS total_ns, " OCC_SQL_WITHHELD(MEASURED_ROW, total) " AS withheld FROM " rows ")"
+#define OF_UNIT(unit)                                                                                        \
+    MEASURED("stored_measured_" unit " AS s LEFT JOIN stored_" unit " AS t ON t." unit " = s." unit          \
+             " AND t.run_id = s.run_id AND t.config_id = s.config_id",                                       \
+             "t.total_duration_ns")
+
+/* The same by configuration and run, over all hours. */
+#define SUM_COUNT(name, text) ", sum(" #name ") AS " #name
+#define SUM_VALUE(name)       ", sum(" #name "_sum) AS " #name "_sum, sum(" #name "_ns) AS " #name "_ns"
+#define SUM_ONE(name)         ", sum(" #name ") AS " #name
+#define OF_HOURS                                                                                             \
+    MEASURED("(SELECT config_id, run_id, sum(overlapped) AS overlapped" OCC_MEASURED_SOURCES(SUM_COUNT)      \
+                 OCC_MEASURED_VALUES(SUM_VALUE) OCC_MEASURED_EVIDENCE(                                       \
+                     SUM_ONE) " FROM stored_measured_hour GROUP BY config_id, run_id) AS s LEFT JOIN "       \
+                              "(SELECT config_id, "                                                          \
+                              "run_id, sum(total_duration_ns) AS total_duration_ns FROM stored_hour GROUP "  \
+                              "BY config_id, "                                                               \
+                              "run_id) AS t ON t.config_id = s.config_id AND t.run_id = s.run_id",           \
+             "t.total_duration_ns")
 
 #define ROLLUP(table)                                                                                        \
     table " AS m LEFT JOIN stored_launch_config AS c ON c.config_id = m.config_id "                          \
@@ -343,17 +378,14 @@ const struct occ_sql_noun occ_sql_nouns[] = {
     {"minute", ROLLUP("stored_minute"), "launches by minute, run and configuration", {minute}},
     {"hour", ROLLUP("stored_hour"), "the same by hour", {hour}},
     {"measured_minute",
-     ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.minute, m.run_id",
+     ROLLUP(OF_UNIT("minute")),
      "what counters measured of launches, by configuration, run and minute",
      {measured_minute, occ_sql_measured}},
     {"measured_hour",
-     ROLLUP("stored_measured_hour") " GROUP BY m.config_id, m.hour, m.run_id",
+     ROLLUP(OF_UNIT("hour")),
      "the same by hour, also where minutes were evicted",
      {measured_hour, occ_sql_measured}},
-    {"measured_config",
-     ROLLUP("stored_measured_hour") " GROUP BY m.config_id, m.run_id",
-     "the same by configuration and run",
-     {occ_sql_measured}},
+    {"measured_config", ROLLUP(OF_HOURS), "the same by configuration and run", {occ_sql_measured}},
     {"ncu_metric", ROLLUP("stored_ncu_metric"), "values of Nsight Compute's reports", {ncu_metric}},
     {"device_sample", NULL, "counters of a GPU at full rate; read through the extension", {device_sample}},
     {"device_second",

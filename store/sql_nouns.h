@@ -36,7 +36,11 @@
     X(MEASURED_SOURCE, "measured_source", "TEXT", "",                                                        \
       "direct: samples inside the launch; regression, exact: its configuration's mean of that run and "      \
       "minute, by least squares or by occtrace --exact; ncu: Nsight Compute, with the kernel alone and "     \
-      "replayed; group: withheld, cannot be told apart from other kernels")                                  \
+      "replayed; group: withheld, cannot be told apart from other kernels; withheld: that mean does not "    \
+      "stand for all launches of the minute, see measured_minute")                                           \
+    X(MEASURED_RATIO, "measured_ratio", "REAL", "ratio",                                                     \
+      "part of the time of the launches that the values are means of: 1 for a launch's own; else of those "  \
+      "of its configuration, run and minute")                                                                \
     X(WASTE, "waste_warp_seconds", "REAL", "warp-seconds",                                                   \
       "duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed_low where elapsed was "  \
       "not "                                                                                                 \
@@ -133,16 +137,38 @@ struct occ_sql_noun {
     const struct occ_sql_column *columns[3]; /* lists that end with a name of NULL; NULL: no more lists */
 };
 
-/* 0: launches without a value of their own took more than a tenth of the time and last 1.2 times as long or
- * as short, so that the means do not stand for all (as occ_measured_is_representative()). */
+/* As occ_measured_ratio() and the reasons of occ_measured_means(): over the columns of stored_measured_*,
+ * `of`(name), and the time of all launches, `total`. */
 /* clang-format off */
-#define OCC_SQL_REPRESENTATIVE(of) \
-    "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \
-    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / (" of("direct") " + " of("regression") " + " \
-    of("exact") " + " of("ncu") ")) / (" of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
+#define OCC_SQL_OWN_NS(of) "max(" of("elapsed_ns") ", " of("achieved_ns") ")"
+#define OCC_SQL_ALL_NS(of, total) \
+    "max(coalesce(" total ", 0), " OCC_SQL_OWN_NS(of) " + " of("group_elapsed_ns") ")"
+#define OCC_SQL_MEASURED_RATIO(of, total) \
+    "coalesce(" OCC_SQL_OWN_NS(of) " / nullif(" OCC_SQL_ALL_NS(of, total) ", 0), 0)"
+#define OCC_SQL_OWN_LAUNCHES(of) \
+    "(" of("direct") " + " of("regression") " + " of("exact") " + " of("ncu") ")"
+#define OCC_SQL_DURATIONS_DIFFER(of) \
+    of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \
+    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / " OCC_SQL_OWN_LAUNCHES(of) ") / (" \
+    of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2"
+#define OCC_SQL_TOTAL_CONTRADICTS(of) \
+    "abs(" of("rest_shift_sum") ") > 1.96 * " of("rest_error_sum") " + 0.02 * " of("rest_ns")
+#define OCC_SQL_SQUARE(of, name) \
+    "(" of(name) " / " of("elapsed_ns") ") * (" of(name) " / " of("elapsed_ns") ")"
+#define OCC_SQL_LAUNCHES_DIFFER(of) \
+    of("elapsed_square_sum") " / " of("elapsed_ns") " - " OCC_SQL_SQUARE(of, "elapsed_error_sum") \
+    " > (1 + 0.13 * 0.13) * " OCC_SQL_SQUARE(of, "elapsed_sum")
+#define OCC_SQL_WITHHELD(of, total) \
+    "CASE WHEN " OCC_SQL_OWN_LAUNCHES(of) " = 0 THEN iif(" of("grouped") " > 0, 'group', NULL) " \
+    "WHEN " OCC_SQL_DURATIONS_DIFFER(of) " THEN 'durations_differ' " \
+    "WHEN " OCC_SQL_MEASURED_RATIO(of, total) " >= 0.9 THEN NULL " \
+    "WHEN " OCC_SQL_TOTAL_CONTRADICTS(of) " THEN 'total_contradicts' " \
+    "WHEN " OCC_SQL_LAUNCHES_DIFFER(of) " THEN 'launches_differ' END"
 /* clang-format on */
 
-/* The columns of measured values, over m (stored_measured_*), c and k. */
+#define OCC_SQL_RATIO_HELP "part of the time of all launches that has a value of its own"
+
+/* The columns of measured values, over m (stored_measured_*, with total_ns and withheld), c and k. */
 extern const struct occ_sql_column occ_sql_measured[];
 
 /* Ends with a row whose name is NULL. */

@@ -321,7 +321,7 @@ struct occ_duration_bins {
 
 /* As occ_top_row's. */
 struct occ_waste {
-    double warp_seconds, measured_share;
+    double warp_seconds, measured_ratio;
 };
 
 /* Everything about a launch configuration: identity, limits, analysis, totals of its launches, measured
@@ -341,6 +341,7 @@ struct occ_config_row {
     int64_t first_ns, last_ns; /* first and last start */
     struct occ_waste waste;
     struct occ_measured_sums measured;      /* by whole minutes */
+    double measurable_ns;                   /* time of all launches that `measured` could be of */
     struct occ_reported_occupancy reported; /* by the recordings among the filter's runs */
     const char
         *missing_fields; /* what the recordings of its runs never contain; NULL: nothing, or none imported */

@@ -40,8 +40,9 @@ struct occ_top_row {
     uint64_t p50_ns, p95_ns; /* by time alone, from the histogram: at most 12.5 % off; else 0 */
     double theoretical;      /* this and what is expected: over the analysed configurations */
     double expected_achieved_low, expected_achieved_high, expected_elapsed_low, expected_elapsed_high;
-    double achieved, achieved_error, elapsed, elapsed_error; /* over the measured ones; standard errors */
-    double measured_share;                                   /* of total_ns: launches that were measured */
+    /* of the configurations that have a value; errors are standard errors and cover all launches */
+    double achieved, achieved_error, elapsed, elapsed_error;
+    double measured_ratio; /* of total_ns: launches that were measured */
     /* duration * SMs * max_warps_per_sm * (1 - elapsed), in seconds; elapsed: of launches that were measured
      * the measured one, of others the low end of what is expected */
     double waste_warp_seconds;

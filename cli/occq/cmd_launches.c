@@ -61,7 +61,12 @@ static const struct cli_column columns[] = {
            "of achieved and elapsed: direct (samples inside the launch), regression (least squares over many "
            "launches of the configuration), exact (occtrace --exact, the configuration's mean), ncu (Nsight "
            "Compute: the kernel ran alone and was replayed), group (withheld: cannot be told apart from "
-           "other kernels); shown by default where achieved is"),
+           "other kernels), withheld (the mean does not stand for all launches); shown by default where "
+           "achieved is"),
+    UNIT("measured", "measured_ratio", CLI_RATIO, 0,
+         "part of the time of the launches that the values are means of: 1 for a launch's own; shown by "
+         "default "
+         "where achieved is"),
     UNIT("waste", "waste_warp_seconds", CLI_AMOUNT, 0,
          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - elapsed), measured, else "
          "expected_elapsed_low"),
@@ -136,6 +141,7 @@ static void mark_known(struct occ_store *store, struct cli_column *table)
         const char *key, *exists;
     } known[] = {{"achieved", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
                  {"measured_source", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
+                 {"measured_ratio", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
                  {"range", "SELECT EXISTS(SELECT 1 FROM stored_range)"}};
     for (; table->name; table++)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)

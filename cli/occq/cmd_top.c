@@ -59,10 +59,10 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
 
 /* ---- output ---- */
 
-static bool any_achieved(const struct occ_top *top)
+static bool any_measured(const struct occ_top *top)
 {
     for (size_t i = 0; i < top->n; i++)
-        if (!isnan(top->rows[i].achieved))
+        if (!isnan(top->rows[i].achieved) || top->rows[i].measured_ratio > 0)
             return true;
     return false;
 }
@@ -78,12 +78,12 @@ static bool is_of_advice(const char *name)
     return false;
 }
 
-/* Shows the causes that rows were ordered or chosen by, achieved occupancy where there is any, and the device
- * where rows differ in it alone. */
+/* Shows the causes that rows were ordered or chosen by, achieved occupancy with its coverage if any was
+ * measured, and the device if rows differ in it alone. */
 static void mark_defaults(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
                           size_t shown)
 {
-    bool has_achieved = any_achieved(top), needs_device = top_needs_device(top, shown, by_of(args));
+    bool has_measured = any_measured(top), needs_device = top_needs_device(top, shown, by_of(args));
     for (; table->name; table++) {
         if (args->advice)
             table->flags = is_of_advice(table->name) ? table->flags | CLI_DEFAULT
@@ -91,7 +91,7 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args,
         bool is_cause = top_part_of(table->name) < OCC_PART_COUNT;
         if ((is_cause && strcmp(table->name, args->order) == 0) ||
             (is_cause && args->cause && strcmp(table->name, args->cause) == 0) ||
-            (has_achieved && strcmp(table->name, "achieved") == 0))
+            (has_measured && (strcmp(table->name, "achieved") == 0 || strcmp(table->name, "measured") == 0)))
             table->flags |= CLI_DEFAULT;
         if (needs_device && strcmp(table->name, "device_id") == 0)
             table->flags |= CLI_DEFAULT;

@@ -26,7 +26,7 @@ static void put_times(struct cli_json *json, const struct occ_config_row *row)
     cli_json_integer(json, "first_start_ns", row->first_ns);
     cli_json_integer(json, "last_start_ns", row->last_ns);
     cli_json_real(json, "waste_warp_seconds", row->waste.warp_seconds);
-    cli_json_real(json, "measured_ratio", row->waste.measured_share);
+    cli_json_real(json, "measured_ratio", occ_measured_ratio(&row->measured, row->measurable_ns));
 }
 
 /* null: no recording reports an occupancy of its own. */

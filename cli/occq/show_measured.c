@@ -12,7 +12,7 @@ enum { SOURCES = 5 };
 struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means)
 {
     const struct occ_config_use *use = &row->use;
-    occ_measured_means(&row->measured, ret_means);
+    occ_measured_means(&row->measured, row->measurable_ns, ret_means);
     if (occ_busiest_unit(&ret_means->utilization) == OCC_HW_COUNT)
         ret_means->utilization = show_ncu_utilization(row);
     return (struct analysis){
@@ -43,6 +43,22 @@ static void count_sources(const struct occ_measured_sums *sums, struct source_co
 
 /* ---- text ---- */
 
+/* The part that the values cover, and why they are withheld. */
+static void print_coverage(const struct occ_measured_sums *sums, const struct occ_measurement *measured)
+{
+    char mean[16];
+    double elapsed = occ_measured_mean(sums, OCC_MEASURED_elapsed);
+    cli_print("    these launches are %.1f%% of the time", measured->measured_ratio * 100);
+    if (measured->withheld != OCC_WITHHELD_NOT)
+        cli_print("; values are withheld: %s", occ_withheld_text(measured->withheld));
+    else if (measured->measured_ratio < 1 - OCC_MEASURED_MINORITY)
+        cli_print("; the errors cover the other launches, too");
+    if (measured->withheld > OCC_WITHHELD_GROUP && !isnan(elapsed))
+        cli_print(" (elapsed of the measured launches alone: %s)",
+                  cli_percent_text(elapsed, mean, sizeof mean));
+    cli_print("\n");
+}
+
 static void print_launches(const struct occ_measured_sums *sums, const struct occ_measurement *measured)
 {
     struct source_count counts[SOURCES];
@@ -60,6 +76,7 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
     if (!isnan(measured->variance_inflation))
         cli_print("; variance inflation %.2f", measured->variance_inflation);
     cli_print("\n");
+    print_coverage(sums, measured);
     if (sums->overlapped)
         cli_print("    %.1f%% of them overlapped other kernels\n",
                   100.0 * (double)sums->overlapped / (double)occ_measured_launches(sums));
@@ -68,7 +85,6 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
 /* Kernels that always run together have values as a group only. */
 static void print_group(const struct occ_measured_sums *sums)
 {
-    double own_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
     double elapsed = occ_measured_mean(sums, OCC_MEASURED_group_elapsed);
     double achieved = occ_measured_mean(sums, OCC_MEASURED_group_achieved);
     double error = occ_measured_mean(sums, OCC_MEASURED_group_elapsed_error);
@@ -80,10 +96,6 @@ static void print_group(const struct occ_measured_sums *sums)
     if (!isnan(achieved))
         cli_print(", achieved %.1f%%", achieved * 100);
     cli_print("; not this kernel's own\n");
-    if (!occ_measured_is_representative(sums))
-        cli_print("    only %.1f%% of the time has values of this kernel, in launches whose durations differ "
-                  "from the rest; no mean is given\n",
-                  100 * own_ns / (own_ns + others_ns));
 }
 
 static void print_expected_blocks(const struct occ_result *r)
@@ -170,6 +182,8 @@ void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
     cli_json_unsigned(json, "launches", occ_measured_launches(sums));
     put_sources(json, sums);
     cli_json_unsigned(json, "overlapped_launches", sums->overlapped);
+    cli_json_real(json, "measured_ratio", measured->measured_ratio);
+    cli_json_string(json, "withheld", measured->withheld ? occ_withheld_word(measured->withheld) : NULL);
     cli_json_real(json, "achieved", measured->achieved);
     put_ci95(json, "achieved_ci95", measured->achieved_error);
     cli_json_real(json, "elapsed", measured->elapsed);

@@ -78,7 +78,7 @@ struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row)
 static double ours(const struct occ_config_row *row, enum shown_row which)
 {
     struct occ_measurement measured;
-    occ_measured_means(&row->measured, &measured);
+    occ_measured_means(&row->measured, row->measurable_ns, &measured);
     bool by_ncu = row->measured.ncu > 0 || (row->source && strcmp(row->source, "ncu") == 0);
     if (which == DURATION)
         return by_ncu || row->launches == 0 ? (double)NAN : (double)row->total_ns / (double)row->launches;

@@ -38,7 +38,7 @@ static const char *waste_source(const struct show_group *group, char buffer[LINE
     double measured_ns = 0, all_ns = 0;
     for (size_t i = 0; i < group->n; i++) {
         double ns = group->configs[i].analysed ? (double)group->configs[i].total_ns : 0;
-        measured_ns += ns * group->configs[i].waste.measured_share;
+        measured_ns += ns * group->configs[i].waste.measured_ratio;
         all_ns += ns;
     }
     double share = measured_ns / all_ns;
@@ -139,7 +139,7 @@ static void print_refused(const struct occ_config_row *row)
     struct occ_measurement measured;
     char achieved[16], elapsed[16];
     print_name("    not analysed: ", row->refused);
-    occ_measured_means(&row->measured, &measured);
+    occ_measured_means(&row->measured, row->measurable_ns, &measured);
     if (measured.source == OCC_FROM_MODEL)
         return;
     cli_print("    achieved %s, elapsed %s\n", cli_percent_text(measured.achieved, achieved, sizeof achieved),

@@ -49,20 +49,24 @@ const struct cli_column top_columns[] = {
           EXPECTED "SM-active cycles, if all waves take equally long"),
     FIELD("expect_high", "expected_achieved_high", CLI_RATIO, 0, row.expected_achieved_high, HIGH_END),
     FIELD("achieved", "achieved", CLI_RATIO, 0, row.achieved,
-          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the launches that were "
-          "measured; shown by default where there are any"),
+          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), mean of the configurations "
+          "that were measured; - also where it is withheld (occq show tells why); shown by default where any "
+          "launch was measured"),
     FIELD("achieved_ci95", "achieved_ci95", CLI_RATIO, 0, achieved_ci95,
           "half-width of the 95 % confidence interval of achieved"),
     FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, row.expected_elapsed_low,
           EXPECTED "the elapsed cycles of all SMs, if all waves take equally long"),
     FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, row.expected_elapsed_high, HIGH_END),
     FIELD("elapsed", "elapsed", CLI_RATIO, 0, row.elapsed,
-          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), over the launches "
+          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), mean of the "
+          "configurations "
           "that were measured"),
     FIELD("elapsed_ci95", "elapsed_ci95", CLI_RATIO, 0, elapsed_ci95,
           "half-width of the 95 % confidence interval of elapsed"),
-    FIELD("measured", "measured_ratio", CLI_RATIO, 0, row.measured_share,
-          "part of the time that was measured"),
+    FIELD(
+        "measured", "measured_ratio", CLI_RATIO, 0, row.measured_ratio,
+        "part of the time whose launches have a measured value; the intervals cover the rest, too; shown by "
+        "default where achieved is"),
     FIELD("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(9), waves, "waves " DOMINANT),
     FIELD("full_waves", "full_waves", CLI_PLAIN, 0, full_waves, "full waves " DOMINANT),
     FIELD("partial", "partial_blocks", CLI_PLAIN, 0, partial_blocks,

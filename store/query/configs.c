@@ -99,11 +99,12 @@ static void fill_waste(double all_ns, struct occ_config_row *row)
 {
     struct occ_measurement means;
     struct occ_waterfall waterfall;
+    row->measurable_ns = all_ns;
     row->waste.warp_seconds = NAN;
-    row->waste.measured_share = occ_measured_part(&row->measured, all_ns, &means);
+    row->waste.measured_ratio = occ_measured_own(&row->measured, all_ns, &means);
     if (!row->analysed)
         return;
-    occ_explain_partly(&row->result, &means, row->waste.measured_share, &waterfall);
+    occ_explain_partly(&row->result, &means, row->waste.measured_ratio, &waterfall);
     row->waste.warp_seconds = (double)row->total_ns * 1e-9 * row->limits.sm_count *
                               row->result.max_warps_per_sm * fmax(1 - waterfall.used, 0);
 }

@@ -81,7 +81,8 @@ static int find_kernels(struct occ_store *s, const struct occ_filter *filter, st
     return rc == 0 && kernels->used == 0 ? match_kernels(s, filter->kernel, kernels, err) : rc;
 }
 
-/* A configuration's achieved occupancy: measured, else expected; NaN: neither is known. */
+/* A configuration's achieved occupancy: measured, else expected; NaN: neither is known. The time of all its
+ * launches is not known yet, so that a mean over a part of the time counts, too. */
 static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *config,
                          double *ret_achieved, struct occ_error *err)
 {
@@ -90,7 +91,7 @@ static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *
     int rc = occ_measured_read(s, f, sqlite3_column_int64(config, 0), OCC_ANY_GROUP, &sums, err);
     if (rc != 0)
         return rc;
-    occ_measured_means(&sums, &means);
+    (void)occ_measured_own(&sums, 0, &means);
     *ret_achieved = !isnan(means.achieved)                          ? means.achieved
                     : sqlite3_column_type(config, 2) != SQLITE_NULL ? sqlite3_column_double(config, 2)
                                                                     : NAN;

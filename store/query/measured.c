@@ -12,6 +12,8 @@ static void add_row(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
         sums->sum[k] += sqlite3_column_double(stmt, at++);
         sums->ns[k] += sqlite3_column_double(stmt, at++);
     }
+#define ADD_ONE(name) sums->name += sqlite3_column_double(stmt, at++);
+    OCC_MEASURED_EVIDENCE(ADD_ONE)
 }
 
 struct read {

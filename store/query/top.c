@@ -28,6 +28,8 @@ struct line {
 #define MEAN(name) struct mean name;
     MEANS(MEAN)
     struct mean part[OCC_PART_COUNT];
+    struct mean measured_ratio;
+    struct mean unmeasured_max;     /* largest elapsed occupancy of configurations without a value */
     double weight;                  /* of all its configurations */
     struct occ_histogram durations; /* by time */
     uint64_t dominant_ns;           /* time of the dominant configuration: the one with most time */
@@ -215,30 +217,30 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
     row->dominant = config->dominant;
 }
 
+/* A configuration's means stand for all of its launches; their errors cover those without a value. */
+static void add_measured(struct line *line, const struct occ_top_config *config, double weight)
+{
+    const struct occ_measurement *measured = &config->means;
+    add_mean(&line->achieved, measured->achieved, weight);
+    add_mean(&line->achieved_error, measured->achieved_error, weight);
+    add_mean(&line->elapsed, measured->elapsed, weight);
+    add_mean(&line->elapsed_error, measured->elapsed_error, weight);
+    add_mean(&line->measured_ratio, measured->measured_ratio, weight);
+    if (isnan(measured->elapsed) && isnan(measured->achieved))
+        add_mean(&line->unmeasured_max, config->is_analysed ? config->result.theoretical : 1, weight);
+}
+
 /* What is known of a configuration's occupancy. */
 static void add_occupancy(struct line *line, const struct occ_top_config *config,
                           const struct occ_totals *totals)
 {
-    const struct occ_measurement *measured = &config->means;
     /* launches of no measurable time have a mean too */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
-    double measured_weight = weight * config->share, achieved_weight = weight * config->achieved_share;
     line->weight += weight;
-    add_mean(&line->achieved, measured->achieved, achieved_weight);
-    add_mean(&line->achieved_error, measured->achieved_error, achieved_weight);
-    add_mean(&line->elapsed, measured->elapsed, measured_weight);
-    add_mean(&line->elapsed_error, measured->elapsed_error, measured_weight);
+    add_measured(line, config, weight);
     if (config->is_analysed)
         add_result(line, &config->result, &config->waterfall, weight,
                    (double)totals->total_ns * 1e-9 * config->warps);
-}
-
-/* The part (0...1) of the time of all launches that has an achieved occupancy. */
-static double achieved_share_of(const struct occ_measured_sums *sums, double all_ns)
-{
-    double ns = sums->ns[OCC_MEASURED_achieved];
-    double share = ns / fmax(all_ns, ns + sums->ns[OCC_MEASURED_group_achieved]);
-    return share > 0 ? share : 0; /* NaN: there is no time */
 }
 
 /* What is known of a group's launches. */
@@ -249,9 +251,9 @@ static int explain(struct top *t, struct occ_top_config *config, const struct oc
     if (rc != 0)
         return rc;
     double all_ns = is_measured_by_group(t) ? occ_totals_all_ns(totals) : config->all_ns;
-    config->share = occ_measured_part(&sums, all_ns, &config->means);
-    config->achieved_share = achieved_share_of(&sums, all_ns);
-    occ_explain_partly(&config->result, &config->means, config->share, &config->waterfall);
+    double share = occ_measured_own(&sums, all_ns, &config->means);
+    occ_explain_partly(&config->result, &config->means, share, &config->waterfall);
+    occ_measured_means(&sums, all_ns, &config->means);
     config->main_part =
         config->is_analysed ? occ_largest_part(config->waterfall.part, OCC_PART_COUNT) : OCC_PART_COUNT;
     return 0;
@@ -318,6 +320,15 @@ static void name_main_cause(struct occ_top_row *row)
     (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(part));
 }
 
+/* Configurations without a value may have any occupancy up to their theoretical one: that much, as half of a
+ * 95 % interval, is the error for their part of the time. */
+static double whole_error(const struct line *line, double value, double error)
+{
+    double part = line->weight > 0 ? line->unmeasured_max.weight / line->weight : 0;
+    double most = fmax(value, mean_of(&line->unmeasured_max) - value); /* NaN, none: value */
+    return (1 - part) * error + part * most / OCC_ERRORS_OF_95_PERCENT;
+}
+
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
@@ -325,7 +336,9 @@ static void finish_line(struct line *line)
     MEANS(FINISH_MEAN)
     row->p50_ns = occ_histogram_quantile_within(&line->durations, 0.5, row->min_ns, row->max_ns);
     row->p95_ns = occ_histogram_quantile_within(&line->durations, 0.95, row->min_ns, row->max_ns);
-    row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
+    row->achieved_error = whole_error(line, row->achieved, row->achieved_error);
+    row->elapsed_error = whole_error(line, row->elapsed, row->elapsed_error);
+    row->measured_ratio = line->weight > 0 ? mean_of(&line->measured_ratio) : 0;
     for (unsigned i = 0; i < OCC_PART_COUNT;
          i++) /* means over all analysed configurations: with `used` they sum to 1 */
         row->part[i] = line->part[i].weight > 0 ? line->part[i].sum / line->used.weight : NAN;

@@ -21,9 +21,7 @@ struct occ_top_config {
     double all_ns;                     /* of all its totals, occ_totals_all_ns() */
     struct occ_measured_rows measured; /* by units of time */
     /* of the launches that are added: */
-    struct occ_measurement means; /* of those that were measured */
-    double share;                 /* of their time, the part with an elapsed occupancy */
-    double achieved_share;        /* the same of achieved occupancy, which may be known alone */
+    struct occ_measurement means; /* with errors that cover all of them */
     struct occ_waterfall waterfall;
     unsigned main_part; /* what they lose most to; OCC_PART_COUNT: nothing */
 };

@@ -338,10 +338,13 @@ static int put_measured(const struct occ_load *l)
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
         sqlite3_str_appendf(sql, ", json_extract(value_sums, '$[%d]'), json_extract(value_ns, '$[%d]')", i,
                             i);
-    sqlite3_str_appendall(sql,
-                          " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
-                          "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
-                          "'[]' AND capacity + 0 = 0"); /* waste of others has what was measured */
+#define X(name) ", 0" /* a warehouse has none */
+    sqlite3_str_appendall(
+        sql, OCC_MEASURED_EVIDENCE(
+                 X) " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
+                    "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
+                    "'[]' AND capacity + 0 = 0"); /* waste of others has what was measured */
+#undef X
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 

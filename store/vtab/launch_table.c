@@ -40,6 +40,7 @@ static const uint32_t needs[LAUNCH_COLUMN_COUNT] = {
     [COLUMN_ELAPSED] = OCC_LAUNCH_VALUES_NEED,
     [COLUMN_ELAPSED_CI95] = OCC_LAUNCH_VALUES_NEED,
     [COLUMN_MEASURED_SOURCE] = OCC_LAUNCH_VALUES_NEED,
+    [COLUMN_MEASURED_RATIO] = OCC_LAUNCH_VALUES_NEED,
     [COLUMN_WASTE] = OCC_LAUNCH_VALUES_NEED | OCC_COLUMN_BIT(duration_ns),
 };
 
@@ -278,10 +279,11 @@ static int measured_column(struct launch_cursor *c, sqlite3_context *context, in
         sqlite3_result_text(context, m.source, -1, SQLITE_STATIC);
     else
         sqlite3_result_double(context,
-                              column == COLUMN_ACHIEVED        ? m.achieved
-                              : column == COLUMN_ACHIEVED_CI95 ? m.achieved_error * OCC_ERRORS_OF_95_PERCENT
-                              : column == COLUMN_ELAPSED       ? m.elapsed
-                                                               : m.elapsed_error * OCC_ERRORS_OF_95_PERCENT);
+                              column == COLUMN_ACHIEVED         ? m.achieved
+                              : column == COLUMN_ACHIEVED_CI95  ? m.achieved_error * OCC_ERRORS_OF_95_PERCENT
+                              : column == COLUMN_ELAPSED        ? m.elapsed
+                              : column == COLUMN_MEASURED_RATIO ? m.measured_ratio
+                                                                : m.elapsed_error * OCC_ERRORS_OF_95_PERCENT);
     return SQLITE_OK;
 }
 

@@ -15,7 +15,7 @@
 #define VALUE_COUNT  4u
 #define MINUTES_KEPT (1u << 16) /* config x minute, of one chunk */
 
-static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NULL};
+static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NAN, NULL};
 
 /* A row's own value. */
 struct own {
@@ -140,16 +140,22 @@ static int load(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
 
 /* ---- its configuration's ---- */
 
-static const char minute_sql[] = "SELECT overlapped"
+static const char minute_sql[] =
+    "SELECT coalesce((SELECT total_duration_ns FROM \"%w\".stored_minute AS t WHERE t.minute = m.minute AND "
+    "t.run_id = m.run_id AND t.config_id = m.config_id), 0), overlapped"
 #define SOURCE_NAME(name, text) ", " #name
     OCC_MEASURED_SOURCES(SOURCE_NAME)
 #define SUM_NAMES(name) ", " #name "_sum, " #name "_ns"
-        OCC_MEASURED_VALUES(SUM_NAMES) " FROM \"%w\".stored_measured_minute WHERE config_id = ?1 AND run_id "
-                                       "= ?2 AND minute = ?3";
+#define ONE_NAME(name)  ", " #name
+        OCC_MEASURED_VALUES(SUM_NAMES)
+            OCC_MEASURED_EVIDENCE(ONE_NAME) " FROM \"%w\".stored_measured_minute AS m WHERE config_id = ?1 "
+                                            "AND run_id = ?2 AND minute = ?3";
 
-static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
+/* Returns the time of all launches of the minute; 0: not known yet. */
+static double read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
     int at = 0;
+    double total_ns = sqlite3_column_double(stmt, at++);
     sums->overlapped = (uint64_t)sqlite3_column_int64(stmt, at++);
 #define READ_SOURCE(name, text) sums->name = (uint64_t)sqlite3_column_int64(stmt, at++);
     OCC_MEASURED_SOURCES(READ_SOURCE)
@@ -157,27 +163,36 @@ static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
         sums->sum[k] = sqlite3_column_double(stmt, at++);
         sums->ns[k] = sqlite3_column_double(stmt, at++);
     }
+#define READ_ONE(name) sums->name = sqlite3_column_double(stmt, at++);
+    OCC_MEASURED_EVIDENCE(READ_ONE)
+    return total_ns;
 }
 
 /* The configuration's mean of that minute (measured.h) stands for a launch without a value of its own. If
  * every measured launch of the minute has its own value, this launch was not measured. */
-static struct occ_launch_measured of_config(const struct occ_measured_sums *sums)
+static struct occ_launch_measured of_config(const struct occ_measured_sums *sums, double total_ns)
 {
     struct occ_measurement m;
-    occ_measured_means(sums, &m);
+    occ_measured_means(sums, total_ns, &m);
     if (sums->direct == occ_measured_launches(sums))
         return nothing;
-    return (struct occ_launch_measured){m.achieved, m.achieved_error, m.elapsed, m.elapsed_error,
-                                        m.source == OCC_FROM_GROUPED ? "group"
-                                        : m.source == OCC_FROM_EXACT ? "exact"
-                                        : m.source == OCC_FROM_NCU   ? "ncu"
-                                                                     : "regression"};
+    return (struct occ_launch_measured){m.achieved,
+                                        m.achieved_error,
+                                        m.elapsed,
+                                        m.elapsed_error,
+                                        m.measured_ratio,
+                                        m.source == OCC_FROM_GROUPED    ? "group"
+                                        : m.source == OCC_FROM_WITHHELD ? "withheld"
+                                        : m.source == OCC_FROM_EXACT    ? "exact"
+                                        : m.source == OCC_FROM_NCU      ? "ncu"
+                                                                        : "regression"};
 }
 
 static int read_minute(struct occ_launch_scan *scan, int64_t run, uint32_t config, int64_t minute,
                        struct occ_launch_measured *ret)
 {
     struct occ_measured_sums sums = {0};
+    double total_ns = 0;
     int rc = occ_vtab_prepare(scan->vtab, &scan->minute, minute_sql);
     if (rc != SQLITE_OK)
         return rc;
@@ -186,9 +201,9 @@ static int read_minute(struct occ_launch_scan *scan, int64_t run, uint32_t confi
     (void)sqlite3_bind_int64(scan->minute, 3, minute);
     int step = occ_vtab_step(scan->vtab, scan->minute);
     if (step == SQLITE_ROW)
-        read_sums(scan->minute, &sums);
+        total_ns = read_sums(scan->minute, &sums);
     (void)sqlite3_reset(scan->minute);
-    *ret = of_config(&sums);
+    *ret = of_config(&sums, total_ns);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
 }
 
@@ -242,6 +257,7 @@ int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk 
                                         occ_code_read(OCC_UNIT_error, own->code[OCC_VALUE_ACHIEVED_ERROR]),
                                         occ_code_read(OCC_UNIT_value, own->code[OCC_VALUE_ELAPSED]),
                                         occ_code_read(OCC_UNIT_error, own->code[OCC_VALUE_ELAPSED_ERROR]),
+                                        1,
                                         by_ncu ? "ncu" : "direct"};
     return SQLITE_OK;
 }

@@ -16,9 +16,11 @@
 
 /* source: "direct", the launch's own; "ncu", the same from a report of Nsight Compute; "exact" and
  * "regression", its configuration's mean, from ranges of single kernels and from samples; "group": the
- * configuration has launches that cannot be told apart from others', and no mean; NULL: none. */
+ * configuration has launches that cannot be told apart from others', and no mean; "withheld": the mean does
+ * not stand for all launches of the minute; NULL: none. */
 struct occ_launch_measured {
     double achieved, achieved_error, elapsed, elapsed_error; /* NaN: not measured, or not defined */
+    double measured_ratio; /* of the time of the launches that the value is of: a launch's own has 1 */
     const char *source;
 };
 

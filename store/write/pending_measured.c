@@ -19,8 +19,10 @@ int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uin
     if (!occ_grow((void **)&s->measured, &s->measured_allocated, s->n_measured, PENDING_MAX,
                   sizeof *s->measured))
         return occ_no_memory(err);
-    s->measured[s->n_measured++] =
-        (struct occ_pending_measured){.minute = minute, .run = run, .config = config, .sums = *sums};
+    struct occ_pending_measured *row = &s->measured[s->n_measured++];
+    *row = (struct occ_pending_measured){.minute = minute, .run = run, .config = config, .sums = *sums};
+    double ns = sums->ns[OCC_MEASURED_elapsed], sum = sums->sum[OCC_MEASURED_elapsed];
+    row->sums.elapsed_square_sum = ns > 0 ? sum * sum / ns : 0; /* of one block */
     return 0;
 }
 
@@ -39,6 +41,8 @@ static int add(struct occ_store *s, enum occ_sql which, int64_t unit, const stru
         occ_bind_real(&b, row->sums.sum[k]);
         occ_bind_real(&b, row->sums.ns[k]);
     }
+#define BIND_ONE(name) occ_bind_real(&b, row->sums.name);
+    OCC_MEASURED_EVIDENCE(BIND_ONE)
     return occ_store_run(s, b.stmt, err);
 }
 

@@ -36,7 +36,8 @@ enum diff_level { DIFF_LEVELS(DIFF_LEVEL_ENUMERATOR) DIFF_LEVEL_COUNT };
 /* Occupancies, weighted with duration. */
 #define DIFF_VALUES(X)                                                                                       \
     X(theoretical)                                                                                           \
-    X(expected_elapsed_low) X(expected_elapsed_high) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error)
+    X(expected_elapsed_low)                                                                                  \
+    X(expected_elapsed_high) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(measured_ratio)
 #define DIFF_VALUE_ENUMERATOR(name) DIFF_VALUE_##name,
 enum diff_value { DIFF_VALUES(DIFF_VALUE_ENUMERATOR) DIFF_VALUE_COUNT };
 

@@ -132,13 +132,14 @@ static void add_row(struct diff_sums *sums, const struct occ_config_row *row)
     double ns = (double)row->total_ns;
     struct occ_measurement measured;
     struct occ_waterfall waterfall;
-    occ_measured_means(&row->measured, &measured);
+    occ_measured_means(&row->measured, row->measurable_ns, &measured);
     sums->launches += row->launches;
     sums->total_ns += row->total_ns;
     add_value(sums, DIFF_VALUE_achieved, measured.achieved, ns);
     add_value(sums, DIFF_VALUE_achieved_error, measured.achieved_error, ns);
     add_value(sums, DIFF_VALUE_elapsed, measured.elapsed, ns);
     add_value(sums, DIFF_VALUE_elapsed_error, measured.elapsed_error, ns);
+    add_value(sums, DIFF_VALUE_measured_ratio, measured.measured_ratio, ns);
     if (!row->analysed)
         return;
     sums->warp_ns += ns * row->limits.sm_count * row->result.max_warps_per_sm;

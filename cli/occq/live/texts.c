@@ -58,13 +58,17 @@ void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LI
 {
     const struct occ_top_row *row = &sample->gpus.rows[i];
     bool measured = !isnan(row->achieved);
-    char busy[32], occupancy[32], waste[32];
+    char busy[32], occupancy[32], waste[32], covered[32], coverage[48] = "";
+    if (measured)
+        (void)snprintf(coverage, sizeof coverage, " (%s measured)",
+                       cli_percent_text(row->measured_ratio, covered, sizeof covered));
     (void)snprintf(
-        line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " busy %6s  %s %6s  waste %7s%s  %s", row->kernel.id,
+        line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " busy %6s  %s %6s%s  waste %7s%s  %s", row->kernel.id,
         cli_percent_text((double)row->total_ns / (double)sample->window_ns, busy, sizeof busy),
         measured ? "achieved" : "expected",
         cli_range_cell(measured ? row->achieved : row->expected_achieved_low,
                        measured ? row->achieved : row->expected_achieved_high, occupancy, sizeof occupancy),
+        coverage,
         cli_amount_text(isnan(row->used) ? (double)NAN : row->waste_warp_seconds, waste, sizeof waste),
         row->kernel.simulated ? "  sim" : "", row->kernel.short_name ? row->kernel.short_name : "");
     occ_text_sanitise(line);

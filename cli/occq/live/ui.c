@@ -9,9 +9,11 @@
 int live_choose_columns(const struct live_args *args, const struct live_sample *sample,
                         struct cli_selection *ret_selection, struct occ_error *err)
 {
-    static const char one[] = "id,kernel,launches,time,achieved,expected,cause,loss,waste,waste%,marks",
-                      several[] = "id,kernel,device_id,launches,time,achieved,expected,cause,loss,waste,"
-                                  "waste%,marks";
+    static const char one[] =
+        "id,kernel,launches,time,achieved,measured,expected,cause,loss,waste,waste%,marks",
+                      several[] =
+                          "id,kernel,device_id,launches,time,achieved,measured,expected,cause,loss,waste,"
+                          "waste%,marks";
     bool needs_device = sample && top_needs_device(&sample->kernels, sample->kernels.n, OCC_TOP_BY_KERNEL);
     const char *ours = needs_device ? several : one;
     const char *list = args->history.list.output.columns;

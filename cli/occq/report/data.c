@@ -4,7 +4,7 @@
 #include "report.h"
 
 const char report_top_columns[] =
-    "id,kernel,launches,time,theor,expect_low,expect_high,achieved,cause,loss,waste,device_id";
+    "id,kernel,launches,time,theor,expect_low,expect_high,achieved,measured,cause,loss,waste,device_id";
 
 const struct report_list report_lists[] = {
     {&runs_list, "Runs: what was recorded, and what was lost",

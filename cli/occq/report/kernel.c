@@ -92,16 +92,21 @@ static void put_withheld(FILE *out, const struct occ_config_row *row, const stru
 {
     const struct occ_measured_sums *sums = &row->measured;
     double group = occ_measured_mean(sums, OCC_MEASURED_group_elapsed);
-    char percent[16];
+    char percent[16], covered[16];
+    (void)cli_percent_text(m->measured_ratio, covered, sizeof covered);
     if (m->source == OCC_FROM_MODEL)
         (void)fputs("<p>Not measured: below are the model's values.</p>\n", out);
+    else if (m->withheld > OCC_WITHHELD_GROUP)
+        html_put(out, "<p>Measured in @ of the time, but withheld: @.</p>\n", covered,
+                 occ_withheld_text(m->withheld));
     else if (!isnan(group) && isnan(m->elapsed))
         html_put(out,
                  "<p>Its own value is withheld: its launches cannot be told apart from others. Its group's "
                  "elapsed occupancy is @.</p>\n",
                  cli_percent_text(group, percent, sizeof percent));
     else
-        html_put(out, "<p>Measured: @.</p>\n", occ_value_source_text(m->source));
+        html_put(out, "<p>Measured in @ of the time: @. The interval covers the other launches, too.</p>\n",
+                 covered, occ_value_source_text(m->source));
     if (row->missing_fields)
         html_put(out, "<p>Not in such recordings: @.</p>\n", row->missing_fields);
 }

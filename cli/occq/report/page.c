@@ -116,11 +116,11 @@ static void put_kernels(FILE *out, const struct report *r)
     bool several = false;
     for (size_t i = 1; i < r->top->n && !several; i++)
         several = !is_same_device(&r->top->rows[0].kernel, &r->top->rows[i].kernel);
-    html_choose(
-        top_columns,
-        "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved,device_id,"
-        "device",
-        &columns);
+    html_choose(top_columns,
+                "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved,"
+                "measured,device_id,"
+                "device",
+                &columns);
     columns.n -= several ? 0 : 2; /* the device's columns */
     (void)fputs(
         "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>\n<div id=\"controls\"></div>\n",

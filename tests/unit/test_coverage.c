@@ -1,0 +1,231 @@
+/* A mean over a part of the launches: what the history prints of kernels whose behaviour changes while most
+ * of their launches have no value. Launches, settled values and samples go the daemon's way into a history,
+ * and every answer is judged from the first launch on: the truth lies in value +- ci95, or no value is given.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/known_totals.h"
+#include "test_store_world.h"
+
+#define SECOND   INT64_C(1000000000)
+#define BEGIN    (INT64_C(1700000040) * SECOND) /* a minute begins */
+#define LAUNCHES 20                             /* of 40 ms, in each second */
+#define LAUNCH   (40 * SECOND / 1000)
+
+/* Periods in seconds; a period ends where the next begins. */
+struct history {
+    const char *name;
+    int seconds;
+    double first, second;           /* elapsed occupancy in even and in odd phases */
+    int phase_s;                    /* length of a phase; 0: no change */
+    int measured_from, measured_to; /* when launches have values, of every `measured_every` seconds */
+    int measured_every;             /* 0: once */
+    bool has_samples;
+    enum occ_withheld withheld;
+};
+
+static const struct history histories[] = {
+    /* bursts before the change: the worlds "halves" and "burst-then-change" */
+    {"halves", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL},
+    {"halves, 47 %", 120, 0.760, 0.374, 60, 0, 56, 0, true, OCC_WITHHELD_TOTAL},
+    {"burst-then-change", 30, 0.760, 0.380, 15, 8, 10, 0, true, OCC_WITHHELD_TOTAL},
+    /* values in one of two alternating phases only */
+    {"phases-7s", 140, 0.803, 0.477, 7, 0, 2, 14, true, OCC_WITHHELD_TOTAL},
+    /* values in both: they differ, whether the total is known or not */
+    {"bursts differ", 120, 0.760, 0.374, 10, 8, 12, 20, false, OCC_WITHHELD_LAUNCHES},
+    /* no change: the value is given, with an error for the rest */
+    {"steady, 4 %", 120, 0.760, 0.760, 0, 0, 5, 0, true, OCC_WITHHELD_NOT},
+    {"steady, no samples", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT},
+    {"drift of 8 %", 120, 0.760, 0.700, 60, 0, 5, 0, false, OCC_WITHHELD_NOT},
+    /* a change that was measured: the mean is right */
+    {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT},
+};
+
+static double occupancy_at(const struct history *h, int second)
+{
+    return h->phase_s && second / h->phase_s % 2 ? h->second : h->first;
+}
+
+static bool is_measured(const struct history *h, int second)
+{
+    int at = h->measured_every ? second % h->measured_every : second;
+    return at >= h->measured_from && at < h->measured_to;
+}
+
+static double truth(const struct history *h)
+{
+    double sum = 0;
+    for (int i = 0; i < h->seconds; i++)
+        sum += occupancy_at(h, i);
+    return sum / h->seconds;
+}
+
+static double measured_part(const struct history *h)
+{
+    int measured = 0;
+    for (int i = 0; i < h->seconds; i++)
+        measured += is_measured(h, i);
+    return (double)measured / h->seconds;
+}
+
+/* ---- the daemon's way ---- */
+
+struct recorder {
+    struct world *world;
+    struct occ_known_totals *totals;
+    struct occ_gpu_results results;
+};
+
+static void add_launch(struct recorder *r, const struct history *h, int second, int i)
+{
+    struct world *w = r->world;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t start_ns = BEGIN + second * SECOND + i * (SECOND / LAUNCHES);
+    double elapsed = occupancy_at(h, second);
+    const struct occ_store_launch launch = {.start_ns = start_ns,
+                                            .duration_ns = LAUNCH,
+                                            .config = (uint32_t)w->config[0],
+                                            .correlation = (uint32_t)(second * LAUNCHES + i)};
+    struct occ_attribution_value value = {
+        .tag = occ_gpu_results_tag(w->run[0], launch.correlation),
+        .shape = occ_gpu_results_config(0, launch.config),
+        .start_ns = start_ns,
+        .end_ns = start_ns + LAUNCH,
+        .measured = OCC_NOT_MEASURED,
+    };
+    if (is_measured(h, second))
+        value.measured = (struct occ_measured){.source = OCC_ATTRIBUTION_REGRESSED,
+                                               .achieved = elapsed,
+                                               .achieved_se = 0.01,
+                                               .elapsed = elapsed,
+                                               .elapsed_se = 0.01,
+                                               .sm_active = 1,
+                                               .variance_inflation = 1,
+                                               .blocks = NAN,
+                                               .imbalance = NAN};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
+    occ_known_totals_add_value(r->totals, &value);
+    occ_gpu_results_add_value(&r->results, &value);
+}
+
+static void add_sample(struct recorder *r, const struct history *h, int second)
+{
+    struct occ_attribution_sample sample = {.start_ns = BEGIN + second * SECOND,
+                                            .end_ns = BEGIN + (second + 1) * SECOND};
+    double busy = (double)(LAUNCHES * LAUNCH) / 1e9;
+    sample.ratio[OCC_RATIO_WARPS] = (float)(occupancy_at(h, second) * busy);
+    occ_known_totals_add_sample(r->totals, &sample);
+}
+
+/* One commit a second, as the daemon. */
+static void store(struct recorder *r)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_gpu_results_store(&r->results, r->world->store, r->world->device[0], &err), 0);
+    occ_gpu_results_free(&r->results);
+    assert_int_equal(occ_store_commit(r->world->store, &err), 0);
+}
+
+static void record(struct world *w, const struct history *h)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct recorder r = {.world = w, .totals = occ_known_totals_new()};
+    assert_non_null(r.totals);
+    for (int second = 0; second < h->seconds; second++) {
+        for (int i = 0; i < LAUNCHES; i++)
+            add_launch(&r, h, second, i);
+        if (h->has_samples)
+            add_sample(&r, h, second);
+        occ_known_totals_close(r.totals, BEGIN + second * SECOND, false, &r.results);
+        store(&r);
+    }
+    occ_known_totals_close(r.totals, INT64_MAX, true, &r.results);
+    store(&r);
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    occ_known_totals_free(r.totals);
+}
+
+/* ---- answers ---- */
+
+static double number(struct occ_store *store, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = occ_store_sqlite(store);
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    double value = sqlite3_column_type(stmt, 0) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return value;
+}
+
+static void check(const struct history *h, const char *what, double value, double ci95, double ratio)
+{
+    print_message("%-20s %-16s truth %5.1f  printed %5.1f +- %4.1f  measured %5.1f %%\n", h->name, what,
+                  truth(h) * 100, value * 100, ci95 * 100, ratio * 100);
+    assert_true(fabs(ratio - measured_part(h)) < 0.001);
+    if (isnan(value) != (h->withheld != OCC_WITHHELD_NOT))
+        fail_msg("%s, %s: %s", h->name, what, isnan(value) ? "withheld" : "not withheld");
+    if (!isnan(value) && !(fabs(value - truth(h)) <= ci95))
+        fail_msg("%s, %s: %.1f +- %.1f for %.1f", h->name, what, value * 100, ci95 * 100, truth(h) * 100);
+}
+
+static void check_sql(struct world *w, const struct history *h)
+{
+    check(h, "measured_config", number(w->store, "SELECT elapsed FROM measured_config"),
+          number(w->store, "SELECT elapsed_ci95 FROM measured_config"),
+          number(w->store, "SELECT measured_ratio FROM measured_config"));
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT coalesce(withheld, '') = '%s' FROM measured_config",
+                   occ_withheld_word(h->withheld));
+    assert_true(number(w->store, sql) == 1);
+}
+
+static void check_rows(struct world *w, const struct history *h)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_filter all = {0};
+    struct occ_top top;
+    struct occ_config_rows configs;
+    struct occ_measurement m;
+    assert_int_equal(occ_store_top(w->store, &all, OCC_TOP_BY_KERNEL, &top, &err), 0);
+    assert_int_equal(top.n, 1);
+    check(h, "top", top.rows[0].elapsed, 1.96 * top.rows[0].elapsed_error, top.rows[0].measured_ratio);
+    check(h, "top, achieved", top.rows[0].achieved, 1.96 * top.rows[0].achieved_error,
+          top.rows[0].measured_ratio);
+    occ_top_free(&top);
+    assert_int_equal(occ_store_configs(w->store, &all, &configs, &err), 0);
+    assert_int_equal(configs.n, 1);
+    occ_measured_means(&configs.rows[0].measured, configs.rows[0].measurable_ns, &m);
+    check(h, "show", m.elapsed, 1.96 * m.elapsed_error, m.measured_ratio);
+    assert_int_equal(m.withheld, h->withheld);
+    occ_config_rows_free(&configs);
+}
+
+static void a_mean_covers_all_launches_or_is_withheld(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof histories / sizeof *histories; i++) {
+        struct world w = {.n = 0};
+        world_make_directory(&w);
+        world_open(&w);
+        record(&w, &histories[i]);
+        check_sql(&w, &histories[i]);
+        check_rows(&w, &histories[i]);
+        occ_store_close(w.store);
+        world_remove_directory(&w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_mean_covers_all_launches_or_is_withheld)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
