@@ -9,7 +9,12 @@
 #include "occupancy/occupancy.h"
 
 /* Beside enum occ_by_design's bits. */
-enum { CLI_MARK_SIMULATED = 1 << 16, CLI_MARK_COMMUNICATION = 1 << 17, CLI_MARK_ESTIMATED = 1 << 18 };
+enum {
+    CLI_MARK_SIMULATED = 1 << 16,
+    CLI_MARK_COMMUNICATION = 1 << 17,
+    CLI_MARK_ESTIMATED = 1 << 18,
+    CLI_MARK_PARTLY = 1 << 19
+};
 
 /* Parts of the names of kernels that communicate: they wait for others, whatever their occupancy. */
 #define CLI_COMMUNICATION(X) X("nccl") X("nvshmem")

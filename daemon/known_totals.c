@@ -10,7 +10,7 @@
 #define LAG_S         60
 #define EVERY_S       8
 #define SECONDS       256        /* a ring; must hold LAG_S and the daemon's watermark */
-#define RESTS_MAX     (1u << 17) /* runs x configurations x seconds; 6 MB */
+#define LOADS_MAX     (1u << 17) /* runs x configurations x seconds; 6 MB */
 #define MEANS_MAX     (1u << 16)
 #define LAUNCH_S_MAX  8    /* a longer launch is not split into seconds: it is no evidence */
 #define COVERED       0.9  /* of a second, by samples: else its total is not known */
@@ -21,26 +21,30 @@
 struct second {
     int64_t number; /* since the epoch */
     double counted, counted_ns;
-    double valued, valued_error;
-    double rest_ns, predicted, predicted_error, predicted_ns; /* of launches without a value, at the end */
+    double valued;
+    /* of all its loads, at the end: */
+    double rest_ns, predicted, predicted_ns, variance; /* predicted: of launches without a value */
 };
 
-/* Launches of a run's configuration without a value in a second. */
-struct rest {
+/* Launches of a run's configuration in a second. */
+struct load {
     int64_t second, run;
     uint64_t shape;
-    double ns;
+    double rest_ns;      /* of those without a value */
+    double valued_error; /* of the others: standard error x ns */
 };
 
+/* Of values of a run's configuration; of its groups only as long as it has none of its own. */
 struct mean {
     double sum, error, ns;
+    bool is_own;
 };
 
 struct occ_known_totals {
     struct second seconds[SECONDS]; /* by number % SECONDS */
-    struct rest *rests;
-    size_t n_rests, rests_allocated;
-    struct occ_map rest_index; /* hash of second, run and configuration */
+    struct load *loads;
+    size_t n_loads, loads_allocated;
+    struct occ_map load_index; /* hash of second, run and configuration */
     struct mean *means;
     size_t n_means, means_allocated;
     struct occ_map mean_index; /* hash of run and configuration */
@@ -54,9 +58,9 @@ struct occ_known_totals *occ_known_totals_new(void)
 
 void occ_known_totals_clear(struct occ_known_totals *t)
 {
-    free(t->rests);
+    free(t->loads);
     free(t->means);
-    occ_map_free(&t->rest_index);
+    occ_map_free(&t->load_index);
     occ_map_free(&t->mean_index);
     *t = (struct occ_known_totals){.closed = 0};
 }
@@ -98,51 +102,60 @@ static struct mean *mean_at(struct occ_known_totals *t, int64_t run, uint64_t sh
     if (!occ_grow((void **)&t->means, &t->means_allocated, t->n_means, MEANS_MAX, sizeof *t->means) ||
         occ_map_put(&t->mean_index, key, (uint32_t)t->n_means) == OCC_MAP_NONE)
         return NULL;
-    t->means[t->n_means] = (struct mean){.ns = 0};
+    t->means[t->n_means] = (struct mean){.is_own = false};
     return &t->means[t->n_means++];
 }
 
-static void add_rest(struct occ_known_totals *t, const struct rest *rest)
+static void add_load(struct occ_known_totals *t, const struct load *load)
 {
-    uint64_t key = hash((uint64_t)rest->second, (uint64_t)rest->run, rest->shape);
-    uint32_t at = occ_map_get(&t->rest_index, key);
+    uint64_t key = hash((uint64_t)load->second, (uint64_t)load->run, load->shape);
+    uint32_t at = occ_map_get(&t->load_index, key);
     if (at != OCC_MAP_NONE) {
-        t->rests[at].ns += rest->ns;
+        t->loads[at].rest_ns += load->rest_ns;
+        t->loads[at].valued_error += load->valued_error;
         return;
     }
-    if (occ_grow((void **)&t->rests, &t->rests_allocated, t->n_rests, RESTS_MAX, sizeof *t->rests) &&
-        occ_map_put(&t->rest_index, key, (uint32_t)t->n_rests) != OCC_MAP_NONE)
-        t->rests[t->n_rests++] = *rest;
+    if (occ_grow((void **)&t->loads, &t->loads_allocated, t->n_loads, LOADS_MAX, sizeof *t->loads) &&
+        occ_map_put(&t->load_index, key, (uint32_t)t->n_loads) != OCC_MAP_NONE)
+        t->loads[t->n_loads++] = *load;
 }
 
-static bool has_own(const struct occ_measured *m)
+static bool is_known(const struct occ_measured *m)
 {
-    return (m->source == OCC_ATTRIBUTION_DIRECT || m->source == OCC_ATTRIBUTION_REGRESSED) &&
-           isfinite(m->elapsed) && isfinite(m->elapsed_se);
+    return m->source != OCC_ATTRIBUTION_NONE && isfinite(m->elapsed) && isfinite(m->elapsed_se);
+}
+
+static void add_to_mean(struct occ_known_totals *t, int64_t run, const struct occ_attribution_value *v)
+{
+    bool is_own = v->measured.source != OCC_ATTRIBUTION_GROUP;
+    double ns = (double)(v->end_ns - v->start_ns);
+    struct mean *mean = is_known(&v->measured) ? mean_at(t, run, v->shape, true) : NULL;
+    if (!mean || (mean->is_own && !is_own))
+        return;
+    if (!mean->is_own && is_own)
+        *mean = (struct mean){.is_own = true};
+    mean->sum += v->measured.elapsed * ns;
+    mean->error += v->measured.elapsed_se * ns;
+    mean->ns += ns;
 }
 
 void occ_known_totals_add_value(struct occ_known_totals *t, const struct occ_attribution_value *v)
 {
     int64_t run = (int64_t)(v->tag >> 32), first = v->start_ns / SECOND_NS, last = v->end_ns / SECOND_NS;
-    double ns = (double)(v->end_ns - v->start_ns);
-    bool is_own = has_own(&v->measured);
-    struct mean *mean = is_own ? mean_at(t, run, v->shape, true) : NULL;
-    if (mean) {
-        mean->sum += v->measured.elapsed * ns;
-        mean->error += v->measured.elapsed_se * ns;
-        mean->ns += ns;
-    }
+    bool is_own = is_known(&v->measured) && v->measured.source != OCC_ATTRIBUTION_GROUP;
+    add_to_mean(t, run, v);
     for (int64_t number = first; number <= last && last - first <= LAUNCH_S_MAX; number++) {
         struct second *s = second_at(t, number);
         double from = fmax((double)(v->start_ns - number * SECOND_NS), 0);
         double part = fmin((double)(v->end_ns - number * SECOND_NS), 1e9) - from;
         if (!s || !(part > 0))
             continue;
-        if (is_own) {
-            s->valued += v->measured.elapsed * part;
-            s->valued_error += v->measured.elapsed_se * part;
-        } else
-            add_rest(t, &(struct rest){.second = number, .run = run, .shape = v->shape, .ns = part});
+        s->valued += is_own ? v->measured.elapsed * part : 0;
+        add_load(t, &(struct load){.second = number,
+                                   .run = run,
+                                   .shape = v->shape,
+                                   .rest_ns = is_own ? 0 : part,
+                                   .valued_error = is_own ? v->measured.elapsed_se * part : 0});
     }
 }
 
@@ -158,61 +171,62 @@ void occ_known_totals_add_sample(struct occ_known_totals *t, const struct occ_at
 
 /* ---- out ---- */
 
-static struct second *second_of(struct occ_known_totals *t, const struct rest *rest)
+static struct second *second_of(struct occ_known_totals *t, const struct load *load)
 {
-    struct second *s = &t->seconds[rest->second % SECONDS];
-    return s->number == rest->second && s->counted_ns >= COVERED * 1e9 ? s : NULL;
+    struct second *s = &t->seconds[load->second % SECONDS];
+    return s->number == load->second && s->counted_ns >= COVERED * 1e9 ? s : NULL;
 }
 
-static void predict(struct occ_known_totals *t, const struct rest *rest)
+/* Errors of different configurations are independent or, since a regression explains the same total, opposite
+ * to each other: variances add up. */
+static void predict(struct occ_known_totals *t, const struct load *load)
 {
-    struct second *s = second_of(t, rest);
-    const struct mean *mean = mean_at(t, rest->run, rest->shape, false);
+    struct second *s = second_of(t, load);
+    const struct mean *mean = mean_at(t, load->run, load->shape, false);
     if (!s)
         return;
-    s->rest_ns += rest->ns;
-    if (!mean)
-        return;
-    s->predicted += mean->sum / mean->ns * rest->ns;
-    s->predicted_error += mean->error / mean->ns * rest->ns;
-    s->predicted_ns += rest->ns;
+    double error =
+        mean ? load->valued_error + mean->error / mean->ns * load->rest_ns : UNKNOWN_SD * load->rest_ns;
+    s->variance += error * error;
+    s->rest_ns += load->rest_ns;
+    s->predicted += mean ? mean->sum / mean->ns * load->rest_ns : 0;
+    s->predicted_ns += mean ? load->rest_ns : 0;
 }
 
-static void judge(struct occ_known_totals *t, const struct rest *rest, struct occ_gpu_results *results)
+static void judge(struct occ_known_totals *t, const struct load *load, struct occ_gpu_results *results)
 {
-    const struct second *s = second_of(t, rest);
-    if (!s || !mean_at(t, rest->run, rest->shape, false))
+    const struct second *s = second_of(t, load);
+    const struct mean *mean = mean_at(t, load->run, load->shape, false);
+    if (!s || !(load->rest_ns > 0) || !mean || !mean->is_own)
         return;
-    double unknown_ns = s->rest_ns - s->predicted_ns, second_ns = 1e9 / s->counted_ns;
-    double counted = s->counted * second_ns;
+    double counted = s->counted * 1e9 / s->counted_ns;
     double predicted = s->predicted * s->rest_ns / s->predicted_ns;
-    double error = s->valued_error + s->predicted_error + UNKNOWN_SD * unknown_ns + COUNTER_ERROR * counted;
-    double part = rest->ns / s->rest_ns;
-    occ_gpu_results_add_rest(results, rest->second / 60, rest->run, rest->shape,
+    double counter = COUNTER_ERROR * counted, part = load->rest_ns / s->rest_ns;
+    occ_gpu_results_add_rest(results, load->second / 60, load->run, load->shape,
                              &(struct occ_gpu_rest){.shift_ns = part * (counted - s->valued - predicted),
-                                                    .error_ns = part * error,
-                                                    .ns = rest->ns});
+                                                    .error_ns = part * sqrt(s->variance + counter * counter),
+                                                    .ns = load->rest_ns});
 }
 
 /* Those of seconds that go on stay. */
-static void keep_rests(struct occ_known_totals *t)
+static void keep_loads(struct occ_known_totals *t)
 {
     size_t kept = 0;
-    occ_map_clear(&t->rest_index);
-    for (size_t i = 0; i < t->n_rests; i++) {
-        const struct rest *rest = &t->rests[i];
-        uint64_t key = hash((uint64_t)rest->second, (uint64_t)rest->run, rest->shape);
-        if (rest->second < t->closed || occ_map_put(&t->rest_index, key, (uint32_t)kept) == OCC_MAP_NONE)
+    occ_map_clear(&t->load_index);
+    for (size_t i = 0; i < t->n_loads; i++) {
+        const struct load *load = &t->loads[i];
+        uint64_t key = hash((uint64_t)load->second, (uint64_t)load->run, load->shape);
+        if (load->second < t->closed || occ_map_put(&t->load_index, key, (uint32_t)kept) == OCC_MAP_NONE)
             continue;
-        t->rests[kept++] = *rest;
+        t->loads[kept++] = *load;
     }
-    t->n_rests = kept;
+    t->n_loads = kept;
 }
 
 static int64_t oldest(const struct occ_known_totals *t, int64_t end)
 {
-    for (size_t i = 0; i < t->n_rests; i++)
-        end = t->rests[i].second < end ? t->rests[i].second : end;
+    for (size_t i = 0; i < t->n_loads; i++)
+        end = t->loads[i].second < end ? t->loads[i].second : end;
     return end;
 }
 
@@ -223,13 +237,13 @@ void occ_known_totals_close(struct occ_known_totals *t, int64_t until_ns, bool n
     if (end < t->closed + (now ? 1 : EVERY_S))
         return;
     if (oldest(t, end) < end) {
-        for (size_t i = 0; i < t->n_rests; i++)
-            if (t->rests[i].second < end)
-                predict(t, &t->rests[i]);
-        for (size_t i = 0; i < t->n_rests; i++)
-            if (t->rests[i].second < end)
-                judge(t, &t->rests[i], results);
+        for (size_t i = 0; i < t->n_loads; i++)
+            if (t->loads[i].second < end)
+                predict(t, &t->loads[i]);
+        for (size_t i = 0; i < t->n_loads; i++)
+            if (t->loads[i].second < end)
+                judge(t, &t->loads[i], results);
     }
     t->closed = end;
-    keep_rests(t);
+    keep_loads(t);
 }

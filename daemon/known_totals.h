@@ -6,8 +6,8 @@
  * In a second let C be the counted occupancy x 1 s, V the sum of value x time over launches with a value, and
  * P the sum of mean x time over the others, whose time is R; mean: of the values of the same run and
  * configuration before and after, and for a configuration without any the mean of the rest's others, with a
- * standard error of UNKNOWN_SD. Then (C - V - P) / R is how much the others are above their means. Its error
- * adds up those of V and P, since launches of one regression share their error, and the counter's.
+ * standard error of UNKNOWN_SD. Then (C - V - P) / R is how much the others are above their means. Launches
+ * of a configuration share their error; those of configurations and of the counter are added as variances.
  *
  * Launches arrive after their seconds: one is judged LAG_S later, when values of later bursts are known too.
  * Memory is bounded; without room a launch or a second is no evidence. One thread.

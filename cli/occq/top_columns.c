@@ -64,7 +64,7 @@ const struct cli_column top_columns[] = {
     FIELD("elapsed_ci95", "elapsed_ci95", CLI_RATIO, 0, elapsed_ci95,
           "half-width of the 95 % confidence interval of elapsed"),
     FIELD(
-        "measured", "measured_ratio", CLI_RATIO, 0, row.measured_ratio,
+        "measured", "measured_ratio", CLI_RATIO, CLI_SPARE(3), row.measured_ratio,
         "part of the time whose launches have a measured value; the intervals cover the rest, too; shown by "
         "default where achieved is"),
     FIELD("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(9), waves, "waves " DOMINANT),
@@ -123,7 +123,8 @@ const struct cli_column top_columns[] = {
     FIELD("knob", "knob", CLI_PLAIN, CLI_LEFT | CLI_SPARE(16), knob,
           "with --advice: what CUDA calls the change"),
     FIELD("marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE, letters,
-          "letters: s simulated; e estimated; low by design: c communication; maybe: p persistent, o one "
+          "letters: s simulated; e estimated; m measured in less than 90 % of the time; low by design: c "
+          "communication; maybe: p persistent, o one "
           "block per SM, k "
           "clusters"),
     CLI_COLUMN_END,

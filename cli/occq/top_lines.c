@@ -115,6 +115,8 @@ static void fill_line(const struct occ_top_row *row, const struct top_sums *all,
         cli_marks(row->kernel.simulated, is_analysed ? row->dominant.by_design : 0, row->kernel.demangled);
     (void)cli_marks_text(marks, false, ret_line->by_design);
     marks |= row->kernel.estimated ? CLI_MARK_ESTIMATED : 0;
+    bool is_measured = !isnan(row->achieved) || !isnan(row->elapsed);
+    marks |= is_measured && row->measured_ratio < 1 - OCC_MEASURED_MINORITY ? CLI_MARK_PARTLY : 0;
     (void)cli_marks_letters(marks, ret_line->letters);
 }
 

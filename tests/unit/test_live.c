@@ -270,12 +270,13 @@ static void test_gpus_and_causes(void **state)
     rows[0].expected_achieved_high = 0.375;
     rows[0].kernel.short_name = "GPU\033[2J of a very long name";
     rows[1].achieved = 0.5;
+    rows[1].measured_ratio = 0.06;
     rows[1].kernel.simulated = true;
     live_gpu_text(&s, 0, line);
     assert_string_equal(
         line, "GPU 1  busy 200.0%  expected 25.0-37.5%  waste   1.000  GPU?[2J of a very long name");
     live_gpu_text(&s, 1, line);
-    assert_string_equal(line, "GPU 2  busy 100.0%  achieved  50.0%  waste   3.000  sim  kernel_2");
+    assert_string_equal(line, "GPU 2  busy 100.0%  achieved  50.0% in 6.0%  waste   3.000  sim  kernel_2");
     live_causes_text(&s, line);
     assert_string_equal(line, "waste by main cause: GPU?[2J of a very long name 25.0%, kernel_2 75.0%");
 }

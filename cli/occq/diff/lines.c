@@ -150,8 +150,9 @@ static void write_changes(const struct diff_pair *pair, struct text *text)
     add_expected(text, a, b);
     add_ratio(text, "achieved", diff_mean(a, DIFF_VALUE_achieved), diff_mean(b, DIFF_VALUE_achieved));
     add_ratio(text, "elapsed", diff_mean(a, DIFF_VALUE_elapsed), diff_mean(b, DIFF_VALUE_elapsed));
-    add_ratio(text, "measured part of the time", diff_mean(a, DIFF_VALUE_measured_ratio),
-              diff_mean(b, DIFF_VALUE_measured_ratio));
+    if (!isnan(diff_mean(a, DIFF_VALUE_elapsed)) && !isnan(diff_mean(b, DIFF_VALUE_elapsed)))
+        add_ratio(text, "measured part of the time", diff_mean(a, DIFF_VALUE_measured_ratio),
+                  diff_mean(b, DIFF_VALUE_measured_ratio));
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
         char word[64];
         (void)snprintf(word, sizeof word, "lost to %s", occ_part_word(i));

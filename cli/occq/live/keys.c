@@ -26,9 +26,10 @@ static const char help[] = "occq live: the kernels that waste most warp-seconds 
                            "the launches that they lost, and occtrace's share of their CPU time; the line\n"
                            "above the table has the state of the daemon that writes the history.\n"
                            "busy: time of kernels / window; beyond 100 % kernels overlap. achieved is\n"
-                           "measured, by whole minutes; elsewhere expected is the model's. sim, s: a\n"
-                           "simulated device. TREND: waste in the last 10 answers, relative to the kernel's\n"
-                           "largest. The other columns are those of occq top, whose help explains them.\n"
+                           "measured, by whole minutes, in that part of the time (m: below 90 %);\n"
+                           "elsewhere expected is the model's. sim, s: a simulated device. TREND: waste\n"
+                           "in the last 10 answers, relative to the largest. The other columns are those\n"
+                           "of occq top, whose help explains them.\n"
                            "Long windows are asked less often: all of it takes at most 1 % of a processor.\n";
 
 /* ---- actions ---- */

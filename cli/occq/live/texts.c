@@ -60,7 +60,7 @@ void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LI
     bool measured = !isnan(row->achieved);
     char busy[32], occupancy[32], waste[32], covered[32], coverage[48] = "";
     if (measured)
-        (void)snprintf(coverage, sizeof coverage, " (%s measured)",
+        (void)snprintf(coverage, sizeof coverage, " in %s",
                        cli_percent_text(row->measured_ratio, covered, sizeof covered));
     (void)snprintf(
         line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " busy %6s  %s %6s%s  waste %7s%s  %s", row->kernel.id,
