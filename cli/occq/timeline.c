@@ -23,7 +23,8 @@
     X(correlation_id, "correlation_id")                                                                      \
     X(graph_node_id, "graph_node_id")                                                                        \
     X(achieved, "achieved")                                                                                  \
-    X(achieved_ci95, "achieved_ci95")
+    X(achieved_ci95, "achieved_ci95")                                                                        \
+    X(measured_ratio, "measured_ratio")
 #define ENUMERATOR(name, sql) AT_##name,
 enum { LAUNCH_COLUMNS(ENUMERATOR) };
 #define COLUMN(name, sql) SQL_COLUMN(#name, sql, CLI_PLAIN, 0, NULL, ""),
@@ -243,7 +244,8 @@ static int add_launch(struct timeline *t, sqlite3_stmt *s, struct occ_error *err
                                    .correlation = (uint64_t)sqlite3_column_int64(s, AT_correlation_id),
                                    .graph_node = (uint64_t)sqlite3_column_int64(s, AT_graph_node_id),
                                    .achieved = ratio_of(s, AT_achieved),
-                                   .achieved_ci95 = ratio_of(s, AT_achieved_ci95)};
+                                   .achieved_ci95 = ratio_of(s, AT_achieved_ci95),
+                                   .measured_ratio = ratio_of(s, AT_measured_ratio)};
     launch.end_ns = launch.start_ns + sqlite3_column_int64(s, AT_duration_ns);
     int status = find_config(t, sqlite3_column_int64(s, AT_config_id), &config, err);
     if (status != 0)

@@ -143,7 +143,7 @@ expect 3 "$occq" export -d h.db --kernel nothing -o nothing.json
 [ ! -e nothing.json ] || fail "a file without launches"
 ls | grep -q '\.json\.......$' && fail "a temporary file is left: $(ls)"
 expect 2 "$occq" export --format svg
-head -n 1 out.csv | grep -q '^start_ns,duration_ns,run_id,.*,achieved,achieved_ci95,kernel,device_id,.*,static_shared_bytes,' || fail "heading"
+head -n 1 out.csv | grep -q '^start_ns,duration_ns,run_id,.*,achieved,achieved_ci95,measured_ratio,kernel,device_id,.*,static_shared_bytes,' || fail "heading"
 expect 0 "$occq" export -d h.db -n 5
 grep -q 'only the first 5 launches' stderr || fail "nobody says that there are more"
 [ "$(grep -c '"ph": "X"' stdout)" = 5 ] || fail "-n"

@@ -158,7 +158,14 @@ static const struct cli_column occupancy_columns[] = {
     CLI_COLUMN_END,
 };
 
-#define CYCLES " cycles x maximum warps per SM)"
+#define CYCLES       " cycles x maximum warps per SM)"
+#define ABSENT(text) text, text "; not measured", text "; withheld"
+
+/* Of ABSENT(): the text for a value that is known, not measured, or withheld. */
+static const char *definition(const struct occ_measurement *m, double value, const char *const texts[3])
+{
+    return texts[!isnan(value) ? 0 : m->withheld == OCC_WITHHELD_NOT ? 1 : 2];
+}
 
 static int print_occupancies(const struct analysis *a, struct occ_error *err)
 {
@@ -179,11 +186,9 @@ static int print_occupancies(const struct analysis *a, struct occ_error *err)
         {"    expected achieved", text[1], NAN, "as achieved, for a perfectly balanced grid (model)"},
         {"    expected elapsed", text[2], NAN, "as elapsed, for a perfectly balanced grid (model)"},
         {"    achieved", text[3], m->achieved_error * OCC_ERRORS_OF_95_PERCENT,
-         isnan(m->achieved) ? "warp-cycles / (SM-active" CYCLES "; not measured"
-                            : "warp-cycles / (SM-active" CYCLES},
+         definition(m, m->achieved, (const char *const[]){ABSENT("warp-cycles / (SM-active" CYCLES)})},
         {"    elapsed", text[4], m->elapsed_error * OCC_ERRORS_OF_95_PERCENT,
-         isnan(m->elapsed) ? "warp-cycles / (SM-elapsed" CYCLES "; not measured"
-                           : "warp-cycles / (SM-elapsed" CYCLES},
+         definition(m, m->elapsed, (const char *const[]){ABSENT("warp-cycles / (SM-elapsed" CYCLES)})},
     };
     size_t n = !a->has_grid ? 1 : a->measured ? 5 : 3;
     return print_table(occupancy_columns, m->source != OCC_FROM_MODEL, rows, n, sizeof *rows, err);

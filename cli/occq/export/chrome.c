@@ -104,6 +104,7 @@ static void chrome_add_launch(struct export_writer *w, const struct export_track
     end = put_number(end, "graph_node_id", launch->graph_node);
     end = put_ratio(end, "achieved", launch->achieved);
     end = put_ratio(end, "achieved_ci95", launch->achieved_ci95);
+    end = put_ratio(end, "measured_ratio", launch->measured_ratio);
     end = export_put_text(end, "}}");
     next_event(w);
     (void)fwrite_unlocked(head, 1, (size_t)(head_end - head), w->out);

@@ -38,7 +38,7 @@ struct export_track {
 struct export_launch {
     int64_t start_ns, end_ns;
     uint64_t run, context, stream, correlation, graph_node; /* 0: none */
-    double achieved, achieved_ci95;                         /* NaN: not measured */
+    double achieved, achieved_ci95, measured_ratio;         /* NaN: not measured */
 };
 
 enum { EXPORT_KEYS_MAX = 64 };

@@ -6,8 +6,9 @@
 #include "cli/table.h"
 #include "digits.h"
 
-static const char *const keys[] = {"start_ns",       "duration_ns",   "run_id",   "context_id",   "stream_id",
-                                   "correlation_id", "graph_node_id", "achieved", "achieved_ci95"};
+static const char *const keys[] = {"start_ns",      "duration_ns",    "run_id",        "context_id",
+                                   "stream_id",     "correlation_id", "graph_node_id", "achieved",
+                                   "achieved_ci95", "measured_ratio"};
 enum { ALWAYS = 2, NUMBERS = 7, KEYS = sizeof keys / sizeof *keys };
 
 static char *put_value(char *at, size_t i, const struct export_launch *l, const char *null)
@@ -19,7 +20,7 @@ static char *put_value(char *at, size_t i, const struct export_launch *l, const 
                                        l->stream,
                                        l->correlation,
                                        l->graph_node};
-    const double ratios[] = {l->achieved, l->achieved_ci95};
+    const double ratios[] = {l->achieved, l->achieved_ci95, l->measured_ratio};
     if (i < NUMBERS)
         return i < ALWAYS || numbers[i] ? export_put_digits(at, numbers[i], 1) : export_put_text(at, null);
     return isnan(ratios[i - NUMBERS]) ? export_put_text(at, null) : export_put_ratio(at, ratios[i - NUMBERS]);

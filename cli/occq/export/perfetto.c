@@ -172,10 +172,11 @@ static void write_interned(struct export_writer *w, struct message *interned)
 }
 
 /* The keys of launches are the first entries. */
-enum { KEY_CORRELATION = 1, KEY_GRAPH_NODE, KEY_ACHIEVED, KEY_ACHIEVED_CI95 };
+enum { KEY_CORRELATION = 1, KEY_GRAPH_NODE, KEY_ACHIEVED, KEY_ACHIEVED_CI95, KEY_MEASURED_RATIO };
 static void perfetto_begin(struct export_writer *w)
 {
-    static const char *const keys[] = {"correlation_id", "graph_node_id", "achieved", "achieved_ci95"};
+    static const char *const keys[] = {"correlation_id", "graph_node_id", "achieved", "achieved_ci95",
+                                       "measured_ratio"};
     struct message interned = {0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         (void)key_id(w, &interned, keys[i]);
@@ -290,12 +291,13 @@ static uint8_t *annotation_real(uint8_t *at, unsigned key, double real)
 static void perfetto_add_launch(struct export_writer *w, const struct export_track *track,
                                 const struct export_config *config, const struct export_launch *launch)
 {
-    uint8_t head[48], tail[96];
+    uint8_t head[48], tail[128];
     uint8_t *head_end = number_field(begin_event(head, TYPE_BEGIN, track), EVENT_NAME, config->name);
     uint8_t *end = annotation_number(tail, KEY_CORRELATION, launch->correlation);
     end = annotation_number(end, KEY_GRAPH_NODE, launch->graph_node);
     end = annotation_real(end, KEY_ACHIEVED, launch->achieved);
     end = annotation_real(end, KEY_ACHIEVED_CI95, launch->achieved_ci95);
+    end = annotation_real(end, KEY_MEASURED_RATIO, launch->measured_ratio);
     write_event(w, launch->start_ns,
                 &(struct pieces){{head, config->bytes ? config->bytes : "", tail},
                                  {(size_t)(head_end - head), config->size, (size_t)(end - tail)}});
