@@ -209,23 +209,102 @@ static void check_rows(struct world *w, const struct history *h)
     occ_config_rows_free(&configs);
 }
 
+static void open_and_record(struct world *w, const struct history *h)
+{
+    *w = (struct world){.n = 0};
+    world_make_directory(w);
+    world_open(w);
+    record(w, h);
+}
+
+static void close_and_remove(struct world *w)
+{
+    occ_store_close(w->store);
+    world_remove_directory(w);
+}
+
 static void a_mean_covers_all_launches_or_is_withheld(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof histories / sizeof *histories; i++) {
-        struct world w = {.n = 0};
-        world_make_directory(&w);
-        world_open(&w);
-        record(&w, &histories[i]);
+        struct world w;
+        open_and_record(&w, &histories[i]);
         check_sql(&w, &histories[i]);
         check_rows(&w, &histories[i]);
-        occ_store_close(w.store);
-        world_remove_directory(&w);
+        close_and_remove(&w);
     }
+}
+
+/* ---- several configurations, and views ---- */
+
+/* As many launches of another configuration of the device, none with a value. */
+static void append_unmeasured(struct world *w, int seconds)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    int other = 1;
+    while (w->config_device[other] != w->config_device[0])
+        other++;
+    for (int i = 0; i < seconds * LAUNCHES; i++) {
+        const struct occ_store_launch launch = {.start_ns = BEGIN + i * (SECOND / LAUNCHES) + 1,
+                                                .duration_ns = LAUNCH,
+                                                .config = (uint32_t)w->config[other],
+                                                .correlation = (uint32_t)i};
+        assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
+    }
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+}
+
+/* The unmeasured half of the time may have any occupancy that its resources allow. */
+static void a_row_covers_configurations_without_a_value(void **state)
+{
+    static const struct history half = {"half", 60, 0.76, 0.76, 0, 0, 60, 0, true, OCC_WITHHELD_NOT};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct world w;
+    struct occ_top top;
+    (void)state;
+    open_and_record(&w, &half);
+    append_unmeasured(&w, half.seconds);
+    assert_int_equal(occ_store_top(w.store, &(struct occ_filter){0}, OCC_TOP_BY_GPU, &top, &err), 0);
+    assert_int_equal(top.n, 1);
+    assert_true(fabs(top.rows[0].measured_ratio - 0.5) < 1e-6);
+    assert_true(fabs(top.rows[0].elapsed - 0.76) < 1e-6);
+    assert_true(1.96 * top.rows[0].elapsed_error >= 0.76 / 2);
+    occ_top_free(&top);
+    assert_int_equal(occ_store_top(w.store, &(struct occ_filter){0}, OCC_TOP_BY_CONFIG, &top, &err), 0);
+    assert_int_equal(top.n, 2);
+    for (size_t i = 0; i < top.n; i++) /* no coverage: no value */
+        assert_true(isnan(top.rows[i].elapsed) == (top.rows[i].measured_ratio == 0) &&
+                    isnan(top.rows[i].elapsed_error) == isnan(top.rows[i].elapsed));
+    occ_top_free(&top);
+    close_and_remove(&w);
+}
+
+/* Views by minute state the coverage of the minute. */
+static void minutes_state_their_coverage(void **state)
+{
+    static const struct history first = {"first", 120, 0.76, 0.76, 0, 0, 30, 0, true, OCC_WITHHELD_NOT};
+    struct world w;
+    (void)state;
+    open_and_record(&w, &first);
+    assert_true(fabs(number(w.store, "SELECT measured_ratio FROM minute ORDER BY minute") - 0.5) < 1e-6);
+    assert_true(number(w.store, "SELECT measured_ratio FROM minute ORDER BY minute DESC") == 0);
+    assert_true(isnan(number(w.store, "SELECT elapsed FROM minute ORDER BY minute DESC")));
+    assert_true(isnan(number(w.store, "SELECT elapsed_ci95 FROM minute ORDER BY minute DESC")));
+    assert_true(fabs(number(w.store, "SELECT measured_ratio FROM hour") - 0.25) < 1e-6);
+    assert_true(fabs(number(w.store, "SELECT measured_ratio FROM measured_hour") - 0.25) < 1e-6);
+    assert_true(fabs(number(w.store, "SELECT elapsed_ci95 FROM measured_minute ORDER BY minute") -
+                     1.96 * (0.01 + 0.5 * 0.13 * 0.76)) < 1e-6);
+    assert_true(fabs(number(w.store, "SELECT elapsed_ci95 FROM minute ORDER BY minute") -
+                     1.96 * (0.01 + 0.5 * 0.13 * 0.76)) < 1e-6);
+    close_and_remove(&w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_mean_covers_all_launches_or_is_withheld)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mean_covers_all_launches_or_is_withheld),
+        cmocka_unit_test(a_row_covers_configurations_without_a_value),
+        cmocka_unit_test(minutes_state_their_coverage),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
