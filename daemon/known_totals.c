@@ -17,7 +17,7 @@
 #define UNKNOWN_SD    0.25 /* of configurations' occupancies around the mean of others */
 #define COUNTER_ERROR 0.01 /* of a count, relative */
 
-/* What is counted in a second, and what launches with a value take of it: occupancy x ns. */
+/* Sums of a second, each occupancy x ns: the count, and the share of launches with a value. */
 struct second {
     int64_t number; /* since the epoch */
     double counted, counted_ns;
@@ -30,8 +30,8 @@ struct second {
 struct load {
     int64_t second, run;
     uint64_t shape;
-    double rest_ns;      /* of those without a value */
-    double valued_error; /* of the others: standard error x ns */
+    double rest_ns;      /* launches without a value */
+    double valued_error; /* launches with a value: standard error x ns */
 };
 
 /* Of values of a run's configuration; of its groups only as long as it has none of its own. */
@@ -82,7 +82,7 @@ static uint64_t hash(uint64_t a, uint64_t b, uint64_t c)
 
 /* ---- in ---- */
 
-/* NULL: it is over, or too far ahead of one that still waits. */
+/* NULL: the second is closed, or its place holds a later one. */
 static struct second *second_at(struct occ_known_totals *t, int64_t number)
 {
     struct second *s = &t->seconds[number % SECONDS];
@@ -208,7 +208,7 @@ static void judge(struct occ_known_totals *t, const struct load *load, struct oc
                                                     .ns = load->rest_ns});
 }
 
-/* Those of seconds that go on stay. */
+/* Drop the loads of closed seconds. */
 static void keep_loads(struct occ_known_totals *t)
 {
     size_t kept = 0;

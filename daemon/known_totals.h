@@ -1,13 +1,13 @@
 /*
- * Evidence on launches without a value of their own: the counted total of a second, less what launches with a
- * value take, is the occupancy of the others together. If it differs from the mean that the history holds of
- * them, that mean does not stand for all launches (store/measured.h, OCC_MEASURED_EVIDENCE).
+ * Evidence on launches without a value of their own: the counted total of a second, less the share of
+ * launches with a value, is the occupancy of the others together. If it differs from the mean that the
+ * history holds of them, that mean does not stand for all launches (store/measured.h, OCC_MEASURED_EVIDENCE).
  *
  * In a second let C be the counted occupancy x 1 s, V the sum of value x time over launches with a value, and
  * P the sum of mean x time over the others, whose time is R; mean: of the values of the same run and
  * configuration before and after, and for a configuration without any the mean of the rest's others, with a
  * standard error of UNKNOWN_SD. Then (C - V - P) / R is how much the others are above their means. Launches
- * of a configuration share their error; those of configurations and of the counter are added as variances.
+ * of a configuration share their error; errors of configurations and of the counter are added as variances.
  *
  * Launches arrive after their seconds: one is judged LAG_S later, when values of later bursts are known too.
  * Memory is bounded; without room a launch or a second is no evidence. One thread.

@@ -217,7 +217,7 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
     row->dominant = config->dominant;
 }
 
-/* A configuration's means stand for all of its launches; their errors cover those without a value. */
+/* Means stand for all launches of the configuration; their errors cover those without a value. */
 static void add_measured(struct line *line, const struct occ_top_config *config, double weight)
 {
     const struct occ_measurement *measured = &config->means;

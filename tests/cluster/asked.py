@@ -58,8 +58,8 @@ def is_same(theirs, ours):
 
 
 def is_error(theirs, ours):
-    """The warehouse's are larger, by what they are rounded and what their means are."""
-    return theirs == ours or (bool(ours) and ERRORS[0] * 0.9999 <= theirs / ours <= ERRORS[1] * 1.0001)
+    """The warehouse's errors are rounded up; the part that covers launches without a value is not."""
+    return theirs == ours or (bool(ours) and 0.9999 <= theirs / ours <= ERRORS[1] * 1.0001)
 
 
 def difference(theirs, ours, where):

@@ -1,6 +1,7 @@
-/* A mean over a part of the launches: what the history prints of kernels whose behaviour changes while most
- * of their launches have no value. Launches, settled values and samples go the daemon's way into a history,
- * and every answer is judged from the first launch on: the truth lies in value +- ci95, or no value is given.
+/* Means over a part of the launches: the values that a history gives for kernels whose behaviour changes
+ * while most of their launches have no value. Launches, settled values and samples go the daemon's way into a
+ * history, and every answer is judged from the first launch on: the truth lies in value +- ci95, or no value
+ * is given.
  */
 #include <setjmp.h>
 #include <stdarg.h>
