@@ -105,7 +105,8 @@ double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns)
 
 /* The standard error of a mean with standard error `error` over the part `ratio` of the time, as a mean over
  * all launches: error + (1 - ratio) x UNTOLD x mean. Both are added, not their squares: the same drift
- * may cause both. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNTOLD < 1. */
+ * may cause both. An unknown error (NaN: Nsight Compute) counts as 0 where launches have no
+ * value. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNTOLD < 1. */
 double occ_measured_widened(double error, double mean, double ratio);
 
 /* All means of launches with values of their own, and errors that cover all launches, whose time is

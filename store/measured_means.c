@@ -48,7 +48,8 @@ double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns)
 
 double occ_measured_widened(double error, double mean, double ratio)
 {
-    return error + (1 - ratio) * OCC_MEASURED_UNTOLD * mean;
+    double rest = (1 - ratio) * OCC_MEASURED_UNTOLD * mean;
+    return isnan(error) && rest > 0 ? rest : error + rest;
 }
 
 /* ---- reasons to withhold ---- */
@@ -159,7 +160,7 @@ static void widen_throughput(const struct occ_measured_sums *sums, double time_n
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         double ratio = fmin(sums->ns[units[i].value] / time_ns, 1);
         double error = occ_measured_widened(u->throughput_error, u->ratio[units[i].unit], ratio);
-        widest = error > widest ? error : widest;
+        widest = error > widest || isnan(widest) ? error : widest;
     }
     u->throughput_error = widest;
 }

@@ -10,7 +10,7 @@
 /* As occ_measured_widened(). */
 #define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(" OCC_SQL_ALL_NS(OF_ROW, "m.total_ns") ", 0))"
 #define REST(name)       UNMEASURED(name) " * 0.13 * " PURE(name)
-#define CI95(name)       KNOWN("1.96 * (" PURE(name "_error") " + " REST(name) ")")
+#define CI95(name)       KNOWN("1.96 * nullif(coalesce(" PURE(name "_error") ", 0) + " REST(name) ", 0)")
 #define REST_OF(name)    "coalesce(" REST(name) ", 0)"
 #define THROUGHPUT_REST                                                                                      \
     "max(" REST_OF("dram_throughput") ", " REST_OF("l2_throughput") ", " REST_OF(                            \
@@ -60,7 +60,8 @@ const struct occ_sql_column occ_sql_measured[] = {
     {"l1_throughput", "REAL", MEAN("l1_throughput"), "ratio",
      "wavefronts through L1 caches and shared memory, of the peak"},
     {"tensor_active", "REAL", MEAN("tensor_active"), "ratio", "cycles in which tensor cores were active"},
-    {"throughput_ci95", "REAL", KNOWN("1.96 * (" PURE("throughput_error") " + " THROUGHPUT_REST ")"), "ratio",
+    {"throughput_ci95", "REAL",
+     KNOWN("1.96 * nullif(coalesce(" PURE("throughput_error") ", 0) + " THROUGHPUT_REST ", 0)"), "ratio",
      "of the four before it, of the least certain: " OCC_SQL_CI95},
     {"direct", "INTEGER", "m.direct", "", "launches measured by samples inside them"},
     {"regression", "INTEGER", "m.regression", "", "launches measured by least squares over many"},

@@ -237,10 +237,10 @@ static const struct occ_sql_column overhead[] = {
     "iif((" OCC_SQL_WITHHELD(OF_ONE, TOTAL) ") IS NULL, e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL)"
 #define ELAPSED_CI95                                                                                         \
     "iif((" OCC_SQL_WITHHELD(                                                                                \
-        OF_ONE, TOTAL) ") IS NULL, 1.96 * (e.elapsed_error_sum / "                                           \
-                       "nullif(e.elapsed_error_ns, 0) + max(0, 1 - e.elapsed_ns / " OCC_SQL_ALL_NS(          \
-                           OF_ONE, TOTAL) ") * 0.13 * "                                                      \
-                                          "e.elapsed_sum / nullif(e.elapsed_ns, 0)), NULL)"
+        OF_ONE, TOTAL) ") IS NULL, 1.96 * nullif(coalesce(e.elapsed_error_sum / "                            \
+                       "nullif(e.elapsed_error_ns, 0), 0) + max(0, 1 - e.elapsed_ns / " OCC_SQL_ALL_NS(      \
+                           OF_ONE, TOTAL) ") * "                                                             \
+                                          "0.13 * e.elapsed_sum / nullif(e.elapsed_ns, 0), 0), NULL)"
 
 /* What the launches that were measured (occ_measured_own()) add to the expected elapsed occupancy. */
 #define ABOVE_EXPECTED                                                                                       \

@@ -326,7 +326,8 @@ static double whole_error(const struct line *line, double value, double error)
 {
     double part = line->weight > 0 ? line->unmeasured_max.weight / line->weight : 0;
     double most = fmax(value, mean_of(&line->unmeasured_max) - value); /* NaN, none: value */
-    return (1 - part) * error + part * most / OCC_ERRORS_OF_95_PERCENT;
+    double known = isnan(error) && part > 0 ? 0 : error;
+    return (1 - part) * known + part * most / OCC_ERRORS_OF_95_PERCENT;
 }
 
 static void finish_line(struct line *line)

@@ -300,12 +300,23 @@ static void minutes_state_their_coverage(void **state)
     close_and_remove(&w);
 }
 
+/* Nsight Compute reports no errors: only launches without a value make one. */
+static void an_unknown_error_is_that_of_the_rest(void **state)
+{
+    (void)state;
+    assert_true(isnan(occ_measured_widened(NAN, 0.5, 1)));
+    assert_true(fabs(occ_measured_widened(NAN, 0.5, 0.5) - 0.0325) < 1e-12);
+    assert_true(fabs(occ_measured_widened(0.01, 0.5, 0.5) - 0.0425) < 1e-12);
+    assert_true(isnan(occ_measured_widened(NAN, NAN, 0)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mean_covers_all_launches_or_is_withheld),
         cmocka_unit_test(a_row_covers_configurations_without_a_value),
         cmocka_unit_test(minutes_state_their_coverage),
+        cmocka_unit_test(an_unknown_error_is_that_of_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
