@@ -1,8 +1,8 @@
 # occ_add_test(NAME SOURCES... USES targets... [LABELS ...])
 #     a cmocka program NAME and a ctest of the same name; label quick unless told.
 # occ_add_script_test(NAME COMMAND ... [LABELS ...])
-#     a ctest that runs a command; exit 77 counts as skipped.
-# OCC_TEST_TIMEOUT_S, OCC_SLOW_TEST_TIMEOUT_S: see tests/CMakeLists.txt.
+#     a ctest that runs a command; exit 77 counts as skipped. One of label long runs only with `ctest -C long`.
+# OCC_TEST_TIMEOUT_S, OCC_SLOW_TEST_TIMEOUT_S, OCC_LONG_TEST_TIMEOUT_S: see tests/CMakeLists.txt.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 function(_occ_test_properties name labels)
@@ -11,6 +11,8 @@ function(_occ_test_properties name labels)
     set(labels quick)
   elseif("slow" IN_LIST labels)
     set(timeout ${OCC_SLOW_TEST_TIMEOUT_S})
+  elseif("long" IN_LIST labels)
+    set(timeout ${OCC_LONG_TEST_TIMEOUT_S})
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
 endfunction()
@@ -25,6 +27,10 @@ endfunction()
 
 function(occ_add_script_test name)
   cmake_parse_arguments(ARG "" "" "COMMAND;LABELS" ${ARGN})
-  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  if("long" IN_LIST ARG_LABELS)
+    add_test(NAME ${name} COMMAND ${ARG_COMMAND} CONFIGURATIONS long)
+  else()
+    add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  endif()
   _occ_test_properties(${name} "${ARG_LABELS}")
 endfunction()
