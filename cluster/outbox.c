@@ -19,10 +19,16 @@
 #define MINUTES_A_DAY 1440
 
 static const char read_changes[] =
-    "SELECT c.change, c.minute, c.run_id, r.source_hash IS NOT NULL OR r.time_base IS 'unknown', NOT "
-    "EXISTS(SELECT 1 FROM "
-    "stored_minute m WHERE m.minute = c.minute AND m.run_id = c.run_id) FROM stored_minute_change c "
-    "JOIN stored_run r USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
+    "SELECT c.change, c.minute, coalesce(" OCC_OUTBOX_RUN_OF("x") ", c.run_id), r.source_hash IS NOT NULL OR "
+    "r.time_base IS 'unknown', NOT EXISTS(SELECT 1 FROM stored_minute m WHERE m.minute = c.minute AND m.run_id = "
+    "c.run_id), r.run_id IS NULL AND NOT EXISTS(SELECT 1 FROM stored_run s WHERE s.uuid = x.uuid), x.run_id IS "
+    "NOT NULL FROM stored_minute_change c LEFT JOIN stored_run r USING(run_id) LEFT JOIN stored_removed_run x "
+    "USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
+enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN, IS_RECORDING, IS_EMPTY, HAS_NO_RUN, IS_REMOVED };
+
+/* The last number that was given, also where its row was deleted since. */
+static const char last_change[] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = "
+                                  "'stored_minute_change'), 0)";
 
 /* Adds what is there, or may be, where we may not look: nobody takes it for sent, since it cannot be opened.
  */
@@ -71,8 +77,7 @@ int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *er
         rc =
             occ_outbox_number(r, "SELECT first_minute FROM stored_retention", NULL, 0, &r->first_minute, err);
     if (rc == 0)
-        rc = occ_outbox_number(r, "SELECT coalesce(max(change), 0) FROM stored_minute_change", NULL, 0,
-                               &r->last_change, err);
+        rc = occ_outbox_number(r, last_change, NULL, 0, &r->last_change, err);
     if (rc == 0 && sqlite3_prepare_v2(r->db, read_changes, -1, &r->read_changes, NULL) != SQLITE_OK)
         rc = occ_outbox_fail(r, err);
     if (rc == 0)
@@ -133,22 +138,44 @@ static bool is_full(const struct occ_batch *batch, uint32_t days)
     return bytes >= BATCH_BYTES || rows >= BATCH_ROWS || days >= BATCH_DAYS;
 }
 
+/* Whether rows of the statement's minute may be sent. Counts it if it is lost: evicted, or of times that the
+ * warehouse does not take. */
+static bool is_sendable(const struct occ_outbox *r, struct occ_batch *batch)
+{
+    sqlite3_stmt *stmt = r->read_changes;
+    int64_t minute = sqlite3_column_int64(stmt, CHANGED_MINUTE);
+    bool is_known = sqlite3_column_int(stmt, IS_REMOVED) || !sqlite3_column_int(stmt, HAS_NO_RUN);
+    bool is_gone = minute < r->first_minute || !is_known;
+    if (!is_gone && minute >= FIRST_MINUTE && minute <= LAST_MINUTE)
+        return true;
+    bool is_new = sqlite3_column_int64(stmt, CHANGE) > batch->options.first_change;
+    batch->lost += is_new && (is_gone || !sqlite3_column_int(stmt, IS_EMPTY));
+    return false;
+}
+
+/* The row of a run: emptied where it was removed. */
+static int add_run(struct occ_outbox *r, struct occ_batch *batch, struct occ_error *err)
+{
+    const struct occ_outbox_run *run = NULL;
+    if (sqlite3_column_int(r->read_changes, HAS_NO_RUN) && !sqlite3_column_int(r->read_changes, IS_REMOVED))
+        return 0;
+    return occ_outbox_run(r, batch, sqlite3_column_int64(r->read_changes, CHANGED_RUN), &run, err);
+}
+
 /* The statement's change. *days: changes from one day's minutes to another's. */
 static int add_change(struct occ_outbox *r, struct occ_batch *batch, uint32_t *days, struct occ_error *err)
 {
     sqlite3_stmt *stmt = r->read_changes;
-    int64_t change = sqlite3_column_int64(stmt, 0), minute = sqlite3_column_int64(stmt, 1);
-    const struct occ_outbox_run *run = NULL;
-    if (sqlite3_column_int(stmt, 3))
-        return 0; /* a recording: not this node's */
+    int64_t minute = sqlite3_column_int64(stmt, CHANGED_MINUTE);
+    int rc = 0;
+    if (sqlite3_column_int(stmt, IS_RECORDING))
+        return 0; /* not this node's */
     if (minute == -1)
-        return occ_outbox_run(r, batch, sqlite3_column_int64(stmt, 2), &run, err);
-    bool is_gone = minute < r->first_minute, is_sendable = minute >= FIRST_MINUTE && minute <= LAST_MINUTE;
-    if (is_gone || !is_sendable) {
-        batch->lost += change > batch->options.first_change && (is_gone || !sqlite3_column_int(stmt, 4));
+        return add_run(r, batch, err);
+    if (!is_sendable(r, batch))
         return 0;
-    }
-    int rc = occ_outbox_add_launches(r, batch, minute, sqlite3_column_int64(stmt, 2), err);
+    if (!sqlite3_column_int(stmt, HAS_NO_RUN))
+        rc = occ_outbox_add_launches(r, batch, minute, sqlite3_column_int64(stmt, CHANGED_RUN), err);
     if (rc != 0 || occ_map_get(&batch->minutes, (uint64_t)minute) != OCC_MAP_NONE)
         return rc;
     if (occ_map_put(&batch->minutes, (uint64_t)minute, 0) == OCC_MAP_NONE)
@@ -163,10 +190,10 @@ static int read_all(struct occ_outbox *r, struct occ_batch *batch, struct occ_er
     int rc = 0, code = SQLITE_DONE;
     uint32_t days = 0;
     while (rc == 0 && !batch->is_full && (code = sqlite3_step(r->read_changes)) == SQLITE_ROW) {
-        if (must_wait(batch, sqlite3_column_int64(r->read_changes, 1)))
+        if (must_wait(batch, sqlite3_column_int64(r->read_changes, CHANGED_MINUTE)))
             break;
         rc = add_change(r, batch, &days, err);
-        batch->last_change = sqlite3_column_int64(r->read_changes, 0);
+        batch->last_change = sqlite3_column_int64(r->read_changes, CHANGE);
         batch->is_full = is_full(batch, days);
     }
     if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)

@@ -86,6 +86,12 @@ struct occ_batch {
 };
 void occ_batch_free(struct occ_batch *batch);
 
+/* Number of the run whose rows a removed run's are: where its process offered its launches again it has another
+ * number, and may have been removed again. NULL: `x` has no row. */
+#define OCC_OUTBOX_RUN_OF(x)                                                                                 \
+    "coalesce((SELECT s.run_id FROM stored_run s WHERE s.uuid = " x ".uuid), (SELECT max(y.run_id) FROM "    \
+    "stored_removed_run y WHERE y.uuid = " x ".uuid))"
+
 struct occ_outbox {
     struct occ_store *store;
     sqlite3 *db;

@@ -20,16 +20,22 @@
 
 #define MEASURED_COUNT(name, text) ", e." #name
 #define MEASURED_SUMS(name)        ", e." #name "_sum, e." #name "_ns"
+#define NO_COUNT(name, text)       ", 0"
+#define NO_SUMS(name)              ", 0, 0"
+/* Then, without launches, the configurations of removed runs. */
 static const char read_minute[] =
     "SELECT m.run_id, m.config_id, m.launches, m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, "
     "m.histogram" OCC_MEASURED_SOURCES(MEASURED_COUNT) ", e.overlapped" OCC_MEASURED_VALUES(
         MEASURED_SUMS) " FROM stored_minute m JOIN stored_run r ON r.run_id = m.run_id LEFT JOIN "
                        "stored_measured_minute e ON e.config_id = m.config_id AND e.minute = m.minute AND "
-                       "e.run_id = m.run_id WHERE m.minute = ? AND r.source_hash IS NULL AND r.time_base IS "
-                       "NOT 'unknown' ORDER BY m.run_id, m.config_id";
+                       "e.run_id = m.run_id WHERE m.minute = ?1 AND r.source_hash IS NULL AND r.time_base IS "
+                       "NOT 'unknown' UNION ALL SELECT " OCC_OUTBOX_RUN_OF("x") ", p.config_id, 0, 0, 0, "
+                       "0, NULL" OCC_MEASURED_SOURCES(NO_COUNT) ", 0" OCC_MEASURED_VALUES(
+                           NO_SUMS) " FROM stored_removed_minute p JOIN stored_removed_run x USING(run_id) "
+                                    "WHERE p.minute = ?1 ORDER BY 1, 2";
 enum { RUN, CONFIG, LAUNCHES, TOTAL, MIN, MAX, HISTOGRAM, MEASURED };
 
-/* A row of the table minute. */
+/* A row of the table minute; without launches: it takes away the row that was sent before. */
 struct merged {
     uint64_t group, config;
     uint32_t run; /* any of the group's: its index */
@@ -172,6 +178,8 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
     struct rank *rank = rank_of(m, run, config);
     if (!row || !rank)
         return false;
+    if (column(stmt, LAUNCHES) == 0)
+        return true; /* of a removed run */
     uint64_t launches = column(stmt, LAUNCHES), total = column(stmt, TOTAL), min = column(stmt, MIN),
              max = column(stmt, MAX);
     struct occ_measured_sums measured;
@@ -278,11 +286,19 @@ static void put_empty_row(struct minute *m, const struct merged *row)
     put_row(m, &(struct merged){.run = row->run, .config = row->config});
 }
 
+/* Rows of this minute may be in the warehouse. */
+static bool may_be_sent(const struct minute *m)
+{
+    return m->number <= m->batch->options.newest_minute;
+}
+
 static void put_ranks(struct minute *m)
 {
     struct occ_body *rows = &m->batch->rows[OCC_SHIP_RANK_MINUTE];
     for (size_t i = 0; i < m->n_ranks; i++) {
         const struct rank *rank = &m->ranks[i];
+        if (rank->launches == 0 && !may_be_sent(m))
+            continue;
         const struct occ_outbox_run *run = &m->outbox->runs[rank->run];
         const char *gpu = m->outbox->configs[rank->config].gpu;
         occ_body_put_u64(rows, (uint64_t)m->number * 60);
@@ -321,13 +337,14 @@ static bool add_to_other(struct merged *other, const struct merged *row)
     return true;
 }
 
-/* Rows that were sent when fewer or others were folded are taken away again. */
-static bool put_folded(struct minute *m, const struct merged *rows, size_t n)
+/* Adds up a job's other configurations by main cause. Rows that were sent when fewer or others were folded are
+ * taken away again. run: any of the job's. */
+static bool put_folded(struct minute *m, const struct merged *rows, size_t n, uint32_t run)
 {
     struct merged others[OCC_CAUSE_COUNT + 1] = {0};
-    bool sent_before = m->number <= m->batch->options.newest_minute, added = true;
+    bool sent_before = may_be_sent(m), added = true;
     for (int i = 0; i <= OCC_CAUSE_COUNT; i++)
-        others[i] = (struct merged){.run = rows[0].run, .min_ns = UINT64_MAX, .is_other = true};
+        others[i] = (struct merged){.run = run, .min_ns = UINT64_MAX, .is_other = true};
     for (size_t i = 0; i < n && added; i++) {
         added = add_to_other(&others[rows[i].cause], &rows[i]);
         if (sent_before)
@@ -343,31 +360,44 @@ static bool put_folded(struct minute *m, const struct merged *rows, size_t n)
     return added;
 }
 
-/* By group; in it those that waste most first, always in the same order. */
+/* By group; in a group the most wasteful first, rows without launches last, always in the same order. */
 static int compare(const void *a, const void *b)
 {
     const struct merged *x = a, *y = b;
     if (x->group != y->group)
         return x->group < y->group ? -1 : 1;
+    if ((x->launches == 0) != (y->launches == 0))
+        return x->launches == 0 ? 1 : -1;
     if (x->waste != y->waste)
         return x->waste > y->waste ? -1 : 1;
     return x->config < y->config ? -1 : x->config > y->config;
 }
 
+/* The rows of a job, of which the first `live` have launches. */
+static bool put_group(struct minute *m, const struct merged *rows, size_t n, size_t live)
+{
+    size_t max = m->batch->options.max_configs, own = live <= max ? live : max - (OCC_CAUSE_COUNT + 1);
+    bool put = true;
+    for (size_t i = 0; i < own; i++)
+        put_row(m, &rows[i]);
+    /* also where the job had too many configurations before runs were removed */
+    if (own < live || (n > max && may_be_sent(m)))
+        put = put_folded(m, rows + own, live - own, rows[0].run);
+    for (size_t i = live; i < n && may_be_sent(m); i++)
+        put_empty_row(m, &rows[i]);
+    return put;
+}
+
 static bool put_groups(struct minute *m)
 {
-    size_t max = m->batch->options.max_configs, kept = max - (OCC_CAUSE_COUNT + 1);
     bool put = true;
     if (m->n > 0)
         qsort(m->rows, m->n, sizeof *m->rows, compare);
     for (size_t i = 0, end = 0; i < m->n && put; i = end) {
+        size_t live = 0;
         while (end < m->n && m->rows[end].group == m->rows[i].group)
-            end++;
-        size_t own = end - i <= max ? end - i : kept;
-        for (size_t k = i; k < i + own; k++)
-            put_row(m, &m->rows[k]);
-        if (i + own < end)
-            put = put_folded(m, &m->rows[i + own], end - i - own);
+            live += m->rows[end++].launches > 0;
+        put = put_group(m, &m->rows[i], end - i, live);
     }
     return put;
 }

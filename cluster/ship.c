@@ -212,7 +212,7 @@ static int open_gap(struct history *h, struct occ_error *err)
 
 #define UNSENT "(change > ?1 OR (change > ?2 AND change <= ?3))"
 static const char unsent_minute[] =
-    "SELECT coalesce(min(minute), 153722867) FROM stored_minute_change JOIN stored_run r USING(run_id) "
+    "SELECT coalesce(min(minute), 153722867) FROM stored_minute_change LEFT JOIN stored_run r USING(run_id) "
     "WHERE minute >= 0 AND " UNSENT " AND r.source_hash IS NULL";
 static const char open_minute[] =
     "SELECT coalesce(min(max(rolled_ns, first_start_ns)) / 60000000000, 153722867) FROM stored_run "

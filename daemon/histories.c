@@ -15,6 +15,7 @@
 #include "support/clock.h"
 #include "support/log.h"
 #include "support/paths.h"
+#include "support/process.h"
 #include "support/text.h"
 
 #define MAX_OPEN        256
@@ -23,7 +24,6 @@
 #define REOPEN_NS       INT64_C(500000000)
 #define UPKEEP_NS       INT64_C(60000000000)
 #define UPKEEP_SOON_NS  INT64_C(20000000)
-#define CLOCK_ERROR_NS  INT64_C(60000000000) /* of a process's start: clocks are set */
 #define SHIP_GROUP      "occtrace-ship"      /* may read every history */
 #define ACCESS_TEXT     160
 
@@ -105,14 +105,9 @@ static void free_history(const struct occ_histories *all, struct occ_history *h)
     free(h);
 }
 
-/* By the start of the process too: its pid may be another's by now. */
 static bool is_alive(int64_t pid, int64_t start_ns)
 {
-    struct occ_identity identity;
-    if (pid <= 0 || pid > INT32_MAX)
-        return false;
-    occ_identity_read("", (int32_t)pid, 0, &identity);
-    return identity.start_ns != 0 && identity.start_ns - CLOCK_ERROR_NS <= start_ns;
+    return pid > 0 && pid <= INT32_MAX && !occ_process_is_gone((int32_t)pid, start_ns);
 }
 
 static void end_lost_runs(const struct occ_history *h)

@@ -6,17 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/paths.h"
+#include "support/process.h"
 #include "support/text.h"
 
 #define CGROUP_BYTES 8192
 #define SUBUID_BYTES 65536
-#define STAT_BYTES   1024
 
 /* ---- control groups ---- */
 
@@ -161,27 +160,6 @@ static char *read_text(const char *root, const char *path, size_t max)
     return text;
 }
 
-int64_t occ_identity_parse_start(const char *text)
-{
-    const char *at = strrchr(text, ')'); /* the name may hold anything; the 22nd field is the 20th after it */
-    for (int i = 0; at && i < 20; i++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoll(at, NULL, 10) : -1;
-}
-
-static int64_t start_of(const char *root, int32_t pid)
-{
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    _cleanup_(occ_freep) char *text = read_text(root, path, STAT_BYTES);
-    int64_t ticks = text ? occ_identity_parse_start(text) : -1, hz = sysconf(_SC_CLK_TCK);
-    struct timespec boot;
-    if (ticks < 0 || hz <= 0 || ticks / hz > INT32_MAX || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
-        return 0;
-    int64_t booted_ns = occ_now_ns() - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec);
-    return booted_ns + ticks * (INT64_C(1000000000) / hz);
-}
-
 uint32_t occ_identity_owner_uid(const char *root, uint32_t uid)
 {
     _cleanup_(occ_freep) char *text = read_text(root, "/etc/subuid", SUBUID_BYTES);
@@ -195,7 +173,7 @@ void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_i
     _cleanup_(occ_freep) char *cgroups = pid > 0 ? read_text(root, path, CGROUP_BYTES) : NULL;
     *ret_identity = (struct occ_identity){.uid = uid, .owner_uid = occ_identity_owner_uid(root, uid)};
     if (pid > 0)
-        ret_identity->start_ns = start_of(root, pid);
+        ret_identity->start_ns = occ_process_start_ns(root, pid);
     ret_identity->is_rootless = ret_identity->owner_uid != uid;
     if (cgroups)
         occ_identity_parse_cgroups(cgroups, ret_identity);

@@ -41,10 +41,6 @@ uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid);
 /* The same, from the file below `root`. */
 uint32_t occ_identity_owner_uid(const char *root, uint32_t uid);
 
-/* When a process began, in clock ticks since the machine's start, from the text of /proc/PID/stat; -1:
- * unknown. */
-int64_t occ_identity_parse_start(const char *text);
-
 /* Of a process; pid <= 0: of an unknown one. `root` is "" or the directory that stands for "/" (tests). */
 void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_identity *ret_identity);
 

@@ -223,15 +223,42 @@ CREATE TABLE stored_hour (
 ) STRICT, WITHOUT ROWID;
 
 -- What a reader that copies minutes elsewhere has not seen: a run's minute, or (minute -1) the run's own row, is numbered
--- anew with every transaction that changes it or what was measured in it. Numbers only grow. A number outlives its minute
--- by a week, so that such a reader can count what was evicted before it came.
+-- anew with every transaction that changes it or what was measured in it, or that removes it. Numbers only grow: the last one
+-- is sqlite_sequence.seq. A number outlives its minute by a week, so that such a reader can count what was evicted before it
+-- came; for that reason run_id refers to no row that must exist.
 CREATE TABLE stored_minute_change (
     change INTEGER PRIMARY KEY AUTOINCREMENT,
     minute INTEGER NOT NULL,
-    run_id INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    run_id INTEGER NOT NULL,
     UNIQUE (minute, run_id)
 ) STRICT;
 CREATE INDEX stored_minute_change_run ON stored_minute_change(run_id);
+
+-- Removed runs, for a reader that has copied their minutes: the job and user by which it has added them up, and the launch
+-- configurations of each minute. A minute is dropped when it would have been evicted, a run some time after its last minute.
+CREATE TABLE stored_removed_run (
+    run_id      INTEGER PRIMARY KEY,
+    uuid        BLOB NOT NULL,
+    start_ns    INTEGER NOT NULL,
+    uid         INTEGER,
+    user        TEXT,
+    session_id  TEXT,
+    slurm_job   TEXT,
+    k8s_pod_uid TEXT,
+    container   TEXT,
+    removed_minute INTEGER NOT NULL         -- when
+) STRICT;
+CREATE INDEX stored_removed_run_uuid ON stored_removed_run(uuid);
+CREATE TRIGGER stored_removed_run_dropped AFTER DELETE ON stored_removed_run BEGIN
+    DELETE FROM stored_minute_change WHERE minute = -1 AND run_id = old.run_id;
+END;
+CREATE TABLE stored_removed_minute (
+    minute    INTEGER NOT NULL,
+    run_id    INTEGER NOT NULL REFERENCES stored_removed_run ON DELETE CASCADE,
+    config_id INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    PRIMARY KEY (minute, run_id, config_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stored_removed_minute_config ON stored_removed_minute(config_id);
 CREATE TRIGGER stored_run_put AFTER INSERT ON stored_run BEGIN
     INSERT INTO stored_minute_change(minute, run_id) VALUES (-1, new.run_id);
 END;
@@ -250,9 +277,10 @@ INSERT INTO stored_identity VALUES (1, random());
 CREATE TABLE stored_retention (
     id           INTEGER PRIMARY KEY CHECK (id = 1),
     first_minute INTEGER NOT NULL,
-    name_bytes   INTEGER NOT NULL   -- what kernels, launch configurations, runs and ranges take, with their indices, about
+    name_bytes   INTEGER NOT NULL,  -- what kernels, launch configurations, runs and ranges take, with their indices, about
+    last_run     INTEGER NOT NULL   -- largest number of a run that was deleted: no run gets it again
 ) STRICT;
-INSERT INTO stored_retention VALUES (1, 0, 0);
+INSERT INTO stored_retention VALUES (1, 0, 0, 0);
 CREATE TRIGGER stored_kernel_added AFTER INSERT ON stored_kernel BEGIN
     UPDATE stored_retention SET name_bytes = name_bytes + 128 + 2 * length(CAST(new.mangled AS BLOB))
         + length(CAST(new.demangled AS BLOB)) + length(CAST(new.short AS BLOB));
@@ -271,7 +299,7 @@ CREATE TRIGGER stored_run_added AFTER INSERT ON stored_run BEGIN
     UPDATE stored_retention SET name_bytes = name_bytes + 4096;
 END;
 CREATE TRIGGER stored_run_dropped AFTER DELETE ON stored_run BEGIN
-    UPDATE stored_retention SET name_bytes = name_bytes - 4096;
+    UPDATE stored_retention SET name_bytes = name_bytes - 4096, last_run = max(last_run, old.run_id);
 END;
 
 -- Where a program was when it launched: the ranges that were open then (NVTX, PyTorch's operators and modules), outermost

@@ -144,8 +144,11 @@
     X(FILE_VERSION, "PRAGMA user_version") \
     X(FILE_PAGES, "PRAGMA page_count") \
     X(USE_WAL, "PRAGMA journal_mode=WAL") \
-    X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, cupti_version, simulated" \
-      OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, (SELECT node_id FROM stored_node WHERE hostname = ?), " \
+    /* AUTOINCREMENT would also use up a number where the run is there */ \
+    X(PUT_RUN, "INSERT INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, cupti_version, simulated" \
+      OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(1 + (SELECT max(last_run, coalesce((SELECT max(run_id) " \
+      "FROM stored_run), 0)) FROM stored_retention), " \
+      "?, (SELECT node_id FROM stored_node WHERE hostname = ?), " \
       "?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
       ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = " \
       "excluded.pid, " \

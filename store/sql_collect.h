@@ -8,7 +8,7 @@
     X(LAST_RUN, "SELECT max(run_id) FROM stored_run")                                                        \
     X(SPENT_RUNS,                                                                                            \
       "SELECT run_id FROM stored_run r WHERE run_id > ?1 AND run_id <= ?2 "                                  \
-      "AND run_id < (SELECT max(run_id) FROM stored_run) AND end_ns IS NOT NULL AND source_hash IS NULL "    \
+      "AND end_ns IS NOT NULL AND source_hash IS NULL "                                                      \
       "AND NOT EXISTS(SELECT 1 FROM stored_chunk c WHERE c.run_id = r.run_id) AND (last_start_ns IS NULL "   \
       "OR "                                                                                                  \
       "(last_start_ns / 3600000000000 < coalesce((SELECT min(hour) FROM stored_hour), 9223372036854775807) " \
@@ -22,14 +22,18 @@
     X(DROP_RUN_PERIODS, "DELETE FROM stored_period WHERE run_id = ?")                                        \
     X(ADD_MINUTE_CHANGE, "INSERT OR REPLACE INTO stored_minute_change(minute, run_id) VALUES(?, ?)")         \
     X(DROP_MINUTE_CHANGES, "DELETE FROM stored_minute_change WHERE minute >= 0 AND minute < ?1 - 10080")     \
-    X(DROP_RUN_CHANGES, "DELETE FROM stored_minute_change WHERE run_id = ?")                                 \
+    X(DROP_RUN_CHANGE, "DELETE FROM stored_minute_change WHERE minute = -1 AND run_id = ?")                  \
+    X(DROP_REMOVED_MINUTES, "DELETE FROM stored_removed_minute WHERE minute < ?")                            \
+    X(DROP_REMOVED_RUNS, "DELETE FROM stored_removed_run WHERE removed_minute < ? - 10080 "                  \
+      "AND run_id NOT IN (SELECT run_id FROM stored_removed_minute)")                                        \
     X(DROP_RUN_RANGES, "DELETE FROM stored_range WHERE run_id = ?")                                          \
     X(DROP_RUN, "DELETE FROM stored_run WHERE run_id = ?")                                                   \
     X(LAST_CONFIG, "SELECT max(config_id) FROM stored_launch_config")                                        \
     X(UNUSED_CONFIGS,                                                                                        \
       "SELECT config_id FROM stored_launch_config s WHERE config_id > ?1 AND config_id <= ?2 "               \
       "AND config_id < (SELECT max(config_id) FROM stored_launch_config) "                                   \
-      "AND NOT EXISTS(SELECT 1 FROM stored_run_config x WHERE x.config_id = s.config_id)")                   \
+      "AND NOT EXISTS(SELECT 1 FROM stored_run_config x WHERE x.config_id = s.config_id) "                   \
+      "AND NOT EXISTS(SELECT 1 FROM stored_removed_minute x WHERE x.config_id = s.config_id)")               \
     X(DROP_CONFIG, "DELETE FROM stored_launch_config WHERE config_id = ?")                                   \
     X(LAST_KERNEL, "SELECT max(kernel_id) FROM stored_kernel")                                               \
     X(UNUSED_KERNELS,                                                                                        \

@@ -281,9 +281,19 @@ int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *er
 int occ_store_end_lost_runs(struct occ_store *store, const char *hostname, const char *session,
                             bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err);
 
-/* Takes ended runs out, with all that is theirs, in one transaction, and makes the file smaller. Kernels and
- * launch configurations stay. Nobody may write to these runs any more. */
-int occ_store_remove_runs(struct occ_store *store, const int64_t *runs, size_t n, struct occ_error *err);
+/* Chooses runs in the transaction that removes them, so that no run changes in between: an error ends it, and
+ * nothing is removed. The numbers stay the chooser's. */
+struct occ_run_chooser {
+    int (*choose)(void *context, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
+                  struct occ_error *err);
+    void *context;
+};
+
+/* Removes ended runs with everything that belongs to them, in one transaction, and makes the file smaller.
+ * Kernels and launch configurations stay, and so do the keys by which the shipper empties these runs' rows in
+ * the warehouse. No daemon may write to these runs any more. */
+int occ_store_remove_runs(struct occ_store *store, const struct occ_run_chooser *chooser, int64_t now_ns,
+                          struct occ_error *err);
 
 /* Ends every run of this handle, commits, and empties the write-ahead log. */
 int occ_store_finish(struct occ_store *store, struct occ_error *err);

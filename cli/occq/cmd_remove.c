@@ -1,8 +1,7 @@
-/* occq rm, occq prune: take runs out of the history. They ask nothing and print what they removed. A run that
- * goes on, or ended less than a minute ago (the daemon may have more of it), stays. One thread. */
-#include <errno.h>
+/* occq rm, occq prune: remove runs from the history without a question and print them. A run that goes on stays,
+ * and so does one that ended less than a minute ago: the daemon may have more of its launches. Runs are found
+ * and deleted in one transaction, so that no daemon takes one up in between. One thread. */
 #include <inttypes.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "history.h"
 #include "support/array.h"
 #include "support/clock.h"
+#include "support/process.h"
 #include "support/text.h"
 
 #define SETTLED_NS INT64_C(60000000000)
@@ -34,11 +34,6 @@ struct rows {
     size_t n, allocated;
 };
 
-static void rows_release(struct rows *rows)
-{
-    free(rows->rows);
-}
-
 #define FIELD(name, key, unit, flags, member, help)                                                          \
     CLI_FIELD(name, key, unit, flags, struct row, member, help)
 
@@ -55,13 +50,14 @@ static const struct cli_column columns[] = {
 
 /* ---- which ---- */
 
-/* ?1: a JSON array of runs, NULL: all; ?2: they ended before; ?3: so many of the newest are none of them. */
+/* ?1: a JSON array of runs, NULL: all; ?2: they ended before; ?3: number of the newest runs that stay; ?4: a
+ * minute ago. */
 static const char candidates[] =
     "SELECT run_id, start_ns, launches, program, label, source = 'trace' AND (end_ns IS NULL OR end_ns > "
-    "?4), iif(end_ns IS NULL, pid, NULL), hostname FROM run WHERE (?1 IS NULL OR run_id IN (SELECT value "
-    "FROM json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) < ?2 "
-    "AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id FROM run ORDER BY run_id DESC LIMIT ?3) ORDER "
-    "BY run_id";
+    "?4), iif(end_ns IS NULL AND coalesce(last_start_ns, 0) <= ?4, pid, NULL), hostname FROM run WHERE (?1 IS "
+    "NULL OR run_id IN (SELECT value FROM json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), "
+    "coalesce(last_start_ns, 0), start_ns) < ?2 AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id FROM "
+    "run ORDER BY run_id DESC LIMIT ?3) ORDER BY run_id";
 
 /* A run without an end whose process is not there any more: its daemon was killed. */
 static bool is_gone(sqlite3_stmt *stmt)
@@ -71,7 +67,7 @@ static bool is_gone(sqlite3_stmt *stmt)
     int64_t pid = sqlite3_column_int64(stmt, 6);
     (void)gethostname(here, sizeof here - 1);
     return pid > 0 && pid <= INT32_MAX && hostname && strcmp(hostname, here) == 0 &&
-           kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+           occ_process_is_gone((int32_t)pid, sqlite3_column_int64(stmt, 1));
 }
 
 static bool add_row(struct rows *rows, sqlite3_stmt *stmt)
@@ -110,9 +106,25 @@ static int find(struct occ_store *store, const char *ids, const struct remove_ar
     return status;
 }
 
-/* ---- away with them ---- */
+/* ---- removing them ---- */
 
-/* Without the live ones; returns how many there are. */
+/* What is to be removed, and the result. */
+struct removal {
+    const struct remove_args *args;
+    const char *ids; /* a JSON array; NULL: all that the options choose */
+    struct rows rows;
+    int64_t *runs;    /* of `rows`, without the live ones */
+    size_t live;      /* runs that stay */
+    uint64_t missing; /* a run that was named and is not there; 0: none */
+};
+
+static void removal_release(struct removal *removal)
+{
+    free(removal->rows.rows);
+    free(removal->runs);
+}
+
+/* Drops the live ones; returns their number. */
 static size_t leave_live(struct rows *rows)
 {
     size_t kept = 0, live = 0;
@@ -125,60 +137,6 @@ static size_t leave_live(struct rows *rows)
     return live;
 }
 
-static int take_out(struct occ_store *store, const struct rows *rows, struct occ_error *err)
-{
-    _cleanup_(occ_freep) int64_t *runs = calloc(rows->n + 1, sizeof *runs);
-    if (!runs)
-        return occ_no_memory(err);
-    for (size_t i = 0; i < rows->n; i++)
-        runs[i] = rows->rows[i].run;
-    return occ_store_remove_runs(store, runs, rows->n, err);
-}
-
-static int remove_and_print(const struct cli_command *command, struct occ_store *store,
-                            const struct remove_args *args, const struct rows *rows)
-{
-    const struct cli_selection *selection = &args->history.list.selection;
-    struct occ_error err = OCC_ERROR_INIT;
-    char bytes[32];
-    int64_t before = cli_history_bytes(store);
-    if (take_out(store, rows, &err) != 0 ||
-        cli_table_print("removed", selection, rows->rows, rows->n, sizeof *rows->rows, &err) != 0)
-        return cli_failure(command, &err);
-    int64_t freed = before - cli_history_bytes(store);
-    if (rows->n > 0)
-        cli_footer(command, selection, "removed %zu run%s; the file is %s smaller", rows->n,
-                   rows->n == 1 ? "" : "s",
-                   occ_format_bytes(freed > 0 ? (uint64_t)freed : 0, bytes, sizeof bytes));
-    return rows->n > 0 ? CLI_EXIT_OK : cli_nothing(command, "no runs to remove");
-}
-
-/* For writing, but a history that is not there is not made. */
-static int open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
-{
-    _cleanup_(occ_store_freep) struct occ_store *reader = NULL;
-    int status = cli_open_history(args, OCC_STORE_READ, &reader, err);
-    return status == 0 ? cli_open_history(args, OCC_STORE_WRITE, ret_store, err) : status;
-}
-
-static int run_prune(const struct cli_command *command, const void *arguments)
-{
-    const struct remove_args *args = arguments;
-    struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(rows_release) struct rows rows = {.n = 0};
-    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    if (open_history(&args->history.list.common, &store, &err) != 0 ||
-        find(store, NULL, args, &rows, &err) != 0)
-        return cli_failure(command, &err);
-    size_t live = leave_live(&rows);
-    int status = remove_and_print(command, store, args, &rows);
-    if (live > 0)
-        cli_note(command, "%zu run%s that go%s on, or ended less than a minute ago, stay%s", live,
-                 live == 1 ? "" : "s", live == 1 ? "es" : "", live == 1 ? "s" : "");
-    return status;
-}
-
-/* A run that was asked for and is not there; 0: none. */
 static uint64_t missing_run(const struct cli_args *common, const struct rows *rows)
 {
     for (int i = 0; i < common->operand_count; i++) {
@@ -193,14 +151,88 @@ static uint64_t missing_run(const struct cli_args *common, const struct rows *ro
     return 0;
 }
 
+/* Of named runs all or none. */
+static int choose(void *context, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
+                  struct occ_error *err)
+{
+    struct removal *removal = context;
+    struct rows *rows = &removal->rows;
+    int status = find(store, removal->ids, removal->args, rows, err);
+    if (status != 0)
+        return status;
+    removal->missing = removal->ids ? missing_run(&removal->args->history.list.common, rows) : 0;
+    removal->live = leave_live(rows);
+    if (removal->missing > 0 || (removal->ids && removal->live > 0))
+        rows->n = 0;
+    removal->runs = calloc(rows->n + 1, sizeof *removal->runs);
+    if (!removal->runs)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < rows->n; i++)
+        removal->runs[i] = rows->rows[i].run;
+    *ret_runs = removal->runs;
+    *ret_n = rows->n;
+    return 0;
+}
+
+static int print_removed(const struct cli_command *command, const struct removal *removal, int64_t freed)
+{
+    const struct cli_selection *selection = &removal->args->history.list.selection;
+    const struct rows *rows = &removal->rows;
+    struct occ_error err = OCC_ERROR_INIT;
+    char bytes[32];
+    if (cli_table_print("removed", selection, rows->rows, rows->n, sizeof *rows->rows, &err) != 0)
+        return cli_failure(command, &err);
+    if (rows->n == 0)
+        return cli_nothing(command, "no runs to remove");
+    cli_footer(command, selection, "removed %zu run%s; the file is %s smaller", rows->n, rows->n == 1 ? "" : "s",
+               occ_format_bytes(freed > 0 ? (uint64_t)freed : 0, bytes, sizeof bytes));
+    return CLI_EXIT_OK;
+}
+
+/* For writing, but a history that is not there is not made. */
+static int open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
+{
+    _cleanup_(occ_store_freep) struct occ_store *reader = NULL;
+    int status = cli_open_history(args, OCC_STORE_READ, &reader, err);
+    return status == 0 ? cli_open_history(args, OCC_STORE_WRITE, ret_store, err) : status;
+}
+
+/* *ret_freed: bytes by which the file is smaller. */
+static int remove_chosen(struct removal *removal, int64_t *ret_freed, struct occ_error *err)
+{
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    const struct occ_run_chooser chooser = {choose, removal};
+    int status = open_history(&removal->args->history.list.common, &store, err);
+    if (status != 0)
+        return status;
+    int64_t before = cli_history_bytes(store);
+    status = occ_store_remove_runs(store, &chooser, occ_now_ns(), err);
+    *ret_freed = before - cli_history_bytes(store);
+    return status;
+}
+
+static int run_prune(const struct cli_command *command, const void *arguments)
+{
+    _cleanup_(removal_release) struct removal removal = {.args = arguments};
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t freed = 0;
+    if (remove_chosen(&removal, &freed, &err) != 0)
+        return cli_failure(command, &err);
+    size_t live = removal.live;
+    int status = print_removed(command, &removal, freed);
+    if (live > 0)
+        cli_note(command, "%zu run%s that go%s on, or ended less than a minute ago, stay%s", live,
+                 live == 1 ? "" : "s", live == 1 ? "es" : "", live == 1 ? "s" : "");
+    return status;
+}
+
 static int run_rm(const struct cli_command *command, const void *arguments)
 {
-    const struct remove_args *args = arguments;
-    const struct cli_args *common = &args->history.list.common;
-    struct occ_error err = OCC_ERROR_INIT;
     char ids[8192] = "[";
-    _cleanup_(rows_release) struct rows rows = {.n = 0};
-    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(removal_release) struct removal removal = {.args = arguments, .ids = ids};
+    const struct cli_args *common = &removal.args->history.list.common;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t freed = 0;
     for (int i = 0; i < common->operand_count; i++) {
         uint64_t run = 0;
         size_t used = strlen(ids);
@@ -209,18 +241,18 @@ static int run_rm(const struct cli_command *command, const void *arguments)
         (void)snprintf(ids + used, sizeof ids - used, "%s%" PRIu64, i ? ", " : "", run);
     }
     (void)strncat(ids, "]", sizeof ids - strlen(ids) - 1);
-    if (open_history(common, &store, &err) != 0 || find(store, ids, args, &rows, &err) != 0)
+    if (remove_chosen(&removal, &freed, &err) != 0)
         return cli_failure(command, &err);
-    uint64_t missing = missing_run(common, &rows);
-    if (missing > 0) {
-        (void)occ_fail(&err, OCC_E_NOT_FOUND, "there is no run %" PRIu64 "; nothing was removed", missing);
+    if (removal.missing > 0) {
+        (void)occ_fail(&err, OCC_E_NOT_FOUND, "there is no run %" PRIu64 "; nothing was removed",
+                       removal.missing);
         return cli_nothing(command, err.message);
     }
-    if (leave_live(&rows) > 0) {
+    if (removal.live > 0) {
         cli_note(command, "a run goes on, or ended less than a minute ago; nothing was removed");
         return CLI_EXIT_FAILURE;
     }
-    return remove_and_print(command, store, args, &rows);
+    return print_removed(command, &removal, freed);
 }
 
 /* ---- the commands ---- */

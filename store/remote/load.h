@@ -20,6 +20,9 @@ struct occ_load {
     bool has_kernels;  /* in the history */
 };
 
+/* A row of the table run is of a run that its node has not removed. */
+#define OCC_LOAD_IS_RUN "level != '" OCC_SHIP_REMOVED "'"
+
 /* ", column" for each of a list. */
 #define OCC_LOAD_COMMA(column, ...) ", " #column
 

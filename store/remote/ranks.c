@@ -9,7 +9,8 @@ static char *select_runs(const struct occ_load *l, const char *columns, const ch
 {
     const struct occ_remote_question *q = l->question;
     sqlite3_str *sql = sqlite3_str_new(l->db);
-    sqlite3_str_appendf(sql, "SELECT %s FROM %s.run FINAL WHERE %s", columns, l->w->options.database, more);
+    sqlite3_str_appendf(sql, "SELECT %s FROM %s.run FINAL WHERE " OCC_LOAD_IS_RUN " AND %s", columns,
+                        l->w->options.database, more);
     occ_load_append_text(sql, " AND user = ", q->user, "");
     occ_load_append_text(sql, " AND node = ", q->node, "");
     if (q->job) {

@@ -4,7 +4,8 @@
  * launches whatever programs are called; above it new kernels and configurations are refused. From an eighth
  * of that on, what nothing refers to is deleted, some ids at a time: runs that have ended and of which no
  * launch, minute or hour is left, then configurations that no run refers to, then kernels without
- * configurations. The largest id stays, since SQLite would give it again.
+ * configurations. The largest id of a configuration and of a kernel stays, since SQLite would give it again.
+ * A spent run's minute changes stay until their time: the shipper counts the ones that it has not sent.
  *
  * Foreign keys are not checked meanwhile: SQLite would look for references in tables without an index for
  * that, and by the conditions above there are none. One thread.
@@ -22,7 +23,7 @@ static const struct kind {
     [OCC_NAME_RUN] = {OCC_SQL_LAST_RUN,
                       OCC_SQL_SPENT_RUNS,
                       {OCC_SQL_DROP_RUN_RING, OCC_SQL_DROP_RUN_CONFIGS, OCC_SQL_DROP_RUN_LOSSES,
-                       OCC_SQL_DROP_RUN_OVERHEAD, OCC_SQL_DROP_RUN_PERIODS, OCC_SQL_DROP_RUN_CHANGES,
+                       OCC_SQL_DROP_RUN_OVERHEAD, OCC_SQL_DROP_RUN_PERIODS, OCC_SQL_DROP_RUN_CHANGE,
                        OCC_SQL_DROP_RUN_RANGES, OCC_SQL_DROP_RUN},
                       8},
     [OCC_NAME_CONFIG] = {OCC_SQL_LAST_CONFIG, OCC_SQL_UNUSED_CONFIGS, {OCC_SQL_DROP_CONFIG}, 1},

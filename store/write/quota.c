@@ -210,7 +210,7 @@ static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, s
 struct rollup {
     int64_t unit_ns;
     enum occ_sql ends;
-    enum occ_sql drop[5];
+    enum occ_sql drop[7];
     int n_drop;
 };
 
@@ -218,8 +218,9 @@ static const struct rollup minutes = {MINUTE_NS,
                                       OCC_SQL_MINUTE_ENDS,
                                       {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM,
                                        OCC_SQL_DROP_MEASURED_MINUTES, OCC_SQL_DROP_LOST_VALUES,
-                                       OCC_SQL_DROP_MINUTE_CHANGES},
-                                      5};
+                                       OCC_SQL_DROP_MINUTE_CHANGES, OCC_SQL_DROP_REMOVED_MINUTES,
+                                       OCC_SQL_DROP_REMOVED_RUNS},
+                                      7};
 static const struct rollup hours = {
     HOUR_NS,
     OCC_SQL_HOUR_ENDS,

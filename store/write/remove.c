@@ -1,6 +1,14 @@
-/* Runs taken out of the history for good. Rows of kernels and launch configurations stay: a daemon that
- * writes the same file knows them by number. One thread. */
+/*
+ * Runs removed from the history for good. Rows of kernels and launch configurations stay: a daemon that
+ * writes the same file knows them by number. The shipper has sent minutes of these runs: stored_removed_run
+ * and stored_removed_minute hold the keys of the rows that it takes back, and each such minute gets a new
+ * change number. One thread.
+ */
 #include "store/internal.h"
+
+#define DAY_MINUTES INT64_C(1440)
+/* The warehouse keeps its rows of minutes no longer (schema/clickhouse/warehouse.sql). */
+#define SENT_DAYS 90
 
 /* "(1, 2)"; freed with sqlite3_free(). NULL: no memory. */
 static char *list_of(const int64_t *runs, size_t n)
@@ -12,19 +20,35 @@ static char *list_of(const int64_t *runs, size_t n)
     return sqlite3_str_finish(text);
 }
 
-/* The statements, one after the other: launches lie apart from what is known of them, and all else of a run
- * is in tables that have its number. */
-static char *statements_of(sqlite3 *db, const char *list)
+/* Remembers the keys of the runs that are shipped, and numbers their minutes anew. Imported recordings are
+ * never shipped: their changes go. %s: the list of runs. */
+#define REMEMBER                                                                                             \
+    "INSERT OR REPLACE INTO stored_removed_run SELECT run_id, uuid, start_ns, uid, user, session_id, "       \
+    "slurm_job, k8s_pod_uid, container, %lld FROM stored_run WHERE run_id IN %s AND source_hash IS NULL "    \
+    "AND time_base IS NOT 'unknown';"                                                                        \
+    "INSERT OR IGNORE INTO stored_removed_minute SELECT minute, run_id, config_id FROM stored_minute WHERE " \
+    "minute >= %lld AND run_id IN %s AND run_id IN (SELECT run_id FROM stored_removed_run);"                 \
+    "INSERT OR REPLACE INTO stored_minute_change(minute, run_id) SELECT DISTINCT minute, run_id FROM "       \
+    "stored_removed_minute WHERE run_id IN %s UNION ALL SELECT -1, run_id FROM stored_removed_run WHERE "    \
+    "run_id IN %s;"                                                                                          \
+    "DELETE FROM stored_minute_change WHERE run_id IN %s AND run_id NOT IN (SELECT run_id FROM "             \
+    "stored_removed_run);"
+
+/* Launches lie apart from the rows that describe them; everything else of a run is in tables with its number. */
+#define DELETE_LAUNCHES                                                                                      \
+    "DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT chunk_id FROM stored_chunk WHERE run_id IN %s);"
+
+/* The statements, one after the other. */
+static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
 {
     static const char tables[] =
         "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
-        "WHERE m.type = 'table' AND m.name LIKE 'stored\\_%' ESCAPE '\\' AND c.name = 'run_id'";
+        "WHERE m.type = 'table' AND m.name LIKE 'stored\\_%' ESCAPE '\\' AND c.name = 'run_id' AND m.name NOT "
+        "IN ('stored_minute_change', 'stored_removed_run', 'stored_removed_minute')";
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_stmt *stmt = NULL;
-    sqlite3_str_appendf(text,
-                        "DELETE FROM stored_chunk_data WHERE chunk_id IN "
-                        "(SELECT chunk_id FROM stored_chunk WHERE run_id IN %s);",
-                        list);
+    sqlite3_str_appendf(text, REMEMBER DELETE_LAUNCHES, (long long)now_minute, list,
+                        (long long)(now_minute - SENT_DAYS * DAY_MINUTES), list, list, list, list, list);
     if (sqlite3_prepare_v2(db, tables, -1, &stmt, NULL) == SQLITE_OK)
         while (sqlite3_step(stmt) == SQLITE_ROW)
             sqlite3_str_appendf(text, "DELETE FROM %w WHERE run_id IN %s;", sqlite3_column_text(stmt, 0),
@@ -45,22 +69,48 @@ static void give_back(struct occ_store *s)
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
 
-int occ_store_remove_runs(struct occ_store *s, const int64_t *runs, size_t n, struct occ_error *err)
+/* Inside the transaction. */
+static int remove_listed(struct occ_store *s, const char *list, int64_t now_minute, struct occ_error *err)
 {
-    char *list = n > 0 ? list_of(runs, n) : NULL, *statements = list ? statements_of(s->db, list) : NULL;
-    int code = SQLITE_OK, rc = n > 0 && !statements ? occ_no_memory(err) : 0;
-    if (rc == 0 && n > 0) {
-        /* what a foreign key would do is done here, by one scan of a table instead of one for each run */
-        (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=OFF", NULL, NULL, NULL);
-        rc = occ_store_begin(s, err);
-        if (rc == 0 && (code = sqlite3_exec(s->db, statements, NULL, NULL, NULL)) != SQLITE_OK)
-            rc = occ_sql_fail(s->db, s->path, code, err, "cannot remove runs");
-        rc = occ_store_conclude(s, rc, err);
-        (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=ON", NULL, NULL, NULL);
-    }
-    if (rc == 0 && n > 0)
-        give_back(s);
-    sqlite3_free(list);
+    char *statements = statements_of(s->db, list, now_minute);
+    int rc = statements ? 0 : occ_no_memory(err), code = SQLITE_OK;
+    if (rc == 0 && (code = sqlite3_exec(s->db, statements, NULL, NULL, NULL)) != SQLITE_OK)
+        rc = occ_sql_fail(s->db, s->path, code, err, "cannot remove runs");
     sqlite3_free(statements);
+    const int64_t first = now_minute - SENT_DAYS * DAY_MINUTES;
+    if (rc == 0)
+        rc = occ_store_execute(s, OCC_SQL_DROP_REMOVED_MINUTES, &first, 1, err);
+    return rc == 0 ? occ_store_execute(s, OCC_SQL_DROP_REMOVED_RUNS, &first, 1, err) : rc;
+}
+
+/* Inside the transaction. */
+static int choose_and_remove(struct occ_store *s, const struct occ_run_chooser *chooser, int64_t now_minute,
+                             bool *ret_some, struct occ_error *err)
+{
+    const int64_t *runs = NULL;
+    size_t n = 0;
+    int rc = chooser->choose(chooser->context, s, &runs, &n, err);
+    if (rc != 0 || n == 0)
+        return rc;
+    char *list = list_of(runs, n);
+    rc = list ? remove_listed(s, list, now_minute, err) : occ_no_memory(err);
+    sqlite3_free(list);
+    *ret_some = rc == 0;
+    return rc;
+}
+
+int occ_store_remove_runs(struct occ_store *s, const struct occ_run_chooser *chooser, int64_t now_ns,
+                          struct occ_error *err)
+{
+    bool some = false;
+    /* The work of foreign keys is done here, by one scan of a table instead of one for each run. */
+    (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=OFF", NULL, NULL, NULL);
+    int rc = occ_store_begin(s, err);
+    if (rc == 0)
+        rc = choose_and_remove(s, chooser, now_ns / MINUTE_NS, &some, err);
+    rc = occ_store_conclude(s, rc, err);
+    (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=ON", NULL, NULL, NULL);
+    if (rc == 0 && some)
+        give_back(s);
     return rc;
 }

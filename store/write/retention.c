@@ -55,14 +55,16 @@ static int expire_rows(struct occ_store *s, int64_t now_ns, int64_t *deleted, st
         {OCC_SQL_EXPIRE_HOURS, first_kept(s, 0, now_ns, HOUR_NS) / HOUR_NS, deleted},
         {OCC_SQL_EXPIRE_MEASURED_HOURS, first_kept(s, 0, now_ns, HOUR_NS) / HOUR_NS, deleted},
     };
+    static const enum occ_sql changes[] = {OCC_SQL_DROP_MINUTE_CHANGES, OCC_SQL_DROP_REMOVED_MINUTES,
+                                           OCC_SQL_DROP_REMOVED_RUNS};
     int rc = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables && rc == 0; i++)
         if (tables[i].first > 0)
             rc = expire(s, tables[i].statement, tables[i].first, tables[i].deleted, err);
     if (rc == 0 && from_minutes > 0)
         rc = occ_store_execute(s, OCC_SQL_SET_MINUTES_FROM, OCC_INTS(minutes_ns / MINUTE_NS), err);
-    if (rc == 0 && minutes_ns > 0)
-        rc = occ_store_execute(s, OCC_SQL_DROP_MINUTE_CHANGES, OCC_INTS(minutes_ns / MINUTE_NS), err);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes && rc == 0 && minutes_ns > 0; i++)
+        rc = occ_store_execute(s, changes[i], OCC_INTS(minutes_ns / MINUTE_NS), err);
     *deleted += from_minutes;
     return rc;
 }

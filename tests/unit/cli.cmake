@@ -44,6 +44,8 @@ occ_add_script_test(cli_export
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_export.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 occ_add_script_test(cli_parquet
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_parquet.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
+occ_add_script_test(cli_remove
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_remove.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_trend COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_trend.sh" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_check
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")

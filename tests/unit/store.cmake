@@ -39,3 +39,6 @@ _occ_test_properties(store_extension_only_reads quick)
 add_test(NAME store_documents
          COMMAND sh -c "'$<TARGET_FILE:occ_gen_sql_docs>' >sql.md && sed '1,/^<!-- Below/d' '${PROJECT_SOURCE_DIR}/docs/sql.md' | diff - sql.md")
 _occ_test_properties(store_documents quick)
+if(TARGET occ_cluster)
+  occ_add_test(test_outbox SOURCES test_outbox.c USES occ_cluster PkgConfig::SQLITE)
+endif()

@@ -50,6 +50,23 @@ static void maintain(struct world *w, int64_t now_ns)
             fail_msg("%s", err.message);
 }
 
+static int choose_one(void *run, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
+                      struct occ_error *err)
+{
+    (void)store;
+    (void)err;
+    *ret_runs = run;
+    *ret_n = 1;
+    return 0;
+}
+
+static void remove_run(struct world *w, int64_t run)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_store_remove_runs(w->store, &(struct occ_run_chooser){choose_one, &run}, BEGIN, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
 static int64_t last_change(struct world *w)
 {
     return world_number(w->store, "SELECT coalesce(max(change), 0) FROM stored_minute_change");
@@ -150,8 +167,9 @@ static void a_run_has_a_number_for_its_own_row(void **state)
     assert_int_equal(number_of(w, -MINUTE, w->run[0]), first);
     assert_int_equal(occ_store_end_run(w->store, run, &err), 0);
     commit(w);
-    assert_int_equal(occ_store_remove_runs(w->store, &run, 1, &err), 0);
-    assert_int_equal(number_of(w, -MINUTE, run), 0);
+    put = number_of(w, -MINUTE, run);
+    remove_run(w, run);
+    assert_true(number_of(w, -MINUTE, run) > put);
 }
 
 static void an_idle_run_has_its_minute_written(void **state)
@@ -199,12 +217,73 @@ static void numbers_are_not_given_again(void **state)
     assert_int_equal(occ_store_end_run(w->store, w->run[0], &err), 0);
     commit(w);
     int64_t before = last_change(w);
-    assert_int_equal(occ_store_remove_runs(w->store, &w->run[0], 1, &err), 0);
-    assert_true(last_change(w) < before);
+    remove_run(w, w->run[0]);
+    assert_true(last_change(w) > before);
     world_append(w, 1, BEGIN + 5 * MINUTE, MINUTE, 100);
     assert_int_equal(occ_store_end_run(w->store, w->run[1], &err), 0);
     commit(w);
     assert_true(number_of(w, BEGIN + 5 * MINUTE, w->run[1]) > before);
+}
+
+static int64_t kept_of_removed(struct world *w)
+{
+    return world_number(w->store, "SELECT (SELECT count(*) FROM stored_removed_run) + (SELECT count(*) FROM "
+                                  "stored_removed_minute)");
+}
+
+/* Each minute that the run had has a later number, with the configurations of its rows. */
+static void the_minutes_of_a_removed_run_are_numbered_anew(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_append(w, 0, BEGIN, 10 * MINUTE, 2000);
+    world_append(w, 1, BEGIN, 10 * MINUTE, 2000);
+    assert_int_equal(occ_store_end_run(w->store, w->run[0], &err), 0);
+    commit(w);
+    int64_t rows = world_number(w->store, "SELECT count(*) FROM stored_minute WHERE run_id = 1"),
+            before = last_change(w);
+    remove_run(w, w->run[0]);
+    for (int minute = 0; minute < 10; minute++) {
+        assert_true(number_of(w, BEGIN + minute * MINUTE, w->run[0]) > before);
+        assert_true(number_of(w, BEGIN + minute * MINUTE, w->run[1]) <= before);
+    }
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_removed_minute WHERE run_id = 1"), rows);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_minute WHERE run_id = 1"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+}
+
+/* The warehouse keeps no rows of minutes that are as old. */
+static void keys_of_removed_runs_do_not_stay(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_store_ages ages = {.minutes_ns = DAY, .hours_ns = 30 * DAY};
+    world_append(w, 0, BEGIN, MINUTE, 100);
+    assert_int_equal(occ_store_end_run(w->store, w->run[0], &err), 0);
+    commit(w);
+    remove_run(w, w->run[0]);
+    assert_true(kept_of_removed(w) > 1);
+    assert_int_equal(occ_store_set_limits(w->store, 0, &ages, &err), 0);
+    maintain(w, BEGIN + 2 * DAY);
+    assert_int_equal(kept_of_removed(w), 1);
+    maintain(w, BEGIN + 9 * DAY);
+    assert_int_equal(kept_of_removed(w), 0);
+    assert_int_equal(number_of(w, -MINUTE, 1), 0);
+    assert_int_equal(number_of(w, BEGIN, 1), 0);
+}
+
+static void a_recording_leaves_no_numbers(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_run recorded = {
+        .uuid = {98}, .start_ns = BEGIN, .end_ns = BEGIN + 1, .source = {.tool = "nsys", .hash = "ab"}};
+    int64_t run = 0;
+    assert_int_equal(occ_store_put_run(w->store, &recorded, &run, &err), 0);
+    commit(w);
+    remove_run(w, run);
+    assert_int_equal(number_of(w, -MINUTE, run), 0);
+    assert_int_equal(kept_of_removed(w), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -219,6 +298,9 @@ int main(void)
         TEST(an_idle_run_has_its_minute_written),
         TEST(numbers_outlive_their_minutes_by_a_week),
         TEST(numbers_are_not_given_again),
+        TEST(the_minutes_of_a_removed_run_are_numbered_anew),
+        TEST(keys_of_removed_runs_do_not_stay),
+        TEST(a_recording_leaves_no_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,12 +105,23 @@ static int64_t number(const struct world *w, const char *sql)
     return result;
 }
 
+static int choose_first(void *context, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
+                        struct occ_error *err)
+{
+    const struct world *w = context;
+    (void)store;
+    (void)err;
+    *ret_runs = w->runs;
+    *ret_n = 1;
+    return 0;
+}
+
 static int remove_first(struct world *w, struct occ_error *err)
 {
     struct occ_store *other = NULL;
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE, .busy_timeout_ms = 50};
     check(occ_store_open(w->path, &options, &other, err), err);
-    int rc = occ_store_remove_runs(other, w->runs, 1, err);
+    int rc = occ_store_remove_runs(other, &(struct occ_run_chooser){choose_first, w}, START_NS, err);
     occ_store_close(other);
     return rc;
 }
@@ -153,11 +164,64 @@ static void test_locked(void **state)
     assert_int_equal(number(w, "SELECT sum(launches) FROM run"), 3100);
 }
 
+/* People and scripts name runs by their numbers. */
+static void test_number_is_not_given_again(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_run runs[] = {{.uuid = {7}, .start_ns = START_NS, .end_ns = START_NS + 1},
+                                   {.uuid = {8}, .start_ns = START_NS, .end_ns = START_NS + 1}};
+    int64_t newest = 0, again = 0, next = 0;
+    check(occ_store_put_run(w->store, &runs[0], &newest, &err), &err);
+    check(occ_store_put_run(w->store, &runs[0], &again, &err), &err);
+    assert_int_equal(again, newest);
+    check(occ_store_commit(w->store, &err), &err);
+    w->runs[0] = newest;
+    check(remove_first(w, &err), &err);
+    check(occ_store_put_run(w->store, &runs[1], &next, &err), &err);
+    assert_int_equal(next, newest + 1);
+}
+
+struct takeover {
+    struct world *w;
+    int rc;
+};
+
+/* A daemon that finds the run's program again while it is being chosen. */
+static int choose_slowly(void *context, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
+                         struct occ_error *err)
+{
+    struct takeover *takeover = context;
+    struct occ_store *other = NULL;
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE, .busy_timeout_ms = 50};
+    const struct occ_run run = {.uuid = {1}, .start_ns = START_NS, .level = "trace"};
+    int64_t id = 0;
+    takeover->rc = occ_store_open(takeover->w->path, &options, &other, NULL);
+    if (takeover->rc == 0)
+        takeover->rc = occ_store_put_run(other, &run, &id, NULL);
+    occ_store_close(other);
+    return choose_first(takeover->w, store, ret_runs, ret_n, err);
+}
+
+static void test_chosen_in_its_transaction(void **state)
+{
+    struct takeover takeover = {.w = *state};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *other = NULL;
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    check(occ_store_open(takeover.w->path, &options, &other, &err), &err);
+    check(occ_store_remove_runs(other, &(struct occ_run_chooser){choose_slowly, &takeover}, START_NS, &err), &err);
+    occ_store_close(other);
+    assert_int_equal(takeover.rc, OCC_E_BUSY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_beside_a_writer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_locked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_number_is_not_given_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_chosen_in_its_transaction, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

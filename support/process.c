@@ -1,0 +1,47 @@
+/* See process.h. */
+#include "process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "paths.h"
+
+#define STAT_BYTES     4096
+#define CLOCK_ERROR_NS INT64_C(60000000000)
+
+int64_t occ_process_parse_start(const char *text)
+{
+    const char *at = strrchr(text, ')'); /* the name may hold anything; the 22nd field is the 20th after it */
+    for (int i = 0; at && i < 20; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoll(at, NULL, 10) : -1;
+}
+
+int64_t occ_process_start_ns(const char *root, int32_t pid)
+{
+    char path[4096];
+    _cleanup_(occ_freep) char *text = NULL;
+    size_t n = 0;
+    struct timespec boot;
+    (void)snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
+    (void)occ_path_read(path, STAT_BYTES, &text, &n, NULL);
+    int64_t ticks = text ? occ_process_parse_start(text) : -1, hz = sysconf(_SC_CLK_TCK);
+    if (ticks < 0 || hz <= 0 || ticks / hz > INT32_MAX || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+        return 0;
+    int64_t booted_ns = occ_now_ns() - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec);
+    return booted_ns + ticks * (INT64_C(1000000000) / hz);
+}
+
+bool occ_process_is_gone(int32_t pid, int64_t observed_ns)
+{
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return true;
+    return occ_process_start_ns("", pid) - CLOCK_ERROR_NS > observed_ns;
+}
