@@ -1,4 +1,6 @@
 /* From the warehouse's answers to a history in memory: see remote.h. */
+#include <string.h>
+
 #include "load.h"
 #include "support/text.h"
 
@@ -25,11 +27,25 @@ static void read_left_out(sqlite3 *db, struct occ_remote_state *state)
     (void)sqlite3_finalize(stmt);
 }
 
+static int check_texts(const struct occ_remote_question *question, struct occ_error *err)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"user", question->user}, {"job", question->job}, {"node", question->node}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].text && strlen(texts[i].text) > OCC_REMOTE_TEXT_MAX)
+            return occ_fail(err, OCC_E_INVALID, "the %s has %zu bytes: the warehouse is asked for at most %d",
+                            texts[i].name, strlen(texts[i].text), OCC_REMOTE_TEXT_MAX);
+    return 0;
+}
+
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
                    struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err)
 {
     struct occ_store *store = NULL;
-    int rc = occ_store_open_memory(&store, err);
+    int rc = check_texts(question, err);
+    if (rc == 0)
+        rc = occ_store_open_memory(&store, err);
     if (rc != 0)
         return rc;
     struct occ_load l = {

@@ -25,6 +25,9 @@
 enum { OCC_REMOTE_BLOCKS = 20, OCC_REMOTE_SILENT_S = 900 };
 enum occ_remote_kind { OCC_REMOTE_LAUNCHES, OCC_REMOTE_RUNS, OCC_REMOTE_RANKS, OCC_REMOTE_IDLE };
 
+/* Bytes of a question's text: longer ones are refused, since a cut one would be another user, job or node. */
+enum { OCC_REMOTE_TEXT_MAX = 1022 };
+
 /* Zero-initialised means all of it. */
 struct occ_remote_question {
     enum occ_remote_kind kind;
@@ -54,8 +57,8 @@ struct occ_remote_state {
     char left_out[256];        /* and whose: "NODE ROWS, ...", as many as fit */
 };
 
-/* Fetches what the question needs. What is left out is added to *state. *ret_store is read by the caller's
- * thread and closed with occ_store_close(). */
+/* Fetches the rows that the question needs, and adds the rows that it leaves out to *state. *ret_store is read by
+ * the caller's thread and closed with occ_store_close(). OCC_E_INVALID: a text is too long. */
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
                    struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err);
 

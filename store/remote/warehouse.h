@@ -53,7 +53,7 @@ int occ_warehouse_exception(const struct occ_warehouse *w);
 int occ_warehouse_ask_numbers(struct occ_warehouse *w, const char *sql, uint64_t *ret_numbers, int n,
                               struct occ_error *err);
 
-/* 'text', quoted for SQL, as far as it fits. */
+/* 'text' as a literal of SQL. `size`: 3 bytes more than twice the text's; a longer text is cut. */
 void occ_warehouse_quote(const char *text, char *out, size_t size);
 
 /* Asks for version and clock. OCC_E_VERSION: too old, or no ClickHouse. */

@@ -2,6 +2,7 @@
 
 import atexit
 import collections
+import contextlib
 import math
 import os
 import shutil
@@ -45,6 +46,11 @@ class Site:
         assert process.returncode == code, f"{options}: exit code {process.returncode}, not {code}: {said}"
         assert says in said, f"{options}: '{says}' is not in: {said}"
         return said
+
+    def remove(self, *runs, command="rm"):
+        """By occq, as a person does; *runs: its arguments."""
+        occq = os.path.join(os.path.dirname(self.ship), "occq")
+        subprocess.run([occq, command, "--db", self.history, *map(str, runs)], check=True, stdout=subprocess.DEVNULL)
 
     def status(self, what):
         line = next(line for line in self.run("--status").splitlines() if line.strip().startswith(what))
@@ -222,11 +228,22 @@ def check_minutes(engine, expected, limit):
 def check_ranks(engine, expected):
     left = dict(expected)
     for row in engine.ask("SELECT history, toUInt32(bucket), run, gpu, launches, busy_ns, wasted_warp_s, capacity_warp_s "
-                          "FROM occtrace.rank_minute FINAL"):
+                          "FROM occtrace.rank_minute FINAL WHERE launches > 0"):
         sums = left.pop((int(row[0]), int(row[1]), row[2].replace("-", ""), row[3].replace("-", "")))
         assert [int(row[4]), int(row[5])] == [sums.launches, sums.total], (row, vars(sums))
         assert near(row[6], sums.waste) and near(row[7], sums.capacity), (row, vars(sums))
     assert not left, f"{len(left)} rows of ranks are missing"
+
+
+def check_runs(engine, *histories):
+    """Removed runs have a row that is empty but for its user."""
+    runs = set()
+    for history in histories:
+        with contextlib.closing(sqlite3.connect(f"file:{history}?mode=ro", uri=True)) as db:
+            runs |= {row[0] for row in db.execute("SELECT lower(hex(uuid)) FROM stored_run WHERE source_hash IS NULL")}
+    found = {row[0].replace("-", "") for row in engine.ask("SELECT run FROM occtrace.run FINAL WHERE level != 'removed'")}
+    assert found == runs, (found - runs, runs - found)
+    assert engine.ask("SELECT count() FROM occtrace.run FINAL WHERE level = 'removed' AND (program != '' OR job != '' OR launches != 0)") == [["0"]]
 
 
 def check_all(engine, *histories, limit=256):

@@ -239,6 +239,16 @@ def what_cannot_be_asked(asker, merged):
     assert asker.run("top", "--db", merged, OCCTRACE_CLUSTER="http://127.0.0.1:1/")
 
 
+def texts_of_the_question(asker, engine):
+    """They are data: no rows, whatever they hold. A long one is refused, since a part of it would be another name."""
+    for text in ("x\\' OR 1=1 -- ", "' OR 1=1 -- ", "x\\", "\\' OR '1'='1", "\\x41lice"):
+        for option in ("--user", "--job", "--node"):
+            for command in ("top", "runs"):
+                asker.ask(command, option, text, code=3)
+    asker.ask("runs", "--user", "alice" + "\\" * 1017, code=3)
+    asker.ask("runs", "--user", "a" * 1023, code=1, says="the user has 1023 bytes: the warehouse is asked for at most 1022")
+
+
 def statements(asker, engine):
     rows = json.loads(asker.ask("sql", "SELECT 18446744073709551615 AS big, toUInt64(7) AS n, -1.5 AS x, 'a\\tb' AS t, NULL AS none, "
                                 "[1, 2] AS list, 'x' AS \"a \\\"b\" -- ;", "--json"))["rows"]
@@ -506,7 +516,7 @@ for name in engines.available():
         asker = Asker(occq, engine.url)
         groups = {"answers": ((the_same_answers, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
                             (comparisons, merged), (single_launches_of_a_node, directory),
-                            (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
+                            (a_minute_that_is_open, sites), (statements, engine), (texts_of_the_question, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
                             (gpus_that_nobody_uses, engine),
                             (verdicts_by_minutes, engine), (configurations_that_are_added_up, engine),
                             (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)),

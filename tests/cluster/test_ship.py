@@ -1,6 +1,7 @@
 """What occtrace-ship sends is what the histories have, row by row, on real servers, whatever fails on the way.
 Arguments: OCCTRACE-SHIP MAKE_HISTORY [ENGINE [rows|faults|TEST]...]."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import time
 
 import engines
 from faults import Proxy
-from site_ import Site, check_all, check_launches, launches_in, launches_of, rows_of
+from site_ import Site, check_all, check_launches, check_runs, launches_in, launches_of, rows_of
 
 ship, make_history = sys.argv[1:3]
 NOW = int(time.time()) // 60 * 60
@@ -264,6 +265,65 @@ def an_older_copy_of_a_history(engine):
     check_all(engine, site.history)
 
 
+def runs_that_are_removed(engine):
+    """Their rows are empty, minutes that they share with others have what is left, and nothing else is sent again."""
+    with Proxy(engine) as proxy:
+        site = fresh(engine, proxy, configs=16)
+        extend(site.history, 1, 60, 20, 8, 20, "measured", "end")
+        extend(site.history, 2, 30, 3, 4, 3, "first8", "end")
+        with sqlite3.connect(site.history) as db:  # they have ended
+            db.execute("UPDATE stored_run SET end_ns = last_start_ns + 1")
+        site.run("--once")
+        assert check_all(engine, site.history, limit=16) > 0, "a job has too many configurations"
+        hours = engine.ask("SELECT sum(launches) FROM occtrace.minute FINAL")
+        site.run("--maintain")
+        sent = int(site.status("rows"))
+        site.remove(12, 11)  # the newest: alone in their minutes with 9 and 10
+        said = site.run("--once")
+        assert "another copy" not in said, said
+        check_all(engine, site.history, limit=16)
+        check_runs(engine, site.history)
+        assert int(site.status("rows")) - sent < 3 * 2 * (3 + 4) * 3, "only their minutes are sent again"
+        site.remove(1, 3, 5)  # the rest of the job has as many configurations as before
+        for table in ("run", "minute", "rank_minute"):
+            proxy.fault("answer_lost", f"INSERT INTO occtrace.{table} ")
+            site.run("--once", code=1)
+            proxy.fault(None)
+        os.unlink(site.state)
+        site.remove("--keep", "3", command="prune")  # 7 and 8 are left of the first job: few rows of their own
+        site.run("--once")
+        check_all(engine, site.history, limit=16)
+        check_runs(engine, site.history)
+        with contextlib.closing(sqlite3.connect(site.history)) as db:
+            left = [row[0] for row in db.execute("SELECT run_id FROM stored_run")]
+        extend(site.history, 3, 20, 2, 2, 5, "first40", "end")
+        with sqlite3.connect(site.history) as db:
+            assert db.execute("SELECT min(run_id) FROM stored_run WHERE run_id NOT IN (%s)" % ", ".join(map(str, left))).fetchone() == (13,)
+        site.run("--once")
+        check_all(engine, site.history, limit=16)
+        site.run("--maintain")
+        check_hours(engine)
+        assert engine.ask("SELECT sum(launches) FROM occtrace.hour FINAL") == engine.ask("SELECT sum(launches) FROM occtrace.minute FINAL") != hours
+        assert site.status("minutes evicted unsent") == "0"
+
+
+def single_launches_of_removed_runs(engine):
+    """A row is its own key: it stays until its time, without a run that it belongs to."""
+    site = fresh(engine, **RAW)
+    extend(site.history, 1, 60, 2, 9, 30, "end")
+    with sqlite3.connect(site.history) as db:
+        db.execute("UPDATE stored_run SET end_ns = last_start_ns + 1")
+    site.run("--once")
+    there = launches_in(engine)
+    site.remove(1, 2)
+    site.run("--once")
+    assert launches_in(engine) == there
+    left = launches_of(ship, site.history, ("42",))
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cluster.md")) as f:
+        condition = f.read().split("the single launches of removed runs:\n\n```sql\n")[1].split("```")[0]
+    assert int(engine.ask(condition)[0][0]) == len(left) < len(there)
+
+
 def a_state_that_is_lost(engine):
     site = fresh(engine)
     extend(site.history, 1, 60, 5, 8, 10, "end")
@@ -458,6 +518,7 @@ def single_launches_of_a_job(engine):
         db.execute("DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT min(chunk_id) FROM stored_chunk GROUP BY run_id)")
         db.execute("DELETE FROM stored_chunk WHERE chunk_id IN (SELECT min(chunk_id) FROM stored_chunk GROUP BY run_id)")
         db.execute("UPDATE stored_minute_change SET change = change + (SELECT max(change) FROM stored_minute_change)")
+        db.execute("UPDATE sqlite_sequence SET seq = (SELECT max(change) FROM stored_minute_change) WHERE name = 'stored_minute_change'")
     before = launches_in(engine)
     site.run("--once")
     assert launches_in(engine) == before and int(site.status("single launches unsent")) > 0
@@ -556,7 +617,7 @@ def a_shipper_that_is_killed(engine):
 
 ROWS = (all_rows_and_only_once, what_is_as_good_is_sent_again, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
         hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
-        a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
+        runs_that_are_removed, single_launches_of_removed_runs, a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, gpus_that_are_allocated, single_launches_of_a_job,
         no_more_launches_than_wanted, partitions_that_are_too_old)
 FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away, tables_that_are_not_ours,
