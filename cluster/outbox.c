@@ -18,12 +18,15 @@
 #define FUTURE_S      60 /* a minute that ends later than this is of a clock that is wrong: no use to wait */
 #define MINUTES_A_DAY 1440
 
-static const char read_changes[] =
-    "SELECT c.change, c.minute, coalesce(" OCC_OUTBOX_RUN_OF("x") ", c.run_id), r.source_hash IS NOT NULL OR "
-    "r.time_base IS 'unknown', NOT EXISTS(SELECT 1 FROM stored_minute m WHERE m.minute = c.minute AND m.run_id = "
-    "c.run_id), r.run_id IS NULL AND NOT EXISTS(SELECT 1 FROM stored_run s WHERE s.uuid = x.uuid), x.run_id IS "
-    "NOT NULL FROM stored_minute_change c LEFT JOIN stored_run r USING(run_id) LEFT JOIN stored_removed_run x "
-    "USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
+static const char read_changes[] = "SELECT c.change, c.minute, coalesce(" OCC_OUTBOX_RUN_OF(
+    "x") ", c.run_id), r.source_hash IS NOT NULL OR "
+         "r.time_base IS 'unknown', NOT EXISTS(SELECT 1 FROM stored_minute m WHERE m.minute = c.minute AND "
+         "m.run_id = "
+         "c.run_id), r.run_id IS NULL AND NOT EXISTS(SELECT 1 FROM stored_run s WHERE s.uuid = x.uuid), "
+         "x.run_id IS "
+         "NOT NULL FROM stored_minute_change c LEFT JOIN stored_run r USING(run_id) LEFT JOIN "
+         "stored_removed_run x "
+         "USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
 enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN, IS_RECORDING, IS_EMPTY, HAS_NO_RUN, IS_REMOVED };
 
 /* The last number that was given, also where its row was deleted since. */

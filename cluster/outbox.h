@@ -86,8 +86,8 @@ struct occ_batch {
 };
 void occ_batch_free(struct occ_batch *batch);
 
-/* Number of the run whose rows a removed run's are: where its process offered its launches again it has another
- * number, and may have been removed again. NULL: `x` has no row. */
+/* Number of the run whose rows a removed run's are: where its process offered its launches again it has
+ * another number, and may have been removed again. NULL: `x` has no row. */
 #define OCC_OUTBOX_RUN_OF(x)                                                                                 \
     "coalesce((SELECT s.run_id FROM stored_run s WHERE s.uuid = " x ".uuid), (SELECT max(y.run_id) FROM "    \
     "stored_removed_run y WHERE y.uuid = " x ".uuid))"
@@ -103,8 +103,8 @@ struct occ_outbox {
     size_t n_configs, allocated_configs, n_runs, allocated_runs;
 };
 
-/* The daemon's histories: one for all users, and one for each owner beside it, also in directories that we may
- * not read. globfree() it. */
+/* The daemon's histories: one for all users, and one for each owner beside it, also in directories that we
+ * may not read. globfree() it. */
 int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err);
 int occ_outbox_open(const char *path, struct occ_outbox *ret_outbox, struct occ_error *err);
 void occ_outbox_close(struct occ_outbox *outbox);

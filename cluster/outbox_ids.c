@@ -24,13 +24,13 @@ enum { CONFIG_GPU, CONFIG_WARPS, CONFIG_EXPECTED, CONFIG_CAUSE, CONFIG_KERNEL };
 
 /* Also of removed runs. */
 #define READ_RUN(table)                                                                                      \
-    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER ", " OCC_SHIP_UUID("r.uuid") " FROM " table          \
-    " r WHERE r.run_id = ?1"
+    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER                                                      \
+    ", " OCC_SHIP_UUID("r.uuid") " FROM " table " r WHERE r.run_id = ?1"
 static const char read_run[] = READ_RUN("stored_run") " UNION ALL " READ_RUN("stored_removed_run");
-static const char read_run_row[] =
-    "SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(OCC_SHIP_EXPRESSION) " FROM stored_run r WHERE "
-    "r.run_id = ?1 UNION ALL SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(
-        OCC_SHIP_REMOVED_EXPRESSION) " FROM stored_removed_run r WHERE r.run_id = ?1";
+static const char read_run_row[] = "SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(
+    OCC_SHIP_EXPRESSION) " FROM stored_run r WHERE "
+                         "r.run_id = ?1 UNION ALL SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(
+                             OCC_SHIP_REMOVED_EXPRESSION) " FROM stored_removed_run r WHERE r.run_id = ?1";
 
 int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
 {

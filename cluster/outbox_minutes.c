@@ -29,10 +29,12 @@ static const char read_minute[] =
         MEASURED_SUMS) " FROM stored_minute m JOIN stored_run r ON r.run_id = m.run_id LEFT JOIN "
                        "stored_measured_minute e ON e.config_id = m.config_id AND e.minute = m.minute AND "
                        "e.run_id = m.run_id WHERE m.minute = ?1 AND r.source_hash IS NULL AND r.time_base IS "
-                       "NOT 'unknown' UNION ALL SELECT " OCC_OUTBOX_RUN_OF("x") ", p.config_id, 0, 0, 0, "
-                       "0, NULL" OCC_MEASURED_SOURCES(NO_COUNT) ", 0" OCC_MEASURED_VALUES(
-                           NO_SUMS) " FROM stored_removed_minute p JOIN stored_removed_run x USING(run_id) "
-                                    "WHERE p.minute = ?1 ORDER BY 1, 2";
+                       "NOT 'unknown' UNION ALL SELECT " OCC_OUTBOX_RUN_OF(
+                           "x") ", p.config_id, 0, 0, 0, "
+                                "0, NULL" OCC_MEASURED_SOURCES(NO_COUNT) ", 0" OCC_MEASURED_VALUES(
+                                    NO_SUMS) " FROM stored_removed_minute p JOIN stored_removed_run x "
+                                             "USING(run_id) "
+                                             "WHERE p.minute = ?1 ORDER BY 1, 2";
 enum { RUN, CONFIG, LAUNCHES, TOTAL, MIN, MAX, HISTOGRAM, MEASURED };
 
 /* A row of the table minute; without launches: it takes away the row that was sent before. */
@@ -337,8 +339,8 @@ static bool add_to_other(struct merged *other, const struct merged *row)
     return true;
 }
 
-/* Adds up a job's other configurations by main cause. Rows that were sent when fewer or others were folded are
- * taken away again. run: any of the job's. */
+/* Adds up a job's other configurations by main cause. Rows that were sent when fewer or others were folded
+ * are taken away again. run: any of the job's. */
 static bool put_folded(struct minute *m, const struct merged *rows, size_t n, uint32_t run)
 {
     struct merged others[OCC_CAUSE_COUNT + 1] = {0};

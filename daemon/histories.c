@@ -24,7 +24,7 @@
 #define REOPEN_NS       INT64_C(500000000)
 #define UPKEEP_NS       INT64_C(60000000000)
 #define UPKEEP_SOON_NS  INT64_C(20000000)
-#define SHIP_GROUP      "occtrace-ship"      /* may read every history */
+#define SHIP_GROUP      "occtrace-ship" /* may read every history */
 #define ACCESS_TEXT     160
 
 /* ---- an owner's directory ---- */

@@ -246,15 +246,16 @@ CREATE TABLE stored_removed_run (
     slurm_job   TEXT,
     k8s_pod_uid TEXT,
     container   TEXT,
-    removed_minute INTEGER NOT NULL         -- when
+    last_minute INTEGER NOT NULL            -- of its launches, or of its removal: the later one
 ) STRICT;
+CREATE INDEX stored_removed_run_time ON stored_removed_run(last_minute);
 CREATE INDEX stored_removed_run_uuid ON stored_removed_run(uuid);
 CREATE TRIGGER stored_removed_run_dropped AFTER DELETE ON stored_removed_run BEGIN
     DELETE FROM stored_minute_change WHERE minute = -1 AND run_id = old.run_id;
 END;
 CREATE TABLE stored_removed_minute (
     minute    INTEGER NOT NULL,
-    run_id    INTEGER NOT NULL REFERENCES stored_removed_run ON DELETE CASCADE,
+    run_id    INTEGER NOT NULL,             -- in stored_removed_run
     config_id INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
     PRIMARY KEY (minute, run_id, config_id)
 ) STRICT, WITHOUT ROWID;

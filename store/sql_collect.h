@@ -24,8 +24,7 @@
     X(DROP_MINUTE_CHANGES, "DELETE FROM stored_minute_change WHERE minute >= 0 AND minute < ?1 - 10080")     \
     X(DROP_RUN_CHANGE, "DELETE FROM stored_minute_change WHERE minute = -1 AND run_id = ?")                  \
     X(DROP_REMOVED_MINUTES, "DELETE FROM stored_removed_minute WHERE minute < ?")                            \
-    X(DROP_REMOVED_RUNS, "DELETE FROM stored_removed_run WHERE removed_minute < ? - 10080 "                  \
-      "AND run_id NOT IN (SELECT run_id FROM stored_removed_minute)")                                        \
+    X(DROP_REMOVED_RUNS, "DELETE FROM stored_removed_run WHERE last_minute < ? - 10080")                     \
     X(DROP_RUN_RANGES, "DELETE FROM stored_range WHERE run_id = ?")                                          \
     X(DROP_RUN, "DELETE FROM stored_run WHERE run_id = ?")                                                   \
     X(LAST_CONFIG, "SELECT max(config_id) FROM stored_launch_config")                                        \

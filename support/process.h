@@ -7,13 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Start of a process in clock ticks since the machine's start, from the text of /proc/PID/stat; -1: unknown. */
+/* Start of a process in clock ticks since the machine's start, from the text of /proc/PID/stat; -1: unknown.
+ */
 int64_t occ_process_parse_start(const char *text);
 
-/* Start of a process in nanoseconds since the epoch; 0: unknown. `root` is "" or the directory that stands for
+/* Start of a process in nanoseconds since the epoch; 0: unknown. `root` is "" or the directory that stands
+ * for
  * "/" (tests). */
 int64_t occ_process_start_ns(const char *root, int32_t pid);
 
-/* No process has this pid, or the process that has it began after `observed_ns`. A minute is allowed for clocks
- * that were set. false also where the start cannot be read. */
+/* No process has this pid, or the process that has it began after `observed_ns`. A minute is allowed for
+ * clocks that were set. false also where the start cannot be read. */
 bool occ_process_is_gone(int32_t pid, int64_t observed_ns);

@@ -1,6 +1,6 @@
-/* occq rm, occq prune: remove runs from the history without a question and print them. A run that goes on stays,
- * and so does one that ended less than a minute ago: the daemon may have more of its launches. Runs are found
- * and deleted in one transaction, so that no daemon takes one up in between. One thread. */
+/* occq rm, occq prune: remove runs from the history without a question and print them. A run that goes on
+ * stays, and so does one that ended less than a minute ago: the daemon may have more of its launches. Runs
+ * are found and deleted in one transaction, so that no daemon takes one up in between. One thread. */
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -54,9 +54,11 @@ static const struct cli_column columns[] = {
  * minute ago. */
 static const char candidates[] =
     "SELECT run_id, start_ns, launches, program, label, source = 'trace' AND (end_ns IS NULL OR end_ns > "
-    "?4), iif(end_ns IS NULL AND coalesce(last_start_ns, 0) <= ?4, pid, NULL), hostname FROM run WHERE (?1 IS "
+    "?4), iif(end_ns IS NULL AND coalesce(last_start_ns, 0) <= ?4, pid, NULL), hostname FROM run WHERE (?1 "
+    "IS "
     "NULL OR run_id IN (SELECT value FROM json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), "
-    "coalesce(last_start_ns, 0), start_ns) < ?2 AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id FROM "
+    "coalesce(last_start_ns, 0), start_ns) < ?2 AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id "
+    "FROM "
     "run ORDER BY run_id DESC LIMIT ?3) ORDER BY run_id";
 
 /* A run without an end whose process is not there any more: its daemon was killed. */
@@ -184,7 +186,8 @@ static int print_removed(const struct cli_command *command, const struct removal
         return cli_failure(command, &err);
     if (rows->n == 0)
         return cli_nothing(command, "no runs to remove");
-    cli_footer(command, selection, "removed %zu run%s; the file is %s smaller", rows->n, rows->n == 1 ? "" : "s",
+    cli_footer(command, selection, "removed %zu run%s; the file is %s smaller", rows->n,
+               rows->n == 1 ? "" : "s",
                occ_format_bytes(freed > 0 ? (uint64_t)freed : 0, bytes, sizeof bytes));
     return CLI_EXIT_OK;
 }

@@ -1,8 +1,9 @@
 /* See load.h. */
 #include "load.h"
 
-#define TEXT_BYTES (2 * OCC_REMOTE_TEXT_MAX + 3) /* a quoted text of the question: each byte may be escaped */
-#define MOMENT_MAX UINT32_MAX /* of a DateTime, in seconds */
+#define TEXT_BYTES (2 * OCC_REMOTE_TEXT_MAX + 3) /* a quoted text of the question: each byte may be escaped  \
+                                                  */
+#define MOMENT_MAX UINT32_MAX                    /* of a DateTime, in seconds */
 #define SECOND_NS  INT64_C(1000000000)
 
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql)

@@ -57,8 +57,8 @@ struct occ_remote_state {
     char left_out[256];        /* and whose: "NODE ROWS, ...", as many as fit */
 };
 
-/* Fetches the rows that the question needs, and adds the rows that it leaves out to *state. *ret_store is read by
- * the caller's thread and closed with occ_store_close(). OCC_E_INVALID: a text is too long. */
+/* Fetches the rows that the question needs, and adds the rows that it leaves out to *state. *ret_store is
+ * read by the caller's thread and closed with occ_store_close(). OCC_E_INVALID: a text is too long. */
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
                    struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err);
 

@@ -123,50 +123,56 @@ enum occ_ship_table {
  * readers leave it out. */
 #define OCC_SHIP_REMOVED "removed"
 
-/* clang-format off: SQL is laid out by hand */
 /* Over r (stored_run). Before them: run, cluster, node and history. Third: over r (stored_removed_run). */
-#define OCC_SHIP_RUN_COLUMNS(X) \
-    X(job, OCC_SHIP_JOB, "''") \
-    X(user, OCC_SHIP_USER, OCC_SHIP_USER) \
-    X(uid, "iif(r.uid BETWEEN 0 AND 4294967295, r.uid, NULL)", "NULL") \
-    X(pid, "iif(r.pid BETWEEN 0 AND 4294967295, r.pid, NULL)", "NULL") \
-    X(program, "coalesce(replace(r.exe, rtrim(r.exe, replace(r.exe, '/', '')), ''), '')", "''") \
-    X(label, "coalesce(r.label, '')", "''") \
-    X(session, "coalesce(r.session_id, '')", "''") \
-    X(slurm_job, "coalesce(r.slurm_job, '')", "''") \
-    X(slurm_step, "coalesce(r.slurm_step, '')", "''") \
-    X(pod, "coalesce(r.k8s_pod, '')", "''") \
-    X(namespace, "coalesce(r.k8s_namespace, '')", "''") \
-    X(pod_uid, "coalesce(r.k8s_pod_uid, '')", "''") \
-    X(container, "coalesce(r.container, '')", "''") \
-    X(job_trust, "coalesce(r.job_trust, '')", "''") \
-    X(rank, "coalesce(r.rank, '')", "''") \
-    X(level, "coalesce(r.level, '')", "'" OCC_SHIP_REMOVED "'") \
-    X(level_reason, "coalesce(r.level_reason, '')", "''") \
-    X(simulated, "r.simulated", "0") \
-    X(start_ns, "r.start_ns", "r.start_ns") \
-    X(end_ns, "r.end_ns", "NULL") \
-    X(last_start_ns, "r.last_start_ns", "NULL") \
-    X(launches, "r.launches", "0") \
-    X(gpu_time_ns, "r.gpu_time_ns", "0") \
-    X(lost, "coalesce(" OCC_SQL_LOST ", 0)", "0") \
-    X(lost_causes, "coalesce(" OCC_SQL_LOST_CAUSES ", '')", "''") \
-    X(kernels, "(SELECT count(DISTINCT c.kernel_id) FROM stored_run_config x JOIN " \
-      "stored_launch_config c USING(config_id) WHERE x.run_id = r.run_id)", "0") \
-    X(configs, "(SELECT count(*) FROM stored_run_config x WHERE x.run_id = r.run_id)", "0") \
-    X(devices, "coalesce((SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name FROM " \
-      "stored_run_config x JOIN stored_launch_config c USING(config_id) JOIN stored_device " \
-      "d USING(device_id) WHERE x.run_id = r.run_id ORDER BY d.device_id)), '')", "''") \
-    X(helper_cpu_ns, "(SELECT nullif(o.total, 0) FROM stored_overhead o WHERE o.run_id = r.run_id AND " \
-      "o.quantity = 'helper_cpu_ns')", "NULL") \
-    X(process_cpu_ns, "(SELECT nullif(o.total, 0) FROM stored_overhead o WHERE o.run_id = r.run_id AND " \
-      "o.quantity = 'process_cpu_ns')", "NULL") \
+#define OCC_SHIP_RUN_COLUMNS(X)                                                                              \
+    X(job, OCC_SHIP_JOB, "''")                                                                               \
+    X(user, OCC_SHIP_USER, OCC_SHIP_USER)                                                                    \
+    X(uid, "iif(r.uid BETWEEN 0 AND 4294967295, r.uid, NULL)", "NULL")                                       \
+    X(pid, "iif(r.pid BETWEEN 0 AND 4294967295, r.pid, NULL)", "NULL")                                       \
+    X(program, "coalesce(replace(r.exe, rtrim(r.exe, replace(r.exe, '/', '')), ''), '')", "''")              \
+    X(label, "coalesce(r.label, '')", "''")                                                                  \
+    X(session, "coalesce(r.session_id, '')", "''")                                                           \
+    X(slurm_job, "coalesce(r.slurm_job, '')", "''")                                                          \
+    X(slurm_step, "coalesce(r.slurm_step, '')", "''")                                                        \
+    X(pod, "coalesce(r.k8s_pod, '')", "''")                                                                  \
+    X(namespace, "coalesce(r.k8s_namespace, '')", "''")                                                      \
+    X(pod_uid, "coalesce(r.k8s_pod_uid, '')", "''")                                                          \
+    X(container, "coalesce(r.container, '')", "''")                                                          \
+    X(job_trust, "coalesce(r.job_trust, '')", "''")                                                          \
+    X(rank, "coalesce(r.rank, '')", "''")                                                                    \
+    X(level, "coalesce(r.level, '')", "'" OCC_SHIP_REMOVED "'")                                              \
+    X(level_reason, "coalesce(r.level_reason, '')", "''")                                                    \
+    X(simulated, "r.simulated", "0")                                                                         \
+    X(start_ns, "r.start_ns", "r.start_ns")                                                                  \
+    X(end_ns, "r.end_ns", "NULL")                                                                            \
+    X(last_start_ns, "r.last_start_ns", "NULL")                                                              \
+    X(launches, "r.launches", "0")                                                                           \
+    X(gpu_time_ns, "r.gpu_time_ns", "0")                                                                     \
+    X(lost, "coalesce(" OCC_SQL_LOST ", 0)", "0")                                                            \
+    X(lost_causes, "coalesce(" OCC_SQL_LOST_CAUSES ", '')", "''")                                            \
+    X(kernels,                                                                                               \
+      "(SELECT count(DISTINCT c.kernel_id) FROM stored_run_config x JOIN "                                   \
+      "stored_launch_config c USING(config_id) WHERE x.run_id = r.run_id)",                                  \
+      "0")                                                                                                   \
+    X(configs, "(SELECT count(*) FROM stored_run_config x WHERE x.run_id = r.run_id)", "0")                  \
+    X(devices,                                                                                               \
+      "coalesce((SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name FROM "                         \
+      "stored_run_config x JOIN stored_launch_config c USING(config_id) JOIN stored_device "                 \
+      "d USING(device_id) WHERE x.run_id = r.run_id ORDER BY d.device_id)), '')",                            \
+      "''")                                                                                                  \
+    X(helper_cpu_ns,                                                                                         \
+      "(SELECT nullif(o.total, 0) FROM stored_overhead o WHERE o.run_id = r.run_id AND "                     \
+      "o.quantity = 'helper_cpu_ns')",                                                                       \
+      "NULL")                                                                                                \
+    X(process_cpu_ns,                                                                                        \
+      "(SELECT nullif(o.total, 0) FROM stored_overhead o WHERE o.run_id = r.run_id AND "                     \
+      "o.quantity = 'process_cpu_ns')",                                                                      \
+      "NULL")                                                                                                \
     X(start, OCC_SHIP_START, OCC_SHIP_START)
-/* clang-format on */
 
-#define OCC_SHIP_COUNT(column, ...)                  +1
-#define OCC_SHIP_NAME(column, ...)                   ", " #column
-#define OCC_SHIP_EXPRESSION(column, expression, ...) ", " expression
+#define OCC_SHIP_COUNT(column, ...)                              +1
+#define OCC_SHIP_NAME(column, ...)                               ", " #column
+#define OCC_SHIP_EXPRESSION(column, expression, ...)             ", " expression
 #define OCC_SHIP_REMOVED_EXPRESSION(column, expression, removed) ", " removed
 
 /* X(NAME, table, columns) */

@@ -214,13 +214,12 @@ struct rollup {
     int n_drop;
 };
 
-static const struct rollup minutes = {MINUTE_NS,
-                                      OCC_SQL_MINUTE_ENDS,
-                                      {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM,
-                                       OCC_SQL_DROP_MEASURED_MINUTES, OCC_SQL_DROP_LOST_VALUES,
-                                       OCC_SQL_DROP_MINUTE_CHANGES, OCC_SQL_DROP_REMOVED_MINUTES,
-                                       OCC_SQL_DROP_REMOVED_RUNS},
-                                      7};
+static const struct rollup minutes = {
+    MINUTE_NS,
+    OCC_SQL_MINUTE_ENDS,
+    {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM, OCC_SQL_DROP_MEASURED_MINUTES, OCC_SQL_DROP_LOST_VALUES,
+     OCC_SQL_DROP_MINUTE_CHANGES, OCC_SQL_DROP_REMOVED_MINUTES, OCC_SQL_DROP_REMOVED_RUNS},
+    7};
 static const struct rollup hours = {
     HOUR_NS,
     OCC_SQL_HOUR_ENDS,

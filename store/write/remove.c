@@ -24,7 +24,8 @@ static char *list_of(const int64_t *runs, size_t n)
  * never shipped: their changes go. %s: the list of runs. */
 #define REMEMBER                                                                                             \
     "INSERT OR REPLACE INTO stored_removed_run SELECT run_id, uuid, start_ns, uid, user, session_id, "       \
-    "slurm_job, k8s_pod_uid, container, %lld FROM stored_run WHERE run_id IN %s AND source_hash IS NULL "    \
+    "slurm_job, k8s_pod_uid, container, max(%lld, coalesce(last_start_ns / 60000000000, 0)) FROM "           \
+    "stored_run WHERE run_id IN %s AND source_hash IS NULL "                                                 \
     "AND time_base IS NOT 'unknown';"                                                                        \
     "INSERT OR IGNORE INTO stored_removed_minute SELECT minute, run_id, config_id FROM stored_minute WHERE " \
     "minute >= %lld AND run_id IN %s AND run_id IN (SELECT run_id FROM stored_removed_run);"                 \
@@ -34,17 +35,19 @@ static char *list_of(const int64_t *runs, size_t n)
     "DELETE FROM stored_minute_change WHERE run_id IN %s AND run_id NOT IN (SELECT run_id FROM "             \
     "stored_removed_run);"
 
-/* Launches lie apart from the rows that describe them; everything else of a run is in tables with its number. */
+/* Launches lie apart from the rows that describe them; everything else of a run is in tables with its number.
+ */
 #define DELETE_LAUNCHES                                                                                      \
-    "DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT chunk_id FROM stored_chunk WHERE run_id IN %s);"
+    "DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT chunk_id FROM stored_chunk WHERE run_id IN "    \
+    "%s);"
 
 /* The statements, one after the other. */
 static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
 {
-    static const char tables[] =
-        "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
-        "WHERE m.type = 'table' AND m.name LIKE 'stored\\_%' ESCAPE '\\' AND c.name = 'run_id' AND m.name NOT "
-        "IN ('stored_minute_change', 'stored_removed_run', 'stored_removed_minute')";
+    static const char tables[] = "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
+                                 "WHERE m.type = 'table' AND m.name LIKE 'stored\\_%' ESCAPE '\\' AND c.name "
+                                 "= 'run_id' AND m.name NOT "
+                                 "IN ('stored_minute_change', 'stored_removed_run', 'stored_removed_minute')";
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_stmt *stmt = NULL;
     sqlite3_str_appendf(text, REMEMBER DELETE_LAUNCHES, (long long)now_minute, list,

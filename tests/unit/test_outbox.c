@@ -125,10 +125,10 @@ static void record(struct world *w)
     int d = i % DEVICES;
     uint64_t minute = below(w, MINUTES), n = 1 + below(w, CONFIGS);
     for (uint64_t c = 0; c < n; c++) {
-        const struct occ_store_launch launch = {
-            .start_ns = BEGIN + (int64_t)(minute + below(w, 2)) * MINUTE + (int64_t)below(w, MINUTE),
-            .duration_ns = 1000 + below(w, 100000),
-            .config = (uint32_t)w->configs[d][below(w, CONFIGS)]};
+        const struct occ_store_launch launch = {.start_ns = BEGIN + (int64_t)(minute + below(w, 2)) * MINUTE +
+                                                            (int64_t)below(w, MINUTE),
+                                                .duration_ns = 1000 + below(w, 100000),
+                                                .config = (uint32_t)w->configs[d][below(w, CONFIGS)]};
         check(occ_store_append(w->store, w->runs[i].id, w->devices[d], &launch, 1, &err), &err);
     }
     check(occ_store_commit(w->store, &err), &err);
@@ -248,13 +248,14 @@ static void make_warehouse(struct world *w)
         if (tables[t].name)
             execute(w->warehouse, sql);
     }
-    execute(w->warehouse,
-            "CREATE VIEW final_minute AS SELECT max(version), c0 / 60 AS minute, c2 AS job, c3 AS user, "
-            "c6 AS config, c8 + 0 AS launches, c9 + 0 AS total FROM minute GROUP BY c0, c1, c2, c3, c4, c5, c6;"
-            "CREATE VIEW final_rank AS SELECT max(version), c0 / 60 AS minute, c4 AS run, c5 AS gpu, "
-            "c7 + 0 AS launches, c8 + 0 AS busy FROM rank_minute GROUP BY c0, c1, c2, c3, c4, c5;"
-            "CREATE VIEW final_run AS SELECT max(version), c0 AS run, c5 AS user, c8 AS program, c19 AS level "
-            "FROM run GROUP BY c0, c1, c2, c3");
+    execute(
+        w->warehouse,
+        "CREATE VIEW final_minute AS SELECT max(version), c0 / 60 AS minute, c2 AS job, c3 AS user, "
+        "c6 AS config, c8 + 0 AS launches, c9 + 0 AS total FROM minute GROUP BY c0, c1, c2, c3, c4, c5, c6;"
+        "CREATE VIEW final_rank AS SELECT max(version), c0 / 60 AS minute, c4 AS run, c5 AS gpu, "
+        "c7 + 0 AS launches, c8 + 0 AS busy FROM rank_minute GROUP BY c0, c1, c2, c3, c4, c5;"
+        "CREATE VIEW final_run AS SELECT max(version), c0 AS run, c5 AS user, c8 AS program, c19 AS level "
+        "FROM run GROUP BY c0, c1, c2, c3");
 }
 
 /* ---- the shipper ---- */
@@ -278,7 +279,7 @@ static bool ship_batch(struct world *w, struct occ_outbox *outbox, enum death de
     bool more = batch.is_full;
     if (batch.newest_minute > w->newest_minute)
         w->newest_minute = batch.newest_minute;
-    int sent = death == BEFORE_SENDING ? 0
+    int sent = death == BEFORE_SENDING  ? 0
                : death == WHILE_SENDING ? (int)below(w, OCC_SHIP_TABLE_COUNT)
                                         : OCC_SHIP_TABLE_COUNT;
     for (int t = 0; t < sent; t++)
@@ -304,16 +305,16 @@ static void ship(struct world *w, enum death death)
 static void lose_state(struct world *w)
 {
     w->position = 0;
-    w->newest_minute = number(w->warehouse, "SELECT count(*) FROM run") == 0
-                           ? 0
-                           : number(occ_store_sqlite(w->store),
-                                    "SELECT coalesce(max(minute), 0) FROM stored_minute_change");
+    w->newest_minute =
+        number(w->warehouse, "SELECT count(*) FROM run") == 0
+            ? 0
+            : number(occ_store_sqlite(w->store), "SELECT coalesce(max(minute), 0) FROM stored_minute_change");
 }
 
 /* ---- the property ---- */
 
-#define JOB    "coalesce('slurm:' || r.slurm_job, 'session:' || r.session_id)"
-#define KEPT   "(SELECT first_minute FROM h.stored_retention)"
+#define JOB  "coalesce('slurm:' || r.slurm_job, 'session:' || r.session_id)"
+#define KEPT "(SELECT first_minute FROM h.stored_retention)"
 #define UUID(blob)                                                                                           \
     "lower(substr(hex(" blob "), 1, 8) || '-' || substr(hex(" blob "), 9, 4) || '-' || substr(hex(" blob     \
     "), 13, 4) || '-' || substr(hex(" blob "), 17, 4) || '-' || substr(hex(" blob "), 21))"
@@ -328,22 +329,26 @@ static const struct same {
      "SELECT m.minute, " JOB ", r.user, sum(m.launches), sum(m.total_duration_ns) FROM h.stored_minute m "
      "JOIN h.stored_run r USING(run_id) WHERE m.minute >= " KEPT " GROUP BY 1, 2, 3"},
     {"configurations that have rows of their own",
-     "SELECT minute, job, user, launches, total, count(*) FROM final_minute WHERE launches > 0 AND minute >= " KEPT
-     " AND (minute, job, user) IN (SELECT m.minute, " JOB ", r.user FROM h.stored_minute m JOIN h.stored_run "
+     "SELECT minute, job, user, launches, total, count(*) FROM final_minute WHERE launches > 0 AND minute "
+     ">= " KEPT " AND (minute, job, user) IN (SELECT m.minute, " JOB
+     ", r.user FROM h.stored_minute m JOIN h.stored_run "
      "r USING(run_id) GROUP BY 1, 2, 3 HAVING count(DISTINCT m.config_id) <= 16) GROUP BY 1, 2, 3, 4, 5",
      "SELECT minute, job, user, launches, total, count(*) FROM (SELECT m.minute, " JOB " AS job, r.user, "
-     "sum(m.launches) AS launches, sum(m.total_duration_ns) AS total, count(*) OVER (PARTITION BY m.minute, " JOB
+     "sum(m.launches) AS launches, sum(m.total_duration_ns) AS total, count(*) OVER (PARTITION BY "
+     "m.minute, " JOB
      ", r.user) AS n FROM h.stored_minute m JOIN h.stored_run r USING(run_id) WHERE m.minute >= " KEPT
      " GROUP BY m.minute, 2, 3, m.config_id) WHERE n <= 16 GROUP BY 1, 2, 3, 4, 5"},
     {"runs and GPUs",
      "SELECT minute, run, gpu, launches, busy FROM final_rank WHERE launches > 0 AND minute >= " KEPT,
-     "SELECT m.minute, " UUID("r.uuid") ", " UUID("d.uuid") ", sum(m.launches), sum(m.total_duration_ns) FROM "
-     "h.stored_minute m JOIN h.stored_run r USING(run_id) JOIN h.stored_launch_config c USING(config_id) JOIN "
-     "h.stored_device d USING(device_id) WHERE m.minute >= " KEPT " GROUP BY 1, 2, 3"},
+     "SELECT m.minute, " UUID("r.uuid") ", " UUID(
+         "d.uuid") ", sum(m.launches), sum(m.total_duration_ns) FROM "
+                   "h.stored_minute m JOIN h.stored_run r USING(run_id) JOIN h.stored_launch_config c "
+                   "USING(config_id) JOIN "
+                   "h.stored_device d USING(device_id) WHERE m.minute >= " KEPT " GROUP BY 1, 2, 3"},
     {"runs", "SELECT run FROM final_run WHERE level <> 'removed'",
      "SELECT " UUID("uuid") " FROM h.stored_run"},
-    {"nothing of removed runs but the user", "SELECT run FROM final_run WHERE level = 'removed' AND program <> ''",
-     "SELECT 1 WHERE 0"},
+    {"nothing of removed runs but the user",
+     "SELECT run FROM final_run WHERE level = 'removed' AND program <> ''", "SELECT 1 WHERE 0"},
 };
 
 static void compare(struct world *w, uint64_t seed, int step)
@@ -352,10 +357,11 @@ static void compare(struct world *w, uint64_t seed, int step)
     (void)snprintf(sql, sizeof sql, "ATTACH 'file:%s?mode=ro' AS h", w->path);
     execute(w->warehouse, sql);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        (void)snprintf(sql, sizeof sql,
-                       "SELECT (SELECT count(*) FROM (SELECT * FROM (%s) EXCEPT SELECT * FROM (%s))) + (SELECT "
-                       "count(*) FROM (SELECT * FROM (%s) EXCEPT SELECT * FROM (%s)))",
-                       same[i].found, same[i].expected, same[i].expected, same[i].found);
+        (void)snprintf(
+            sql, sizeof sql,
+            "SELECT (SELECT count(*) FROM (SELECT * FROM (%s) EXCEPT SELECT * FROM (%s))) + (SELECT "
+            "count(*) FROM (SELECT * FROM (%s) EXCEPT SELECT * FROM (%s)))",
+            same[i].found, same[i].expected, same[i].expected, same[i].found);
         int64_t n = number(w->warehouse, sql);
         if (n > 0)
             fail_msg("seed %d, step %d: %d rows differ: %s", (int)seed, step, (int)n, same[i].what);

@@ -1,4 +1,5 @@
-/* Texts of users in statements for ClickHouse: whatever they hold, they stay one literal; long ones are refused. */
+/* Texts of users in statements for ClickHouse: whatever they hold, they stay one literal; long ones are
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ static void quotes_and_backslashes_are_escaped(void **state)
     check_quoted("\\n", "'\\\\n'");
 }
 
-/* As ClickHouse reads a literal: a backslash takes the next byte, a quote ends it. NULL: it does not end at `end`. */
+/* As ClickHouse reads a literal: a backslash takes the next byte, a quote ends it. NULL: it does not end at
+ * `end`. */
 static const char *read_literal(const char *at, const char *end, char *out)
 {
     if (*at++ != '\'')
@@ -73,8 +75,8 @@ static void a_text_above_the_limit_is_refused(void **state)
         struct occ_remote_state remote = {0};
         struct occ_store *store = NULL;
         char expected[128];
-        (void)snprintf(expected, sizeof expected, "the %s has 1023 bytes: the warehouse is asked for at most 1022",
-                       names[i]);
+        (void)snprintf(expected, sizeof expected,
+                       "the %s has 1023 bytes: the warehouse is asked for at most 1022", names[i]);
         assert_int_equal(occ_remote_ask(NULL, &question, &remote, &store, &err), OCC_E_INVALID);
         assert_string_equal(err.message, expected);
         assert_null(store);

@@ -247,7 +247,8 @@ static void the_minutes_of_a_removed_run_are_numbered_anew(void **state)
         assert_true(number_of(w, BEGIN + minute * MINUTE, w->run[0]) > before);
         assert_true(number_of(w, BEGIN + minute * MINUTE, w->run[1]) <= before);
     }
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_removed_minute WHERE run_id = 1"), rows);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_removed_minute WHERE run_id = 1"),
+                     rows);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_minute WHERE run_id = 1"), 0);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 }

@@ -210,7 +210,8 @@ static void test_chosen_in_its_transaction(void **state)
     struct occ_store *other = NULL;
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
     check(occ_store_open(takeover.w->path, &options, &other, &err), &err);
-    check(occ_store_remove_runs(other, &(struct occ_run_chooser){choose_slowly, &takeover}, START_NS, &err), &err);
+    check(occ_store_remove_runs(other, &(struct occ_run_chooser){choose_slowly, &takeover}, START_NS, &err),
+          &err);
     occ_store_close(other);
     assert_int_equal(takeover.rc, OCC_E_BUSY);
 }
