@@ -23,7 +23,7 @@
 #define DEVICES     2
 #define CONFIGS     24
 #define MAX_CONFIGS 16 /* with rows of their own: the rest of a job is added up */
-#define SEEDS       60
+#define SEEDS       24
 #define STEPS       60
 
 struct run {
