@@ -1,78 +1,8 @@
 #!/usr/bin/env bash
 # How programs of a node report without being started by occtrace: packaging/opt-in tried with login shells, srun, podman, and
 # an upgrade while programs run.   opt_in.sh BUILD [CASE]
-#
-# Everything happens in namespaces of its own (/run, /etc/cdi, the host's name, the network), as root of this machine or of a user
-# namespace; what cannot be had here is said.
 set -euo pipefail
-build=$(cd "$1" && pwd)
-here=$(cd "$(dirname "$0")/../.." && pwd)
-if [ -z "${OCC_OPT_IN:-}" ]; then
-  as_root=()
-  [ "$(id -u)" -eq 0 ] || as_root=(--user --map-root-user)
-  unshare "${as_root[@]}" --mount --net --uts true 2>/dev/null || { echo "SKIP: no namespaces can be made here"; exit 77; }
-  OCC_OPT_IN=1 exec unshare "${as_root[@]}" --mount --net --uts --propagation private "$0" "$@"
-fi
-work=$(mktemp -d)
-plugins=$work/plugins share=$work/share pids=()
-finish() {
-  kill "${pids[@]}" 2>/dev/null || true
-  wait
-  rm -rf "$work"
-}
-trap finish EXIT
-fail() { echo "FAILED: $*"; cat "$work/daemon.log"; query "SELECT run_id, launches, slurm_job, end_ns FROM run" || true; exit 1; }
-is() { [ "$2" = "$3" ] || fail "$1: '$2', expected '$3'"; }
-
-# ---- the node: what the package installs, and a daemon ----
-
-mount -t tmpfs tmpfs /run
-mkdir -p /run/occtrace "$plugins" "$share/opt-in" "$work/home/.config/occtrace"
-cp "$build"/lib/occtrace/libocctrace.so "$plugins"
-for file in "$here"/packaging/opt-in/*.in; do
-  sed "s|@plugins@|$plugins|g; s|@share@|$share|g" "$file" >"$share/opt-in/$(basename "$file" .in)"
-done
-chmod +x "$share/opt-in/slurm-task-prolog" "$share/opt-in/oci-hook"
-export HOME=$work/home XDG_CONFIG_HOME=$work/home/.config
-unset CUDA_INJECTION64_PATH OCCTRACE_SOCKET OCCTRACE_DISABLE LD_PRELOAD OCCTRACE_CUPTI XDG_RUNTIME_DIR
-library=$plugins/libocctrace.so
-history=$work/history.db
-hello=() # a CUDA program on the simulated device, where it is built
-if [ -x "$build/samples/hello" ] && [ -e "$build/simgpu/libcuda.so.1" ]; then
-  hello=("$here/scripts/simgpu" --build "$build" "$build/samples/hello")
-else
-  echo "NOT TESTED: programs that launch kernels (no simulated device in this build)"
-fi
-wait_for() { # seconds of patience, command
-  local i
-  for ((i = 0; i < 50 * $1; i++)); do
-    "${@:2}" && return
-    sleep 0.02
-  done
-  fail "waited in vain: ${*:2}"
-}
-start_daemon() {
-  rm -f /run/occtrace/occtraced.sock
-  "$build/bin/occtraced" -d "$history" --socket /run/occtrace/occtraced.sock 2>"$work/daemon.log" &
-  daemon=$!
-  pids+=("$daemon")
-  wait_for 30 test -S /run/occtrace/occtraced.sock
-}
-query() { "$build/bin/occq" sql -d "$history" --csv "$1" | sed 1d | tr -d '\r'; }
-has() { [ "$(query "$1")" = "$2" ]; }
-# SQL EXPECTED COMMAND...: the command's programs are recorded. A program waits two seconds for the daemon when it ends, no
-# longer: on a machine under load it may take another.
-recorded() {
-  local i attempt
-  for attempt in 1 2 3 4 5; do
-    "${@:3}" >"$work/recorded.out" || fail "${*:3}: $(cat "$work/recorded.out")"
-    for ((i = 0; i < 250; i++)); do
-      has "$1" "$2" && return
-      sleep 0.02
-    done
-  done
-  fail "not recorded: ${*:3}"
-}
+. "$(dirname "$0")/opt_in_node.sh"
 start_daemon
 
 # ---- login shells ----
@@ -174,31 +104,12 @@ slurm() {
 
 # ---- containers: the CDI device, and the hook for all containers ----
 
-in_container() { # options of podman...
-  timeout 60 podman --root "$work/podman/root" --runroot "$work/podman/run" --tmpdir "$work/podman/tmp" --cgroup-manager=cgroupfs \
-    --storage-driver=vfs --runtime crun --events-backend none --hooks-dir "$work/hooks" run --rm --network=none --cgroups=disabled \
-    --ulimit "nofile=$(ulimit -n):$(ulimit -Hn)" --ulimit nproc=1000:1000 --security-opt seccomp=unconfined \
-    -v /usr:/usr:ro -v "$here:$here:ro" -v "$build:$build:ro" "$@"
-}
 containers() {
-  local root=$work/rootfs dir inside
-  for tool in podman crun jq; do
-    command -v $tool >/dev/null || { echo "NOT TESTED with containers: no $tool (scripts/setup --cluster)"; return 0; }
-  done
-  mkdir -p "$root"/{usr,etc,tmp,proc,dev,sys,run} "$work/hooks" "$work/cdi"
-  for dir in bin lib lib64; do ln -s "usr/$dir" "$root/$dir"; done
-  [ -d /sys/fs/cgroup/unified ] && { umount -l /sys/fs/cgroup/unified || true; } # crun takes no hybrid
-  mount -t tmpfs tmpfs /etc/containers 2>/dev/null || true
-  if ! in_container --rootfs "$root" true 2>"$work/podman.err"; then
-    echo "NOT TESTED with containers: podman does not run here: $(tail -1 "$work/podman.err")"
-    return 0
-  fi
+  local root=$work/rootfs inside
+  prepare_containers || return 0
   inside='printenv CUDA_INJECTION64_PATH; ls -d "$CUDA_INJECTION64_PATH" "$OCCTRACE_SOCKET"'
   is "a container that asks for nothing" "$(in_container --rootfs "$root" sh -c 'printenv CUDA_INJECTION64_PATH || echo none')" none
-  # /etc/cdi is where podman looks
-  mkdir -p "$work/etc" && mount -t overlay overlay -o "lowerdir=/etc,upperdir=$(mktemp -d -p "$work"),workdir=$(mktemp -d -p "$work")" /etc \
-    2>/dev/null && mkdir -p /etc/cdi && cp "$share/opt-in/occtrace-cdi.yaml" /etc/cdi/ ||
-    { echo "NOT TESTED with containers: CDI (nothing can be put over /etc)"; return 0; }
+  cp "$share/opt-in/occtrace-cdi.yaml" /etc/cdi/
   is "the CDI device" "$(in_container --device occtrace.io/profiler=node --rootfs "$root" sh -c "$inside" | tr '\n' ' ')" \
     "$library /run/occtrace/occtraced.sock $library "
   cp "$share/opt-in/oci-hook.json" "$work/hooks/"
@@ -251,6 +162,7 @@ assert pod["metadata"]["labels"].items() >= kinds["DaemonSet"]["spec"]["selector
 volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
 used = {mount["name"] for c in pod["spec"]["containers"] + pod["spec"]["initContainers"] for mount in c["volumeMounts"]}
 assert used == volumes, used ^ volumes
+assert all("etc" != volume["hostPath"]["path"].strip("/") for volume in pod["spec"]["volumes"] if "hostPath" in volume)
 edits = yaml.safe_load(open(sys.argv[2]))["devices"][0]["containerEdits"]
 environment = dict(line.split("=") for line in edits["env"])
 for path in environment.values():

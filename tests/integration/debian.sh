@@ -33,7 +33,7 @@ inside occtrace-ship --init --print --dialect 26 | grep occtrace.minute >/dev/nu
 grep -qx 'ExecStart=/usr/bin/occtrace-ship' "$root/usr/lib/systemd/system/occtrace-ship.service" || fail "the shipper's unit"
 grep -qx 'ExecStart=/usr/bin/occtraced' "$root/usr/lib/systemd/system/occtraced.service" || fail "the unit"
 inside sh -c '. /usr/share/occtrace/opt-in/profile.sh && /usr/share/occtrace/opt-in/slurm-task-prolog' || fail "the opt-in"
-grep -q /usr/lib/occtrace/libocctrace.so "$root/usr/share/occtrace/opt-in/occtrace-cdi.yaml" || fail "the CDI device"
+grep -q /usr/lib/occtrace/libocctrace.so "$root/etc/cdi/occtrace-cdi.yaml" || fail "the CDI device"
 [ -e "$root/root/.local/state/occtrace/history.db" ] || fail "no history"
 
 # the upgrade: a newer version with other settings; those of the administrator stay
@@ -44,13 +44,25 @@ dpkg-deb -R "$package" "$root/newer"
 sed -i 's/^Version: .*/Version: 999/' "$root/newer/DEBIAN/control"
 echo '# by the maintainer' >>"$root/newer/etc/occtrace/occtrace.yaml"
 dpkg-deb -b "$root/newer" "$root/newer.deb" >/dev/null
-inside dpkg -i --force-confold /newer.deb >/dev/null 2>&1
+# a service that does not come up (a full disk) does not leave the package half configured
+mkdir -p "$root/run/systemd/system" "$root/usr/local/sbin"
+printf '#!/bin/sh\nexit 1\n' >"$root/usr/local/sbin/systemctl"
+chmod +x "$root/usr/local/sbin/systemctl"
+inside env PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin dpkg -i --force-confold /newer.deb >/dev/null 2>&1 || fail "an upgrade whose service does not start"
+[ "$(inside dpkg-query -W -f '${db:Status-Status}' occtrace)" = installed ] || fail "half configured by a service that does not start"
+rm -r "$root/run/systemd" "$root/usr/local/sbin/systemctl"
 [ "$(inside dpkg-query -W -f '${Version}' occtrace)" = 999 ] || fail "not upgraded"
 tail -1 "$root/etc/occtrace/occtrace.yaml" | grep administrator >/dev/null || fail "the upgrade took the administrator's settings"
 inside occtraced --check-config || fail "the settings after the upgrade"
 
 inside dpkg -r occtrace >/dev/null
-[ ! -e "$root/usr/bin/occtrace" ] && [ ! -e "$root/usr/lib/occtrace" ] || fail "programs are left after removing"
+[ ! -e "$root/usr/bin/occtrace" ] && [ -z "$(ls -A "$root/usr/lib/occtrace")" ] || fail "programs are left after removing"
+# a container that names the device starts until the purge: the device resolves, and the directories that it mounts exist
+[ -e "$root/etc/cdi/occtrace-cdi.yaml" ] && [ -e "$root/etc/tmpfiles.d/occtrace.conf" ] || fail "removing took the container device"
+for directory in $(sed -n 's/.*hostPath: \([^,]*\),.*/\1/p' "$root/etc/cdi/occtrace-cdi.yaml"); do
+  [ -d "$root$directory" ] || fail "removing took $directory, which containers mount"
+  grep -q "^d $directory " "$root/etc/tmpfiles.d/occtrace.conf" || fail "no boot makes $directory"
+done
 [ -e "$root/etc/occtrace/occtrace.yaml" ] && [ -e "$root/var/lib/occtrace/u1000/history.db" ] || fail "removing took settings or histories"
 inside dpkg -P occtrace >/dev/null
 left=$(find "$root" -xdev -path "$root/proc" -prune -o -name '*occtrace*' -print | grep -vE "/(occtrace.deb|newer.*|root/.*|var/log.*|dpkg.*)$" || true)
