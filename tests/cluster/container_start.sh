@@ -87,7 +87,7 @@ restarted() {
   mkdir -p "$work/flags"
   rm -f "$work/flags/second"
   in_container "${options[@]}" -v "$work/flags:/flags" --rootfs "$root" sh -c '"$@" --launches 152 --batch 1 --sleep-ms 20
-    while [ ! -e /flags/second ]; do sleep 0.05; done
+    for i in $(seq 600); do [ -e /flags/second ] && break; sleep 0.2; done # bounded: the container outlives a failed test
     exec "$@" --launches 57 --batch 1 --sleep-ms 20' sh "${hello[@]}" >"$work/container.out" 2>&1 &
   program=$!
   pids+=("$program")
