@@ -182,12 +182,9 @@ void occ_pool_maintain(struct occ_pool *pool)
 
 void occ_pool_reclaim(struct occ_pool *pool)
 {
-    for (uint32_t i = 0; i < pool->count; i++) {
-        if (!move(pool, i, TAKEN, DONE))
-            continue;
-        pool->use[i].valid_bytes = (uint32_t)pool->bytes;
-        occ_pool_recycle(pool, (int)i);
-    }
+    for (uint32_t i = 0; i < pool->count; i++)
+        if (move(pool, i, TAKEN, DONE))
+            occ_pool_recycle(pool, (int)i);
     atomic_store_explicit(&pool->delivered, atomic_load_explicit(&pool->taken, memory_order_relaxed),
                           memory_order_relaxed);
 }

@@ -79,7 +79,8 @@ bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t vali
 /* The next delivered buffer, oldest first; its index (see `use`) or -1. */
 int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid_bytes);
 void occ_pool_recycle(struct occ_pool *pool, int index);
-/* CUPTI no longer has any of the buffers that are out: another client got them. */
+/* Takes back all buffers that are out: CUPTI gave them to another client. Only while CUPTI has no callbacks
+ * of ours that could take or complete a buffer meanwhile. */
 void occ_pool_reclaim(struct occ_pool *pool);
 /* Keeps some buffers READY, returns surplus ones to the system one by one. Once a second. */
 void occ_pool_maintain(struct occ_pool *pool);

@@ -132,6 +132,24 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
     return signs;
 }
 
+/* Registers again. Buffers that went to another client are reclaimed before CUPTI can request one: a thread
+ * may launch while CUPTI enables the kind, and its buffer is in use from then on. Reclaiming once per session
+ * is enough, and a doubt is no session: CUPTI may still have buffers of ours. */
+static void come_back(struct occ_guest *g, const struct occ_takeover_signs *signs)
+{
+    struct occ_recording *r = &g->recording;
+    if (r->must_reclaim) {
+        if (g->tracing.nvtx) /* records of launch calls since the session go to its client */
+            (void)g->tracing.call.flush_all(0);
+        occ_pool_reclaim(&g->pool);
+        r->must_reclaim = false;
+    }
+    r->is_enabled = occ_tracing_resume(&g->tracing);
+    occ_takeover_came_back(&r->takeover, signs); /* also after a failure: the next try waits longer */
+    r->takeover.state = r->is_enabled ? OCC_TAKEOVER_NONE : OCC_TAKEOVER_TAKEN;
+    r->flush_failures = 0;
+}
+
 /* A buffer of another client in our callback: it had a session when we registered. We never do so again. */
 static void follow_takeover(struct occ_guest *g)
 {
@@ -140,20 +158,12 @@ static void follow_takeover(struct occ_guest *g)
     if (r->is_gone)
         return;
     struct occ_takeover_signs signs = read_signs(g);
+    bool was_taken = r->takeover.state == OCC_TAKEOVER_TAKEN;
     bool is_time = occ_takeover_round(&r->takeover, &signs);
+    r->must_reclaim |= !was_taken && r->takeover.state == OCC_TAKEOVER_TAKEN;
     occ_tracing_record_calls(&g->tracing, r->takeover.state == OCC_TAKEOVER_NONE && r->is_enabled);
-    if (!is_time)
-        return;
-    bool was_reset = r->takeover.state == OCC_TAKEOVER_TAKEN;
-    if (g->tracing.nvtx && was_reset) /* what was recorded of calls since the session goes to its client */
-        (void)g->tracing.call.flush_all(0);
-    bool is_back = occ_tracing_resume(&g->tracing);
-    occ_takeover_came_back(&r->takeover, &signs); /* also if it failed: the next try takes longer */
-    r->takeover.state = is_back ? OCC_TAKEOVER_NONE : OCC_TAKEOVER_TAKEN;
-    r->flush_failures = 0;
-    r->is_enabled = is_back;
-    if (is_back && was_reset) /* else CUPTI may still have some */
-        occ_pool_reclaim(&g->pool);
+    if (is_time)
+        come_back(g, &signs);
 }
 
 /* ---- the budget ---- */

@@ -32,6 +32,7 @@ struct occ_recording {
     unsigned int cause;        /* that was reported last: enum cause of recording.c */
     uint64_t reported_from_ns; /* of that report */
     bool is_enabled;           /* CUPTI records kernels for us */
+    bool must_reclaim;         /* another client's session took the buffers that were out */
 };
 
 /* Records begin now, unless a window begins later. After occ_tracing_start(). */
@@ -39,7 +40,8 @@ void occ_recording_start(struct occ_guest *guest);
 
 /* Once a second, after the flush. */
 void occ_recording_round(struct occ_guest *guest);
-/* Reports a change; at the end also, for what the last records reached (--launches). */
+/* Writes a STATE record if the cause changed; also after the last flush, whose records may reach --launches.
+ */
 void occ_recording_report(struct occ_guest *guest);
 
 /* False: its buffers and counts are another client's, or it is not called any more. */

@@ -1,351 +1,618 @@
-/* injector/governor and injector/takeover: costs, clocks and buffers that the test makes up, second by
- * second. */
-#include "injector/governor.h"
-#include "injector/takeover.h"
+/*
+ * injector/recording: the one place that switches recording off and on. The guest is real; CUPTI, its worker
+ * and all clocks are the test's, so that a second takes no time. Each test reads the STATE records that the
+ * daemon would read.
+ */
+#include "injector/guest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
-#define SECOND UINT64_C(1000000000)
-#define MS     UINT64_C(1000000)
+#include "ring/ring.h"
 
-/* ---- the governor ---- */
+#define SECOND   UINT64_C(1000000000)
+#define MS       UINT64_C(1000000)
+#define EPOCH_NS (UINT64_C(1700000000) * SECOND)
+#define KERNEL   OCC_CUPTI_KIND_CONCURRENT_KERNEL
+#define BUFFERS  4
+#define WORKER   (-4242) /* the clock of CUPTI's worker */
 
-struct world {
-    struct occ_governor governor;
-    struct occ_governor_cost cost;
-};
+/* ---- clocks ---- */
 
-static struct world new_world(double budget)
+static struct {
+    uint64_t elapsed_ns; /* since the start of the test */
+    uint64_t helper_ns, worker_ns, process_ns;
+} clocks;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
-    struct world w = {.cost = {.now_ns = 1000 * SECOND, .own_cpu_ns = 7, .process_cpu_ns = 9}};
-    occ_governor_init(&w.governor, budget);
-    (void)occ_governor_round(&w.governor, &w.cost);
-    return w;
+    uint64_t ns = clock == CLOCK_REALTIME             ? EPOCH_NS + clocks.elapsed_ns
+                  : clock == CLOCK_THREAD_CPUTIME_ID  ? clocks.helper_ns
+                  : clock == CLOCK_PROCESS_CPUTIME_ID ? clocks.process_ns
+                  : clock == WORKER                   ? clocks.worker_ns
+                                                      : 1000 * SECOND + clocks.elapsed_ns;
+    *ret = (struct timespec){.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)};
+    return 0;
 }
 
-/* Seconds of a constant load; the number of those in which the step changed, and the last of them. */
-static unsigned int run(struct world *w, unsigned int seconds, uint64_t own_ms, uint64_t process_ms,
-                        unsigned int *ret_last)
+/* ---- CUPTI ---- */
+
+static struct {
+    occ_cupti_buffer_requested *requested;
+    occ_cupti_buffer_completed *completed;
+    uint64_t attributes[64];
+    uint32_t register_result, enable_result;
+    bool is_enabled;
+    unsigned int enables, disables, registrations;
+    void (*in_enable)(void); /* launches that other threads make before cuptiActivityEnable returns */
+} cupti;
+
+static uint32_t on_register(occ_cupti_buffer_requested *requested, occ_cupti_buffer_completed *completed)
 {
-    unsigned int changes = 0;
-    for (unsigned int i = 1; i <= seconds; i++) {
-        w->cost.now_ns += SECOND;
-        w->cost.own_cpu_ns += own_ms * MS;
-        w->cost.process_cpu_ns += process_ms * MS;
-        if (!occ_governor_round(&w->governor, &w->cost))
-            continue;
-        changes++;
-        if (ret_last)
-            *ret_last = i;
+    if (cupti.register_result != 0)
+        return cupti.register_result;
+    cupti.registrations++;
+    cupti.requested = requested;
+    cupti.completed = completed;
+    return 0;
+}
+
+static uint32_t on_enable(uint32_t kind)
+{
+    if (kind != KERNEL || cupti.enable_result != 0)
+        return cupti.enable_result;
+    cupti.is_enabled = true;
+    cupti.enables++;
+    if (cupti.in_enable) {
+        cupti.in_enable();
+        (void)usleep(300);
     }
-    return changes;
+    return 0;
 }
 
-static void test_above_the_budget_for_ten_seconds_is_a_step_down(void **state)
+static uint32_t on_disable(uint32_t kind)
+{
+    cupti.is_enabled &= kind != KERNEL;
+    cupti.disables += kind == KERNEL;
+    return 0;
+}
+
+static uint32_t on_set_attribute(uint32_t attribute, size_t *bytes, void *value)
+{
+    cupti.attributes[attribute] = 0;
+    memcpy(&cupti.attributes[attribute], value, *bytes);
+    return 0;
+}
+
+static uint32_t on_get_attribute(uint32_t attribute, size_t *bytes, void *value)
+{
+    memcpy(value, &cupti.attributes[attribute], *bytes);
+    return 0;
+}
+
+static const struct occ_cupti_activity calls = {.register_callbacks = on_register,
+                                                .enable = on_enable,
+                                                .disable = on_disable,
+                                                .set_attribute = on_set_attribute,
+                                                .get_attribute = on_get_attribute};
+
+static uint8_t *request(void)
+{
+    uint8_t *buffer = NULL;
+    size_t size = 0, max_records = 0;
+    cupti.requested(&buffer, &size, &max_records);
+    return buffer;
+}
+
+static void complete(uint8_t *buffer)
+{
+    cupti.completed(NULL, 0, buffer, OCC_POOL_MIN_BYTES, 0);
+}
+
+/* Another client's session ends as Kineto ends it: kinds off, one attribute reset. Its begin took the
+ * callbacks. */
+static void end_session(void)
+{
+    cupti.is_enabled = false;
+    cupti.attributes[OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER] = 0;
+}
+
+/* ---- the guest ---- */
+
+static struct occ_guest *guest;
+static struct occ_ring_consumer *daemon_;
+
+static int set_up(void **state)
+{
+    struct occ_guest *g = guest = occ_guest();
+    (void)state;
+    memset(&clocks, 0, sizeof clocks);
+    memset(&cupti, 0, sizeof cupti);
+    memset(g, 0, sizeof *g);
+    g->tracing.cupti.version = OCC_CUPTI_VERSION_13_3;
+    g->tracing.call = calls;
+    atomic_store(&g->has_context, true); /* no exit handlers */
+    atomic_store(&g->worker_clock, WORKER);
+    if (occ_ring_create(&g->ring, OCC_RING_MIN_SLOTS, UINT64_C(65536)) != 0 ||
+        occ_ring_attach(dup(g->ring.fd), 0, &daemon_, NULL) != 0 ||
+        occ_pool_init(&g->pool, BUFFERS, OCC_POOL_MIN_BYTES) != 0 ||
+        occ_drain_init(&g->drain, &g->ring, &g->tracing, &g->pool, &g->exact) != 0 ||
+        !occ_tracing_resume(&g->tracing))
+        return -1;
+    return 0;
+}
+
+static int tear_down(void **state)
 {
     (void)state;
-    struct world w = new_world(0.01);
-    unsigned int at = 0;
-    assert_int_equal(run(&w, 9, 11, 1000, NULL), 0);
-    assert_int_equal(run(&w, 1, 11, 1000, NULL), 1);
-    assert_int_equal(w.governor.step, OCC_STEP_NO_COUNTERS);
-    assert_float_equal(w.governor.share, 0.011, 1e-9);
-    assert_int_equal(run(&w, 20, 11, 1000, &at), 2);
-    assert_int_equal(at, 20);
-    assert_int_equal(w.governor.step, OCC_STEP_NOTHING);
-    assert_int_equal(run(&w, 100, 11, 1000, NULL), 0); /* there is no step below */
-    assert_int_equal(w.governor.step, OCC_STEP_NOTHING);
+    (void)munmap(guest->pool.base, (BUFFERS + 1) * guest->pool.bytes);
+    occ_ring_detach(daemon_);
+    occ_ring_destroy(&guest->ring);
+    return 0;
 }
 
-static void check_text(double share, double budget, const char *figures)
+static void start(void)
 {
-    const struct occ_governor governor = {.share = share, .budget = budget};
-    char text[112];
-    occ_governor_describe(&governor, text, sizeof text);
-    assert_string_equal(text, figures);
+    occ_recording_start(guest);
 }
 
-static void test_a_text_tells_overhead_and_budget_apart(void **state)
+/* A second of the helper's, in which it and CUPTI's worker used so much CPU time. */
+static void second_of_cpu(uint64_t helper_ms, uint64_t worker_ms)
 {
-    (void)state;
-    check_text(0.034, 0.01, ": overhead was 3.4 %, the budget is 1 % (OCCTRACE_BUDGET)");
-    check_text(0.010234, 0.01, ": overhead was 1.02 %, the budget is 1 % (OCCTRACE_BUDGET)");
-    check_text(0.0100002, 0.01, ": overhead was 1.00002 %, the budget is 1 % (OCCTRACE_BUDGET)");
-    check_text(0.01, 0.01, ": overhead was 1 %, the budget is 1 % (OCCTRACE_BUDGET)");
+    clocks.elapsed_ns += SECOND;
+    clocks.helper_ns += helper_ms * MS;
+    clocks.worker_ns += worker_ms * MS;
+    clocks.process_ns += SECOND;
+    occ_recording_round(guest);
 }
 
-static void test_at_the_budget_nothing_changes(void **state)
+static void second(void)
 {
-    (void)state;
-    struct world w = new_world(0.01);
-    assert_int_equal(run(&w, 3600, 10, 1000, NULL), 0);
-    assert_int_equal(w.governor.step, OCC_STEP_FULL);
+    second_of_cpu(0, 0);
 }
 
-/* Nine quiet seconds and one expensive one: the mean counts. */
-static void test_a_burst_is_measured_over_the_window(void **state)
+static void seconds(unsigned int n)
 {
-    (void)state;
-    struct world w = new_world(0.01);
-    for (int i = 0; i < 6; i++) {
-        assert_int_equal(run(&w, 9, 0, 1000, NULL), 0);
-        assert_int_equal(run(&w, 1, 99, 1000, NULL), 0);
-    }
-    assert_int_equal(run(&w, 9, 0, 1000, NULL), 0);
-    assert_int_equal(run(&w, 1, 101, 1000, NULL), 1);
+    while (n-- > 0)
+        second();
 }
 
-/* The base is a core of the machine where the program uses less, and its CPU time where it uses more. */
-static void test_the_base_is_the_larger_of_elapsed_and_cpu_time(void **state)
+/* The program launches: CUPTI has one buffer filled. */
+static void launch(void)
 {
-    (void)state;
-    struct world idle = new_world(0.01), busy = new_world(0.01);
-    assert_int_equal(run(&idle, 60, 9, 10, NULL), 0);
-    assert_int_equal(run(&busy, 60, 79, 8000, NULL), 0);
-    assert_int_equal(run(&busy, 10, 81, 8000, NULL), 1);
+    complete(request());
+    occ_drain_all(&guest->drain);
 }
 
-static void test_below_half_for_a_minute_is_a_step_up(void **state)
+/* The next STATE record: its level, reason and begin in ms since the start of the test. */
+static void assert_state(enum occ_level level, const char *reason, uint64_t from_ms)
 {
-    (void)state;
-    struct world w = new_world(0.01);
-    unsigned int at = 0;
-    assert_int_equal(run(&w, 20, 20, 1000, NULL), 2);
-    assert_int_equal(run(&w, 59, 4, 1000, NULL), 0);
-    assert_int_equal(run(&w, 1, 4, 1000, NULL), 1);
-    assert_int_equal(w.governor.step, OCC_STEP_NO_COUNTERS);
-    assert_int_equal(run(&w, 600, 5, 1000, NULL), 0); /* half of it is not below */
-    assert_int_equal(run(&w, 60, 4, 1000, &at), 1);
-    assert_int_equal(at, 60);
-    assert_int_equal(w.governor.step, OCC_STEP_FULL);
-    assert_int_equal(run(&w, 600, 0, 1000, NULL), 0);
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(daemon_, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_STATE);
+    const struct occ_record_state *s = (const void *)record;
+    if (!strstr(s->reason, reason) || (reason[0] == '\0') != (s->reason[0] == '\0'))
+        fail_msg("reason is \"%s\", not \"%s\"", s->reason, reason);
+    assert_int_equal(s->level, level);
+    assert_int_equal((s->time_ns - EPOCH_NS) / MS, from_ms);
 }
 
-/* Recording costs 5 %, nothing costs nothing: without patience it would be on for 10 of 70 seconds for ever.
- */
-static void test_a_step_up_that_fails_makes_it_patient(void **state)
+static void assert_no_state(void)
 {
-    (void)state;
-    struct world w = new_world(0.01);
-    unsigned int waits[5], n = 0;
-    assert_int_equal(run(&w, 30, 50, 1000, NULL), 3);
-    while (n < 5) {
-        unsigned int seconds = 0;
-        while (run(&w, 1, 0, 1000, NULL) == 0)
-            seconds++;
-        waits[n++] = seconds + 1;
-        assert_int_equal(run(&w, 10, 50, 1000, NULL), 1);
-        assert_int_equal(w.governor.step, OCC_STEP_NOTHING);
-    }
-    const unsigned int expected[] = {60, 120, 240, 480, 960};
-    assert_memory_equal(waits, expected, sizeof expected);
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(daemon_, &record), OCC_RING_EMPTY);
 }
 
-static void test_seconds_that_were_not_recorded_do_not_count(void **state)
+/* A session that ended in the second before; the guest has noticed it. */
+static void take_over(void)
+{
+    end_session();
+    second();
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_TAKEN);
+}
+
+#define OTHER "another profiler of the program used CUPTI"
+
+/* ---- buffers after another client's session ---- */
+
+static uint8_t *early[2];
+static unsigned int n_early;
+
+static void launch_early(void)
+{
+    early[n_early] = request();
+    early[n_early++][0] = 0x5a;
+}
+
+/* A thread that launches before cuptiActivityEnable has returned has a buffer of its own. */
+static void a_buffer_taken_inside_enable_has_one_owner(void **state)
 {
     (void)state;
-    struct world w = new_world(0.01);
-    assert_int_equal(run(&w, 10, 20, 1000, NULL), 1);
-    assert_int_equal(run(&w, 30, 0, 1000, NULL), 0);
-    for (int i = 0; i < 300; i++) { /* the owner's pause */
-        w.cost.now_ns += SECOND;
-        occ_governor_skip(&w.governor, &w.cost);
-    }
-    assert_int_equal(run(&w, 59, 0, 1000, NULL), 0);
-    assert_int_equal(run(&w, 1, 0, 1000, NULL), 1);
+    start();
+    launch();
+    (void)request(); /* the session's forced flush gives it to the other client */
+    take_over();
+    n_early = 0;
+    cupti.in_enable = launch_early;
+    seconds(3);
+    assert_int_equal(n_early, 1);
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_NONE);
+    for (int i = 0; i < BUFFERS; i++) /* the discard buffer may go out twice, no other */
+        assert_true(request() != early[0]);
+    assert_int_equal(early[0][0], 0x5a);
+    complete(early[0]);
+    assert_false(guest->foreign_buffer);
+    second();
+    assert_int_equal(guest->recording.is_gone, false);
 }
 
-/* A worker's clock that vanishes makes the total smaller. */
-static void test_a_clock_that_goes_back_costs_nothing(void **state)
+/* The buffers that the session swallowed can be had again, all of them. */
+static void buffers_of_the_session_come_back(void **state)
 {
     (void)state;
-    struct world w = new_world(0.01);
-    w.cost.own_cpu_ns = 500 * SECOND;
-    assert_int_equal(run(&w, 5, 0, 1000, NULL), 0);
-    w.cost.own_cpu_ns = 0;
-    assert_int_equal(run(&w, 5, 0, 1000, NULL), 0);
-    assert_float_equal(w.governor.share, 0, 0);
+    uint8_t *seen[BUFFERS];
+    start();
+    for (int i = 0; i < BUFFERS; i++)
+        seen[i] = request();
+    take_over();
+    seconds(3);
+    for (int i = 0; i < BUFFERS; i++)
+        seen[i] = request();
+    for (int i = 0; i < BUFFERS; i++)
+        for (int k = 0; k < i; k++)
+            assert_true(seen[i] != seen[k]);
+    for (int i = 0; i < BUFFERS; i++)
+        complete(seen[i]);
+    assert_int_equal(atomic_load(&guest->pool.taken), atomic_load(&guest->pool.delivered));
+    assert_int_equal(atomic_load(&guest->pool.discarded_bytes), 0);
 }
 
-/* ---- takeover ---- */
-
-struct buffers {
-    struct occ_takeover takeover;
-    struct occ_takeover_signs signs;
-};
-
-static struct buffers new_buffers(void)
-{
-    struct buffers b = {.signs = {.now_ns = 100 * SECOND}};
-    occ_takeover_init(&b.takeover, b.signs.now_ns);
-    return b;
-}
-
-/* A second later. */
-static bool tick(struct buffers *b, uint64_t requested, uint64_t delivered, uint64_t worker_ms)
-{
-    b->signs.now_ns += SECOND;
-    b->signs.requested += requested;
-    b->signs.delivered += delivered;
-    b->signs.worker_cpu_ns += worker_ms * MS;
-    return occ_takeover_round(&b->takeover, &b->signs);
-}
-
-/* The last buffer is always out: the GPU never rests. */
-static void test_a_busy_program_is_not_doubted(void **state)
+/* A doubt of a minute ends by registering again; CUPTI still has the buffers and delivers them. */
+static void buffers_that_cupti_may_have_are_not_reclaimed(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers();
-    b.signs.has_other_library = true;
-    (void)tick(&b, 3, 2, 5);
-    for (int i = 0; i < 1000; i++) {
-        (void)tick(&b, i % 3 == 0, i % 3 == 0, 5);
-        assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    }
+    start();
+    launch();
+    uint8_t *out = request();
+    out[0] = 0x5a;
+    for (int i = 0; i < 4; i++)
+        second_of_cpu(0, 2); /* CUPTI's worker works, and not for us */
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_DOUBTED);
+    unsigned int registrations = cupti.registrations;
+    seconds(60);
+    assert_int_equal(cupti.registrations, registrations + 1);
+    for (int i = 0; i < BUFFERS; i++)
+        assert_true(request() != out);
+    assert_int_equal(out[0], 0x5a);
+    complete(out);
+    assert_false(guest->foreign_buffer);
 }
 
-static void test_an_idle_program_is_not_doubted(void **state)
+/* CUPTI refuses the kind after it took our callbacks: it may have asked for buffers since. */
+static void a_failed_return_reclaims_once(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers();
-    b.signs.has_other_library = true;
-    (void)tick(&b, 3, 3, 5);
-    for (int i = 0; i < 1000; i++) {
-        (void)tick(&b, 0, 0, 0);
-        assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    }
+    start();
+    launch();
+    take_over();
+    cupti.enable_result = 1;
+    seconds(3);
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_TAKEN);
+    uint8_t *out = request();
+    cupti.enable_result = 0;
+    seconds(6);
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_NONE);
+    for (int i = 0; i < BUFFERS; i++)
+        assert_true(request() != out);
+    complete(out);
+    assert_false(guest->foreign_buffer);
 }
 
-/* A kernel that runs for an hour, in a program without a profiler of its own. */
-static void test_a_long_kernel_alone_is_not_doubted(void **state)
+/* Each session doubles the wait; the period begins when the last buffer before it had arrived. */
+static void two_sessions_are_two_periods(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers();
-    (void)tick(&b, 2, 1, 5);
-    for (int i = 0; i < 3600; i++) {
-        (void)tick(&b, 0, 0, 0);
-        assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    }
+    start();
+    launch();
+    second();
+    (void)request();
+    second();
+    take_over();
+    assert_state(OCC_LEVEL_NOTHING, OTHER, 1000);
+    seconds(2);
+    assert_false(cupti.is_enabled);
+    second();
+    assert_true(cupti.is_enabled);
+    assert_state(OCC_LEVEL_TRACE, "", 6000);
+    launch();
+    second();
+    take_over();
+    assert_state(OCC_LEVEL_NOTHING, OTHER, 6000);
+    seconds(5);
+    assert_false(cupti.is_enabled);
+    second();
+    assert_true(cupti.is_enabled);
+    assert_state(OCC_LEVEL_TRACE, "", 14000);
+    assert_no_state();
 }
 
-static void test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn(void **state)
+/* A buffer of another client: recording ends for good, and CUPTI is not called any more. */
+static void a_foreign_buffer_ends_recording(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers();
-    (void)tick(&b, 2, 2, 5); /* 101: all that was requested is here */
-    (void)tick(&b, 1, 0, 5);
-    uint64_t cleared_ns = 101 * SECOND;
-    b.signs.has_other_library = true;
+    static uint8_t foreign[64];
+    start();
+    launch();
+    complete(foreign);
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "took CUPTI over", 1000);
+    unsigned int disables = cupti.disables, registrations = cupti.registrations;
+    seconds(100);
+    assert_int_equal(cupti.disables, disables);
+    assert_int_equal(cupti.registrations, registrations);
+    assert_no_state();
+}
+
+/* Three flushes that CUPTI refuses in a row are a session's end by cuptiFinalize. */
+static void failed_flushes_are_a_takeover(void **state)
+{
+    (void)state;
+    start();
+    launch();
     for (int i = 0; i < 2; i++) {
-        (void)tick(&b, 0, 0, 0);
-        assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
+        occ_recording_flushed(&guest->recording, 1);
+        second();
     }
-    assert_true(occ_takeover_is_silent(&b.takeover));
-    (void)tick(&b, 0, 0, 0);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
-    assert_int_equal(b.takeover.from_ns, cleared_ns);
-    for (int i = 0; i < 50; i++)
-        assert_false(tick(&b, 0, 0, 0)); /* a doubt is no reason to register */
-    (void)tick(&b, 0, 1, 0);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    assert_true(b.takeover.is_withdrawn);
+    occ_recording_flushed(&guest->recording, 0);
+    for (int i = 0; i < 2; i++) {
+        occ_recording_flushed(&guest->recording, 1);
+        second();
+    }
+    assert_no_state();
+    occ_recording_flushed(&guest->recording, 1);
+    second();
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_TAKEN);
+    seconds(3);
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_NONE);
+    second();
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_NONE); /* failures count anew */
 }
 
-/* A session so short that it leaves no sign but the silence. */
-static void test_a_long_doubt_ends_if_the_worker_rests(void **state)
+/* A doubt that turns out wrong leaves no period: its end is its begin. */
+static void a_doubt_is_withdrawn(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers(), unknown = new_buffers();
-    b.signs.has_other_library = unknown.signs.has_other_library = true;
-    (void)tick(&b, 2, 1, 5);
-    (void)tick(&unknown, 2, 1, 0); /* a worker whose clock is not known may be at work */
-    unsigned int rounds = 0;
-    while (!tick(&b, 0, 0, rounds == 30 ? 5 : 0)) { /* once it works, and the minute begins anew */
-        assert_false(tick(&unknown, 0, 0, 0));
-        rounds++;
-    }
-    assert_int_equal(rounds, 30 + 60);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
-    occ_takeover_came_back(&b.takeover, &b.signs);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    assert_false(b.takeover.is_withdrawn);
-}
-
-/* CUPTI's worker delivers records, and not to us: also without a library that is known. */
-static void test_a_worker_that_works_for_another_is_a_sign(void **state)
-{
-    (void)state;
-    struct buffers b = new_buffers();
-    (void)tick(&b, 2, 2, 5);
+    start();
+    launch();
+    second();
+    uint8_t *out = request();
+    second();
     for (int i = 0; i < 3; i++)
-        (void)tick(&b, 0, 0, 5);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
+        second_of_cpu(0, 2);
+    assert_state(OCC_LEVEL_NOTHING, "seems to use CUPTI", 1000);
+    assert_true(cupti.is_enabled); /* the kind stays: records may come after all */
+    assert_int_equal(guest->drain.off_since_ns, 0);
+    complete(out);
+    second();
+    assert_state(OCC_LEVEL_TRACE, "", 1000);
 }
 
-static void test_it_comes_back_when_the_session_is_over(void **state)
+/* ---- windows, the owner's pause, the number of launches ---- */
+
+static void a_window_has_its_edges(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers();
-    (void)tick(&b, 2, 1, 5);
-    b.signs.is_reset = true;
-    assert_false(tick(&b, 0, 0, 5));
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_TAKEN);
-    assert_int_equal(b.takeover.from_ns, 100 * SECOND);
-    for (int i = 0; i < 50; i++)
-        assert_false(tick(&b, 0, 0, 5)); /* the worker works: another session */
-    assert_false(tick(&b, 0, 0, 0));
-    assert_false(tick(&b, 0, 0, 0));
-    assert_true(tick(&b, 0, 0, 0));
-    occ_takeover_came_back(&b.takeover, &b.signs);
-    b.signs.is_reset = false;
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    (void)tick(&b, 1, 0, 0);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
+    guest->env.delay_ms = 2500;
+    guest->env.duration_ms = 2000;
+    start();
+    assert_state(OCC_LEVEL_NOTHING, "--delay", 0);
+    assert_false(cupti.is_enabled);
+    assert_int_equal(occ_recording_wait_ns(guest, 1000 * SECOND), 2500 * MS);
+    seconds(2);
+    assert_false(cupti.is_enabled);
+    clocks.elapsed_ns -= 500 * MS; /* the helper wakes at the edge */
+    second();
+    assert_true(cupti.is_enabled);
+    assert_int_equal(guest->drain.off_since_ns, 0);
+    assert_state(OCC_LEVEL_TRACE, "", 2500);
+    assert_int_equal(occ_recording_wait_ns(guest, 1000 * SECOND + 2500 * MS), 2000 * MS);
+    second();
+    launch();
+    assert_no_state();
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "--duration", 4500);
+    assert_int_equal(guest->drain.off_since_ns, EPOCH_NS + 4500 * MS);
+    assert_int_equal(occ_recording_wait_ns(guest, 1000 * SECOND + 4500 * MS), UINT64_MAX);
 }
 
-/* Profilers that work in cycles are left alone for longer and longer. */
-static void test_each_session_doubles_the_rest(void **state)
+/* A session may have begun just now: the kind that it enabled too stays until CUPTI asks us for a buffer. */
+static void a_kind_is_disabled_when_it_is_known_to_be_ours(void **state)
 {
     (void)state;
-    struct buffers b = new_buffers();
-    const unsigned int expected[] = {3, 6, 12, 24, 48, 64, 64};
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        unsigned int rounds = 1;
-        b.signs.is_reset = true;
-        assert_false(tick(&b, 0, 0, 0));
-        while (!tick(&b, 0, 0, 0))
-            rounds++;
-        assert_int_equal(rounds, expected[i]);
-        occ_takeover_came_back(&b.takeover, &b.signs);
-        b.signs.is_reset = false;
-        (void)tick(&b, 1, 1, 0);
+    start();
+    launch();
+    second();
+    assert_true(occ_ring_pause(daemon_, true));
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "paused", 2000);
+    assert_int_equal(guest->drain.off_since_ns, EPOCH_NS + 2 * SECOND); /* later launches are ignored */
+    seconds(5);
+    assert_true(cupti.is_enabled);
+    launch();
+    second();
+    assert_false(cupti.is_enabled);
+    assert_true(occ_ring_pause(daemon_, false));
+    second();
+    assert_true(cupti.is_enabled);
+    assert_int_equal(guest->drain.off_since_ns, 0);
+    assert_state(OCC_LEVEL_TRACE, "", 9000);
+}
+
+static void the_limit_of_launches_has_the_time_of_the_first_beyond(void **state)
+{
+    (void)state;
+    guest->env.launches = 3;
+    start();
+    assert_int_equal(guest->drain.max_launches, 3);
+    launch();
+    guest->drain.beyond_ns = EPOCH_NS + 300 * MS; /* as the drain finds it */
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "--launches", 300);
+}
+
+/* The strongest cause is reported, and the next one when it has ended. */
+static void causes_are_ranked(void **state)
+{
+    (void)state;
+    guest->env.duration_ms = 500;
+    start();
+    launch();
+    assert_true(occ_ring_pause(daemon_, true));
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "paused", 1000);
+    take_over();
+    assert_state(OCC_LEVEL_NOTHING, OTHER, 0);
+    assert_true(occ_ring_pause(daemon_, false));
+    seconds(3);
+    assert_state(OCC_LEVEL_NOTHING, "--duration", 5000);
+    assert_no_state();
+}
+
+/* ---- the budget, and a CUPTI without times ---- */
+
+static void the_budget_is_a_ladder(void **state)
+{
+    (void)state;
+    unsigned int on = 0;
+    start();
+    second(); /* the window begins */
+    for (int i = 0; i < 10; i++)
+        second_of_cpu(20, 0);
+    assert_state(OCC_LEVEL_TRACE, "not measured by hardware counters: overhead was 2 %", 11000);
+    assert_false(occ_recording_is_full(&guest->recording));
+    for (int i = 0; i < 10; i++)
+        second_of_cpu(20, 0);
+    assert_state(OCC_LEVEL_CONFIGS, "one second of ten", 21000);
+    for (int i = 0; i < 10; i++) {
+        launch();
+        second_of_cpu(20, 0);
+        on += cupti.is_enabled && i < 9; /* the last one stays on until CUPTI asks for a buffer */
     }
+    assert_state(OCC_LEVEL_NOTHING, "not recorded", 31000);
+    assert_int_equal(on, 1);
+    launch();
+    second();
+    assert_false(cupti.is_enabled);
+    seconds(59); /* a calm minute: one step up */
+    assert_state(OCC_LEVEL_CONFIGS, "one second of ten", 91000);
+}
+
+/* CUPTI's worker and our callbacks are our cost too. */
+static void the_cost_is_of_all_that_is_ours(void **state)
+{
+    (void)state;
+    start();
+    second();
+    for (int i = 0; i < 10; i++) {
+        atomic_fetch_add(&guest->pool.callback_ns, 4 * MS);
+        launch();
+        second_of_cpu(4, 4);
+    }
+    assert_state(OCC_LEVEL_TRACE, "overhead was 1.2 %, the budget is 1 %", 11000);
+}
+
+/* The daemon's budget counts, unless the program has its own. */
+static void the_daemon_may_set_the_budget(void **state)
+{
+    (void)state;
+    start();
+    occ_ring_set_budget(daemon_, 50000);
+    second();
+    for (int i = 0; i < 30; i++)
+        second_of_cpu(20, 0);
+    assert_no_state();
+    guest->env.budget = 1;
+    guest->recording.governor.budget = 1e-6;
+    for (int i = 0; i < 10; i++)
+        second_of_cpu(20, 0);
+    assert_state(OCC_LEVEL_TRACE, "not measured by hardware counters", 41000);
+}
+
+/* Seconds of a pause are no evidence of a cheap program. */
+static void a_pause_is_not_calm(void **state)
+{
+    (void)state;
+    start();
+    second();
+    for (int i = 0; i < 10; i++)
+        second_of_cpu(20, 0);
+    assert_state(OCC_LEVEL_TRACE, "not measured by hardware counters", 11000);
+    assert_true(occ_ring_pause(daemon_, true));
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "paused", 12000);
+    seconds(120);
+    assert_true(occ_ring_pause(daemon_, false));
+    second();
+    assert_state(OCC_LEVEL_TRACE, "not measured by hardware counters", 133000);
+}
+
+static void records_without_times_are_a_level(void **state)
+{
+    (void)state;
+    start();
+    guest->drain.records = 2000;
+    guest->drain.bad_times = 1500;
+    seconds(10);
+    assert_state(OCC_LEVEL_CONFIGS, "CUPTI returns no times any more", 10000);
+    assert_true(cupti.is_enabled);
+    guest->drain.records = 4000;
+    seconds(10);
+    assert_state(OCC_LEVEL_TRACE, "", 20000);
+}
+
+/* The program ends and CUPTI with it: the round calls nothing. */
+static void no_round_after_the_end(void **state)
+{
+    (void)state;
+    start();
+    launch();
+    atomic_store(&guest->drain.is_stopped, true);
+    end_session();
+    seconds(20);
+    assert_int_equal(cupti.registrations, 1);
+    assert_no_state();
 }
 
 int main(void)
 {
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_above_the_budget_for_ten_seconds_is_a_step_down),
-        cmocka_unit_test(test_a_text_tells_overhead_and_budget_apart),
-        cmocka_unit_test(test_at_the_budget_nothing_changes),
-        cmocka_unit_test(test_a_burst_is_measured_over_the_window),
-        cmocka_unit_test(test_the_base_is_the_larger_of_elapsed_and_cpu_time),
-        cmocka_unit_test(test_below_half_for_a_minute_is_a_step_up),
-        cmocka_unit_test(test_a_step_up_that_fails_makes_it_patient),
-        cmocka_unit_test(test_seconds_that_were_not_recorded_do_not_count),
-        cmocka_unit_test(test_a_clock_that_goes_back_costs_nothing),
-        cmocka_unit_test(test_a_busy_program_is_not_doubted),
-        cmocka_unit_test(test_an_idle_program_is_not_doubted),
-        cmocka_unit_test(test_a_long_kernel_alone_is_not_doubted),
-        cmocka_unit_test(test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn),
-        cmocka_unit_test(test_a_long_doubt_ends_if_the_worker_rests),
-        cmocka_unit_test(test_a_worker_that_works_for_another_is_a_sign),
-        cmocka_unit_test(test_it_comes_back_when_the_session_is_over),
-        cmocka_unit_test(test_each_session_doubles_the_rest),
+        T(a_buffer_taken_inside_enable_has_one_owner),
+        T(buffers_of_the_session_come_back),
+        T(buffers_that_cupti_may_have_are_not_reclaimed),
+        T(a_failed_return_reclaims_once),
+        T(two_sessions_are_two_periods),
+        T(a_foreign_buffer_ends_recording),
+        T(failed_flushes_are_a_takeover),
+        T(a_doubt_is_withdrawn),
+        T(a_window_has_its_edges),
+        T(a_kind_is_disabled_when_it_is_known_to_be_ours),
+        T(the_limit_of_launches_has_the_time_of_the_first_beyond),
+        T(causes_are_ranked),
+        T(the_budget_is_a_ladder),
+        T(the_cost_is_of_all_that_is_ours),
+        T(the_daemon_may_set_the_budget),
+        T(a_pause_is_not_calm),
+        T(records_without_times_are_a_level),
+        T(no_round_after_the_end),
     };
+#undef T
     return cmocka_run_group_tests_name("recording", tests, NULL, NULL);
 }
