@@ -73,8 +73,9 @@ static uint64_t mix(uint64_t hash)
 
 /* ---- kernels ---- */
 
-static bool log_kernel(struct occ_intern *intern, uint32_t id, const char *name, uint32_t length,
-                       uint64_t hash)
+/* The id, or OCC_INTERN_FULL or _UNREADABLE. */
+static uint32_t log_kernel(struct occ_intern *intern, uint32_t id, const char *name, uint32_t length,
+                           uint64_t hash)
 {
     uint32_t kept = length < OCC_KERNEL_NAME_MAX_BYTES ? length : OCC_KERNEL_NAME_MAX_BYTES - 1;
     struct occ_record_kernel record = {
@@ -88,8 +89,8 @@ static bool log_kernel(struct occ_intern *intern, uint32_t id, const char *name,
     memcpy(text, name, kept);
     text[kept] = '\0';
     if (strlen(text) != kept || (kept == length && occ_fnv1a(text, kept) != hash))
-        return false; /* changed while being read: a stale pointer */
-    return occ_ring_log(intern->ring, &record.record, sizeof record, text, kept + 1);
+        return OCC_INTERN_UNREADABLE; /* it changed while it was read: a stale pointer */
+    return occ_ring_log(intern->ring, &record.record, sizeof record, text, kept + 1) ? id : OCC_INTERN_FULL;
 }
 
 /* Of a name: a longer one is hashed up to here. */
@@ -108,9 +109,11 @@ static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
             return kernel->id_plus_1 - 1;
         if (kernel->id_plus_1 != 0)
             continue;
-        uint32_t id = intern->kernel_count;
-        if (id >= OCC_INTERN_KERNELS || !log_kernel(intern, id, name, length, hash))
-            return OCC_INTERN_FULL;
+        uint32_t next = intern->kernel_count;
+        uint32_t id =
+            next < OCC_INTERN_KERNELS ? log_kernel(intern, next, name, length, hash) : OCC_INTERN_FULL;
+        if (id != next)
+            return id;
         *kernel = (struct occ_intern_kernel){hash, length, id + 1};
         intern->kernel_count++;
         return id;

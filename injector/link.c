@@ -100,10 +100,8 @@ static void check_for_its_end(struct occ_link *link, uint64_t now_ns)
     if (fd >= 0 && !has_gone(fd))
         return;
     occ_fd_close(&link->socket);
-    if (now_ns - link->since_ns >= STAYED_NS) {
+    if (now_ns - link->since_ns >= STAYED_NS) /* no wait is left: its successor is tried at once */
         link->tries = 0;
-        link->retry_ns = now_ns; /* its successor may be there already */
-    }
     occ_guest_log("daemon: disconnected");
 }
 

@@ -9,7 +9,7 @@ target_link_libraries(occ_fake_cuda PRIVATE occ_compile_options)
 target_link_options(occ_fake_cuda PRIVATE "LINKER:-soname,libcuda.so.1")
 set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
 
-foreach(part activity intern buffers env governor link preflight reclaim recording)
+foreach(part activity intern buffers env governor guest_log link preflight reclaim recording)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
 target_link_options(test_injector_recording PRIVATE LINKER:--wrap=clock_gettime)

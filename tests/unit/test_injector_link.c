@@ -111,6 +111,30 @@ static void test_the_next_daemon_gets_the_same_ring(void **state)
     close(accept_ring(f));
 }
 
+/* A daemon that is upgraded after days without one: its successor is found within the next second, as at
+ * first. */
+static void test_a_daemon_that_stayed_makes_tries_frequent_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t second = 1;
+    unlink(f->path);
+    close(f->listener);
+    while (f->link.tries < 70)
+        assert_false(tend(f, second++));
+    f->listener = listen_at(f->path);
+    while (!tend(f, second))
+        second++;
+    close(accept_ring(f));
+    unlink(f->path);
+    close(f->listener);
+    second += 10;
+    for (int i = 0; i < 5; i++)
+        assert_false(tend(f, second++));
+    f->listener = listen_at(f->path);
+    assert_true(tend(f, second));
+    close(accept_ring(f));
+}
+
 static void test_tries_grow_rare(void **state)
 {
     struct fixture *f = *state;
@@ -189,6 +213,7 @@ int main(void)
         TEST(test_handshake),
         TEST(test_nobody_listens),
         TEST(test_the_next_daemon_gets_the_same_ring),
+        TEST(test_a_daemon_that_stayed_makes_tries_frequent_again),
         TEST(test_tries_grow_rare),
         TEST(test_a_daemon_that_refuses_is_not_pressed),
         TEST(test_a_descriptor_that_the_program_closed),

@@ -194,8 +194,9 @@ static void long_and_deep(void)
         EXPECT(push_a("d") == i);
     for (int i = 199; i >= (int)OCC_NVTX_DEPTH; i--)
         EXPECT(pop() == i && strlen(path_now()) == strlen(expected) + 6 + 2 * (OCC_NVTX_DEPTH - 2));
-    for (int i = OCC_NVTX_DEPTH - 1; i >= 0; i--)
-        EXPECT(pop() == i);
+    for (int i = OCC_NVTX_DEPTH - 1; i >= 2; i--)
+        EXPECT(pop() == i && strlen(path_now()) == strlen(expected) + 6 + 2 * ((size_t)i - 2));
+    EXPECT(pop() == 1 && strcmp(path_now(), expected) == 0 && pop() == 0);
 }
 
 /* A name that just fits is whole; one byte more, of whatever kind, and it says that it is cut. */
