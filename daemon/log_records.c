@@ -213,7 +213,8 @@ static int change_period(struct occ_producer *p, enum occ_level level, int64_t a
                          struct occ_store *store, struct occ_error *err)
 {
     struct occ_producer_period *period = &p->run.period;
-    bool is_less = level > OCC_LEVEL_TRACE || (level == OCC_LEVEL_TRACE && p->run.is_without_counters);
+    bool is_less = level > OCC_LEVEL_TRACE ||
+                   (level == OCC_LEVEL_TRACE && p->run.is_without_counters && !p->run.is_exact);
     if (period->n >= PERIODS_MAX)
         return 0;
     int status = put_period(p, at_ns, store, err);
@@ -242,7 +243,8 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     size_t n = strnlen(s->reason, sizeof s->reason);
     memcpy(reason, s->reason, n);
     occ_text_sanitise(reason);
-    run->is_without_counters = !run->is_exact && s->level == OCC_LEVEL_TRACE && n > 0;
+    run->is_without_counters = (record->flags & OCC_STATE_UNMEASURED) != 0;
+    run->is_exact &= run->is_without_counters; /* exact values may have failed */
     if (is_first || s->level != OCC_LEVEL_NOTHING) {
         run->row.level = level_words[s->level];
         memcpy(run->reason, reason, sizeof reason);

@@ -58,8 +58,7 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                                                    .rows = rows,
                                                    .n = n},
                       occ_monotonic_ns());
-    /* exact values are a yardstick for samples: they are not mixed */
-    if (producer->run.is_exact || producer->run.is_without_counters)
+    if (producer->run.is_without_counters)
         return;
     occ_sampler_feed(s->sampler, &(struct occ_sampler_launches){.history = h->number,
                                                                 .uuid = device->uuid,

@@ -25,12 +25,20 @@ const char *occ_guest_path(void)
     return path;
 }
 
+/* Exact values are a yardstick for samples, so the two are not mixed; the governor's steps save their cost.
+ */
+static bool is_unmeasured(const struct occ_guest *g)
+{
+    return g->exact.run || g->recording.governor.step >= OCC_STEP_NO_COUNTERS;
+}
+
 void occ_guest_report(struct occ_guest *guest, enum occ_level level, uint64_t from_ns, const char *reason)
 {
 #define WORD(name, word, text) word,
     static const char *const words[] = {OCC_LEVELS(WORD)};
     struct occ_record_state record = {
         .record.type = OCC_RECORD_STATE,
+        .record.flags = is_unmeasured(guest) ? OCC_STATE_UNMEASURED : 0,
         .time_ns = from_ns,
         .level = level,
         .cupti_version = guest->tracing.cupti.version,

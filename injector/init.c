@@ -75,7 +75,7 @@ static void log_note(struct occ_guest *g)
     if (used < sizeof note)
         (void)snprintf(note + used, sizeof note - used, "%s%s", used ? ": not valid, ignored; " : "",
                        g->tracing.note);
-    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, note);
+    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, note, g->exact.run != NULL);
 }
 
 /* The reason: what happens, or why nothing is measured. */
@@ -95,11 +95,11 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         return;
     }
     reason[0] = '\0'; /* of a libcupti that was passed over */
-    log_note(g);
     if (g->env.exact)
         start_exact(g, reason);
     if (g->env.nvtx && occ_tracing_add_ranges(&g->tracing, occ_guest_path(), reason))
         (void)occ_ranges_start(&g->drain.ranges, &g->ring, g->tracing.nvtx);
+    log_note(g);
     occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);
     occ_recording_start(g);
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));

@@ -135,12 +135,13 @@ static bool log_text(struct occ_ring_producer *ring)
     return occ_ring_log(ring, &record.record, sizeof record, text.bytes, text.used);
 }
 
-bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note)
+bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note, bool is_exact)
 {
     text.used = 0;
     text.pairs = 0;
     add_bytes("cupti_path", path, strlen(path));
     add("cupti_note", note);
+    add("exact", is_exact ? "1" : NULL);
     return log_text(ring);
 }
 
@@ -154,7 +155,6 @@ bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
     add_link("cwd", "/proc/self/cwd");
     add("label", env->label);
     add("session", env->session);
-    add("exact", env->exact ? "1" : NULL);
     add("slurm_job", get("SLURM_JOB_ID"));
     add("slurm_step", get("SLURM_STEP_ID"));
     add_kubernetes(get);

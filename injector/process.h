@@ -7,5 +7,5 @@
 /* False: the log is full. `get` is secure_getenv outside tests. */
 bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
                      char *(*get)(const char *name));
-/* The same for the libcupti that is used; `note`: see tracing.h. */
-bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note);
+/* The same for the libcupti that is used; `note`: see tracing.h; `is_exact`: exact values have begun. */
+bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note, bool is_exact);

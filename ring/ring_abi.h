@@ -61,8 +61,9 @@
 
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
-/* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods; 3: RANGE records */
-#define OCC_RING_VERSION_MINOR 3
+/* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods; 3: RANGE records; 4: flags of STATE
+ * records */
+#define OCC_RING_VERSION_MINOR 4
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -202,17 +203,17 @@ enum occ_record_type {
 
 struct occ_log_record {
     uint16_t type;
-    uint16_t reserved;
+    uint16_t flags; /* of the type; 0 for types without flags and before 1.4 */
     uint32_t bytes;
 };
 
 #define OCC_RECORD_MAX_BYTES (64u * 1024u)
 
 /* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
- * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname, exact ("1": the
- * program measures its launches itself, since 1.1); in a record of their own cupti_path (of the libcupti that
- * is used) and cupti_note (which OCCTRACE_ variables are not valid; how it is used otherwise than usual, and
- * why). Unknown keys are skipped.
+ * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname; in a record of their own
+ * exact ("1": the program measures its launches itself, since 1.1), cupti_path (of the libcupti that is used)
+ * and cupti_note (which OCCTRACE_ variables are not valid; how it is used otherwise than usual, and why).
+ * Unknown keys are skipped.
  */
 struct occ_record_process {
     struct occ_log_record record;
@@ -328,7 +329,8 @@ static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
 
 /* STATE: the level of this process since time_ns, and the reason. The last one counts; a lower one after the
  * first begins a period in which less is recorded, which the next one ends. An end that is the begin
- * withdraws the period. */
+ * withdraws the period. The reason is text for people: it decides nothing. */
+#define OCC_STATE_UNMEASURED 1u /* flag: the daemon must not measure the launches of this process */
 #define OCC_LEVELS(X)                                                                                        \
     X(FULL, "full", "launches, times and hardware counters")                                                 \
     X(GPM, "gpm", "launches, times and device-level counters")                                               \

@@ -61,4 +61,32 @@ rm apart/lib/occtrace/libocctrace-nvtx.so
 occtrace=$work/apart/bin/occtrace
 OCCTRACE_NVTX=1 trace "" "" "--ranges --launches 64"
 query 'SELECT level_reason FROM run' | grep -q 'no ranges: cannot open .*libocctrace-nvtx.so' || fail "no reason: $(query 'SELECT level_reason FROM run')"
+
+# What --nvtx or --exact cannot do takes nothing else away: a shared daemon measures the launches all the same.
+title="a shared daemon"
+rm -rf h.db* counters
+mkdir counters
+export OCCSIM_COUNTERS=$work/counters OCCSIM_GPU=h200
+occtrace=$build/bin/occtrace
+"$here/scripts/simgpu" --build "$build" "$build/bin/occtraced" --db h.db --socket "$work/socket" --counters auto >daemon.log 2>&1 &
+daemon=$!
+until [ -S socket ]; do kill -0 $daemon || { fail "no daemon: $(cat daemon.log)"; break; }; sleep 0.05; done
+for option in "" --nvtx --exact; do
+  # shellcheck disable=SC2086 # one option or none
+  OCCTRACE_CUPTI=$build/simgpu/old/libcupti.so.12 OCCSIM_BLOCK_NS=400000 "$here/scripts/simgpu" --build "$build" "$occtrace" -q \
+    $option --label "run$option" --socket "$work/socket" "$hello" --launches 2000 >out 2>err || fail "exit code $?: $(head -3 err)"
+done
+measured() { query "SELECT count(*) FROM launch JOIN run USING (run_id) WHERE label = 'run$1' AND measured_source IS NOT NULL"; }
+for _ in $(seq 600); do # the last second is measured after the program's end
+  [ "$(measured "")" = 2000 ] && [ "$(measured --nvtx)" = 2000 ] && [ "$(measured --exact)" = 2000 ] && break
+  sleep 0.1
+done
+for option in "" --nvtx --exact; do
+  [ "$(measured "$option")" = 2000 ] || fail "$(measured "$option") of 2000 launches of run$option are measured"
+done
+[ "$(query "SELECT group_concat(DISTINCT level) FROM run")" = full ] || fail "levels are $(query 'SELECT level FROM run')"
+query "SELECT level_reason FROM run WHERE label = 'run--nvtx'" | grep -q 'no ranges: libcupti lacks' || fail "no reason of --nvtx"
+query "SELECT level_reason FROM run WHERE label = 'run--exact'" | grep -q 'no exact values: libcupti' || fail "no reason of --exact"
+kill $daemon
+wait $daemon
 exit $failed

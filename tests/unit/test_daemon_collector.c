@@ -846,12 +846,24 @@ static void launches_have_their_ranges(void **state)
     occ_ring_destroy(&ring);
 }
 
+static void log_state(struct occ_ring_producer *ring, uint16_t flags, enum occ_level level, uint64_t time_ns,
+                      const char *reason)
+{
+    struct occ_record_state said = {
+        .record = {.type = OCC_RECORD_STATE, .flags = flags}, .level = level, .time_ns = time_ns};
+    (void)snprintf(said.reason, sizeof said.reason, "%s", reason);
+    assert_true(occ_ring_log(ring, &said.record, sizeof said, NULL, 0));
+}
+
 static void say_state(struct occ_ring_producer *ring, enum occ_level level, uint64_t time_ns,
                       const char *reason)
 {
-    struct occ_record_state said = {.record.type = OCC_RECORD_STATE, .level = level, .time_ns = time_ns};
-    (void)snprintf(said.reason, sizeof said.reason, "%s", reason);
-    assert_true(occ_ring_log(ring, &said.record, sizeof said, NULL, 0));
+    log_state(ring, 0, level, time_ns, reason);
+}
+
+static void say_unmeasured(struct occ_ring_producer *ring, uint64_t time_ns, const char *reason)
+{
+    log_state(ring, OCC_STATE_UNMEASURED, OCC_LEVEL_TRACE, time_ns, reason);
 }
 
 static void levels_after_the_first_are_periods(void **state)
@@ -875,7 +887,7 @@ static void levels_after_the_first_are_periods(void **state)
     poll_after(b, SECOND);
     say_state(&ring, OCC_LEVEL_TRACE, 2500,
               ""); /* a time that goes back ends it at its begin: it is dropped */
-    say_state(&ring, OCC_LEVEL_TRACE, 5000, "not measured");
+    say_unmeasured(&ring, 5000, "not measured");
     say_state(&ring, OCC_LEVEL_TRACE, UINT64_MAX, "");
     poll_after(b, SECOND);
     assert_string_equal(run->level, "trace");
@@ -923,13 +935,60 @@ static void who_wants_no_counters_is_not_raised_by_them(void **state)
     occ_producer_set_counters(p, "full", "");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "full");
-    say_state(&ring, OCC_LEVEL_TRACE, 2000, "overhead");
+    say_unmeasured(&ring, 2000, "overhead");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "trace");
     assert_true(p->run.is_without_counters);
     say_state(&ring, OCC_LEVEL_TRACE, 3000, "");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "full");
+    occ_ring_destroy(&ring);
+}
+
+/* A reason without the flag is an explanation: the counters' level counts, and no period begins. */
+static void a_reason_takes_no_counters_away(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    say_state(&ring, OCC_LEVEL_TRACE, 1000, "no ranges");
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    assert_false(p->run.is_without_counters);
+    occ_producer_set_counters(p, "full", "");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].level, "full");
+    assert_string_equal(b->store->now.runs[0].reason, "no ranges");
+    say_state(&ring, OCC_LEVEL_TRACE, 2000, "another reason");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].level, "full");
+    assert_string_equal(b->store->now.runs[0].periods, "");
+    occ_ring_destroy(&ring);
+}
+
+/* A run of --exact is measured by itself as long as it reports so; that is no period in which less is
+ * recorded. */
+static void exact_values_that_fail_give_the_counters_back(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_process(&ring, 1, "exact\0001", 8));
+    say_unmeasured(&ring, 1000, "--exact: kernels run one after the other");
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    assert_true(p->run.is_without_counters && p->run.is_exact);
+    say_unmeasured(&ring, 2000, "no exact values of all contexts");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].periods, "");
+    say_state(&ring, OCC_LEVEL_TRACE, 3000, "no exact values");
+    poll_after(b, SECOND);
+    assert_false(p->run.is_without_counters || p->run.is_exact);
+    occ_producer_set_counters(p, "gpm", "");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].level, "gpm");
+    assert_string_equal(b->store->now.runs[0].periods, "");
     occ_ring_destroy(&ring);
 }
 
@@ -1090,6 +1149,8 @@ int main(void)
         T(levels_after_the_first_are_periods),
         T(periods_are_bounded),
         T(who_wants_no_counters_is_not_raised_by_them),
+        T(a_reason_takes_no_counters_away),
+        T(exact_values_that_fail_give_the_counters_back),
         T(each_device_has_its_launches),
         T(a_batch_that_is_appended_in_part_goes_on),
         T(stop_takes_all_there_is),

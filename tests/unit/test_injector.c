@@ -126,6 +126,7 @@ static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_conn
 struct story {
     int processes, devices, kernels, configs, states, closed;
     uint32_t level;
+    bool is_unmeasured;
     char reason[240];
     uint64_t launches, launches_as_closed;
     char cupti_path[256], cupti_note[256];
@@ -150,6 +151,7 @@ static void hear_record(struct story *s, const struct occ_log_record *record)
     if (record->type == OCC_RECORD_STATE) {
         const struct occ_record_state *state = (const void *)record;
         s->level = state->level;
+        s->is_unmeasured = (record->flags & OCC_STATE_UNMEASURED) != 0;
         memcpy(s->reason, state->reason, sizeof s->reason);
     }
     if (record->type == OCC_RECORD_CLOSED)
@@ -269,6 +271,22 @@ static void test_the_leak_of_graphs_by_version(void **state)
             assert_non_null(strstr(s.cupti_note, cases[i].note));
         else
             assert_string_equal(s.cupti_note, "");
+    }
+}
+
+/* An option that cannot be met is explained; it takes no hardware counters away. */
+static void test_an_unmet_option_is_a_reason_only(void **state)
+{
+    static const struct {
+        const char *option, *reason;
+    } cases[] = {{"OCCTRACE_NVTX=1", "no ranges: "}, {"OCCTRACE_EXACT=1", "no exact values: "}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const variables[] = {cases[i].option, NULL};
+        struct story s = story_of(*state, program_that_launches, variables, 7);
+        assert_int_equal(s.launches, 20000);
+        assert_int_equal(s.level, OCC_LEVEL_TRACE);
+        assert_non_null(strstr(s.reason, cases[i].reason));
+        assert_false(s.is_unmeasured);
     }
 }
 
@@ -786,6 +804,7 @@ int main(void)
         TEST(test_every_launch_arrives),
         TEST(test_records_of_every_version),
         TEST(test_the_leak_of_graphs_by_version),
+        TEST(test_an_unmet_option_is_a_reason_only),
         TEST(test_it_is_silent),
         TEST(test_reasons_to_record_nothing),
         TEST(test_disabled_is_disabled),

@@ -201,6 +201,8 @@ static void assert_state(enum occ_level level, const char *reason, uint64_t from
     if (!strstr(s->reason, reason) || (reason[0] == '\0') != (s->reason[0] == '\0'))
         fail_msg("reason is \"%s\", not \"%s\"", s->reason, reason);
     assert_int_equal(s->level, level);
+    assert_int_equal(s->record.flags & OCC_STATE_UNMEASURED,
+                     guest->recording.governor.step >= OCC_STEP_NO_COUNTERS ? OCC_STATE_UNMEASURED : 0);
     assert_int_equal((s->time_ns - EPOCH_NS) / MS, from_ms);
 }
 
