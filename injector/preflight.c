@@ -3,13 +3,15 @@
  * reported: a seccomp filter that kills, a table of descriptors that is nearly full, a thread sanitizer.
  *
  * The filters of most containers answer with an error, those of systemd's SystemCallFilter= and of sandboxes
- * often kill, and no process can read its own: so a child tries the calls.
+ * often kill, and no process can read its own. A child of vfork(2)'s kind tries the calls: it uses the memory
+ * of this process, so no page table is copied, and this thread alone waits for its nine system calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +26,9 @@
 
 enum { FREE_DESCRIPTORS_MIN = 16 };
 
-/* The system calls of the guest that a CUDA program need not make itself: all fail or are without effect. A
- * trap would enter the program's handler, a kill would write a core file. */
-static _Noreturn void try_calls(void)
+/* The system calls of the guest that a CUDA program need not make itself: all fail or are without effect.
+ * Signal handlers are the child's own: a trap must not enter the program's. */
+static int try_calls(void *unused)
 {
     static const long calls[][4] = {
         {SYS_memfd_create, 0, UINT_MAX},
@@ -39,23 +41,33 @@ static _Noreturn void try_calls(void)
         {SYS_recvfrom, -1},
         {SYS_sched_setscheduler, 0, -1},
     };
-    (void)prctl(PR_SET_DUMPABLE, 0);
-    (void)signal(SIGSYS, SIG_DFL);
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    (void)unused;
+    (void)sigaction(SIGSYS, &standard, NULL);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         (void)syscall(calls[i][0], calls[i][1], calls[i][2], calls[i][3], 0, 0, 0);
     _exit(0);
 }
 
-/* clone(2) without a signal at its end: no handler of the program runs, no wait() sees the child. */
+/* A child that is killed would write a core file, and before Linux 5.16 a core dump ends every process with
+ * the same memory (coredump_wait() in fs/coredump.c), this one too. Neither happens while the memory is not
+ * dumpable, which is a property of the memory, not of the child; RLIMIT_CORE is looked at too late. The value
+ * 2 (a program that changed its rights) cannot be set back: nothing is tried there. */
 static bool has_deadly_filter(void)
 {
-    int status = 0;
+    static _Alignas(16) char stack[16384];
+    int status = 0, dumpable = prctl(PR_GET_DUMPABLE);
     if (prctl(PR_GET_SECCOMP) != SECCOMP_MODE_FILTER)
         return false;
-    pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-    if (child == 0)
-        try_calls();
-    return child < 0 || waitpid(child, &status, (int)__WCLONE) != child || status != 0;
+    if (dumpable != 0 && dumpable != 1)
+        return true;
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    /* no signal at its end: no handler of the program runs, no wait() sees the child */
+    pid_t child = clone(try_calls, stack + sizeof stack, CLONE_VM | CLONE_VFORK, NULL);
+    (void)prctl(PR_SET_DUMPABLE, dumpable);
+    if (child < 0) /* a limit, or a filter that answers with an error */
+        return false;
+    return waitpid(child, &status, (int)__WCLONE) != child || status != 0;
 }
 
 /* From the top of the table: its free numbers are there. */
@@ -86,8 +98,9 @@ const char *occ_preflight_refusal(void)
     int saved = errno;
     const char *refusal = !has_free_descriptors()  ? "fewer than 16 descriptors are free"
                           : has_thread_sanitizer() ? "the program has a thread sanitizer"
-                          : has_deadly_filter()    ? "a seccomp filter kills at system calls of recording"
-                                                   : NULL;
+                          : has_deadly_filter()
+                              ? "a seccomp filter kills at system calls of recording, or they cannot be tried"
+                              : NULL;
     errno = saved;
     return refusal;
 }

@@ -131,6 +131,7 @@ done
 for call in madvise socket sendmsg recvfrom uname readlink; do
   slow "seccomp: $call refused later" "$g" seccomp_later $call
 done
+row -l 20 "seccomp: a filter that allows all" "$g" seccomp_allow 0
 row -l 0 "seccomp: killed by memfd_create" "$g" seccomp_kill memfd_create
 row -l 0 "seccomp: killed by socket" "$g" seccomp_kill socket
 for call in ftruncate getrandom connect sendmsg recvfrom sched_setscheduler process_vm_readv; do
