@@ -26,6 +26,7 @@
 #include "recording.h"
 #include "ring/ring.h"
 #include "tracing.h"
+#include "workers.h"
 
 enum occ_guest_state {
     OCC_GUEST_IDLE,
@@ -43,6 +44,7 @@ struct occ_guest {
     struct occ_fd memfd; /* the ring's */
     struct occ_link link;
     struct occ_tracing tracing;
+    struct occ_workers workers; /* CUPTI's threads that it started at once */
     struct occ_pool pool;
     struct occ_drain drain;
     struct occ_exact_client exact;

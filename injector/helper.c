@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -101,13 +100,11 @@ static void measure_cost(struct occ_guest *g)
     occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* CUPTI's worker runs. The kernel makes the number of a thread's clock of its id. */
-static bool has_worker(struct occ_guest *g)
+/* CUPTI's threads that run still. The kernel makes the number of a thread's clock of its id. */
+static uint32_t count_workers(struct occ_guest *g)
 {
-    char task[32];
     int clock = atomic_load_explicit(&g->worker_clock, memory_order_relaxed);
-    (void)snprintf(task, sizeof task, "/proc/self/task/%d", ~(clock >> 3));
-    return clock != 0 && access(task, F_OK) == 0;
+    return occ_workers_alive(&g->workers, clock != 0 ? ~(clock >> 3) : 0);
 }
 
 /* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the
@@ -117,10 +114,9 @@ static bool is_left_alone(struct occ_guest *g)
 {
     struct stat tasks;
     char path;
-    return stat("/proc/self/task", &tasks) == 0 &&
-           tasks.st_nlink == 2u + 2u + has_worker(g) /* ., .., the main thread, this one */
-           && readlink("/proc/self/exe", &path, 1) < 0 && errno == ENOENT &&
-           readlink("/proc/thread-self/exe", &path, 1) == 1;
+    return readlink("/proc/self/exe", &path, 1) < 0 && errno == ENOENT &&
+           readlink("/proc/thread-self/exe", &path, 1) == 1 && stat("/proc/self/task", &tasks) == 0 &&
+           tasks.st_nlink == 2u + 2u + count_workers(g); /* ., .., the main thread, this one */
 }
 
 static void do_round(struct helper *h, uint64_t now_ns)

@@ -89,11 +89,13 @@ static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
 static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
 {
     char reason[OCC_REASON_BYTES] = "";
+    occ_workers_begin();
     if (occ_coexist_must_yield(environ, reason, sizeof reason) || !prepare(g, reason) ||
         !occ_tracing_start(&g->tracing, g->env.cupti, &g->pool.zero, reason)) {
         stay_quiet(g, reason);
         return;
     }
+    occ_workers_end(&g->workers);
     reason[0] = '\0'; /* of a libcupti that was passed over */
     if (g->env.exact)
         start_exact(g, reason);

@@ -8,6 +8,7 @@
  *   FAKE_CUPTI_DROPPED   records reported as dropped, once
  *   FAKE_CUPTI_STOPS     so many records are given of a buffer, then an error
  *   FAKE_CUPTI_THREADS   a thread that ends after it has flushed ends the program
+ *   FAKE_CUPTI_WORKER    cuptiActivityEnable starts a thread that never ends, as libcupti's worker
  * One thread launches at a time.
  */
 #include "cupti/activity_abi.h"
@@ -69,9 +70,25 @@ EXPORT uint32_t cuptiActivityRegisterCallbacks(occ_cupti_buffer_requested *r, oc
     return 0;
 }
 
+static void *work(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void start_worker(void)
+{
+    static bool is_started;
+    pthread_t thread;
+    if (!is_started && getenv("FAKE_CUPTI_WORKER"))
+        is_started = pthread_create(&thread, NULL, work, NULL) == 0;
+}
+
 EXPORT uint32_t cuptiActivityEnable(uint32_t kind);
 EXPORT uint32_t cuptiActivityEnable(uint32_t kind)
 {
+    start_worker();
     if (kind == OCC_CUPTI_KIND_MEMCPY || kind == OCC_CUPTI_KIND_MEMSET)
         return number_from("FAKE_CUPTI_COPIES", 0);
     return kind == OCC_CUPTI_KIND_CONCURRENT_KERNEL ? number_from("FAKE_CUPTI_ENABLE", 0) : 1;

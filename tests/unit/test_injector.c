@@ -664,6 +664,69 @@ static void test_a_process_ends_with_its_last_thread(void **state)
     assert_int_equal(s.closed, 1);
 }
 
+static int program_whose_main_thread_ends_early(void)
+{
+    InitializeInjection();
+    pthread_exit(NULL);
+}
+
+static void *work_with_signals_blocked(void *release)
+{
+    int *fds = release;
+    char byte;
+    return read(fds[0], &byte, 1) == 1 ? NULL : NULL;
+}
+
+/* A thread that was there before the guest and blocks all signals is the program's. */
+static int program_with_a_thread_like_a_worker(void)
+{
+    static int fds[2];
+    sigset_t all, before;
+    pthread_t thread;
+    if (pipe(fds) != 0)
+        return 1;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)pthread_create(&thread, NULL, work_with_signals_blocked, fds);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    InitializeInjection();
+    if (fork() == 0) { /* lets the thread go after three rounds of the helper */
+        sleep(3);
+        _exit(write(fds[1], "x", 1) == 1 ? 0 : 1);
+    }
+    close(fds[1]);
+    pthread_exit(NULL);
+}
+
+/* No buffer was delivered yet, so CUPTI's worker is known by its birth alone. */
+static void test_a_process_ends_with_its_last_thread_before_the_first_launch(void **state)
+{
+#ifdef __SANITIZE_THREAD__
+    print_message("skipped: as above\n");
+    skip();
+#endif
+    static const char *const variables[][2] = {{NULL}, {"FAKE_CUPTI_WORKER=1", NULL}};
+    for (size_t i = 0; i < 2; i++) {
+        struct story s = story_of(*state, program_whose_main_thread_ends_early, variables[i], 0);
+        assert_int_equal(s.closed, 1);
+    }
+}
+
+static void test_a_thread_of_the_program_keeps_the_process(void **state)
+{
+#ifdef __SANITIZE_THREAD__
+    print_message("skipped: as above\n");
+    skip();
+#endif
+    static const char *const variables[] = {"FAKE_CUPTI_WORKER=1", NULL};
+    struct timespec began, ended;
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    struct story s = story_of(*state, program_with_a_thread_like_a_worker, variables, 0);
+    (void)clock_gettime(CLOCK_MONOTONIC, &ended);
+    assert_int_equal(s.closed, 1);
+    assert_true(ended.tv_sec - began.tv_sec >= 2);
+}
+
 /* ---- limits and signals of the program ---- */
 
 static int program_with_small_files(void)
@@ -821,6 +884,8 @@ int main(void)
         TEST(test_cupti_is_not_asked_before_it_begins),
         TEST(test_the_helper_does_not_end_before_the_program),
         TEST(test_a_process_ends_with_its_last_thread),
+        TEST(test_a_process_ends_with_its_last_thread_before_the_first_launch),
+        TEST(test_a_thread_of_the_program_keeps_the_process),
         TEST(test_a_limit_of_file_size_does_not_end_the_program),
         TEST(test_a_log_that_nobody_reads_does_not_end_the_program),
         TEST(test_numbers_of_descriptors_are_the_programs),

@@ -195,6 +195,13 @@ static int threads_are_left(const char *argument)
     return number_of(argument);
 }
 
+static int main_thread_leaves_early(const char *argument)
+{
+    (void)argument;
+    guest_launch(0);
+    pthread_exit(NULL);
+}
+
 static int main_thread_leaves(const char *argument)
 {
     guest_launch(LAUNCHES);
@@ -302,6 +309,7 @@ const struct guest_row guests_that_end[] = {
     {"cancel", threads_are_cancelled},
     {"threads_left", threads_are_left},
     {"pthread_exit", main_thread_leaves},
+    {"pthread_exit_early", main_thread_leaves_early},
     {"sigalrm", is_interrupted},
     {"fault", catches_a_fault},
     {"signals", prints_signals},

@@ -24,6 +24,7 @@ row "300 threads that exit at once" "$g" threads_exit 300
 row -l 20 "50 threads left behind" "$g" threads_left 2
 row -l 20 "pthread_exit in main" "$g" pthread_exit
 row -l 20 "pthread_exit in main, another thread goes on" "$g" pthread_exit on
+row -l 0 "pthread_exit in main before the first launch" "$g" pthread_exit_early
 
 # ---- threads and signals ----
 slow "1000 threads" "$g" threads 1000
