@@ -7,7 +7,8 @@
 
 #define WIDE_BYTES (2 * OCC_NVTX_NAME_BYTES) /* of a wide name in UTF-8, so that its cut is seen */
 
-/* Handles that NVTX gets from us are ids. */
+/* Handles that NVTX gets from us are ids; 0 is the default domain's, so a name beyond the table has
+ * OCC_NVTX_OTHER. */
 static uint32_t id_of(const void *handle)
 {
     return (uint32_t)(uintptr_t)handle;
@@ -15,7 +16,7 @@ static uint32_t id_of(const void *handle)
 
 static void *handle_of(uint32_t id)
 {
-    return (void *)(uintptr_t)(id == OCC_NVTX_OTHER ? 0 : id);
+    return (void *)(uintptr_t)id;
 }
 
 /* As UTF-8; what is no character is '?'. What does not fit into a name is cut there: this takes one more. */

@@ -7,7 +7,8 @@
  * - A path is the names of the open push/pop ranges of a thread, outermost first. Digits become '#', so that
  *   "step 17" and "step 18" are one; longer names than OCC_NVTX_NAME_BYTES end with an ellipsis, stacks have
  *   OCC_NVTX_DEPTH levels.
- * - At most OCC_NVTX_PATHS paths, registered strings and domains together; a range beyond is OCC_NVTX_OTHER.
+ * - At most OCC_NVTX_PATHS paths, registered strings and domains together; a range beyond is OCC_NVTX_OTHER,
+ * and so are all ranges of domains beyond, which count as one domain.
  * - Ranges by nvtxRangeStart need not nest and may end in another thread: they are not taken.
  *
  * No locks, no allocation, no waiting: a child of fork goes on. The state is the process's; nothing is ever

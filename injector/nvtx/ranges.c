@@ -182,7 +182,8 @@ int occ_nvtx_push(uint32_t domain, const char *name)
     if (level >= OCC_NVTX_DEPTH)
         return (int)level;
     thread.depth = level;
-    uint32_t id = occ_nvtx_intern(innermost(), occ_nvtx_name(domain), name);
+    uint32_t id =
+        domain == OCC_NVTX_OTHER ? OCC_NVTX_OTHER : occ_nvtx_intern(innermost(), occ_nvtx_name(domain), name);
     thread.depth = level + 1;
     thread.id[level] = (uint16_t)id;
     thread.domain[level] = (uint16_t)domain;

@@ -235,6 +235,30 @@ static void many_paths(void)
     EXPECT(push_a("aaa") == 0 && strcmp(path_now(), "aaa") == 0 && pop() == 0);
 }
 
+/* Domains that find no place share one of their own: their pops close no range of the default domain. */
+static void many_domains(void)
+{
+    char name[16];
+    struct occ_nvtx_event event = {.size = sizeof event, .message_type = OCC_NVTX_TEXT_ASCII};
+    for (unsigned n = 0; n < OCC_NVTX_PATHS; n++) {
+        (void)snprintf(name, sizeof name, "%c%c%c", 'a' + (int)(n % 20), 'a' + (int)(n / 20 % 20),
+                       'a' + (int)(n / 400));
+        EXPECT(push_a(name) == 0 && pop() == 0);
+    }
+    void *late = domain_a("late"), *later = domain_a("later");
+    EXPECT(late && later);
+    EXPECT(push_a("aaa") == 0 && strcmp(path_now(), "aaa") == 0);
+    EXPECT(domain_pop(late) == -1 && domain_pop(later) == -1);
+    EXPECT(strcmp(path_now(), "aaa") == 0);
+    event.message.ascii = "baa"; /* known, but not in this domain */
+    EXPECT(domain_push(late, &event) == 1 && strcmp(path_now(), "(other ranges)") == 0);
+    EXPECT(pop() == 0 && strcmp(path_now(), "(other ranges)") == 0); /* the default domain's only */
+    EXPECT(domain_pop(late) == 0 && n_told == 0);
+    event.message_type = OCC_NVTX_TEXT_REGISTERED;
+    event.message.registered = string_a(late, "a string beyond");
+    EXPECT(push_ex(&event) == 0 && pop() == 0);
+}
+
 static void attached_late(void)
 {
     occ_nvtx_library.attach(NULL);
@@ -291,6 +315,7 @@ TEST(domains)
 TEST(long_and_deep)
 TEST(fitting)
 TEST(many_paths)
+TEST(many_domains)
 TEST(attached_late)
 TEST(threads)
 TEST(refused)
@@ -300,8 +325,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nested),        cmocka_unit_test(test_domains),
         cmocka_unit_test(test_long_and_deep), cmocka_unit_test(test_fitting),
-        cmocka_unit_test(test_many_paths),    cmocka_unit_test(test_attached_late),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_many_domains),  cmocka_unit_test(test_many_paths),
+        cmocka_unit_test(test_attached_late), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
