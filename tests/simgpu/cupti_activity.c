@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define POLL_MS      5 /* how often the worker looks whether a buffer is complete */
 #define NS_PER_MS    UINT64_C(1000000)
@@ -548,6 +549,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     start_worker_locked();
     pthread_mutex_unlock(&lock);
     atomic_fetch_or(&enabled_kinds, KIND_BIT(kind));
+    (void)usleep((useconds_t)sim_fault(SIM_FAULT_SLOW_ENABLE));
     return CUPTI_SUCCESS;
 }
 

@@ -37,6 +37,7 @@
     X(SUBSCRIBE, "subscribe", "CUptiResult", "cuptiSubscribe returns it")                                    \
     X(REGISTER, "register", "CUptiResult", "cuptiActivityRegisterCallbacks returns it")                      \
     X(ENABLE, "enable", "CUptiResult", "cuptiActivityEnable returns it")                                     \
+    X(SLOW_ENABLE, "slow_enable", "us", "cuptiActivityEnable takes so long after records have begun")        \
     X(DROP, "drop", "N", "every Nth record is lost and counted as dropped")                                  \
     X(ZERO, "zero", "N", "every Nth record has start = end = 0")                                             \
     X(BACKWARDS, "backwards", "N", "every Nth record ends before it starts")                                 \
