@@ -6,10 +6,13 @@
 #define MAX_PATIENCE  64u
 #define DOUBT_ROUNDS  60u
 #define WORKING_NS    UINT64_C(1000000) /* CPU time of a worker in a second in which it delivers records */
+/* A thread may be stopped between the start of its launch and the request of the buffer for the record. */
+#define LAUNCH_NS UINT64_C(100000000)
 
 void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns)
 {
-    *takeover = (struct occ_takeover){.cleared_ns = now_ns, .mark_ns = now_ns, .patience = MIN_PATIENCE};
+    *takeover = (struct occ_takeover){
+        .began_ns = now_ns, .cleared_ns = now_ns, .mark_ns = now_ns, .patience = MIN_PATIENCE};
 }
 
 bool occ_takeover_is_silent(const struct occ_takeover *takeover)
@@ -43,7 +46,7 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
         t->state = OCC_TAKEOVER_DOUBTED;
     if (s->is_reset)
         t->state = OCC_TAKEOVER_TAKEN;
-    t->from_ns = t->cleared_ns;
+    t->from_ns = t->cleared_ns - t->began_ns > LAUNCH_NS ? t->cleared_ns - LAUNCH_NS : t->began_ns;
     bool rests = t->state == OCC_TAKEOVER_DOUBTED && s->worker_cpu_ns > 0 && !worker_works;
     t->rest_rounds = rests ? t->rest_rounds + 1 : 0;
 }

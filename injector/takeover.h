@@ -34,6 +34,7 @@ struct occ_takeover {
     enum occ_takeover_state state;
     bool is_withdrawn; /* the last doubt was none */
     uint64_t from_ns;  /* the takeover's earliest time, unless NONE */
+    uint64_t began_ns; /* our callbacks were registered */
     uint64_t cleared_ns, mark_ns, mark_requested;
     uint64_t requested, delivered, worker_cpu_ns; /* of the last round */
     uint32_t silent_rounds, rest_rounds;

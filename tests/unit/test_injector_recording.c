@@ -327,7 +327,7 @@ static void two_sessions_are_two_periods(void **state)
     (void)request();
     second();
     take_over();
-    assert_state(OCC_LEVEL_NOTHING, OTHER, 1000);
+    assert_state(OCC_LEVEL_NOTHING, OTHER, 900);
     seconds(2);
     assert_false(cupti.is_enabled);
     second();
@@ -398,12 +398,12 @@ static void a_doubt_is_withdrawn(void **state)
     second();
     for (int i = 0; i < 3; i++)
         second_of_cpu(0, 2);
-    assert_state(OCC_LEVEL_NOTHING, "seems to use CUPTI", 1000);
+    assert_state(OCC_LEVEL_NOTHING, "seems to use CUPTI", 900);
     assert_true(cupti.is_enabled); /* the kind stays: records may come after all */
     assert_int_equal(guest->drain.off_since_ns, 0);
     complete(out);
     second();
-    assert_state(OCC_LEVEL_TRACE, "", 1000);
+    assert_state(OCC_LEVEL_TRACE, "", 900);
 }
 
 /* ---- windows, the owner's pause, the number of launches ---- */
