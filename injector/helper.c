@@ -81,6 +81,10 @@ static void poll_exact(struct occ_guest *g, bool is_last)
     g->exact.call->poll(g->exact.run, is_last, log_measured, &g->ring, &report);
     if (g->recording.is_gone)
         g->exact.call->retire(g->exact.run);
+    if (report.has_failed && !is_last) { /* the daemon may measure the launches instead */
+        g->exact.call->finish(g->exact.run);
+        g->exact.run = NULL;
+    }
     if (!occ_recording_is_full(&g->recording) || (!is_last && !report.is_new))
         return;
     occ_guest_report(g, is_last && report.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE,

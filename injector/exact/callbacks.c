@@ -30,13 +30,19 @@ static const struct {
 /* Calls of CUPTI inside a callback may call the driver, and so be called back again. */
 static _Thread_local bool is_inside;
 
-/* The context that this thread is launching in. */
-static _Thread_local struct occ_exact_context *launching;
+/* The context of this thread's launch, and how many launches are nested in each other. A launch inside
+ * another one neither begins nor ends a session: the one around it is in the middle of a session. */
+static _Thread_local struct {
+    const struct occ_exact *exact; /* whose callbacks counted `depth` */
+    struct occ_exact_context *context;
+    uint32_t depth;
+} launching;
 
 static struct occ_exact_context *find_context(struct occ_exact *e, void *context)
 {
     for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
-        if (e->contexts[i].state != OCC_EXACT_FREE && e->contexts[i].context == context)
+        if (e->contexts[i].state != OCC_EXACT_FREE && e->contexts[i].context == context &&
+            !e->contexts[i].is_gone)
             return &e->contexts[i];
     return NULL;
 }
@@ -59,25 +65,45 @@ static bool must_not_touch(const struct occ_exact *e)
 }
 
 /* Waits until no launch is in flight: one that another thread is in the middle of would be in neither
- * session. New launches wait meanwhile. The wait is bounded, since a launch may itself wait for something,
- * and its callback may be lost. Releases the lock while it waits. */
+ * session. New launches wait meanwhile, since the context is claimed. The wait is bounded, since a launch may
+ * itself wait for something, and its callback may be lost. Releases the lock while it waits. */
 static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
 {
     struct timespec until = after(PATIENCE_NS);
-    c->is_ending = true;
-    while (c->in_flight > 0 && atomic_load(&e->is_on) &&
+    while (c->in_flight > 0 && !must_not_touch(e) &&
            pthread_cond_timedwait(&e->changed, &e->lock, &until) == 0)
         ;
-    c->is_ending = false;
     c->in_flight = 0; /* a launch that has not returned by now is not waited for again */
-    (void)pthread_cond_broadcast(&e->changed);
 }
 
-static void wait_for_end(struct occ_exact *e, struct occ_exact_context *c)
+/* Waits at most so long until no thread has claimed the context; NULL: any context. False: one has still.
+ * Releases the lock while it waits. */
+static bool wait_for_claims(struct occ_exact *e, const struct occ_exact_context *c, long patience_ns)
 {
-    struct timespec until = after(PATIENCE_NS);
-    while (c->is_ending && pthread_cond_timedwait(&e->changed, &e->lock, &until) == 0)
-        ;
+    struct timespec until = after(patience_ns);
+    for (;;) {
+        bool is_claimed = false;
+        for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
+            is_claimed |= e->contexts[i].is_claimed && (!c || c == &e->contexts[i]);
+        if (!is_claimed)
+            return true;
+        if (pthread_cond_timedwait(&e->changed, &e->lock, &until) != 0)
+            return false;
+    }
+}
+
+/* Claims the context and releases the lock: CUPTI may be called for it. */
+static void begin_calls(struct occ_exact *e, struct occ_exact_context *c)
+{
+    c->is_claimed = true;
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
+static void end_calls(struct occ_exact *e, struct occ_exact_context *c)
+{
+    (void)pthread_mutex_lock(&e->lock);
+    c->is_claimed = false;
+    (void)pthread_cond_broadcast(&e->changed);
 }
 
 /* Once, or it would be new with every launch. */
@@ -101,9 +127,7 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
         return NULL;
     }
     struct occ_exact_context *c = &e->contexts[i];
-    *c = (struct occ_exact_context){
-        .state = OCC_EXACT_READY, .context = data->context, .id = data->context_id};
-    occ_exact_prepare(e, c);
+    *c = (struct occ_exact_context){.state = OCC_EXACT_NEW, .context = data->context, .id = data->context_id};
     return c;
 }
 
@@ -112,16 +136,46 @@ static bool must_end(const struct occ_exact_context *c, bool at_once)
     return c && c->state == OCC_EXACT_RUNNING && (at_once || c->is_graph || c->launches >= SESSION_LAUNCHES);
 }
 
-/* Gives up a context; the last one ends measuring. */
-static void retire(struct occ_exact *e, struct occ_exact_context *c)
+/* Measuring ends with the last context. */
+static void end_without_contexts(struct occ_exact *e)
 {
     bool is_used = false;
-    if (c)
-        occ_exact_give_up(e, c);
-    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
-        is_used |= e->contexts[i].state == OCC_EXACT_READY || e->contexts[i].state == OCC_EXACT_RUNNING;
+    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++) {
+        int state = e->contexts[i].state;
+        is_used |= state == OCC_EXACT_NEW || state == OCC_EXACT_READY || state == OCC_EXACT_RUNNING;
+    }
     if (!is_used)
         atomic_store(&e->is_on, false);
+}
+
+/* CUPTI's part: ends the session if it must, and leaves one running; or gives the context up. */
+static void renew(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool is_last)
+{
+    c->is_claimed = true;
+    if (ends)
+        wait_for_others(e, c);
+    bool may_call = !must_not_touch(e);
+    begin_calls(e, c);
+    if (may_call && c->state == OCC_EXACT_NEW)
+        occ_exact_prepare(e, c);
+    if (may_call && ends)
+        occ_exact_end_session(e, c);
+    if (may_call && is_last)
+        occ_exact_give_up(e, c);
+    if (may_call && !is_last)
+        occ_exact_start_session(e, c);
+    end_calls(e, c);
+}
+
+/* The context of a launch, claimed by no thread; NULL: none, or it has been claimed for too long. */
+static struct occ_exact_context *context_of(struct occ_exact *e, const struct occ_callback_data *data,
+                                            bool is_last)
+{
+    struct occ_exact_context *c = find_context(e, data->context);
+    if (!c && !is_last)
+        c = add_context(e, data);
+    /* looked for again: it may have been destroyed meanwhile */
+    return c && wait_for_claims(e, c, PATIENCE_NS) && find_context(e, data->context) == c ? c : NULL;
 }
 
 static void before_launch(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
@@ -129,32 +183,35 @@ static void before_launch(struct occ_exact *e, const struct occ_callback_data *d
     bool is_last = atomic_load(&e->is_retired);
     if (must_not_touch(e) || !data->context)
         return;
-    struct occ_exact_context *c = find_context(e, data->context);
-    if (!c && !is_last)
-        c = add_context(e, data);
-    if (c && c->is_ending)
-        wait_for_end(e, c);
-    if (must_end(c, is_graph || is_last))
-        wait_for_others(e, c);
-    if (must_not_touch(e)) /* again, after the wait */
-        return;
-    if (must_end(c, is_graph || is_last))
-        occ_exact_end_session(e, c);
+    struct occ_exact_context *c = context_of(e, data, is_last);
+    bool ends = must_end(c, is_graph || is_last);
+    if (c && !must_not_touch(e) && (ends || is_last || c->state != OCC_EXACT_RUNNING))
+        renew(e, c, ends, is_last);
     if (is_last)
-        retire(e, c);
-    if (!c || c->state == OCC_EXACT_FAILED)
+        end_without_contexts(e);
+    if (must_not_touch(e) || !c || c->state != OCC_EXACT_RUNNING)
         return;
-    occ_exact_start_session(e, c);
     c->launches++;
     c->in_flight++;
     c->is_graph = is_graph;
-    launching = c;
+    launching.context = c;
+}
+
+static void before_nested_launch(const struct occ_callback_data *data, bool is_graph)
+{
+    struct occ_exact_context *c = launching.context;
+    if (!c || c->context != data->context)
+        return;
+    c->launches++;
+    c->is_graph |= is_graph;
 }
 
 static void after_launch(struct occ_exact *e)
 {
-    struct occ_exact_context *c = launching;
-    launching = NULL;
+    if (launching.depth == 0 || --launching.depth > 0)
+        return;
+    struct occ_exact_context *c = launching.context;
+    launching.context = NULL;
     if (c && c->in_flight > 0 && --c->in_flight == 0)
         (void)pthread_cond_broadcast(&e->changed);
 }
@@ -164,9 +221,15 @@ static void context_destroyed(struct occ_exact *e, void *context)
     struct occ_exact_context *c = find_context(e, context);
     if (!c)
         return;
+    if (!wait_for_claims(e, c, PATIENCE_NS)) {
+        c->is_gone = true;
+        return;
+    }
+    begin_calls(e, c);
     occ_exact_end_session(e, c);
     occ_exact_release(e, c);
     c->state = OCC_EXACT_FREE;
+    end_calls(e, c);
 }
 
 /* The CUresult of a call that has returned. */
@@ -183,20 +246,35 @@ static bool capture_is_over(uint32_t result)
     return result == 0 || result == CAPTURE_INVALIDATED || result == CAPTURE_UNJOINED;
 }
 
+/* Sessions that are about to begin or end are over when the capture begins. */
+static void before_capture(struct occ_exact *e)
+{
+    e->captures++;
+    (void)pthread_cond_broadcast(&e->changed);
+    (void)wait_for_claims(e, NULL, PATIENCE_NS);
+}
+
 static void on_call(struct occ_exact *e, enum occ_driver_call call, const struct occ_callback_data *data)
 {
     bool enters = data->site == OCC_CALLBACK_ENTER;
+    if (launching.exact != e) {
+        launching.exact = e;
+        launching.context = NULL;
+        launching.depth = 0;
+    }
     switch (call) {
     case OCC_CALL_LAUNCH:
     case OCC_CALL_GRAPH:
-        if (enters)
+        if (!enters)
+            after_launch(e);
+        else if (launching.depth++ == 0)
             before_launch(e, data, call == OCC_CALL_GRAPH);
         else
-            after_launch(e);
+            before_nested_launch(data, call == OCC_CALL_GRAPH);
         break;
     case OCC_CALL_BEGIN: /* counted before the driver begins it: nothing may touch it from then on */
         if (enters)
-            e->captures++;
+            before_capture(e);
         else if (e->captures > 0 && result_of(data) != 0)
             e->captures--;
         break;
@@ -253,18 +331,9 @@ static bool subscribe(struct occ_exact *e)
     return result == OCC_CUPTI_SUCCESS;
 }
 
-static bool start_profiler(struct occ_exact *e)
-{
-    struct occ_params_none p = {.size = sizeof p};
-    uint32_t result = e->host.initialize(&p);
-    if (result != OCC_CUPTI_SUCCESS)
-        occ_exact_fail(e, "the profiler", result);
-    return result == OCC_CUPTI_SUCCESS;
-}
-
 bool occ_exact_watch(struct occ_exact *exact)
 {
-    if (subscribe(exact) && start_profiler(exact)) {
+    if (subscribe(exact)) {
         atomic_store(&exact->is_on, true);
         return true;
     }
@@ -273,11 +342,19 @@ bool occ_exact_watch(struct occ_exact *exact)
     return false;
 }
 
-void occ_exact_end_all(struct occ_exact *exact)
+void occ_exact_end_all(struct occ_exact *exact, long patience_ns)
 {
+    struct occ_exact *e = exact;
     is_inside = true;
-    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
-        occ_exact_end_session(exact, &exact->contexts[i]);
-    (void)pthread_cond_broadcast(&exact->changed); /* there is nothing left to wait for */
+    (void)pthread_cond_broadcast(&e->changed); /* there is nothing left to wait for */
+    (void)wait_for_claims(e, NULL, patience_ns);
+    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++) {
+        struct occ_exact_context *c = &e->contexts[i];
+        if (c->is_claimed)
+            continue;
+        begin_calls(e, c);
+        occ_exact_end_session(e, c);
+        end_calls(e, c);
+    }
     is_inside = false;
 }

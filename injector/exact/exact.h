@@ -8,8 +8,8 @@
  * values, with a reason.
  *
  * Threads: start() and stop() by the thread that initialises CUDA, the others by the helper. The child of a
- * fork does nothing. poll() and finish() wait at most 50 ms for a thread of the program that is inside CUPTI,
- * and then do without.
+ * fork does nothing. poll() and finish() wait at most 50 ms for a thread of the program, and then do
+ * without.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "ring/ring_abi.h"
 
 /* Both libraries come from one build; a number that differs means a mixture. */
-#define OCC_EXACT_ABI 1u
+#define OCC_EXACT_ABI 2u
 
 struct occ_exact; /* one run of the profiler in this process */
 
@@ -34,6 +34,7 @@ struct occ_exact_launch {
 struct occ_exact_report {
     uint64_t measured, launches; /* launches with a value, and launches seen; ever */
     bool is_new;                 /* the reason changed since the last poll */
+    bool has_failed;             /* no launch was measured, and no context can be: finish() */
     char reason[OCC_REASON_BYTES];
 };
 

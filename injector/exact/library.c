@@ -7,9 +7,10 @@
 
 #include "callbacks.h"
 
-/* 50 ms: the program's end does not wait long for the helper. */
-#define NAP_NS   1000000L
-#define MAX_NAPS 50u
+/* 50 ms each: the program's end does not wait long for a thread inside CUPTI, nor for the lock. */
+#define PATIENCE_NS 50000000L
+#define NAP_NS      1000000L
+#define MAX_NAPS    50u
 
 /* ---- the beginning ---- */
 
@@ -70,7 +71,7 @@ static struct occ_exact *start(const struct occ_cupti *cupti, char reason[OCC_RE
 
 /* ---- the helper's side ---- */
 
-/* A thread of the program may hold the lock for as long as CUPTI likes. Naps, since pthread_mutex_timedlock
+/* A thread of the program may be stopped while it holds the lock. Naps, since pthread_mutex_timedlock
  * goes by the clock that people set, and pthread_mutex_clocklock needs a newer C library. */
 static bool lock_soon(struct occ_exact *e)
 {
@@ -94,7 +95,7 @@ static void finish(struct occ_exact *e)
     atomic_store(&e->is_on, false);
     if (!lock_soon(e))
         return;
-    occ_exact_end_all(e);
+    occ_exact_end_all(e, PATIENCE_NS);
     (void)pthread_mutex_unlock(&e->lock);
 }
 
@@ -114,6 +115,18 @@ static void add_lost(struct occ_exact *e, uint64_t n)
     e->matching.lost += n;
 }
 
+/* CUPTI refuses each context that has launched. */
+static bool has_failed(const struct occ_exact *e)
+{
+    uint32_t failed = 0, used = 0;
+    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++) {
+        int state = atomic_load(&e->contexts[i].state);
+        failed += state == OCC_EXACT_FAILED;
+        used += state != OCC_EXACT_FREE;
+    }
+    return failed > 0 && failed == used;
+}
+
 /* Moves the sessions that have ended to the matching, and copies the problem; nothing if the lock cannot be
  * had. */
 static void take(struct occ_exact *e, struct occ_exact_report *report)
@@ -125,6 +138,7 @@ static void take(struct occ_exact *e, struct occ_exact_report *report)
     e->last = &e->first;
     e->waiting = 0;
     report->is_new = e->problem_is_new;
+    report->has_failed = has_failed(e);
     e->problem_is_new = false;
     memcpy(report->reason, e->problem, sizeof e->problem);
     (void)pthread_mutex_unlock(&e->lock);
@@ -156,6 +170,7 @@ static void poll_round(struct occ_exact *e, bool is_last, occ_exact_sink *sink, 
     end_when_full(e, ret_report);
     ret_report->measured = m->measured;
     ret_report->launches = m->launches;
+    ret_report->has_failed &= m->measured == 0 && !m->first && !atomic_load(&e->is_retired);
     if (is_last && (ret_report->reason[0] == '\0' || m->measured > 0))
         (void)snprintf(ret_report->reason, sizeof ret_report->reason,
                        "--exact: kernels ran one after the other; %llu of %llu launches measured",

@@ -11,11 +11,20 @@ static const char *const metric_names[] = {"sm__warps_active.sum", "sm__cycles_a
 #define METRICS (sizeof metric_names / sizeof metric_names[0])
 const struct occ_cupti_metrics occ_exact_metrics = {metric_names, METRICS};
 
+static void set_problem(struct occ_exact *e, const char *problem)
+{
+    (void)pthread_mutex_lock(&e->lock);
+    (void)snprintf(e->problem, sizeof e->problem, "no exact values: %s", problem);
+    e->problem_is_new = true;
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
 void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
 {
-    (void)snprintf(e->problem, sizeof e->problem, "no exact values: %s: error %u, %.120s", what, result,
+    char problem[OCC_REASON_BYTES];
+    (void)snprintf(problem, sizeof problem, "%s: error %u, %.120s", what, result,
                    occ_cupti_result_text(e->cupti, result));
-    e->problem_is_new = true;
+    set_problem(e, problem);
 }
 
 /* For functions that return whether they succeeded. */
@@ -29,6 +38,16 @@ void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
     } while (0)
 
 /* ---- a context ---- */
+
+/* Not in InitializeInjection: the driver is being initialised then. A second call does nothing. */
+static bool initialise(struct occ_exact *e)
+{
+    struct occ_params_none p = {.size = sizeof p};
+    if (!atomic_load(&e->is_initialised))
+        CALL(e, "the profiler", e->host.initialize(&p));
+    atomic_store(&e->is_initialised, true);
+    return true;
+}
 
 static bool configure(struct occ_exact *e, struct occ_exact_context *c)
 {
@@ -45,11 +64,11 @@ static bool configure(struct occ_exact *e, struct occ_exact_context *c)
     CALL(e, "counters of this chip", result);
     if (c->host.passes == 1)
         return true;
-    (void)snprintf(
-        e->problem, sizeof e->problem,
-        "no exact values: the counters need %zu passes on this GPU, each of which would run the kernel",
-        c->host.passes);
-    e->problem_is_new = true;
+    char problem[OCC_REASON_BYTES];
+    (void)snprintf(problem, sizeof problem,
+                   "the counters need %zu passes on this GPU, each of which would run the kernel",
+                   c->host.passes);
+    set_problem(e, problem);
     return false;
 }
 
@@ -71,7 +90,9 @@ static bool enable(struct occ_exact *e, struct occ_exact_context *c)
 
 void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c)
 {
-    if (!configure(e, c) || !enable(e, c))
+    if (initialise(e) && configure(e, c) && enable(e, c))
+        c->state = OCC_EXACT_READY;
+    else
         occ_exact_give_up(e, c);
 }
 
@@ -127,6 +148,20 @@ static bool read_ranges(struct occ_exact *e, struct occ_exact_context *c, struct
     return true;
 }
 
+/* False: the helper has not taken the sessions before it. */
+static bool queue(struct occ_exact *e, struct occ_session *s)
+{
+    (void)pthread_mutex_lock(&e->lock);
+    bool has_room = e->waiting < MAX_WAITING;
+    if (has_room) {
+        *e->last = s;
+        e->last = &s->next;
+        e->waiting++;
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+    return has_room;
+}
+
 /* Dropped ranges leave the session without meaning: nothing is queued then. */
 static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint64_t ended_ns)
 {
@@ -135,8 +170,7 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
     struct occ_params_range_info info = {
         .size = sizeof info, .data = c->data.bytes, .data_size = c->data.size};
     CALL(e, "number of ranges", e->call.info(&info));
-    if (decode.dropped > 0 || info.ranges == 0 || info.ranges > OCC_SESSION_MAX_RANGES ||
-        e->waiting >= MAX_WAITING)
+    if (decode.dropped > 0 || info.ranges == 0 || info.ranges > OCC_SESSION_MAX_RANGES)
         return true;
     struct occ_session *s = occ_session_new();
     CALL(e, "memory for a session", s ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
@@ -149,9 +183,8 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
         occ_session_free(s);
         return false;
     }
-    *e->last = s;
-    e->last = &s->next;
-    e->waiting++;
+    if (!queue(e, s))
+        occ_session_free(s);
     return true;
 }
 

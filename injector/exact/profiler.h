@@ -6,8 +6,9 @@
  * the program's end; the next launch begins the next one. While a stream is captured none begins or ends,
  * since that could break the capture.
  *
- * Threads: any of the program's that CUPTI calls back, one at a time, under `lock`. Memory comes from
- * mmap(2).
+ * Threads: any of the program's that CUPTI calls back. A thread claims a context before it calls CUPTI for
+ * it, and holds no lock of ours meanwhile: CUPTI may hold its own while it calls another thread back. Whoever
+ * finds a context claimed waits a bounded time and then leaves it alone. Memory comes from mmap(2).
  */
 #pragma once
 
@@ -21,12 +22,13 @@
 
 #define OCC_EXACT_MAX_CONTEXTS 16u
 
-enum occ_exact_state { OCC_EXACT_FREE, OCC_EXACT_READY, OCC_EXACT_RUNNING, OCC_EXACT_FAILED };
+enum occ_exact_state { OCC_EXACT_FREE, OCC_EXACT_NEW, OCC_EXACT_READY, OCC_EXACT_RUNNING, OCC_EXACT_FAILED };
 
 struct occ_exact_context {
-    enum occ_exact_state state;
+    _Atomic int state;  /* enum occ_exact_state; changed by the thread that claimed it */
+    bool is_claimed;    /* a thread prepares it, or ends and begins its sessions */
+    bool is_gone;       /* it was destroyed while another thread had it claimed: the place stays empty */
     bool is_graph;      /* the session holds a graph's launch */
-    bool is_ending;     /* the session waits for launches that have begun */
     uint32_t id;        /* in activity records */
     uint32_t launches;  /* in the session */
     uint32_t in_flight; /* threads inside a call that launches */
@@ -41,8 +43,9 @@ struct occ_exact {
     _Atomic bool is_on;      /* callbacks do anything */
     pid_t pid;               /* the child of a fork does nothing: `lock` may be held there for ever */
     _Atomic bool is_retired; /* each context is given up when it launches next */
-    pthread_mutex_t lock;    /* guards what follows but `lost` and `matching` */
-    pthread_cond_t changed;  /* no launch is in flight, or a session has ended */
+    pthread_mutex_t lock; /* of all members below but `lost` and `matching`; never held in a call of CUPTI */
+    pthread_cond_t changed; /* no launch is in flight, a capture begins, or a context is claimed no more */
+    _Atomic bool is_initialised; /* cuptiProfilerInitialize has succeeded */
     const struct occ_cupti *cupti;
     struct occ_cupti_host_calls host;
     struct occ_cupti_range call;
@@ -61,10 +64,11 @@ struct occ_exact {
 /* In the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI). */
 extern const struct occ_cupti_metrics occ_exact_metrics;
 
-/* Records "no exact values: <what>: <CUPTI's text>" as the problem. */
+/* Records "no exact values: <what>: <CUPTI's text>" as the problem. Takes `lock`, as the functions below may.
+ */
 void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result);
 
-/* Configures and enables the profiler, or leaves the context FAILED. */
+/* NEW -> READY: configures and enables the profiler; FAILED if CUPTI refuses. */
 void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c);
 /* Disables the profiler and frees its memory; the state is the caller's. */
 void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c);

@@ -140,11 +140,20 @@ for exact in "" --exact; do
   OCCSIM_BLOCK_NS=400000 "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" -q $exact --socket "$work/socket" \
     "$hello" --launches 1000 >/dev/null 2>err || fail "exit code $?: $(head -3 err)"
 done
+# Exact values that fail give the launches back to the daemon's samples, a second after the first launch.
+OCCSIM_FAULT=range:35 OCCSIM_BLOCK_NS=400000 "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" -q --exact --label failed \
+  --socket "$work/socket" "$hello" --launches 4000 --batch 4 --sleep-ms 4 >/dev/null 2>err || fail "exit code $?: $(head -3 err)"
+failed_exact() { query "SELECT sum(direct + regression + grouped) > 0 AND sum(exact) = 0 FROM measured_config JOIN run USING (run_id) WHERE label = 'failed'"; }
+for _ in $(seq 600); do
+  [ "$(failed_exact)" = 1 ] && break
+  sleep 0.1
+done
+[ "$(failed_exact)" = 1 ] || fail "exact values failed, and no launch is measured by samples"
 unset OCCSIM_COUNTERS
 kill $daemon
 wait $daemon
 n=$(query 'SELECT count(*) FROM run')
-[ "$n" = 2 ] || fail "$n runs, not 2: $(tail -3 daemon.log)"
+[ "$n" = 3 ] || fail "$n runs, not 3: $(tail -3 daemon.log)"
 [ "$(query 'SELECT sum(exact) FROM measured_config WHERE run_id = 2')" = 1000 ] || fail "not all launches are measured"
 [ "$(query 'SELECT sum(direct + regression + grouped) FROM measured_config WHERE run_id = 2')" = 0 ] || fail "samples are mixed in"
 

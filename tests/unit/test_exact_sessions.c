@@ -25,14 +25,29 @@
 #define UNJOINED  904u
 #define UNMATCHED 903u
 
+static struct occ_exact *exact;
+
 static struct {
     occ_callback *callback;
     void *user_data;
     atomic_int starts, stops, subscribers, initialised;
-    atomic_bool capturing, broke_a_capture;
+    atomic_bool capturing, broke_a_capture, was_called_under_lock;
+    void (*in_stop)(void); /* another thread's doing, for which cuptiRangeProfilerStop waits */
     uint32_t subscribe_result, initialise_result;
     atomic_ullong clock;
 } fake;
+
+/* Every call of CUPTI in a thread of the program. The lock is this thread's own, so trying it is no question
+ * of time. */
+static void look_at_lock(void)
+{
+    if (!exact)
+        return;
+    if (pthread_mutex_trylock(&exact->lock) == 0)
+        pthread_mutex_unlock(&exact->lock);
+    else
+        fake.was_called_under_lock = true;
+}
 
 #define FAKE(name, ...)                                                                                      \
     uint32_t name(__VA_ARGS__);                                                                              \
@@ -56,17 +71,20 @@ FAKE(cuptiUnsubscribe, void *subscriber)
 }
 FAKE(cuptiGetTimestamp, uint64_t *ret_ns)
 {
+    look_at_lock();
     *ret_ns = atomic_fetch_add(&fake.clock, 10) + 10;
     return 0;
 }
 FAKE(cuptiProfilerInitialize, struct occ_params_none *p)
 {
+    look_at_lock();
     (void)p;
     fake.initialised += fake.initialise_result == 0;
     return fake.initialise_result;
 }
 FAKE(cuptiDeviceGetChipName, struct occ_params_chip_name *p)
 {
+    look_at_lock();
     p->name = "a chip";
     return 0;
 }
@@ -82,12 +100,14 @@ FAKE(cuptiProfilerHostGetNumOfPasses, struct occ_params_passes *p)
 }
 FAKE(cuptiProfilerHostEvaluateToGpuValues, struct occ_params_evaluate *p)
 {
+    look_at_lock();
     for (size_t i = 0; i < p->metrics.count; i++)
         p->values[i] = 1;
     return 0;
 }
 FAKE(cuptiRangeProfilerEnable, struct occ_params_enable *p)
 {
+    look_at_lock();
     p->object = &fake;
     return 0;
 }
@@ -98,6 +118,7 @@ FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_range_data_size *p)
 }
 FAKE(cuptiRangeProfilerStart, void *p)
 {
+    look_at_lock();
     (void)p;
     fake.starts++;
     if (fake.capturing)
@@ -106,14 +127,18 @@ FAKE(cuptiRangeProfilerStart, void *p)
 }
 FAKE(cuptiRangeProfilerStop, void *p)
 {
+    look_at_lock();
     (void)p;
     fake.stops++;
+    if (fake.in_stop)
+        fake.in_stop();
     if (fake.capturing)
         fake.broke_a_capture = true;
     return 0;
 }
 FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
 {
+    look_at_lock();
     p->ranges = 1;
     return 0;
 }
@@ -123,6 +148,7 @@ FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
     FAKE(name, void *p)                                                                                      \
     {                                                                                                        \
         (void)p;                                                                                             \
+        look_at_lock();                                                                                      \
         return 0;                                                                                            \
     }
 SUCCEEDS(cuptiProfilerGetCounterAvailability)
@@ -148,7 +174,6 @@ FAKE(cuptiGetDeviceId, void *context, uint32_t *ret_device)
 
 /* ---- the program ---- */
 
-static struct occ_exact *exact;
 static struct occ_cupti cupti;
 
 static int set_up(void **state)
@@ -193,8 +218,11 @@ static unsigned int take_sessions(void)
 static int tear_down(void **state)
 {
     (void)state;
+    fake.in_stop = NULL;
     occ_exact_library.finish(exact);
     (void)take_sessions();
+    assert_false(fake.was_called_under_lock);
+    exact = NULL;
     return dlclose(cupti.handle);
 }
 
@@ -255,7 +283,7 @@ static pthread_t thread_that_waits(void)
     while (!waits && fake.stops == 0) {
         sched_yield();
         pthread_mutex_lock(&exact->lock);
-        waits = exact->contexts[0].is_ending;
+        waits = exact->contexts[0].is_claimed;
         pthread_mutex_unlock(&exact->lock);
     }
     return thread;
@@ -409,6 +437,56 @@ static void retired_sessions_end_with_the_next_launch(void **state)
     assert_int_equal(take_sessions(), 2);
 }
 
+/* cuLaunch may call cuLaunchGrid, say, and both are reported. */
+static void a_nested_launch_leaves_none_in_flight(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+        call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+        call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+        assert_int_equal(exact->contexts[0].in_flight, 1);
+        call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+        assert_int_equal(exact->contexts[0].in_flight, 0);
+    }
+    assert_int_equal(exact->contexts[0].launches, 6); /* each is a range */
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    launch(LAUNCH, 2); /* in another context: no session begins inside a launch */
+    launch(GRAPH, 1);  /* nor ends */
+    assert_int_equal(exact->contexts[0].in_flight, 1);
+    assert_int_equal(fake.starts, 1);
+    assert_int_equal(fake.stops, 0);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(exact->contexts[0].in_flight, 0);
+    launch(LAUNCH, 1); /* the graph's session ends */
+    assert_int_equal(fake.stops, 1);
+}
+
+static void *launch_in_context_2(void *arg)
+{
+    launch(LAUNCH, 2);
+    return arg;
+}
+
+/* As CUPTI with a lock of its own: another thread holds it, calls us back, and releases it afterwards. */
+static void let_another_thread_launch(void)
+{
+    pthread_t thread;
+    fake.in_stop = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, launch_in_context_2, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void a_call_of_cupti_may_wait_for_another_callback(void **state)
+{
+    (void)state;
+    launch(LAUNCH, 1);
+    fake.in_stop = let_another_thread_launch;
+    launch(GRAPH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_int_equal(fake.starts, 3);
+}
+
 static void sessions_that_nobody_takes_do_not_pile_up(void **state)
 {
     (void)state;
@@ -440,15 +518,78 @@ static void what_cannot_begin_leaves_nothing_behind(void **state)
     (void)state;
     occ_exact_library.stop(exact);
     assert_int_equal(fake.subscribers, 0);
-    fake.initialised = 0;
     fake.subscribe_result = 39;
     assert_null(occ_exact_library.start(&cupti, reason));
-    assert_int_equal(fake.initialised, 0);
-    fake.subscribe_result = 0;
-    fake.initialise_result = 1;
-    assert_null(occ_exact_library.start(&cupti, reason));
-    assert_non_null(strstr(reason, "the profiler: error 1"));
+    assert_non_null(strstr(reason, "callbacks: error 39"));
     assert_int_equal(fake.subscribers, 0);
+}
+
+/* Not inside cuInit, where the driver is not ready: with the first launch. */
+static void the_profiler_is_initialised_with_the_first_launch(void **state)
+{
+    (void)state;
+    assert_int_equal(fake.initialised, 0);
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 2);
+    assert_int_equal(fake.initialised, 1);
+    assert_int_equal(fake.starts, 2);
+}
+
+/* The guest then lets the daemon measure; a context that works, or a value, is enough to go on. */
+static void contexts_that_all_fail_are_reported(void **state)
+{
+    (void)state;
+    assert_false(round_of_helper().has_failed);
+    fake.initialise_result = 1;
+    launch(LAUNCH, 1);
+    struct occ_exact_report report = round_of_helper();
+    assert_true(report.has_failed && report.is_new);
+    assert_non_null(strstr(report.reason, "the profiler: error 1"));
+    fake.initialise_result = 0;
+    launch(LAUNCH, 2);
+    assert_false(round_of_helper().has_failed);
+    assert_int_equal(fake.starts, 1);
+}
+
+static void a_value_is_no_failure(void **state)
+{
+    (void)state;
+    launch(LAUNCH, 1);
+    exact->matching.measured = 1;
+    fake.initialise_result = 1;
+    occ_exact_give_up(exact, &exact->contexts[0]);
+    assert_false(round_of_helper().has_failed);
+}
+
+/* A context that another thread works on for too long is left alone: its launch has no value, and nobody
+ * hangs. */
+static void a_context_that_stays_claimed_is_left_alone(void **state)
+{
+    (void)state;
+    launch(LAUNCH, 1);
+    exact->contexts[0].is_claimed = true;
+    launch(GRAPH, 1);
+    assert_int_equal(fake.stops, 0);
+    assert_int_equal(exact->contexts[0].in_flight, 0);
+    begin_capture(0);
+    end_capture(0, true);
+    const struct occ_callback_resource gone = {.context = (void *)(uintptr_t)(1 << 12)};
+    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
+    exact->contexts[0].is_claimed = false;
+    launch(LAUNCH, 1); /* a new context at the address of the old one */
+    assert_int_equal(fake.starts, 2);
+    assert_ptr_equal(exact->contexts[1].context, gone.context);
+}
+
+static void a_destroyed_context_ends_its_session(void **state)
+{
+    (void)state;
+    const struct occ_callback_resource gone = {.context = (void *)(uintptr_t)(1 << 12)};
+    launch(LAUNCH, 1);
+    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
+    assert_int_equal(fake.stops, 1);
+    assert_int_equal(exact->contexts[0].state, OCC_EXACT_FREE);
+    assert_int_equal(take_sessions(), 1);
 }
 
 int main(void)
@@ -465,9 +606,16 @@ int main(void)
         T(a_cancelled_thread_leaves_no_lock),
         T(the_helper_does_not_wait_for_the_lock),
         T(retired_sessions_end_with_the_next_launch),
+        T(a_nested_launch_leaves_none_in_flight),
+        T(a_call_of_cupti_may_wait_for_another_callback),
         T(sessions_that_nobody_takes_do_not_pile_up),
         T(too_many_contexts_are_a_reason),
         T(what_cannot_begin_leaves_nothing_behind),
+        T(the_profiler_is_initialised_with_the_first_launch),
+        T(contexts_that_all_fail_are_reported),
+        T(a_value_is_no_failure),
+        T(a_context_that_stays_claimed_is_left_alone),
+        T(a_destroyed_context_ends_its_session),
     };
 #undef T
     return cmocka_run_group_tests_name("exact_sessions", tests, NULL, NULL);
