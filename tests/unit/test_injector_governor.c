@@ -145,6 +145,22 @@ static void test_a_step_up_that_fails_makes_it_patient(void **state)
     assert_memory_equal(waits, expected, sizeof expected);
 }
 
+/* A step down long after the last step up is a new reason: the wait is a minute again. */
+static void test_patience_ends_with_a_long_calm(void **state)
+{
+    (void)state;
+    struct world w = new_world(0.01);
+    assert_int_equal(run(&w, 30, 50, 1000, NULL), 3);
+    assert_int_equal(run(&w, 60, 0, 1000, NULL), 1);
+    assert_int_equal(run(&w, 10, 50, 1000, NULL), 1); /* too early: the next wait is two minutes */
+    assert_int_equal(run(&w, 119, 0, 1000, NULL), 0);
+    assert_int_equal(run(&w, 241 + 70, 0, 1000, NULL), 3);
+    assert_int_equal(w.governor.step, OCC_STEP_FULL);
+    assert_int_equal(run(&w, 10, 50, 1000, NULL), 1);
+    assert_int_equal(run(&w, 59, 0, 1000, NULL), 0);
+    assert_int_equal(run(&w, 1, 0, 1000, NULL), 1);
+}
+
 static void test_seconds_that_were_not_recorded_do_not_count(void **state)
 {
     (void)state;
@@ -255,6 +271,20 @@ static void test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn(vo
     assert_true(b.takeover.is_withdrawn);
 }
 
+/* The period begins before the oldest buffer that never came was requested, however many came later. */
+static void test_a_period_begins_before_the_first_buffer_that_is_missing(void **state)
+{
+    (void)state;
+    struct buffers b = new_buffers();
+    (void)tick(&b, 2, 1, 5); /* one is out */
+    for (int i = 0; i < 5; i++)
+        (void)tick(&b, 1, 0, 5);
+    b.signs.is_reset = true;
+    (void)tick(&b, 0, 0, 0);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_TAKEN);
+    assert_int_equal(b.takeover.from_ns, 100 * SECOND);
+}
+
 /* A session so short that it leaves no sign but the silence. */
 static void test_a_long_doubt_ends_if_the_worker_rests(void **state)
 {
@@ -336,12 +366,14 @@ int main(void)
         cmocka_unit_test(test_the_base_is_the_larger_of_elapsed_and_cpu_time),
         cmocka_unit_test(test_below_half_for_a_minute_is_a_step_up),
         cmocka_unit_test(test_a_step_up_that_fails_makes_it_patient),
+        cmocka_unit_test(test_patience_ends_with_a_long_calm),
         cmocka_unit_test(test_seconds_that_were_not_recorded_do_not_count),
         cmocka_unit_test(test_a_clock_that_goes_back_costs_nothing),
         cmocka_unit_test(test_a_busy_program_is_not_doubted),
         cmocka_unit_test(test_an_idle_program_is_not_doubted),
         cmocka_unit_test(test_a_long_kernel_alone_is_not_doubted),
         cmocka_unit_test(test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn),
+        cmocka_unit_test(test_a_period_begins_before_the_first_buffer_that_is_missing),
         cmocka_unit_test(test_a_long_doubt_ends_if_the_worker_rests),
         cmocka_unit_test(test_a_worker_that_works_for_another_is_a_sign),
         cmocka_unit_test(test_it_comes_back_when_the_session_is_over),
