@@ -269,6 +269,23 @@ static void test_a_buffer_that_is_not_full_changes_nothing(void **state)
     }
 }
 
+/* Flushes that follow each other quickly, by another thread that waits for the device: not full is not quick.
+ */
+static void test_a_buffer_that_a_flush_returns_early_does_not_grow(void **state)
+{
+    (void)state;
+    struct occ_pool pool;
+    uint8_t *buffer;
+    size_t bytes = 0, valid;
+    assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
+    for (uint64_t i = 0; i < 100; i++) {
+        const uint8_t *mine = occ_pool_take(&pool, 0, i * SECOND_NS / 100, &bytes);
+        assert_int_equal(bytes, OCC_POOL_MIN_BYTES);
+        assert_true(occ_pool_complete(&pool, mine, RECORD_BYTES, i * SECOND_NS / 100 + 1000));
+        occ_pool_recycle(&pool, occ_pool_next(&pool, &buffer, &valid));
+    }
+}
+
 /* ---- several threads take and complete while one drains ---- */
 
 #define THREADS 4
@@ -339,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_a_busy_stream_shows_its_records),
         cmocka_unit_test(test_each_thread_has_its_size),
         cmocka_unit_test(test_a_buffer_that_is_not_full_changes_nothing),
+        cmocka_unit_test(test_a_buffer_that_a_flush_returns_early_does_not_grow),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("injector_buffers", tests, NULL, NULL);
