@@ -8,6 +8,7 @@
  *   FAKE_CUPTI_DROPPED   records reported as dropped, once
  *   FAKE_CUPTI_STOPS     so many records are given of a buffer, then an error
  *   FAKE_CUPTI_THREADS   a thread that ends after it has flushed ends the program
+ *   FAKE_CUPTI_UNREADY   a flush before the first launch ends the program: the driver may not be ready
  *   FAKE_CUPTI_WORKER    cuptiActivityEnable starts a thread that never ends, as libcupti's worker
  * One thread launches at a time.
  */
@@ -129,6 +130,8 @@ EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags)
 {
     if (getenv("FAKE_CUPTI_THREADS"))
         mark_thread();
+    if (getenv("FAKE_CUPTI_UNREADY") && buffer_bytes == 0)
+        abort();
     while (getenv("FAKE_CUPTI_HANG"))
         pause();
     pthread_mutex_lock(&lock);

@@ -513,6 +513,30 @@ static void test_a_cupti_that_hangs_does_not_keep_the_program(void **state)
     assert_int_equal(s.closed, 0);
 }
 
+static char early_path[64], late_path[80]; /* of the daemon's socket */
+
+static int program_whose_daemon_is_late(void)
+{
+    setenv("OCCTRACE_SOCKET", late_path, 1);
+    InitializeInjection();
+    launch(100);
+    return rename(early_path, late_path) == 0 ? 7 : 1;
+}
+
+/* A daemon that listens only when the program ends gets the ring, and with it all launches. */
+static void test_the_last_round_looks_for_a_daemon(void **state)
+{
+    struct fixture *f = *state;
+    (void)snprintf(early_path, sizeof early_path, "%s", f->path);
+    (void)snprintf(late_path, sizeof late_path, "%s.late", f->path);
+    run(f, program_whose_daemon_is_late, NULL);
+    assert_int_equal(wait_for_end(f), 7);
+    int connection = accept_within(f->listener, 0);
+    (void)rename(late_path, f->path);
+    assert_true(connection >= 0);
+    close(connection);
+}
+
 static int program_that_dies(void)
 {
     InitializeInjection();
@@ -612,7 +636,7 @@ static void test_what_cupti_does_not_give_is_counted(void **state)
 static void test_cupti_is_not_asked_before_it_begins(void **state)
 {
     struct fixture *f = *state;
-    const char *const variables[] = {"FAKE_CUPTI_DROPPED=5", NULL};
+    const char *const variables[] = {"FAKE_CUPTI_DROPPED=5", "FAKE_CUPTI_UNREADY=1", NULL};
     run(f, program_without_launches, variables);
     assert_int_equal(wait_for_end(f), 7);
     int connection;
@@ -877,6 +901,7 @@ int main(void)
         TEST(test_a_cloned_child_leaves_its_parent_alone),
         TEST(test_a_forked_child_may_begin_anew),
         TEST(test_a_cupti_that_hangs_does_not_keep_the_program),
+        TEST(test_the_last_round_looks_for_a_daemon),
         TEST(test_what_was_pushed_survives_a_kill),
         TEST(test_the_next_daemon_takes_over),
         TEST(test_losses_at_the_end),
