@@ -11,10 +11,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
+# One daemon for all runs: a full machine may not start one for each in time.
+"$here/scripts/simgpu" --build "$build" "$build/bin/occtraced" --db h.db --socket "$work/socket" --counters none >daemon.log 2>&1 &
+daemon=$!
+until [ -S socket ]; do kill -0 $daemon || { cat daemon.log; exit 1; }; sleep 0.05; done
+query() { "$build/bin/occq" sql -d h.db --csv "$1" | sed '1d; s/"//g'; }
+
 # Prints "launches outside recorded missing twice periods", or what went wrong.
 check() {
-  "$build/bin/occq" sql -d "$1/h.db" --csv "SELECT from_ns, coalesce(until_ns, 9223372036854775807) FROM recording_period" | sed 1d >"$1/periods"
-  "$build/bin/occq" sql -d "$1/h.db" --csv "SELECT start_ns, count(*) FROM launch GROUP BY start_ns" | sed 1d >"$1/history"
+  local run
+  run=$(query "SELECT run_id FROM run WHERE label = '${1##*/}'")
+  query "SELECT from_ns, coalesce(until_ns, 9223372036854775807) FROM recording_period WHERE run_id = $run" >"$1/periods"
+  query "SELECT start_ns, count(*) FROM launch WHERE run_id = $run GROUP BY start_ns" >"$1/history"
   python3 - "$1" <<'PYTHON'
 import csv, sys
 directory = sys.argv[1]
@@ -40,17 +48,21 @@ one() {
   mkdir "$directory"
   [ $(($1 % 2)) = 0 ] || faults=slow_enable:300
   env OCCSIM_TRUTH="$directory/truth" OCCSIM_FAULT=$faults OCCSIM_CLIENT=kineto:4000:4300,kineto:17000:17300 "$here/scripts/simgpu" \
-    --build "$build" "$build/bin/occtrace" -q --counters=none -d "$directory/h.db" \
+    --build "$build" "$build/bin/occtrace" -q --socket "$work/socket" --label "$1" \
     "$hello" --threads 6 --batch 1 --sleep-ms 2 --launches 7500 >"$directory/out" 2>&1 || echo "run $1: exit code $?" >>failed
   echo "$1 ${faults:-plain} $(check "$directory")" >>results
   rm -rf "$directory"
 }
 
+programs=()
 for run in $(seq "$runs"); do
-  while [ "$(jobs -rp | wc -l)" -ge "$parallel" ]; do wait -n; done
+  while [ "$(jobs -rp | wc -l)" -gt "$parallel" ]; do wait -n; done # the daemon is one of the jobs
   one "$run" &
+  programs+=($!)
 done
-wait
+wait "${programs[@]}"
+kill $daemon
+wait $daemon
 awk '
   { n[$2]++; launches[$2] += $3; outside[$2] += $4; recorded[$2] += $5; missing[$2] += $6; extra[$2] += $7; back[$2] += $9 }
   NF != 9 || $6 > 0 || $7 > 0 || $8 != 2 || $9 != 2 || $4 < 2000 { print "FAILED: run " $0; bad++ }
