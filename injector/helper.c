@@ -186,6 +186,13 @@ static void wait_for_the_end(void)
         (void)pause();
 }
 
+/* A second from now, or the next edge of a window. */
+static uint64_t next_round_ns(const struct occ_guest *g, uint64_t now_ns)
+{
+    uint64_t wait_ns = occ_recording_wait_ns(g, now_ns);
+    return now_ns + (wait_ns < SECOND_NS ? wait_ns : SECOND_NS);
+}
+
 static void *run(void *arg)
 {
     struct helper h = {.guest = arg};
@@ -195,7 +202,7 @@ static void *run(void *arg)
     clockid_t cpu_clock = 0;
     if (pthread_getcpuclockid(pthread_self(), &cpu_clock) == 0)
         atomic_store_explicit(&g->helper_clock, (int)cpu_clock, memory_order_relaxed);
-    h.next_round_ns = occ_clock_ns(CLOCK_MONOTONIC) + SECOND_NS;
+    h.next_round_ns = next_round_ns(g, occ_clock_ns(CLOCK_MONOTONIC));
     while (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
         uint32_t seen = atomic_load_explicit(&g->wake, memory_order_acquire);
         occ_drain_all(&g->drain);
@@ -204,8 +211,7 @@ static void *run(void *arg)
             do_round(&h, now_ns);
             if (is_left_alone(g))
                 end_the_process(&h);
-            uint64_t wait_ns = occ_recording_wait_ns(g, now_ns);
-            h.next_round_ns = now_ns + (wait_ns < SECOND_NS ? wait_ns : SECOND_NS);
+            h.next_round_ns = next_round_ns(g, now_ns);
         } else if (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
             occ_wake_wait(&g->wake, seen, h.next_round_ns - now_ns);
         }

@@ -126,6 +126,7 @@ static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_conn
 struct story {
     int processes, devices, kernels, configs, states, closed;
     uint32_t level;
+    uint64_t level_ns; /* its time */
     bool is_unmeasured;
     char reason[240];
     uint64_t launches, launches_as_closed;
@@ -151,6 +152,7 @@ static void hear_record(struct story *s, const struct occ_log_record *record)
     if (record->type == OCC_RECORD_STATE) {
         const struct occ_record_state *state = (const void *)record;
         s->level = state->level;
+        s->level_ns = state->time_ns;
         s->is_unmeasured = (record->flags & OCC_STATE_UNMEASURED) != 0;
         memcpy(s->reason, state->reason, sizeof s->reason);
     }
@@ -853,6 +855,70 @@ static void test_the_helper_is_not_real_time(void **state)
     assert_int_equal(code, 0);
 }
 
+/* Exit code 0 if the helper blocks every signal that can be blocked: the program's handlers never run in it.
+ */
+static int program_that_looks_at_the_helper(void)
+{
+    unsigned long long blocked = 0;
+    char path[64], line[256];
+    initialise_and_wait_for_helper();
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)find_helper());
+    FILE *status = fopen(path, "r");
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "SigBlk: %llx", &blocked) != 1)
+        ;
+    for (int number = 1; number < SIGRTMIN - 2; number++)
+        if (number != SIGKILL && number != SIGSTOP && !(blocked >> (number - 1) & 1))
+            return number;
+    return 0;
+}
+
+static void test_the_helper_takes_no_signals(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_that_looks_at_the_helper, NULL);
+    assert_int_equal(wait_for_end(f), 0);
+}
+
+/* Buffers that the helper's own flush returns do not make it CUPTI's worker, whose time would count twice. */
+static int program_whose_helper_flushes(void)
+{
+    initialise_and_wait_for_helper();
+    launch(10);
+    while (atomic_load(&occ_guest()->ring.header->head) < 10)
+        usleep(1000);
+    return atomic_load(&occ_guest()->worker_clock) == 0 ? 0 : 1;
+}
+
+static void test_the_helper_is_not_taken_for_the_worker(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_whose_helper_flushes, NULL);
+    assert_int_equal(wait_for_end(f), 0);
+}
+
+static int program_with_a_short_window(void)
+{
+    InitializeInjection();
+    sleep(2);
+    return (int)(occ_guest()->recording.began_ns == 0);
+}
+
+/* The helper wakes at the edge of a window, not with its next second. A full machine may wake it late: some
+ * try is in time. */
+static void test_a_window_ends_in_time(void **state)
+{
+    const char *const variables[] = {"OCCTRACE_DURATION_MS=200", NULL};
+    uint64_t lasted_ns = UINT64_MAX;
+    for (int i = 0; i < 20 && lasted_ns >= UINT64_C(900000000); i++) {
+        struct timespec began;
+        (void)clock_gettime(CLOCK_REALTIME, &began);
+        struct story s = story_of(*state, program_with_a_short_window, variables, 0);
+        assert_non_null(strstr(s.reason, "--duration"));
+        lasted_ns = s.level_ns - ((uint64_t)began.tv_sec * UINT64_C(1000000000) + (uint64_t)began.tv_nsec);
+    }
+    assert_true(lasted_ns < UINT64_C(900000000));
+}
+
 static int program_whose_cupti_is_taken(void)
 {
     InitializeInjection();
@@ -916,6 +982,9 @@ int main(void)
         TEST(test_numbers_of_descriptors_are_the_programs),
         TEST(test_a_forked_child_keeps_errno),
         TEST(test_the_helper_is_not_real_time),
+        TEST(test_the_helper_takes_no_signals),
+        TEST(test_the_helper_is_not_taken_for_the_worker),
+        TEST(test_a_window_ends_in_time),
         TEST(test_another_profiler_takes_over),
     };
     return cmocka_run_group_tests_name("injector", tests, NULL, NULL);

@@ -50,7 +50,7 @@ static struct {
     uint64_t attributes[64];
     uint32_t register_result, enable_result;
     bool is_enabled;
-    unsigned int enables, disables, registrations;
+    unsigned int enables, disables, registrations, reads;
     void (*in_enable)(void); /* launches that other threads make before cuptiActivityEnable returns */
 } cupti;
 
@@ -94,6 +94,7 @@ static uint32_t on_set_attribute(uint32_t attribute, size_t *bytes, void *value)
 static uint32_t on_get_attribute(uint32_t attribute, size_t *bytes, void *value)
 {
     memcpy(value, &cupti.attributes[attribute], *bytes);
+    cupti.reads++;
     return 0;
 }
 
@@ -362,6 +363,24 @@ static void a_foreign_buffer_ends_recording(void **state)
     assert_no_state();
 }
 
+/* A call of CUPTI before the driver is ready could hang: attributes are read after the first buffer or ten
+ * seconds. */
+static void attributes_are_not_read_too_early(void **state)
+{
+    (void)state;
+    unsigned int reads = cupti.reads;
+    start();
+    seconds(9);
+    assert_int_equal(cupti.reads, reads);
+    second();
+    assert_true(cupti.reads > reads);
+    guest->recording.rounds = 0;
+    (void)request();
+    reads = cupti.reads;
+    second();
+    assert_true(cupti.reads > reads);
+}
+
 /* Three flushes that CUPTI refuses in a row are a session's end by cuptiFinalize. */
 static void failed_flushes_are_a_takeover(void **state)
 {
@@ -530,6 +549,21 @@ static void the_cost_is_of_all_that_is_ours(void **state)
     assert_state(OCC_LEVEL_TRACE, "overhead was 1.2 %, the budget is 1 %", 11000);
 }
 
+/* Exact values cost what they cost, and every range must find its launch. */
+static void exact_values_have_neither_budget_nor_window(void **state)
+{
+    (void)state;
+    guest->exact.run = (struct occ_exact *)(void *)&cupti; /* any address */
+    guest->env.delay_ms = guest->env.duration_ms = guest->env.launches = 1;
+    start();
+    assert_true(occ_ring_pause(daemon_, true));
+    second();
+    for (int i = 0; i < 100; i++)
+        second_of_cpu(500, 0);
+    assert_no_state();
+    assert_int_equal(guest->drain.max_launches, 0);
+}
+
 /* The daemon's budget counts, unless the program has its own. */
 static void the_daemon_may_set_the_budget(void **state)
 {
@@ -602,6 +636,7 @@ int main(void)
         T(a_failed_return_reclaims_once),
         T(two_sessions_are_two_periods),
         T(a_foreign_buffer_ends_recording),
+        T(attributes_are_not_read_too_early),
         T(failed_flushes_are_a_takeover),
         T(a_doubt_is_withdrawn),
         T(a_window_has_its_edges),
@@ -610,6 +645,7 @@ int main(void)
         T(causes_are_ranked),
         T(the_budget_is_a_ladder),
         T(the_cost_is_of_all_that_is_ours),
+        T(exact_values_have_neither_budget_nor_window),
         T(the_daemon_may_set_the_budget),
         T(a_pause_is_not_calm),
         T(records_without_times_are_a_level),
