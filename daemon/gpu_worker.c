@@ -17,7 +17,6 @@
 #include "counters/ratios.h"
 #include "known_totals.h"
 #include "record_age.h"
-#include "support/clock.h"
 
 #define ROUND_NS    INT64_C(50000000)
 #define STEP_NS     INT64_C(500000000)  /* by which the system's clock was set */
@@ -37,6 +36,7 @@ struct orders {
 
 struct occ_gpu_worker {
     struct occ_gpu_found gpu;
+    const struct occ_sampler_machine *machine;
     pthread_t thread;
 
     pthread_mutex_t mutex; /* guards up to `status` */
@@ -75,7 +75,7 @@ static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample
     if (sample->start_ns <= 0 || sample->end_ns <= sample->start_ns)
         return;
     if (ratios.ratio[OCC_RATIO_WARPS] > 0)
-        w->status.active_ns = occ_monotonic_ns();
+        w->status.active_ns = w->machine->monotonic_ns();
     occ_known_totals_add_sample(w->totals, &ratios);
     w->bad_samples += !occ_gpu_results_add_sample(&w->results, &ratios);
 }
@@ -85,7 +85,7 @@ static void read_samples(struct occ_gpu_worker *w)
     size_t n;
     do {
         n = occ_source_select_read(&w->sources, w->samples, SAMPLES);
-        int64_t latest_ns = occ_now_ns() + FUTURE_NS;
+        int64_t latest_ns = w->machine->now_ns() + FUTURE_NS;
         (void)pthread_mutex_lock(&w->mutex);
         for (size_t i = 0; i < n; i++) {
             bool is_future = w->samples[i].end_ns > latest_ns; /* all later ones would seem to be late */
@@ -189,7 +189,7 @@ static void drop_waiting(struct occ_gpu_worker *w)
  * otherwise. */
 static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct occ_error *err)
 {
-    int64_t ahead_ns = occ_now_ns() - occ_monotonic_ns();
+    int64_t ahead_ns = w->machine->now_ns() - w->machine->monotonic_ns();
     int64_t step_ns = w->ahead_ns ? ahead_ns - w->ahead_ns : 0;
     bool was_set = step_ns >= STEP_NS || step_ns <= -STEP_NS;
     struct occ_attribution_stats stats;
@@ -209,12 +209,12 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
 {
     bool final = orders->settle || orders->stop;
     w->sources.users = orders->users;
-    bool is_other = occ_source_select_poll(&w->sources, occ_monotonic_ns(), orders->wanted_until_ns,
+    bool is_other = occ_source_select_poll(&w->sources, w->machine->monotonic_ns(), orders->wanted_until_ns,
                                            orders->paused_until_ns);
     int status = handle_restart(w, is_other, err);
     if (status != 0)
         return status;
-    int64_t until_ns = occ_now_ns() - (final ? 0 : w->watermark_ns);
+    int64_t until_ns = w->machine->now_ns() - (final ? 0 : w->watermark_ns);
     if (until_ns > w->advanced_ns)
         w->advanced_ns = until_ns;
     w->dropped += occ_launch_queue_merge(&w->waiting, &w->taken, WAITING_MAX);
@@ -243,25 +243,26 @@ static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, co
 static bool is_idle(const struct occ_gpu_worker *w)
 {
     return !w->sources.source && w->waiting.n == 0 && w->inbox.n == 0 &&
-           occ_monotonic_ns() >= w->orders.wanted_until_ns;
+           w->machine->monotonic_ns() >= w->orders.wanted_until_ns;
 }
 
 /* Until the next round is due or the loop wants something; without anything to do, for any time. */
 static void sleep_a_round(struct occ_gpu_worker *w)
 {
-    int64_t at_ns = occ_monotonic_ns() + ROUND_NS;
+    int64_t at_ns = w->machine->monotonic_ns() + ROUND_NS;
     const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
     const struct orders *o = &w->orders;
+    (void)pthread_mutex_lock(&w->mutex);
     for (int over = 0; !o->stop && !o->settle && !o->now && over != ETIMEDOUT;)
         over = is_idle(w) ? pthread_cond_wait(&w->wake, &w->mutex)
                           : pthread_cond_timedwait(&w->wake, &w->mutex, &until);
+    (void)pthread_mutex_unlock(&w->mutex);
 }
 
-/* Sleeps, then takes the inbox and the orders. */
-static struct orders wait_for_orders(struct occ_gpu_worker *w)
+/* Takes the inbox and the orders. */
+static struct orders take_orders(struct occ_gpu_worker *w)
 {
     (void)pthread_mutex_lock(&w->mutex);
-    sleep_a_round(w);
     struct occ_launch_queue empty = w->taken;
     w->taken = w->inbox;
     w->inbox = empty;
@@ -275,18 +276,34 @@ static struct orders wait_for_orders(struct occ_gpu_worker *w)
     return orders;
 }
 
+/* False: this was the last round. */
+static bool work_a_round(struct occ_gpu_worker *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct orders orders = take_orders(w);
+    if (do_round(w, &orders, &err) != 0)
+        fail_round(w, &orders, &err);
+    if (orders.stop)
+        occ_source_select_close(&w->sources);
+    return !orders.stop;
+}
+
 static void *work(void *argument)
 {
     struct occ_gpu_worker *w = argument;
-    struct occ_error err = OCC_ERROR_INIT;
-    struct orders orders;
-    do {
-        orders = wait_for_orders(w);
-        if (do_round(w, &orders, &err) != 0)
-            fail_round(w, &orders, &err);
-    } while (!orders.stop);
-    occ_source_select_close(&w->sources);
+    do
+        sleep_a_round(w);
+    while (work_a_round(w));
     return NULL;
+}
+
+int64_t occ_gpu_worker_step(struct occ_gpu_worker *w)
+{
+    (void)work_a_round(w);
+    (void)pthread_mutex_lock(&w->mutex);
+    int64_t next_ns = is_idle(w) ? INT64_MAX : w->machine->monotonic_ns() + ROUND_NS;
+    (void)pthread_mutex_unlock(&w->mutex);
+    return next_ns;
 }
 
 /* ---- the loop's ---- */
@@ -311,7 +328,7 @@ void occ_gpu_worker_set_users(struct occ_gpu_worker *w, const struct occ_profile
 
 void occ_gpu_worker_feed(struct occ_gpu_worker *w, const struct occ_attribution_launch *launches, size_t n)
 {
-    int64_t now_ns = occ_now_ns();
+    int64_t now_ns = w->machine->now_ns();
     (void)pthread_mutex_lock(&w->mutex);
     for (size_t i = 0; i < n; i++) {
         occ_record_age_add(&w->age, launches[i].end_ns, now_ns);
@@ -371,6 +388,7 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
     if (!w)
         return occ_no_memory(err);
     w->gpu = *gpu;
+    w->machine = options->machine;
     w->sources = (struct occ_source_select){.options = *options, .gpu = *gpu, .state = OCC_SOURCE_IDLE};
     (void)snprintf(w->sources.reason, sizeof w->sources.reason, "%s", occ_source_state_text(OCC_SOURCE_IDLE));
     w->scale = (struct occ_ratio_scale){gpu->sm_count, gpu->max_warps_per_sm, 0};
@@ -387,7 +405,7 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
     int status = w->attribution && w->totals ? 0 : occ_no_memory(err);
     if (status == 0) {
         publish(w, false);
-        int failed = pthread_create(&w->thread, NULL, work, w);
+        int failed = w->machine->has_threads ? pthread_create(&w->thread, NULL, work, w) : 0;
         status = failed ? occ_fail_errno(err, failed, "cannot start a sampler's thread") : 0;
     }
     if (status != 0)
@@ -405,6 +423,9 @@ void occ_gpu_worker_free(struct occ_gpu_worker *w)
     w->orders.stop = true;
     (void)pthread_cond_signal(&w->wake);
     (void)pthread_mutex_unlock(&w->mutex);
-    (void)pthread_join(w->thread, NULL);
+    if (w->machine->has_threads)
+        (void)pthread_join(w->thread, NULL);
+    else
+        (void)work_a_round(w);
     free_memory(w);
 }

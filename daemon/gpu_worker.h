@@ -31,6 +31,7 @@ struct occ_gpu_status {
     bool has_tried;             /* to open a source */
 };
 
+/* `options` with a machine. */
 int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler_options *options,
                        struct occ_gpu_worker **ret_worker, struct occ_error *err);
 /* Ends the thread and gives the counters back. NULL is fine. */
@@ -54,3 +55,7 @@ void occ_gpu_worker_take(struct occ_gpu_worker *worker, struct occ_gpu_results *
 void occ_gpu_worker_settle(struct occ_gpu_worker *worker, int64_t until_ns);
 
 void occ_gpu_worker_get_status(struct occ_gpu_worker *worker, struct occ_gpu_status *ret_status);
+
+/* Does a round of the thread, on a machine without threads. Returns when the next one is due (monotonic);
+ * INT64_MAX: the thread would sleep until the loop wakes it. */
+int64_t occ_gpu_worker_step(struct occ_gpu_worker *worker);

@@ -8,13 +8,11 @@
 
 #include "sampler_state.h"
 #include "support/array.h"
-#include "support/clock.h"
 #include "support/log.h"
 #include "support/text.h"
 
 #define WANTED_NS     INT64_C(10000000000)
 #define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
-#define SHARED_NS     INT64_C(2000000000)  /* for which samples of a time may still come */
 #define AWAIT_STEP_NS 2000000
 #define FEED_BATCH    256
 #define MODELS_MAX    (1u << 16)
@@ -30,8 +28,9 @@ enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
 
 static void *discover(void *argument)
 {
-    struct occ_sampler_found *found = argument;
-    found->state = occ_gpus_find(found->gpus, OCC_GPUS_MAX, &found->n, &found->err);
+    struct occ_sampler *s = argument;
+    struct occ_sampler_found *found = &s->found;
+    found->state = s->options.machine->find_gpus(found->gpus, OCC_GPUS_MAX, &found->n, &found->err);
     atomic_store(&found->finished, true); /* occ_sampler_free() and is_ready() join */
     return NULL;
 }
@@ -43,11 +42,21 @@ void occ_sampler_discover(struct occ_sampler *s)
     s->found.n = 0;
     atomic_store(&s->found.finished, false);
     s->discovery = OCC_DISCOVERY_RUNNING;
-    if (pthread_create(&s->discovery_thread, NULL, discover, &s->found) == 0)
+    if (!s->options.machine->has_threads) {
+        (void)discover(s);
+        return;
+    }
+    if (pthread_create(&s->discovery_thread, NULL, discover, s) == 0)
         return;
     s->discovery = OCC_DISCOVERY_DONE;
-    s->discovered_ns = occ_monotonic_ns();
+    s->discovered_ns = s->options.machine->monotonic_ns();
     s->found.state = OCC_SOURCE_FAILED;
+}
+
+static void join_discovery(struct occ_sampler *s)
+{
+    if (s->options.machine->has_threads)
+        (void)pthread_join(s->discovery_thread, NULL);
 }
 
 static void start_workers(struct occ_sampler *s)
@@ -79,9 +88,9 @@ static void want_all(struct occ_sampler *s, int64_t wanted_until_ns)
 static bool is_ready(struct occ_sampler *s)
 {
     if (s->discovery == OCC_DISCOVERY_RUNNING && atomic_load(&s->found.finished)) {
-        (void)pthread_join(s->discovery_thread, NULL);
+        join_discovery(s);
         s->discovery = OCC_DISCOVERY_DONE;
-        s->discovered_ns = occ_monotonic_ns();
+        s->discovered_ns = s->options.machine->monotonic_ns();
         start_workers(s);
         want_all(s, s->wanted_until_ns);
     }
@@ -109,7 +118,7 @@ bool occ_sampler_is_busy(struct occ_sampler *s)
 
 void occ_sampler_poll(struct occ_sampler *s, bool programs)
 {
-    int64_t now_ns = occ_monotonic_ns();
+    int64_t now_ns = s->options.machine->monotonic_ns();
     for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++) {
         struct occ_gpu_status status;
         occ_sampler_gpu_status(&s->gpus[i], &status);
@@ -130,9 +139,9 @@ void occ_sampler_wake(struct occ_sampler *s)
 {
     if (s->options.mode == OCC_SAMPLER_NONE)
         return;
-    s->wanted_until_ns = occ_monotonic_ns() + WANTED_NS;
+    s->wanted_until_ns = s->options.machine->monotonic_ns() + WANTED_NS;
     if (s->discovery == OCC_DISCOVERY_DONE && s->n_gpus == 0 &&
-        occ_monotonic_ns() - s->discovered_ns > REDISCOVER_NS)
+        s->options.machine->monotonic_ns() - s->discovered_ns > REDISCOVER_NS)
         s->discovery = OCC_DISCOVERY_NONE; /* a driver may have been loaded since */
     occ_sampler_discover(s);
     if (is_ready(s))
@@ -141,14 +150,14 @@ void occ_sampler_wake(struct occ_sampler *s)
 
 void occ_sampler_pause(struct occ_sampler *s, int64_t duration_ns)
 {
-    s->paused_until_ns = duration_ns > 0 ? occ_monotonic_ns() + duration_ns : 0;
+    s->paused_until_ns = duration_ns > 0 ? s->options.machine->monotonic_ns() + duration_ns : 0;
     if (is_ready(s))
         want_all(s, 0);
 }
 
 int64_t occ_sampler_paused_ns(const struct occ_sampler *s)
 {
-    int64_t left_ns = s->paused_until_ns - occ_monotonic_ns();
+    int64_t left_ns = s->paused_until_ns - s->options.machine->monotonic_ns();
     return left_ns > 0 ? left_ns : 0;
 }
 
@@ -166,8 +175,8 @@ static bool all_have_tried(struct occ_sampler *s)
 void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 {
     const struct timespec step = {.tv_nsec = AWAIT_STEP_NS};
-    int64_t until_ns = occ_monotonic_ns() + patience_ns;
-    while (s->options.mode != OCC_SAMPLER_NONE && !all_have_tried(s) && occ_monotonic_ns() < until_ns)
+    int64_t until_ns = s->options.machine->monotonic_ns() + patience_ns;
+    while (s->options.mode != OCC_SAMPLER_NONE && !all_have_tried(s) && s->options.machine->monotonic_ns() < until_ns)
         (void)nanosleep(&step, NULL);
 }
 
@@ -234,12 +243,12 @@ void occ_sampler_feed(struct occ_sampler *s, const struct occ_sampler_launches *
         gpu->dropped += batch - fed;
         occ_gpu_worker_feed(gpu->worker, launches, fed);
     }
-    occ_gpu_worker_want(gpu->worker, occ_monotonic_ns() + WANTED_NS, s->paused_until_ns);
+    occ_gpu_worker_want(gpu->worker, s->options.machine->monotonic_ns() + WANTED_NS, s->paused_until_ns);
 }
 
 void occ_sampler_settle(struct occ_sampler *s, int64_t patience_ns)
 {
-    int64_t until_ns = occ_monotonic_ns() + patience_ns;
+    int64_t until_ns = s->options.machine->monotonic_ns() + patience_ns;
     for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++)
         occ_gpu_worker_settle(s->gpus[i].worker, until_ns);
 }
@@ -281,6 +290,8 @@ int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sample
     if (!s)
         return occ_no_memory(err);
     s->options = *options;
+    if (!s->options.machine)
+        s->options.machine = &occ_sampler_this_machine;
     *ret_sampler = s;
     return 0;
 }
@@ -290,7 +301,7 @@ void occ_sampler_free(struct occ_sampler *s)
     if (!s)
         return;
     if (s->discovery == OCC_DISCOVERY_RUNNING)
-        (void)pthread_join(s->discovery_thread, NULL);
+        join_discovery(s);
     for (size_t i = 0; i < s->n_gpus; i++)
         occ_gpu_worker_free(s->gpus[i].worker);
     while (s->n_histories > 0)

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/clock.h"
-
 #define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
 #define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason */
 #define COMPETITORS_NS    INT64_C(2000000000)
@@ -13,13 +11,17 @@
 #define BURST_NS          INT64_C(2000000000)
 #define BURST_INTERVAL_NS INT64_C(50000)
 
-/* The kinds, best first. */
 static const struct {
-    const struct occ_source_kind *kind;
     enum occ_sampler_mode only; /* beside AUTO */
-    bool exclusive;             /* nobody else may use the same counters at the same time */
-} kinds[OCC_SOURCE_SLOTS] = {{&occ_source_pm, OCC_SAMPLER_PM, true},
-                             {&occ_source_gpm, OCC_SAMPLER_GPM, false}};
+    bool exclusive;             /* the counters have one user at a time */
+    bool has_bursts;
+} rules[OCC_SOURCE_SLOTS] = {[OCC_SLOT_PM] = {OCC_SAMPLER_PM, true, true},
+                             [OCC_SLOT_GPM] = {OCC_SAMPLER_GPM, false, false}};
+
+static int64_t monotonic_ns(const struct occ_source_select *s)
+{
+    return s->options.machine->monotonic_ns();
+}
 
 static void add_stats(struct occ_source_stats *to, const struct occ_source_stats *more)
 {
@@ -80,14 +82,14 @@ static void on_source_lost(struct occ_source_select *s, enum occ_source_state wh
                            const struct occ_error *err)
 {
     occ_source_select_close(s);
-    refuse(&s->slots[s->slot], why, err->message, occ_monotonic_ns() + RETRY_NS);
+    refuse(&s->slots[s->slot], why, err->message, monotonic_ns(s) + RETRY_NS);
     report(s, why, err->message);
 }
 
 void occ_source_select_fail(struct occ_source_select *s, const struct occ_error *err)
 {
     for (s->slot = 0; s->slot < OCC_SOURCE_SLOTS; s->slot++)
-        refuse(&s->slots[s->slot], OCC_SOURCE_FAILED, err->message, occ_monotonic_ns() + RETRY_NS);
+        refuse(&s->slots[s->slot], OCC_SOURCE_FAILED, err->message, monotonic_ns(s) + RETRY_NS);
     occ_source_select_close(s);
     report(s, OCC_SOURCE_FAILED, err->message);
 }
@@ -103,14 +105,15 @@ static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
     const struct occ_source_options options = {.gpu = s->gpu, .interval_ns = s->options.interval_ns};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_source *source = NULL;
-    enum occ_source_state state = occ_source_open(kinds[slot].kind, &options, &source, &err);
+    const struct occ_source_kind *kind = s->options.machine->kinds[slot];
+    enum occ_source_state state = occ_source_open(kind, &options, &source, &err);
     if (state != OCC_SOURCE_OK) {
         refuse(&s->slots[slot], state, err.message, retry_at(state, now_ns));
         return false;
     }
     occ_source_select_close(s);
     s->source = source;
-    s->kind = kinds[slot].kind;
+    s->kind = kind;
     s->slot = slot;
     return true;
 }
@@ -121,9 +124,9 @@ static void select_source(struct occ_source_select *s, int64_t now_ns)
     const struct occ_source_slot *refused = NULL; /* the best */
     bool tried = false;
     for (size_t i = 0; i < OCC_SOURCE_SLOTS && !(s->source && s->slot == i); i++) {
-        if (s->options.mode != OCC_SAMPLER_AUTO && s->options.mode != kinds[i].only)
+        if (s->options.mode != OCC_SAMPLER_AUTO && s->options.mode != rules[i].only)
             continue;
-        if (!(s->competitor && kinds[i].exclusive) && now_ns >= s->slots[i].retry_ns) {
+        if (!(s->competitor && rules[i].exclusive) && now_ns >= s->slots[i].retry_ns) {
             tried = true;
             if (try_slot(s, i, now_ns))
                 break;
@@ -140,9 +143,9 @@ static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
     if (now_ns < s->next_look_ns)
         return;
     s->next_look_ns = now_ns + COMPETITORS_NS;
-    s->competitor = occ_competing_profiler("/proc", s->gpu.cc_major, &s->users);
+    s->competitor = occ_competing_profiler(s->options.machine->proc, s->gpu.cc_major, &s->users);
     for (size_t i = 0; i < OCC_SOURCE_SLOTS && s->competitor; i++) {
-        if (!kinds[i].exclusive)
+        if (!rules[i].exclusive)
             continue;
         if (s->source && s->slot == i)
             occ_source_select_close(s);
@@ -181,9 +184,9 @@ size_t occ_source_select_read(struct occ_source_select *s, struct occ_sample *sa
 bool occ_source_select_burst(struct occ_source_select *s, bool useful)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    int64_t now_ns = occ_monotonic_ns();
+    int64_t now_ns = monotonic_ns(s);
     bool ends = s->burst_ends_ns && now_ns >= s->burst_ends_ns;
-    if (!s->source || s->kind != &occ_source_pm ||
+    if (!s->source || !rules[s->slot].has_bursts ||
         !(ends || (useful && !s->burst_ends_ns && now_ns >= s->next_burst_ns)))
         return false;
     s->burst_ends_ns = ends ? 0 : now_ns + BURST_NS;

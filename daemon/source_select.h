@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "counters/competing_profilers.h"
-#include "daemon/counters/gpus.h"
-#include "daemon/counters/source.h"
+#include "sampler_machine.h"
 #include "support/error.h"
 
 /* X(NAME, word, text): which kinds of sources may be used. */
@@ -27,10 +26,9 @@ enum occ_sampler_mode { OCC_SAMPLER_MODES(OCC_SAMPLER_ENUMERATOR) };
 
 struct occ_sampler_options {
     enum occ_sampler_mode mode;
-    int64_t interval_ns; /* of PM samples */
+    int64_t interval_ns;                       /* of PM samples */
+    const struct occ_sampler_machine *machine; /* NULL: this one */
 };
-
-#define OCC_SOURCE_SLOTS 2 /* kinds of sources */
 
 /* A kind of source that is not in use. */
 struct occ_source_slot {
@@ -40,7 +38,7 @@ struct occ_source_slot {
 };
 
 struct occ_source_select {
-    struct occ_sampler_options options;
+    struct occ_sampler_options options; /* with a machine */
     struct occ_gpu_found gpu;
     const struct occ_source_kind *kind; /* of `source`, or of the last one; NULL: there was none */
     struct occ_source *source;          /* NULL: none is open */
