@@ -60,6 +60,7 @@ struct occ_gpu_worker {
     int64_t ahead_ns;                /* CLOCK_REALTIME before CLOCK_MONOTONIC; 0: unknown */
     int64_t watermark_ns;            /* behind the clock */
     int64_t advanced_ns;             /* launches before this were handed to the attribution */
+    bool has_unsettled;              /* launches wait in the attribution */
     double clear_ns, unclear_ns; /* launch time with and without values of their own, since the last burst */
     struct occ_sample samples[SAMPLES];
 };
@@ -133,6 +134,7 @@ static void publish(struct occ_gpu_worker *w, bool settled)
     occ_attribution_get_stats(w->attribution, &stats);
     occ_source_select_get_stats(&w->sources, &source);
     source.bad_samples += w->bad_samples;
+    w->has_unsettled = stats.waiting > 0;
     (void)pthread_mutex_lock(&w->mutex);
     struct occ_gpu_status *status = &w->status;
     status->source = w->sources.source ? w->sources.kind->word : "none";
@@ -144,7 +146,7 @@ static void publish(struct occ_gpu_worker *w, bool settled)
     status->drift_ppm = stats.drift_ppm;
     status->residual_ratio = stats.residual_ratio;
     status->dropped = w->inbox_dropped + w->dropped + stats.late_launches;
-    status->is_busy = w->sources.source || w->waiting.n > 0 || stats.waiting > 0;
+    status->is_busy = w->sources.source || w->waiting.n > 0 || w->has_unsettled;
     if (settled) {
         w->orders.settle = false;
         (void)pthread_cond_broadcast(&w->settled);
@@ -240,9 +242,10 @@ static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, co
     publish(w, orders->settle);
 }
 
+/* Launches that wait in the attribution leave it only in later rounds. */
 static bool is_idle(const struct occ_gpu_worker *w)
 {
-    return !w->sources.source && w->waiting.n == 0 && w->inbox.n == 0 &&
+    return !w->sources.source && w->waiting.n == 0 && !w->has_unsettled && w->inbox.n == 0 &&
            w->machine->monotonic_ns() >= w->orders.wanted_until_ns;
 }
 

@@ -176,7 +176,8 @@ void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 {
     const struct timespec step = {.tv_nsec = AWAIT_STEP_NS};
     int64_t until_ns = s->options.machine->monotonic_ns() + patience_ns;
-    while (s->options.mode != OCC_SAMPLER_NONE && !all_have_tried(s) && s->options.machine->monotonic_ns() < until_ns)
+    while (s->options.mode != OCC_SAMPLER_NONE && !all_have_tried(s) &&
+           s->options.machine->monotonic_ns() < until_ns)
         (void)nanosleep(&step, NULL);
 }
 

@@ -15,8 +15,8 @@ static const struct {
     enum occ_sampler_mode only; /* beside AUTO */
     bool exclusive;             /* the counters have one user at a time */
     bool has_bursts;
-} rules[OCC_SOURCE_SLOTS] = {[OCC_SLOT_PM] = {OCC_SAMPLER_PM, true, true},
-                             [OCC_SLOT_GPM] = {OCC_SAMPLER_GPM, false, false}};
+} rules[OCC_SOURCE_SLOTS] = {
+    [OCC_SLOT_PM] = {OCC_SAMPLER_PM, true, true}, [OCC_SLOT_GPM] = {OCC_SAMPLER_GPM, false, false}};
 
 static int64_t monotonic_ns(const struct occ_source_select *s)
 {

@@ -1,0 +1,42 @@
+/* A machine for the sampler (daemon/sampler_machine.h): a clock that moves when the test says so, one GPU,
+ * two kinds of counter sources that follow a script, and a /proc in a directory of the test's own. One thread
+ * but for workers of a test that sets has_threads. */
+#pragma once
+
+#include "daemon/sampler_machine.h"
+
+#define FAKE_MS     INT64_C(1000000)
+#define FAKE_SECOND INT64_C(1000000000)
+
+/* What a kind of source does, and what the sampler did to it. */
+struct fake_kind {
+    enum occ_source_state begin, read, set_interval; /* the states that these functions return */
+    int64_t late_ns;                                 /* samples are that much ahead of the clock */
+    unsigned begins, closes, reads;
+    int64_t interval_ns; /* as given last */
+    bool is_open;
+};
+
+struct fake_machine {
+    struct occ_sampler_machine machine;
+    int64_t now_ns, monotonic_ns;
+    struct fake_kind kinds[OCC_SOURCE_SLOTS];
+    double (*occupancy)(int64_t time_ns); /* that the samples show; NULL: 0 */
+    struct occ_gpu_found gpus[2];
+    size_t n_gpus;
+    enum occ_source_state gpu_state; /* of find_gpus() */
+    unsigned searches;               /* for GPUs */
+    char proc[64];
+};
+
+extern struct fake_machine fake;
+
+/* Both clocks start again, GPUs 0 and 1 are found, all sources work; /proc has process 1. */
+void fake_machine_reset(void);
+void fake_machine_advance(int64_t ns);
+
+/* Process `pid` of this name appears in, or (comm NULL) disappears from, /proc. */
+void fake_machine_process(unsigned pid, const char *comm);
+
+/* Removes /proc. */
+void fake_machine_remove(void);
