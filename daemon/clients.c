@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "support/array.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
 
@@ -154,17 +155,30 @@ void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *
             occ_client_close(client);
 }
 
-struct occ_profiler_users occ_clients_users(const struct occ_clients *clients)
+static int by_uid(const void *a, const void *b)
 {
-    struct occ_profiler_users users = {0};
-    for (const struct occ_client *c = clients->first; c && users.n < OCC_PROFILER_USERS_MAX; c = c->next) {
-        size_t i = 0;
-        while (i < users.n && users.uids[i] != c->peer.uid)
-            i++;
-        if (c->producer && i == users.n)
-            users.uids[users.n++] = c->peer.uid;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+bool occ_clients_users(const struct occ_clients *clients, struct occ_profiler_users *users)
+{
+    size_t distinct = 0;
+    users->n = 0;
+    for (const struct occ_client *c = clients->first; c; c = c->next) {
+        if (!c->producer)
+            continue;
+        if (!occ_grow((void **)&users->uids, &users->allocated, users->n, SIZE_MAX, sizeof *users->uids))
+            return false;
+        users->uids[users->n++] = c->peer.uid;
     }
-    return users;
+    if (users->n > 1)
+        qsort(users->uids, users->n, sizeof *users->uids, by_uid);
+    for (size_t i = 0; i < users->n; i++)
+        if (distinct == 0 || users->uids[distinct - 1] != users->uids[i])
+            users->uids[distinct++] = users->uids[i];
+    users->n = distinct;
+    return true;
 }
 
 void occ_clients_clear(struct occ_clients *clients)

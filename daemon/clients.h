@@ -112,8 +112,8 @@ int occ_client_join_container(struct occ_clients *clients, struct occ_client *cl
 bool occ_client_may_command(const struct occ_clients *clients, const struct occ_client *client,
                             const struct occ_client *target);
 
-/* The uids whose programs report. */
-struct occ_profiler_users occ_clients_users(const struct occ_clients *clients);
+/* Fills in the uids whose programs report, each once, in order. False: no memory. */
+bool occ_clients_users(const struct occ_clients *clients, struct occ_profiler_users *users);
 
 /* Closes and frees everything. */
 void occ_clients_clear(struct occ_clients *clients);

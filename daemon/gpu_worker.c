@@ -31,7 +31,6 @@
 struct orders {
     bool stop, settle, now; /* now: do not wait for the next round */
     int64_t wanted_until_ns, paused_until_ns;
-    struct occ_profiler_users users;
 };
 
 struct occ_gpu_worker {
@@ -210,7 +209,6 @@ static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct
 static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struct occ_error *err)
 {
     bool final = orders->settle || orders->stop;
-    w->sources.users = orders->users;
     bool is_other = occ_source_select_poll(&w->sources, w->machine->monotonic_ns(), orders->wanted_until_ns,
                                            orders->paused_until_ns);
     int status = handle_restart(w, is_other, err);
@@ -322,13 +320,6 @@ void occ_gpu_worker_want(struct occ_gpu_worker *w, int64_t wanted_until_ns, int6
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
-void occ_gpu_worker_set_users(struct occ_gpu_worker *w, const struct occ_profiler_users *users)
-{
-    (void)pthread_mutex_lock(&w->mutex);
-    w->orders.users = *users;
-    (void)pthread_mutex_unlock(&w->mutex);
-}
-
 void occ_gpu_worker_feed(struct occ_gpu_worker *w, const struct occ_attribution_launch *launches, size_t n)
 {
     int64_t now_ns = w->machine->now_ns();
@@ -384,7 +375,8 @@ static void free_memory(struct occ_gpu_worker *w)
 }
 
 int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler_options *options,
-                       struct occ_gpu_worker **ret_worker, struct occ_error *err)
+                       struct occ_profiler_watch *watch, struct occ_gpu_worker **ret_worker,
+                       struct occ_error *err)
 {
     struct occ_gpu_worker *w = calloc(1, sizeof *w);
     pthread_condattr_t monotonic;
@@ -392,7 +384,8 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
         return occ_no_memory(err);
     w->gpu = *gpu;
     w->machine = options->machine;
-    w->sources = (struct occ_source_select){.options = *options, .gpu = *gpu, .state = OCC_SOURCE_IDLE};
+    w->sources = (struct occ_source_select){
+        .options = *options, .gpu = *gpu, .watch = watch, .state = OCC_SOURCE_IDLE};
     (void)snprintf(w->sources.reason, sizeof w->sources.reason, "%s", occ_source_state_text(OCC_SOURCE_IDLE));
     w->scale = (struct occ_ratio_scale){gpu->sm_count, gpu->max_warps_per_sm, 0};
     w->status.ordinal = gpu->ordinal;

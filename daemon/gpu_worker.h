@@ -31,17 +31,15 @@ struct occ_gpu_status {
     bool has_tried;             /* to open a source */
 };
 
-/* `options` with a machine. */
+/* `options` with a machine; `watch` outlives the worker. */
 int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler_options *options,
-                       struct occ_gpu_worker **ret_worker, struct occ_error *err);
+                       struct occ_profiler_watch *watch, struct occ_gpu_worker **ret_worker,
+                       struct occ_error *err);
 /* Ends the thread and gives the counters back. NULL is fine. */
 void occ_gpu_worker_free(struct occ_gpu_worker *worker);
 
 /* Samples until `wanted_until_ns` at least, but not before `paused_until_ns` (both monotonic). */
 void occ_gpu_worker_want(struct occ_gpu_worker *worker, int64_t wanted_until_ns, int64_t paused_until_ns);
-
-/* Whose profilers the counters are given to. */
-void occ_gpu_worker_set_users(struct occ_gpu_worker *worker, const struct occ_profiler_users *users);
 
 /* Launches in any order, tagged for gpu_queues.h; those of the future or without room count as dropped. */
 void occ_gpu_worker_feed(struct occ_gpu_worker *worker, const struct occ_attribution_launch *launches,

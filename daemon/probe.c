@@ -30,7 +30,7 @@ void occ_probe(FILE *out, const char *root)
     char proc[PATH_MAX];
     print_libraries(out);
     (void)snprintf(proc, sizeof proc, "%s/proc", root);
-    const char *profiler = occ_competing_profiler(proc, 0, NULL);
+    const char *profiler = occ_competing_profiler_text(occ_competing_profilers(proc, 0, NULL), 0);
     if (profiler)
         (void)fprintf(out, "profiler\t%s\n", profiler);
 }

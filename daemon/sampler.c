@@ -66,7 +66,7 @@ static void start_workers(struct occ_sampler *s)
         struct occ_error err = OCC_ERROR_INIT;
         struct occ_sampler_gpu *gpu = &s->gpus[s->n_gpus];
         *gpu = (struct occ_sampler_gpu){.found = found->gpus[i]};
-        if (occ_gpu_worker_new(&found->gpus[i], &s->options, &gpu->worker, &err) == 0)
+        if (occ_gpu_worker_new(&found->gpus[i], &s->options, s->watch, &gpu->worker, &err) == 0)
             s->n_gpus++;
         else
             occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", gpu->found.ordinal, err.message);
@@ -129,10 +129,9 @@ void occ_sampler_poll(struct occ_sampler *s, bool programs)
     }
 }
 
-void occ_sampler_set_users(struct occ_sampler *s, const struct occ_profiler_users *users)
+void occ_sampler_swap_users(struct occ_sampler *s, struct occ_profiler_users *users)
 {
-    for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++)
-        occ_gpu_worker_set_users(s->gpus[i].worker, users);
+    occ_profiler_watch_swap_users(s->watch, users);
 }
 
 void occ_sampler_wake(struct occ_sampler *s)
@@ -293,8 +292,12 @@ int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sample
     s->options = *options;
     if (!s->options.machine)
         s->options.machine = &occ_sampler_this_machine;
-    *ret_sampler = s;
-    return 0;
+    int status = occ_profiler_watch_new(s->options.machine->proc, &s->watch, err);
+    if (status == 0)
+        *ret_sampler = s;
+    else
+        free(s);
+    return status;
 }
 
 void occ_sampler_free(struct occ_sampler *s)
@@ -308,6 +311,7 @@ void occ_sampler_free(struct occ_sampler *s)
     while (s->n_histories > 0)
         occ_sampler_remove_history(s, s->histories[0]->number);
     free(s->histories);
+    occ_profiler_watch_free(s->watch);
     occ_map_free(&s->model_index);
     free(s->models);
     free(s);

@@ -63,8 +63,8 @@ void occ_sampler_feed(struct occ_sampler *sampler, const struct occ_sampler_laun
 /* Whether occ_sampler_poll() is to be called every OCC_SAMPLER_POLL_NS, also without launches. */
 #define OCC_SAMPLER_POLL_NS INT64_C(100000000)
 bool occ_sampler_is_busy(struct occ_sampler *sampler);
-/* Whose profilers the counters are given to, beside root's and the daemon's own user's. */
-void occ_sampler_set_users(struct occ_sampler *sampler, const struct occ_profiler_users *users);
+/* Users whose profilers get the counters, as occ_profiler_watch_swap_users(). */
+void occ_sampler_swap_users(struct occ_sampler *sampler, struct occ_profiler_users *users);
 
 /* While programs report (`programs`), active GPUs that they have used stay wanted: a long kernel's launch is
  * reported when it ends. Gives the histories what was measured for them. */

@@ -42,6 +42,7 @@ struct occ_sampler_found {
 
 struct occ_sampler {
     struct occ_sampler_options options;
+    struct occ_profiler_watch *watch;
     struct occ_sampler_gpu gpus[OCC_GPUS_MAX];
     size_t n_gpus;
     struct occ_sampler_history **histories;

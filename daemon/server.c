@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -226,8 +227,8 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
             occ_pages_follow(s, h, now_ns);
     for (const struct occ_user *user = s->clients.users; user; user = user->next)
         has_programs |= user->n_programs > 0;
-    const struct occ_profiler_users users = occ_clients_users(&s->clients);
-    occ_sampler_set_users(s->sampler, &users);
+    if (occ_clients_users(&s->clients, &s->profiler_users))
+        occ_sampler_swap_users(s->sampler, &s->profiler_users);
     occ_sampler_poll(s->sampler, has_programs);
     for (struct occ_history *h = s->histories.first; h; h = h->next)
         occ_histories_commit_results(&s->histories, h, now_ns);
@@ -376,6 +377,7 @@ static void close_all(struct occ_server *s)
     occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
+    free(s->profiler_users.uids);
     occ_close_fd(&s->loop.epoll); /* the starter's end comes later */
     occ_close_fd(&s->loop.signals);
     occ_close_fd(&s->loop.timer);

@@ -40,6 +40,7 @@ struct occ_server {
     struct occ_listener listener;
     struct occ_queue arrivals; /* of connections */
     struct occ_clients clients;
+    struct occ_profiler_users profiler_users; /* memory for the next ones */
     struct occ_loop loop;
     struct occ_private private;
     bool stopping, program_ended;

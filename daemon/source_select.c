@@ -6,7 +6,6 @@
 
 #define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
 #define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason */
-#define COMPETITORS_NS    INT64_C(2000000000)
 #define BURST_EVERY_NS    INT64_C(60000000000)
 #define BURST_NS          INT64_C(2000000000)
 #define BURST_INTERVAL_NS INT64_C(50000)
@@ -140,10 +139,7 @@ static void select_source(struct occ_source_select *s, int64_t now_ns)
 /* Releases the counters that only one tool can have to a tool that wants them. */
 static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
 {
-    if (now_ns < s->next_look_ns)
-        return;
-    s->next_look_ns = now_ns + COMPETITORS_NS;
-    s->competitor = occ_competing_profiler(s->options.machine->proc, s->gpu.cc_major, &s->users);
+    s->competitor = occ_profiler_watch_find(s->watch, s->gpu.cc_major, now_ns);
     for (size_t i = 0; i < OCC_SOURCE_SLOTS && s->competitor; i++) {
         if (!rules[i].exclusive)
             continue;

@@ -1,6 +1,6 @@
 /*
  * The counter source of one GPU: opens the best kind that works (PM sampling, then GPM), gives it back while
- * it is not wanted, paused, or wanted by another tool (counters/competing_profilers.h), and replaces one that
+ * it is not wanted, paused, or wanted by another tool (counters/profiler_watch.h), and replaces one that
  * fails. A kind that is busy, lost or failed is tried again after a while; one that cannot work here is not.
  * One thread.
  */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "counters/competing_profilers.h"
+#include "counters/profiler_watch.h"
 #include "sampler_machine.h"
 #include "support/error.h"
 
@@ -44,9 +44,8 @@ struct occ_source_select {
     struct occ_source *source;          /* NULL: none is open */
     size_t slot;                        /* of `kind` */
     struct occ_source_slot slots[OCC_SOURCE_SLOTS];
-    struct occ_profiler_users users;
-    const char *competitor; /* another tool that wants the counters; NULL: none */
-    int64_t next_look_ns;   /* monotonic: when to look for competitors again */
+    struct occ_profiler_watch *watch; /* of all GPUs */
+    const char *competitor;           /* another tool that wants the counters; NULL: none */
     bool is_paused, has_tried;
     enum occ_source_state state;          /* why there is no better source; OK: `source` is the best kind */
     char reason[256];                     /* the same for people; "" */

@@ -1,6 +1,7 @@
 /* See competing_profilers.h: by the names of processes in /proc. */
 #include "competing_profilers.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -33,6 +34,8 @@ static const struct {
     {"nv-hostengine", DCGM_MODULE, DCGM, HOPPER},
     {"dcgm-exporter", DCGM_MODULE, DCGM, HOPPER},
 };
+#define COMPETITORS (sizeof competitors / sizeof *competitors)
+static_assert(COMPETITORS <= 32, "a bit for each");
 
 static bool has_loaded(int proc, const char *pid, const char *module)
 {
@@ -78,35 +81,43 @@ static bool counts(int proc, const char *pid, const struct occ_profiler_users *u
     return i < users->n || status.st_uid == 0 || status.st_uid == geteuid();
 }
 
-static const char *competitor_of(int proc, const char *pid, uint32_t cc_major,
-                                 const struct occ_profiler_users *users)
+/* The bits of the tools that the process is. */
+static uint32_t profilers_of(int proc, const char *pid, uint32_t cc_major,
+                             const struct occ_profiler_users *users)
 {
     char path[32], comm[32];
     (void)snprintf(path, sizeof path, "%.16s/comm", pid);
     _cleanup_(occ_closep) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, comm, sizeof comm - 1) : -1;
     if (n <= 0)
-        return NULL;
+        return 0;
     comm[n] = '\0';
     comm[strcspn(comm, "\n")] = '\0';
-    for (size_t i = 0; i < sizeof competitors / sizeof *competitors; i++)
+    for (size_t i = 0; i < COMPETITORS; i++)
         if (cc_major < competitors[i].before_cc && strcmp(comm, competitors[i].comm) == 0 &&
             counts(proc, pid, users) && !is_zombie(proc, pid) &&
             (!competitors[i].module || has_loaded(proc, pid, competitors[i].module)))
-            return competitors[i].text;
-    return NULL;
+            return UINT32_C(1) << i;
+    return 0;
 }
 
-const char *occ_competing_profiler(const char *proc, uint32_t cc_major,
-                                   const struct occ_profiler_users *users)
+uint32_t occ_competing_profilers(const char *proc, uint32_t cc_major, const struct occ_profiler_users *users)
 {
     DIR *processes = opendir(proc);
-    const char *found = NULL;
+    uint32_t found = 0;
     if (!processes)
-        return NULL;
-    for (struct dirent *entry; !found && (entry = readdir(processes));)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(processes));)
         if (isdigit((unsigned char)entry->d_name[0]))
-            found = competitor_of(dirfd(processes), entry->d_name, cc_major, users);
+            found |= profilers_of(dirfd(processes), entry->d_name, cc_major, users);
     (void)closedir(processes);
     return found;
+}
+
+const char *occ_competing_profiler_text(uint32_t profilers, uint32_t cc_major)
+{
+    for (size_t i = 0; i < COMPETITORS; i++)
+        if ((profilers & UINT32_C(1) << i) && cc_major < competitors[i].before_cc)
+            return competitors[i].text;
+    return NULL;
 }

@@ -4,22 +4,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Users whose tools count, beside root and the daemon's own: those of programs that report to it. A name
- * alone is no reason: anybody may call a process "ncu". */
-#define OCC_PROFILER_USERS_MAX 64
+/* Users whose tools count beside those of root and of the daemon's own user: the users of programs that
+ * report to the daemon. A name alone is no reason: any user may call a process "ncu". */
 struct occ_profiler_users {
-    size_t n;
-    uint32_t uids[OCC_PROFILER_USERS_MAX];
+    uint32_t *uids;
+    size_t n, allocated;
 };
 
 /*
- * Which tool on this machine uses them now, as text for people; NULL: none, as far as `proc` ("/proc") shows.
+ * A bit for each tool in the table of competing_profilers.c that uses the counters now, as far as the
+ * directory `proc` ("/proc") shows. One pass over all processes.
  *
  * Nsight Compute and Nsight Systems do while they run. DCGM's host engine runs all the time; it uses them
- * once it has loaded its profiling module, which happens when somebody first asks for a profiling field
- * (DCGM's documentation, "Modularity"), and only before Hopper (compute capability 9), where it reads NVML's
- * GPM instead. Only root can see whether another user's host engine has the module; otherwise, and where it
- * holds the counters already, a source is simply busy. `users` NULL: everybody's tools count.
+ * once it has loaded its profiling module, which happens at the first request for a profiling field (DCGM's
+ * documentation, "Modularity"), and only before Hopper (compute capability 9), where it reads NVML's GPM
+ * instead. Only root can see whether another user's host engine has the module; otherwise, and where it
+ * holds the counters already, a source is simply busy. Tools that leave GPUs of compute capability `cc_major`
+ * and newer alone are not looked for. `users` NULL: everybody's tools count.
  */
-const char *occ_competing_profiler(const char *proc, uint32_t cc_major,
-                                   const struct occ_profiler_users *users);
+uint32_t occ_competing_profilers(const char *proc, uint32_t cc_major, const struct occ_profiler_users *users);
+
+/* The first of these tools that uses the counters of such a GPU, as text for people; NULL: none does. */
+const char *occ_competing_profiler_text(uint32_t profilers, uint32_t cc_major);

@@ -21,6 +21,7 @@
 #define FOREVER_NS (120 * FAKE_SECOND)
 
 static struct occ_gpu_worker *worker;
+static struct occ_profiler_watch *watch;
 static int64_t last_begins_ns, last_ends_ns; /* a launch that is longer than the others */
 
 /* A launch of LAUNCH_NS begins with every PERIOD_NS of the clock. */
@@ -39,7 +40,9 @@ static int start(void **state)
     last_begins_ns = last_ends_ns = 0;
     const struct occ_sampler_options options = {
         .mode = OCC_SAMPLER_AUTO, .interval_ns = FAKE_MS, .machine = &fake.machine};
-    return occ_gpu_worker_new(&fake.gpus[0], &options, &worker, &err);
+    if (occ_profiler_watch_new(fake.proc, &watch, &err) != 0)
+        return 1;
+    return occ_gpu_worker_new(&fake.gpus[0], &options, watch, &worker, &err);
 }
 
 static int end(void **state)
@@ -47,6 +50,7 @@ static int end(void **state)
     (void)state;
     occ_gpu_worker_free(worker);
     worker = NULL;
+    occ_profiler_watch_free(watch);
     fake_machine_remove();
     return 0;
 }

@@ -36,6 +36,11 @@ static void put(const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
+static const char *find(uint32_t cc_major, const struct occ_profiler_users *users)
+{
+    return occ_competing_profiler_text(occ_competing_profilers(proc, cc_major, users), cc_major);
+}
+
 /* One process beside a harmless one; `maps` NULL: they cannot be read. */
 static void expect(const char *comm, const char *maps, uint32_t cc_major, const char *said)
 {
@@ -48,7 +53,7 @@ static void expect(const char *comm, const char *maps, uint32_t cc_major, const 
         path_of(path, "42/maps");
         (void)unlink(path);
     }
-    const char *found = occ_competing_profiler(proc, cc_major, NULL);
+    const char *found = find(cc_major, NULL);
     if (said && (!found || !strstr(found, said)))
         fail_msg("%s is said to be '%s'", comm, found ? found : "nobody");
     if (!said && found)
@@ -63,7 +68,7 @@ static void nsight_competes_while_it_runs(void **state)
     expect("nsys", NULL, AMPERE, "Nsight Systems");
     expect("ncurses", NULL, HOPPER, NULL);
     expect("", NULL, HOPPER, NULL);
-    assert_null(occ_competing_profiler("/nowhere", AMPERE, NULL));
+    assert_int_equal(occ_competing_profilers("/nowhere", AMPERE, NULL), 0);
     path_of(exe, "42/exe");
     path_of(aside, "42/none");
     assert_int_equal(rename(exe, aside), 0);
@@ -120,20 +125,21 @@ static void a_name_alone_is_no_reason(void **state)
 {
     (void)state;
     char path[128];
-    struct occ_profiler_users users = {.n = 1, .uids = {61001}};
+    uint32_t uid = 61001;
+    struct occ_profiler_users users = {.n = 1, .uids = &uid};
     if (geteuid() != 0) {
         print_message("skipped: only root can give a file to another user\n");
         skip();
     }
     put("42/comm", "ncu\n");
     path_of(path, "42");
-    assert_non_null(occ_competing_profiler(proc, AMPERE, &users)); /* root's */
+    assert_non_null(find(AMPERE, &users)); /* root's */
     assert_int_equal(chown(path, 61002, 61002), 0);
-    assert_null(occ_competing_profiler(proc, AMPERE, &users));
+    assert_null(find(AMPERE, &users));
     assert_int_equal(chown(path, 61001, 61001), 0);
-    assert_non_null(occ_competing_profiler(proc, AMPERE, &users));
+    assert_non_null(find(AMPERE, &users));
     users.n = 0;
-    assert_null(occ_competing_profiler(proc, AMPERE, &users));
+    assert_null(find(AMPERE, &users));
     assert_int_equal(chown(path, 0, 0), 0);
 }
 
