@@ -15,11 +15,34 @@
 
 /* ---- launches ---- */
 
+/* Moves the launches to the beginning of the memory. */
+static void close_gap(struct occ_launch_queue *q)
+{
+    if (q->first > 0 && q->n > 0)
+        memmove(q->items, q->items + q->first, q->n * sizeof *q->items);
+    q->first = 0;
+}
+
+/* Makes room for `more` launches behind the last, or for as many as memory and `max` allow; returns the
+ * number. The launches move only where those that left make up half of the memory, so that a launch moves
+ * about once, or where the memory may not grow. */
+static size_t make_room(struct occ_launch_queue *q, size_t more, size_t max)
+{
+    if (q->first > 0 && q->first + q->n + more > q->allocated && q->first >= q->allocated / 2)
+        close_gap(q);
+    while (q->first + q->n + more > q->allocated &&
+           occ_grow((void **)&q->items, &q->allocated, q->allocated, max, sizeof *q->items))
+        ;
+    if (q->first + q->n + more > q->allocated)
+        close_gap(q);
+    return more < q->allocated - q->first - q->n ? more : q->allocated - q->first - q->n;
+}
+
 bool occ_launch_queue_add(struct occ_launch_queue *q, const struct occ_attribution_launch *launch, size_t max)
 {
-    if (!occ_grow((void **)&q->items, &q->allocated, q->n, max, sizeof *q->items))
+    if (make_room(q, 1, max) == 0)
         return false;
-    q->items[q->n++] = *launch;
+    q->items[q->first + q->n++] = *launch;
     return true;
 }
 
@@ -32,37 +55,37 @@ static int by_start(const void *a, const void *b)
 
 size_t occ_launch_queue_merge(struct occ_launch_queue *q, struct occ_launch_queue *more, size_t max)
 {
-    size_t n = more->n, old = q->n;
+    size_t n = more->n;
     if (n == 0)
         return 0;
-    while (q->allocated < old + n &&
-           occ_grow((void **)&q->items, &q->allocated, q->allocated, max, sizeof *q->items))
-        ;
-    qsort(more->items, n, sizeof *more->items, by_start);
-    size_t left = n < q->allocated - old ? n : q->allocated - old, dropped = n - left;
+    size_t left = make_room(q, n, max), dropped = n - left, old = q->n;
+    struct occ_attribution_launch *into = q->items + q->first, *from = more->items + more->first;
+    qsort(from, n, sizeof *from, by_start);
     q->n = old + left;
     for (size_t at = q->n; left > 0;) {
-        bool is_old = old > 0 && q->items[old - 1].start_ns > more->items[left - 1].start_ns;
-        q->items[--at] = is_old ? q->items[--old] : more->items[--left];
+        bool is_old = old > 0 && into[old - 1].start_ns > from[left - 1].start_ns;
+        into[--at] = is_old ? into[--old] : from[--left];
     }
-    more->n = 0;
+    more->first = more->n = 0;
     return dropped;
 }
 
 void occ_launch_queue_remove(struct occ_launch_queue *q, size_t n)
 {
     q->n -= n;
-    if (n > 0)
-        memmove(q->items, q->items + n, q->n * sizeof *q->items);
-    occ_shrink((void **)&q->items, &q->allocated, q->n, sizeof *q->items);
+    q->first = q->n > 0 ? q->first + n : 0;
+    if (q->n < q->allocated / 8)
+        close_gap(q);
+    if (q->first == 0)
+        occ_shrink((void **)&q->items, &q->allocated, q->n, sizeof *q->items);
 }
 
 uint64_t occ_launch_queue_release(struct occ_launch_queue *q, struct occ_attribution *to, int64_t until_ns)
 {
     uint64_t dropped = 0;
     size_t n = 0;
-    for (; n < q->n && q->items[n].start_ns < until_ns; n++)
-        dropped += !occ_attribution_launch(to, &q->items[n]);
+    for (; n < q->n && occ_launch_queue_at(q, n)->start_ns < until_ns; n++)
+        dropped += !occ_attribution_launch(to, occ_launch_queue_at(q, n));
     occ_launch_queue_remove(q, n);
     return dropped;
 }

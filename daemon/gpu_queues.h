@@ -6,10 +6,19 @@
 #include "store/measured.h"
 #include "support/map.h"
 
+/* Launches leave at the front without a move of the rest: many seconds of them wait, and some leave 20 times
+ * a second. */
 struct occ_launch_queue {
     struct occ_attribution_launch *items;
-    size_t n, allocated;
+    size_t first, n, allocated; /* items[first] to items[first + n - 1] */
 };
+
+/* Launch i of the queue, 0...n - 1. */
+static inline const struct occ_attribution_launch *occ_launch_queue_at(const struct occ_launch_queue *queue,
+                                                                       size_t i)
+{
+    return &queue->items[queue->first + i];
+}
 
 /* Appends one. False: no memory, or `max` are there. */
 bool occ_launch_queue_add(struct occ_launch_queue *queue, const struct occ_attribution_launch *launch,

@@ -182,7 +182,7 @@ static int restart(struct occ_gpu_worker *w, struct occ_error *err)
 static void drop_waiting(struct occ_gpu_worker *w)
 {
     w->dropped += w->waiting.n;
-    w->waiting.n = 0;
+    occ_launch_queue_remove(&w->waiting, w->waiting.n);
 }
 
 /* Begins anew if the clock by which launches and samples are timed was set, since what waits has the old

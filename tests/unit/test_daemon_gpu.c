@@ -28,7 +28,7 @@ static void add(struct occ_launch_queue *queue, int64_t start_ns, uint64_t tag)
 static void assert_ordered(const struct occ_launch_queue *queue)
 {
     for (size_t i = 1; i < queue->n; i++)
-        assert_true(queue->items[i - 1].start_ns <= queue->items[i].start_ns);
+        assert_true(occ_launch_queue_at(queue, i - 1)->start_ns <= occ_launch_queue_at(queue, i)->start_ns);
 }
 
 static void launches_are_merged_by_start(void **state)
@@ -51,10 +51,59 @@ static void launches_are_merged_by_start(void **state)
     for (size_t i = 0; i < queue.n; i++)
         tags += queue.items[i].tag;
     assert_int_equal(tags, 799 * 800 / 2); /* each of them once */
-    int64_t first_ns = queue.items[300].start_ns;
+    int64_t first_ns = occ_launch_queue_at(&queue, 300)->start_ns;
     occ_launch_queue_remove(&queue, 300);
     assert_int_equal(queue.n, 500);
-    assert_int_equal(queue.items[0].start_ns, first_ns);
+    assert_int_equal(occ_launch_queue_at(&queue, 0)->start_ns, first_ns);
+    free(queue.items);
+    free(more.items);
+}
+
+/* Rounds of a GPU with 80 k launches a second whose records are 4 s old: what waits moves about once. */
+static void launches_leave_without_a_move_of_the_rest(void **state)
+{
+    (void)state;
+    enum { WAITING = 320000, ROUND = 4000 };
+    struct occ_launch_queue queue = {0}, more = {0};
+    int64_t next_ns = 0, left = 0, moved = 0;
+    for (int round = 0; round < 400; round++) {
+        for (int i = 0; i < ROUND; i++, next_ns++)
+            add(&more, next_ns, (uint64_t)next_ns);
+        assert_int_equal(occ_launch_queue_merge(&queue, &more, 1 << 20), 0);
+        if (queue.n < WAITING)
+            continue;
+        const struct occ_attribution_launch *stays = occ_launch_queue_at(&queue, ROUND);
+        occ_launch_queue_remove(&queue, ROUND);
+        left += ROUND;
+        assert_int_equal(occ_launch_queue_at(&queue, 0)->tag, left);
+        moved += occ_launch_queue_at(&queue, 0) != stays;
+    }
+    assert_int_equal(moved, 0);
+    assert_true(queue.allocated <= 1 << 20);
+    for (size_t i = 0; i < queue.n; i++)
+        assert_int_equal(occ_launch_queue_at(&queue, i)->tag, left + (int64_t)i);
+    occ_launch_queue_remove(&queue, queue.n - 10); /* memory goes back */
+    assert_int_equal(occ_launch_queue_at(&queue, 9)->tag, next_ns - 1);
+    assert_true(queue.allocated <= 1 << 19);
+    free(queue.items);
+    free(more.items);
+}
+
+/* A full queue takes as many as have left. */
+static void a_full_queue_has_room_again(void **state)
+{
+    (void)state;
+    struct occ_launch_queue queue = {0}, more = {0};
+    for (int64_t at_ns = 0; at_ns < 64; at_ns++)
+        add(&more, at_ns, (uint64_t)at_ns);
+    assert_int_equal(occ_launch_queue_merge(&queue, &more, 60), 4);
+    occ_launch_queue_remove(&queue, 7);
+    for (int64_t at_ns = 60; at_ns < 70; at_ns++)
+        add(&more, at_ns, (uint64_t)at_ns);
+    assert_int_equal(occ_launch_queue_merge(&queue, &more, 60), 3);
+    assert_int_equal(queue.n, 60);
+    for (size_t i = 0; i < queue.n; i++)
+        assert_int_equal(occ_launch_queue_at(&queue, i)->tag, i + 7);
     free(queue.items);
     free(more.items);
 }
@@ -211,6 +260,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_merged_by_start),
+        cmocka_unit_test(launches_leave_without_a_move_of_the_rest),
+        cmocka_unit_test(a_full_queue_has_room_again),
         cmocka_unit_test(the_watermark_follows_the_age_of_records),
         cmocka_unit_test(a_full_queue_drops_the_latest),
         cmocka_unit_test(values_are_added_up_by_minute_run_and_configuration),
