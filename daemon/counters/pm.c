@@ -29,7 +29,8 @@ struct occ_source {
     uint32_t n_sets, at;                              /* at: index of the set in use */
     void *sampling;                                   /* CUPTI's object; NULL: not enabled */
     bool started;
-    uint32_t ordinal;                  /* CUDA's, of the GPU */
+    bool is_full;     /* the hardware buffer, which keeps its oldest records: it takes no more */
+    uint32_t ordinal; /* CUDA's, of the GPU */
     int64_t interval_ns, turn_ends_ns; /* turn_ends: CLOCK_MONOTONIC */
     uint64_t buffer_bytes;
     struct occ_cupti_image image;
@@ -121,6 +122,7 @@ static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "starting PM sampling", err);
     s->started = s->first = true;
+    s->is_full = false;
     return OCC_SOURCE_OK;
 }
 
@@ -216,6 +218,7 @@ static enum occ_source_state decode(struct occ_source *s, bool *ret_drained, str
         result = s->library.pm.decode(&p);
     *ret_drained = p.stop_reason != OCC_PM_STOP_IMAGE_FULL;
     s->stats.overflows += p.overflow != 0 || result == OCC_CUPTI_ERROR_OUT_OF_MEMORY;
+    s->is_full |= p.overflow != 0 && s->chip->keep_oldest;
     if (result == OCC_CUPTI_ERROR_OUT_OF_MEMORY) { /* the hardware buffer has overflowed: begin again */
         stop(s);
         return start(s, err);
@@ -261,6 +264,16 @@ static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *s
     return true;
 }
 
+/* CUPTI's header does not promise that a full buffer takes records again once they are read. */
+static enum occ_source_state restart_if_full(struct occ_source *s, struct occ_error *err)
+{
+    if (!s->is_full)
+        return OCC_SOURCE_OK;
+    stop(s);
+    s->last_end_ns = 0;
+    return start(s, err);
+}
+
 /* Changes to the next set when the turn of the one in use has ended. */
 static enum occ_source_state rotate(struct occ_source *s, struct occ_error *err)
 {
@@ -289,9 +302,10 @@ static enum occ_source_state pm_read(struct occ_source *s, struct occ_sample *sa
         s->stats.bad_samples += !good;
     }
     s->stats.samples += *ret_n;
-    if (state == OCC_SOURCE_OK && is_drained && s->next == s->completed)
-        state = rotate(s, err);
-    return state;
+    if (state != OCC_SOURCE_OK || !is_drained || s->next < s->completed)
+        return state;
+    state = restart_if_full(s, err);
+    return state == OCC_SOURCE_OK ? rotate(s, err) : state;
 }
 
 static enum occ_source_state pm_set_interval(struct occ_source *s, int64_t interval_ns, struct occ_error *err)
