@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
-#define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason */
+#define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason, or for permissions */
 #define BURST_EVERY_NS    INT64_C(60000000000)
 #define BURST_NS          INT64_C(2000000000)
 #define BURST_INTERVAL_NS INT64_C(50000)
@@ -95,8 +95,16 @@ void occ_source_select_fail(struct occ_source_select *s, const struct occ_error 
 
 static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
 {
-    bool is_passing = state == OCC_SOURCE_BUSY || state == OCC_SOURCE_LOST;
-    return is_passing ? now_ns + RETRY_NS : state == OCC_SOURCE_FAILED ? now_ns + RETRY_FAILED_NS : INT64_MAX;
+    switch (state) {
+    case OCC_SOURCE_BUSY:
+    case OCC_SOURCE_LOST:
+        return now_ns + RETRY_NS;
+    case OCC_SOURCE_FAILED:
+    case OCC_SOURCE_NO_PERMISSION: /* also the library's unknown errors, which may pass */
+        return now_ns + RETRY_FAILED_NS;
+    default:
+        return INT64_MAX;
+    }
 }
 
 static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)

@@ -1,8 +1,8 @@
 /*
  * The counter source of one GPU: opens the best kind that works (PM sampling, then GPM), gives it back while
  * it is not wanted, paused, or wanted by another tool (counters/profiler_watch.h), and replaces one that
- * fails. A kind that is busy, lost or failed is tried again after a while; one that cannot work here is not.
- * One thread.
+ * fails. A kind that is busy, lost, failed or not permitted is tried again after a while; one that cannot
+ * work here is not. One thread.
  */
 #pragma once
 

@@ -1,8 +1,10 @@
 /* See pm_library.h. */
 #include "pm_library.h"
 
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* NULL or the name of a function that the library lacks. */
@@ -31,6 +33,18 @@ enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *libra
     return OCC_SOURCE_NO_LIBRARY;
 }
 
+/* The driver lets such a process read counters. */
+static bool is_privileged(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (geteuid() == 0)
+        return true;
+    return syscall(SYS_capget, &header, caps) == 0 &&
+           ((caps[CAP_TO_INDEX(CAP_PERFMON)].effective & CAP_TO_MASK(CAP_PERFMON)) ||
+            (caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN)));
+}
+
 enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t result, const char *what,
                                   struct occ_error *err)
 {
@@ -52,7 +66,8 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
         if (states[i].result == result)
             return states[i].state;
     /* without privileges the library often reports no more than "unknown" */
-    return result == OCC_CUPTI_ERROR_UNKNOWN && geteuid() != 0 ? OCC_SOURCE_NO_PERMISSION : OCC_SOURCE_FAILED;
+    return result == OCC_CUPTI_ERROR_UNKNOWN && !is_privileged() ? OCC_SOURCE_NO_PERMISSION
+                                                                 : OCC_SOURCE_FAILED;
 }
 
 enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, const char *chip,

@@ -85,6 +85,50 @@ static void gpus_share_one_look_at_proc(void **state)
     (void)close(opened);
 }
 
+/* Polls GPU 0 every 50 ms. */
+static void poll_for(int64_t ns)
+{
+    for (int64_t until_ns = fake.monotonic_ns + ns; fake.monotonic_ns < until_ns;) {
+        fake_machine_advance(50 * FAKE_MS);
+        (void)poll_gpu(0, ALWAYS, 0);
+    }
+}
+
+/* Until a kind that fails so is tried again, which then works; INT64_MAX: not within an hour. */
+static int64_t retried_after(enum occ_source_state state)
+{
+    fake.kinds[OCC_SLOT_PM].begin = state;
+    (void)poll_gpu(0, ALWAYS, 0);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 1);
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open);
+    assert_int_equal(select_of_gpu[0].state, state);
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_OK;
+    int64_t from_ns = fake.monotonic_ns;
+    while (!fake.kinds[OCC_SLOT_PM].is_open && fake.monotonic_ns - from_ns < 3600 * FAKE_SECOND)
+        poll_for(FAKE_SECOND);
+    bool is_open = fake.kinds[OCC_SLOT_PM].is_open;
+    assert_int_equal(fake.kinds[OCC_SLOT_GPM].is_open, !is_open);
+    assert_int_equal(select_of_gpu[0].state, is_open ? OCC_SOURCE_OK : state);
+    return is_open ? fake.monotonic_ns - from_ns : INT64_MAX;
+}
+
+/* Counters that another tool has are free soon; the cause of an unexpected error may pass, and so may the
+ * lack of a permission, which a library's unknown error only hints at. */
+static void a_better_kind_is_tried_again(void **state)
+{
+    static const struct {
+        enum occ_source_state state;
+        int64_t after_ns;
+    } rows[] = {{OCC_SOURCE_BUSY, 30 * FAKE_SECOND},    {OCC_SOURCE_LOST, 30 * FAKE_SECOND},
+                {OCC_SOURCE_FAILED, 300 * FAKE_SECOND}, {OCC_SOURCE_NO_PERMISSION, 300 * FAKE_SECOND},
+                {OCC_SOURCE_NO_LIBRARY, INT64_MAX},     {OCC_SOURCE_NOT_SUPPORTED, INT64_MAX}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(retried_after(rows[i].state), rows[i].after_ns);
+        (void)end(state);
+        (void)start(state);
+    }
+}
+
 /* Each user whose programs report once, however many there are. */
 static void every_user_counts(void **state)
 {
@@ -112,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(gpus_share_one_look_at_proc, start, end),
+        cmocka_unit_test_setup_teardown(a_better_kind_is_tried_again, start, end),
         cmocka_unit_test(every_user_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -125,6 +126,44 @@ static void hopper_loses_the_oldest_samples_only(void **state)
     assert_int_equal(pm->starts, 1);
 }
 
+/* What a user gets from a library that reports no more than "unknown", the first time. */
+static enum occ_source_state unknown_error(bool has_capability)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2] = {{0}};
+    if (geteuid() == 0 && (prctl(PR_SET_KEEPCAPS, 1) != 0 || setresuid(65534, 65534, 65534) != 0))
+        return OCC_SOURCE_STATE_COUNT;
+    caps[CAP_TO_INDEX(CAP_PERFMON)].permitted = has_capability ? CAP_TO_MASK(CAP_PERFMON) : 0;
+    caps[CAP_TO_INDEX(CAP_PERFMON)].effective = caps[CAP_TO_INDEX(CAP_PERFMON)].permitted;
+    if (syscall(SYS_capset, &header, caps) != 0)
+        return OCC_SOURCE_STATE_COUNT;
+    struct occ_pm_library library = {0};
+    return occ_pm_fail(&library, OCC_CUPTI_ERROR_UNKNOWN, "a test", NULL);
+}
+
+static enum occ_source_state in_child(bool has_capability)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit((int)unknown_error(has_capability));
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return (enum occ_source_state)WEXITSTATUS(status);
+}
+
+static void an_unknown_error_hints_at_permissions_only_without_them(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(false), OCC_SOURCE_NO_PERMISSION);
+    if (geteuid() != 0) {
+        print_message("skipped in part: only root has the capability to keep\n");
+        return;
+    }
+    assert_int_equal(in_child(true), OCC_SOURCE_FAILED);
+    struct occ_pm_library library = {0};
+    assert_int_equal(occ_pm_fail(&library, OCC_CUPTI_ERROR_UNKNOWN, "a test", NULL), OCC_SOURCE_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +171,7 @@ int main(void)
         cmocka_unit_test_teardown(turing_starts_again_after_an_overflow, close_source),
         cmocka_unit_test_teardown(turing_starts_again_after_a_failed_decode, close_source),
         cmocka_unit_test_teardown(hopper_loses_the_oldest_samples_only, close_source),
+        cmocka_unit_test(an_unknown_error_hints_at_permissions_only_without_them),
     };
     return cmocka_run_group_tests(tests, find_library, NULL);
 }
