@@ -70,7 +70,7 @@ static void sweep_users(struct occ_clients *clients)
             user->queue.fd = -1;
             user->queue.is_waiting = false;
         }
-        if (user->n_clients > 0 || user->queue.closer || user->queue.share.paid_ns > now_ns) {
+        if (user->n_clients > 0 || user->queue.closer.n > 0 || user->queue.share.paid_ns > now_ns) {
             link = &user->next;
             continue;
         }
@@ -82,7 +82,7 @@ static void sweep_users(struct occ_clients *clients)
 void occ_queue_charge(struct occ_queue *queue, int epoll, int64_t now_ns, int64_t cost_ns)
 {
     occ_share_charge(&queue->share, now_ns, cost_ns);
-    if (queue->is_waiting || (!queue->closer && occ_share_wait_ns(&queue->share, now_ns) == 0))
+    if (queue->is_waiting || (queue->closer.n == 0 && occ_share_wait_ns(&queue->share, now_ns) == 0))
         return;
     queue->is_waiting = epoll_ctl(epoll, EPOLL_CTL_DEL, queue->fd, NULL) == 0;
 }
@@ -90,9 +90,8 @@ void occ_queue_charge(struct occ_queue *queue, int epoll, int64_t now_ns, int64_
 int64_t occ_queue_resume(struct occ_queue *queue, int epoll, int64_t now_ns)
 {
     int64_t wait_ns = queue->is_waiting ? occ_share_wait_ns(&queue->share, now_ns) : 0;
-    if (queue->closer && !occ_closer_is_done(queue->closer))
+    if (occ_closer_is_busy(&queue->closer))
         return wait_ns > CLOSER_POLL_NS ? wait_ns : CLOSER_POLL_NS;
-    queue->closer = NULL;
     if (queue->is_waiting && wait_ns == 0)
         queue->is_waiting = occ_event_watch(epoll, queue->fd, &queue->source) != 0;
     return wait_ns;

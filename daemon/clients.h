@@ -35,9 +35,9 @@ struct occ_queue {
     struct occ_event_source source;
     int fd;
     struct occ_share share;
-    struct occ_closer *closer; /* of the descriptors that the last packet brought; NULL: they are closed */
-    bool is_waiting;           /* for its share, or the closer */
-    bool is_drained;           /* its last turn left nothing */
+    struct occ_closer closer; /* of the descriptors that the last packet brought */
+    bool is_waiting;          /* for its share, or the closer */
+    bool is_drained;          /* its last turn left nothing */
 };
 
 /* A user with connections or programs; a pod or container is one of its own as soon as its first packet names

@@ -1,51 +1,44 @@
-/* See closer.h. One thread for each closer; `done` is its last word. */
+/* See closer.h. */
 #include "closer.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-struct occ_closer {
-    pthread_t thread;
-    atomic_bool done;
-    size_t n;
-    int fds[];
-};
 
 static void *close_all(void *closer)
 {
     struct occ_closer *c = closer;
     for (size_t i = 0; i < c->n; i++)
         (void)close(c->fds[i]);
-    atomic_store(&c->done, true);
+    atomic_store(&c->is_done, true);
     return NULL;
 }
 
-struct occ_closer *occ_closer_start(const int *fds, size_t n)
+static void start_thread(struct occ_closer *c)
 {
-    struct occ_closer *c = n > 0 ? malloc(sizeof *c + n * sizeof *fds) : NULL;
-    if (!c)
-        return NULL; /* without memory they stay open */
-    atomic_init(&c->done, false);
+    atomic_store(&c->is_done, false);
+    c->has_thread = pthread_create(&c->thread, NULL, close_all, c) == 0;
+}
+
+void occ_closer_start(struct occ_closer *c, const int *fds, size_t n)
+{
     c->n = 0;
     for (size_t i = 0; i < n; i++)
         if (fcntl(fds[i], F_GET_SEALS) >= 0)
             (void)close(fds[i]);
         else
             c->fds[c->n++] = fds[i];
-    if (c->n > 0 && pthread_create(&c->thread, NULL, close_all, c) == 0)
-        return c;
-    free(c);
-    return NULL;
+    if (c->n > 0)
+        start_thread(c);
 }
 
-bool occ_closer_is_done(struct occ_closer *closer)
+bool occ_closer_is_busy(struct occ_closer *c)
 {
-    if (!atomic_load(&closer->done))
-        return false;
-    (void)pthread_join(closer->thread, NULL);
-    free(closer);
-    return true;
+    if (c->n > 0 && !c->has_thread)
+        start_thread(c);
+    if (c->n == 0 || !c->has_thread || !atomic_load(&c->is_done))
+        return c->n > 0;
+    (void)pthread_join(c->thread, NULL);
+    c->has_thread = false;
+    c->n = 0;
+    return false;
 }

@@ -18,7 +18,7 @@
 static bool is_turn_over(const struct occ_server *s, const struct occ_queue *queue)
 {
     int64_t round_ns = s->histories_options.collector.round_ns;
-    return queue->closer || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
+    return queue->closer.n > 0 || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
 }
 
 static void end_turn(struct occ_server *s, struct occ_queue *queue)
@@ -60,7 +60,7 @@ static void on_client(struct occ_server *s, void *about)
             occ_program_offer(s, client);
         else
             occ_requests_take(s, client);
-        queue->closer = occ_closer_start(s->packet.fds, s->packet.n_fds);
+        occ_closer_start(&queue->closer, s->packet.fds, s->packet.n_fds);
     }
 }
 

@@ -5,9 +5,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "daemon/batch.h"
+#include "daemon/closer.h"
 #include "support/clock.h"
 
 #define SECOND INT64_C(1000000000)
@@ -50,10 +58,85 @@ static void launches_before_their_process_or_of_the_future_are_dropped(void **st
     assert_int_equal(kept_of((int64_t)(now_ns - hour_ns), starts_ns, 5, UINT64_MAX), 0);
 }
 
+/* ---- descriptors of a packet ---- */
+
+static size_t count_open(const int *fds, size_t n)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < n; i++)
+        open += fcntl(fds[i], F_GETFD) >= 0;
+    return open;
+}
+
+static void open_sockets(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0)
+            _exit(10);
+}
+
+/* Threads of an ordinary user who may have no more processes, and then again as many as before. */
+static int close_without_threads(void)
+{
+    enum { N = 20 };
+    static struct occ_closer closer;
+    struct rlimit limit, none;
+    int fds[N];
+    open_sockets(fds, N);
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+        return 1;
+    if (getrlimit(RLIMIT_NPROC, &limit) != 0)
+        return 2;
+    none = (struct rlimit){.rlim_cur = 1, .rlim_max = limit.rlim_max};
+    if (setrlimit(RLIMIT_NPROC, &none) != 0)
+        return 3;
+    occ_closer_start(&closer, fds, N);
+    for (int i = 0; i < 3; i++)
+        if (!occ_closer_is_busy(&closer) || count_open(fds, N) != N)
+            return 4; /* forgotten, or closed here */
+    if (setrlimit(RLIMIT_NPROC, &limit) != 0)
+        return 5;
+    while (occ_closer_is_busy(&closer))
+        (void)usleep(1000);
+    return count_open(fds, N) == 0 ? 0 : 6;
+}
+
+static void descriptors_wait_for_a_thread(void **state)
+{
+    int status = 0;
+    (void)state;
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(close_without_threads());
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void descriptors_are_closed(void **state)
+{
+    static struct occ_closer closer;
+    int fds[OCC_PACKET_MAX_FDS];
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        open_sockets(fds, OCC_PACKET_MAX_FDS);
+        occ_closer_start(&closer, fds, OCC_PACKET_MAX_FDS);
+        while (occ_closer_is_busy(&closer))
+            (void)usleep(1000);
+        assert_int_equal(count_open(fds, OCC_PACKET_MAX_FDS), 0);
+    }
+    fds[0] = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    occ_closer_start(&closer, fds, 1);
+    assert_int_equal(count_open(fds, 1), 0); /* at once */
+    assert_false(occ_closer_is_busy(&closer));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_of_the_first_minute_are_possible),
+        cmocka_unit_test(descriptors_are_closed),
+        cmocka_unit_test(descriptors_wait_for_a_thread),
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
