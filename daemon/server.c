@@ -345,13 +345,14 @@ static int start(struct occ_server *s, struct occ_error *err)
     return 0;
 }
 
-/* Nobody new comes in; what rings hold now is read and committed, of every history, also if one fails. */
+/* Takes no new programs; reads and commits the contents of all rings, of every history, also if one fails. */
 static int finish(struct occ_server *s, struct occ_error *err)
 {
     struct occ_error own = OCC_ERROR_INIT;
     int status = 0;
     occ_notify("STOPPING=1");
     handle_backlog(s);
+    occ_pages_close(s); /* before the listener: the daemon that may start next needs both sockets */
     occ_listen_close(&s->listener);
     for (struct occ_history *h = s->histories.first; h; h = h->next) {
         occ_pages_follow(s, h, occ_monotonic_ns());
@@ -367,13 +368,13 @@ static int finish(struct occ_server *s, struct occ_error *err)
 
 static void close_all(struct occ_server *s)
 {
+    occ_pages_close(s);
     occ_listen_close(&s->listener);
     if (s->private.on) { /* made for this socket; the last of starter and daemon removes it */
         char directory[OCC_LISTEN_PATH_BYTES];
         occ_listen_directory(s->options->socket_path, directory);
         (void)rmdir(directory);
     }
-    occ_pages_close(s);
     occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);

@@ -65,8 +65,10 @@ struct occ_http {
     struct server servers[SERVERS_MAX];
     size_t n;
     int epoll, timer;
-    struct page pages[2][2]; /* of /metrics: has_identity, is_openmetrics */
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    struct page pages[2][2];                                /* of /metrics: has_identity, is_openmetrics */
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* of our Unix socket, */
+    dev_t dev;                                              /* which is this file; */
+    ino_t ino;                                              /* 0: there is none */
 };
 
 /* ---- answers ---- */
@@ -193,8 +195,12 @@ static int listen_at(struct occ_http *http, const char *path, int *ret_fd, struc
     (void)umask(old);
     if (failed || listen(fd, SOMAXCONN) != 0)
         return occ_fail_errno(err, failed ? why : errno, "cannot listen at %s", path);
-    admit_group(path);
+    if (lstat(path, &status) != 0)
+        return occ_fail_errno(err, errno, "cannot look at %s", path);
+    http->dev = status.st_dev;
+    http->ino = status.st_ino;
     (void)snprintf(http->path, sizeof http->path, "%s", path);
+    admit_group(path);
     *ret_fd = fd;
     fd = -1;
     return 0;
@@ -298,6 +304,15 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     return status;
 }
 
+/* Unless another daemon has replaced it. */
+static void remove_socket(const struct occ_http *http)
+{
+    struct stat status;
+    if (http->ino && lstat(http->path, &status) == 0 && status.st_dev == http->dev &&
+        status.st_ino == http->ino)
+        (void)unlink(http->path);
+}
+
 void occ_http_close(struct occ_http *http)
 {
     if (!http)
@@ -305,8 +320,7 @@ void occ_http_close(struct occ_http *http)
     for (size_t i = 0; i < http->n; i++)
         mhd.stop_daemon(http->servers[i].daemon);
     occ_tls_free(&http->tls);
-    if (http->path[0])
-        (void)unlink(http->path);
+    remove_socket(http);
     occ_close_fd(&http->epoll);
     occ_close_fd(&http->timer);
     for (int i = 0; i < 4; i++)

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -318,6 +319,31 @@ static void silence_ends_a_connection(void **state)
     assert_stops(p);
 }
 
+/* A daemon that starts while this one drains its rings must find both sockets free, or only the first taken:
+ * where only the second is taken it would go without metrics for its life. */
+static void its_socket_goes_before_the_daemons(void **state)
+{
+    struct place *p = *state;
+    _Alignas(struct inotify_event) char events[4096];
+    int removals = inotify_init1(IN_CLOEXEC);
+    const char *order[8] = {NULL};
+    size_t n = 0;
+    start_with_http(p);
+    assert_true(removals >= 0 && inotify_add_watch(removals, p->directory, IN_DELETE) >= 0);
+    assert_stops(p);
+    ssize_t bytes = read(removals, events, sizeof events);
+    for (ssize_t at = 0; at < bytes && n < 8;) {
+        const struct inotify_event *event = (const struct inotify_event *)(const void *)(events + at);
+        if (strstr(event->name, ".sock"))
+            order[n++] = event->name;
+        at += (ssize_t)(sizeof *event + event->len);
+    }
+    assert_int_equal(n, 2);
+    assert_string_equal(order[0], "metrics.sock");
+    assert_string_equal(order[1], "occtraced.sock");
+    (void)close(removals);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -327,6 +353,7 @@ int main(void)
         T(a_full_node_has_few_series),
         T(openmetrics_on_request),
         T(socket_is_closed_to_others),
+        T(its_socket_goes_before_the_daemons),
         T(tcp_names_nobody),
         T(hostile_requests_are_refused),
         T(a_crowd_does_not_stop_the_collector),

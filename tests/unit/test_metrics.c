@@ -201,6 +201,22 @@ static void without_identity_nobody_is_named(void **state)
         assert_null(strstr(text, hidden[i]));
 }
 
+/* A scraper that comes every minute sees each launch: the gauge covers the last full minute, too. */
+static void occupancy_is_of_more_than_a_minute(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t half = make_config(w, 132), quarter = make_config(w, 66);
+    (void)written(w, true, NOW_NS);
+    launch(w, half, 10, NOW_NS + 1);
+    launch(w, quarter, 10, NOW_NS + MINUTE_NS);
+    const char *text = written(w, true, NOW_NS + MINUTE_NS + 1);
+    assert_says(text, "definition=\"expected_low\"} 0.375\n");
+    text = written(w, true, NOW_NS + 2 * MINUTE_NS); /* the first minute has left */
+    assert_says(text, "definition=\"expected_low\"} 0.25\n");
+}
+
 /* The gauge forgets launches of two minutes ago; counters do not. */
 static void occupancy_is_of_the_last_minutes(void **state)
 {
@@ -304,6 +320,7 @@ int main(void)
         T(format_is_exact),
         T(one_wave_of_half_the_warps),
         T(without_identity_nobody_is_named),
+        T(occupancy_is_of_more_than_a_minute),
         T(occupancy_is_of_the_last_minutes),
         T(a_tail_makes_a_range),
         T(a_run_goes_after_five_minutes),
