@@ -49,25 +49,44 @@ static int pause_sampler(struct occ_server *s, const struct occ_client *client, 
     return 0;
 }
 
-/* Of all programs with that process id: one that exec'ed has two. Only their owner and root may. */
+static bool is_program(const struct occ_client *client, int32_t pid)
+{
+    return client->producer && client->peer.pid == pid;
+}
+
+/* Only root and the program's owner may, and the program has to know of it. */
+static int check_pause(struct occ_server *s, const struct occ_client *asker, const struct occ_client *program,
+                       bool pause, struct occ_error *err)
+{
+    const struct occ_producer *producer = program->producer;
+    int pid = program->peer.pid;
+    if (!occ_client_may_command(&s->clients, asker, program))
+        return occ_fail(err, OCC_E_DENIED, "only root and its owner may %s recording of process %d",
+                        pause ? "pause" : "resume", pid);
+    if (producer->run.is_exact || !occ_ring_can_pause(producer->consumer))
+        return occ_fail(err, OCC_E_INVALID, "process %d cannot be paused (%s)", pid,
+                        producer->run.is_exact ? "occtrace --exact" : "an older occtrace");
+    return 0;
+}
+
+/* All programs with that process id, or none: a process that exec'ed has two. */
 static int pause_run(struct occ_server *s, const struct occ_client *asker, int32_t pid, bool pause,
                      struct answer *answer)
 {
     unsigned int n = 0;
-    for (const struct occ_client *client = s->clients.first; client; client = client->next) {
-        if (!client->producer || client->peer.pid != pid)
-            continue;
-        if (!occ_client_may_command(&s->clients, asker, client))
-            return occ_fail(&answer->err, OCC_E_DENIED,
-                            "only root and its owner may %s recording of process %d",
-                            pause ? "pause" : "resume", pid);
-        if (client->producer->run.is_exact || !occ_ring_pause(client->producer->consumer, pause))
-            return occ_fail(&answer->err, OCC_E_INVALID, "process %d cannot be paused (%s)", pid,
-                            client->producer->run.is_exact ? "occtrace --exact" : "an older occtrace");
-        n++;
-    }
+    int status = 0;
+    for (const struct occ_client *client = s->clients.first; client && status == 0; client = client->next)
+        if (is_program(client, pid)) {
+            status = check_pause(s, asker, client, pause, &answer->err);
+            n++;
+        }
+    if (status != 0)
+        return status;
     if (n == 0)
         return occ_fail(&answer->err, OCC_E_NOT_FOUND, "no process %d reports to this daemon", pid);
+    for (const struct occ_client *client = s->clients.first; client; client = client->next)
+        if (is_program(client, pid))
+            occ_ring_pause(client->producer->consumer, pause);
     (void)snprintf(answer->text, sizeof answer->text, "ok %u", n);
     occ_log(OCC_LOG_INFO, "recording of process %d is %s by process %d of uid %u", pid,
             pause ? "paused" : "resumed", (int)asker->peer.pid, asker->peer.uid);

@@ -83,12 +83,14 @@ void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next)
     atomic_store_explicit(&consumer->header->tail, next, memory_order_release);
 }
 
-bool occ_ring_pause(struct occ_ring_consumer *consumer, bool pause)
+bool occ_ring_can_pause(const struct occ_ring_consumer *consumer)
 {
-    if (consumer->header->version_minor < 2)
-        return false;
+    return consumer->header->version_minor >= 2;
+}
+
+void occ_ring_pause(struct occ_ring_consumer *consumer, bool pause)
+{
     atomic_store_explicit(&consumer->header->wishes.paused, pause, memory_order_relaxed);
-    return true;
 }
 
 void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm)

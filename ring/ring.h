@@ -102,8 +102,10 @@ enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct oc
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
 /* Lets the producer overwrite the slots below `next`: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
-/* What is asked of the producer. False: its version does not know of it. */
-bool occ_ring_pause(struct occ_ring_consumer *consumer, bool pause);
+/* Whether the producer's version knows the request to pause. */
+bool occ_ring_can_pause(const struct occ_ring_consumer *consumer);
+/* Requests to the producer. */
+void occ_ring_pause(struct occ_ring_consumer *consumer, bool pause);
 void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm);
 
 /* Number of launches to read, clamped to the ring's size; part of the ring that is not released, 0...1. */

@@ -354,6 +354,38 @@ static void recording_of_a_program_is_paused_by_its_owner(void **state)
     assert_int_equal(stop(p), 0);
 }
 
+/* A program that exec'ed has two rings: recording of both is paused, or of none. */
+static void two_rings_are_paused_together(void **state)
+{
+    struct place *p = *state;
+    struct occ_ring_producer rings[2];
+    int connections[2];
+    char answer[OCC_CONTROL_BYTES] = "", pause[64];
+    start(p, NULL);
+    (void)snprintf(pause, sizeof pause, "pause_run %d", (int)getpid());
+    for (int i = 0; i < 2; i++) {
+        make_ring(&rings[i], 1024, SESSION);
+        connections[i] = offer(p, &rings[i]);
+    }
+    while (ask(p, pause, answer, sizeof answer) != 0 || strcmp(answer, "2") != 0)
+        pause_ms(1); /* the daemon may not have read the offers yet */
+    assert_true(occ_ring_is_paused(&rings[0]) && occ_ring_is_paused(&rings[1]));
+    for (int older = 0; older < 2; older++) {
+        for (int i = 0; i < 2; i++) {
+            rings[i].header->wishes.paused = 0;
+            rings[i].header->version_minor = i == older ? 1 : OCC_RING_VERSION_MINOR;
+        }
+        assert_int_not_equal(ask(p, pause, answer, sizeof answer), 0);
+        assert_non_null(strstr(answer, "an older occtrace"));
+        assert_false(occ_ring_is_paused(&rings[0]) || occ_ring_is_paused(&rings[1]));
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)close(connections[i]);
+        occ_ring_destroy(&rings[i]);
+    }
+    assert_int_equal(stop(p), 0);
+}
+
 /* ... and one that is gone cannot be. */
 static void a_program_that_is_gone_is_not_paused(void **state)
 {
@@ -1053,6 +1085,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_short_program_is_complete_after_a_flush),
         T(recording_of_a_program_is_paused_by_its_owner),
+        T(two_rings_are_paused_together),
         T(a_program_that_is_gone_is_not_paused),
         T(a_live_program_is_committed_by_a_flush),
         T(sigterm_loses_nothing),
