@@ -63,7 +63,7 @@ static int open_lock(int fd, const char *directory, struct occ_error *err)
 {
     struct stat status;
     if (fstat(fd, &status) == 0 && (status.st_mode & 0077) == 0)
-        return dup(fd);
+        return fcntl(fd, F_DUPFD_CLOEXEC, 0);
     int lock = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock >= 0 && fstat(lock, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode))
         return lock;

@@ -7,6 +7,7 @@
 #include "producers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,7 @@ void occ_producer_free(struct occ_producer *producer)
 int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
 {
     struct occ_producer *p = producer, *fresh = NULL, old = *p;
-    struct occ_offer offer = {.fd = dup(occ_ring_fd(p->consumer)),
+    struct occ_offer offer = {.fd = fcntl(occ_ring_fd(p->consumer), F_DUPFD_CLOEXEC, 0),
                               .peer = p->peer,
                               .identity = &p->identity, /* the process may have ended */
                               .owner = p->owner};

@@ -1,5 +1,6 @@
 set(_here "${CMAKE_CURRENT_SOURCE_DIR}")
 occ_add_script_test(check_dependencies COMMAND sh "${_here}/check_dependencies.sh" "${PROJECT_SOURCE_DIR}")
+occ_add_script_test(check_close_on_exec COMMAND sh "${_here}/check_close_on_exec.sh" "${PROJECT_SOURCE_DIR}")
 
 get_property(libraries GLOBAL PROPERTY OCC_LIBRARIES)
 list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
