@@ -330,19 +330,42 @@ void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
     charge(c, now_ns, PRICE * (occ_monotonic_ns() - began_ns));
 }
 
+/* A look at each ring that has something left. True: there may be more. */
+static bool drain_once(struct occ_collector *c, int64_t now_ns)
+{
+    bool has_more = false;
+    for (struct occ_producer *p = c->registry.producers; p && !c->stalled; p = p->next) {
+        if (p->state != OCC_PRODUCER_LIVE || p->is_drained)
+            continue;
+        read_ring(c, p, now_ns);
+        has_more |= !p->is_drained;
+    }
+    return has_more && !c->stalled;
+}
+
+/* Looks at all rings in turn, so that a program with a long log delays no other; after the first look all
+ * other launches are durable. */
+static void drain_all(struct occ_collector *c, int64_t now_ns)
+{
+    int64_t until_ns = c->options.stop_ns ? occ_monotonic_ns() + c->options.stop_ns : INT64_MAX;
+    for (struct occ_producer *p = c->registry.producers; p; p = p->next)
+        p->is_drained = p->is_broken;
+    bool has_more = drain_once(c, now_ns);
+    if (has_more)
+        (void)commit(c, now_ns, NULL);
+    while (has_more && occ_monotonic_ns() < until_ns)
+        has_more = drain_once(c, now_ns);
+}
+
 int occ_collector_stop(struct occ_collector *collector, int64_t now_ns, struct occ_error *err)
 {
     struct occ_collector *c = collector;
     int status = c->stalled ? commit(c, now_ns, err) : 0;
-    for (struct occ_producer *p = c->registry.producers; p && status == 0; p = p->next) {
-        if (p->state != OCC_PRODUCER_LIVE)
-            continue;
-        p->is_drained = p->is_broken;
-        for (uint64_t rounds = 0; !p->is_drained && !c->stalled && rounds < UINT16_MAX; rounds++)
-            read_ring(c, p, now_ns);
-        if (!c->stalled)
+    if (status == 0)
+        drain_all(c, now_ns);
+    for (struct occ_producer *p = c->registry.producers; p && status == 0 && !c->stalled; p = p->next)
+        if (p->state == OCC_PRODUCER_LIVE)
             status = end_run(c, p, now_ns, true, err);
-    }
     if (status == 0)
         status = commit(c, now_ns, err);
     occ_registry_reap(&c->registry, false);

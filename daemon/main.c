@@ -31,6 +31,8 @@
 #define ROUND_NS INT64_C(250000)
 /* By which the clocks of launches may differ from the machine's. */
 #define SKEW_NS INT64_C(60000000000)
+/* Reading of rings at the end, after which a service manager loses patience (TimeoutStopSec is 90 s). */
+#define STOP_NS INT64_C(20000000000)
 
 static int load_files(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
 {
@@ -127,6 +129,7 @@ static void fill_collector(const struct service *service, struct occ_collector_o
         .max_user_ring_bytes = service->is_shared ? config->max_user_ring_bytes : 0,
         .round_ns = service->is_shared ? ROUND_NS : 0,
         .skew_ns = service->is_shared ? SKEW_NS : 0,
+        .stop_ns = STOP_NS,
         .command_lines = command_lines(service),
         .orphan_grace_ns = ORPHAN_GRACE_NS};
 }

@@ -1070,6 +1070,67 @@ static void stop_takes_all_there_is(void **state)
     occ_ring_destroy(&ring);
 }
 
+#define LONG_LOG 60000 /* launch configurations */
+
+static const struct occ_ring_consumer *long_log; /* of the program that has so much of it */
+static unsigned others_before_its_end;           /* launches of others that came before it was read */
+
+static void note_order(struct occ_producer *producer, const struct occ_producer_device *device,
+                       const struct occ_store_launch *rows, size_t n, void *context)
+{
+    (void)device;
+    (void)rows;
+    (void)context;
+    if (producer->consumer != long_log && occ_ring_has_log(long_log))
+        others_before_its_end += (unsigned)n;
+}
+
+static void make_long_log(struct occ_ring_producer *ring)
+{
+    assert_int_equal(occ_ring_create(ring, 256, 8u << 20), 0);
+    assert_true(log_samples(ring));
+    for (uint32_t i = 1; i < LONG_LOG; i++)
+        assert_true(log_config(ring, i));
+}
+
+/* Stops a collector of two programs, one of which has a log of many rounds. Returns whether all was read. */
+static bool stop_beside_a_long_log(struct bench *b, int64_t stop_ns)
+{
+    struct occ_ring_producer ring, other;
+    struct occ_collector_options options = options_of(b);
+    options.appended = note_order;
+    options.stop_ns = stop_ns;
+    occ_collector_free(b->collector);
+    assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
+    make_ring(&other, 1024);
+    assert_true(log_samples(&other));
+    offer(b, &other);
+    make_long_log(&ring);
+    long_log = offer(b, &ring)->consumer; /* the latest one comes first */
+    for (uint64_t i = 0; i < 10; i++)
+        push(&other, i);
+    others_before_its_end = 0;
+    assert_int_equal(occ_collector_stop(b->collector, b->now_ns, NULL), 0);
+    assert_int_equal(others_before_its_end, 10);
+    assert_exactly(b->store, 10);
+    assert_true(b->store->committed.runs[0].ended && b->store->committed.runs[1].ended);
+    bool is_all = b->store->n_shapes >= LONG_LOG;
+    occ_ring_destroy(&ring);
+    occ_ring_destroy(&other);
+    return is_all;
+}
+
+/* The rest of a log is left to the next daemon, rather than to a service manager that loses patience. */
+static void stop_reads_every_program_first(void **state)
+{
+    struct bench *b = *state;
+    assert_true(stop_beside_a_long_log(b, 0));
+    (void)teardown(state);
+    (void)setup(state);
+    b = *state;
+    assert_false(stop_beside_a_long_log(b, 1));
+}
+
 static void more_records_than_one_poll_takes(void **state)
 {
     struct bench *b = *state;
@@ -1154,6 +1215,7 @@ int main(void)
         T(each_device_has_its_launches),
         T(a_batch_that_is_appended_in_part_goes_on),
         T(stop_takes_all_there_is),
+        T(stop_reads_every_program_first),
         T(more_records_than_one_poll_takes),
         T(polls_follow_the_load),
     };
