@@ -15,7 +15,7 @@
 #define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
 #define AWAIT_STEP_NS 2000000
 #define FEED_BATCH    256
-#define MODELS_MAX    (1u << 16)
+#define MODELS_MAX    (1u << 16) /* twice: 7 MB of models, 3 MB of maps */
 
 OCC_WORDS(occ_sampler_mode_word, enum occ_sampler_mode, OCC_SAMPLER_MODES)
 
@@ -196,24 +196,49 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t confi
                                         .grid = (double)model.grid_blocks};
 }
 
-/* The same from memory; NULL: there is none. */
+static const struct occ_attribution_key *lookup(const struct occ_sampler_models *models, uint64_t id)
+{
+    uint32_t at = occ_map_get(&models->index, id);
+    return at == OCC_MAP_NONE ? NULL : &models->keys[at];
+}
+
+/* NULL: no memory. */
+static const struct occ_attribution_key *remember(struct occ_sampler *s,
+                                                  const struct occ_attribution_key *key)
+{
+    struct occ_sampler_models *m = &s->recent_models;
+    if (m->n == MODELS_MAX) {
+        struct occ_sampler_models oldest = s->older_models;
+        s->older_models = *m;
+        *m = oldest;
+        m->n = 0;
+        occ_map_clear(&m->index);
+    }
+    if (!occ_grow((void **)&m->keys, &m->allocated, m->n, MODELS_MAX, sizeof *m->keys) ||
+        occ_map_put(&m->index, key->shape, (uint32_t)m->n) == OCC_MAP_NONE)
+        return NULL;
+    m->keys[m->n] = *key;
+    return &m->keys[m->n++];
+}
+
+/* The model's answer, asked once as long as the configuration is in use; NULL: no memory. */
 static const struct occ_attribution_key *find_key(struct occ_sampler *s, const struct occ_sampler_history *h,
                                                   uint32_t config)
 {
     uint64_t id = occ_gpu_results_config(h->number, config);
-    uint32_t at = occ_map_get(&s->model_index, id);
-    if (at != OCC_MAP_NONE)
-        return &s->models[at];
-    if (s->n_models == MODELS_MAX) {
-        s->n_models = 0;
-        occ_map_clear(&s->model_index);
-    }
-    if (!occ_grow((void **)&s->models, &s->models_allocated, s->n_models, MODELS_MAX, sizeof *s->models) ||
-        occ_map_put(&s->model_index, id, (uint32_t)s->n_models) == OCC_MAP_NONE)
-        return NULL;
-    s->models[s->n_models] = key_of(h->store, config);
-    s->models[s->n_models].shape = id;
-    return &s->models[s->n_models++];
+    const struct occ_attribution_key *key = lookup(&s->recent_models, id);
+    if (key)
+        return key;
+    key = lookup(&s->older_models, id);
+    struct occ_attribution_key copy = key ? *key : key_of(h->store, config);
+    copy.shape = id;
+    return remember(s, &copy);
+}
+
+static void free_models(struct occ_sampler_models *models)
+{
+    occ_map_free(&models->index);
+    free(models->keys);
 }
 
 void occ_sampler_feed(struct occ_sampler *s, const struct occ_sampler_launches *l)
@@ -312,7 +337,7 @@ void occ_sampler_free(struct occ_sampler *s)
         occ_sampler_remove_history(s, s->histories[0]->number);
     free(s->histories);
     occ_profiler_watch_free(s->watch);
-    occ_map_free(&s->model_index);
-    free(s->models);
+    free_models(&s->recent_models);
+    free_models(&s->older_models);
     free(s);
 }

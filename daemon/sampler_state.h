@@ -40,6 +40,15 @@ struct occ_sampler_found {
     atomic_bool finished;
 };
 
+/* The model's answers for some launch configurations. Those used since the last change are in recent_models,
+ * which becomes older_models when it is full: few configurations in use are asked again while both have
+ * room for all. */
+struct occ_sampler_models {
+    struct occ_map index; /* configuration -> index in keys */
+    struct occ_attribution_key *keys;
+    size_t n, allocated;
+};
+
 struct occ_sampler {
     struct occ_sampler_options options;
     struct occ_profiler_watch *watch;
@@ -52,10 +61,7 @@ struct occ_sampler {
     int64_t discovered_ns;
     pthread_t discovery_thread;
     struct occ_sampler_found found;
-    /* The model's answers, once for each configuration; emptied when there are many. */
-    struct occ_map model_index; /* configuration -> index in models */
-    struct occ_attribution_key *models;
-    size_t n_models, models_allocated;
+    struct occ_sampler_models recent_models, older_models;
 };
 
 /* ---- sampler_results.c ---- */

@@ -46,6 +46,11 @@ int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run,
     if (minute <= 0 || run <= 0 || shape == 0)
         abort();
     to->exact += sums->exact;
+    to->direct += sums->direct;
+    to->regression += sums->regression;
+    store->n_measured++;
+    store->measured_run = run;
+    store->measured_config = shape;
     for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
         to->sum[k] += sums->sum[k];
         to->ns[k] += sums->ns[k];
@@ -366,9 +371,40 @@ int occ_store_reopen(struct occ_store *store, struct occ_error *err)
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err)
 {
-    (void)store;
-    (void)config;
-    (void)ret_result;
     (void)err;
-    abort();
+    store->models++;
+    *ret_result = (struct occ_result){
+        .theoretical = 1, .grid_blocks = (uint64_t)config, .wave_blocks = 200, .blocks_per_sm = 2};
+    return 0;
+}
+
+int occ_store_add_launch_values(struct occ_store *store, int64_t run, int64_t device,
+                                const struct occ_launch_value *values, size_t n, struct occ_error *err)
+{
+    (void)run;
+    (void)values;
+    (void)err;
+    store->n_values += n;
+    store->values_device = device;
+    return 0;
+}
+
+int occ_store_add_samples(struct occ_store *store, int64_t device, const struct occ_device_sample *samples,
+                          size_t n, struct occ_error *err)
+{
+    (void)samples;
+    store->n_samples += store->fail_samples ? 0 : n;
+    store->samples_device = device;
+    return fault(store->fail_samples, err);
+}
+
+int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t second, double ratio,
+                              struct occ_error *err)
+{
+    (void)second;
+    (void)ratio;
+    (void)err;
+    store->n_seconds++;
+    store->seconds_device = device;
+    return 0;
 }

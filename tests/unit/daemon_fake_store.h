@@ -47,6 +47,11 @@ struct occ_store {
     char ranges[FAKE_THINGS][64];
     uint32_t n_devices, n_kernels, n_shapes, n_ranges;
     uint64_t commits, puts;
+    uint64_t models; /* questions for a configuration's model */
+    size_t n_measured, n_values, n_samples, n_seconds;
+    int64_t measured_run, values_device, samples_device, seconds_device; /* of the last ones */
+    uint32_t measured_config;
+    int fail_samples; /* an OCC_E_* until it is 0 again */
     uint64_t memory_bytes;
     /* an OCC_E_* until it is set to 0 again */
     int fail_append, fail_commit, fail_put, fail_end;
