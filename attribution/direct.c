@@ -86,9 +86,10 @@ void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *
 {
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), start_ns = l->start_ns + offset;
     int64_t end_ns = l->end_ns + offset, end = end_ns / OCC_PAST_NS;
+    int64_t first = (start_ns - SAMPLE_NS_MAX) / OCC_PAST_NS - 1; /* rows before it end before the launch */
     occ_join_forget(a, &a->rows, start_ns, end_ns, SIZE_MAX);
     occ_join_forget(a, &a->utilization_rows, start_ns, end_ns, SIZE_MAX);
-    for (int64_t at = end; at + OCC_PAST_COUNT > end; at--) {
+    for (int64_t at = end; at + OCC_PAST_COUNT > end && at >= first; at--) {
         struct occ_past *past = &a->past[(uint64_t)at % OCC_PAST_COUNT];
         past->late += past->number == at && past->end_ns > start_ns;
     }

@@ -718,6 +718,25 @@ static void late_launches_beside_each_other_have_no_value(void **state)
     assert_int_equal(f->n_values, 0);
 }
 
+/* A sample of a second begins half a second before the short launch: what it counted is not the long one's
+ * alone. */
+static void long_samples_of_late_launches_are_shared(void **state)
+{
+    struct fixture *f = *state;
+    put_run(f, (struct run){START_NS + 2000 * MS, START_NS + 42000 * MS, 9, 0, 0.3, 0.5});
+    put_run(f, (struct run){START_NS + 6500 * MS, START_NS + 6900 * MS, 10, 0, 0.4, 0.5});
+    for (int64_t at_ns = START_NS; at_ns < START_NS + 44000 * MS; at_ns += 1000 * MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, 1000 * MS);
+        assert_true(give(f, &sample));
+    }
+    occ_attribution_advance(f->a, START_NS + 45000 * MS, false);
+    for (size_t i = 0; i < 2; i++)
+        report_run(f, i);
+    occ_attribution_advance(f->a, START_NS + 45001 * MS, false);
+    assert_int_equal(f->n_values, 1);
+    assert_near(f->value.measured.elapsed, 0.3, 0.001);
+}
+
 /* Short ones have no values, but had their part of what is left. */
 static void late_launches_that_are_short_had_their_part(void **state)
 {
@@ -1517,6 +1536,7 @@ int main(void)
         WITH(repeated_steps_do_not_lead_the_clock_astray),
         WITH(a_late_long_launch_is_read_from_the_past),
         WITH(late_launches_share_no_edge),
+        WITH(long_samples_of_late_launches_are_shared),
         WITH(late_launches_need_samples_of_their_time),
         WITH(a_late_launch_beside_others_has_no_value),
         WITH(late_launches_beside_each_other_have_no_value),
