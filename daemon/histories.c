@@ -337,7 +337,6 @@ int occ_histories_of(struct occ_histories *all, const struct occ_owner *owner, i
 bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_sampler *sampler = all->options->sampler;
     const char *reason = occ_store_reopen_reason(h->store);
     if (!reason || now_ns < h->next_reopen_ns)
         return false;
@@ -352,9 +351,7 @@ bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
     }
     h->next_reopen_ns = 0;
     occ_collector_restart(h->collector, now_ns);
-    occ_sampler_remove_history(sampler, h->number); /* its ids were the old file's */
-    if (occ_sampler_add_history(sampler, h->number, h->store, h->collector, &err) != 0)
-        occ_log(OCC_LOG_ERROR, "%s: nothing is measured: %s", h->path, err.message);
+    occ_sampler_restart_history(all->options->sampler, h->number);
     occ_log(OCC_LOG_WARNING, "%s %s: it is opened anew, and recording goes on", h->path, reason);
     return true;
 }

@@ -225,7 +225,7 @@ static const struct occ_attribution_key *remember(struct occ_sampler *s,
 static const struct occ_attribution_key *find_key(struct occ_sampler *s, const struct occ_sampler_history *h,
                                                   uint32_t config)
 {
-    uint64_t id = occ_gpu_results_config(h->number, config);
+    uint64_t id = occ_gpu_results_config(h->tag, config);
     const struct occ_attribution_key *key = lookup(&s->recent_models, id);
     if (key)
         return key;

@@ -37,6 +37,8 @@ void occ_sampler_free(struct occ_sampler *sampler);
  * collector, which knows its programs. The first one that is added takes the samples of all. */
 int occ_sampler_add_history(struct occ_sampler *sampler, uint32_t history, struct occ_store *store,
                             const struct occ_collector *collector, struct occ_error *err);
+/* Its store has another file: results of launches that were fed before are dropped. */
+void occ_sampler_restart_history(struct occ_sampler *sampler, uint32_t history);
 /* What was measured for it and not stored is gone. */
 void occ_sampler_remove_history(struct occ_sampler *sampler, uint32_t history);
 

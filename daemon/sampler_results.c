@@ -28,7 +28,8 @@ int occ_sampler_add_history(struct occ_sampler *s, uint32_t number, struct occ_s
         free(h);
         return occ_no_memory(err);
     }
-    *h = (struct occ_sampler_history){.number = number, .store = store, .collector = collector};
+    *h = (struct occ_sampler_history){
+        .number = number, .tag = ++s->last_tag, .store = store, .collector = collector};
     s->histories[s->n_histories++] = h;
     return 0;
 }
@@ -50,6 +51,18 @@ void occ_sampler_remove_history(struct occ_sampler *s, uint32_t number)
     free_history(s->histories[i]);
     s->n_histories--;
     memmove(s->histories + i, s->histories + i + 1, (s->n_histories - i) * sizeof *s->histories);
+}
+
+void occ_sampler_restart_history(struct occ_sampler *s, uint32_t number)
+{
+    struct occ_sampler_history *h = occ_sampler_find_history(s, number);
+    if (!h)
+        return;
+    for (size_t i = 0; i < OCC_GPUS_MAX; i++) {
+        occ_gpu_results_free(&h->shares[i].results);
+        h->shares[i].device = 0;
+    }
+    h->tag = ++s->last_tag;
 }
 
 /* The first history takes samples of GPUs that its own launches may never name. */
@@ -87,7 +100,7 @@ void occ_sampler_share(struct occ_sampler *s, size_t g, int64_t now_ns)
         if (i == 0 && share->device == 0)
             name_gpu(h, gpu, share);
         if (share->device != 0)
-            occ_gpu_results_share(&results, h->number, i == 0 || alone, &share->results);
+            occ_gpu_results_share(&results, h->tag, i == 0 || alone, &share->results);
     }
     gpu->dropped += results.dropped;
     occ_gpu_results_free(&results);

@@ -26,6 +26,7 @@ struct occ_sampler_part {
 
 struct occ_sampler_history {
     uint32_t number;
+    uint32_t tag; /* of its launches in the workers, and of their models: another one for each file */
     struct occ_store *store;
     const struct occ_collector *collector;
     struct occ_sampler_part shares[OCC_GPUS_MAX];
@@ -56,6 +57,7 @@ struct occ_sampler {
     size_t n_gpus;
     struct occ_sampler_history **histories;
     size_t n_histories, histories_allocated;
+    uint32_t last_tag;
     int64_t wanted_until_ns, paused_until_ns; /* monotonic, as all times here */
     enum occ_discovery discovery;
     int64_t discovered_ns;
