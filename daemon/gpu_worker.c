@@ -179,10 +179,12 @@ static int restart(struct occ_gpu_worker *w, struct occ_error *err)
     return 0;
 }
 
+/* Launches that were fed and not handed to the attribution. */
 static void drop_waiting(struct occ_gpu_worker *w)
 {
-    w->dropped += w->waiting.n;
+    w->dropped += w->waiting.n + w->taken.n;
     occ_launch_queue_remove(&w->waiting, w->waiting.n);
+    w->taken.n = 0;
 }
 
 /* Begins anew if the clock by which launches and samples are timed was set, since what waits has the old
@@ -232,8 +234,6 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
 /* Starts again from nothing, with a source only after a while. */
 static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, const struct occ_error *err)
 {
-    w->dropped += w->taken.n;
-    w->taken.n = 0;
     drop_waiting(w);
     occ_source_select_fail(&w->sources, err);
     (void)restart(w, NULL);

@@ -104,6 +104,8 @@ static enum occ_source_state fake_set_interval(struct occ_source *source, int64_
                                                struct occ_error *err)
 {
     source->kind->interval_ns = interval_ns;
+    if (interval_ns < source->kind->shortest_ns)
+        source->kind->shortest_ns = interval_ns;
     return fail_if(source->kind->set_interval, err);
 }
 
@@ -174,6 +176,8 @@ void fake_machine_reset(void)
                                  .monotonic_ns = 1000 * FAKE_SECOND,
                                  .n_gpus = 2,
                                  .proc = "/tmp/occtrace_fake_proc_XXXXXX"};
+    for (unsigned i = 0; i < OCC_SOURCE_SLOTS; i++)
+        fake.kinds[i].shortest_ns = INT64_MAX;
     for (unsigned i = 0; i < 2; i++)
         fake.gpus[i] = (struct occ_gpu_found){.ordinal = i,
                                               .uuid = {0xab, (uint8_t)i},

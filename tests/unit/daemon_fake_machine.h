@@ -13,7 +13,7 @@ struct fake_kind {
     enum occ_source_state begin, read, set_interval; /* the states that these functions return */
     int64_t late_ns;                                 /* samples are that much ahead of the clock */
     unsigned begins, closes, reads;
-    int64_t interval_ns; /* as given last */
+    int64_t interval_ns, shortest_ns; /* as given last; of all */
     bool is_open;
 };
 

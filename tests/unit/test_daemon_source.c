@@ -129,6 +129,194 @@ static void a_better_kind_is_tried_again(void **state)
     }
 }
 
+/* README: "occtrace backs off while another profiler runs, and resumes". */
+static void another_profiler_gets_the_counters(void **state)
+{
+    (void)state;
+    poll_for(FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    fake_machine_process(5, "ncu");
+    poll_for(2 * FAKE_SECOND);
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open); /* which does not disturb it */
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_BUSY);
+    assert_non_null(strstr(select_of_gpu[0].reason, "Nsight Compute"));
+    unsigned begins = fake.kinds[OCC_SLOT_PM].begins;
+    poll_for(600 * FAKE_SECOND);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, begins); /* not even tried */
+    fake_machine_process(5, NULL);
+    poll_for(2 * FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_false(fake.kinds[OCC_SLOT_GPM].is_open);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_OK);
+    assert_string_equal(select_of_gpu[0].reason, "");
+}
+
+/* Before anything is opened: the counters are not taken from it even for a moment. */
+static void a_profiler_that_runs_already_keeps_the_counters(void **state)
+{
+    (void)state;
+    fake_machine_process(5, "nsys");
+    poll_for(FAKE_SECOND);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 0);
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open);
+}
+
+static void counters_are_given_back_while_they_are_not_wanted(void **state)
+{
+    (void)state;
+    assert_false(poll_gpu(0, fake.monotonic_ns, 0));
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 0); /* not wanted yet */
+    assert_false(poll_gpu(0, fake.monotonic_ns + 1, 0));
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open && !fake.kinds[OCC_SLOT_GPM].is_open);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS);
+    fake_machine_advance(1);
+    assert_false(poll_gpu(0, fake.monotonic_ns, 0));
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_IDLE);
+    (void)poll_gpu(0, ALWAYS, fake.monotonic_ns + 1);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_PAUSED);
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    fake_machine_advance(1);
+    (void)poll_gpu(0, ALWAYS, fake.monotonic_ns);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    (void)poll_gpu(0, ALWAYS, fake.monotonic_ns + 1);
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    fake_machine_advance(1);
+    (void)poll_gpu(0, fake.monotonic_ns, fake.monotonic_ns); /* the pause is over, and nothing wants them */
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_IDLE);
+}
+
+/* A new need for counters tries every kind, whatever it did before. */
+static void idleness_forgets_refusals(void **state)
+{
+    (void)state;
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_NOT_SUPPORTED;
+    poll_for(FAKE_SECOND);
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_OK;
+    (void)poll_gpu(0, fake.monotonic_ns, 0);
+    poll_for(FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+}
+
+static size_t read_gpu(void)
+{
+    static struct occ_sample samples[4096];
+    return occ_source_select_read(&select_of_gpu[0], samples, 4096);
+}
+
+/* The other kind takes over at once; the first is tried again after 30 s. */
+static void a_source_that_fails_is_replaced(void **state)
+{
+    struct occ_source_stats stats;
+    (void)state;
+    assert_false(poll_gpu(0, ALWAYS, 0));
+    fake_machine_advance(10 * FAKE_MS);
+    assert_int_equal(read_gpu(), 10);
+    fake.kinds[OCC_SLOT_PM].read = OCC_SOURCE_LOST;
+    fake_machine_advance(10 * FAKE_MS);
+    assert_int_equal(read_gpu(), 0);
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_LOST);
+    assert_non_null(strstr(select_of_gpu[0].reason, "the script says gpu_lost"));
+    assert_true(poll_gpu(0, ALWAYS, 0)); /* of another kind */
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_LOST); /* why there is no better one */
+    fake.kinds[OCC_SLOT_PM].read = OCC_SOURCE_OK;
+    int64_t from_ns = fake.monotonic_ns;
+    bool is_other = false;
+    while (!is_other && fake.monotonic_ns - from_ns < 100 * FAKE_SECOND) {
+        fake_machine_advance(FAKE_SECOND);
+        is_other = poll_gpu(0, ALWAYS, 0);
+    }
+    assert_int_equal(fake.monotonic_ns - from_ns, 30 * FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    fake_machine_advance(5 * FAKE_MS);
+    assert_int_equal(read_gpu(), 5);
+    occ_source_select_get_stats(&select_of_gpu[0], &stats);
+    assert_int_equal(stats.samples, 15); /* also of the source that was closed */
+    occ_source_select_close(&select_of_gpu[0]);
+    occ_source_select_get_stats(&select_of_gpu[0], &stats);
+    assert_int_equal(stats.samples, 15);
+}
+
+static void unusable_samples_close_every_kind(void **state)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    (void)state;
+    (void)poll_gpu(0, ALWAYS, 0);
+    (void)occ_fail(&err, OCC_E_NO_MEMORY, "no room");
+    occ_source_select_fail(&select_of_gpu[0], &err);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_FAILED);
+    assert_non_null(strstr(select_of_gpu[0].reason, "no room"));
+    poll_for(29 * FAKE_SECOND);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 1);
+    assert_int_equal(fake.kinds[OCC_SLOT_GPM].begins, 0);
+    poll_for(2 * FAKE_SECOND);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 2);
+}
+
+static void the_mode_limits_the_kinds(void **state)
+{
+    static const struct {
+        enum occ_sampler_mode mode;
+        bool pm, gpm;
+    } rows[] = {
+        {OCC_SAMPLER_PM, true, false}, {OCC_SAMPLER_GPM, false, true}, {OCC_SAMPLER_NONE, false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        start_gpu(&select_of_gpu[0], 0, rows[i].mode);
+        poll_for(FAKE_SECOND);
+        assert_int_equal(fake.kinds[OCC_SLOT_PM].is_open, rows[i].pm);
+        assert_int_equal(fake.kinds[OCC_SLOT_GPM].is_open, rows[i].gpm);
+        (void)end(state);
+        (void)start(state);
+    }
+}
+
+static bool burst_after(int64_t ns, bool useful)
+{
+    fake_machine_advance(ns);
+    (void)poll_gpu(0, ALWAYS, 0);
+    return occ_source_select_burst(&select_of_gpu[0], useful);
+}
+
+/* 2 s of 50 us once a minute, where useful. */
+static void bursts_are_short_and_rare(void **state)
+{
+    const int64_t *interval_ns = &fake.kinds[OCC_SLOT_PM].interval_ns;
+    (void)state;
+    assert_false(burst_after(0, false));
+    assert_int_equal(*interval_ns, FAKE_MS);
+    assert_false(burst_after(0, true));
+    assert_int_equal(*interval_ns, FAKE_MS / 20);
+    assert_false(burst_after(2 * FAKE_SECOND - 1, true));
+    assert_int_equal(*interval_ns, FAKE_MS / 20);
+    assert_true(burst_after(1, true));
+    assert_int_equal(*interval_ns, FAKE_MS);
+    assert_false(burst_after(58 * FAKE_SECOND - 1, true));
+    assert_int_equal(*interval_ns, FAKE_MS);
+    assert_false(burst_after(1, true));
+    assert_int_equal(*interval_ns, FAKE_MS / 20);
+    assert_true(burst_after(2 * FAKE_SECOND, false)); /* it ends all the same */
+    assert_int_equal(*interval_ns, FAKE_MS);
+}
+
+/* GPM has one interval; a source that refuses the burst is lost. */
+static void bursts_are_of_pm_only(void **state)
+{
+    (void)state;
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_NOT_SUPPORTED;
+    assert_false(burst_after(0, true));
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open);
+    assert_int_equal(fake.kinds[OCC_SLOT_GPM].interval_ns, FAKE_MS);
+    (void)end(state);
+    (void)start(state);
+    fake.kinds[OCC_SLOT_PM].set_interval = OCC_SOURCE_FAILED;
+    assert_false(burst_after(0, true));
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_FAILED);
+}
+
 /* Each user whose programs report once, however many there are. */
 static void every_user_counts(void **state)
 {
@@ -157,6 +345,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(gpus_share_one_look_at_proc, start, end),
         cmocka_unit_test_setup_teardown(a_better_kind_is_tried_again, start, end),
+        cmocka_unit_test_setup_teardown(another_profiler_gets_the_counters, start, end),
+        cmocka_unit_test_setup_teardown(a_profiler_that_runs_already_keeps_the_counters, start, end),
+        cmocka_unit_test_setup_teardown(counters_are_given_back_while_they_are_not_wanted, start, end),
+        cmocka_unit_test_setup_teardown(idleness_forgets_refusals, start, end),
+        cmocka_unit_test_setup_teardown(a_source_that_fails_is_replaced, start, end),
+        cmocka_unit_test_setup_teardown(unusable_samples_close_every_kind, start, end),
+        cmocka_unit_test_setup_teardown(the_mode_limits_the_kinds, start, end),
+        cmocka_unit_test_setup_teardown(bursts_are_short_and_rare, start, end),
+        cmocka_unit_test_setup_teardown(bursts_are_of_pm_only, start, end),
         cmocka_unit_test(every_user_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

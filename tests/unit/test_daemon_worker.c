@@ -7,6 +7,8 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "daemon/gpu_worker.h"
 #include "daemon_fake_machine.h"
@@ -177,11 +179,249 @@ static void last_launches_get_values_after_old_records(void **state)
     assert_true(has_value_of_last);
 }
 
+/* ---- bursts ---- */
+
+/* Feeds another kernel, which always runs beside the first: nothing tells the two apart. */
+static void feed_twins(int64_t from_ns, int64_t to_ns)
+{
+    for (int64_t at_ns = (from_ns + PERIOD_NS - 1) / PERIOD_NS * PERIOD_NS; at_ns < to_ns;
+         at_ns += PERIOD_NS) {
+        struct occ_attribution_launch launch = launch_at(at_ns);
+        launch.key.shape = CONFIG + 1;
+        occ_gpu_worker_feed(worker, &launch, 1);
+    }
+}
+
+/* Launches of `seconds`, alone or with twins. */
+static void run_beside_twins(int seconds, bool has_twins)
+{
+    for (int i = 0; i < seconds; i++) {
+        int64_t from_ns = fake.now_ns;
+        want();
+        run_for(FAKE_SECOND);
+        (void)feed(from_ns, fake.now_ns - LAUNCH_NS);
+        if (has_twins)
+            feed_twins(from_ns, fake.now_ns - LAUNCH_NS);
+    }
+}
+
+static bool has_had_a_burst(void)
+{
+    return fake.kinds[OCC_SLOT_PM].shortest_ns < FAKE_MS;
+}
+
+static void launches_with_values_need_no_burst(void **state)
+{
+    (void)state;
+    run_beside_twins(12, false);
+    assert_true(take_values() > 0);
+    assert_false(has_had_a_burst());
+}
+
+static void launches_without_values_get_a_burst(void **state)
+{
+    (void)state;
+    run_beside_twins(12, true);
+    assert_true(has_had_a_burst());
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* which is over */
+}
+
+/* ---- clocks ---- */
+
+/* Launches and samples that wait have times of before the step. */
+static void a_step_of_the_clock_drops_all_that_waits(void **state)
+{
+    (void)state;
+    unsigned n = run_launches(3);
+    unsigned begins = fake.kinds[OCC_SLOT_PM].begins;
+    assert_true(take_values() < n / 4);
+    fake.now_ns += 3600 * FAKE_SECOND;
+    (void)step();
+    assert_int_equal(status_of().dropped, n); /* also those that were in the inbox */
+    run_for(FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].begins == begins + 1); /* it converts times by the old clock */
+    assert_int_equal(take_values(), 0);
+    n = run_launches(3);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_true(take_values() > n * 3 / 4);
+    (void)feed(fake.now_ns - FAKE_SECOND, fake.now_ns - LAUNCH_NS);
+    fake.now_ns -= 7200 * FAKE_SECOND; /* they would wait for two hours */
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_false(status_of().is_busy);
+}
+
+/* Half a second, by which NTP may slew within a round, and less are no step. */
+static void a_slow_clock_drops_nothing(void **state)
+{
+    (void)state;
+    unsigned n = run_launches(2);
+    for (int i = 0; i < 10; i++) {
+        fake.now_ns += 400 * FAKE_MS;
+        (void)step();
+    }
+    n += run_launches(2);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_int_equal(status_of().dropped, 0);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 1);
+    assert_true(take_values() > n / 4);
+}
+
+static void the_future_is_refused(void **state)
+{
+    (void)state;
+    struct occ_attribution_launch launch = launch_at(fake.now_ns + FAKE_SECOND);
+    occ_gpu_worker_feed(worker, &launch, 1);
+    assert_int_equal(status_of().launches, 1);
+    (void)step();
+    assert_int_equal(status_of().dropped, 1);
+    launch = launch_at(fake.now_ns + FAKE_SECOND - LAUNCH_NS);
+    occ_gpu_worker_feed(worker, &launch, 1);
+    (void)step();
+    assert_int_equal(status_of().dropped, 1);
+    fake.kinds[OCC_SLOT_PM].late_ns = 2 * FAKE_SECOND;
+    want();
+    run_for(FAKE_SECOND);
+    assert_true(status_of().stats.bad_samples > 900);
+    fake.kinds[OCC_SLOT_PM].late_ns = 0;
+    uint64_t bad = status_of().stats.bad_samples;
+    unsigned n = run_launches(3);
+    assert_int_equal(status_of().stats.bad_samples, bad);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_true(take_values() > n * 9 / 10);
+}
+
+/* ---- other orders ---- */
+
+/* Another kind of source counts otherwise: everything that was learned goes. */
+static void another_kind_of_source_starts_anew(void **state)
+{
+    (void)state;
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_BUSY;
+    unsigned n = run_launches(3);
+    assert_string_equal(status_of().source, "gpm");
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_OK;
+    n += run_launches(40);
+    assert_string_equal(status_of().source, "pm");
+    assert_int_equal(status_of().state, OCC_SOURCE_OK);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_true(take_values() > n * 8 / 10); /* launches of before were reported, not dropped */
+    assert_true(status_of().dropped < n / 10);
+}
+
+/* What waits is measured at once, with the samples that are there. */
+static void settling_waits_for_no_watermark(void **state)
+{
+    (void)state;
+    unsigned n = run_launches(3);
+    assert_true(take_values() < n / 4);
+    occ_gpu_worker_settle(worker, 0); /* without a thread: it gives up at once */
+    (void)occ_gpu_worker_step(worker);
+    assert_true(take_values() > n * 9 / 10);
+    assert_true(status_of().is_busy); /* the source is still open */
+}
+
+static void the_worker_reports_what_it_does(void **state)
+{
+    (void)state;
+    assert_string_equal(status_of().source, "none");
+    assert_int_equal(status_of().state, OCC_SOURCE_IDLE);
+    assert_false(status_of().has_tried || status_of().is_busy || status_of().has_results);
+    assert_int_equal(occ_gpu_worker_step(worker), INT64_MAX);
+    want();
+    assert_int_equal(occ_gpu_worker_step(worker), fake.monotonic_ns + ROUND_NS);
+    assert_string_equal(status_of().source, "pm");
+    assert_int_equal(status_of().state, OCC_SOURCE_OK);
+    assert_true(status_of().has_tried && status_of().is_busy);
+    assert_int_equal(status_of().active_ns, 0);
+    run_for(FAKE_SECOND);
+    assert_true(status_of().has_results); /* samples */
+    assert_int_equal(status_of().active_ns, fake.monotonic_ns);
+    assert_int_equal(status_of().stats.samples, 1000);
+    assert_memory_equal(status_of().uuid, fake.gpus[0].uuid, 16);
+    fake.occupancy = NULL;
+    int64_t active_ns = fake.monotonic_ns;
+    run_for(FAKE_SECOND);
+    assert_int_equal(status_of().active_ns, active_ns);
+    occ_gpu_worker_want(worker, 0, fake.monotonic_ns + FAKE_SECOND); /* a pause */
+    (void)step();
+    assert_int_equal(status_of().state, OCC_SOURCE_PAUSED);
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    run_for(FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);                                    /* it is still wanted */
+    assert_in_range(run_until_idle(), 69 * FAKE_SECOND / 10, 70 * FAKE_SECOND / 10); /* of the 10 s */
+    assert_int_equal(status_of().state, OCC_SOURCE_IDLE);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, fake.kinds[OCC_SLOT_PM].closes);
+}
+
+/* More launches than the inbox takes between two rounds. */
+static void an_inbox_has_a_limit(void **state)
+{
+    enum { MORE = 300000, INBOX = 1 << 18 };
+    (void)state;
+    const struct occ_attribution_launch launch = launch_at(fake.now_ns - FAKE_SECOND);
+    for (int i = 0; i < MORE; i++)
+        occ_gpu_worker_feed(worker, &launch, 1);
+    (void)step();
+    assert_int_equal(status_of().launches, MORE);
+    assert_int_equal(status_of().dropped, MORE - INBOX);
+    assert_true(status_of().is_busy);
+}
+
+/* ---- the thread ---- */
+
+static int64_t real_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * FAKE_SECOND + now.tv_nsec;
+}
+
+/* The thread works, answers before the time is up, and gives the counters back when it ends. */
+static void a_thread_does_the_rounds(void **state)
+{
+    (void)state;
+    occ_gpu_worker_free(worker);
+    fake.machine.has_threads = true;
+    fake.machine.monotonic_ns = real_ns;
+    const struct occ_sampler_options options = {
+        .mode = OCC_SAMPLER_AUTO, .interval_ns = FAKE_MS, .machine = &fake.machine};
+    assert_int_equal(occ_gpu_worker_new(&fake.gpus[0], &options, watch, &worker, NULL), 0);
+    occ_gpu_worker_want(worker, real_ns() + 3600 * FAKE_SECOND, 0);
+    while (!status_of().has_tried)
+        (void)usleep(1000);
+    assert_string_equal(status_of().source, "pm");
+    const struct occ_attribution_launch launch = launch_at(fake.now_ns - FAKE_SECOND);
+    occ_gpu_worker_feed(worker, &launch, 1);
+    occ_gpu_worker_settle(worker, real_ns() + 3600 * FAKE_SECOND);
+    assert_int_equal(status_of().launches, 1);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    occ_gpu_worker_want(worker, 0, real_ns() + 3600 * FAKE_SECOND);
+    while (status_of().state != OCC_SOURCE_PAUSED)
+        (void)usleep(1000);
+    occ_gpu_worker_want(worker, 0, 0);
+    while (status_of().state != OCC_SOURCE_OK)
+        (void)usleep(1000);
+    occ_gpu_worker_free(worker);
+    worker = NULL;
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 2);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].closes, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(launches_get_the_occupancy_of_their_time, start, end),
         cmocka_unit_test_setup_teardown(last_launches_get_values_after_old_records, start, end),
+        cmocka_unit_test_setup_teardown(launches_with_values_need_no_burst, start, end),
+        cmocka_unit_test_setup_teardown(launches_without_values_get_a_burst, start, end),
+        cmocka_unit_test_setup_teardown(a_step_of_the_clock_drops_all_that_waits, start, end),
+        cmocka_unit_test_setup_teardown(a_slow_clock_drops_nothing, start, end),
+        cmocka_unit_test_setup_teardown(the_future_is_refused, start, end),
+        cmocka_unit_test_setup_teardown(another_kind_of_source_starts_anew, start, end),
+        cmocka_unit_test_setup_teardown(settling_waits_for_no_watermark, start, end),
+        cmocka_unit_test_setup_teardown(the_worker_reports_what_it_does, start, end),
+        cmocka_unit_test_setup_teardown(an_inbox_has_a_limit, start, end),
+        cmocka_unit_test_setup_teardown(a_thread_does_the_rounds, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
