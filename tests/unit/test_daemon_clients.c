@@ -381,6 +381,28 @@ static void what_is_no_history_is_waited_for(void **state)
     occ_ring_destroy(&ring);
 }
 
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Each flush commits: a client that asks in a loop gets one in 100 ms, else it would keep the disk busy. */
+static void flushes_have_a_rate(void **state)
+{
+    struct place *p = *state;
+    start(p, NEVER_NS);
+    pid_t program = run(p, hang_up_and_live, 0);
+    await_launches(p, 10); /* there is a history */
+    int64_t from_ns = monotonic_ns();
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(flush(p), 10);
+    assert_true(monotonic_ns() - from_ns >= INT64_C(500000000));
+    let_go(p, program);
+    assert_stops(p);
+}
+
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -389,6 +411,7 @@ int main(int argc, char **argv)
         T(a_program_that_execs_leaves_nothing),
         T(a_program_that_connects_again_has_one_record),
         T(a_lost_connection_ends_the_run_at_the_next_ring),
+        T(flushes_have_a_rate),
         T(many_short_programs_leave_nothing),
         T(a_killed_daemon_loses_nothing_of_many_programs),
         T(a_deleted_history_is_opened_anew),

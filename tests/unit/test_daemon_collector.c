@@ -569,6 +569,29 @@ static void another_user_cannot_take_over_a_run(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* The ring's descriptor may have been passed on; a pid says nothing of the user. */
+static void a_ring_stays_with_its_process_and_user(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    const struct occ_peer others[] = {{.pid = self.pid, .uid = self.uid + 1},
+                                      {.pid = self.pid + 1, .uid = self.uid},
+                                      {.pid = self.pid, .uid = 0}};
+    struct occ_producer *p = NULL, *again = NULL;
+    int owners[2];
+    make_ring(&ring, 1024);
+    assert_int_equal(offer_as(b, &ring, &self, &owners[0], &p), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(offer_as(b, &ring, &others[i], &owners[1], &again), OCC_E_DENIED);
+        assert_ptr_equal(p->owner, &owners[0]);
+        assert_int_equal(p->peer.uid, self.uid);
+        assert_int_equal(b->gone, 0);
+    }
+    assert_int_equal(offer_as(b, &ring, &self, &owners[1], &again), 0);
+    assert_ptr_equal(again, p);
+    occ_ring_destroy(&ring);
+}
+
 static void a_dead_program_is_drained_and_its_run_ends(void **state)
 {
     struct bench *b = *state;
@@ -1196,6 +1219,7 @@ int main(void)
         T(one_broken_ring_does_not_touch_another),
         T(times_at_the_end_of_time_stop_nobody),
         T(another_user_cannot_take_over_a_run),
+        T(a_ring_stays_with_its_process_and_user),
         T(a_dead_program_is_drained_and_its_run_ends),
         T(a_closed_ring_ends_at_its_own_word),
         T(moments_of_the_future_are_not_believed),
