@@ -382,9 +382,9 @@ int occ_store_add_launch_values(struct occ_store *store, int64_t run, int64_t de
                                 const struct occ_launch_value *values, size_t n, struct occ_error *err)
 {
     (void)run;
-    (void)values;
     (void)err;
     store->n_values += n;
+    store->last_value = values[n - 1];
     store->values_device = device;
     return 0;
 }

@@ -51,6 +51,7 @@ struct occ_store {
     size_t n_measured, n_values, n_samples, n_seconds;
     int64_t measured_run, values_device, samples_device, seconds_device; /* of the last ones */
     uint32_t measured_config;
+    struct occ_launch_value last_value;
     int fail_samples; /* an OCC_E_* until it is 0 again */
     uint64_t memory_bytes;
     /* an OCC_E_* until it is set to 0 again */

@@ -106,7 +106,7 @@ static void end_program(uint32_t history)
     struct history *h = &histories[history - FIRST];
     occ_ring_close(&h->ring);
     for (int i = 0; i < 2; i++)
-        occ_collector_poll(h->collector, fake.monotonic_ns += FAKE_SECOND);
+        occ_collector_poll(h->collector, fake.monotonic_ns + (i + 1) * FAKE_SECOND);
     occ_ring_destroy(&h->ring);
     h->has_program = false;
 }
@@ -208,6 +208,294 @@ static void a_replaced_history_gets_no_values_of_the_old_file(void **state)
                      models + 2); /* the new file's 200 is another configuration */
 }
 
+/* ---- whose results ---- */
+
+/* The first history gets the samples of all; another its own launches' values, and samples while it is alone.
+ */
+static void results_go_to_the_history_of_the_launches(void **state)
+{
+    const struct occ_store *first = histories[0].store, *second = histories[1].store;
+    (void)state;
+    start_program(SECOND, 0);
+    run_launches(SECOND, 0, 3);
+    run_for(10 * FAKE_SECOND, true);
+    assert_true(occ_sampler_has_results(sampler, FIRST) && occ_sampler_has_results(sampler, SECOND));
+    store_all();
+    assert_false(occ_sampler_has_results(sampler, FIRST) || occ_sampler_has_results(sampler, SECOND));
+    assert_true(second->n_values > 100 && second->n_measured > 0);
+    assert_int_equal(second->measured_run, RUN);
+    assert_int_equal(second->measured_config, 200);
+    assert_int_equal(second->values_device, DEVICE);
+    assert_int_equal(second->samples_device, DEVICE);
+    assert_int_equal(second->seconds_device, DEVICE);
+    assert_true(second->n_samples > 5000 && second->n_seconds > 5);
+    assert_int_equal(first->n_values + first->n_measured, 0);
+    assert_true(first->n_samples > 5000);
+    assert_int_equal(first->n_devices, 1); /* it has named the GPU itself */
+    assert_memory_equal(first->devices[0].uuid, fake.gpus[0].uuid, 16);
+    assert_int_equal(first->devices[0].limits.cc, 90);
+    assert_int_equal(first->devices[0].limits.max_threads_per_sm, 2048);
+    assert_int_equal(first->samples_device, 1);
+}
+
+/* Samples show what others do: nobody but the first history gets those of a GPU that programs of several use,
+ * nor those of shortly after, which may still be of that time. */
+static void samples_of_a_shared_gpu_are_the_first_historys(void **state)
+{
+    const struct occ_store *first = histories[0].store, *second = histories[1].store;
+    (void)state;
+    start_program(FIRST, 0);
+    start_program(SECOND, 0);
+    run_launches(SECOND, 0, 3);
+    run_for(6 * FAKE_SECOND, true);
+    store_all();
+    assert_true(first->n_samples > 5000);
+    assert_true(second->n_values > 100 && second->n_seconds > 0);
+    assert_int_equal(second->n_samples, 0);
+    end_program(FIRST);
+    run_launches(SECOND, 0, 1);
+    store_all();
+    assert_int_equal(second->n_samples, 0);
+    run_launches(SECOND, 0, 4);
+    store_all();
+    assert_in_range(second->n_samples, 1000, 5000);
+}
+
+/* A program of the first history alone on the GPU: the second history has no part of it. */
+static void a_history_without_programs_gets_nothing(void **state)
+{
+    const struct occ_store *second = histories[1].store;
+    (void)state;
+    start_program(FIRST, 0);
+    start_program(SECOND, 1);
+    feed_configs(SECOND, 1, 1); /* but it has used the GPU before */
+    run_launches(FIRST, 0, 3);
+    run_for(10 * FAKE_SECOND, true);
+    store_all();
+    assert_true(histories[0].store->n_values > 100);
+    assert_int_equal(second->n_samples, 0);
+    assert_int_equal(second->n_values, 0);
+}
+
+static void a_removed_history_gets_nothing(void **state)
+{
+    (void)state;
+    start_program(SECOND, 0);
+    run_launches(SECOND, 0, 2);
+    occ_sampler_remove_history(sampler, SECOND);
+    occ_sampler_remove_history(sampler, 99);
+    feed_between(SECOND, 0, fake.now_ns - FAKE_SECOND, fake.now_ns);
+    run_for(10 * FAKE_SECOND, true);
+    assert_int_equal(occ_sampler_store(sampler, SECOND, NULL), 0);
+    assert_int_equal(histories[1].store->n_measured, 0);
+    assert_false(occ_sampler_has_results(sampler, SECOND));
+    assert_true(occ_sampler_has_results(sampler, FIRST));
+}
+
+/* A commit must not wait for measured values: what the store has no room for is counted. */
+static void a_full_store_is_no_failure(void **state)
+{
+    struct occ_gpu_status status;
+    (void)state;
+    start_program(FIRST, 0);
+    run_launches(FIRST, 0, 2);
+    histories[0].store->fail_samples = OCC_E_FULL;
+    assert_int_equal(occ_sampler_store(sampler, FIRST, NULL), 0);
+    assert_true(occ_sampler_find_status(sampler, fake.gpus[0].uuid, &status));
+    assert_true(status.dropped >= 1000);
+    run_launches(FIRST, 0, 1);
+    histories[0].store->fail_samples = OCC_E_IO;
+    assert_int_equal(occ_sampler_store(sampler, FIRST, NULL), OCC_E_IO);
+}
+
+/* ---- when counters are read ---- */
+
+static enum occ_source_state state_of(unsigned gpu)
+{
+    struct occ_gpu_status status;
+    assert_true(occ_sampler_find_status(sampler, fake.gpus[gpu].uuid, &status));
+    return status.state;
+}
+
+/* A program has come, whose GPU is not known yet. */
+static void counters_are_read_from_the_first_program_on(void **state)
+{
+    (void)state;
+    occ_sampler_discover(sampler);
+    run_for(FAKE_SECOND, false);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 0);
+    assert_true(occ_sampler_is_busy(sampler) == false);
+    occ_sampler_wake(sampler);
+    step(false);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 2);
+    assert_true(occ_sampler_is_busy(sampler));
+    run_for(9 * FAKE_SECOND, false);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].closes, 0);
+    run_for(FAKE_SECOND, false);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].closes, 2);
+    assert_int_equal(state_of(0), OCC_SOURCE_IDLE);
+    assert_int_equal(fake.searches, 1);
+    run_for(10 * FAKE_SECOND, false);
+    assert_false(occ_sampler_is_busy(sampler));
+}
+
+/* The GPU of a kernel that runs for minutes, of which nothing is reported before it ends. */
+static void an_active_gpu_stays_wanted_while_programs_report(void **state)
+{
+    (void)state;
+    start_program(FIRST, 0);
+    run_launches(FIRST, 0, 1);
+    run_for(60 * FAKE_SECOND, true);
+    assert_int_equal(state_of(0), OCC_SOURCE_OK);
+    assert_int_equal(state_of(1), OCC_SOURCE_IDLE); /* as active, but no program has used it */
+    fake.occupancy = NULL;
+    run_for(9 * FAKE_SECOND, true);
+    assert_int_equal(state_of(0), OCC_SOURCE_OK);
+    run_for(11 * FAKE_SECOND, true);
+    assert_int_equal(state_of(0), OCC_SOURCE_IDLE);
+    fake.occupancy = periodic_launches;
+    run_launches(FIRST, 0, 1);
+    run_for(21 * FAKE_SECOND, false);
+    assert_int_equal(state_of(0), OCC_SOURCE_IDLE); /* no program reports any more */
+}
+
+static void a_pause_gives_the_counters_back(void **state)
+{
+    (void)state;
+    occ_sampler_wake(sampler);
+    step(true);
+    assert_int_equal(occ_sampler_paused_ns(sampler), 0);
+    occ_sampler_pause(sampler, 3 * FAKE_SECOND);
+    assert_int_equal(occ_sampler_paused_ns(sampler), 3 * FAKE_SECOND);
+    step(true);
+    assert_int_equal(state_of(0), OCC_SOURCE_PAUSED);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].closes, 2);
+    occ_sampler_wake(sampler); /* a program that comes does not end it */
+    run_for(2 * FAKE_SECOND, true);
+    assert_int_equal(state_of(1), OCC_SOURCE_PAUSED);
+    run_for(FAKE_SECOND, true);
+    assert_int_equal(state_of(0), OCC_SOURCE_OK);
+    occ_sampler_pause(sampler, 3600 * FAKE_SECOND);
+    step(true);
+    assert_int_equal(state_of(0), OCC_SOURCE_PAUSED);
+    occ_sampler_pause(sampler, 0);
+    step(true);
+    assert_int_equal(occ_sampler_paused_ns(sampler), 0);
+    assert_int_equal(state_of(0), OCC_SOURCE_OK);
+}
+
+static const char *reason_of(unsigned gpu)
+{
+    static struct occ_gpu_status status;
+    assert_false(occ_sampler_find_status(sampler, fake.gpus[gpu].uuid, &status));
+    assert_string_equal(status.source, "none");
+    assert_int_not_equal(status.state, OCC_SOURCE_OK);
+    return status.reason;
+}
+
+/* A driver may be loaded later; it is asked when a program comes, at most every 30 s. */
+static void gpus_are_looked_for_again(void **state)
+{
+    struct occ_gpu_status all[4];
+    (void)state;
+    assert_string_equal(reason_of(0), "no program has come yet");
+    fake.n_gpus = 0;
+    occ_sampler_wake(sampler);
+    assert_string_equal(reason_of(0), "the daemon does not see this GPU");
+    fake_machine_advance(30 * FAKE_SECOND);
+    occ_sampler_wake(sampler);
+    assert_int_equal(fake.searches, 1);
+    fake_machine_advance(1);
+    fake.n_gpus = 1;
+    occ_sampler_wake(sampler);
+    assert_int_equal(fake.searches, 2);
+    assert_int_equal(occ_sampler_get_status(sampler, all, 4), 1);
+    assert_memory_equal(all[0].uuid, fake.gpus[0].uuid, 16);
+    assert_string_equal(reason_of(1), "the daemon does not see this GPU");
+    fake_machine_advance(3600 * FAKE_SECOND);
+    occ_sampler_wake(sampler);
+    assert_int_equal(fake.searches, 2);
+}
+
+static void counters_can_be_switched_off(void **state)
+{
+    (void)state;
+    occ_sampler_free(sampler);
+    make_sampler(OCC_SAMPLER_NONE);
+    occ_sampler_discover(sampler);
+    occ_sampler_wake(sampler);
+    occ_sampler_await(sampler, INT64_MAX / 2);
+    feed_between(FIRST, 0, fake.now_ns - FAKE_SECOND, fake.now_ns);
+    assert_int_equal(fake.searches, 0);
+    assert_string_equal(reason_of(0), "hardware counters are switched off");
+    assert_false(occ_sampler_is_busy(sampler));
+}
+
+static void a_driver_that_does_not_start_has_a_reason(void **state)
+{
+    (void)state;
+    fake.gpu_state = OCC_SOURCE_NO_DRIVER;
+    fake.n_gpus = 0;
+    occ_sampler_wake(sampler);
+    assert_string_equal(reason_of(0), occ_source_state_text(OCC_SOURCE_NO_DRIVER));
+}
+
+/* Launches that the attribution cannot tell apart by their tag. */
+static void runs_beyond_a_tag_are_counted(void **state)
+{
+    struct occ_gpu_status status;
+    const struct occ_store_launch row = {
+        .start_ns = fake.now_ns - FAKE_SECOND, .duration_ns = 1, .config = 1};
+    struct occ_sampler_launches launches = {.history = FIRST,
+                                            .uuid = fake.gpus[0].uuid,
+                                            .device = DEVICE,
+                                            .run = UINT32_MAX,
+                                            .rows = &row,
+                                            .n = 1};
+    (void)state;
+    occ_sampler_wake(sampler);
+    occ_sampler_feed(sampler, &launches);
+    launches.run++;
+    occ_sampler_feed(sampler, &launches);
+    assert_true(occ_sampler_find_status(sampler, fake.gpus[0].uuid, &status));
+    assert_int_equal(status.dropped, 1);
+    assert_int_equal(status.launches, 1);
+}
+
+static double quick_launches(int64_t time_ns)
+{
+    return time_ns % (PERIOD_NS / 2) < LAUNCH_NS / 2 ? 0.5 : 0;
+}
+
+/* More rows than go to the worker at once, all with their own times and correlation ids. */
+static void launches_of_many_rows_keep_their_times(void **state)
+{
+    enum { N = 300 };
+    static struct occ_store_launch rows[N];
+    const struct occ_store *first = histories[0].store;
+    (void)state;
+    fake.occupancy = quick_launches;
+    start_program(FIRST, 0);
+    run_for(3 * FAKE_SECOND + FAKE_SECOND / 2, true);
+    int64_t from_ns = (fake.now_ns - 3 * FAKE_SECOND - FAKE_SECOND / 4) / PERIOD_NS * PERIOD_NS;
+    for (uint32_t i = 0; i < N; i++)
+        rows[i] = (struct occ_store_launch){.start_ns = from_ns + i * PERIOD_NS / 2,
+                                            .duration_ns = LAUNCH_NS / 2,
+                                            .config = 200,
+                                            .correlation = i};
+    occ_sampler_feed(
+        sampler,
+        &(struct occ_sampler_launches){
+            .history = FIRST, .uuid = fake.gpus[0].uuid, .device = DEVICE, .run = RUN, .rows = rows, .n = N});
+    run_for(10 * FAKE_SECOND, true);
+    store_all();
+    assert_int_equal(first->n_values, N);
+    assert_int_equal(first->last_value.start_ns, from_ns + first->last_value.correlation * PERIOD_NS / 2);
+    assert_true(first->last_value.correlation > N - 10);
+    assert_int_equal(first->last_value.config, 200);
+    assert_in_range(first->last_value.elapsed * 100, 45, 55);
+}
+
 int main(void)
 {
     occ_log_set_level(OCC_LOG_ERROR);
@@ -215,6 +503,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(models_in_use_are_hardly_asked_again),
         T(a_replaced_history_gets_no_values_of_the_old_file),
+        T(results_go_to_the_history_of_the_launches),
+        T(samples_of_a_shared_gpu_are_the_first_historys),
+        T(a_history_without_programs_gets_nothing),
+        T(a_removed_history_gets_nothing),
+        T(a_full_store_is_no_failure),
+        T(counters_are_read_from_the_first_program_on),
+        T(an_active_gpu_stays_wanted_while_programs_report),
+        T(a_pause_gives_the_counters_back),
+        T(gpus_are_looked_for_again),
+        T(counters_can_be_switched_off),
+        T(a_driver_that_does_not_start_has_a_reason),
+        T(runs_beyond_a_tag_are_counted),
+        T(launches_of_many_rows_keep_their_times),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
