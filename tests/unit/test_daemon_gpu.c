@@ -256,12 +256,31 @@ static void results_are_bounded(void **state)
     occ_gpu_results_free(&results);
 }
 
+/* Blocks are counted over all SMs, and reported per active SM. */
+static void blocks_of_samples_are_per_active_sm(void **state)
+{
+    struct occ_gpu_results results = {0};
+    struct occ_attribution_sample sample = {.start_ns = 5, .end_ns = 7};
+    (void)state;
+    sample.ratio[OCC_RATIO_WARPS] = 0.25F;
+    sample.ratio[OCC_RATIO_BLOCKS] = 4;
+    for (int i = 0; i < 2; i++) {
+        sample.ratio[OCC_RATIO_ACTIVE] = i == 0 ? 0.5F : 0;
+        assert_true(occ_gpu_results_add_sample(&results, &sample));
+    }
+    assert_true(results.samples[0].resident_blocks == 8 && results.samples[0].sm_active == 0.5);
+    assert_true(results.samples[0].elapsed == 0.25 && results.samples[0].end_ns == 7);
+    assert_true(isnan(results.samples[1].resident_blocks));
+    occ_gpu_results_free(&results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_merged_by_start),
         cmocka_unit_test(launches_leave_without_a_move_of_the_rest),
         cmocka_unit_test(a_full_queue_has_room_again),
+        cmocka_unit_test(blocks_of_samples_are_per_active_sm),
         cmocka_unit_test(the_watermark_follows_the_age_of_records),
         cmocka_unit_test(a_full_queue_drops_the_latest),
         cmocka_unit_test(values_are_added_up_by_minute_run_and_configuration),

@@ -208,6 +208,24 @@ static void a_replaced_history_gets_no_values_of_the_old_file(void **state)
                      models + 2); /* the new file's 200 is another configuration */
 }
 
+/* Of a grid that fills half a wave, one wave, one and a half: bounds, and what the model expects. */
+static void the_attribution_gets_the_model(void **state)
+{
+    static const struct occ_attribution_key expected[] = {
+        {.bound = 0.5, .expected = 0.5, .active = 1, .blocks = 1, .grid = 100},
+        {.bound = 1, .expected = 1, .active = 2, .blocks = 2, .grid = 200},
+        {.bound = 1, .expected = 0.75, .active = 3, .blocks = 1.5, .grid = 300}};
+    (void)state;
+    occ_sampler_wake(sampler);
+    for (uint32_t i = 0; i < 3; i++) {
+        feed_configs(FIRST, 100 + 100 * i, 1);
+        const struct occ_attribution_key *key = &sampler->recent_models.keys[i];
+        assert_true(key->bound == expected[i].bound && key->expected == expected[i].expected);
+        assert_true(key->active == expected[i].active && key->blocks == expected[i].blocks);
+        assert_true(key->grid == expected[i].grid && key->graph_node == 0);
+    }
+}
+
 /* ---- whose results ---- */
 
 /* The first history gets the samples of all; another its own launches' values, and samples while it is alone.
@@ -348,6 +366,8 @@ static void an_active_gpu_stays_wanted_while_programs_report(void **state)
     run_for(60 * FAKE_SECOND, true);
     assert_int_equal(state_of(0), OCC_SOURCE_OK);
     assert_int_equal(state_of(1), OCC_SOURCE_IDLE); /* as active, but no program has used it */
+    store_all();
+    assert_int_equal(histories[1].store->n_devices, 0); /* which has no part in the GPU */
     fake.occupancy = NULL;
     run_for(9 * FAKE_SECOND, true);
     assert_int_equal(state_of(0), OCC_SOURCE_OK);
@@ -502,6 +522,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(models_in_use_are_hardly_asked_again),
+        T(the_attribution_gets_the_model),
         T(a_replaced_history_gets_no_values_of_the_old_file),
         T(results_go_to_the_history_of_the_launches),
         T(samples_of_a_shared_gpu_are_the_first_historys),

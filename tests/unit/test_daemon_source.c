@@ -273,6 +273,24 @@ static void the_mode_limits_the_kinds(void **state)
     }
 }
 
+/* Without another kind, too, it is known why there are no counters. */
+static void a_profiler_is_named_where_nothing_is_left(void **state)
+{
+    (void)state;
+    start_gpu(&select_of_gpu[0], 0, OCC_SAMPLER_PM);
+    fake_machine_process(5, "ncu");
+    poll_for(FAKE_SECOND);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 0);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_BUSY);
+    assert_non_null(strstr(select_of_gpu[0].reason, "Nsight Compute"));
+    fake_machine_process(5, NULL);
+    poll_for(3 * FAKE_SECOND);
+    fake_machine_process(5, "nsys");
+    poll_for(3 * FAKE_SECOND);
+    assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_non_null(strstr(select_of_gpu[0].reason, "Nsight Systems"));
+}
+
 static bool burst_after(int64_t ns, bool useful)
 {
     fake_machine_advance(ns);
@@ -299,6 +317,22 @@ static void bursts_are_short_and_rare(void **state)
     assert_int_equal(*interval_ns, FAKE_MS / 20);
     assert_true(burst_after(2 * FAKE_SECOND, false)); /* it ends all the same */
     assert_int_equal(*interval_ns, FAKE_MS);
+}
+
+/* It begins with the usual interval. */
+static void a_new_source_has_no_burst(void **state)
+{
+    (void)state;
+    assert_false(burst_after(0, true));
+    fake.kinds[OCC_SLOT_PM].read = OCC_SOURCE_LOST;
+    fake_machine_advance(1);
+    (void)read_gpu();
+    fake.kinds[OCC_SLOT_PM].read = OCC_SOURCE_OK;
+    poll_for(31 * FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_false(burst_after(0, false)); /* nothing ends */
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].shortest_ns, FAKE_MS / 20);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS);
 }
 
 /* GPM has one interval; a source that refuses the burst is lost. */
@@ -354,6 +388,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_mode_limits_the_kinds, start, end),
         cmocka_unit_test_setup_teardown(bursts_are_short_and_rare, start, end),
         cmocka_unit_test_setup_teardown(bursts_are_of_pm_only, start, end),
+        cmocka_unit_test_setup_teardown(a_new_source_has_no_burst, start, end),
+        cmocka_unit_test_setup_teardown(a_profiler_is_named_where_nothing_is_left, start, end),
         cmocka_unit_test(every_user_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

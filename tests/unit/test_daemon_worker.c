@@ -248,6 +248,10 @@ static void a_step_of_the_clock_drops_all_that_waits(void **state)
     fake.now_ns -= 7200 * FAKE_SECOND; /* they would wait for two hours */
     assert_true(run_until_idle() < FOREVER_NS);
     assert_false(status_of().is_busy);
+    (void)take_values();
+    n = run_launches(3);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_true(take_values() > n * 3 / 4);
 }
 
 /* Half a second, by which NTP may slew within a round, and less are no step. */
@@ -290,7 +294,88 @@ static void the_future_is_refused(void **state)
     assert_true(take_values() > n * 9 / 10);
 }
 
+/* ---- what came late, and much ---- */
+
+/* Records of launches that end 9 s before: the watermark follows, and the later launches have their values.
+ */
+static void records_may_be_late(void **state)
+{
+    unsigned n = 0;
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        want();
+        run_for(FAKE_SECOND);
+        if (i == 15)
+            (void)take_values();
+        if (i >= 9)
+            n += feed(fake.now_ns - 10 * FAKE_SECOND, fake.now_ns - 9 * FAKE_SECOND);
+    }
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_true(take_values() > n / 2);
+}
+
+/* The thread had no time for 5 s. */
+static void all_samples_are_read_in_a_round(void **state)
+{
+    (void)state;
+    want();
+    (void)step();
+    fake_machine_advance(5 * FAKE_SECOND);
+    (void)occ_gpu_worker_step(worker);
+    assert_int_equal(status_of().stats.samples, 5000);
+}
+
+/* So many launches wait that the launches of 19 s would have no room. */
+static void a_long_queue_is_not_waited_for(void **state)
+{
+    (void)state;
+    const struct occ_attribution_launch old = launch_at(fake.now_ns - 18 * FAKE_SECOND);
+    const struct occ_attribution_launch launch = launch_at(fake.now_ns - FAKE_SECOND);
+    occ_gpu_worker_feed(worker, &old, 1);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 200000; i++)
+            occ_gpu_worker_feed(worker, &launch, 1);
+        (void)step();
+    }
+    assert_int_equal(status_of().dropped, 0);
+    run_for(6 * FAKE_SECOND);
+    assert_true(status_of().dropped > 0); /* handed over, which is more than the attribution takes at once */
+}
+
+/* More launch configurations than the attribution has room for: it begins anew with those in use. */
+static void configurations_in_use_have_room(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 10000; i++) {
+        struct occ_attribution_launch launch = launch_at(fake.now_ns - FAKE_SECOND);
+        launch.end_ns = launch.start_ns + 1000;
+        launch.key.shape = 1000 + i;
+        occ_gpu_worker_feed(worker, &launch, 1);
+    }
+    run_for(6 * FAKE_SECOND);
+    unsigned n = run_launches(3);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_true(take_values() > n * 8 / 10);
+}
+
 /* ---- other orders ---- */
+
+/* A launch of 3 s has begun before the watermark and not ended: it is reported, not dropped. */
+static void another_kind_of_source_drops_no_launch(void **state)
+{
+    (void)state;
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_BUSY;
+    (void)run_launches(26);
+    struct occ_attribution_launch launch = launch_at(fake.now_ns);
+    launch.end_ns = launch.start_ns + 3 * FAKE_SECOND;
+    want();
+    run_for(3 * FAKE_SECOND);
+    occ_gpu_worker_feed(worker, &launch, 1);
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_OK;
+    run_for(3 * FAKE_SECOND); /* PM is tried again after 30 s */
+    assert_string_equal(status_of().source, "pm");
+    assert_int_equal(status_of().dropped, 0);
+}
 
 /* Another kind of source counts otherwise: everything that was learned goes. */
 static void another_kind_of_source_starts_anew(void **state)
@@ -417,6 +502,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_of_the_clock_drops_all_that_waits, start, end),
         cmocka_unit_test_setup_teardown(a_slow_clock_drops_nothing, start, end),
         cmocka_unit_test_setup_teardown(the_future_is_refused, start, end),
+        cmocka_unit_test_setup_teardown(records_may_be_late, start, end),
+        cmocka_unit_test_setup_teardown(all_samples_are_read_in_a_round, start, end),
+        cmocka_unit_test_setup_teardown(a_long_queue_is_not_waited_for, start, end),
+        cmocka_unit_test_setup_teardown(configurations_in_use_have_room, start, end),
+        cmocka_unit_test_setup_teardown(another_kind_of_source_drops_no_launch, start, end),
         cmocka_unit_test_setup_teardown(another_kind_of_source_starts_anew, start, end),
         cmocka_unit_test_setup_teardown(settling_waits_for_no_watermark, start, end),
         cmocka_unit_test_setup_teardown(the_worker_reports_what_it_does, start, end),
