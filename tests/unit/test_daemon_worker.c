@@ -365,7 +365,7 @@ static void another_kind_of_source_drops_no_launch(void **state)
 {
     (void)state;
     fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_BUSY;
-    (void)run_launches(26);
+    (void)run_launches(25);
     struct occ_attribution_launch launch = launch_at(fake.now_ns);
     launch.end_ns = launch.start_ns + 3 * FAKE_SECOND;
     want();
