@@ -616,6 +616,70 @@ static void a_dead_program_is_drained_and_its_run_ends(void **state)
     assert_true(occ_collector_wait_ns(b->collector, 0) < 0);
 }
 
+/* The last launches of a dead program wait for the store: its run ends after them. */
+static void a_run_ends_after_its_launches(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    for (uint64_t i = 0; i < 100; i++)
+        push(&ring, i);
+    occ_collector_died(b->collector, p);
+    b->store->fail_append = OCC_E_FULL;
+    for (int i = 0; i < 3; i++) {
+        poll_after(b, SECOND);
+        assert_false(b->store->now.runs[0].ended);
+    }
+    b->store->fail_append = 0;
+    for (int i = 0; i < 2; i++)
+        poll_after(b, SECOND);
+    assert_exactly(b->store, 100);
+    assert_true(b->store->committed.runs[0].ended);
+    occ_ring_destroy(&ring);
+}
+
+/* A store that fails is asked once in a commit interval, not with every poll. */
+static void a_failing_store_has_time_to_recover(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_stats stats;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    poll_after(b, SECOND);
+    b->store->fail_commit = OCC_E_BUSY;
+    push(&ring, 0);
+    for (int i = 0; i < 300; i++)
+        poll_after(b, SECOND / 100);
+    occ_collector_get_stats(b->collector, &stats);
+    assert_in_range(stats.failures, 2, 4);
+    occ_ring_destroy(&ring);
+}
+
+/* A poll has no time for all launches of a dead program: its run goes on until they are read. */
+static void a_run_goes_on_until_all_is_read(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_options options = options_of(b);
+    options.round_ns = 20000;
+    occ_collector_configure(b->collector, &options);
+    make_ring(&ring, 16384);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    for (uint64_t i = 0; i < 16000; i++)
+        push(&ring, i);
+    occ_collector_died(b->collector, p);
+    while (b->store->now.n_runs == 0 || !b->store->now.runs[0].ended)
+        poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 16000);
+    occ_ring_destroy(&ring);
+}
+
 static void a_closed_ring_ends_at_its_own_word(void **state)
 {
     struct bench *b = *state;
@@ -1221,6 +1285,9 @@ int main(void)
         T(another_user_cannot_take_over_a_run),
         T(a_ring_stays_with_its_process_and_user),
         T(a_dead_program_is_drained_and_its_run_ends),
+        T(a_run_ends_after_its_launches),
+        T(a_failing_store_has_time_to_recover),
+        T(a_run_goes_on_until_all_is_read),
         T(a_closed_ring_ends_at_its_own_word),
         T(moments_of_the_future_are_not_believed),
         T(an_orphan_is_read_while_its_heart_beats),
