@@ -24,8 +24,8 @@ static void close_gap(struct occ_launch_queue *q)
 }
 
 /* Makes room for `more` launches behind the last, or for as many as memory and `max` allow; returns the
- * number. The launches move only where those that left make up half of the memory, so that a launch moves
- * about once, or where the memory may not grow. */
+ * number. Launches move only if half of the memory in front of them is free, so that a launch moves about
+ * once, or if the memory may not grow. */
 static size_t make_room(struct occ_launch_queue *q, size_t more, size_t max)
 {
     if (q->first > 0 && q->first + q->n + more > q->allocated && q->first >= q->allocated / 2)

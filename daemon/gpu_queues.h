@@ -6,8 +6,8 @@
 #include "store/measured.h"
 #include "support/map.h"
 
-/* Launches leave at the front without a move of the rest: many seconds of them wait, and some leave 20 times
- * a second. */
+/* Launches leave at the front without a move of the rest: launches of many seconds wait, and some leave 20
+ * times a second. */
 struct occ_launch_queue {
     struct occ_attribution_launch *items;
     size_t first, n, allocated; /* items[first] to items[first + n - 1] */

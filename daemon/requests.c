@@ -54,7 +54,7 @@ static bool is_program(const struct occ_client *client, int32_t pid)
     return client->producer && client->peer.pid == pid;
 }
 
-/* Only root and the program's owner may, and the program has to know of it. */
+/* Only root and the program's owner may pause, and only programs whose version knows the request. */
 static int check_pause(struct occ_server *s, const struct occ_client *asker, const struct occ_client *program,
                        bool pause, struct occ_error *err)
 {

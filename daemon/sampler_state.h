@@ -41,9 +41,9 @@ struct occ_sampler_found {
     atomic_bool finished;
 };
 
-/* The model's answers for some launch configurations. Those used since the last change are in recent_models,
- * which becomes older_models when it is full: few configurations in use are asked again while both have
- * room for all. */
+/* Cached answers of the model for launch configurations. The answers used since the last swap are in
+ * recent_models, which becomes older_models when it is full: few configurations in use are asked again while
+ * both caches together have room for them. */
 struct occ_sampler_models {
     struct occ_map index; /* configuration -> index in keys */
     struct occ_attribution_key *keys;

@@ -12,15 +12,15 @@ struct occ_profiler_users {
 };
 
 /*
- * A bit for each tool in the table of competing_profilers.c that uses the counters now, as far as the
- * directory `proc` ("/proc") shows. One pass over all processes.
+ * A bit for each tool in the table of competing_profilers.c that uses the counters now, by the directory
+ * `proc` ("/proc"). One pass over all processes.
  *
  * Nsight Compute and Nsight Systems do while they run. DCGM's host engine runs all the time; it uses them
  * once it has loaded its profiling module, which happens at the first request for a profiling field (DCGM's
  * documentation, "Modularity"), and only before Hopper (compute capability 9), where it reads NVML's GPM
  * instead. Only root can see whether another user's host engine has the module; otherwise, and where it
- * holds the counters already, a source is simply busy. Tools that leave GPUs of compute capability `cc_major`
- * and newer alone are not looked for. `users` NULL: everybody's tools count.
+ * holds the counters already, a source is simply busy. Skips tools that leave GPUs of compute capability
+ * `cc_major` and newer alone. `users` NULL: the tools of all users count.
  */
 uint32_t occ_competing_profilers(const char *proc, uint32_t cc_major, const struct occ_profiler_users *users);
 

@@ -15,8 +15,8 @@ int occ_profiler_watch_new(const char *proc, struct occ_profiler_watch **ret_wat
 /* NULL is fine. */
 void occ_profiler_watch_free(struct occ_profiler_watch *watch);
 
-/* Whose tools count from now on: takes the array, and leaves the last one for reuse. At first nobody's count
- * beside root's and the daemon's own user's. */
+/* Replaces the users whose tools count; `users` gets the last array back for reuse. At first only tools of
+ * root and of the daemon's own user count. */
 void occ_profiler_watch_swap_users(struct occ_profiler_watch *watch, struct occ_profiler_users *users);
 
 /* As occ_competing_profiler_text(), of a look at most OCC_PROFILER_WATCH_NS before `now_ns` (monotonic). */

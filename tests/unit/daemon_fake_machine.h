@@ -8,7 +8,7 @@
 #define FAKE_MS     INT64_C(1000000)
 #define FAKE_SECOND INT64_C(1000000000)
 
-/* What a kind of source does, and what the sampler did to it. */
+/* The script of a kind of source, and a record of the sampler's calls. */
 struct fake_kind {
     enum occ_source_state begin, read, set_interval; /* the states that these functions return */
     int64_t late_ns;                                 /* samples are that much ahead of the clock */

@@ -1,6 +1,6 @@
 /*
- * PM sampling of a libcupti of the test's own, whose time the test sets. Rules, by cupti_pmsampling.h:
- *   - the first sample after a start begins at 0, which means nothing
+ * PM sampling of a fake libcupti. The test sets its time. Rules, by cupti_pmsampling.h:
+ *   - the first sample after a start begins at 0, a meaningless time
  *   - KEEP_LATEST: a full hardware buffer loses its oldest samples, and the decode says so
  *   - KEEP_OLDEST, by the letter: a full buffer takes no more until sampling starts again
  */

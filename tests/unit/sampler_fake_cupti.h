@@ -1,4 +1,5 @@
-/* What the PM sampling of sampler_fake_cupti.c does; the test finds it as fake_pm in the library. */
+/* Script and counts of the PM sampling of sampler_fake_cupti.c; the test finds the struct as fake_pm in the
+ * library. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@ struct fake_pm {
     uint32_t enable_result;  /* of cuptiPmSamplingEnable, */
     uint32_t enable_results; /* so often; then it succeeds */
     bool fails_full;         /* a buffer that overflowed makes the decode fail, instead of its flag */
-    /* what the library counts */
+    /* counted by the library */
     unsigned starts, stops, enables, disables;
     uint64_t interval_ns, sampled_ns, started_ns;
     uint64_t n; /* samples in the hardware buffer, the last one ends at sampled_ns */

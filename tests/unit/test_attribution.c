@@ -718,7 +718,7 @@ static void late_launches_beside_each_other_have_no_value(void **state)
     assert_int_equal(f->n_values, 0);
 }
 
-/* A sample of a second begins half a second before the short launch: what it counted is not the long one's
+/* A sample of a second begins half a second before the short launch: its counts are not of the long launch
  * alone. */
 static void long_samples_of_late_launches_are_shared(void **state)
 {

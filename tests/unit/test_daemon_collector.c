@@ -1159,7 +1159,7 @@ static void stop_takes_all_there_is(void **state)
 
 #define LONG_LOG 60000 /* launch configurations */
 
-static const struct occ_ring_consumer *long_log; /* of the program that has so much of it */
+static const struct occ_ring_consumer *long_log; /* of the program with the long log */
 static unsigned others_before_its_end;           /* launches of others that came before it was read */
 
 static void note_order(struct occ_producer *producer, const struct occ_producer_device *device,
@@ -1180,7 +1180,7 @@ static void make_long_log(struct occ_ring_producer *ring)
         assert_true(log_config(ring, i));
 }
 
-/* Stops a collector of two programs, one of which has a log of many rounds. Returns whether all was read. */
+/* Stops a collector of two programs; the log of one takes many rounds. Returns true if all was read. */
 static bool stop_beside_a_long_log(struct bench *b, int64_t stop_ns)
 {
     struct occ_ring_producer ring, other;

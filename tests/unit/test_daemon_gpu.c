@@ -59,7 +59,7 @@ static void launches_are_merged_by_start(void **state)
     free(more.items);
 }
 
-/* Rounds of a GPU with 80 k launches a second whose records are 4 s old: what waits moves about once. */
+/* Rounds of a GPU with 80 k launches a second and records of 4 s: waiting launches move about once. */
 static void launches_leave_without_a_move_of_the_rest(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The sockets of the daemon's HTTP server, without a daemon: whose they are. */
+/* The sockets of the daemon's HTTP server, without a daemon: own sockets and foreign ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static void a_socket_goes_with_its_server(void **state)
     }
 }
 
-/* Another daemon has replaced the socket, of which this one knows nothing. */
+/* Another daemon has replaced the socket without notice. */
 static void the_socket_of_another_stays(void **state)
 {
     struct occ_http *http = NULL;

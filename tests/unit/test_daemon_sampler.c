@@ -25,7 +25,7 @@
 #define DEVICE 3 /* of GPUs in both, as launches name them */
 #define RUN    7
 
-/* A history in the daemon, and a program whose launches go there. */
+/* A history in the daemon, and a program that writes to it. */
 struct history {
     struct occ_store *store;
     struct occ_collector *collector;
@@ -141,7 +141,7 @@ static void feed_between(uint32_t history, unsigned gpu, int64_t from_ns, int64_
     }
 }
 
-/* Launches of this history's program on the GPU; each second those of the second before are fed. */
+/* Launches of this history's program on the GPU; each second feeds the launches of the second before. */
 static void run_launches(uint32_t history, unsigned gpu, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -188,7 +188,7 @@ static void models_in_use_are_hardly_asked_again(void **state)
     assert_int_equal(histories[1].store->models, 1);
 }
 
-/* The file of a history was replaced: ids of launches that wait in a worker are those of the old file. */
+/* The file of a history was replaced: launches that wait in a worker have ids of the old file. */
 static void a_replaced_history_gets_no_values_of_the_old_file(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void a_replaced_history_gets_no_values_of_the_old_file(void **state)
                      models + 2); /* the new file's 200 is another configuration */
 }
 
-/* Of a grid that fills half a wave, one wave, one and a half: bounds, and what the model expects. */
+/* Bounds and expected values of grids that fill a half wave, one wave, and one and a half. */
 static void the_attribution_gets_the_model(void **state)
 {
     static const struct occ_attribution_key expected[] = {
@@ -226,7 +226,7 @@ static void the_attribution_gets_the_model(void **state)
     }
 }
 
-/* ---- whose results ---- */
+/* ---- results of several histories ---- */
 
 /* The first history gets the samples of all; another its own launches' values, and samples while it is alone.
  */
@@ -256,8 +256,8 @@ static void results_go_to_the_history_of_the_launches(void **state)
     assert_int_equal(first->samples_device, 1);
 }
 
-/* Samples show what others do: nobody but the first history gets those of a GPU that programs of several use,
- * nor those of shortly after, which may still be of that time. */
+/* Samples show the activity of other users. If programs of several histories use a GPU, only the first
+ * history gets its samples, also shortly after, when samples may still be of that time. */
 static void samples_of_a_shared_gpu_are_the_first_historys(void **state)
 {
     const struct occ_store *first = histories[0].store, *second = histories[1].store;
@@ -279,7 +279,7 @@ static void samples_of_a_shared_gpu_are_the_first_historys(void **state)
     assert_in_range(second->n_samples, 1000, 5000);
 }
 
-/* A program of the first history alone on the GPU: the second history has no part of it. */
+/* A program of the first history has the GPU alone: the second history gets no results. */
 static void a_history_without_programs_gets_nothing(void **state)
 {
     const struct occ_store *second = histories[1].store;
@@ -310,7 +310,7 @@ static void a_removed_history_gets_nothing(void **state)
     assert_true(occ_sampler_has_results(sampler, FIRST));
 }
 
-/* A commit must not wait for measured values: what the store has no room for is counted. */
+/* A commit must not wait for measured values: values without room in the store are counted. */
 static void a_full_store_is_no_failure(void **state)
 {
     struct occ_gpu_status status;
@@ -335,7 +335,7 @@ static enum occ_source_state state_of(unsigned gpu)
     return status.state;
 }
 
-/* A program has come, whose GPU is not known yet. */
+/* A program has come and not named its GPU yet. */
 static void counters_are_read_from_the_first_program_on(void **state)
 {
     (void)state;
@@ -357,7 +357,7 @@ static void counters_are_read_from_the_first_program_on(void **state)
     assert_false(occ_sampler_is_busy(sampler));
 }
 
-/* The GPU of a kernel that runs for minutes, of which nothing is reported before it ends. */
+/* The record of a kernel that runs for minutes comes when the kernel ends. */
 static void an_active_gpu_stays_wanted_while_programs_report(void **state)
 {
     (void)state;

@@ -96,7 +96,7 @@ static unsigned feed(int64_t from_ns, int64_t to_ns)
     return n;
 }
 
-/* Launches run for `seconds`; each second those of the second before are fed. Returns their number. */
+/* Launches run for `seconds`; each second feeds the launches of the second before. Returns their number. */
 static unsigned run_launches(int seconds)
 {
     unsigned n = 0;
@@ -127,7 +127,7 @@ static struct occ_gpu_status status_of(void)
 
 static bool has_value_of_last; /* take_values() found it */
 
-/* The measured launches of the run since the last call, all of them with the value of the timeline. */
+/* Counts the measured launches since the last call, and checks their values against the timeline. */
 static unsigned take_values(void)
 {
     struct occ_gpu_results results;
@@ -237,7 +237,7 @@ static void a_step_of_the_clock_drops_all_that_waits(void **state)
     assert_true(take_values() < n / 4);
     fake.now_ns += 3600 * FAKE_SECOND;
     (void)step();
-    assert_int_equal(status_of().dropped, n); /* also those that were in the inbox */
+    assert_int_equal(status_of().dropped, n); /* also the launches in the inbox */
     run_for(FAKE_SECOND);
     assert_true(fake.kinds[OCC_SLOT_PM].begins == begins + 1); /* it converts times by the old clock */
     assert_int_equal(take_values(), 0);
@@ -294,7 +294,7 @@ static void the_future_is_refused(void **state)
     assert_true(take_values() > n * 9 / 10);
 }
 
-/* ---- what came late, and much ---- */
+/* ---- late records, long queues ---- */
 
 /* Records of launches that end 9 s before: the watermark follows, and the later launches have their values.
  */
@@ -342,7 +342,8 @@ static void a_long_queue_is_not_waited_for(void **state)
     assert_true(status_of().dropped > 0); /* handed over, which is more than the attribution takes at once */
 }
 
-/* More launch configurations than the attribution has room for: it begins anew with those in use. */
+/* More launch configurations than the attribution has room for: it begins anew with the configurations in
+ * use. */
 static void configurations_in_use_have_room(void **state)
 {
     (void)state;
@@ -393,7 +394,7 @@ static void another_kind_of_source_starts_anew(void **state)
     assert_true(status_of().dropped < n / 10);
 }
 
-/* What waits is measured at once, with the samples that are there. */
+/* Waiting launches are measured at once, with the samples read before. */
 static void settling_waits_for_no_watermark(void **state)
 {
     (void)state;

@@ -126,7 +126,7 @@ static void hopper_loses_the_oldest_samples_only(void **state)
     assert_int_equal(pm->starts, 1);
 }
 
-/* What a user gets from a library that reports no more than "unknown", the first time. */
+/* The state that an ordinary user gets from a library's error "unknown". */
 static enum occ_source_state unknown_error(bool has_capability)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
