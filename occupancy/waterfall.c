@@ -24,7 +24,7 @@ static void complete(double elapsed, double *achieved, double *active)
 #define ROUNDING 1e-12 /* of the difference of equal levels */
 
 /* The part between *level and `next`. */
-static void step(struct occ_waterfall *w, enum occ_part part, double *level, double next)
+static void step(struct occ_waterfall *w, unsigned part, double *level, double next)
 {
     double size = *level - next;
     w->part[part] = fabs(size) < ROUNDING ? 0 : size;
@@ -50,8 +50,11 @@ static double decide(const struct occ_result *r, double elapsed, double density,
 static void measured_parts(const struct occ_result *result, const struct occ_measurement *m, double level,
                            struct occ_waterfall *w)
 {
-    double elapsed = w->used, achieved = sane(m->achieved, RATIO_MAX);
+    double elapsed = m->elapsed, achieved = sane(m->achieved, RATIO_MAX);
     double active = sane(m->sm_active, RATIO_MAX), blocks = sane(m->resident_blocks, BLOCKS_MAX);
+    w->source = m->source;
+    w->used = elapsed;
+    w->error = OCC_ERRORS_OF_95_PERCENT * sane(m->elapsed_error, RATIO_MAX);
     complete(elapsed, &achieved, &active);
     double of_blocks = blocks * result->warps_per_block / result->max_warps_per_sm;
     double expected_achieved;
@@ -66,13 +69,32 @@ static void measured_parts(const struct occ_result *result, const struct occ_mea
     if (!isnan(active) && !isnan(achieved)) {
         double warps = active * achieved;
         if (isnan(of_blocks)) {
-            step(w, OCC_PART_IMBALANCE, &level, warps);
+            step(w, OCC_PART_NOT_SPLIT, &level, warps);
         } else {
             step(w, OCC_PART_IMBALANCE_ACROSS_BLOCKS, &level, active * of_blocks);
             step(w, OCC_PART_IMBALANCE_WITHIN_BLOCK, &level, warps);
         }
     }
     step(w, OCC_PART_UNEXPLAINED, &level, elapsed);
+}
+
+/* The waterfall over active cycles. SMs without a block do not count, so the parts of clusters and of the
+ * grid are smaller than over elapsed cycles. */
+static void active_parts(const struct occ_result *r, const struct occ_measurement *m, double full_wave,
+                         struct occ_waterfall *w)
+{
+    enum occ_cause grid = r->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
+    double level = full_wave + r->cause[OCC_CAUSE_CLUSTER];
+    w->is_of_active_cycles = true;
+    w->source = m->source;
+    w->used = m->achieved;
+    w->error = OCC_ERRORS_OF_95_PERCENT * sane(m->achieved_error, RATIO_MAX);
+    w->expected = fmin(fmax(w->used, r->expected_achieved_low), r->expected_achieved_high);
+    w->tail_spread = 0;
+    /* One block per SM: a wave of clusters may leave SMs without any. */
+    step(w, OCC_CAUSE_CLUSTER, &level, r->blocks_per_sm == 1 ? r->theoretical : full_wave);
+    step(w, grid, &level, w->expected);
+    step(w, OCC_PART_NOT_SPLIT, &level, w->used);
 }
 
 void occ_explain(const struct occ_result *result, const struct occ_measurement *measurement,
@@ -84,6 +106,7 @@ void occ_explain(const struct occ_result *result, const struct occ_measurement *
                               .error = (double)NAN,
                               .source = OCC_FROM_MODEL};
     double level = 1;
+    bool is_measured = measurement && measurement->source != OCC_FROM_MODEL;
     for (int i = 0; i < OCC_PART_COUNT; i++)
         w.part[i] = (double)NAN;
     for (int i = 0; i < OCC_CAUSE_COUNT; i++) {
@@ -92,13 +115,11 @@ void occ_explain(const struct occ_result *result, const struct occ_measurement *
         w.part[i] = result->cause[i];
         level -= result->cause[i];
     }
-    if (measurement && measurement->source != OCC_FROM_MODEL &&
-        !isnan(sane(measurement->elapsed, RATIO_MAX))) {
-        w.source = measurement->source;
-        w.used = measurement->elapsed;
-        w.error = OCC_ERRORS_OF_95_PERCENT * sane(measurement->elapsed_error, RATIO_MAX);
+    if (is_measured && !isnan(sane(measurement->elapsed, RATIO_MAX)))
         measured_parts(result, measurement, level, &w);
-    }
+    else if (is_measured && !isnan(sane(measurement->achieved, RATIO_MAX)))
+        active_parts(result, measurement,
+                     level + result->cause[OCC_CAUSE_SMALL_GRID] + result->cause[OCC_CAUSE_TAIL], &w);
     *ret_waterfall = w;
 }
 
@@ -106,7 +127,8 @@ void occ_explain_partly(const struct occ_result *result, const struct occ_measur
                         double share, struct occ_waterfall *ret_waterfall)
 {
     struct occ_waterfall *w = ret_waterfall, others;
-    occ_explain(result, share > 0 ? measurement : NULL, w);
+    bool is_measured = share > 0 && !isnan(sane(measurement->elapsed, RATIO_MAX));
+    occ_explain(result, is_measured ? measurement : NULL, w);
     if (w->source == OCC_FROM_MODEL || share >= 1)
         return;
     occ_explain(result, NULL, &others);
@@ -158,7 +180,7 @@ enum occ_advice_kind occ_part_advice(unsigned part)
         [OCC_PART_IDLE] = OCC_ADVICE_COUNT,
         [OCC_PART_IMBALANCE_ACROSS_BLOCKS] = OCC_ADVICE_GRID_STRIDE,
         [OCC_PART_IMBALANCE_WITHIN_BLOCK] = OCC_ADVICE_BLOCK_SIZE,
-        [OCC_PART_IMBALANCE] = OCC_ADVICE_COUNT,
+        [OCC_PART_NOT_SPLIT] = OCC_ADVICE_COUNT,
         [OCC_PART_UNEXPLAINED] = OCC_ADVICE_COUNT,
     };
     return part < OCC_PART_COUNT ? of_part[part] : OCC_ADVICE_COUNT;

@@ -20,8 +20,11 @@
  *   |  UNEXPLAINED = a * A - E: disagreement of the measured values
  *   +- E
  *
- * Without R there is one IMBALANCE = a * (X_a - A). Without A and a (only E was measured) UNEXPLAINED = X_e -
- * E. Without E there is nothing below X_e.
+ * Without R there is one NOT_SPLIT = a * (X_a - A): starting blocks, draining SMs, or imbalance. Without A
+ * and a (only E was measured) UNEXPLAINED = X_e - E. Without E there is nothing below X_e.
+ *
+ * With A alone the waterfall is over active cycles: its parts SMALL_GRID and TAIL end at X_a, and NOT_SPLIT =
+ * X_a - A. So many reports of Nsight Compute, which lack elapsed cycles.
  *
  * With a partial last wave X_e and X_a are ranges, and TAIL is one. Counters decide: of the points between
  * the low and the high end (X_a, X_e / X_a) the one nearest to (R * w / W, a), without R to (A, a), is the
@@ -50,7 +53,8 @@ extern "C" {
       "gain over the model: more blocks active")                                                             \
     X(IMBALANCE_WITHIN_BLOCK, "imbalance_within_block", "imbalance within a block",                          \
       "gain over the model: more warps than the blocks have")                                                \
-    X(IMBALANCE, "imbalance", "imbalance (not split)", "gain over the model: more warps active")             \
+    X(NOT_SPLIT, "start_drain_or_imbalance", "block start, drain or imbalance (not split)",                  \
+      "gain over the model: more warps active")                                                              \
     X(UNEXPLAINED, "unexplained", "not explained", "gain over the model, not explained")
 
 /* A part of the waterfall: below OCC_CAUSE_COUNT it is an enum occ_cause. */
@@ -106,8 +110,10 @@ struct occ_waterfall {
     /* 1 = used + sum of the parts that are not NaN, within 1e-9. NaN: unknown. PARTIAL_WARP is not a part and
      * always NaN. */
     double part[OCC_PART_COUNT];
-    double used;     /* elapsed; not measured: expected_elapsed_low */
-    double expected; /* elapsed: the point of the model's range that counters decided on, else its low end */
+    double used; /* elapsed; not measured: expected_elapsed_low; achieved if is_of_active_cycles */
+    double
+        expected; /* as `used`: the point of the model's range that counters decided on, else its low end */
+    bool is_of_active_cycles; /* achieved alone was measured: all values are ratios of SM-active cycles */
     /* `used` may be larger by this, and the part TAIL smaller: the model's range; 0: counters decided */
     double tail_spread;
     double error; /* of `used`, 95 %; NaN: unknown. Measured parts below it are not significant. */
@@ -118,8 +124,8 @@ struct occ_waterfall {
 void occ_explain(const struct occ_result *result, const struct occ_measurement *measurement,
                  struct occ_waterfall *ret_waterfall);
 
-/* The same of launches of which only a part was measured: the mean of what was measured and of what is
- * expected of the others. `share`: of their time, 0...1. */
+/* The same for launches with a measured elapsed occupancy in a part of their time: the mean by time of the
+ * measurement and of the expectation for the rest. `share`: that part, 0...1. */
 void occ_explain_partly(const struct occ_result *result, const struct occ_measurement *measurement,
                         double share, struct occ_waterfall *ret_waterfall);
 

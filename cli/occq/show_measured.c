@@ -163,7 +163,7 @@ static void put_waterfall(struct cli_json *json, const struct occ_config_row *ro
         row->analysed && analysis_stall_disagrees(&row->result, measured, occ_most_stalled(measured));
     analysis_json_stalls(json, measured);
     cli_json_bool(json, "stall_disagrees", disagrees);
-    if (row->analysed && !isnan(measured->elapsed))
+    if (row->analysed && !(isnan(measured->elapsed) && isnan(measured->achieved)))
         analysis_json_waterfall(json, &a);
     else
         cli_json_null(json, "waterfall");

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -193,6 +194,21 @@ def impossible_values():
           ["above theoretical: ncu counts warps and cycles in different replay passes"])
     check("impossible: kept", sql(history, f"SELECT max(value) AS v FROM ncu_metric WHERE metric = '{ACHIEVED}'"),
           [{"v": 172.0}])
+
+
+def achieved_alone():
+    """A report with achieved occupancy and no cycles: the waterfall is over active cycles and ends at the measured value."""
+    values = {key: value for key, value in metrics(**{ACHIEVED: 53.0}).items() if not key.startswith("sm__cycles")}
+    report = Report()
+    report.result("_Z14convert_kernelPf", 1727292902, (685, 1, 1), (256, 1, 1), values)
+    history, _ = imported(report.end(), "alone.ncu-rep")
+    config = json.loads(occq("show", "-d", history, "convert_kernel", "--json").stdout)["kernels"][0]["launch_configs"][0]
+    parts = config["measured"]["waterfall"]
+    check("achieved alone: cycles", config["measured"]["waterfall_cycles"], "active")
+    check("achieved alone: sum", round(sum(part["ratio"] or 0 for part in parts), 5), 0.47)
+    check("achieved alone: note", config["advice_note"], None)
+    text = occq("show", "-d", history, "convert_kernel").stdout
+    check("achieved alone: text", re.search(r"achieved over active cycles \(elapsed cycles not measured\) +53.0%", text) is not None, True)
 
 
 # ---- ncu --csv ----
@@ -411,8 +427,8 @@ def real_reports():
         print(f"ok: {path.name}")
 
 
-for test in (values_of_made_reports, impossible_values, details_page, raw_page, csv_without_a_gpu, estimated_limits, joined_runs,
-             broken_reports, real_reports):
+for test in (values_of_made_reports, impossible_values, achieved_alone, details_page, raw_page, csv_without_a_gpu, estimated_limits,
+             joined_runs, broken_reports, real_reports):
     test()
 print(f"{len(failures)} failures")
 sys.exit(bool(failures))

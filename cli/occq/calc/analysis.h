@@ -26,8 +26,8 @@ struct analysis {
 
 /* Marks, limits, waves, occupancies. */
 int analysis_print(const struct analysis *a, struct occ_error *err);
-/* From 100 % down to the measured, else the expected elapsed occupancy; with sources and what may help,
- * unless nothing could have been measured. */
+/* From 100 % down to the measured elapsed occupancy; without elapsed cycles to the achieved one, without
+ * counters to the expected one. With sources and help, unless nothing could have been measured. */
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
 
 /* Whether more warps would help. */
@@ -61,14 +61,23 @@ struct analysis_advice {
     struct occ_advice change;     /* elapsed_* now: measured where it was, and then in proportion to it */
     enum occ_value_source source; /* of elapsed_* now */
     double saves_most;            /* 0 ... 1, of the launches' time; 0 without a grid */
+    bool is_below_unknown;        /* saves less than what analysis_unknown_saves() may be worth */
     char knob[192];               /* what CUDA calls the change */
 };
-/* The most saving first; what saves nothing is left out. */
+/* The largest saving first; items without a saving are left out. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);
+/* The saving, 0 ... 1, if the measured loss without a known cause and the error of the measurement vanished:
+ * a smaller saving is less than what is not known. 0: nothing was measured. `ret_lost`: that loss. */
+double analysis_unknown_saves(const struct analysis *a, double *ret_lost);
+/* Item `i` is the first with a smaller saving; analysis_unknown_text() is the line before it. */
+bool analysis_begins_below_unknown(const struct analysis_advice *advice, size_t i);
+const char *analysis_unknown_text(const struct analysis *a, char *text, size_t size);
 /* "fewer registers per thread: 71 -> 64" */
 const char *analysis_advice_change(const struct occ_advice *change, char *text, size_t size);
 /* Why more warps may not help; "" no reason. True of the first: they do not. */
 bool analysis_needs_no_advice(const struct analysis *a);
+/* The words of a kernel's name are those of tensor-core kernels. `name`: demangled; NULL: false. */
+bool analysis_names_tensor_cores(const char *name);
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size);
 /* `total_ns`: of the launches; 0: unknown. */
 void analysis_print_advice(const struct analysis *a, uint64_t total_ns);
@@ -87,8 +96,10 @@ struct analysis_part {
 };
 
 struct analysis_waterfall {
-    double used;        /* elapsed occupancy, measured or the low end of what is expected */
-    double tail_spread; /* as in struct occ_waterfall */
+    double used;           /* as in struct occ_waterfall */
+    const char *used_text; /* its name */
+    double tail_spread;    /* as in struct occ_waterfall */
+    bool is_of_active_cycles;
     enum occ_value_source source;
     struct analysis_part parts[OCC_PART_COUNT];
 };

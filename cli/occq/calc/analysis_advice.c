@@ -104,7 +104,7 @@ static void use_measured(const struct occ_waterfall *w, struct occ_advice *c)
 {
     double low = c->elapsed_low_then, high = c->elapsed_high_then;
     double width = c->elapsed_high_now - c->elapsed_low_now, scale = w->used / w->expected;
-    if (w->source == OCC_FROM_MODEL)
+    if (w->source == OCC_FROM_MODEL || w->is_of_active_cycles)
         return;
     if (width > 0)
         low = high = low + (high - low) * (w->expected - c->elapsed_low_now) / width;
@@ -126,11 +126,50 @@ static double most_saved(const struct analysis *a, const struct occ_advice *c)
 static int most_first(const void *left, const void *right)
 {
     const struct analysis_advice *a = left, *b = right;
+    if (a->is_below_unknown != b->is_below_unknown)
+        return a->is_below_unknown - b->is_below_unknown;
     if (a->saves_most != b->saves_most)
         return a->saves_most < b->saves_most ? 1 : -1;
     double gain_a = a->change.theoretical_then - a->change.theoretical_now;
     double gain_b = b->change.theoretical_then - b->change.theoretical_now;
     return gain_a != gain_b ? (gain_a < gain_b ? 1 : -1) : (int)a->change.kind - (int)b->change.kind;
+}
+
+/* Parts whose cause no counter measured. */
+static double unknown_loss(const struct occ_waterfall *w)
+{
+    static const enum occ_part parts[] = {OCC_PART_NOT_SPLIT, OCC_PART_UNEXPLAINED};
+    double sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        sum += w->part[parts[i]] > 0 ? w->part[parts[i]] : 0;
+    return sum;
+}
+
+double analysis_unknown_saves(const struct analysis *a, double *ret_lost)
+{
+    struct occ_waterfall w;
+    occ_explain(a->result, a->measured, &w);
+    *ret_lost = unknown_loss(&w);
+    return saved(w.used, w.used + *ret_lost + (w.error > 0 ? w.error : 0));
+}
+
+bool analysis_begins_below_unknown(const struct analysis_advice *advice, size_t i)
+{
+    return advice[i].is_below_unknown && (i == 0 || !advice[i - 1].is_below_unknown);
+}
+
+const char *analysis_unknown_text(const struct analysis *a, char *text, size_t size)
+{
+    double lost, saves = analysis_unknown_saves(a, &lost);
+    if (lost < OCC_ADVICE_MIN_GAIN)
+        (void)snprintf(text, size, "within the error of the measurement (%.1f%% of its time)", saves * 100);
+    else
+        (void)snprintf(
+            text, size,
+            "first find the cause of the %.1f%% that no counter explains (up to %.1f%% of its time); "
+            "these changes save less",
+            lost * 100, saves * 100);
+    return text;
 }
 
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX])
@@ -140,14 +179,17 @@ size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advi
                               ? 0
                               : occ_advise(a->device, a->launch, a->result, changes, OCC_ADVICE_MAX);
     struct occ_waterfall w;
+    double lost, unknown = analysis_unknown_saves(a, &lost);
     occ_explain(a->result, a->measured, &w);
     for (size_t i = 0; i < found && i < OCC_ADVICE_MAX; i++) {
         use_measured(&w, &changes[i]);
         double saves = a->has_grid ? most_saved(a, &changes[i]) : NAN;
         if (a->has_grid && saves < OCC_ADVICE_MIN_GAIN)
             continue;
-        ret_advice[n] = (struct analysis_advice){
-            .change = changes[i], .source = w.source, .saves_most = a->has_grid ? saves : 0};
+        ret_advice[n] = (struct analysis_advice){.change = changes[i],
+                                                 .source = w.is_of_active_cycles ? OCC_FROM_MODEL : w.source,
+                                                 .saves_most = a->has_grid ? saves : 0,
+                                                 .is_below_unknown = saves < unknown};
         describe_knob(a, &changes[i], ret_advice[n].knob, sizeof ret_advice[n].knob);
         n++;
     }
@@ -165,16 +207,14 @@ const char *analysis_advice_change(const struct occ_advice *c, char *text, size_
 
 /* ---- where more occupancy may not help ---- */
 
-/* Parts of the names of kernels that keep the tensor cores busy with few warps: instructions of one warp
- * overlap. */
-static bool names_tensor_cores(const char *name)
+#define TENSOR_ACTIVE_MIN 0.01 /* less is noise */
+
+/* Kernels that keep the tensor cores busy need few warps: instructions of one warp overlap. The name decides
+ * only where the tensor cores were not counted. */
+static bool may_use_tensor_cores(const struct analysis *a)
 {
-    static const char *const parts[] = {"tensorop", "nvjet",   "xmma", "wgmma", "flash",
-                                        "fmha",     "cutlass", "gemm", "conv"};
-    for (size_t i = 0; name && i < sizeof parts / sizeof *parts; i++)
-        if (strcasestr(name, parts[i]))
-            return true;
-    return false;
+    double active = a->measured ? a->measured->utilization.ratio[OCC_HW_TENSOR] : (double)NAN;
+    return !(active < TENSOR_ACTIVE_MIN) && analysis_names_tensor_cores(a->name);
 }
 
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size)
@@ -190,7 +230,7 @@ const char *analysis_advice_note(const struct analysis *a, char *text, size_t si
         (void)snprintf(text, size, "%s: more warps may not help", cli_marks_text(marks, true, words));
     else
         (void)snprintf(text, size, "%s",
-                       !is_measured && names_tensor_cores(a->name)
+                       !is_measured && may_use_tensor_cores(a)
                            ? "maybe a tensor-core kernel, by its name: few warps can be enough"
                            : "");
     return text;
@@ -243,8 +283,11 @@ void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
     cli_print("\n    ADVICE%s\n", n > 1 ? " (each alone)" : "");
     if (note[0])
         cli_print("    %s\n", note);
-    for (size_t i = 0; i < n && i < SHOWN_MAX; i++)
+    for (size_t i = 0; i < n && i < SHOWN_MAX; i++) {
+        if (analysis_begins_below_unknown(advice, i))
+            cli_print("    %s\n", analysis_unknown_text(a, note, sizeof note));
         print_item(a, &advice[i], total_ns);
+    }
     if (n > SHOWN_MAX)
         cli_print("    and %zu more with --json\n", n - SHOWN_MAX);
     if (!isnan(a->launch_gap_ns))
@@ -277,6 +320,7 @@ static void put_item(struct cli_json *json, const struct analysis *a, const stru
     cli_json_real(json, "expected_elapsed_high_then", a->has_grid ? c->elapsed_high_then : NAN);
     cli_json_string(json, "elapsed_source", a->has_grid ? occ_value_source_word(item->source) : NULL);
     cli_json_real(json, "saves_max_ratio", a->has_grid ? item->saves_most : NAN);
+    cli_json_bool(json, "below_unknown", item->is_below_unknown);
     cli_json_real(json, "saves_max_ns", a->has_grid && total_ns ? item->saves_most * (double)total_ns : NAN);
     cli_json_string(json, "knob", item->knob);
     cli_json_unsigned(json, "cost", c->cost_amount);
@@ -288,12 +332,15 @@ void analysis_json_advice(struct cli_json *json, const struct analysis *a, uint6
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
     char note[256];
+    double lost, unknown = analysis_unknown_saves(a, &lost);
     size_t n = analysis_advise(a, advice);
     cli_json_array(json, "advice", false);
     for (size_t i = 0; i < n; i++)
         put_item(json, a, &advice[i], total_ns);
     cli_json_close(json);
     (void)analysis_advice_note(a, note, sizeof note);
+    cli_json_real(json, "unknown_saves_max_ratio",
+                  a->measured && a->measured->source != OCC_FROM_MODEL ? unknown : NAN);
     cli_json_string(json, "advice_note", note[0] ? note : NULL);
     cli_json_real(json, "alone_ratio", a->alone_ratio);
     cli_json_real(json, "launch_gap_mean_ns", a->launch_gap_ns);

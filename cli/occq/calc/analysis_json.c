@@ -116,6 +116,7 @@ void analysis_json_waterfall(struct cli_json *json, const struct analysis *a)
 {
     struct analysis_waterfall w;
     analysis_explain(a, &w);
+    cli_json_string(json, "waterfall_cycles", w.is_of_active_cycles ? "active" : "elapsed");
     cli_json_array(json, "waterfall", false);
     for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
         const struct analysis_part *p = &w.parts[part];

@@ -245,11 +245,7 @@ int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
     size_t n = 0;
     analysis_explain(a, &w);
     double sum = w.used;
-    fill_row(&rows[n++],
-             w.source != OCC_FROM_MODEL ? "achieved over elapsed cycles"
-             : a->has_grid              ? "expected over elapsed cycles"
-                                        : "active in a full wave",
-             w.used, w.tail_spread, occ_value_source_word(w.source));
+    fill_row(&rows[n++], w.used_text, w.used, w.tail_spread, occ_value_source_word(w.source));
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
         const struct analysis_part *p = &w.parts[i];
         char source[40];

@@ -9,17 +9,20 @@
 #define STALLED_OFTEN_RATIO 0.1 /* of the cycles: worth a remark */
 #define STALLED_MORE_FACTOR 1.5
 
-/* Zero parts of the model are left out. Of the imbalance there is either the whole or its two parts. */
+/* Zero parts of the model are left out. The loss below the expectation is either split or not. */
 static bool is_shown(const struct occ_waterfall *w, unsigned part)
 {
-    bool is_whole = !isnan(w->part[OCC_PART_IMBALANCE]);
+    bool is_not_split = !isnan(w->part[OCC_PART_NOT_SPLIT]);
     if (part < OCC_CAUSE_COUNT)
         return w->part[part] > 0;
     if (w->source == OCC_FROM_MODEL)
         return false;
-    if (part == OCC_PART_IMBALANCE)
-        return is_whole;
-    return !is_whole || (part != OCC_PART_IMBALANCE_ACROSS_BLOCKS && part != OCC_PART_IMBALANCE_WITHIN_BLOCK);
+    if (part == OCC_PART_NOT_SPLIT)
+        return is_not_split;
+    if (w->is_of_active_cycles)
+        return false;
+    return !is_not_split ||
+           (part != OCC_PART_IMBALANCE_ACROSS_BLOCKS && part != OCC_PART_IMBALANCE_WITHIN_BLOCK);
 }
 
 /* Advice for the model's own parts comes with values or not at all. */
@@ -37,6 +40,14 @@ static void find_help(const struct analysis *a, const struct occ_advice *advice,
         (void)snprintf(p->help, sizeof p->help, "%s", occ_advice_text(kind));
 }
 
+static const char *used_text(const struct analysis *a, const struct occ_waterfall *w)
+{
+    return w->source == OCC_FROM_MODEL
+               ? a->has_grid ? "expected over elapsed cycles" : "active in a full wave"
+           : w->is_of_active_cycles ? "achieved over active cycles (elapsed cycles not measured)"
+                                    : "achieved over elapsed cycles";
+}
+
 void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_waterfall)
 {
     struct occ_advice advice[OCC_ADVICE_MAX];
@@ -44,8 +55,11 @@ void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_w
     bool has_help = !analysis_needs_no_advice(a);
     size_t n = occ_advise(a->device, a->launch, a->result, advice, OCC_ADVICE_MAX);
     occ_explain(a->result, a->measured, &w);
-    *ret_waterfall =
-        (struct analysis_waterfall){.used = w.used, .tail_spread = w.tail_spread, .source = w.source};
+    *ret_waterfall = (struct analysis_waterfall){.used = w.used,
+                                                 .tail_spread = w.tail_spread,
+                                                 .is_of_active_cycles = w.is_of_active_cycles,
+                                                 .source = w.source,
+                                                 .used_text = used_text(a, &w)};
     for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
         struct analysis_part *p = &ret_waterfall->parts[part];
         p->ratio = w.part[part];

@@ -27,7 +27,7 @@ static const struct {
     [OCC_PART_IDLE] = {"I", 45},
     [OCC_PART_IMBALANCE_ACROSS_BLOCKS] = {"A", 90},
     [OCC_PART_IMBALANCE_WITHIN_BLOCK] = {"W", 135},
-    [OCC_PART_IMBALANCE] = {"M", 0},
+    [OCC_PART_NOT_SPLIT] = {"M", 0},
     [OCC_PART_UNEXPLAINED] = {"U", 135},
 };
 
@@ -138,9 +138,10 @@ static void put_part(FILE *out, const struct analysis_waterfall *w, unsigned par
 void bars_waterfall(FILE *out, const struct analysis *a)
 {
     struct analysis_waterfall w;
-    char value[24];
+    char value[24], used[64];
     double level = 1;
     analysis_explain(a, &w);
+    (void)snprintf(used, sizeof used, "used: %s", w.used_text);
     (void)fputs("<table class=\"waterfall\"><caption>Where the occupancy goes</caption><thead><tr><th "
                 "scope=\"col\" class=\"l\">part</th><th scope=\"col\" class=\"l\">from 100% down</th><th "
                 "scope=\"col\">of all</th><th scope=\"col\" class=\"l\">source</th></tr></thead><tbody>\n",
@@ -149,8 +150,7 @@ void bars_waterfall(FILE *out, const struct analysis *a)
         if (w.parts[part].is_shown)
             put_part(out, &w, part, &level);
     put_level(out,
-              &(struct level){.what = w.source != OCC_FROM_MODEL ? "used: achieved over elapsed cycles"
-                                                                 : "used: expected over elapsed cycles",
+              &(struct level){.what = used,
                               .fill = "used",
                               .value = cli_range_text(w.used, w.used + w.tail_spread, value, sizeof value),
                               .source = occ_value_source_word(w.source),

@@ -61,12 +61,15 @@ static void put_advice(FILE *out, const struct analysis *a, uint64_t total_ns)
     if (n == 0 && !note[0])
         (void)fputs("<p>None: no single change gains occupancy.</p>\n", out);
     (void)fputs(n ? "<ul>\n" : "", out);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (analysis_begins_below_unknown(advice, i))
+            html_put(out, "<li>@:</li>\n", analysis_unknown_text(a, note, sizeof note));
         html_put(out, "<li>@: saves 0 to @ of its time (@). <code>@</code></li>\n",
                  analysis_advice_change(&advice[i].change, change, sizeof change),
                  cli_percent_text(advice[i].saves_most, share, sizeof share),
                  occ_format_duration((int64_t)(advice[i].saves_most * (double)total_ns), time, sizeof time),
                  advice[i].knob);
+    }
     (void)fputs(n ? "</ul>\n" : "", out);
 }
 

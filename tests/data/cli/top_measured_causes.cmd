@@ -1,1 +1,1 @@
-occq top -d m.db -o kernel,expect_low,expect_high,achieved,achieved_ci95,elapsed,elapsed_ci95,measured,tail,tail_low,partial_warp,idle,imbalance_across_blocks,imbalance_within_block,imbalance,unexplained,cause,loss
+occq top -d m.db -o kernel,expect_low,expect_high,achieved,achieved_ci95,elapsed,elapsed_ci95,measured,tail,tail_low,partial_warp,idle,imbalance_across_blocks,imbalance_within_block,start_drain_or_imbalance,unexplained,cause,loss
