@@ -106,6 +106,17 @@ static void offer_grid(struct adviser *a, enum occ_advice_kind kind, uint64_t bl
     (void)occ_adviser_change(a, kind, now, blocks, blocks > now ? blocks - now : now - blocks, &launch);
 }
 
+static uint64_t next_multiple(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/* SMs that a full wave has blocks on. */
+static uint64_t wave_sms(const struct adviser *a)
+{
+    return a->result->wave_blocks < a->device->sm_count ? a->result->wave_blocks : a->device->sm_count;
+}
+
 static void advise_grid(struct adviser *a)
 {
     const struct occ_result *result = a->result;
@@ -113,7 +124,10 @@ static void advise_grid(struct adviser *a)
         return;
     uint64_t down = result->full_waves * result->wave_blocks;
     if (result->full_waves == 0) {
+        uint64_t even = next_multiple(result->grid_blocks, wave_sms(a));
         offer_grid(a, OCC_ADVICE_FILL_WAVE, result->wave_blocks);
+        if (occ_uneven_grid(result) > 0 && even < result->wave_blocks)
+            offer_grid(a, OCC_ADVICE_EVEN_GRID, even);
         return;
     }
     offer_grid(a, OCC_ADVICE_GRID_DOWN, down);

@@ -45,6 +45,8 @@ extern "C" {
     X(BLOCK_SIZE, "block_size", "another block size", "threads of the grid without work")                    \
     /* [blocks] less than one wave: as many blocks as fill it */                                             \
     X(FILL_WAVE, "fill_wave", "a grid that fills one wave", "more blocks for the same work")                 \
+    /* [blocks] less than one wave, SMs with k and k + 1 blocks: the next multiple of the SMs */             \
+    X(EVEN_GRID, "even_grid", "a grid that divides over the SMs", "more blocks for the same work")           \
     /* [blocks] without the partial last wave: more work for each block */                                   \
     X(GRID_DOWN, "grid_down", "a smaller grid that ends on a full wave", "fewer blocks for the same work")   \
     /* [blocks] with the last wave full: less work for each block */                                         \

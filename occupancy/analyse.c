@@ -17,12 +17,15 @@
  *   +- active warps under the carve-out in use
  *   |  CLUSTER: fewer blocks than these fit, because clusters stay whole
  *   +- a full wave
- *   |  SMALL_GRID (the grid is less than one wave) or TAIL (at least one full wave, the last one is partial)
+ *   |  SMALL_GRID (the grid is less than one wave, or does not divide over the SMs) or TAIL (at least one
+ * full |  wave, the last one is partial)
  *   +- expected_elapsed_low
  *
  * Threads: any.
  */
 #include "model.h"
+
+#include <math.h>
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -43,6 +46,22 @@ static void expect(const struct occ_device *device, const struct occ_result *res
     *ret_elapsed = share / ((full_waves + last_wave) * sms);
 }
 
+/* An only wave that does not divide over the SMs: `more` SMs hold one block more than the others. If a
+ * block's time is proportional to the blocks on its SM, the others are done earlier: active SMs hold more
+ * blocks in the mean, and elapsed cycles fewer. */
+static void expect_uneven(const struct occ_device *device, struct occ_result *result)
+{
+    uint64_t sms = min_u64(result->wave_blocks, device->sm_count);
+    uint64_t each = result->grid_blocks / sms, more = result->grid_blocks % sms;
+    if (result->full_waves > 0 || each == 0 || more == 0)
+        return;
+    double low = (double)each, high = low + 1, fuller = (double)more, others = (double)(sms - more);
+    double block_share = (double)result->warps_per_block / result->max_warps_per_sm;
+    double block_time = fuller * high * high + others * low * low;
+    result->expected_achieved_high = block_share * block_time / (fuller * high + others * low);
+    result->expected_elapsed_low = block_share * block_time / (device->sm_count * high);
+}
+
 static void waves(const struct occ_device *device, const struct occ_launch *launch, struct occ_result *result)
 {
     uint64_t grid = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -58,6 +77,7 @@ static void waves(const struct occ_device *device, const struct occ_launch *laun
     double partial_per_sm = partial ? (double)partial / (double)min_u64(partial, device->sm_count) : 0;
     expect(device, result, full_waves > 0 ? partial_per_sm / per_sm : 1, &result->expected_achieved_high,
            &result->expected_elapsed_high);
+    expect_uneven(device, result);
 }
 
 static const enum occ_cause cause_of_limit[OCC_LIMIT_COUNT] = {
@@ -99,7 +119,7 @@ static void wave_causes(const struct occ_device *device, struct occ_result *resu
     enum occ_cause cause = result->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
     double begun_waves = (double)(result->full_waves + 1);
     double empty_blocks = (double)(result->wave_blocks - result->partial_blocks);
-    result->cause[cause] = empty_blocks * block_share / begun_waves;
+    result->cause[cause] = empty_blocks * block_share / begun_waves + occ_uneven_grid(result);
 }
 
 static uint32_t by_design_marks(const struct occ_device *device, const struct occ_launch *launch,
@@ -126,6 +146,19 @@ static void causes(const struct occ_device *device, const struct occ_launch *lau
     uint32_t threads = occ_model_threads(launch);
     result->cause[OCC_CAUSE_PARTIAL_WARP] = (double)(slots - threads) / slots;
     result->by_design = by_design_marks(device, launch, result);
+}
+
+double occ_uneven_grid(const struct occ_result *result)
+{
+    return result->full_waves == 0 ? result->expected_elapsed_high - result->expected_elapsed_low : 0;
+}
+
+double occ_block_start_loss(const struct occ_result *result, double duration_ns)
+{
+    double begun_waves = (double)(result->full_waves + (result->partial_blocks > 0));
+    double wave_ns = duration_ns / begun_waves;
+    return wave_ns >= OCC_BLOCK_START_MIN_WAVE_NS && wave_ns < HUGE_VAL ? OCC_BLOCK_START_NS / wave_ns
+                                                                        : (double)NAN;
 }
 
 enum occ_status occ_analyse(const struct occ_device *device, const struct occ_launch *launch,

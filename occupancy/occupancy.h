@@ -17,8 +17,16 @@
  *   expected_elapsed  = warps_per_block * (C*f + r*t) / (W_max * S * (f + t))
  *   expected_achieved = warps_per_block * (C*f + r*t) / (W_max * (S*f + m*t))
  * The low end has t = 1: all waves take equally long. The high end has t = r / (m*B): a block's time is
- * proportional to the blocks that it shares its SM with. Up to one wave the two are equal. Kernels that
- * Nsight Compute measured on real GPUs are within 2 points below the high end or lower: decision 0024.
+ * proportional to the blocks that it shares its SM with. On full waves the two are equal.
+ *
+ * An only wave with more blocks than SMs that does not divide over them, k = floor(G/S), r = G - k*S > 0: r
+ * SMs hold k + 1 blocks, the others k. One end has SMs that all take equally long, as above; at the other a
+ * block's time is proportional to the blocks on its SM, Q = r*(k+1)^2 + (S-r)*k^2: expected_elapsed_low   =
+ * warps_per_block * Q / (W_max * S * (k+1)) expected_achieved_high = warps_per_block * Q / (W_max * (r*(k+1)
+ * + (S-r)*k)) So elapsed is low where achieved is high.
+ *
+ * The range is no prediction. On a simulator with greedy dispatch, achieved exceeds the high end where few
+ * SMs take the whole last wave; elapsed does not exceed its own. Decision 0024 has the measurements.
  *
  * With clusters a wave is whole clusters: C = size * min(floor(S*B / size), max_active_clusters if known),
  * where B is the minimum of the other limits; the CLUSTER limit, and with it theoretical, is ceil(C / S)
@@ -33,8 +41,9 @@
  *   2. CARVEOUT: the gain of the largest carve-out. Above 0 only if shared memory alone limits, under a
  *      carve-out smaller than the largest; then 1. has the limits under the largest.
  *   3. CLUSTER: blocks missing in a wave because clusters stay whole or the driver allows fewer.
- *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones. TAIL is a
- * range too: it is smaller by expected_elapsed_high - expected_elapsed_low at the high end.
+ *   4. SMALL_GRID: the empty part of the only wave, and the time for which SMs with fewer blocks wait for the
+ *      others; or TAIL: the empty part of the last wave after full ones. Both are ranges too: the part is
+ * smaller by expected_elapsed_high - expected_elapsed_low at the high end.
  */
 #pragma once
 
@@ -47,7 +56,7 @@ extern "C" {
 #endif
 
 /* Increases when the same input could give another result; stored with every result. */
-#define OCC_MODEL_VERSION 2
+#define OCC_MODEL_VERSION 3
 
 #define OCC_NO_LIMIT UINT32_MAX
 #define OCC_MAX_GPCS 16 /* no GPU has more */
@@ -194,6 +203,20 @@ struct occ_result {
     double cause[OCC_CAUSE_COUNT];
     uint32_t by_design; /* enum occ_by_design bits */
 };
+
+/* The part of SMALL_GRID that is lost at most because the grid does not divide over the SMs; 0: it does, or
+ * there are full waves. */
+double occ_uneven_grid(const struct occ_result *result);
+
+/*
+ * The share of the elapsed time that starting and ending blocks costs, of a launch of `duration_ns`: elapsed
+ * occupancy is the expected one times 1 - OCC_BLOCK_START_NS / (time of a wave). An estimate from real
+ * launches (decision 0024), no bound. NaN: the duration is not known, or waves are shorter than
+ * OCC_BLOCK_START_MIN_WAVE_NS, for which no constant fits.
+ */
+#define OCC_BLOCK_START_NS          920.0
+#define OCC_BLOCK_START_MIN_WAVE_NS 5000.0
+double occ_block_start_loss(const struct occ_result *result, double duration_ns);
 
 /* The table's row for a compute capability. OCC_BAD_DEVICE: not in the table. sm_count stays 0. */
 enum occ_status occ_device_from_cc(uint32_t cc, struct occ_device *device);

@@ -3,9 +3,12 @@
 
 #include <math.h>
 
+#include "decide.h"
+
 /* Values outside these bounds are treated as not measured. */
 #define RATIO_MAX  2.0    /* twice what is possible; noise and rounding stay far below */
 #define BLOCKS_MAX 4096.0 /* per SM */
+#define NOISE      0.02   /* of counters from different passes */
 
 static double sane(double value, double max)
 {
@@ -31,51 +34,92 @@ static void step(struct occ_waterfall *w, unsigned part, double *level, double n
     *level = next;
 }
 
-/* The expected elapsed and achieved occupancies that the measured ones decide on; waterfall.h has the rule.
- * `density`: warps of the active blocks, if none had ended, over what an active SM holds. */
-static double decide(const struct occ_result *r, double elapsed, double density, double active,
-                     double *ret_achieved)
+/* The part that the model has for the grid. */
+static enum occ_cause grid_cause(const struct occ_result *r)
 {
-    double low = r->expected_achieved_low, active_low = r->expected_elapsed_low / low;
-    double width = r->expected_achieved_high - low;
-    double active_width = r->expected_elapsed_high / r->expected_achieved_high - active_low;
-    double along = ((density - low) * width + (active - active_low) * active_width) /
-                   (width * width + active_width * active_width);
-    along = along > 0 ? fmin(along, 1) : 0; /* NaN, not measured or a point: 0 */
-    *ret_achieved = low + along * width;
-    double decided = isnan(density) ? elapsed : *ret_achieved * (active_low + along * active_width);
-    return fmin(fmax(decided, r->expected_elapsed_low), r->expected_elapsed_high);
+    return r->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
 }
 
-static void measured_parts(const struct occ_result *result, const struct occ_measurement *m, double level,
+/* Values as waterfall.h has them; NaN: not measured. */
+struct counted {
+    double elapsed, achieved, active;
+    double resident;     /* active * R * w / W: warps of the resident blocks over the elapsed time */
+    double least_active; /* least active SM / most active one */
+};
+
+/* Impossible values are treated as not measured: no active SM beside occupancy, or blocks that have fewer
+ * warps than were counted. More active than elapsed cycles, of different passes, count as all of them. */
+static struct counted count(const struct occ_result *r, const struct occ_measurement *m)
+{
+    struct counted c = {.elapsed = m->elapsed,
+                        .achieved = sane(m->achieved, RATIO_MAX),
+                        .active = sane(m->sm_active, RATIO_MAX),
+                        .least_active = 1 - sane(m->imbalance, 1)};
+    if (c.active <= 0 && c.elapsed > 0)
+        c.active = (double)NAN;
+    complete(c.elapsed, &c.achieved, &c.active);
+    c.active = isnan(c.active) ? c.active : fmin(c.active, 1);
+    double of_blocks = sane(m->resident_blocks, BLOCKS_MAX) * r->warps_per_block / r->max_warps_per_sm;
+    bool is_possible = isnan(c.achieved) || of_blocks >= c.achieved - NOISE;
+    c.resident = is_possible ? c.active * of_blocks : (double)NAN;
+    return c;
+}
+
+/* The part whose cause is even or uneven activity of the SMs; OCC_PART_COUNT: not known. */
+static unsigned cause_by_sms(const struct occ_result *r, const struct counted *c, double expected)
+{
+    double model = occ_decide_least_active(r, expected), even = c->least_active / model;
+    return !(model > 0)                 ? OCC_PART_COUNT /* some SMs have no block */
+           : even >= OCC_SMS_EVEN_MIN   ? OCC_PART_BLOCK_START
+           : even <= OCC_SMS_UNEVEN_MAX ? OCC_PART_UNEQUAL_BLOCKS
+                                        : OCC_PART_COUNT;
+}
+
+/* Evenly active SMs without blocks wait for the start of blocks; fewer blocks on active SMs can have any
+ * cause there. Where SMs are uneven, both are the blocks' unequal durations. */
+static void name_cause(unsigned cause, struct occ_waterfall *w)
+{
+    double *idle = &w->part[OCC_PART_IDLE], *across = &w->part[OCC_PART_IMBALANCE_ACROSS_BLOCKS];
+    bool takes_both = cause == OCC_PART_UNEQUAL_BLOCKS && !isnan(*across);
+    double lost = *idle + (takes_both ? *across : 0);
+    if (cause == OCC_PART_COUNT || !(lost > 0))
+        return;
+    w->part[cause] = lost;
+    *idle = (double)NAN;
+    *across = takes_both ? (double)NAN : *across;
+}
+
+/* From the expected elapsed occupancy `level` down to the measured one. */
+static void lost_parts(const struct occ_result *r, const struct counted *c, double level,
+                       struct occ_waterfall *w)
+{
+    bool has_blocks = !isnan(c->resident);
+    double warps = c->active * c->achieved, next = has_blocks ? c->resident : warps;
+    if (!isnan(next)) {
+        double idle = level * (1 - c->active / occ_decide_active(r, level, c->active)), all = level - next;
+        idle = fmin(fmax(idle, fmin(all, 0)), fmax(all, 0));
+        step(w, OCC_PART_IDLE, &level, level - idle);
+        step(w, has_blocks ? OCC_PART_IMBALANCE_ACROSS_BLOCKS : OCC_PART_NOT_SPLIT, &level, next);
+        if (has_blocks && !isnan(warps))
+            step(w, OCC_PART_IMBALANCE_WITHIN_BLOCK, &level, warps);
+        name_cause(cause_by_sms(r, c, w->expected), w);
+    }
+    step(w, OCC_PART_UNEXPLAINED, &level, c->elapsed);
+}
+
+static void measured_parts(const struct occ_result *r, const struct occ_measurement *m, double level,
                            struct occ_waterfall *w)
 {
-    double elapsed = m->elapsed, achieved = sane(m->achieved, RATIO_MAX);
-    double active = sane(m->sm_active, RATIO_MAX), blocks = sane(m->resident_blocks, BLOCKS_MAX);
+    const struct counted c = count(r, m);
     w->source = m->source;
-    w->used = elapsed;
+    w->used = c.elapsed;
     w->error = OCC_ERRORS_OF_95_PERCENT * sane(m->elapsed_error, RATIO_MAX);
-    complete(elapsed, &achieved, &active);
-    double of_blocks = blocks * result->warps_per_block / result->max_warps_per_sm;
-    double expected_achieved;
-    w->expected =
-        decide(result, elapsed, isnan(of_blocks) ? achieved : of_blocks, active, &expected_achieved);
-    double gain = w->expected - result->expected_elapsed_low;
-    w->part[OCC_CAUSE_TAIL] -= gain;
-    level += gain;
-    w->tail_spread = 0;
-    if (!isnan(active))
-        step(w, OCC_PART_IDLE, &level, active * expected_achieved);
-    if (!isnan(active) && !isnan(achieved)) {
-        double warps = active * achieved;
-        if (isnan(of_blocks)) {
-            step(w, OCC_PART_NOT_SPLIT, &level, warps);
-        } else {
-            step(w, OCC_PART_IMBALANCE_ACROSS_BLOCKS, &level, active * of_blocks);
-            step(w, OCC_PART_IMBALANCE_WITHIN_BLOCK, &level, warps);
-        }
-    }
-    step(w, OCC_PART_UNEXPLAINED, &level, elapsed);
+    w->expected = occ_decide_elapsed(r, isnan(c.resident) ? c.elapsed : c.resident, c.least_active);
+    double gain = w->expected - r->expected_elapsed_low;
+    w->part[grid_cause(r)] -= gain;
+    w->uneven_grid = occ_uneven_grid(r) - (r->full_waves == 0 ? gain : 0);
+    w->tail_spread = w->small_grid_spread = 0;
+    lost_parts(r, &c, level + gain, w);
 }
 
 /* The waterfall over active cycles. SMs without a block do not count, so the parts of clusters and of the
@@ -83,26 +127,30 @@ static void measured_parts(const struct occ_result *result, const struct occ_mea
 static void active_parts(const struct occ_result *r, const struct occ_measurement *m, double full_wave,
                          struct occ_waterfall *w)
 {
-    enum occ_cause grid = r->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
     double level = full_wave + r->cause[OCC_CAUSE_CLUSTER];
     w->is_of_active_cycles = true;
     w->source = m->source;
     w->used = m->achieved;
     w->error = OCC_ERRORS_OF_95_PERCENT * sane(m->achieved_error, RATIO_MAX);
     w->expected = fmin(fmax(w->used, r->expected_achieved_low), r->expected_achieved_high);
-    w->tail_spread = 0;
-    /* One block per SM: a wave of clusters may leave SMs without any. */
-    step(w, OCC_CAUSE_CLUSTER, &level, r->blocks_per_sm == 1 ? r->theoretical : full_wave);
-    step(w, grid, &level, w->expected);
+    w->uneven_grid = 0; /* of elapsed cycles only */
+    w->tail_spread = w->small_grid_spread = 0;
+    /* A wave of clusters may leave SMs without a block (then the others have one), or with one less. */
+    double full_sms = r->blocks_per_sm == 1 ? r->theoretical : full_wave;
+    step(w, OCC_CAUSE_CLUSTER, &level, fmax(full_sms, w->expected));
+    step(w, grid_cause(r), &level, w->expected);
     step(w, OCC_PART_NOT_SPLIT, &level, w->used);
 }
 
 void occ_explain(const struct occ_result *result, const struct occ_measurement *measurement,
                  struct occ_waterfall *ret_waterfall)
 {
+    double spread = result->expected_elapsed_high - result->expected_elapsed_low;
     struct occ_waterfall w = {.used = result->expected_elapsed_low,
                               .expected = result->expected_elapsed_low,
-                              .tail_spread = result->expected_elapsed_high - result->expected_elapsed_low,
+                              .tail_spread = result->full_waves ? spread : 0,
+                              .small_grid_spread = result->full_waves ? 0 : spread,
+                              .uneven_grid = occ_uneven_grid(result),
                               .error = (double)NAN,
                               .source = OCC_FROM_MODEL};
     double level = 1;
@@ -135,6 +183,8 @@ void occ_explain_partly(const struct occ_result *result, const struct occ_measur
     w->used = share * w->used + (1 - share) * others.used;
     w->expected = share * w->expected + (1 - share) * others.expected;
     w->tail_spread = (1 - share) * others.tail_spread;
+    w->small_grid_spread = (1 - share) * others.small_grid_spread;
+    w->uneven_grid = share * w->uneven_grid + (1 - share) * others.uneven_grid;
     w->error *= share;
     for (int i = 0; i < OCC_PART_COUNT; i++)
         w->part[i] = share * w->part[i] + (isnan(others.part[i]) ? 0 : (1 - share) * others.part[i]);
@@ -178,6 +228,8 @@ enum occ_advice_kind occ_part_advice(unsigned part)
         [OCC_CAUSE_SMALL_GRID] = OCC_ADVICE_FILL_WAVE,
         [OCC_CAUSE_TAIL] = OCC_ADVICE_GRID_UP,
         [OCC_PART_IDLE] = OCC_ADVICE_COUNT,
+        [OCC_PART_BLOCK_START] = OCC_ADVICE_GRID_STRIDE,
+        [OCC_PART_UNEQUAL_BLOCKS] = OCC_ADVICE_GRID_STRIDE,
         [OCC_PART_IMBALANCE_ACROSS_BLOCKS] = OCC_ADVICE_GRID_STRIDE,
         [OCC_PART_IMBALANCE_WITHIN_BLOCK] = OCC_ADVICE_BLOCK_SIZE,
         [OCC_PART_NOT_SPLIT] = OCC_ADVICE_COUNT,

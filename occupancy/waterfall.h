@@ -3,35 +3,41 @@
  * counters measured. The static parts are the model's (occupancy.h); below the expected occupancy, counters
  * tell idle SMs, missing blocks and warps that ended before their block.
  *
- * Of the model: X_e = expected_elapsed, X_a = expected_achieved, W = maximum warps per SM, w = warps per
- * block. Measured: E = elapsed, A = achieved, a = active SM-cycles / SM-cycles, R = active blocks per active
- * SM. By definition E = A * a, so that two of them give the third. Levels, and the parts between them:
+ * Of the model: X_e = expected_elapsed, W = maximum warps per SM, w = warps per block. Measured: E = elapsed,
+ * A = achieved, a = active SM-cycles / SM-cycles, R = active blocks per active SM, q = active cycles of the
+ * least / of the most active SM. By definition E = A * a, so that two of them give the third. Levels, and the
+ * parts between them:
  *
  *   1
  *   |  resources, SMALL_GRID, TAIL: the model's parts; the last two include the SMs that it leaves idle
- *   +- X_e, a range (see below)
- *   |  IDLE = X_e - a * X_a: SMs that were idle although the model expects blocks on them
- *   +- a * X_a
- *   |  IMBALANCE_ACROSS_BLOCKS = a * (X_a * W / w - R) * w / W: fewer blocks on active SMs than expected
- *   |  (unequal durations of blocks, or slow launch)
+ *   +- X_e, a range; the measured a * R * w / W decides on a point, without R the measured E: the nearest one
+ *   |  IDLE = X_e * (1 - a / a_e): SMs that were idle although the model expects blocks on them; a_e: its
+ * activity
+ *   +- X_e * a / a_e, but between the levels above and below: more activity with fewer blocks is no gain
+ *   |  IMBALANCE_ACROSS_BLOCKS: fewer blocks on active SMs than expected
  *   +- a * R * w / W
  *   |  IMBALANCE_WITHIN_BLOCK = a * (R * w / W - A): warps that ended before their block
  *   +- a * A
  *   |  UNEXPLAINED = a * A - E: disagreement of the measured values
  *   +- E
  *
- * Without R there is one NOT_SPLIT = a * (X_a - A): starting blocks, draining SMs, or imbalance. Without A
- * and a (only E was measured) UNEXPLAINED = X_e - E. Without E there is nothing below X_e.
+ * TAIL and SMALL_GRID are smaller by the difference of that point and the low end. A last wave shows in the
+ * elapsed time only: a dispatcher may spread its blocks over all SMs or pack them on a few, which changes
+ * achieved, and activity, but not their product (decision 0024).
  *
- * With A alone the waterfall is over active cycles: its parts SMALL_GRID and TAIL end at X_a, and NOT_SPLIT =
- * X_a - A. So many reports of Nsight Compute, which lack elapsed cycles.
+ * q tells the cause of IDLE. SMs that are as even as the model expects them are idle while blocks start:
+ * BLOCK_START replaces IDLE. Uneven SMs have blocks of unequal duration: UNEQUAL_BLOCKS replaces IDLE and
+ * ACROSS_BLOCKS, which then are two sides of one loss. Without q, or between the two bounds, the loss keeps
+ * no cause's name.
  *
- * With a partial last wave X_e and X_a are ranges, and TAIL is one. Counters decide: of the points between
- * the low and the high end (X_a, X_e / X_a) the one nearest to (R * w / W, a), without R to (A, a), is the
- * model's. Where E alone is known, X_e is E or the nearest end. TAIL is smaller by what X_e is above its low
- * end.
+ * Without R there is one NOT_SPLIT between X_e * a / a_e and a * A: starting blocks, draining SMs, or
+ * imbalance. Without A and a (only E was measured) UNEXPLAINED = X_e - E. Without E there is nothing below
+ * X_e.
  *
- * Parts are differences of levels: they add up by construction, and are negative where a measured level is
+ * With A alone the waterfall is over active cycles: its parts SMALL_GRID and TAIL end at expected_achieved,
+ * and NOT_SPLIT is the rest down to A. So many reports of Nsight Compute, which lack elapsed cycles.
+ *
+ * Parts are differences of levels: they add up by construction. A part is negative where a measured level is
  * above the one before it (an inexact value, or more than the high end of the model): a gain over the model.
  *
  * Pure like the model: no I/O, no allocation, any thread.
@@ -48,8 +54,13 @@ extern "C" {
 
 /* Causes that only counters show, after the static ones. X(NAME, id, text, text of a negative part) */
 #define OCC_MEASURED_CAUSES(X)                                                                               \
-    X(IDLE, "idle", "idle SMs (beyond the model's)", "gain over the model: more SMs active")                 \
-    X(IMBALANCE_ACROSS_BLOCKS, "imbalance_across_blocks", "imbalance across blocks",                         \
+    X(IDLE, "idle", "idle SMs: start, drain or imbalance (not split)",                                       \
+      "gain over the model: more SMs active")                                                                \
+    X(IMBALANCE_ACROSS_BLOCKS, "imbalance_across_blocks",                                                    \
+      "fewer blocks: start, drain or imbalance (not split)", "gain over the model: more blocks active")      \
+    X(BLOCK_START, "block_start", "starting and ending blocks (SMs evenly idle)",                            \
+      "gain over the model: more blocks active")                                                             \
+    X(UNEQUAL_BLOCKS, "unequal_blocks", "blocks of unequal duration (SMs unevenly idle)",                    \
       "gain over the model: more blocks active")                                                             \
     X(IMBALANCE_WITHIN_BLOCK, "imbalance_within_block", "imbalance within a block",                          \
       "gain over the model: more warps than the blocks have")                                                \
@@ -103,6 +114,11 @@ struct occ_measurement {
     struct occ_hw_utilization utilization;
 };
 
+/* Least / most active SM, relative to the model's. Of 18 simulated launches with a cost of block starts 15
+ * are at 0.85 and more, those with unequal blocks at 0.10 to 0.66 (decision 0024). */
+#define OCC_SMS_EVEN_MIN   0.85
+#define OCC_SMS_UNEVEN_MAX 0.66
+
 /* Half-width of the 95 % interval of a normal distribution, in standard errors. */
 #define OCC_ERRORS_OF_95_PERCENT 1.96
 
@@ -114,9 +130,12 @@ struct occ_waterfall {
     double
         expected; /* as `used`: the point of the model's range that counters decided on, else its low end */
     bool is_of_active_cycles; /* achieved alone was measured: all values are ratios of SM-active cycles */
-    /* `used` may be larger by this, and the part TAIL smaller: the model's range; 0: counters decided */
-    double tail_spread;
-    double error; /* of `used`, 95 %; NaN: unknown. Measured parts below it are not significant. */
+    /* `used` may be larger by their sum, and TAIL or SMALL_GRID smaller: the model's range; 0: counters
+     * decided. One of the two is 0 for a single launch. */
+    double tail_spread, small_grid_spread;
+    double
+        uneven_grid; /* of SMALL_GRID: the grid does not divide over the SMs (at most, if a spread remains) */
+    double error;    /* of `used`, 95 %; NaN: unknown. Measured parts below it are not significant. */
     enum occ_value_source source; /* of `used` and of the parts from OCC_PART_IDLE on */
 };
 

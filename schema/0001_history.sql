@@ -119,7 +119,7 @@ CREATE TABLE stored_launch_config (
     cache_config           INTEGER NOT NULL, -- CUfunc_cache: 0 none, 1 shared, 2 l1, 3 equal
     device_launched        INTEGER NOT NULL CHECK (device_launched IN (0, 1)),
     -- the model's answer; NULL where it refuses the configuration
-    model_version          INTEGER NOT NULL,
+    model_version          INTEGER NOT NULL, -- OCC_MODEL_VERSION of the program that analysed the configuration
     refused                TEXT,
     limiters               TEXT,
     main_cause             TEXT,

@@ -307,7 +307,7 @@
       "WHERE c.run_id = ? AND c.last_start_ns >= ? AND c.first_start_ns < ?") \
     X(CONFIG_DETAILS, "SELECT c.kernel_id, c.device_id, k.short, k.demangled, k.mangled, d.name, " \
       "d.simulated, " \
-      "c.shared_optin, c.local_bytes_per_thread, c.refused, c.theoretical IS NOT NULL" \
+      "c.shared_optin, c.local_bytes_per_thread, c.refused, c.model_version, c.theoretical IS NOT NULL" \
       OCC_LAUNCH_COLUMNS(OCC_SQL_OF_CONFIG_2) OCC_DEVICE_COLUMNS(OCC_SQL_OF_DEVICE) \
       OCC_RESULT_REALS(OCC_SQL_OF_CONFIG_2) OCC_RESULT_INTEGERS(OCC_SQL_OF_CONFIG_3) \
       OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE) " FROM stored_launch_config c " \

@@ -40,6 +40,10 @@ static const struct occ_sql_column config_ids[] = {
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
 
+/* A cause at the high end of expected_elapsed, which is smaller if it is the grid's. */
+#define OCC_SQL_LOW_CAUSE(cause, is_of_grid)                                                                 \
+    "c." cause " - iif(" is_of_grid ", c.expected_elapsed_high - c.expected_elapsed_low, 0)"
+
 static const struct occ_sql_column config_details[] = {
     {"wave_blocks", "INTEGER", "c.wave_blocks", "blocks", "blocks that fill the device once"},
     {"warps_per_block", "INTEGER", "c.warps_per_block", "warps", "warps per block"},
@@ -48,8 +52,10 @@ static const struct occ_sql_column config_details[] = {
     {"shared_per_block_bytes", "INTEGER", "c.shared_per_block_bytes", "bytes",
      "shared memory allocated to a block, with the reserved part"},
     OCC_LIMITS(BLOCK_LIMIT) CAUSES(CAUSE) /* */
-    {"cause_tail_low", "REAL", "c.cause_tail - (c.expected_elapsed_high - c.expected_elapsed_low)", "ratio",
-     "part of 1 - expected_elapsed_high: partial last wave; the other causes are the same"},
+    {"cause_tail_low", "REAL", OCC_SQL_LOW_CAUSE("cause_tail", "c.full_waves > 0"), "ratio",
+     "part of 1 - expected_elapsed_high: partial last wave"},
+    {"cause_small_grid_low", "REAL", OCC_SQL_LOW_CAUSE("cause_small_grid", "c.full_waves = 0"), "ratio",
+     "part of 1 - expected_elapsed_high: too few blocks for one full wave; the other causes are the same"},
     {"cause_partial_warp", "REAL", "c.cause_partial_warp", "ratio",
      "share of the resident threads that each block's last warp lacks; no part of 1 - expected_elapsed_low"},
     {"by_design", "TEXT",

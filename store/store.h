@@ -342,7 +342,9 @@ struct occ_config_row {
     struct occ_launch launch;
     uint32_t local_bytes_per_thread;
     struct occ_device limits;
-    bool analysed;       /* else `result` is zero, */
+    uint32_t
+        model_version; /* of `result` and `refused`: the OCC_MODEL_VERSION of the program that analysed it */
+    bool analysed;     /* else `result` is zero, */
     const char *refused; /* and this is why */
     struct occ_result result;
     uint64_t launches, total_ns, min_ns, max_ns;

@@ -51,7 +51,8 @@ struct occ_top_row {
      * of resident threads that do not exist. */
     double used;
     double part[OCC_PART_COUNT];
-    double tail_spread;  /* TAIL may be smaller by this: of what was not measured */
+    /* TAIL and SMALL_GRID may be smaller by this, for launches that were not measured */
+    double tail_spread, small_grid_spread;
     char main_cause[32]; /* label of the largest part; "" none */
     double main_cause_ratio;
 };

@@ -182,6 +182,7 @@ static struct occ_top_row read_gpu(sqlite3_stmt *stmt, struct occ_arena *arena)
                                &row.elapsed,
                                &row.elapsed_error,
                                &row.tail_spread,
+                               &row.small_grid_spread,
                                &row.main_cause_ratio,
                                &row.dominant.waves};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)

@@ -11,7 +11,7 @@ double reported_expected(const struct occ_config_row *row)
 {
     if (!row->analysed)
         return NAN;
-    return row->result.full_waves == 0 ? row->result.expected_elapsed_low : row->result.theoretical;
+    return row->result.full_waves == 0 ? row->result.expected_elapsed_high : row->result.theoretical;
 }
 
 static uint64_t threads_of(const struct occ_config_row *row)

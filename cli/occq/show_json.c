@@ -58,6 +58,7 @@ static void put_config(struct cli_json *json, const struct show_group *group, si
     cli_json_unsigned(json, "local_bytes_per_thread", row->local_bytes_per_thread);
     cli_json_close(json);
     put_times(json, row);
+    cli_json_unsigned(json, "model_version", row->model_version);
     cli_json_string(json, "refused", row->analysed ? NULL : row->refused);
     if (row->analysed) {
         analysis_json(json, &a);

@@ -22,6 +22,7 @@ struct analysis show_analysis(const struct occ_config_row *row, struct occ_measu
         .measured = ret_means,
         .has_grid = true,
         .name = row->kernel.demangled,
+        .duration_ns = row->launches ? (double)row->total_ns / (double)row->launches : NAN,
         .alone_ratio = use->total_ns ? (double)use->alone_ns / (double)use->total_ns : NAN,
         .launch_gap_ns =
             use->launch_bound && use->launch_ns ? (double)use->launch_ns / (double)use->launches : NAN};

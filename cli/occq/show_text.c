@@ -163,11 +163,22 @@ static int print_analysis(const struct occ_config_row *row, struct occ_error *er
     return status;
 }
 
+/* A configuration is analysed when it is first recorded, and again when a newer program records it. */
+static void print_model_version(const struct occ_config_row *row)
+{
+    if (row->model_version != OCC_MODEL_VERSION)
+        cli_print(
+            "    analysed by version %u of the model, which is %u in this program: expected occupancies and "
+            "causes can differ\n",
+            row->model_version, (unsigned)OCC_MODEL_VERSION);
+}
+
 static int print_config(const struct show_group *group, size_t i, struct occ_error *err)
 {
     const struct occ_config_row *row = &group->configs[i];
     int status = 0;
     print_configuration(row);
+    print_model_version(row);
     print_times(row);
     if (row->analysed)
         status = print_analysis(row, err);

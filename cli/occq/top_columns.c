@@ -22,7 +22,9 @@ static struct cli_value get_device(const struct cli_column *column, const void *
 }
 
 #define EXPECTED "occupancy of a balanced grid of that size (model, not measured), over "
-#define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
+#define HIGH_END                                                                                             \
+    "the same if a block's time is proportional to the blocks that it shares its SM with; below one full "   \
+    "wave, if all SMs take equally long"
 #define DOMINANT "of the configuration with most time"
 
 const struct cli_column top_columns[] = {
@@ -112,6 +114,8 @@ const struct cli_column top_columns[] = {
     FIELD("tail_low", "cause_tail_low", CLI_RATIO, 0, tail_low,
           "tail where it was not measured and a block's time is proportional to the blocks that it shares "
           "its SM with"),
+    FIELD("small_grid_low", "cause_small_grid_low", CLI_RATIO, 0, small_grid_low,
+          "small_grid where it was not measured and all SMs take equally long"),
     FIELD("bound", "bound", CLI_PLAIN, CLI_LEFT | CLI_RARE | CLI_SPARE(15), bound,
           "with --advice: whether more warps would help, of the configuration with most time: latency (they "
           "would), between, throughput (they would not), too_little_work, not_measured"),

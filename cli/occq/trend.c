@@ -130,7 +130,7 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
     for (size_t i = 0; i < top.n; i++) {
         const struct occ_top_row *row = &top.rows[i];
         double error = row->measured_ratio > 0 ? row->elapsed_error * row->measured_ratio : 0;
-        double half = OCC_ERRORS_OF_95_PERCENT * error, spread = row->tail_spread;
+        double half = OCC_ERRORS_OF_95_PERCENT * error, spread = row->tail_spread + row->small_grid_spread;
         t->simulated = t->simulated || row->kernel.simulated;
         double low = fmax(row->used - half, 0), high = fmin(row->used + spread + half, 1);
         double all = row->waste_warp_seconds / (1 - row->used); /* that could be held */

@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS $db.launch_config (
     launch_type            UInt8,       -- 0 regular, 1 cooperative, 2 cooperative on several devices
     cache_config           UInt8,
     device_launched        UInt8,
-    model_version          UInt32,
+    model_version          UInt32,      -- OCC_MODEL_VERSION of the program that analysed the configuration
     refused                String,      -- why the model gives no answer; then what follows is NULL
     limiters               LowCardinality(String),
     main_cause             LowCardinality(String),

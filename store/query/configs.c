@@ -61,6 +61,7 @@ static void read_config(struct query *q, sqlite3_stmt *stmt, struct occ_config_r
     row->launch.smem_optin = sqlite3_column_int(stmt, at++) != 0;
     row->local_bytes_per_thread = (uint32_t)sqlite3_column_int64(stmt, at++);
     row->refused = copy_text(q, stmt, at++);
+    row->model_version = (uint32_t)sqlite3_column_int64(stmt, at++);
     row->analysed = sqlite3_column_int(stmt, at++) != 0;
     read_launch(stmt, &at, &row->launch);
     read_limits(stmt, &at, &row->limits);

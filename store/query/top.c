@@ -20,7 +20,7 @@ struct mean {
     X(expected_achieved_high)                                                                                \
     X(expected_elapsed_low)                                                                                  \
     X(expected_elapsed_high)                                                                                 \
-    X(tail_spread) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(used)
+    X(tail_spread) X(small_grid_spread) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(used)
 
 /* A row in the making, with the sums that its means come from. */
 struct line {
@@ -168,6 +168,7 @@ static void add_result(struct line *line, const struct occ_result *result,
     add_mean(&line->expected_elapsed_low, result->expected_elapsed_low, weight);
     add_mean(&line->expected_elapsed_high, result->expected_elapsed_high, weight);
     add_mean(&line->tail_spread, waterfall->tail_spread, weight);
+    add_mean(&line->small_grid_spread, waterfall->small_grid_spread, weight);
     add_mean(&line->used, waterfall->used, weight);
     for (int i = 0; i < OCC_PART_COUNT; i++)
         add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall->part[i], weight);

@@ -26,6 +26,7 @@ static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
         .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_WARPS_PER_BLOCK),
         .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_MAX_WARPS),
         .theoretical = real_column(stmt, OCC_TOP_THEORETICAL),
+        .full_waves = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_FULL_WAVES),
         .expected_achieved_low = real_column(stmt, OCC_TOP_ACHIEVED_LOW),
         .expected_achieved_high = real_column(stmt, OCC_TOP_ACHIEVED_HIGH),
         .expected_elapsed_low = real_column(stmt, OCC_TOP_ELAPSED_LOW),

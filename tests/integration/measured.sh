@@ -57,8 +57,8 @@ trace_matches_truth() {
 }
 cause() { # kernel, cause: the largest of the measured ones
   local got
-  got=$("$build/bin/occq" top -d h.db --csv --kernel "^$1\$" -o idle,imbalance_across_blocks,imbalance_within_block,unexplained 2>/dev/null |
-    awk -F'[,\r]' 'NR == 1 { split($0, name) } NR == 2 { for (i = 1; i <= 4; i++) if ($i + 0 > most) { most = $i + 0; which = name[i] } }
+  got=$("$build/bin/occq" top -d h.db --csv --kernel "^$1\$" -o idle,imbalance_across_blocks,block_start,unequal_blocks,imbalance_within_block,unexplained 2>/dev/null |
+    awk -F'[,\r]' 'NR == 1 { split($0, name) } NR == 2 { for (i = 1; i <= NF; i++) if ($i + 0 > most) { most = $i + 0; which = name[i] } }
       END { sub("cause_", "", which); print which }')
   [ "$got" = "$2" ] || fail "the cause of $1 is '$got', not $2"
 }

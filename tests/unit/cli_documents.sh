@@ -50,7 +50,7 @@ for command in $commands; do
         fail "completion of $command -o"
 done
 [ "$(complete_occq '' | grep -vc -- '^-')" = "$(wc -w <<<"$commands")" ] || fail "completion of commands"
-[ "$(complete_occq top --cause block)" = "$(printf 'blocks\nblock_size')" ] || fail "completion of --cause"
+[ "$(complete_occq top --cause block)" = "$(printf 'blocks\nblock_size\nblock_start')" ] || fail "completion of --cause"
 [ "$(complete_occq top --order t | tr '\n' ' ')" = "time tail " ] || fail "completion of --order"
 complete_occtrace() { "$occtrace" --complete "$@" | cut -f1 | paste -sd" "; }
 [ "$(complete_occtrace --counters '')" = "auto pm gpm none exact" ] || fail "completion of --counters"

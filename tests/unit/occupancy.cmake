@@ -4,6 +4,10 @@ target_compile_definitions(test_occupancy PRIVATE OCC_TEST_DATA="${PROJECT_SOURC
 occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy m)
 occ_add_test(test_occupancy_advice SOURCES test_occupancy_advice.c USES occ_occupancy m)
 occ_add_test(test_occupancy_waterfall SOURCES test_occupancy_waterfall.c USES occ_occupancy m)
+# The model against launches that a cycle-level simulator executed.
+occ_add_test(test_occupancy_simulated
+  SOURCES test_occupancy_simulated.c "${PROJECT_SOURCE_DIR}/bench/simulated_launches.c" USES occ_occupancy m)
+target_compile_definitions(test_occupancy_simulated PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data/occupancy")
 occ_add_test(test_occupancy_bound SOURCES test_occupancy_bound.c USES occ_occupancy m)
 
 if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")

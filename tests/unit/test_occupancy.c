@@ -371,9 +371,13 @@ static void t4_with_250_blocks(void **state)
     assert_close(result.waves, 0.78125);
     assert_int_equal(result.full_waves, 0);
     assert_int_equal(result.partial_blocks, 250);
-    assert_close(result.expected_elapsed_low, 0.78125);
+    assert_close(result.expected_elapsed_high, 0.78125);
     assert_close(result.expected_achieved_low, 0.78125); /* every SM has a block */
-    assert_close(result.cause[OCC_CAUSE_SMALL_GRID], 0.21875);
+    /* 10 SMs hold 7 blocks, 30 hold 6 */
+    assert_close(result.expected_elapsed_low, 4 / 32.0 * (10 * 49 + 30 * 36) / (40 * 7));
+    assert_close(result.expected_achieved_high, 4 / 32.0 * (10 * 49 + 30 * 36) / 250);
+    assert_close(result.cause[OCC_CAUSE_SMALL_GRID], 1 - result.expected_elapsed_low);
+    assert_close(occ_uneven_grid(&result), 0.78125 - result.expected_elapsed_low);
 }
 
 static void fifteen_sms_with_four_blocks(void **state)
@@ -386,6 +390,7 @@ static void fifteen_sms_with_four_blocks(void **state)
     assert_int_equal(result.wave_blocks, 60);
     assert_close(result.waves, 0.75);
     assert_close(result.expected_elapsed_low, 0.75);
+    assert_close(occ_uneven_grid(&result), 0);
 }
 
 static void last_wave_of_one_block(void **state)
@@ -428,11 +433,71 @@ static void a_partial_last_wave_makes_a_range(void **state)
     }
 }
 
+/* Clusters: a wave may leave SMs empty, so blocks are spread over the others. */
+static void a_range_where_the_grid_does_not_divide(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t blocks, threads, sms;
+        double achieved_low, achieved_high, elapsed_low, elapsed_high;
+    } cases[] = {{9, 1024, 8, 0.5625, 0.6111, 0.34375, 0.5625},   {12, 1024, 8, 0.75, 0.8333, 0.625, 0.75},
+                 {44, 1024, 32, 0.6875, 0.7727, 0.53125, 0.6875}, {20, 256, 8, 0.3125, 0.325, 0.2708, 0.3125},
+                 {17, 1024, 32, 0.5, 0.5, 0.265625, 0.265625},    {16, 1024, 8, 1, 1, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_device device = device_of(70, cases[i].sms);
+        struct occ_launch launch = launch_of(cases[i].threads, 32, 0);
+        launch.grid[0] = cases[i].blocks;
+        struct occ_result result = analysed(&device, &launch);
+        assert_true(fabs(result.expected_achieved_low - cases[i].achieved_low) < 1e-4);
+        assert_true(fabs(result.expected_achieved_high - cases[i].achieved_high) < 1e-4);
+        assert_true(fabs(result.expected_elapsed_low - cases[i].elapsed_low) < 1e-4);
+        assert_true(fabs(result.expected_elapsed_high - cases[i].elapsed_high) < 1e-4);
+    }
+    /* ReferenceGemm of cutlass on an A100: 5 or 6 blocks per SM; the least active SM is active for 0.830 of
+     * the time of the most active one */
+    struct occ_device a100 = device_named("a100");
+    struct occ_launch gemm = launch_of(256, 32, 0);
+    gemm.grid[0] = 576;
+    struct occ_result result = analysed(&a100, &gemm);
+    double active = result.expected_elapsed_low / result.expected_achieved_high;
+    assert_true(fabs(active - (36 + 72 * 5 / 6.0) / 108) < 1e-9);
+    /* a wave of 3 clusters of 4 blocks on 8 SMs: 12 blocks are a wave, 8 of them are a grid on 8 SMs */
+    struct occ_device h100 = device_of(90, 8);
+    struct occ_launch clusters = launch_of(1024, 32, 0);
+    clusters.cluster[0] = 4;
+    clusters.max_active_clusters = 3;
+    clusters.grid[0] = 8;
+    result = analysed(&h100, &clusters);
+    assert_int_equal(result.wave_blocks, 12);
+    assert_close(occ_uneven_grid(&result), 0);
+    clusters.max_active_clusters = 1; /* a wave on 4 of 8 SMs */
+    clusters.grid[0] = 4;
+    result = analysed(&h100, &clusters);
+    assert_close(occ_uneven_grid(&result), 0);
+    assert_close(result.expected_elapsed_low, 0.25);
+}
+
+static void starting_blocks_costs_time(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(256, 32, 0);
+    launch.grid[0] = 108 * 8 * 10;
+    struct occ_result result = analysed(&device, &launch);
+    assert_close(occ_block_start_loss(&result, 200e3), OCC_BLOCK_START_NS / 20e3);
+    assert_true(isnan(occ_block_start_loss(&result, 10 * OCC_BLOCK_START_MIN_WAVE_NS - 1)));
+    assert_true(isnan(occ_block_start_loss(&result, NAN)) && isnan(occ_block_start_loss(&result, 0)));
+    assert_true(isnan(occ_block_start_loss(&result, -1)) && isnan(occ_block_start_loss(&result, INFINITY)));
+    launch.grid[0]++; /* a partial wave is a wave */
+    result = analysed(&device, &launch);
+    assert_close(occ_block_start_loss(&result, 220e3), OCC_BLOCK_START_NS / 20e3);
+}
+
 static void no_range_without_a_tail(void **state)
 {
     (void)state;
     struct occ_device device = device_named("a100");
-    static const uint32_t grids[] = {1, 54, 108, 431, 864, 1728};
+    static const uint32_t grids[] = {1, 54, 107, 108, 432, 864, 1728};
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         struct occ_launch launch = launch_of(256, 32, 0);
         launch.grid[0] = grids[i];
@@ -1005,6 +1070,8 @@ int main(void)
         cmocka_unit_test(last_wave_of_one_block),
         cmocka_unit_test(a_partial_last_wave_makes_a_range),
         cmocka_unit_test(no_range_without_a_tail),
+        cmocka_unit_test(a_range_where_the_grid_does_not_divide),
+        cmocka_unit_test(starting_blocks_costs_time),
         cmocka_unit_test(idle_sms_are_elapsed_and_not_active),
         cmocka_unit_test(tied_limits_share_the_loss),
         cmocka_unit_test(block_size_that_does_not_divide),

@@ -233,8 +233,16 @@ static void grids_that_end_on_a_full_wave(void **state)
     assert_int_equal(found.count, 1);
     assert_int_equal(found.items[0].needed, 320);
     assert_int_equal(found.items[0].cost_amount, 70);
-    assert_close(found.items[0].elapsed_low_now, 0.78125);
+    assert_close(found.items[0].elapsed_high_now, 0.78125);
     assert_close(found.items[0].elapsed_low_then, 1);
+    found = advice_on_gpu("t4", &launch, OCC_ADVICE_EVEN_GRID);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.items[0].needed, 280); /* 7 blocks on each of 40 SMs */
+    assert_close(found.items[0].elapsed_low_then, 0.875);
+    launch = launch_of(290, 128, 64, 0); /* the next multiple is the wave */
+    assert_int_equal(advice_on_gpu("t4", &launch, OCC_ADVICE_EVEN_GRID).count, 0);
+    launch = launch_of(240, 128, 64, 0);
+    assert_int_equal(advice_on_gpu("t4", &launch, OCC_ADVICE_EVEN_GRID).count, 0);
 
     launch = launch_of(330, 128, 64, 0);
     found = advice_on_gpu("t4", &launch, OCC_ADVICE_GRID_DOWN);
@@ -367,7 +375,10 @@ static void check_grid(const struct occ_advice *item, const struct occ_result *n
     assert_true(item->now == now->grid_blocks);
     if (item->kind == OCC_ADVICE_GRID_STRIDE)
         return;
-    assert_int_equal(then->partial_blocks, 0);
+    if (item->kind == OCC_ADVICE_EVEN_GRID)
+        assert_true(occ_uneven_grid(now) > 0 && occ_uneven_grid(then) <= 0);
+    else
+        assert_int_equal(then->partial_blocks, 0);
     assert_true(item->cost_amount < now->wave_blocks);
     assert_true(item->elapsed_low_then >= item->elapsed_low_now);
     assert_true(item->elapsed_high_then >= item->elapsed_high_now - 1e-12);

@@ -95,8 +95,10 @@ static void all_measured(void **state)
     assert_int_equal(w.source, OCC_FROM_REGRESSED);
     assert_near(w.used, 0.09);
     assert_near(w.error, 0.0196);
-    assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved_low);
-    assert_near(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS], 0.6 * (250.0 / 150 - 1.5) * 8 / 64);
+    /* a last wave on 25 SMs, two blocks on each, has SMs active for 0.625 of the time */
+    double low = result.expected_elapsed_low;
+    assert_near(w.part[OCC_PART_IDLE], low * (1 - 0.6 / 0.625));
+    assert_near(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS], low * 0.6 / 0.625 - 0.6 * 1.5 * 8 / 64);
     assert_near(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK], 0.6 * (1.5 * 8 / 64 - 0.15));
     assert_near(w.part[OCC_PART_UNEXPLAINED], 0);
     assert_true(isnan(w.part[OCC_PART_NOT_SPLIT]));
@@ -156,15 +158,16 @@ static void two_of_three_give_the_third(void **state)
     m.elapsed = 0.09;
     m.achieved = 0.15;
     occ_explain(&result, &m, &w);
-    assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved_low);
-    assert_near(w.part[OCC_PART_NOT_SPLIT], 0.6 * (result.expected_achieved_low - 0.15));
+    double low = result.expected_elapsed_low;
+    assert_near(w.part[OCC_PART_IDLE], low * (1 - 0.6 / 0.625));
+    assert_near(w.part[OCC_PART_NOT_SPLIT], low * 0.6 / 0.625 - 0.09);
     assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) &&
                 isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]));
     assert_true(isnan(w.error));
     m.achieved = NAN;
     m.sm_active = 0.6;
     occ_explain(&result, &m, &w);
-    assert_near(w.part[OCC_PART_NOT_SPLIT], 0.6 * (result.expected_achieved_low - 0.15));
+    assert_near(w.part[OCC_PART_NOT_SPLIT], low * 0.6 / 0.625 - 0.09);
 }
 
 /* A device's mean says how much, not why. */
@@ -230,28 +233,174 @@ static void counters_decide_within_the_range(void **state)
     assert_near(sum_of(&w), 1);
 }
 
-/* One block beyond full waves: occupancy of active SMs is nearly a point, and its noise decides nothing. */
-static void the_wider_range_decides(void **state)
+/* Wherever the last wave's blocks are, it shows in the elapsed time: a dispatcher that packs them on 25 SMs
+ * gives active SMs more blocks, and makes fewer SMs active. */
+static void packed_tails_are_tails(void **state)
 {
     (void)state;
-    struct occ_device device = {.cc = 90, .sm_count = 132};
+    struct occ_result result = example();
+    double elapsed = result.expected_elapsed_low; /* the last wave is as long as the full one */
+    for (int sms = 25; sms <= 50; sms++) {
+        struct occ_measurement m = nothing;
+        struct occ_waterfall w;
+        m.sm_active = (1 + sms / 100.0) / 2;
+        m.achieved = elapsed / m.sm_active;
+        m.elapsed = elapsed;
+        m.resident_blocks = m.achieved * 64 / 8;
+        occ_explain(&result, &m, &w);
+        assert_near(w.part[OCC_CAUSE_TAIL], result.cause[OCC_CAUSE_TAIL]);
+        for (unsigned i = OCC_CAUSE_COUNT; i < OCC_PART_COUNT; i++)
+            assert_true(isnan(w.part[i]) || fabs(w.part[i]) < EPSILON);
+    }
+}
+
+/* 150 blocks on 100 SMs, two of which fit: 50 SMs hold two. */
+static struct occ_result uneven(void)
+{
+    struct occ_device device = {.cc = 80, .sm_count = 100};
     const struct occ_launch launch = {
-        .grid = {2113, 1, 1}, .block = {256, 1, 1}, .registers_per_thread = 8, .carveout_percent = -1};
+        .grid = {150, 1, 1}, .block = {256, 1, 1}, .registers_per_thread = 128, .carveout_percent = -1};
     struct occ_result result;
-    struct occ_measurement m = nothing;
-    struct occ_waterfall w;
     assert_int_equal(occ_device_complete(&device), OCC_OK);
     assert_int_equal(occ_analyse(&device, &launch, &result), OCC_OK);
-    m.sm_active = result.expected_elapsed_low / result.expected_achieved_low;
-    m.achieved = result.expected_achieved_high;
-    m.elapsed = m.sm_active * m.achieved;
+    assert_near(result.expected_elapsed_high, 1.5 / 8);
+    assert_near(result.expected_elapsed_low, 1.25 / 8); /* the others take half of the time */
+    return result;
+}
+
+static void an_uneven_grid_is_a_part_of_too_few_blocks(void **state)
+{
+    (void)state;
+    struct occ_result result = uneven();
+    struct occ_measurement m = nothing;
+    struct occ_waterfall w;
+    occ_explain(&result, NULL, &w);
+    assert_near(w.small_grid_spread, 0.25 / 8);
+    assert_near(w.tail_spread, 0);
+    assert_near(w.uneven_grid, 0.25 / 8);
+    m.sm_active = 0.75;
+    m.elapsed = 1.25 / 8;
+    m.resident_blocks = 1.25 / 0.75;
+    m.achieved = m.elapsed / m.sm_active;
+    m.imbalance = 0.5;
     occ_explain(&result, &m, &w);
-    assert_true(fabs(w.part[OCC_CAUSE_TAIL] - result.cause[OCC_CAUSE_TAIL]) < 0.001);
-    m.sm_active = result.expected_elapsed_high / result.expected_achieved_high;
-    m.achieved = result.expected_achieved_low;
-    m.elapsed = m.sm_active * m.achieved;
+    assert_near(w.small_grid_spread, 0);
+    assert_near(w.uneven_grid, 0.25 / 8);
+    assert_near(w.part[OCC_CAUSE_SMALL_GRID], result.cause[OCC_CAUSE_SMALL_GRID]);
+    for (unsigned i = OCC_CAUSE_COUNT; i < OCC_PART_COUNT; i++)
+        assert_true(isnan(w.part[i]) || fabs(w.part[i]) < EPSILON);
+    /* half of the way */
+    m.sm_active = 0.875;
+    m.elapsed = 1.375 / 8;
+    m.resident_blocks = 1.375 / 0.875;
+    m.achieved = m.elapsed / m.sm_active;
+    m.imbalance = 0.25;
     occ_explain(&result, &m, &w);
-    assert_true(w.part[OCC_CAUSE_TAIL] < result.cause[OCC_CAUSE_TAIL] / 5);
+    assert_near(w.uneven_grid, 0.125 / 8);
+    assert_near(sum_of(&w), 1);
+    /* all SMs end together: the grid is not the cause */
+    m.sm_active = 0.9;
+    m.achieved = m.elapsed / m.sm_active;
+    m.resident_blocks = m.achieved * 8;
+    m.imbalance = 0.02;
+    occ_explain(&result, &m, &w);
+    assert_true(w.uneven_grid < 0.02 / 8);
+    assert_true(w.part[OCC_PART_BLOCK_START] > 0.1 / 8);
+    assert_near(sum_of(&w), 1);
+}
+
+/* Full waves: what is lost to fewer blocks gets its cause from the SMs. */
+static void the_sms_tell_the_cause(void **state)
+{
+    (void)state;
+    static const struct {
+        double imbalance;
+        unsigned part;
+    } cases[] = {{0.04, OCC_PART_BLOCK_START},
+                 {0.15, OCC_PART_BLOCK_START},
+                 {0.25, OCC_PART_IDLE},
+                 {0.34, OCC_PART_UNEQUAL_BLOCKS},
+                 {0.90, OCC_PART_UNEQUAL_BLOCKS},
+                 {NAN, OCC_PART_IDLE},
+                 {-1, OCC_PART_IDLE},
+                 {1.5, OCC_PART_IDLE}};
+    struct occ_device device = {.cc = 80, .sm_count = 100};
+    const struct occ_launch launch = {
+        .grid = {800, 1, 1}, .block = {256, 1, 1}, .registers_per_thread = 128, .carveout_percent = -1};
+    struct occ_result result;
+    assert_int_equal(occ_device_complete(&device), OCC_OK);
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_measurement m = nothing;
+        struct occ_waterfall w;
+        m.sm_active = 0.9;
+        m.resident_blocks = 1.8;
+        m.achieved = 0.2;
+        m.elapsed = 0.18;
+        m.imbalance = cases[i].imbalance;
+        occ_explain(&result, &m, &w);
+        bool is_both = cases[i].part == OCC_PART_UNEQUAL_BLOCKS;
+        assert_near(w.part[cases[i].part], is_both ? 0.25 - 0.9 * 1.8 / 8 : 0.025);
+        assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) == is_both);
+        assert_near(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK], 0.9 * 1.8 / 8 - 0.18);
+        assert_near(sum_of(&w), 1);
+        m.resident_blocks = NAN; /* the idle SMs alone */
+        occ_explain(&result, &m, &w);
+        assert_near(w.part[cases[i].part], 0.025);
+        assert_near(w.part[OCC_PART_NOT_SPLIT], 0.9 * 0.25 - 0.18);
+        assert_near(sum_of(&w), 1);
+    }
+}
+
+/* Fewer blocks than SMs: the least active SM has none, which tells nothing. */
+static void empty_sms_tell_no_cause(void **state)
+{
+    (void)state;
+    struct occ_device device = {.cc = 80, .sm_count = 100};
+    struct occ_launch launch = {
+        .grid = {1, 1, 1}, .block = {256, 1, 1}, .registers_per_thread = 128, .carveout_percent = -1};
+    assert_int_equal(occ_device_complete(&device), OCC_OK);
+    for (launch.grid[0] = 1; launch.grid[0] < 100; launch.grid[0] += 49) {
+        struct occ_result result;
+        struct occ_waterfall w;
+        struct occ_measurement m = nothing;
+        assert_int_equal(occ_analyse(&device, &launch, &result), OCC_OK);
+        m.sm_active = launch.grid[0] / 200.0;
+        m.resident_blocks = 1;
+        m.achieved = 0.1;
+        m.elapsed = m.sm_active * m.achieved;
+        m.imbalance = 1;
+        occ_explain(&result, &m, &w);
+        assert_near(w.part[OCC_PART_IDLE], result.expected_elapsed_low / 2);
+        assert_true(isnan(w.part[OCC_PART_BLOCK_START]) && isnan(w.part[OCC_PART_UNEQUAL_BLOCKS]));
+        assert_near(sum_of(&w), 1);
+    }
+}
+
+/* Counters of different passes need not agree; what cannot be is not used. */
+static void impossible_counters_are_not_used(void **state)
+{
+    (void)state;
+    struct occ_result result = example();
+    struct occ_measurement m = nothing;
+    struct occ_waterfall w;
+    m.elapsed = 0.09;
+    m.sm_active = 0; /* no active SM beside occupancy */
+    occ_explain(&result, &m, &w);
+    assert_true(isnan(w.part[OCC_PART_IDLE]));
+    assert_near(w.part[OCC_PART_UNEXPLAINED], result.expected_elapsed_low - 0.09);
+    m.sm_active = 1.3; /* all of the time */
+    m.achieved = 0.09;
+    occ_explain(&result, &m, &w);
+    assert_near(w.part[OCC_PART_IDLE], 0);
+    assert_near(w.part[OCC_PART_NOT_SPLIT], result.expected_elapsed_low - 0.09);
+    m.sm_active = 0.6;
+    m.achieved = 0.15;
+    m.resident_blocks = 0.5; /* 4 warps, where 9.6 were counted */
+    occ_explain(&result, &m, &w);
+    assert_true(isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]));
+    assert_true(w.part[OCC_PART_NOT_SPLIT] > 0);
+    assert_near(sum_of(&w), 1);
 }
 
 static double maybe(double value)
@@ -270,7 +419,7 @@ static void parts_always_add_up(void **state)
 {
     (void)state;
     struct occ_device device;
-    unsigned measured = 0, split = 0;
+    unsigned measured = 0, split = 0, named = 0;
     random_state = 0x7a7e;
     for (size_t i = 0; occ_device_at(i, &device) == OCC_OK; i++)
         for (int n = 0; n < 10000; n++) {
@@ -285,9 +434,12 @@ static void parts_always_add_up(void **state)
                                               .elapsed_error = maybe(ratio()),
                                               .achieved = maybe(ratio()),
                                               .sm_active = maybe(ratio()),
-                                              .resident_blocks = maybe(ratio() * 32)};
+                                              .resident_blocks = maybe(ratio() * 32),
+                                              .imbalance = maybe(ratio())};
             occ_explain(&result, &m, &w);
             assert_true(fabs(sum_of(&w) - 1) < EPSILON);
+            assert_true(w.part[OCC_CAUSE_SMALL_GRID] >= -EPSILON && w.uneven_grid >= -EPSILON &&
+                        w.uneven_grid <= w.part[OCC_CAUSE_SMALL_GRID] + EPSILON);
             assert_true(w.part[OCC_CAUSE_TAIL] >= -EPSILON &&
                         w.part[OCC_CAUSE_TAIL] <= result.cause[OCC_CAUSE_TAIL] + EPSILON);
             bool is_measured = w.source != OCC_FROM_MODEL;
@@ -295,13 +447,14 @@ static void parts_always_add_up(void **state)
                                    : w.is_of_active_cycles ? m.achieved
                                                            : m.elapsed));
             assert_true(isnan(w.part[OCC_PART_UNEXPLAINED]) == (!is_measured || w.is_of_active_cycles));
-            assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) ==
-                        isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]));
-            assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) || isnan(w.part[OCC_PART_NOT_SPLIT]));
+            assert_true(isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]) || isnan(w.part[OCC_PART_NOT_SPLIT]));
+            assert_false(!isnan(w.part[OCC_PART_IDLE]) &&
+                         (!isnan(w.part[OCC_PART_BLOCK_START]) || !isnan(w.part[OCC_PART_UNEQUAL_BLOCKS])));
             measured += is_measured;
-            split += isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) ? 0 : 1;
+            split += isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]) ? 0 : 1;
+            named += isnan(w.part[OCC_PART_BLOCK_START]) ? 0 : 1;
         }
-    assert_true(measured > 1000 && split > 100);
+    assert_true(measured > 1000 && split > 100 && named > 100);
 }
 
 static void the_longest_wait_is_named(void **state)
@@ -341,7 +494,11 @@ int main(void)
         cmocka_unit_test(the_rest_names_no_single_cause),
         cmocka_unit_test(above_the_model_keeps_its_sign),
         cmocka_unit_test(counters_decide_within_the_range),
-        cmocka_unit_test(the_wider_range_decides),
+        cmocka_unit_test(packed_tails_are_tails),
+        cmocka_unit_test(an_uneven_grid_is_a_part_of_too_few_blocks),
+        cmocka_unit_test(the_sms_tell_the_cause),
+        cmocka_unit_test(empty_sms_tell_no_cause),
+        cmocka_unit_test(impossible_counters_are_not_used),
         cmocka_unit_test(parts_always_add_up),
         cmocka_unit_test(the_longest_wait_is_named),
         cmocka_unit_test(every_part_has_a_word),

@@ -19,6 +19,7 @@ struct analysis {
     const struct occ_measurement *measured; /* NULL: no launches that could have been measured */
     bool has_grid;                          /* false: no grid is given, and `result` is one full wave's */
     const char *name;                       /* of the kernel; NULL: unknown */
+    double duration_ns;                     /* mean over the launches; NaN or 0: unknown */
     /* by the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* of its time: no other kernel of the program ran; NaN: not known */
     double launch_gap_ns; /* mean, before a launch of a launch-bound program; NaN: not known, or it is not */
@@ -88,7 +89,8 @@ void analysis_json_advice(struct cli_json *json, const struct analysis *a, uint6
 #define ANALYSIS_HELP_BYTES 128
 
 struct analysis_part {
-    double ratio; /* NaN: unknown */
+    double ratio;  /* NaN: unknown */
+    double spread; /* it may be smaller by this */
     enum occ_value_source source;
     bool is_shown; /* false: nothing to report */
     bool is_within_error;
@@ -98,7 +100,8 @@ struct analysis_part {
 struct analysis_waterfall {
     double used;           /* as in struct occ_waterfall */
     const char *used_text; /* its name */
-    double tail_spread;    /* as in struct occ_waterfall */
+    double spread;         /* `used` may be larger by this: the model's range */
+    double uneven_grid;    /* as in struct occ_waterfall */
     bool is_of_active_cycles;
     enum occ_value_source source;
     struct analysis_part parts[OCC_PART_COUNT];

@@ -138,7 +138,8 @@ static int most_first(const void *left, const void *right)
 /* Parts whose cause no counter measured. */
 static double unknown_loss(const struct occ_waterfall *w)
 {
-    static const enum occ_part parts[] = {OCC_PART_NOT_SPLIT, OCC_PART_UNEXPLAINED};
+    static const enum occ_part parts[] = {OCC_PART_IDLE, OCC_PART_IMBALANCE_ACROSS_BLOCKS, OCC_PART_NOT_SPLIT,
+                                          OCC_PART_UNEXPLAINED};
     double sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         sum += w->part[parts[i]] > 0 ? w->part[parts[i]] : 0;

@@ -72,6 +72,8 @@ static void put_occupancies(struct cli_json *json, const struct analysis *a)
     cli_json_real(json, "expected_achieved_high", a->has_grid ? a->result->expected_achieved_high : NAN);
     cli_json_real(json, "expected_elapsed_low", a->has_grid ? a->result->expected_elapsed_low : NAN);
     cli_json_real(json, "expected_elapsed_high", a->has_grid ? a->result->expected_elapsed_high : NAN);
+    cli_json_real(json, "block_start_loss",
+                  a->has_grid ? occ_block_start_loss(a->result, a->duration_ns) : NAN);
     cli_json_real(json, "achieved", a->measured ? a->measured->achieved : NAN);
     cli_json_real(json, "elapsed", a->measured ? a->measured->elapsed : NAN);
     cli_json_close(json);
@@ -83,8 +85,9 @@ static void put_causes(struct cli_json *json, const struct occ_result *r)
     for (unsigned cause = 0; cause < OCC_CAUSE_COUNT; cause++)
         if (cause != OCC_CAUSE_PARTIAL_WARP)
             cli_json_real(json, occ_cause_word((enum occ_cause)cause), r->cause[cause]);
-    cli_json_real(json, "tail_low",
-                  r->cause[OCC_CAUSE_TAIL] - (r->expected_elapsed_high - r->expected_elapsed_low));
+    double spread = r->expected_elapsed_high - r->expected_elapsed_low;
+    cli_json_real(json, "tail_low", r->cause[OCC_CAUSE_TAIL] - (r->full_waves ? spread : 0));
+    cli_json_real(json, "small_grid_low", r->cause[OCC_CAUSE_SMALL_GRID] - occ_uneven_grid(r));
     cli_json_close(json);
     cli_json_real(json, "partial_warp_ratio", r->cause[OCC_CAUSE_PARTIAL_WARP]);
 }
@@ -116,6 +119,7 @@ void analysis_json_waterfall(struct cli_json *json, const struct analysis *a)
 {
     struct analysis_waterfall w;
     analysis_explain(a, &w);
+    cli_json_real(json, "uneven_grid_ratio", w.uneven_grid);
     cli_json_string(json, "waterfall_cycles", w.is_of_active_cycles ? "active" : "elapsed");
     cli_json_array(json, "waterfall", false);
     for (unsigned part = 0; part < OCC_PART_COUNT; part++) {

@@ -194,6 +194,19 @@ static int print_occupancies(const struct analysis *a, struct occ_error *err)
     return print_table(occupancy_columns, m->source != OCC_FROM_MODEL, rows, n, sizeof *rows, err);
 }
 
+#define BLOCK_START_SHOWN 0.005 /* less is not worth a line */
+
+static void print_block_start(const struct analysis *a)
+{
+    double loss = a->has_grid ? occ_block_start_loss(a->result, a->duration_ns) : (double)NAN;
+    char percent[16];
+    if (loss >= BLOCK_START_SHOWN)
+        cli_print("    starting and ending blocks costs about %s of expected elapsed: %.2f us in a wave of "
+                  "%.1f us\n",
+                  cli_percent_text(loss, percent, sizeof percent), OCC_BLOCK_START_NS * 1e-3,
+                  OCC_BLOCK_START_NS * 1e-3 / loss);
+}
+
 int analysis_print(const struct analysis *a, struct occ_error *err)
 {
     char notes[CLI_MARKS_BYTES];
@@ -203,7 +216,11 @@ int analysis_print(const struct analysis *a, struct occ_error *err)
     int status = print_limits(a, err);
     if (status == 0 && a->has_grid)
         print_waves(a->result);
-    return status == 0 ? print_occupancies(a, err) : status;
+    if (status == 0)
+        status = print_occupancies(a, err);
+    if (status == 0)
+        print_block_start(a);
+    return status;
 }
 
 /* ---- the waterfall ---- */
@@ -237,6 +254,15 @@ static void fill_row(struct waterfall_row *row, const char *text, double ratio, 
     memset(row->bar, '#', (size_t)lround(part * BAR_WIDTH));
 }
 
+static void print_uneven_grid(const struct analysis_waterfall *w)
+{
+    char part[24];
+    if (w->uneven_grid < OCC_ADVICE_MIN_GAIN)
+        return;
+    cli_print("    of too few blocks: %s because the grid does not divide over the SMs\n",
+              cli_range_text(w->spread > 0 ? 0 : w->uneven_grid, w->uneven_grid, part, sizeof part));
+}
+
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
 {
     const struct occ_result *r = a->result;
@@ -245,7 +271,7 @@ int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
     size_t n = 0;
     analysis_explain(a, &w);
     double sum = w.used;
-    fill_row(&rows[n++], w.used_text, w.used, w.tail_spread, occ_value_source_word(w.source));
+    fill_row(&rows[n++], w.used_text, w.used, w.spread, occ_value_source_word(w.source));
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
         const struct analysis_part *p = &w.parts[i];
         char source[40];
@@ -253,14 +279,14 @@ int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
             continue;
         (void)snprintf(source, sizeof source, "%s%s", occ_value_source_word(p->source),
                        p->is_within_error ? ", within the error" : "");
-        fill_row(&rows[n], occ_part_text(i, p->ratio), p->ratio, i == OCC_CAUSE_TAIL ? -w.tail_spread : 0,
-                 source);
+        fill_row(&rows[n], occ_part_text(i, p->ratio), p->ratio, -p->spread, source);
         rows[n++].help = p->help[0] ? p->help : EMPTY;
         sum += isnan(p->ratio) ? 0 : p->ratio;
     }
     fill_row(&rows[n++], "all", sum, 0, EMPTY);
     if (print_table(waterfall_columns, a->measured != NULL, rows, n, sizeof *rows, err) != 0)
         return OCC_E_NO_MEMORY;
+    print_uneven_grid(&w);
     if (r->cause[OCC_CAUSE_PARTIAL_WARP] > 0)
         cli_print("    also: %s, %.1f%% of all threads\n", occ_cause_text(OCC_CAUSE_PARTIAL_WARP),
                   r->cause[OCC_CAUSE_PARTIAL_WARP] * 100);

@@ -9,20 +9,10 @@
 #define STALLED_OFTEN_RATIO 0.1 /* of the cycles: worth a remark */
 #define STALLED_MORE_FACTOR 1.5
 
-/* Zero parts of the model are left out. The loss below the expectation is either split or not. */
+/* Zero parts of the model are left out, and parts that the counters cannot tell. */
 static bool is_shown(const struct occ_waterfall *w, unsigned part)
 {
-    bool is_not_split = !isnan(w->part[OCC_PART_NOT_SPLIT]);
-    if (part < OCC_CAUSE_COUNT)
-        return w->part[part] > 0;
-    if (w->source == OCC_FROM_MODEL)
-        return false;
-    if (part == OCC_PART_NOT_SPLIT)
-        return is_not_split;
-    if (w->is_of_active_cycles)
-        return false;
-    return !is_not_split ||
-           (part != OCC_PART_IMBALANCE_ACROSS_BLOCKS && part != OCC_PART_IMBALANCE_WITHIN_BLOCK);
+    return part < OCC_CAUSE_COUNT ? w->part[part] > 0 : !isnan(w->part[part]);
 }
 
 /* Advice for the model's own parts comes with values or not at all. */
@@ -56,13 +46,17 @@ void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_w
     size_t n = occ_advise(a->device, a->launch, a->result, advice, OCC_ADVICE_MAX);
     occ_explain(a->result, a->measured, &w);
     *ret_waterfall = (struct analysis_waterfall){.used = w.used,
-                                                 .tail_spread = w.tail_spread,
+                                                 .spread = w.tail_spread + w.small_grid_spread,
+                                                 .uneven_grid = w.uneven_grid,
                                                  .is_of_active_cycles = w.is_of_active_cycles,
                                                  .source = w.source,
                                                  .used_text = used_text(a, &w)};
     for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
         struct analysis_part *p = &ret_waterfall->parts[part];
         p->ratio = w.part[part];
+        p->spread = part == OCC_CAUSE_TAIL         ? w.tail_spread
+                    : part == OCC_CAUSE_SMALL_GRID ? w.small_grid_spread
+                                                   : 0;
         p->source = part < OCC_CAUSE_COUNT ? OCC_FROM_MODEL : w.source;
         p->is_shown = is_shown(&w, part);
         p->is_within_error = part >= OCC_CAUSE_COUNT && fabs(w.part[part]) <= w.error;

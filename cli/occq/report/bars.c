@@ -26,6 +26,8 @@ static const struct {
     [OCC_CAUSE_TAIL] = {"T", 0},
     [OCC_PART_IDLE] = {"I", 45},
     [OCC_PART_IMBALANCE_ACROSS_BLOCKS] = {"A", 90},
+    [OCC_PART_BLOCK_START] = {"P", NONE},
+    [OCC_PART_UNEQUAL_BLOCKS] = {"Q", 45},
     [OCC_PART_IMBALANCE_WITHIN_BLOCK] = {"W", 135},
     [OCC_PART_NOT_SPLIT] = {"M", 0},
     [OCC_PART_UNEXPLAINED] = {"U", 135},
@@ -124,14 +126,13 @@ static void put_part(FILE *out, const struct analysis_waterfall *w, unsigned par
                    letter ? letter : "");
     (void)snprintf(source, sizeof source, "%s%s", occ_value_source_word(p->source),
                    p->is_within_error ? ", within the error" : "");
-    put_level(
-        out, &(struct level){.what = what,
-                             .fill = letter ? occ_part_word(part) : "used",
-                             .value = cli_range_text(p->ratio - (part == OCC_CAUSE_TAIL ? w->tail_spread : 0),
-                                                     p->ratio, value, sizeof value),
-                             .source = source,
-                             .from = fmax(fmin(*level, after), 0),
-                             .width = fabs(ratio)});
+    put_level(out,
+              &(struct level){.what = what,
+                              .fill = letter ? occ_part_word(part) : "used",
+                              .value = cli_range_text(p->ratio - p->spread, p->ratio, value, sizeof value),
+                              .source = source,
+                              .from = fmax(fmin(*level, after), 0),
+                              .width = fabs(ratio)});
     *level = after;
 }
 
@@ -149,12 +150,11 @@ void bars_waterfall(FILE *out, const struct analysis *a)
     for (unsigned part = 0; part < OCC_PART_COUNT; part++)
         if (w.parts[part].is_shown)
             put_part(out, &w, part, &level);
-    put_level(out,
-              &(struct level){.what = used,
-                              .fill = "used",
-                              .value = cli_range_text(w.used, w.used + w.tail_spread, value, sizeof value),
-                              .source = occ_value_source_word(w.source),
-                              .width = fmax(w.used, 0)});
+    put_level(out, &(struct level){.what = used,
+                                   .fill = "used",
+                                   .value = cli_range_text(w.used, w.used + w.spread, value, sizeof value),
+                                   .source = occ_value_source_word(w.source),
+                                   .width = fmax(w.used, 0)});
     (void)fputs("</tbody></table>\n", out);
 }
 
