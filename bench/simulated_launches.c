@@ -125,7 +125,7 @@ bool simulated_has_opposite_parts(const struct occ_waterfall *w, double min)
 {
     bool above = false, below = false;
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
-        above |= i >= OCC_CAUSE_COUNT && w->part[i] > min;
+        above |= w->part[i] > min;
         below |= w->part[i] < -min;
     }
     return above && below;

@@ -100,7 +100,7 @@ double occ_decide_active(const struct occ_result *r, double expected, double act
                    (last.full_waves + last.time * last.sms) / all);
 }
 
-double occ_decide_least_active(const struct occ_result *r, double expected)
+double occ_decide_least_active(const struct occ_result *r, double expected, bool is_packed)
 {
     double full =
         r->expected_elapsed_high / (r->full_waves ? r->expected_achieved_high : r->expected_achieved_low);
@@ -109,5 +109,5 @@ double occ_decide_least_active(const struct occ_result *r, double expected)
     if (!has_range(r)) /* t is 1 */
         return full < 1 - SMALL ? (double)r->full_waves / (double)(r->full_waves + 1) : 1;
     struct last_wave last = last_wave_at(r, expected);
-    return last.sms < 1 - SMALL ? last.full_waves / (last.full_waves + last.time) : 1;
+    return is_packed || last.sms < 1 - SMALL ? last.full_waves / (last.full_waves + last.time) : 1;
 }

@@ -24,5 +24,6 @@ double occ_decide_elapsed(const struct occ_result *result, double resident, doub
  * measured one. */
 double occ_decide_active(const struct occ_result *result, double expected, double active);
 
-/* The same of the least active SM / the most active one; 0: some SMs have no block. */
-double occ_decide_least_active(const struct occ_result *result, double expected);
+/* The same of the least active SM / the most active one; 0: some SMs have no block. `is_packed`: the last
+ * wave runs on so few SMs that others have no part in it. */
+double occ_decide_least_active(const struct occ_result *result, double expected, bool is_packed);

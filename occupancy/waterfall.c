@@ -65,14 +65,16 @@ static struct counted count(const struct occ_result *r, const struct occ_measure
     return c;
 }
 
-/* The part whose cause is even or uneven activity of the SMs; OCC_PART_COUNT: not known. */
+/* The part whose cause is even or uneven activity of the SMs; OCC_PART_COUNT: not known. Equal blocks of a
+ * packed last wave make SMs uneven, too. */
 static unsigned cause_by_sms(const struct occ_result *r, const struct counted *c, double expected)
 {
-    double model = occ_decide_least_active(r, expected), even = c->least_active / model;
-    return !(model > 0)                 ? OCC_PART_COUNT /* some SMs have no block */
-           : even >= OCC_SMS_EVEN_MIN   ? OCC_PART_BLOCK_START
-           : even <= OCC_SMS_UNEVEN_MAX ? OCC_PART_UNEQUAL_BLOCKS
-                                        : OCC_PART_COUNT;
+    double spread = occ_decide_least_active(r, expected, false);
+    double packed = occ_decide_least_active(r, expected, true);
+    return !(spread > 0)                                    ? OCC_PART_COUNT /* some SMs have no block */
+           : c->least_active >= OCC_SMS_EVEN_MIN * spread   ? OCC_PART_BLOCK_START
+           : c->least_active <= OCC_SMS_UNEVEN_MAX * packed ? OCC_PART_UNEQUAL_BLOCKS
+                                                            : OCC_PART_COUNT;
 }
 
 /* Evenly active SMs without blocks wait for the start of blocks; fewer blocks on active SMs can have any

@@ -118,6 +118,20 @@ static void parts_have_one_sign(void **state)
     }
 }
 
+static void equal_blocks_are_not_called_unequal(void **state)
+{
+    (void)state;
+    size_t starts = 0;
+    for (size_t i = 0; i < n_launches; i++) {
+        struct occ_measurement m = simulated_measurement(&launches[i], SIMULATED_ALL);
+        struct occ_waterfall w;
+        occ_explain(&launches[i].result, &m, &w);
+        assert_true(isnan(w.part[OCC_PART_UNEQUAL_BLOCKS]));
+        starts += launches[i].injected_cycles > 0 && w.part[OCC_PART_BLOCK_START] > 0;
+    }
+    assert_int_equal(starts, 5); /* of 6 with a cost of block starts; the SMs of one are not even */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +140,7 @@ int main(void)
         cmocka_unit_test(elapsed_is_never_above_the_range),
         cmocka_unit_test(the_tail_is_the_simulators),
         cmocka_unit_test(parts_have_one_sign),
+        cmocka_unit_test(equal_blocks_are_not_called_unequal),
     };
     return cmocka_run_group_tests(tests, read_launches, free_launches);
 }
