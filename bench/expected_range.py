@@ -41,6 +41,7 @@ def read_launches():
 
 class Launch:
     def __init__(self, row, model):
+        self.row = row
         self.repository = row["repository"]
         self.achieved = float(row["achieved_pct"])
         self.theoretical = 100 * float(model["theoretical"])
@@ -50,6 +51,11 @@ class Launch:
         self.full_waves = int(model["full_waves"])
         partial = int(model["partial_blocks"])
         self.wave_us = float(row["duration_ns"]) / 1e3 / (self.full_waves + (partial > 0))
+        cycles = number(row["elapsed_cycles"] or row["elapsed_max"])
+        self.activity = min(number(row["sm_active_cycles"]) / cycles, 1) if cycles > 0 and row["sm_active_cycles"] else math.nan
+        self.elapsed = self.achieved * self.activity
+        self.elapsed_low = 100 * float(model["expected_elapsed_low"])
+        self.elapsed_high = 100 * float(model["expected_elapsed_high"])
         self.sm_min_ratio = number(row["sm_active_min"]) / (number(row["sm_active_max"]) or math.nan)
         if product(row["grid"]) <= int(row["sms"]):
             self.kind = "grid <= SMs"
@@ -113,78 +119,109 @@ def left_out(launches):
           rows)
 
 
-SHORT_WAVE_US = 5.0
+def by_class_elapsed(launches):
+    """The same over elapsed cycles, of launches whose report has SM activity."""
+    rows = []
+    for kind in ["all"] + CLASSES:
+        part = [l for l in launches if kind in ("all", l.kind) and not math.isnan(l.elapsed)]
+        if part:
+            rows.append((kind, len(part), sum(l.elapsed > l.elapsed_high + NEAR for l in part), sum(l.elapsed < l.elapsed_low - NEAR for l in part),
+                         percent(sum(l.elapsed_low - NEAR <= l.elapsed <= l.elapsed_high + NEAR for l in part), len(part)),
+                         f"{statistics.median(l.elapsed_high - l.elapsed_low for l in part):.1f}"))
+    table(("waves, elapsed", "launches", f"> high + {NEAR:.0f}", f"< low - {NEAR:.0f}", "near the range", "median width"), rows)
+
+
+# ---- starting and ending blocks ----
+
+SHORT_WAVE_US = 5.0 # shorter waves: no constant fits
+MANY_WAVES = 4
+COSTS_US = [i / 100 for i in range(300)]
+
+
+def with_start(expected, l, us):
+    """Elapsed occupancy if starting and ending blocks costs `us` of each wave."""
+    return expected * max(1 - us / l.wave_us, 0)
+
+
+def fitted_cost(launches):
+    """The cost with the smallest median error, of launches of many waves with SM activity."""
+    return min(COSTS_US, key=lambda us: statistics.median(abs(l.elapsed - with_start(l.elapsed_low, l, us)) for l in launches))
+
+
+def has_many_waves(l):
+    return l.full_waves >= MANY_WAVES and not math.isnan(l.elapsed)
+
+
+def start_law(launches):
+    """elapsed = expected * (1 - L / t): L from the other repositories, judged on the one left out. Returns L by repository."""
+    many = [l for l in launches if has_many_waves(l)]
+    costs = {name: fitted_cost([l for l in many if l.repository != name]) for name in {l.repository for l in launches}}
+    rows = []
+    for label, part in (("all", many), (f"waves of {SHORT_WAVE_US:.0f} us and more", [l for l in many if l.wave_us >= SHORT_WAVE_US]),
+                        ("shorter waves", [l for l in many if l.wave_us < SHORT_WAVE_US])):
+        before = [abs(l.elapsed - l.elapsed_low) for l in part]
+        left_out_ = [abs(l.elapsed - with_start(l.elapsed_low, l, costs[l.repository])) for l in part]
+        sample = [abs(l.elapsed - with_start(l.elapsed_low, l, fitted_cost(many))) for l in part]
+        rows.append((label, len(part), *(f"{statistics.median(e):.1f} ({statistics.mean(e):.1f})" for e in (before, left_out_, sample))))
+    used = sorted(costs[l.repository] for l in many)
+    print(f"L in sample {fitted_cost(many):.2f} us; with one repository left out {used[0]:.2f} to {used[-1]:.2f}, median "
+          f"{statistics.median(used):.2f} us\n")
+    table(("elapsed, median (mean) error, pp", "launches", "without L", "L of the other repositories", "L in sample"), rows)
+    return costs
+
+
+# ---- below the range ----
+
 UNEVEN = 0.95
 
 
-def cause(l):
+def explanation(l, cost):
+    """Why a launch is where it is; `cost`: L of the other repositories."""
+    if l.achieved > l.high + NEAR:
+        return "above the range"
+    if not l.gap():
+        return "within the range"
     if l.wave_us < SHORT_WAVE_US:
-        return "waves of less than 5 us: start and refill of blocks"
+        return "waves of less than 5 us: start and end of blocks"
+    if l.achieved >= with_start(l.low, l, cost) - NEAR or l.elapsed >= with_start(l.elapsed_low, l, cost) - NEAR:
+        return "start and end of blocks, by the law"
     if l.sm_min_ratio < UNEVEN:
-        return "imbalance across SMs: the least active SM below 95 % of the most active"
-    if l.sm_min_ratio >= UNEVEN:
-        return "SMs even, waves long: unequal blocks or warps, refill"
-    if l.full_waves + (l.waves > l.full_waves) <= 1:
-        return "one wave at most, no activity by SM in the report: drain or imbalance"
-    return "too short to tell: no activity by SM in the report" if l.wave_us < 10 * SHORT_WAVE_US else \
-        "no activity by SM in the report: unequal blocks or warps"
+        return "uneven SMs: the least active below 95 % of the most active"
+    return "not explained"
 
 
-def gaps(launches):
-    groups = collections.defaultdict(list)
+def explained(launches, costs):
+    groups = collections.Counter(explanation(l, costs[l.repository]) for l in launches)
+    table(("each repository left out", "launches", "part"),
+          [(name, n, percent(n, len(launches))) for name, n in groups.most_common()])
+    rest = [l for l in launches if explanation(l, costs[l.repository]) == "not explained"]
+    table(("not explained", "launches", "median gap, pp"),
+          [(label, len(part), f"{statistics.median([l.low - l.achieved for l in part] or [0]):.1f}") for label, part in
+           (("one wave at most, no activity by SM", [l for l in rest if l.waves <= 1 and math.isnan(l.sm_min_ratio)]),
+            ("more waves, no activity by SM", [l for l in rest if l.waves > 1 and math.isnan(l.sm_min_ratio)]),
+            ("SMs even", [l for l in rest if l.sm_min_ratio >= UNEVEN]))])
+
+
+def uneven_grids(launches):
+    """Only waves that do not divide over the SMs, with activity by SM."""
+    rows = []
     for l in launches:
-        groups[cause(l)].append(l)
-    table(("cause", "launches", "below the low end", "median gap of these, pp"),
-          [(name, len(part), sum(l.gap() for l in part),
-            f"{statistics.median([l.low - l.achieved for l in part if l.gap()] or [0]):.1f}")
-           for name, part in sorted(groups.items(), key=lambda g: -sum(l.gap() for l in g[1]))])
-
-
-def refill_us(l):
-    """The time between the blocks of a wave and those of the next that would explain the launch."""
-    return l.wave_us * max(l.low / l.achieved - 1, 0)
-
-
-def with_refill(l, us):
-    return l.low * l.wave_us / (l.wave_us + us)
-
-
-def quantile(values, q):
-    values = sorted(values)
-    return values[min(int(q * len(values)), len(values) - 1)]
-
-
-def refill_law(launches):
-    """achieved = expected * t / (t + L), t the time of a wave: L from the other repositories, judged on the one left out; beside it a low
-    end that is lower by a constant, chosen in the same way."""
-    many = [l for l in launches if l.full_waves >= 4]
-    errors_before, errors_after, medians = [], [], []
-    lows = {}
-    for name in {l.repository for l in many}:
-        rest = [l for l in many if l.repository != name]
-        medians.append(quantile([refill_us(l) for l in rest], 0.5))
-        for l in [l for l in many if l.repository == name]:
-            errors_before.append(abs(l.achieved - l.low))
-            errors_after.append(abs(l.achieved - with_refill(l, medians[-1])))
-            for q in (0.5, 0.7, 0.9):
-                lows.setdefault((q, "low - constant"), []).append((l, l.low - quantile([l.low - l.achieved for l in rest], q)))
-                lows.setdefault((q, "low * t / (t + L)"), []).append((l, with_refill(l, quantile([refill_us(l) for l in rest], q))))
-    print(f"{len(many)} launches of four waves and more; L, the median of the others: {min(medians):.2f} to {max(medians):.2f} us; median "
-          f"error {statistics.median(errors_before):.1f} pp, with L {statistics.median(errors_after):.1f} pp; mean error "
-          f"{statistics.mean(errors_before):.1f} pp, with L {statistics.mean(errors_after):.1f} pp\n")
-    table(("low end", "quantile of the others", "near the range", "median width", "mean width"),
-          [(name, f"{100 * q:.0f} %", percent(sum(low - NEAR <= l.achieved <= l.high + NEAR for l, low in part), len(part)),
-            f"{statistics.median(l.high - low for l, low in part):.1f}", f"{statistics.mean(l.high - low for l, low in part):.1f}")
-           for (q, name), part in sorted(lows.items())])
+        blocks, over = divmod(product(l.row["grid"]), int(l.row["sms"]))
+        if l.kind == "< 1 wave" and over:
+            rows.append((l.row["kernel"][:30], f"{product(l.row['grid'])} / {l.row['sms']}", f"{blocks / (blocks + 1):.2f}",
+                         f"{l.sm_min_ratio:.2f}", f"{l.achieved:.1f} ({l.low:.1f} to {l.high:.1f})",
+                         f"{l.elapsed:.1f} ({l.elapsed_low:.1f} to {l.elapsed_high:.1f})"))
+    table(("uneven only wave", "blocks / SMs", "k / (k + 1)", "least / most active SM", "achieved (expected)", "elapsed (expected)"), rows)
 
 
 def main():
     launches = read_launches()
     print(f"{len(launches)} launches of {len({l.repository for l in launches})} repositories\n")
     by_class(launches)
+    by_class_elapsed(launches)
     left_out(launches)
-    gaps(launches)
-    refill_law(launches)
+    explained(launches, start_law(launches))
+    uneven_grids(launches)
     closer = [l for l in launches if l.high > l.low]
     print(f"nearer to the low end: {sum(abs(l.achieved - l.low) < abs(l.achieved - l.high) for l in closer)} of {len(closer)}")
 

@@ -254,13 +254,15 @@ static void fill_row(struct waterfall_row *row, const char *text, double ratio, 
     memset(row->bar, '#', (size_t)lround(part * BAR_WIDTH));
 }
 
-static void print_uneven_grid(const struct analysis_waterfall *w)
+/* Without the activity of single SMs the grid need not be the cause. */
+static void print_uneven_grid(const struct analysis *a, const struct analysis_waterfall *w)
 {
+    bool is_sure = a->measured && !isnan(a->measured->imbalance) && !(w->spread > 0);
     char part[24];
     if (w->uneven_grid < OCC_ADVICE_MIN_GAIN)
         return;
     cli_print("    of too few blocks: %s because the grid does not divide over the SMs\n",
-              cli_range_text(w->spread > 0 ? 0 : w->uneven_grid, w->uneven_grid, part, sizeof part));
+              cli_range_text(is_sure ? w->uneven_grid : 0, w->uneven_grid, part, sizeof part));
 }
 
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
@@ -286,7 +288,7 @@ int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
     fill_row(&rows[n++], "all", sum, 0, EMPTY);
     if (print_table(waterfall_columns, a->measured != NULL, rows, n, sizeof *rows, err) != 0)
         return OCC_E_NO_MEMORY;
-    print_uneven_grid(&w);
+    print_uneven_grid(a, &w);
     if (r->cause[OCC_CAUSE_PARTIAL_WARP] > 0)
         cli_print("    also: %s, %.1f%% of all threads\n", occ_cause_text(OCC_CAUSE_PARTIAL_WARP),
                   r->cause[OCC_CAUSE_PARTIAL_WARP] * 100);

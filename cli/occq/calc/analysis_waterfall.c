@@ -9,10 +9,10 @@
 #define STALLED_OFTEN_RATIO 0.1 /* of the cycles: worth a remark */
 #define STALLED_MORE_FACTOR 1.5
 
-/* Zero parts of the model are left out, and parts that the counters cannot tell. */
+/* Zero parts are left out, and parts that the counters cannot tell; the rest is shown in any case. */
 static bool is_shown(const struct occ_waterfall *w, unsigned part)
 {
-    return part < OCC_CAUSE_COUNT ? w->part[part] > 0 : !isnan(w->part[part]);
+    return part == OCC_PART_UNEXPLAINED ? !isnan(w->part[part]) : fabs(w->part[part]) > 0;
 }
 
 /* Advice for the model's own parts comes with values or not at all. */
