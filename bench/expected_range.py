@@ -120,7 +120,7 @@ def left_out(launches):
 
 
 def by_class_elapsed(launches):
-    """The same over elapsed cycles, of launches whose report has SM activity."""
+    """The same over elapsed cycles, for reports with SM activity."""
     rows = []
     for kind in ["all"] + CLASSES:
         part = [l for l in launches if kind in ("all", l.kind) and not math.isnan(l.elapsed)]

@@ -1,5 +1,5 @@
-/* Launches that a cycle-level simulator executed (tests/data/occupancy/cycle_sim.csv): what it counted, and
- * the model's answer. For a test and a benchmark. One thread (stdio). */
+/* Launches that a cycle-level simulator executed (tests/data/occupancy/cycle_sim.csv): its counts and the
+ * model's answers. For a test and a benchmark. One thread (stdio). */
 #pragma once
 
 #include <stddef.h>
@@ -28,8 +28,8 @@ size_t simulated_read(const char *path, struct simulated_launch **ret_list);
 struct occ_measurement simulated_measurement(const struct simulated_launch *l,
                                              enum simulated_counters counters);
 
-/* Elapsed occupancy that the last wave of equal blocks costs: what is missing without ramp, refill and warps
- * that ended early. */
+/* Elapsed occupancy that the last wave of equal blocks costs: the loss without ramp, refill and warps that
+ * ended early. */
 double simulated_tail(const struct simulated_launch *l);
 
 /* A part below -`min` and another above `min`. */

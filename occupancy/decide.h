@@ -1,6 +1,6 @@
 /*
- * The point of the expected range that counters decide on, and what the model expects of the SMs' activity
- * there. Internal to the model.
+ * The point of the expected range that counters decide on, and the SM activity that the model expects there.
+ * Internal to the model.
  *
  * Of the model: f full waves, S SMs, C blocks in a wave, r blocks in the partial last one, B = C / S. After
  * full waves the point is the length t of the last wave, between r / (min(r, S) * B) and 1 times that of a

@@ -86,9 +86,10 @@
     X("expected_achieved_high", "REAL", "c.expected_achieved_high", "ratio",                                 \
       "the same if a block's time is proportional to the blocks that it shares its SM with")                 \
     X("expected_elapsed_low", "REAL", "c.expected_elapsed_low", "ratio",                                     \
-      "expected_achieved_low over the elapsed cycles of all SMs")                                            \
+      "the same over the elapsed cycles of all SMs, if all waves take equally long; in an only wave, if a "  \
+      "block's time is proportional to the blocks on its SM")                                                \
     X("expected_elapsed_high", "REAL", "c.expected_elapsed_high", "ratio",                                   \
-      "expected_achieved_high over the elapsed cycles of all SMs")                                           \
+      "the other end of the range over the elapsed cycles of all SMs")                                       \
     X("waves", "REAL", "c.waves", "", "grid size / blocks that fill the device once")                        \
     X("full_waves", "INTEGER", "c.full_waves", "", "full waves")                                             \
     X("partial_blocks", "INTEGER", "c.partial_blocks", "blocks", "blocks in the partial last wave")          \

@@ -47,8 +47,9 @@ static const struct cli_column columns[] = {
          EXPECTED "SM-active cycles, if all waves take equally long"),
     UNIT("expect_high", "expected_achieved_high", CLI_RATIO, 0, HIGH_END),
     UNIT("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0,
-         EXPECTED "the elapsed cycles of all SMs, if all waves take equally long"),
-    UNIT("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, HIGH_END),
+         EXPECTED "the elapsed cycles of all SMs, if all waves take equally long; in an only wave, if a "
+                  "block's time is proportional to the blocks on its SM"),
+    UNIT("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, "the other end of its range"),
     UNIT("achieved", "achieved", CLI_RATIO, 0,
          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), the launch's own where it was "
          "measured directly, else the mean of its configuration, run and minute; shown by default where "

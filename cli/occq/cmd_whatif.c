@@ -214,7 +214,7 @@ static const struct cli_column columns[] = {
     FIELD("configs", "configs", CLI_PLAIN, 0, configs, "number of launch configurations"),
     FIELD("launches", "launches", CLI_PLAIN, 0, launches, "number of launches that match the filters"),
     FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, here.expected_elapsed_low,
-          EXPECTED "over the elapsed cycles of all SMs, if all waves take equally long, where it ran"),
+          EXPECTED "over the elapsed cycles of all SMs, the low end of its range, where it ran"),
     FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, here.expected_elapsed_high, HIGH_END),
     FIELD("expect_elapsed_low_then", "expected_elapsed_low_then", CLI_RATIO, 0, there.expected_elapsed_low,
           "expect_elapsed_low on the other GPU"),

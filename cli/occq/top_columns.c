@@ -22,9 +22,7 @@ static struct cli_value get_device(const struct cli_column *column, const void *
 }
 
 #define EXPECTED "occupancy of a balanced grid of that size (model, not measured), over "
-#define HIGH_END                                                                                             \
-    "the same if a block's time is proportional to the blocks that it shares its SM with; below one full "   \
-    "wave, if all SMs take equally long"
+#define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
 #define DOMINANT "of the configuration with most time"
 
 const struct cli_column top_columns[] = {
@@ -57,8 +55,10 @@ const struct cli_column top_columns[] = {
     FIELD("achieved_ci95", "achieved_ci95", CLI_RATIO, 0, achieved_ci95,
           "half-width of the 95 % confidence interval of achieved"),
     FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, row.expected_elapsed_low,
-          EXPECTED "the elapsed cycles of all SMs, if all waves take equally long"),
-    FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, row.expected_elapsed_high, HIGH_END),
+          EXPECTED "the elapsed cycles of all SMs, if all waves take equally long; in an only wave, if a "
+                   "block's time is proportional to the blocks on its SM"),
+    FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, row.expected_elapsed_high,
+          "the other end of its range"),
     FIELD("elapsed", "elapsed", CLI_RATIO, 0, row.elapsed,
           "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), mean of the "
           "configurations "

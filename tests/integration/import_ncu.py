@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -209,6 +210,20 @@ def achieved_alone():
     check("achieved alone: note", config["advice_note"], None)
     text = occq("show", "-d", history, "convert_kernel").stdout
     check("achieved alone: text", re.search(r"achieved over active cycles \(elapsed cycles not measured\) +53.0%", text) is not None, True)
+
+
+def another_model_version():
+    """A configuration that another version of the model analysed is shown with that version."""
+    history, _ = imported(made().end(), "version.ncu-rep")
+    text = occq("show", "-d", history, "sort").stdout
+    check("model version: the same", "of the model" in text, False)
+    number = json.loads(occq("show", "-d", history, "sort", "--json").stdout)["kernels"][0]["launch_configs"][0]["model_version"]
+    check("model version: SQL", sql(history, "SELECT DISTINCT model_version AS v FROM launch_config"), [{"v": number}])
+    with sqlite3.connect(history) as database:
+        database.execute("UPDATE stored_launch_config SET model_version = 2")
+    database.close()
+    text = occq("show", "-d", history, "sort").stdout
+    check("model version: another", f"analysed by version 2 of the model, which is {number} in this program" in text, True)
 
 
 # ---- ncu --csv ----
@@ -427,7 +442,7 @@ def real_reports():
         print(f"ok: {path.name}")
 
 
-for test in (values_of_made_reports, impossible_values, achieved_alone, details_page, raw_page, csv_without_a_gpu, estimated_limits,
+for test in (values_of_made_reports, impossible_values, achieved_alone, another_model_version, details_page, raw_page, csv_without_a_gpu, estimated_limits,
              joined_runs, broken_reports, real_reports):
     test()
 print(f"{len(failures)} failures")

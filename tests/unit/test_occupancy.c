@@ -461,6 +461,13 @@ static void a_range_where_the_grid_does_not_divide(void **state)
     struct occ_result result = analysed(&a100, &gemm);
     double active = result.expected_elapsed_low / result.expected_achieved_high;
     assert_true(fabs(active - (36 + 72 * 5 / 6.0) / 108) < 1e-9);
+    /* a MIG slice has its own SMs: 6 of 14 hold two blocks */
+    struct occ_device slice = device_named("a100-1g.5gb");
+    struct occ_launch small = launch_of(256, 32, 0);
+    small.grid[0] = 20;
+    result = analysed(&slice, &small);
+    assert_int_equal(slice.sm_count, 14);
+    assert_close(result.expected_elapsed_low, 8 / 64.0 * (6 * 4 + 8) / (14 * 2));
     /* a wave of 3 clusters of 4 blocks on 8 SMs: 12 blocks are a wave, 8 of them are a grid on 8 SMs */
     struct occ_device h100 = device_of(90, 8);
     struct occ_launch clusters = launch_of(1024, 32, 0);

@@ -62,13 +62,13 @@ struct analysis_advice {
     struct occ_advice change;     /* elapsed_* now: measured where it was, and then in proportion to it */
     enum occ_value_source source; /* of elapsed_* now */
     double saves_most;            /* 0 ... 1, of the launches' time; 0 without a grid */
-    bool is_below_unknown;        /* saves less than what analysis_unknown_saves() may be worth */
+    bool is_below_unknown;        /* saves less than analysis_unknown_saves() */
     char knob[192];               /* what CUDA calls the change */
 };
 /* The largest saving first; items without a saving are left out. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);
-/* The saving, 0 ... 1, if the measured loss without a known cause and the error of the measurement vanished:
- * a smaller saving is less than what is not known. 0: nothing was measured. `ret_lost`: that loss. */
+/* The saving, 0 ... 1, if the loss without a known cause and the error of the measurement vanished. Smaller
+ * savings are not sure. 0: nothing was measured. `ret_lost`: that loss. */
 double analysis_unknown_saves(const struct analysis *a, double *ret_lost);
 /* Item `i` is the first with a smaller saving; analysis_unknown_text() is the line before it. */
 bool analysis_begins_below_unknown(const struct analysis_advice *advice, size_t i);
@@ -77,7 +77,7 @@ const char *analysis_unknown_text(const struct analysis *a, char *text, size_t s
 const char *analysis_advice_change(const struct occ_advice *change, char *text, size_t size);
 /* Why more warps may not help; "" no reason. True of the first: they do not. */
 bool analysis_needs_no_advice(const struct analysis *a);
-/* The words of a kernel's name are those of tensor-core kernels. `name`: demangled; NULL: false. */
+/* True for names as tensor-core kernels have them, by whole words. `name`: demangled; NULL: false. */
 bool analysis_names_tensor_cores(const char *name);
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size);
 /* `total_ns`: of the launches; 0: unknown. */

@@ -135,7 +135,7 @@ static int most_first(const void *left, const void *right)
     return gain_a != gain_b ? (gain_a < gain_b ? 1 : -1) : (int)a->change.kind - (int)b->change.kind;
 }
 
-/* Parts whose cause no counter measured. */
+/* The sum of the losses without a known cause. */
 static double unknown_loss(const struct occ_waterfall *w)
 {
     static const enum occ_part parts[] = {OCC_PART_IDLE, OCC_PART_IMBALANCE_ACROSS_BLOCKS, OCC_PART_NOT_SPLIT,
