@@ -25,15 +25,17 @@ struct occ_filter {
 
 #define OCC_RUN_LAST (-1)
 
-/* The filter's texts about runs as conditions in SQL: X(member, before the text, after it) */
+/* The filter's texts about runs as conditions in SQL: X(member, before the text, after it). GLOB also has
+ * sets in brackets, but in a label only * and ? are wildcards: "[[]" matches "[". */
 #define OCC_FILTER_RUN_TEXTS(X)                                                                              \
     X(session, "session_id = ", "")                                                                          \
-    X(label, "label GLOB ", "")                                                                              \
+    X(label, "label GLOB replace(", ", '[', '[[]')")                                                         \
     X(user, "user = ", "") X(job, "", " IN (slurm_job, k8s_pod)") X(rank, "rank = ", "")
 /* With the texts as parameters, NULL for any. */
 #define OCC_FILTER_RUN_TEXT(member, before, after)                                                           \
     " AND (:" #member " IS NULL OR " before ":" #member after ")"
-/* Devices that match `gpu`, a text in SQL: of a table with device_id, and its column of names. */
+/* Devices that match `gpu`, a text in SQL: of a table with device_id, and its column of names. A part of a
+ * name has no wildcards; ASCII case does not matter. */
 #define OCC_FILTER_GPU(gpu, name)                                                                            \
-    "iif(" gpu " GLOB '*[^0-9]*', " name " LIKE '%' || " gpu " || '%', device_id = CAST(" gpu " AS "         \
-    "INTEGER))"
+    "iif(" gpu " GLOB '*[^0-9]*', instr(lower(" name "), lower(" gpu ")) > 0, "                              \
+    "device_id = CAST(" gpu " AS INTEGER))"
