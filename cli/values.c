@@ -109,7 +109,7 @@ const char *cli_amount_text(double amount, char *buffer, size_t size)
     return occ_format_digits(amount, (const char[]){i ? suffixes[i] : '\0', '\0'}, buffer, size);
 }
 
-const char *cli_time_text(int64_t ns, char *buffer, size_t size)
+static const char *time_text(int64_t ns, bool is_utc, const char *format, char *buffer, size_t size)
 {
     enum {
         DAYS_UNKNOWN = 365
@@ -121,9 +121,20 @@ const char *cli_time_text(int64_t ns, char *buffer, size_t size)
         (void)snprintf(buffer, size, "+%s", occ_format_duration(ns, since, sizeof since));
         return buffer;
     }
-    if (!localtime_r(&seconds, &tm) || strftime(buffer, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+    if (!(is_utc ? gmtime_r(&seconds, &tm) : localtime_r(&seconds, &tm)) ||
+        strftime(buffer, size, format, &tm) == 0)
         (void)snprintf(buffer, size, "@%" PRId64, ns / 1000000000);
     return buffer;
+}
+
+const char *cli_time_text(int64_t ns, char *buffer, size_t size)
+{
+    return time_text(ns, false, "%Y-%m-%d %H:%M:%S", buffer, size);
+}
+
+const char *cli_zone_time_text(int64_t ns, bool is_utc, char *buffer, size_t size)
+{
+    return time_text(ns, is_utc, is_utc ? "%Y-%m-%d %H:%M:%S UTC" : "%Y-%m-%d %H:%M:%S %Z", buffer, size);
 }
 
 static const char *duration_text(int64_t ns, char *buffer, size_t size)
@@ -149,6 +160,8 @@ static const char *number_text(const struct cli_value *value, enum cli_unit unit
         return duration_text(integer, buffer, size);
     case CLI_TIME:
         return cli_time_text(integer, buffer, size);
+    case CLI_UTC:
+        return cli_zone_time_text(integer, true, buffer, size);
     case CLI_FACTOR:
         (void)snprintf(buffer, size, "%.2f", real);
         return buffer;

@@ -23,6 +23,7 @@ enum cli_unit {
     CLI_RATIO,    /* 0.5 -> 50.0% */
     CLI_DURATION, /* nanoseconds */
     CLI_TIME,     /* nanoseconds since the epoch -> local time */
+    CLI_UTC,      /* the same -> UTC, with the zone's name */
     CLI_FACTOR,   /* two digits after the point */
     CLI_AMOUNT,   /* 12345.6 -> 12.35k, warp-seconds */
     CLI_MEMORY,   /* bytes: 65536 -> 64.0 KiB */
@@ -135,3 +136,5 @@ const char *cli_range_cell(double low, double high, char *buffer, size_t size);
 const char *cli_amount_text(double amount, char *buffer, size_t size);
 /* "2026-01-31 12:00:00", local time; "+2.5 ms": of a recording without absolute times. */
 const char *cli_time_text(int64_t ns, char *buffer, size_t size);
+/* The same with the zone's name: "2026-01-31 12:00:00 CET", or "... UTC". */
+const char *cli_zone_time_text(int64_t ns, bool is_utc, char *buffer, size_t size);

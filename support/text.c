@@ -92,7 +92,45 @@ int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct 
     return 0;
 }
 
-static bool parse_date(const char *text, int64_t *ret_ns)
+/* Offset of local time from UTC then, in seconds. */
+static time_t offset_at(time_t seconds)
+{
+    struct tm tm;
+    return localtime_r(&seconds, &tm) ? tm.tm_gmtoff : 0;
+}
+
+static bool is_clock(const struct tm *asked, time_t seconds)
+{
+    struct tm tm;
+    return localtime_r(&seconds, &tm) && tm.tm_mday == asked->tm_mday && tm.tm_hour == asked->tm_hour &&
+           tm.tm_min == asked->tm_min && tm.tm_sec == asked->tm_sec;
+}
+
+/* Moments at which clocks show the local time `asked`, the earlier first: two where clocks are put back, none
+ * where they are put forward. Offsets are the zone's a day before and after, not tm_isdst, since zones also
+ * change their offset without daylight saving. */
+static size_t moments_of(const struct tm *asked, time_t ret_moments[2])
+{
+    enum { DAY = 86400 };
+    struct tm copy = *asked;
+    time_t as_utc = timegm(&copy);
+    const time_t moments[] = {as_utc - offset_at(as_utc - DAY), as_utc - offset_at(as_utc + DAY)};
+    size_t n = 0;
+    for (size_t i = 0; i < 2; i++)
+        if (is_clock(asked, moments[i]) && (n == 0 || moments[i] != ret_moments[0]))
+            ret_moments[n++] = moments[i];
+    return n;
+}
+
+static int fail_twice(const char *text, const time_t moments[2], struct occ_error *err)
+{
+    return occ_fail(err, OCC_E_INVALID,
+                    "'%.64s' occurs twice, since clocks are put back: @%lld or @%lld names one of them", text,
+                    (long long)moments[0], (long long)moments[1]);
+}
+
+/* OCC_E_NOT_FOUND: no date, or one that no clock shows. */
+static int parse_date(const char *text, int64_t *ret_ns, struct occ_error *err)
 {
     static const char *const formats[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
                                           "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
@@ -102,19 +140,20 @@ static bool parse_date(const char *text, int64_t *ret_ns)
         if (end && *end == '\0') {
             bool has_hours = i < sizeof formats / sizeof *formats - 1;
             struct tm asked = tm;
-            time_t seconds = mktime(&tm);
-            int64_t ns;
-            /* February 30 becomes March 1 or 2, and an hour that daylight saving leaves out another one */
-            if (tm.tm_mday != asked.tm_mday ||
-                (has_hours && (tm.tm_hour != asked.tm_hour || tm.tm_min != asked.tm_min)))
-                return false;
-            if (seconds == (time_t)-1 || __builtin_mul_overflow((int64_t)seconds, 1000000000, &ns))
-                return false;
-            *ret_ns = ns;
-            return true;
+            time_t moments[2] = {0}, seconds = mktime(&tm);
+            size_t n = moments_of(&asked, moments);
+            /* February 30 becomes March 1 or 2; a day whose midnight clocks leave out begins after it */
+            if (tm.tm_mday != asked.tm_mday || (n == 0 && has_hours))
+                return OCC_E_NOT_FOUND;
+            if (n == 2 && has_hours)
+                return fail_twice(text, moments, err);
+            seconds = n > 0 ? moments[0] : seconds;
+            return seconds == (time_t)-1 || __builtin_mul_overflow((int64_t)seconds, 1000000000, ret_ns)
+                       ? OCC_E_NOT_FOUND
+                       : 0;
         }
     }
-    return false;
+    return OCC_E_NOT_FOUND;
 }
 
 int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err)
@@ -127,8 +166,9 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
         *ret_ns = (int64_t)seconds * 1000000000;
         return 0;
     }
-    if (parse_date(text, ret_ns))
-        return 0;
+    int status = parse_date(text, ret_ns, err);
+    if (status != OCC_E_NOT_FOUND)
+        return status;
     if (occ_parse_duration_ns(text, &value, NULL) != 0)
         return occ_fail(err, OCC_E_INVALID,
                         "'%.64s' is neither a duration (such as 2h) nor a moment of local time (YYYY-MM-DD "

@@ -25,7 +25,7 @@ struct trend_args {
 
 /* ---- text ---- */
 
-enum { INDENT = 12, ROWS = 6, TIME_CHARACTERS = 19 };
+enum { INDENT = 12, ROWS = 6 };
 
 /* Where a moment is between the first and the last unit of time, 0 ... 1. */
 static double place_of(const struct trend *t, int64_t ns)
@@ -102,9 +102,9 @@ static void print_marks(const struct trend *t)
         if (length)
             (void)printf("%*s  %.*s\n", INDENT - 2, i == 0 ? "changes" : "labels", (int)length, marks[i]);
     }
-    (void)printf("%*s%-*s %s\n", INDENT, "", columns - TIME_CHARACTERS - 1,
-                 cli_time_text(t->points[0].start_ns, first, sizeof first),
-                 cli_time_text(t->points[t->n - 1].start_ns, last, sizeof last));
+    (void)trend_time_text(t, t->points[0].start_ns, first, sizeof first);
+    (void)trend_time_text(t, t->points[t->n - 1].start_ns, last, sizeof last);
+    (void)printf("%*s%-*s %s\n", INDENT, "", columns - (int)strlen(last) - 1, first, last);
 }
 
 static void print_labels(const struct trend *t)
@@ -114,8 +114,8 @@ static void print_labels(const struct trend *t)
     size_t from = t->n_labels > SHOWN ? t->n_labels - SHOWN : 0;
     (void)printf("%s", t->n_labels ? "\n  labels, the newest\n" : "");
     for (size_t i = from; i < t->n_labels; i++) {
-        (void)snprintf(line, sizeof line, "%s: %s", cli_time_text(t->labels[i].start_ns, time, sizeof time),
-                       t->labels[i].label);
+        (void)snprintf(line, sizeof line, "%s: %s",
+                       trend_time_text(t, t->labels[i].start_ns, time, sizeof time), t->labels[i].label);
         (void)printf("    ");
         (void)cli_print_wrapped(stdout, line, 4, 6);
     }
@@ -173,10 +173,12 @@ static int print(const struct trend_args *args, const char *what, const struct t
                  struct occ_error *err)
 {
     const struct cli_list_args *list = &args->history.list;
+    struct cli_selection selection = list->selection;
+    trend_name_zone(t, &selection);
     if (args->svg && draw_file(args->svg, t, what, err) != 0)
         return occ_error_prefix(err, "--svg");
     if (list->output.csv || list->output.columns)
-        return cli_table_print("points", &list->selection, t->points, t->n, sizeof *t->points, err);
+        return cli_table_print("points", &selection, t->points, t->n, sizeof *t->points, err);
     if (list->output.json)
         print_json(t);
     else
@@ -235,10 +237,11 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_RUN,
     CLI_OPTION_EXCLUDE,
     CLI_OPTION_DEVICE("gpu"),
-    CLI_OPTION(
-        0, "by", CLI_WORD, struct trend_args, by, "UNIT",
-        "minute, hour or day of UTC (default: minutes of up to two days, hours of up to a year, else days)",
-        .words = trend_units),
+    CLI_OPTION(0, "by", CLI_WORD, struct trend_args, by, "UNIT",
+               "minute, hour or day (default: minutes of up to two days, hours of up to a year, else days); "
+               "days are "
+               "UTC's",
+               .words = trend_units),
     CLI_OPTION(0, "min-change", CLI_PERCENT, struct trend_args, min_change, "PCT",
                "changes by less than PCT percent are none (default 5)"),
     CLI_OPTION(0, "svg", CLI_TEXT, struct trend_args, svg, "FILE", "also draw it into an SVG file"),
@@ -262,6 +265,8 @@ const struct cli_command cli_history = {
         "one or two units can only be a possible change. Beside it stand how much of it comes from kernels "
         "(of one KERNEL: from its configurations) and how much from their mix, and the last run that began "
         "then or one unit before.\n\n"
+        "Days are cut and shown in UTC, minutes and hours in local time; the screen names the zone. "
+        "start_ns counts from 1970 in UTC.\n\n"
         "Occupancy and waste are of all launches: those that were measured count with what was measured, the "
         "others with what is expected; column measured is the part of the time that was. So waste by minutes "
         "adds up to that by hours, and to that of 'occq top'.",

@@ -13,6 +13,7 @@
 #include "support/text.h"
 
 #define MINUTE_NS INT64_C(60000000000)
+#define DAY_NS    (1440 * MINUTE_NS)
 enum { UNITS_MAX = 10000, MINUTES_HOURS_MAX = 48 };
 
 const char *const trend_units[] = {"minute", "hour", "day", NULL};
@@ -39,6 +40,9 @@ const struct cli_column trend_point_columns[] = {
     CLI_COLUMN_END,
 };
 #undef FIELD
+
+static const struct cli_column utc_start =
+    CLI_FIELD("start", "start_ns", CLI_UTC, CLI_DEFAULT, struct trend_point, start_ns, "");
 
 #define FIELD(key, member) CLI_FIELD(key, key, CLI_PLAIN, CLI_DEFAULT, struct trend_change, member, "")
 static const struct cli_column trend_change_columns[] = {
@@ -92,10 +96,28 @@ const char *trend_change_text(const struct trend *t, const struct trend_change *
     if (!isnan(c->run))
         (void)snprintf(began, sizeof began, "; run %.0f began: %s", c->run, c->began);
     (void)snprintf(buffer, size, "%s%s%s: %s %s -> %s (%+.1f%%%s)%s", c->is_drift ? "slowly since " : "",
-                   cli_time_text(c->start_ns, time, sizeof time), c->possible ? " (only possible yet)" : "",
-                   trend_series[c->in].name, trend_value_text(c->in, c->before, before, sizeof before),
+                   trend_time_text(t, c->start_ns, time, sizeof time),
+                   c->possible ? " (only possible yet)" : "", trend_series[c->in].name,
+                   trend_value_text(c->in, c->before, before, sizeof before),
                    trend_value_text(c->in, c->after, after, sizeof after), 100 * c->ratio, split, began);
     return buffer;
+}
+
+bool trend_is_utc(const struct trend *t)
+{
+    return t->unit_ns == DAY_NS;
+}
+
+const char *trend_time_text(const struct trend *t, int64_t ns, char *buffer, size_t size)
+{
+    return cli_zone_time_text(ns, trend_is_utc(t), buffer, size);
+}
+
+void trend_name_zone(const struct trend *t, struct cli_selection *selection)
+{
+    for (size_t i = 0; i < selection->n && trend_is_utc(t); i++)
+        if (strcmp(selection->columns[i]->key, utc_start.key) == 0)
+            selection->columns[i] = &utc_start;
 }
 
 void trend_release(struct trend *t)
@@ -117,7 +139,7 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
                        struct trend *t, struct occ_error *err)
 {
     _cleanup_(occ_top_free) struct occ_top top = {0};
-    static const int64_t unit_ns[] = {MINUTE_NS, 60 * MINUTE_NS, 1440 * MINUTE_NS};
+    static const int64_t unit_ns[] = {MINUTE_NS, 60 * MINUTE_NS, DAY_NS};
     t->unit_ns = unit_ns[by - OCC_TOP_BY_MINUTE];
     t->unit = trend_units[by - OCC_TOP_BY_MINUTE];
     int status = occ_store_top(store, filter, by, &top, err);

@@ -78,6 +78,14 @@ void trend_release(struct trend *trend);
 
 extern const char *const trend_units[]; /* "minute", "hour", "day"; NULL ends them */
 
+/* Days are UTC's: they are equal everywhere, also where local time is no whole hours from UTC, and none has
+ * 23 or 25 hours. Everything beside them is in UTC too; minutes and hours are in local time. */
+bool trend_is_utc(const struct trend *trend);
+/* "2026-01-31 12:00:00 CET". */
+const char *trend_time_text(const struct trend *trend, int64_t ns, char *buffer, size_t size);
+/* trend_point_columns, with the start in that zone. */
+void trend_name_zone(const struct trend *trend, struct cli_selection *selection);
+
 /* `unit`: one of trend_units; NULL: minutes for up to two days, hours up to 10 000, else days. `min_change`:
  * the smallest that counts. No launches: no points. */
 int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,

@@ -84,7 +84,35 @@ static int tick_minutes(const struct trend *t)
     return minutes;
 }
 
-/* At whole hours or days of local time. */
+/* Broken-down time in the zone of the trend, and back. */
+static void split_time(const struct trend *t, time_t at, struct tm *ret_tm)
+{
+    (void)(trend_is_utc(t) ? gmtime_r(&at, ret_tm) : localtime_r(&at, ret_tm));
+}
+
+static time_t join_time(const struct trend *t, struct tm *tm)
+{
+    tm->tm_isdst = -1;
+    return trend_is_utc(t) ? timegm(tm) : mktime(tm);
+}
+
+/* The zone of an axis. Where clocks change between its ends, two names: "CET/CEST". */
+static const char *zone_text(const struct trend *t, char *buffer, size_t size)
+{
+    struct tm first, last;
+    char zones[2][16];
+    if (trend_is_utc(t))
+        return "UTC";
+    split_time(t, (time_t)(t->points[0].start_ns / 1000000000), &first);
+    split_time(t, (time_t)(t->points[t->n - 1].start_ns / 1000000000), &last);
+    (void)strftime(zones[0], sizeof zones[0], "%Z", &first);
+    (void)strftime(zones[1], sizeof zones[1], "%Z", &last);
+    bool is_one = strcmp(zones[0], zones[1]) == 0;
+    (void)snprintf(buffer, size, "%s%s%s", zones[0], is_one ? "" : "/", is_one ? "" : zones[1]);
+    return buffer;
+}
+
+/* At whole hours or days. */
 static void put_times(const struct plot *plot)
 {
     const struct trend *t = plot->trend;
@@ -94,10 +122,10 @@ static void put_times(const struct plot *plot)
     struct tm tm;
     char label[32];
     int n = 0;
-    (void)localtime_r(&at, &tm);
+    split_time(t, at, &tm);
     tm.tm_min = step < 1440 ? (tm.tm_hour * 60 + tm.tm_min) / step * step : 0;
     tm.tm_hour = tm.tm_sec = 0;
-    for (tm.tm_isdst = -1; (at = mktime(&tm)) != -1 && at <= last; tm.tm_min += step, tm.tm_isdst = -1) {
+    for (; (at = join_time(t, &tm)) != -1 && at <= last; tm.tm_min += step) {
         (void)strftime(label, sizeof label, step < 1440 ? "%m-%d %H:%M" : "%Y-%m-%d", &tm);
         if ((int64_t)at * 1000000000 >= t->points[0].start_ns)
             cli_svg_tick_x(plot->svg, x_of(plot, (int64_t)at * 1000000000), n++ % 4 != 0, label);
@@ -224,12 +252,12 @@ enum {
 static void put_panel(const struct trend *t, enum trend_series series, FILE *out)
 {
     const struct cli_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
-    char title[32];
+    char title[64], zone[40];
     cli_svg_plot_begin(&plot, LEFT, HEAD + (int)series * PANEL_Y);
     cli_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
                  trend_series[series].band);
     trend_plot(&plot, t, series);
-    (void)snprintf(title, sizeof title, "time (%s)", tzname[0]);
+    (void)snprintf(title, sizeof title, "time (%s)", zone_text(t, zone, sizeof zone));
     if (series + 1 == TREND_SERIES_COUNT)
         cli_svg_titles(&plot, title, NULL);
     cli_svg_end(out);
@@ -262,8 +290,9 @@ static void put_head(const struct trend *t, const char *what, FILE *out)
         (void)snprintf(kernels, sizeof kernels, " (%zu kernels)", t->n_kernels);
     cli_svg_text(out, 16, 24, "head", "%s%s%s, by %ss", what, kernels, t->simulated ? " (simulated)" : "",
                  t->unit);
-    cli_svg_text(out, 16, 43, "", "%s to %s%s%s", cli_time_text(t->points[0].start_ns, first, sizeof first),
-                 cli_time_text(t->points[t->n - 1].start_ns, end, sizeof end), columns,
+    cli_svg_text(out, 16, 43, "", "%s to %s%s%s",
+                 trend_time_text(t, t->points[0].start_ns, first, sizeof first),
+                 trend_time_text(t, t->points[t->n - 1].start_ns, end, sizeof end), columns,
                  t->n_labels ? "; labels where they begin" : "");
 }
 

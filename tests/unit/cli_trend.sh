@@ -47,13 +47,13 @@ for unit in minute:60 hour:3600 day:86400; do
         tail -n 1 | awk '{ printf "%.3f", $1 }')" ] || fail "waste by ${unit%:*} differs from SQL's"
 done
 expect 0 "$occq" history -d h.db gemm
-has '2026-01-13 12:00:00: mean time of a launch 99.97 us -> 114.8 us'
+has '2026-01-13 12:00:00 UTC: mean time of a launch 99.97 us -> 114.8 us'
 has '(+14.8%: configurations +14.8%, mix of configurations +0.0%); run 2 began: pr pr.json'
-has '2026-01-20 23:00:00 (only possible yet): mean time of a launch'
+has '2026-01-20 23:00:00 UTC (only possible yet): mean time of a launch'
 eval "$(sed -n 's/^  why: occq/expect 0 "$occq"/p' stdout)" # the question that it names
 has 'worse: gemm'
 expect 0 "$occq" history -d h.db gemm
-has 'labels, the newest 2026-01-01 00:00:00: main 2026-01-13 12:00:00: pr'
+has 'labels, the newest 2026-01-01 00:00:00 UTC: main 2026-01-13 12:00:00 UTC: pr'
 [ "$(grep -c 'mean time of a launch .*->' stdout)" = 2 ] || { fail "a spike, a gap or noise is a change"; cat stdout; }
 [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "wider than 80 columns"
 grep -q ' $' stdout && grep -vE '\|' stdout | grep -q ' $' && fail "trailing blanks"
@@ -85,7 +85,7 @@ expect 0 "$occq" history -d h.db --svg h.svg
 has 'elapsed occupancy 31.9% -> 36.4% (+14.0%: kernels +0.0%, mix of kernels +13.8%)'
 [ "$(head -c 4 h.svg)" = '<svg' ] && [ "$(grep -c 'class="mark"' h.svg)" = 3 ] && [ "$(grep -c 'class="label"' h.svg)" = 6 ] || fail "the picture"
 grep -q '>pr</text>' h.svg && grep -q 'class="value end">2?</text>' h.svg || fail "labels and possible changes in the picture"
-grep -q '>1  2026-01-13 12:00:00: mean time of a launch 70 us -&gt; 77.36 us' h.svg || fail "the changes below the picture"
+grep -q '>1  2026-01-13 12:00:00 UTC: mean time of a launch 70 us -&gt; 77.36 us' h.svg || fail "the changes below the picture"
 expect 0 "$occq" history -d h.db 'gem|<&>' --svg none.svg
 grep -q '>gem|&lt;&amp;&gt;, by hours<' none.svg || fail "markup in a picture"
 # pictures are whole or not there, and no history is replaced
@@ -102,7 +102,7 @@ awk 'BEGIN { srand(1); printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"N
     print "]}" }' >clock.json
 expect 0 "$occq" import -d clock.db clock.json
 expect 0 "$occq" history -d clock.db --svg clock.svg
-has '2025-01-01 00:00:00 2089-05-19 00:00:00'
+has '2025-01-01 00:00:00 UTC 2089-05-19 00:00:00 UTC'
 [ "$(grep -c '<line' clock.svg)" -le 40 ] && python3 -c 'import sys, xml.dom.minidom as d; [d.parse(f) for f in sys.argv[1:]]' clock.svg h.svg none.svg || fail "the picture of a clock that steps"
 # a recording whose times count from anywhere has no place beside the others
 cat >anywhere.json <<'JSON'

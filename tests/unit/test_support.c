@@ -13,6 +13,7 @@
 #include <string.h>
 #include <errno.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -85,7 +86,6 @@ static void test_moments(void **state)
     assert_int_equal(occ_parse_time_ns("2026-03-08 02:30", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2026-03-08 03:00", now, &ns, NULL), 0);
     assert_true(ns == INT64_C(1772953200000000000));
-    assert_int_equal(occ_parse_time_ns("2026-11-01 01:30", now, &ns, NULL), 0);
     (void)setenv("TZ", "EST5EDT,M3.2.0/0,M11.1.0", 1);
     assert_int_equal(occ_parse_time_ns("2026-03-08", now, &ns, NULL), 0);
     assert_true(ns == INT64_C(1772946000000000000));
@@ -94,6 +94,59 @@ static void test_moments(void **state)
     assert_int_equal(occ_parse_time_ns("2263-01-01", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("9999w", now, &ns, NULL), 0);
     assert_true(ns == 0); /* longer ago than the epoch: from the beginning */
+}
+
+/* Local times around the changes of clocks in 2026. The rules are those of the zones. */
+static void test_moments_that_occur_twice(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *zones[2]; /* with tzdata, and without */
+        const char *text;
+        int64_t seconds; /* -1: refused */
+    } cases[] = {
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-10-25 01:59:59", 1792886399},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-10-25 02:00", -1},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-10-25 02:30", -1},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-10-25T02:59:59", -1},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-10-25 03:00", 1792893600},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-10-25", 1792879200},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-03-29 02:30", -1},
+        {{"Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"}, "2026-07-01 12:00", 1782900000},
+        {{"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}, "2026-11-01 00:59:59", 1793509199},
+        {{"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}, "2026-11-01 01:00", -1},
+        {{"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}, "2026-11-01 01:30", -1},
+        {{"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}, "2026-11-01 02:00", 1793516400},
+        {{"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}, "2026-03-08 02:30", -1},
+        {{"America/New_York", "EST5EDT,M3.2.0,M11.1.0"}, "2026-03-08 03:00", 1772953200},
+        /* clocks go back by half an hour; midnight occurs twice, and the day begins with the first */
+        {{"Australia/Lord_Howe", "LHST-10:30LHDT-11,M10.1.0,M4.1.0"}, "2026-04-05 01:45", -1},
+        {{"Australia/Lord_Howe", "LHST-10:30LHDT-11,M10.1.0,M4.1.0"}, "2026-04-05 02:00", 1775316600},
+        {{"America/Havana", "CST5CDT,M3.2.0/0,M11.1.0/1"}, "2026-11-01", 1793505600},
+        {{"America/Havana", "CST5CDT,M3.2.0/0,M11.1.0/1"}, "2026-11-01 00:30", -1},
+    };
+    bool has_zones = access("/usr/share/zoneinfo/Europe/Berlin", R_OK) == 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = has_zones ? 0 : 1; k < 2; k++) {
+            int64_t ns = 0;
+            struct occ_error err = OCC_ERROR_INIT;
+            (void)setenv("TZ", cases[i].zones[k], 1);
+            tzset();
+            int status = occ_parse_time_ns(cases[i].text, 0, &ns, &err);
+            if (status != (cases[i].seconds < 0 ? OCC_E_INVALID : 0) ||
+                (status == 0 && ns / 1000000000 != cases[i].seconds))
+                fail_msg("%s %s: status %d, %lld", cases[i].zones[k], cases[i].text, status,
+                         (long long)(ns / 1000000000));
+        }
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t ns = 0;
+    (void)setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    assert_int_equal(occ_parse_time_ns("2026-10-25 02:30", 0, &ns, &err), OCC_E_INVALID);
+    assert_string_equal(err.message,
+                        "'2026-10-25 02:30' occurs twice, since clocks are put back: @1792888200 "
+                        "or @1792891800 names one of them");
+    (void)setenv("TZ", "UTC", 1);
+    tzset();
 }
 
 static void test_sizes_and_formats(void **state)
@@ -326,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_moments_that_occur_twice),
         cmocka_unit_test(test_sizes_and_formats),
         cmocka_unit_test(test_sanitise),
         cmocka_unit_test(test_quote),

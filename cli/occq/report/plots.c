@@ -48,8 +48,8 @@ static void put_series(FILE *out, const struct trend *t, enum trend_series which
     }
     (void)snprintf(title, sizeof title, "%s%s%s", text->name, text->source, text->band);
     (void)snprintf(sentence, sizeof sentence, "%s from %s to %s: between %s and %s; the table has each value",
-                   text->name, cli_time_text(t->points[0].start_ns, first, sizeof first),
-                   cli_time_text(t->points[t->n - 1].start_ns + t->unit_ns, last, sizeof last),
+                   text->name, trend_time_text(t, t->points[0].start_ns, first, sizeof first),
+                   trend_time_text(t, t->points[t->n - 1].start_ns + t->unit_ns, last, sizeof last),
                    trend_value_text(which, least, low, sizeof low),
                    trend_value_text(which, most, high, sizeof high));
     const struct cli_svg_plot plot = begin(out, title, sentence);
