@@ -2,12 +2,11 @@
 #include "table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "csv.h"
 #include "json.h"
 #include "table_text.h"
 #include "support/cleanup.h"
-#include "support/text.h"
 
 struct cli_table {
     FILE *out;
@@ -15,21 +14,6 @@ struct cli_table {
     struct cli_text_table *text;
     struct cli_json json;
 };
-
-static void put_csv_field(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        (void)fputs(text, out);
-        return;
-    }
-    (void)fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            (void)fputc('"', out);
-        (void)fputc(*text, out);
-    }
-    (void)fputc('"', out);
-}
 
 /* ---- JSON ---- */
 
@@ -49,40 +33,19 @@ static void csv_begin(struct cli_table *table)
 {
     for (size_t i = 0; i < table->selection->n; i++) {
         (void)fputs(i ? "," : "", table->out);
-        put_csv_field(table->out, table->selection->columns[i]->key);
+        cli_csv_text(table->out, table->selection->columns[i]->key);
     }
     (void)fputc('\n', table->out);
 }
 
-/* Line ends may stand in a field; other control characters would reach a reader's terminal. */
-int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err)
+static void csv_add(struct cli_table *table, const void *row)
 {
-    char digits[64];
-    _cleanup_(occ_freep) char *clean = value->type == CLI_STRING ? strdup(value->string) : NULL;
-    if (value->type != CLI_STRING) {
-        (void)fputs(cli_value_raw(value, digits, sizeof digits), out);
-        return 0;
-    }
-    if (!clean)
-        return occ_no_memory(err);
-    occ_text_sanitise(clean);
-    for (size_t i = 0; value->string[i]; i++)
-        if (value->string[i] == '\n' || value->string[i] == '\t' || value->string[i] == '\r')
-            clean[i] = value->string[i];
-    put_csv_field(out, clean);
-    return 0;
-}
-
-static int csv_add(struct cli_table *table, const void *row, struct occ_error *err)
-{
-    int status = 0;
-    for (size_t i = 0; i < table->selection->n && status == 0; i++) {
+    for (size_t i = 0; i < table->selection->n; i++) {
         struct cli_value value = table->selection->columns[i]->get(table->selection->columns[i], row);
         (void)fputs(i ? "," : "", table->out);
-        status = cli_csv_value(table->out, &value, err);
+        cli_csv_value(table->out, &value);
     }
     (void)fputc('\n', table->out);
-    return status;
 }
 
 /* ---- all ---- */
@@ -113,7 +76,8 @@ int cli_table_add(struct cli_table *table, const void *row, struct occ_error *er
     case CLI_FORMAT_TEXT:
         return cli_text_table_add(table->text, row, err);
     case CLI_FORMAT_CSV:
-        return csv_add(table, row, err);
+        csv_add(table, row);
+        return 0;
     case CLI_FORMAT_JSON:
         break;
     }

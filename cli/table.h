@@ -1,7 +1,6 @@
 /*
- * Rows out: one table, three renderers. Text is laid out for the screen (table_text.h); JSON and CSV are
- * written row by row, so that a million rows need no memory. CSV is RFC 4180 (quotes doubled) with a heading
- * line, its lines ended as everywhere on Unix.
+ * Rows out: one table, three renderers. Text is laid out for the screen (table_text.h); JSON and CSV (csv.h)
+ * are written row by row, so that a million rows need no memory. CSV has a heading line; lines end with LF.
  *
  * A table belongs to one thread. Write errors stay in the stream.
  */
@@ -25,6 +24,3 @@ void cli_table_freep(struct cli_table **table);
 /* A whole table on stdout, of `n` rows of `row_bytes` bytes each. */
 int cli_table_print(const char *name, const struct cli_selection *selection, const void *rows, size_t n,
                     size_t row_bytes, struct occ_error *err);
-
-/* One CSV field, quoted if need be: a value, raw, control characters of texts replaced. */
-int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err);

@@ -163,7 +163,7 @@ static const char *number_text(const struct cli_value *value, enum cli_unit unit
     case CLI_UTC:
         return cli_zone_time_text(integer, true, buffer, size);
     case CLI_FACTOR:
-        (void)snprintf(buffer, size, "%.2f", real);
+        (void)snprintf(buffer, size, "%.2f", fabs(real) < 0.005 ? 0 : real); /* no "-0.00" */
         return buffer;
     case CLI_AMOUNT:
         return cli_amount_text(real, buffer, size);
@@ -196,7 +196,7 @@ const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, ch
 static const char *real_raw(double real, char *buffer, size_t size)
 {
     if (fabs(real) < 1e15 && floor(real) == real) {
-        (void)snprintf(buffer, size, "%.0f", real);
+        (void)snprintf(buffer, size, "%.0f", real + 0.0); /* -0 becomes 0 */
         return buffer;
     }
     for (int digits = 6; digits <= 17; digits++) {

@@ -182,7 +182,7 @@ const char *occ_format_digits(double value, const char *unit, char *buffer, size
 {
     double magnitude = fabs(value);
     int decimals = magnitude < 9.9995 ? 3 : magnitude < 99.995 ? 2 : magnitude < 999.95 ? 1 : 0;
-    (void)snprintf(buffer, size, "%.*f%s", decimals, value, unit);
+    (void)snprintf(buffer, size, "%.*f%s", decimals, magnitude < 0.0005 ? 0 : value, unit); /* no "-0.000" */
     return buffer;
 }
 
@@ -298,13 +298,18 @@ static size_t utf8_length(const unsigned char *s)
     return 0;
 }
 
+size_t occ_text_character(const char *text)
+{
+    return utf8_length((const unsigned char *)text);
+}
+
 void occ_text_sanitise(char *text)
 {
-    for (unsigned char *s = (unsigned char *)text; *s;) {
-        size_t n = utf8_length(s);
+    while (*text) {
+        size_t n = occ_text_character(text);
         if (n == 0)
-            *s = '?';
-        s += n ? n : 1;
+            *text = '?';
+        text += n ? n : 1;
     }
 }
 

@@ -47,6 +47,8 @@ occ_add_script_test(cli_parquet
 occ_add_script_test(cli_remove
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_remove.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_trend COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_trend.sh" "$<TARGET_FILE:occq>")
+occ_add_script_test(cli_csv
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_csv.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_days COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_days.sh" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_labels COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_labels.sh" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_check

@@ -158,6 +158,9 @@ static void test_sizes_and_formats(void **state)
     assert_int_equal(bytes, 65536);
     assert_int_equal(occ_parse_bytes("2M", 1u << 20, &bytes, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_bytes("2Q", 1u << 20, &bytes, NULL), OCC_E_INVALID);
+    assert_string_equal(occ_format_digits(-0.0, "k", buffer, sizeof buffer), "0.000k");
+    assert_string_equal(occ_format_digits(-0.0004, "", buffer, sizeof buffer), "0.000");
+    assert_string_equal(occ_format_digits(-0.0006, "", buffer, sizeof buffer), "-0.001");
     assert_string_equal(occ_format_bytes(0, buffer, sizeof buffer), "0 B");
     assert_string_equal(occ_format_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
     assert_string_equal(occ_format_duration(45, buffer, sizeof buffer), "45 ns");

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/csv.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -126,13 +127,27 @@ static int split(struct batch *b, const char *at, struct occ_error *err)
     }
 }
 
-/* The row's fields as they came; always as many as the heading has. */
+static void put_bytes(const struct batch *b, const char *begin, const char *end)
+{
+    (void)fwrite(begin, 1, (size_t)(end - begin), b->out);
+}
+
+/* The row's fields as they came; always as many as the heading has. Formulas get an apostrophe. */
 static void put_fields(const struct batch *b)
 {
     size_t n = b->n_fields < b->columns ? b->n_fields : b->columns;
-    const struct field *last = n > 0 ? &b->fields[n - 1] : NULL;
-    if (last)
-        (void)fwrite(b->fields[0].raw, 1, (size_t)(last->raw + last->raw_bytes - b->fields[0].raw), b->out);
+    const char *written = b->fields[0].raw;
+    for (size_t i = 0; i < n; i++) {
+        const struct field *field = &b->fields[i];
+        int quote = *field->raw == '"' ? 1 : 0;
+        if (cli_csv_is_formula(field->raw + quote, (size_t)(field->raw_bytes - 2 * quote))) {
+            put_bytes(b, written, field->raw + quote);
+            (void)fputc('\'', b->out);
+            written = field->raw + quote;
+        }
+    }
+    if (n > 0)
+        put_bytes(b, written, b->fields[n - 1].raw + b->fields[n - 1].raw_bytes);
     for (size_t i = n > 0 ? n : 1; i < b->columns; i++)
         (void)fputc(',', b->out);
 }
@@ -306,10 +321,8 @@ static void put_refusal(struct batch *b, struct occ_error *why)
     name_columns(why->message);
     for (size_t i = 0; i < RESULTS; i++)
         (void)fputc(',', b->out);
-    (void)fputc('"', b->out);
-    for (const char *at = why->message; *at; at++)
-        (void)fprintf(b->out, *at == '"' ? "\"\"" : "%c", *at);
-    (void)fputs("\"\n", b->out);
+    cli_csv_text(b->out, why->message);
+    (void)fputc('\n', b->out);
     (void)fprintf(b->talk, "occq calc: line %" PRIu64 ": %s\n", b->line, why->message);
     b->totals.bad_rows++;
 }

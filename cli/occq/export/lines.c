@@ -2,8 +2,8 @@
  * out. What all launches of a configuration have in their lines is made once. */
 #include <stdlib.h>
 
+#include "cli/csv.h"
 #include "cli/json.h"
-#include "cli/table.h"
 #include "digits.h"
 
 static const char *const keys[] = {"start_ns",      "duration_ns",    "run_id",        "context_id",
@@ -34,6 +34,13 @@ static void put_rest(struct export_writer *w, const char *line, const char *end,
     (void)fputc_unlocked('\n', w->out);
 }
 
+/* False: memory ended before the end of the text. */
+static bool close_whole(FILE *memory)
+{
+    bool failed = ferror(memory);
+    return fclose(memory) == 0 && !failed;
+}
+
 /* ---- CSV ---- */
 
 static void csv_heading(FILE *out, const struct export_arg *args, size_t n)
@@ -55,12 +62,12 @@ static bool csv_add_config(struct export_writer *w, const char *kernel, const st
         return false;
     if (w->written++ == 0)
         csv_heading(w->out, args, n);
-    int status = cli_csv_value(memory, &name, NULL);
-    for (size_t i = 0; i < n && status == 0; i++) {
+    cli_csv_value(memory, &name);
+    for (size_t i = 0; i < n; i++) {
         (void)fputc(',', memory);
-        status = cli_csv_value(memory, &args[i].value, NULL);
+        cli_csv_value(memory, &args[i].value);
     }
-    return fclose(memory) == 0 && status == 0;
+    return close_whole(memory);
 }
 
 static void csv_add_launch(struct export_writer *w, const struct export_track *track,
@@ -93,7 +100,7 @@ bool export_config_json(const char *name_key, const char *kernel, const char *ne
             cli_json_value(&json, args[i].key, args[i].value);
     if (!nested)
         cli_json_close(&json);
-    if (fclose(memory) != 0)
+    if (!close_whole(memory))
         return false;
     ret_config->bytes[0] = ' '; /* the object's brace: it goes on where an event's or a line's began */
     return true;

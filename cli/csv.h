@@ -1,0 +1,22 @@
+/*
+ * Cells of CSV: RFC 4180, with quotes doubled inside quotes. NULL is an empty field, an empty text is "" in
+ * quotes.
+ *
+ * Spreadsheets run a cell that begins with =, +, -, @, a tabulator or a line end. A text that does gets an
+ * apostrophe before it, unless it is a number. So does a text in which such a character follows apostrophes:
+ * a reader that removes one apostrophe before them has the text again.
+ *
+ * No state, no allocation; write errors stay in the stream.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "values.h"
+
+/* Texts have line ends and tabulators as they are; other bytes that occ_text_sanitise() replaces are '?'. */
+void cli_csv_text(FILE *out, const char *text);
+void cli_csv_value(FILE *out, const struct cli_value *value);
+
+/* True if an apostrophe belongs before the `n` bytes. */
+bool cli_csv_is_formula(const char *text, size_t n);
