@@ -74,10 +74,16 @@ int cli_run(const struct cli_command *command, char **argv)
         status = command->check(args, &err);
     if (status == 0 && args->all_users)
         status = check_all_users(command, args, &err);
+    if (status == OCC_E_NO_MEMORY)
+        return cli_failure(command, &err);
     if (status != 0)
         return cli_usage_error(command, &err);
     cli_screen_begin(args->colour ? args->colour : "auto", command->is_paged && !args->no_pager);
-    return args->all_users ? run_for_all(command, args) : command->run(command, args);
+    status = args->all_users ? run_for_all(command, args) : command->run(command, args);
+    if (!cli_screen_lost_text())
+        return status;
+    (void)occ_no_memory(&err);
+    return cli_failure(command, &err);
 }
 
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err)

@@ -2,15 +2,15 @@
 #include "json.h"
 
 #include <assert.h>
-#include <string.h>
 
-#include "support/cleanup.h"
 #include "support/text.h"
 
-static void write_escaped(const struct cli_json *json, const char *at, unsigned char sanitised)
+/* Returns the number of bytes that are written. */
+static size_t write_escaped(const struct cli_json *json, const char *at)
 {
     FILE *out = json->out;
     unsigned char c = (unsigned char)*at;
+    size_t n = occ_text_character(at);
     if (c == '"' || c == '\\')
         (void)fprintf(out, "\\%c", c);
     else if (c == '\n')
@@ -19,23 +19,21 @@ static void write_escaped(const struct cli_json *json, const char *at, unsigned 
         (void)fputs("\\t", out);
     else if (c < 0x20 || c == 0x7f || (json->in_html && (c == '<' || c == '>' || c == '&')))
         (void)fprintf(out, "\\u%04x", c);
-    else if (c != sanitised)
+    else if (n == 0)
         (void)fputs("\\ufffd", out);
     else
-        (void)fputc(c, out);
+        (void)fwrite(at, 1, n, out);
+    return n ? n : 1;
 }
 
-/* What occ_text_sanitise() changes is what JSON (or the reader's terminal) cannot have as it is. */
+/* Bytes that occ_text_sanitise() replaces can stand neither in JSON nor on a terminal. Nothing is allocated:
+ * a string is whole, also if memory ends. */
 static void write_string(const struct cli_json *json, const char *string)
 {
-    FILE *out = json->out;
-    _cleanup_(occ_freep) char *clean = strdup(string);
-    if (clean)
-        occ_text_sanitise(clean);
-    (void)fputc('"', out);
-    for (size_t i = 0; clean && string[i]; i++)
-        write_escaped(json, string + i, (unsigned char)clean[i]);
-    (void)fputc('"', out);
+    (void)fputc('"', json->out);
+    while (*string)
+        string += write_escaped(json, string);
+    (void)fputc('"', json->out);
 }
 
 static void new_line(struct cli_json *json)

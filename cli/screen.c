@@ -55,6 +55,18 @@ bool cli_screen_has_colour(void)
 
 /* ---- text ---- */
 
+static bool lost_text;
+
+void cli_screen_lose_text(void)
+{
+    lost_text = true;
+}
+
+bool cli_screen_lost_text(void)
+{
+    return lost_text;
+}
+
 const char *cli_screen_ellipsis(void)
 {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? ELLIPSIS : "..";
@@ -91,6 +103,7 @@ static void put_line(const char *line)
     for (line += column; *line;) {
         size_t blanks = strspn(line, " "), length = blanks + strcspn(line + blanks, " ");
         _cleanup_(occ_freep) char *word = strndup(line, length);
+        lost_text |= !word;
         size_t width = word ? cli_text_width(word) : 0;
         bool wraps = column + width > limit && column > indent;
         if (wraps)
@@ -110,11 +123,14 @@ void cli_print(const char *format, ...)
     va_start(arguments, format);
     int n = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (n >= 0 && asprintf(&all, "%s%s", begun ? begun : "", text) >= 0) {
+    if (n < 0 || asprintf(&all, "%s%s", begun ? begun : "", text) < 0) {
+        lost_text = true;
+    } else {
         for (rest = all; strchr(rest, '\n');)
             put_line(strsep(&rest, "\n"));
         free(begun);
         begun = *rest ? strdup(rest) : NULL;
+        lost_text |= *rest && !begun;
         free(all);
     }
     free(n >= 0 ? text : NULL);

@@ -22,5 +22,8 @@ const char *cli_screen_ellipsis(void);
 /* printf() of text for people: a line that is wider than the screen goes on below, further in. A line is
  * written when it ends; other output begins where one has. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Text is missing in the output, since memory ended: cli_run() then fails. */
+void cli_screen_lose_text(void);
+bool cli_screen_lost_text(void);
 /* A sanitised copy for the screen, to be freed: the locale may have no ellipsis. NULL: no memory. */
 char *cli_screen_text(const char *text);

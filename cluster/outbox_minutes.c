@@ -202,7 +202,7 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
     rank->waste += waste;
     rank->capacity += capacity;
     return occ_histogram_add_bytes(&row->histogram, sqlite3_column_blob(stmt, HISTOGRAM),
-                                   (size_t)sqlite3_column_bytes(stmt, HISTOGRAM));
+                                   (size_t)sqlite3_column_bytes(stmt, HISTOGRAM)) == 0;
 }
 
 static int read_rows(struct minute *m, struct occ_error *err)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "cli/canvas.h"
 #include "cli/file.h"
 #include "cli/json.h"
@@ -128,6 +129,10 @@ static void print_hint(const struct trend_args *args, int64_t change_ns)
     _cleanup_(occ_freep) char *quoted_db = db ? occ_text_quote(db) : NULL;
     _cleanup_(occ_freep) char *quoted_kernel = kernel ? occ_text_quote(kernel) : NULL;
     long long seconds = change_ns / 1000000000;
+    if ((db && !quoted_db) || (kernel && !quoted_kernel)) {
+        cli_screen_lose_text();
+        return;
+    }
     (void)printf("  why: occq diff%s%s%s%s until:@%lld since:@%lld\n", quoted_db ? " -d " : "",
                  quoted_db ? quoted_db : "", quoted_kernel ? " --kernel " : "",
                  quoted_kernel ? quoted_kernel : "", seconds, seconds);

@@ -87,14 +87,20 @@ static char *command_line(const struct cli_command *command)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     char **at = given;
+    bool is_whole = true;
     if (!out)
         return NULL;
     (void)fprintf(out, "%s %s", cli_program(command), command->name);
     for (char *word; at && (word = next_argument(&at));) {
         _cleanup_(occ_freep) char *quoted = occ_text_quote(word);
+        is_whole &= quoted != NULL;
         (void)fprintf(out, " %s", quoted ? quoted : "");
     }
-    return fclose(out) == 0 ? text : NULL;
+    is_whole &= !ferror(out);
+    is_whole &= fclose(out) == 0;
+    if (!is_whole) /* half a command is another command */
+        free(text);
+    return is_whole ? text : NULL;
 }
 
 /* The words of the setting; those that stand for something are replaced. */

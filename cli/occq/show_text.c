@@ -19,8 +19,10 @@ enum { LINE = 160 };
 static void print_name(const char *indent, const char *name)
 {
     _cleanup_(occ_freep) char *clean = strdup(name ? name : "-");
-    if (!clean)
+    if (!clean) {
+        cli_screen_lose_text();
         return;
+    }
     occ_text_sanitise(clean);
     cli_print("%s%s\n", indent, clean);
 }

@@ -14,7 +14,8 @@
 struct row {
     sqlite3_stmt *statement;
     const struct cli_column *table;
-    char *copy; /* of the last value that could not be had as it is */
+    char *copy;  /* of the last value that could not be had as it is */
+    bool failed; /* memory ended: a value is missing */
 };
 
 static void row_release(struct row *row)
@@ -28,7 +29,8 @@ static const char *blob_text(struct row *row, int index)
     const uint8_t *bytes = sqlite3_column_blob(row->statement, index);
     size_t n = (size_t)sqlite3_column_bytes(row->statement, index);
     free(row->copy);
-    row->copy = malloc(2 * n + 1);
+    row->copy = bytes || n == 0 ? malloc(2 * n + 1) : NULL;
+    row->failed |= !row->copy;
     if (row->copy)
         occ_hex_encode(bytes, n, row->copy);
     return row->copy;
@@ -40,10 +42,12 @@ static const char *whole_text(struct row *row, int index)
     static const char replacement[] = "\xef\xbf\xbd";
     const char *text = (const char *)sqlite3_column_text(row->statement, index);
     size_t n = (size_t)sqlite3_column_bytes(row->statement, index), used = 0;
+    row->failed |= !text;
     if (!text || strlen(text) == n)
         return text;
     free(row->copy);
     row->copy = malloc(n * strlen(replacement) + 1);
+    row->failed |= !row->copy;
     for (size_t at = 0; row->copy && at <= n; at += strlen(text + at) + 1)
         used += (size_t)sprintf(row->copy + used, "%s%s", at ? replacement : "", text + at);
     return row->copy;
@@ -94,6 +98,8 @@ static int visit(sqlite3_stmt *statement, const struct sql_list *list, const str
         if (answer.has_more)
             break;
         status = visitor->row(visitor->context, &row_pointer, err);
+        if (status == 0 && row.failed)
+            status = occ_no_memory(err);
         answer.simulated = answer.simulated || is_simulated(&row);
         answer.rows++;
     }

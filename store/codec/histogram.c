@@ -44,15 +44,15 @@ static bool add_bin(struct occ_histogram *h, uint32_t bin, uint64_t n)
     return true;
 }
 
-bool occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t bytes)
+int occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t bytes)
 {
     const uint8_t *at = data;
     struct occ_reader r = {.at = at, .end = at ? at + bytes : NULL};
     uint64_t bin = occ_read_varint(&r);
     while (r.at < r.end && bin < OCC_HISTOGRAM_BINS)
         if (!add_bin(h, (uint32_t)bin++, occ_read_varint(&r)))
-            return false;
-    return !r.failed && r.at == r.end;
+            return OCC_E_NO_MEMORY;
+    return !r.failed && r.at == r.end ? 0 : OCC_E_CORRUPT;
 }
 
 void occ_histogram_write(const struct occ_histogram *h, struct occ_writer *w)

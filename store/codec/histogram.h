@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "bytes.h"
+#include "support/error.h"
 
 #define OCC_HISTOGRAM_BINS 496u
 
@@ -49,8 +50,9 @@ static inline bool occ_histogram_add(struct occ_histogram *h, uint64_t value, ui
     return true;
 }
 
-/* Adds what occ_histogram_write() wrote. false: no memory or not a histogram. */
-bool occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t bytes);
+/* Adds what occ_histogram_write() wrote. OCC_E_NO_MEMORY; OCC_E_CORRUPT: not a histogram. After an error some
+ * of it may be added. */
+int occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t bytes);
 void occ_histogram_write(const struct occ_histogram *h, struct occ_writer *w);
 
 /* The value below which `share` (0...1) of all lie, interpolated in its bin; 0 when empty. */

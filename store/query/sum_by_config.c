@@ -68,10 +68,10 @@ static int add_rollup(struct sum *sum, sqlite3_stmt *stmt, uint32_t group, int64
                .max_ns = (uint64_t)sqlite3_column_int64(stmt, 6),
                .first_ns = (int64_t)((uint64_t)start_ns + (uint64_t)sqlite3_column_int64(stmt, 7)),
                .last_ns = (int64_t)((uint64_t)start_ns + (uint64_t)sqlite3_column_int64(stmt, 8))});
-    return !sum->detailed || occ_histogram_add_bytes(&t->histogram, sqlite3_column_blob(stmt, 9),
+    int rc = sum->detailed ? occ_histogram_add_bytes(&t->histogram, sqlite3_column_blob(stmt, 9),
                                                      (size_t)sqlite3_column_bytes(stmt, 9))
-               ? 0
-               : corrupt(sum, "a histogram");
+                           : 0;
+    return rc == 0 ? 0 : rc == OCC_E_NO_MEMORY ? occ_no_memory(sum->err) : corrupt(sum, "a histogram");
 }
 
 static const struct occ_filtered_run *find_run(const struct sum *sum, int64_t id)

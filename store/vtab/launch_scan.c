@@ -96,8 +96,10 @@ static int read_config(struct occ_launch_scan *s, uint32_t id, struct occ_launch
         config->kernel = sqlite3_column_int64(s->configs_stmt, 0);
         config->device_warps = known_double(s->configs_stmt, 1);
         config->expected_elapsed_low = known_double(s->configs_stmt, 2);
-        for (int k = 0; s->wants_configs && k < OCC_LAUNCH_CONFIG_COLUMNS; k++)
+        for (int k = 0; s->wants_configs && k < OCC_LAUNCH_CONFIG_COLUMNS && step == SQLITE_ROW; k++) {
             config->values[k] = sqlite3_value_dup(sqlite3_column_value(s->configs_stmt, 3 + k));
+            step = config->values[k] ? SQLITE_ROW : SQLITE_NOMEM;
+        }
     }
     (void)sqlite3_reset(s->configs_stmt);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;

@@ -21,12 +21,12 @@ static void add_histograms(sqlite3_context *context, int n, sqlite3_value **valu
 {
     struct occ_histogram sum = {0};
     struct occ_writer bytes = {0};
-    bool added = false;
-    for (int i = 0; i < n; i++)
-        added = occ_histogram_add_bytes(&sum, sqlite3_value_blob(values[i]),
-                                        (size_t)sqlite3_value_bytes(values[i]));
+    int rc = 0;
+    for (int i = 0; i < n && rc != OCC_E_NO_MEMORY; i++)
+        rc = occ_histogram_add_bytes(&sum, sqlite3_value_blob(values[i]),
+                                     (size_t)sqlite3_value_bytes(values[i]));
     occ_histogram_write(&sum, &bytes);
-    if (added && !bytes.failed)
+    if (rc == 0 && !bytes.failed)
         sqlite3_result_blob64(context, bytes.data, bytes.size, SQLITE_TRANSIENT);
     else
         sqlite3_result_error_nomem(context);

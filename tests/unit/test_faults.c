@@ -71,6 +71,7 @@ static void become(const struct place *p, const char *const arguments[], enum fa
     set_number("OCC_FAULT_WRITE", fault == WRITE ? nth : 0);
     (void)setenv("LD_PRELOAD", OCC_FAULT_SHIM, 1);
     (void)setenv("TZ", "UTC", 1);
+    (void)setenv("LC_ALL", "C", 1); /* without memory, setlocale() takes it silently */
     (void)alarm(PATIENCE_S);
     (void)execv(arguments[0], (char *const *)arguments);
     _exit(98);
@@ -162,6 +163,7 @@ static void import(const struct place *p, enum fault fault, long nth, struct out
     end(p, begin(p, arguments, fault, nth), o);
 }
 
+/* Each form of output: text, tables, JSON, CSV, a page, a picture's hint, a line of a launch. */
 static void questions_are_answered_or_fail(void **state)
 {
     struct place *p = *state;
@@ -169,10 +171,25 @@ static void questions_are_answered_or_fail(void **state)
     import(p, NO_FAULT, 0, &o);
     if (o.code != 0)
         fail_msg("%s", o.err);
-    const char *const top[] = {OCC_OCCQ, "top", "-d", p->db, NULL};
-    const char *const runs[] = {OCC_OCCQ, "runs", "-d", p->db, NULL};
-    ask_with_faults(p, top);
-    ask_with_faults(p, runs);
+    static const char *const questions[][6] = {
+        {"top"},
+        {"runs"},
+        {"top", "--json"},
+        {"show", "1"},
+        {"show", "1", "--json"},
+        {"launches", "--csv"},
+        {"sql", "--json", "SELECT kernel, 'a' || char(0) || 'b' AS nul, x'0102' AS bytes FROM kernel"},
+        {"sql", "--csv", "SELECT kernel, 'a' || char(0) || 'b' AS nul, x'0102' AS bytes FROM kernel"},
+        {"history", "--by", "minute"},
+        {"export", "--csv", "-o", "/dev/stdout"},
+        {"export", "--format", "jsonl", "-o", "/dev/stdout"},
+    };
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+        const char *arguments[10] = {OCC_OCCQ, questions[i][0], "-d", p->db};
+        for (size_t k = 1; k < 6 && questions[i][k]; k++)
+            arguments[3 + k] = questions[i][k];
+        ask_with_faults(p, arguments);
+    }
     assert_whole(p->db);
 }
 

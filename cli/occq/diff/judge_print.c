@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "cli/json.h"
 #include "judge.h"
 #include "names.h"
@@ -40,10 +41,15 @@ static char *description(const struct rule_result *r)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
-    describe(out, r, "\n");
-    return fclose(out) == 0 ? text : NULL;
+    if (out)
+        describe(out, r, "\n");
+    bool is_whole = out && !ferror(out);
+    is_whole &= out && fclose(out) == 0;
+    if (is_whole)
+        return text;
+    cli_screen_lose_text();
+    free(text);
+    return NULL;
 }
 
 /* ---- text ---- */
@@ -139,6 +145,8 @@ static void print_finding(struct cli_json *json, const char *file, const struct 
     char fingerprint[24];
     if (normalised)
         diff_normalise_name(name, false, normalised);
+    else
+        cli_screen_lose_text(); /* a fingerprint that changes is another finding */
     (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64,
                    hash(hash(UINT64_C(0xcbf29ce484222325), rule->name), normalised ? normalised : name));
     cli_json_object(json, NULL, false);

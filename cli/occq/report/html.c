@@ -8,23 +8,29 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
+/* Returns the number of bytes that are written. */
+static size_t put_character(FILE *out, const char *at)
+{
+    size_t n = occ_text_character(at);
+    if (*at == '<')
+        (void)fputs("&lt;", out);
+    else if (*at == '>')
+        (void)fputs("&gt;", out);
+    else if (*at == '&')
+        (void)fputs("&amp;", out);
+    else if (*at == '"')
+        (void)fputs("&quot;", out);
+    else if (n == 0)
+        (void)fputc('?', out);
+    else
+        (void)fwrite(at, 1, n, out);
+    return n ? n : 1;
+}
+
 void html_text(FILE *out, const char *text)
 {
-    _cleanup_(occ_freep) char *clean = strdup(text ? text : "-");
-    if (clean)
-        occ_text_sanitise(clean);
-    for (const char *at = clean; at && *at; at++) {
-        if (*at == '<')
-            (void)fputs("&lt;", out);
-        else if (*at == '>')
-            (void)fputs("&gt;", out);
-        else if (*at == '&')
-            (void)fputs("&amp;", out);
-        else if (*at == '"')
-            (void)fputs("&quot;", out);
-        else
-            (void)fputc(*at, out);
-    }
+    for (const char *at = text ? text : "-"; *at;)
+        at += put_character(out, at);
 }
 
 void html_put_texts(FILE *out, const char *markup, const char *const *texts)
