@@ -53,7 +53,8 @@ static int print_all(const struct check_args *args, const struct judgement *judg
 static int exit_status(const struct check_args *args, const struct judgement *judgement)
 {
     const size_t *count = judgement->count;
-    bool is_open = count[RULE_NOT_JUDGED] > 0 || (args->strict && count[RULE_UNDECIDED] > 0);
+    bool is_open =
+        count[RULE_NOT_JUDGED] > 0 || (args->strict && (count[RULE_UNDECIDED] > 0 || judgement->has_new));
     return count[RULE_FAILS] > 0               ? EXIT_RULE_FAILS
            : is_open || count[RULE_HOLDS] == 0 ? CLI_EXIT_NOTHING
                                                : CLI_EXIT_OK;
@@ -109,8 +110,9 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "rules", CLI_TEXT, struct check_args, rules, "FILE", "the rules (YAML)"),
     CLI_OPTION(0, "baseline", CLI_TEXT, struct check_args, baseline, "SIDE",
                "what SIDE is compared with, as in occq diff; last:5 leaves out the runs of SIDE"),
-    CLI_OPTION(0, "strict", CLI_FLAG, struct check_args, strict, NULL,
-               "a rule that is undecided is not judged: exit status 3"),
+    CLI_OPTION(
+        0, "strict", CLI_FLAG, struct check_args, strict, NULL,
+        "a rule that is undecided, or has kernels that the baseline lacks, is not judged: exit status 3"),
     CLI_OPTION(0, "force", CLI_FLAG, struct check_args, force, NULL,
                "also judge measured rules between sides that are not comparable"),
     CLI_OPTION(0, "github", CLI_FLAG, struct check_args, github, NULL,
@@ -137,6 +139,9 @@ const struct cli_command cli_check = {
         "measured: rules are about metric: time (default), waste or achieved, per launch, with the verdicts "
         "of occq diff; they need --baseline, and with fewer than three runs on a side a floor: of their own. "
         "Worse fails; undecided does not, but for --strict.\n\n"
+        "Kernels that the baseline lacks are not judged by measured rules and by '<= baseline'. The rule "
+        "counts "
+        "them as new, and with --strict the exit status is 3; a rule that has nothing else is not judged.\n\n"
         "Every rule has a name (rule:), and may have kernel: (a POSIX extended regular expression on the "
         "demangled name), min_time: (only kernels with that share of the time; of measured rules 1%) and "
         "optional: true. A rule that matches no kernel fails, unless it is optional. allow: lists "

@@ -203,6 +203,35 @@ for wrong in 'rule: x' 'config: {rule: x}' 'config: [{waves: ">= 1"}]' 'config: 
     grep -qE '^occq check: .*rules.yaml:[0-9]+:[0-9]+: ' stderr || { fail "no place in: $wrong"; cat stderr; }
 done
 
+# ---- kernels that the baseline lacks ----
+import new.db - before1.json
+grep -v '"name": "old_name' again21.json >less.json
+import new.db - less.json
+import new.db - again22.json
+cat >rules.yaml <<'YAML'
+config:
+  - {rule: registers, registers_per_thread: "<= baseline"}
+YAML
+"$occq" check -d new.db --rules rules.yaml --baseline run:2 run:3 --github --junit junit.xml >stdout 2>stderr
+[ $? = 0 ] || fail "a new kernel: status"
+has stdout 'holds registers: 3 judged, 1 new; new kernels have no baseline'
+grep -q '^::notice file=.*,title=registers::holds%0A3 judged, 1 new' stdout || { fail '--github: a new kernel'; cat stdout; }
+has junit.xml '<testcase classname="occq check" name="registers"><system-out>3 judged, 1 new; new kernels have no baseline</system-out></testcase>'
+has junit.xml 'tests="1" failures="0" skipped="0"'
+expect 3 "$occq" check -d new.db --rules rules.yaml --baseline run:2 run:3 --strict
+expect 0 "$occq" check -d new.db --rules rules.yaml --baseline run:3 run:2 --strict # one that is gone is no new one
+grep -q new stdout && fail 'a kernel that is gone is counted as new'
+printf 'config:\n  - {rule: waves, waves: ">= 0.001"}\n  - {rule: registers, kernel: old_name, registers_per_thread: "<= baseline"}\n' >rules.yaml
+expect 3 "$occq" check -d new.db --rules rules.yaml --baseline run:2 run:3
+has stdout 'not judged registers: 0 judged, 1 new; new kernels have no baseline'
+printf 'measured:\n  - {rule: time, floor: 5%%}\n' >rules.yaml
+expect 0 "$occq" check -d new.db --rules rules.yaml --baseline run:2 run:3
+has stdout 'holds time: 3 judged, 1 new; new kernels have no baseline'
+expect 3 "$occq" check -d new.db --rules rules.yaml --baseline run:2 run:3 --strict
+printf 'measured:\n  - {rule: time, kernel: old_name, floor: 5%%}\n' >rules.yaml
+expect 3 "$occq" check -d new.db --rules rules.yaml --baseline run:2 run:3
+has stdout 'not judged time: 0 judged, 1 new'
+
 # ---- exceptions ----
 printf 'config:\n  - rule: r\n    registers_per_thread: "< 64"\nallow:\n  - {rule: r, kernel: gemm, reason: x, until: %s}\n' 2100-01-01 >rules.yaml
 expect 0 check run:1

@@ -61,8 +61,12 @@ static int judge_condition(const struct judge_terms *terms, struct rule_result *
     double number = rule_number_of(condition->number, item->row);
     double old = before ? rule_number_of(condition->number, before->row) : (double)NAN;
     char text[192], found[24], baseline[48] = "";
+    if (condition->of_baseline && !before) {
+        result->without_baseline++;
+        return 0;
+    }
     if (isnan(number) || (condition->of_baseline && isnan(old))) {
-        result->undecided += before || !condition->of_baseline ? 1 : 0; /* a new kernel has none */
+        result->undecided++;
         return 0;
     }
     result->judged++;
@@ -153,12 +157,15 @@ static int judge_measured(const struct judge_terms *terms, struct rule_result *r
     int status = 0;
     for (uint32_t i = 0; i < terms->diff->n_pairs && status == 0; i++) {
         const struct diff_pair *pair = &terms->diff->pairs[i];
-        if (pair->level == DIFF_ONE_SIDE ||
-            !rule_matches(result->rule, pair->main_item[DIFF_B]->row->kernel.demangled) ||
+        const struct diff_item *item = pair->main_item[DIFF_B];
+        if (!item || !rule_matches(result->rule, item->row->kernel.demangled) ||
             diff_share(terms->diff, pair) < result->rule->min_time)
             continue;
         ++*ret_matched;
-        status = judge_pair(terms, result, pair, err);
+        if (pair->level == DIFF_ONE_SIDE)
+            result->without_baseline++;
+        else
+            status = judge_pair(terms, result, pair, err);
     }
     return status;
 }
@@ -187,6 +194,7 @@ static void conclude(struct rule_result *result, size_t matched, bool one_run)
                               result->rule->class == RULE_MEASURED
                           ? "fewer than three runs on a side: the rule needs a floor"
                       : result->state == RULE_UNDECIDED ? "too few launches, or too much spread"
+                      : result->without_baseline > 0    ? "new kernels have no baseline"
                                                         : "";
     (void)snprintf(result->reason, sizeof result->reason, "%s", why);
 }
@@ -218,6 +226,7 @@ int judge(const struct judge_terms *terms, struct judgement *j, struct occ_error
         result->rule = &terms->rules->all[i];
         status = judge_rule(terms, result, err);
         j->count[result->state]++;
+        j->has_new |= result->without_baseline > 0;
     }
     return status;
 }

@@ -24,6 +24,7 @@ struct rule_result {
     const struct rule *rule;
     enum rule_state state;
     size_t judged, allowed, undecided; /* launch configurations, or pairs of kernels */
+    size_t without_baseline;           /* the same, of kernels that only the checked side has: not judged */
     struct finding *findings;          /* the largest share first */
     size_t n_findings, allocated;
     char reason[160]; /* why it is in this state; "" nothing to add */
@@ -34,6 +35,7 @@ struct judgement {
     struct rule_result *results; /* of the rules that are no exceptions */
     size_t n;
     size_t count[RULE_STATE_COUNT];
+    bool has_new; /* some rule has kernels without a baseline */
 };
 
 struct judge_terms {
@@ -50,7 +52,7 @@ const char *rule_state_word(enum rule_state state);
 
 /* Lines for people. */
 void judgement_print(FILE *out, const struct judgement *judgement);
-/* Workflow commands of GitHub: one annotation for each rule that fails or is not decided. */
+/* Workflow commands of GitHub: one annotation for each rule that fails, is not decided or has new kernels. */
 void judgement_print_github(FILE *out, const struct judgement *judgement);
 /* GitLab's code quality report: one entry for each finding, its fingerprint of rule and normalised kernel. */
 void judgement_print_gitlab(FILE *out, const struct judgement *judgement);

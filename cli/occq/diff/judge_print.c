@@ -20,6 +20,8 @@ static void print_summary(FILE *out, const struct rule_result *r)
         (void)fprintf(out, ", %zu fail", r->n_findings);
     if (r->undecided)
         (void)fprintf(out, ", %zu undecided", r->undecided);
+    if (r->without_baseline)
+        (void)fprintf(out, ", %zu new", r->without_baseline);
     if (r->allowed)
         (void)fprintf(out, ", %zu allowed", r->allowed);
     (void)fprintf(out, "%s%s", r->reason[0] ? "; " : "", r->reason);
@@ -116,9 +118,10 @@ void judgement_print_github(FILE *out, const struct judgement *j)
     for (size_t i = 0; i < j->n; i++) {
         const struct rule_result *r = ordered[i];
         _cleanup_(occ_freep) char *text = description(r);
-        if (r->state == RULE_HOLDS || r->state == RULE_SKIPPED || !text)
+        bool holds = r->state == RULE_HOLDS;
+        if ((holds && r->without_baseline == 0) || r->state == RULE_SKIPPED || !text)
             continue;
-        (void)fprintf(out, "::%s file=", r->state == RULE_FAILS ? "error" : "warning");
+        (void)fprintf(out, "::%s file=", r->state == RULE_FAILS ? "error" : holds ? "notice" : "warning");
         put_text(out, j->file, put_github);
         (void)fprintf(out, ",line=%zu,title=", r->rule->line);
         put_text(out, r->rule->name, put_github);
@@ -196,12 +199,13 @@ static void print_case(FILE *out, const struct rule_result *r)
     const char *element = r->state == RULE_HOLDS ? NULL : r->state == RULE_FAILS ? "failure" : "skipped";
     (void)fputs("  <testcase classname=\"occq check\" name=\"", out);
     put_text(out, r->rule->name, put_xml);
-    (void)fputs(element ? "\">" : "\"/>\n", out);
-    if (!element)
+    if (!element && r->without_baseline == 0) {
+        (void)fputs("\"/>\n", out);
         return;
-    (void)fprintf(out, "<%s message=\"", element);
+    }
+    (void)fprintf(out, element ? "\"><%s message=\"" : "\"><%s>", element ? element : "system-out");
     put_text(out, text ? text : "", put_xml);
-    (void)fprintf(out, "\"/></testcase>\n");
+    (void)fputs(element ? "\"/></testcase>\n" : "</system-out></testcase>\n", out);
 }
 
 void judgement_print_junit(FILE *out, const struct judgement *j)

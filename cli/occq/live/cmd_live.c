@@ -86,7 +86,9 @@ static int print_sample(const struct live_args *args, const struct live_sample *
     return status;
 }
 
-/* One answer after the other. What goes on without a history is no failure, unless it is the last word. */
+/* One answer after the other. Without --wait the first one must have a history: a script that misspells its
+ * path would wait for ever. Later a history may be gone for a while, as it is replaced or upgraded; a failure
+ * counts if it is the last answer. */
 static int print_batches(const struct cli_command *command, const struct live_args *args,
                          struct live_reader *reader)
 {
@@ -105,6 +107,8 @@ static int print_batches(const struct cli_command *command, const struct live_ar
                  : sample->err.code != 0  ? cli_failure(command, &sample->err)
                  : sample->kernels.n == 0 ? CLI_EXIT_NOTHING
                                           : CLI_EXIT_OK;
+        if (i == 0 && result == CLI_EXIT_FAILURE && !args->wait)
+            return result;
     }
     return result;
 }
@@ -128,6 +132,8 @@ static int check(void *arguments, struct occ_error *err)
     struct live_args *args = arguments;
     struct cli_selection columns;
     args->batch |= args->history.list.output.json;
+    if (!args->batch && args->wait)
+        return occ_fail(err, OCC_E_INVALID, "--wait is for batches (-b, --json); on a terminal live waits");
     if (!args->batch && args->history.number != 0)
         return occ_fail(err, OCC_E_INVALID, "-n is for batches (-b, --json)");
     if (args->history.list.common.all_users && !(args->batch && args->history.number == 1))
@@ -149,6 +155,8 @@ static const struct cli_option options[] = {
                .max = 3600 * SECOND_NS),
     CLI_OPTION('b', "batch", CLI_FLAG, struct live_args, batch, NULL,
                "print plain text, one answer after the other, without a terminal"),
+    CLI_OPTION(0, "wait", CLI_FLAG, struct live_args, wait, NULL,
+               "with -b or --json: wait for a history that does not exist yet"),
     CLI_OPTION_NUMBER("with -b or --json: N answers (default: until interrupted)"),
     CLI_OPTION(0, "ascii", CLI_FLAG, struct live_args, ascii, NULL,
                "no blocks in trends, for consoles that lack them"),
@@ -178,8 +186,10 @@ const struct cli_command cli_live = {
         "the "
         "model's where nothing is; and what the daemon reports that writes the history.\n\n"
         "Launches are stored about two seconds after they end; those of a window count that began in it. An "
-        "answer that takes long is asked less often, so that it takes about 1 % of a processor. A history "
-        "that is missing, replaced or upgraded meanwhile is waited for.\n\n"
+        "answer that takes long is asked less often, so that it takes about 1 % of a processor. On a "
+        "terminal "
+        "a history that does not exist yet is waited for; -b and --json end with an error, unless there is "
+        "--wait. One that is replaced or upgraded meanwhile is always waited for.\n\n"
         "Works from 60 x 12 characters, without colours (NO_COLOR) and without UTF-8. -b prints for scripts.",
     .options = options,
     .columns = top_columns,

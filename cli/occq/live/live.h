@@ -8,7 +8,7 @@
 struct live_args {
     struct history_args history; /* number: of batches; 0: until interrupted */
     int64_t window_ns, interval_ns;
-    bool batch, ascii;
+    bool batch, ascii, wait;
 };
 
 enum { LIVE_ROWS_MIN = 12, LIVE_COLUMNS_MIN = 60 };
