@@ -180,9 +180,13 @@ static int load_config(struct timeline *t, int64_t id, struct config *config, st
     sqlite3_stmt *s = t->config_statement;
     (void)sqlite3_reset(s);
     (void)sqlite3_bind_int64(s, 1, id);
-    if (sqlite3_step(s) != SQLITE_ROW)
+    *config = (struct config){.device = 0}; /* timeline_release() frees it, also after a failure */
+    int step = sqlite3_step(s);
+    if (step == SQLITE_DONE)
         return occ_fail(err, OCC_E_CORRUPT, "the history has no launch configuration %lld", (long long)id);
-    *config = (struct config){.device = sqlite3_column_int64(s, CONFIG_DEVICE)};
+    if (step != SQLITE_ROW)
+        return sql_failed(t, err);
+    config->device = sqlite3_column_int64(s, CONFIG_DEVICE);
     int status = t->format->is_flat ? 0 : find_gpu(t, config->device, &config->gpu, err);
     if (status == 0 && !add_config(t, s, config))
         status = occ_no_memory(err);
