@@ -12,7 +12,7 @@
 
 #include "values.h"
 
-#define CLI_TABLE_BLOCK_ROWS 50000
+#define CLI_TABLE_BLOCK_ROWS 10000
 #define CLI_CUT_WIDTH        24
 #define CLI_LEAST_CUT_WIDTH  8
 

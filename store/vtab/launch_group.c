@@ -1,87 +1,129 @@
-/* Launches in the order of their configurations. */
+/* Launches in the order of their configurations or kernels. */
 #include "launch_group.h"
 
 #include <stdlib.h>
 
 #include "support/array.h"
 
-/* Launches of a pass, with some 32 bytes each. */
+/* Launches of a pass at most, with some 32 bytes each. Passes are a quarter of all launches, but never less
+ * than a quarter of this: few launches need little memory, and many are not read in many passes. */
 #ifndef PASS_ROWS /* a test has small ones */
 #define PASS_ROWS (UINT32_C(1) << 22)
 #endif
-#define DIGIT_BITS 11u /* of a configuration, sorted by at a time */
+#define PASSES     4
+#define DIGIT_BITS 11u /* of a place, sorted by at a time */
 #define DIGITS     (1u << DIGIT_BITS)
 
-/* ---- passes ---- */
+/* ---- places ---- */
 
-struct count {
+/* A launch configuration; its place is its index in the list. */
+struct occ_launch_group_config {
     uint32_t config;
+    bool known; /* false: its kernel is NULL, which is first */
+    int64_t kernel;
     uint64_t launches;
 };
 
-struct counts {
-    struct occ_map index;
-    struct count *list;
-    size_t n, allocated;
-};
+/* OCC_MAP_NONE: no memory. */
+static uint32_t find_config(struct occ_launch_group *g, uint32_t config)
+{
+    if (!occ_grow((void **)&g->configs, &g->configs_allocated, g->n_configs, UINT32_MAX, sizeof *g->configs))
+        return OCC_MAP_NONE;
+    uint32_t at = occ_map_put(&g->places, config, g->n_configs);
+    if (at == g->n_configs)
+        g->configs[g->n_configs++] = (struct occ_launch_group_config){.config = config};
+    return at;
+}
 
 /* The launches of each configuration in the chunk that the list is on. */
-static int count_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan, struct counts *counts)
+static int count_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
     int rc = occ_launch_chunk_open(scan, &g->one, g->list);
     for (uint32_t i = 0; rc == SQLITE_OK && i < g->one.n; i++) {
-        uint64_t config = g->one.columns.config[occ_launch_chunk_row(&g->one, i)];
-        if (!occ_grow((void **)&counts->list, &counts->allocated, counts->n, UINT32_MAX,
-                      sizeof *counts->list))
-            return SQLITE_NOMEM;
-        uint32_t at = occ_map_put(&counts->index, config, (uint32_t)counts->n);
+        uint32_t row = occ_launch_chunk_row(&g->one, i);
+        uint32_t at = find_config(g, (uint32_t)g->one.columns.config[row]);
         if (at == OCC_MAP_NONE)
             return SQLITE_NOMEM;
-        if (at == counts->n)
-            counts->list[counts->n++] = (struct count){.config = (uint32_t)config};
-        counts->list[at].launches++;
+        g->configs[at].launches++;
     }
     return rc;
 }
 
-static int compare_counts(const void *a, const void *b)
+static int read_kernels(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
-    const struct count *x = a, *y = b;
-    return (x->config > y->config) - (x->config < y->config);
+    int rc = SQLITE_OK;
+    for (uint32_t i = 0; i < g->n_configs && rc == SQLITE_OK; i++) {
+        const struct occ_launch_config_info *info = NULL;
+        rc = occ_launch_scan_config(scan, g->configs[i].config, &info);
+        if (rc == SQLITE_OK && info->known) {
+            g->configs[i].known = true;
+            g->configs[i].kernel = info->kernel;
+        }
+    }
+    return rc;
 }
 
-/* A pass ends with that configuration, if it is not empty. */
-static void end_pass(struct occ_launch_group *g, int64_t config, uint64_t launches)
+/* By kernels, which are equal if they are not wanted, then by configurations. */
+static int compare_configs(const void *a, const void *b)
+{
+    const struct occ_launch_group_config *x = a, *y = b;
+    return x->known != y->known     ? x->known - y->known
+           : x->kernel != y->kernel ? (x->kernel > y->kernel) - (x->kernel < y->kernel)
+                                    : (x->config > y->config) - (x->config < y->config);
+}
+
+static int sort_places(struct occ_launch_group *g)
+{
+    if (g->n_configs > 0)
+        qsort(g->configs, g->n_configs, sizeof *g->configs, compare_configs);
+    occ_map_clear(&g->places);
+    for (uint32_t i = 0; i < g->n_configs; i++)
+        if (occ_map_put(&g->places, g->configs[i].config, i) == OCC_MAP_NONE)
+            return SQLITE_NOMEM;
+    return SQLITE_OK;
+}
+
+/* ---- passes ---- */
+
+/* A pass ends before that place, if it is not empty. */
+static void end_pass(struct occ_launch_group *g, uint32_t place, uint64_t launches)
 {
     g->capacity = launches > g->capacity ? launches : g->capacity;
-    if (g->n_ends == 0 || config > g->ends[g->n_ends - 1])
-        g->ends[g->n_ends++] = config;
+    if (place > (g->n_ends ? g->ends[g->n_ends - 1] : 0))
+        g->ends[g->n_ends++] = place;
 }
 
-/* Cuts the configurations into passes. */
-static bool cut(struct occ_launch_group *g, struct counts *counts)
+static uint64_t pass_rows(const struct occ_launch_group *g)
 {
-    uint64_t launches = 0;
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < g->n_configs; i++)
+        rows += g->configs[i].launches;
+    rows /= PASSES;
+    return rows < PASS_ROWS / PASSES ? PASS_ROWS / PASSES : rows < PASS_ROWS ? rows : PASS_ROWS;
+}
+
+/* Cuts the places into passes. A configuration with more launches than a pass has one of its own. */
+static bool cut(struct occ_launch_group *g)
+{
+    uint64_t launches = 0, max = pass_rows(g);
     free(g->ends);
-    g->ends = malloc((2 * counts->n + 1) * sizeof *g->ends);
+    g->ends = malloc((2 * (size_t)g->n_configs + 1) * sizeof *g->ends);
     if (!g->ends)
         return false;
     g->n_ends = 0;
     g->capacity = 0;
-    if (counts->n > 0)
-        qsort(counts->list, counts->n, sizeof *counts->list, compare_counts);
-    for (size_t i = 0; i < counts->n; i++) {
-        const struct count *c = &counts->list[i];
-        if (c->launches > PASS_ROWS - launches) {
-            end_pass(g, (int64_t)c->config - 1, launches);
+    for (uint32_t i = 0; i < g->n_configs; i++) {
+        uint64_t more = g->configs[i].launches;
+        if (more > max - launches) {
+            end_pass(g, i, launches);
             launches = 0;
         }
-        if (c->launches > PASS_ROWS)
-            end_pass(g, c->config, 0); /* is streamed */
+        if (more > max)
+            end_pass(g, i + 1, 0); /* is streamed */
         else
-            launches += c->launches;
+            launches += more;
     }
-    end_pass(g, INT64_MAX, launches);
+    end_pass(g, g->n_configs, launches);
     return true;
 }
 
@@ -104,65 +146,90 @@ static bool reserve(struct occ_launch_group *g, uint32_t columns)
 }
 
 int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *scan, sqlite3_stmt *list,
-                           uint32_t columns)
+                           bool by_kernel, uint32_t columns)
 {
-    struct counts counts = {0};
     int rc;
     g->list = list;
     g->wanted = scan->range[OCC_LAUNCH_KEY_CONFIG];
-    g->at = g->one.n = g->gathered.n = 0;
+    g->was_narrowed = scan->narrowed[OCC_LAUNCH_KEY_CONFIG];
+    g->at = g->n_configs = g->one.n = g->gathered.n = 0;
     g->streams = false;
+    occ_map_clear(&g->places);
     scan->columns |= OCC_COLUMN_BIT(config);
-    while ((rc = occ_vtab_step(scan->vtab, list)) == SQLITE_ROW &&
-           (rc = count_chunk(g, scan, &counts)) == SQLITE_OK)
+    while ((rc = occ_vtab_step(scan->vtab, list)) == SQLITE_ROW && (rc = count_chunk(g, scan)) == SQLITE_OK)
         ;
     scan->columns |= columns;
-    if (rc == SQLITE_DONE)
-        rc = cut(g, &counts) && reserve(g, scan->columns) ? SQLITE_OK : SQLITE_NOMEM;
-    occ_map_free(&counts.index);
-    free(counts.list);
+    rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+    if (rc == SQLITE_OK && by_kernel)
+        rc = read_kernels(g, scan);
+    if (rc == SQLITE_OK)
+        rc = sort_places(g);
+    if (rc == SQLITE_OK && !(cut(g) && reserve(g, scan->columns)))
+        rc = SQLITE_NOMEM;
     g->one.n = g->one.at = 0;
     return rc;
 }
 
 /* ---- gathering ---- */
 
-/* Sorts n numbers of rows, in g->order, by their configurations; equal ones keep their order. */
+/* Sorts n numbers of rows, in g->order, by the places of their configurations; equal ones keep their order.
+ */
 static void sort_rows(struct occ_launch_group *g, const uint64_t *config, uint32_t n)
 {
-    uint64_t max = 0;
-    for (uint32_t i = 0; i < n; i++)
-        max = config[g->order[i]] > max ? config[g->order[i]] : max;
-    for (unsigned shift = 0; max >> shift != 0; shift += DIGIT_BITS) {
+    uint32_t max = g->n_configs > 0 ? g->n_configs - 1 : 0;
+    for (unsigned shift = 0; shift < 32 && max >> shift != 0; shift += DIGIT_BITS) {
         uint32_t starts[DIGITS + 1] = {0};
         for (uint32_t i = 0; i < n; i++)
-            starts[(config[g->order[i]] >> shift) % DIGITS + 1]++;
+            starts[(occ_map_get(&g->places, config[g->order[i]]) >> shift) % DIGITS + 1]++;
         for (uint32_t i = 0; i < DIGITS; i++)
             starts[i + 1] += starts[i];
         for (uint32_t i = 0; i < n; i++)
-            g->spare[starts[(config[g->order[i]] >> shift) % DIGITS]++] = g->order[i];
+            g->spare[starts[(occ_map_get(&g->places, config[g->order[i]]) >> shift) % DIGITS]++] =
+                g->order[i];
         uint32_t *sorted = g->spare;
         g->spare = g->order;
         g->order = sorted;
     }
 }
 
+static int changed(struct occ_launch_scan *scan)
+{
+    /* counted in the same transaction, so that this cannot be */
+    return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, "launch: chunks changed while they were read");
+}
+
+/* The rows of the open chunk whose places are in the pass, into g->order. */
+static int choose_rows(struct occ_launch_group *g, struct occ_launch_scan *scan, uint32_t *ret_n)
+{
+    const struct occ_launch_chunk *c = &g->one;
+    uint32_t low = g->at > 1 ? g->ends[g->at - 2] : 0, high = g->ends[g->at - 1], n = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t row = occ_launch_chunk_row(c, i), place = occ_map_get(&g->places, c->columns.config[row]);
+        if (place < low || place >= high)
+            continue;
+        if (n == g->capacity - g->gathered.n)
+            return changed(scan);
+        g->order[n++] = row;
+    }
+    *ret_n = n;
+    return SQLITE_OK;
+}
+
 /* Adds the rows of the open chunk, sorted, so that those of a configuration stay together in memory. */
 static int gather_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
     const struct occ_launch_chunk *c = &g->one;
-    uint32_t at = g->gathered.n;
-    if (c->n > g->capacity - at) /* counted in the same transaction, so that this cannot be */
-        return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, "launch: chunks changed while they were read");
-    for (uint32_t i = 0; i < c->n; i++)
-        g->order[i] = occ_launch_chunk_row(c, i);
-    sort_rows(g, c->columns.config, c->n);
-    for (uint32_t i = 0; i < c->n; i++)
+    uint32_t at = g->gathered.n, n = 0;
+    int rc = choose_rows(g, scan, &n);
+    if (rc != SQLITE_OK)
+        return rc;
+    sort_rows(g, c->columns.config, n);
+    for (uint32_t i = 0; i < n; i++)
         g->rowids[at + i] = occ_launch_chunk_rowid(c, g->order[i]);
     for (unsigned k = 0; k < OCC_COLUMN_none; k++)
-        for (uint32_t i = 0; scan->columns >> k & 1 && i < c->n; i++)
+        for (uint32_t i = 0; scan->columns >> k & 1 && i < n; i++)
             g->values[k][at + i] = c->columns.column[k][g->order[i]];
-    g->gathered.n += c->n;
+    g->gathered.n += n;
     return SQLITE_OK;
 }
 
@@ -198,16 +265,13 @@ static int gather(struct occ_launch_group *g, struct occ_launch_scan *scan)
 /* Begins the next pass; one of a single configuration is streamed. */
 static int next_pass(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
-    struct occ_range pass = {g->at > 0 ? g->ends[g->at - 1] + 1 : INT64_MIN, g->ends[g->at]};
+    uint32_t low = g->at > 0 ? g->ends[g->at - 1] : 0, high = g->ends[g->at];
+    struct occ_range *range = &scan->range[OCC_LAUNCH_KEY_CONFIG];
     g->at++;
-    pass.low = pass.low > g->wanted.low ? pass.low : g->wanted.low;
-    pass.high = pass.high < g->wanted.high ? pass.high : g->wanted.high;
-    if (pass.low > pass.high)
-        return SQLITE_OK;
-    scan->range[OCC_LAUNCH_KEY_CONFIG] = pass;
-    scan->narrowed[OCC_LAUNCH_KEY_CONFIG] = true;
+    g->streams = high - low == 1;
+    *range = g->streams ? (struct occ_range){g->configs[low].config, g->configs[low].config} : g->wanted;
+    scan->narrowed[OCC_LAUNCH_KEY_CONFIG] = g->streams || g->was_narrowed;
     (void)sqlite3_reset(g->list);
-    g->streams = pass.low == pass.high;
     return g->streams ? SQLITE_OK : gather(g, scan);
 }
 
@@ -246,4 +310,6 @@ void occ_launch_group_close(struct occ_launch_group *g)
     free(g->order);
     free(g->spare);
     free(g->ends);
+    free(g->configs);
+    occ_map_free(&g->places);
 }

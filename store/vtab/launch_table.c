@@ -54,7 +54,9 @@ enum {
     PLAN_BY_RUN = 8,
     PLAN_BY_DEVICE = 16,
     PLAN_BY_CONFIG = 32,
-    PLAN_COLUMNS = 64, /* times the set of columns that are used, with PLAN_BY_CONFIG */
+    PLAN_BY_KERNEL = 64,
+    PLAN_GROUPS = PLAN_BY_CONFIG | PLAN_BY_KERNEL,
+    PLAN_COLUMNS = 128, /* times the set of columns that are used, with PLAN_GROUPS */
 };
 
 static const struct occ_vtab_key keys[] = {OCC_LAUNCH_KEYS(KEY)};
@@ -91,18 +93,20 @@ static uint32_t group_columns(const sqlite3_index_info *info)
 }
 
 /* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks;
- * configurations are gathered from all chunks. */
+ * configurations and kernels are gathered from all chunks. */
 static void plan_order(sqlite3_index_info *info)
 {
     static const int orders[LAUNCH_COLUMN_COUNT] = {[COLUMN_START] = PLAN_BY_START,
                                                     [COLUMN_RUN] = PLAN_BY_RUN,
                                                     [COLUMN_DEVICE] = PLAN_BY_DEVICE,
-                                                    [COLUMN_CONFIG] = PLAN_BY_CONFIG};
+                                                    [COLUMN_CONFIG] = PLAN_BY_CONFIG,
+                                                    [COLUMN_KERNEL] = PLAN_BY_KERNEL};
     int column = info->nOrderBy == 1 ? info->aOrderBy[0].iColumn : -1;
     int order = column >= 0 && column < LAUNCH_COLUMN_COUNT ? orders[column] : 0;
     bool descending = order != 0 && info->aOrderBy[0].desc;
-    uint32_t columns = order == PLAN_BY_CONFIG ? group_columns(info) : 0;
-    if (order == 0 || (order == PLAN_BY_CONFIG && (columns == 0 || descending)))
+    bool groups = order & PLAN_GROUPS;
+    uint32_t columns = groups ? group_columns(info) : 0;
+    if (order == 0 || (groups && (columns == 0 || descending)))
         return;
     info->idxNum |= order | (descending ? PLAN_DESCENDING : 0) | (int)columns * PLAN_COLUMNS;
     info->orderByConsumed = 1;
@@ -122,9 +126,9 @@ struct launch_cursor {
     sqlite3_vtab_cursor base;
     struct occ_launch_scan scan;
     sqlite3_stmt *list;               /* of chunks */
-    int order;                        /* PLAN_BY_START, PLAN_BY_CONFIG, or that of the list */
+    int order;                        /* PLAN_BY_START, one of PLAN_GROUPS, or that of the list */
     struct occ_launch_merge merge;    /* by start */
-    struct occ_launch_group group;    /* by configuration */
+    struct occ_launch_group group;    /* by configuration or kernel */
     struct occ_launch_chunk single;   /* else */
     struct occ_launch_chunk *current; /* NULL: at the end */
     uint32_t row;                     /* in the current chunk */
@@ -202,8 +206,7 @@ static int find_row(struct launch_cursor *c)
 {
     if (c->order == PLAN_BY_START)
         return occ_launch_merge_next(&c->merge, &c->scan, &c->current, &c->row);
-    int rc =
-        c->order == PLAN_BY_CONFIG ? occ_launch_group_next(&c->group, &c->scan, &c->current) : next_chunk(c);
+    int rc = c->order & PLAN_GROUPS ? occ_launch_group_next(&c->group, &c->scan, &c->current) : next_chunk(c);
     if (rc == SQLITE_OK && c->current)
         c->row = occ_launch_chunk_row(c->current, 0);
     return rc;
@@ -231,11 +234,12 @@ static int launch_filter(sqlite3_vtab_cursor *cursor, int plan, const char *cond
     if (rc != SQLITE_OK || occ_launch_scan_is_empty(&c->scan))
         return rc;
     rc = list_chunks(c, plan);
-    c->order = plan & (PLAN_BY_START | PLAN_BY_CONFIG);
+    c->order = plan & (PLAN_BY_START | PLAN_GROUPS);
     if (rc == SQLITE_OK && c->order == PLAN_BY_START)
         rc = occ_launch_merge_start(&c->merge, &c->scan, c->list, plan & PLAN_DESCENDING);
-    if (rc == SQLITE_OK && c->order == PLAN_BY_CONFIG)
-        rc = occ_launch_group_start(&c->group, &c->scan, c->list, (uint32_t)(plan / PLAN_COLUMNS));
+    if (rc == SQLITE_OK && c->order & PLAN_GROUPS)
+        rc = occ_launch_group_start(&c->group, &c->scan, c->list, plan & PLAN_BY_KERNEL,
+                                    (uint32_t)(plan / PLAN_COLUMNS));
     return rc == SQLITE_OK ? find_row(c) : rc;
 }
 

@@ -152,6 +152,32 @@ static void parts_are_kept_for_their_time(void **state)
                      2);
 }
 
+/* Where minutes have aged out, a time that ends within an hour counts the whole hour: the file remembers from
+ * which minute on it has minutes. */
+static void an_hour_without_minutes_counts_whole(void **state)
+{
+    enum { LAUNCHES = 60, HOURS = 5 * 24 };
+    struct world *w = *state;
+    int64_t begin = BEGIN / HOUR * HOUR;
+    w->options.chunk_rows = 1000;
+    w->options.ages = (struct occ_store_ages){.raw_ns = DAY, .minutes_ns = 2 * DAY, .hours_ns = 30 * DAY};
+    world_open(w);
+    for (int hour = 0; hour < HOURS; hour++) {
+        world_append(w, 0, begin + hour * HOUR, HOUR, LAUNCHES);
+        commit(w);
+    }
+    assert_int_equal(world_number(w->store, "SELECT first_minute FROM stored_retention"), 0);
+    maintain(w, begin + HOURS * HOUR);
+    assert_int_equal(world_number(w->store, "SELECT first_minute FROM stored_retention") * MINUTE,
+                     world_number(w->store, "SELECT min(minute) FROM stored_minute") * MINUTE / HOUR * HOUR);
+    for (int hours = 0; hours < 48; hours += 7) {
+        int64_t end = begin + hours * HOUR;
+        assert_int_equal(launches_in(w, begin, end + 30 * MINUTE), (hours + 1) * LAUNCHES);
+        assert_int_equal(launches_in(w, begin, end + 1), (hours + 1) * LAUNCHES);
+        assert_int_equal(launches_in(w, end, end + 59 * MINUTE), LAUNCHES);
+    }
+}
+
 /* Without an age of their own, launches and minutes go with their hours: a total counts all or none of them.
  */
 static void nothing_is_kept_longer_than_hours(void **state)
@@ -288,11 +314,9 @@ static void a_reader_puts_shrinking_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(parts_are_kept_for_their_time),
-        TEST(nothing_is_kept_longer_than_hours),
-        TEST(a_smaller_quota_makes_the_file_smaller),
-        TEST(a_quota_takes_metrics_with_their_hours),
-        TEST(a_reader_puts_shrinking_off),
+        TEST(parts_are_kept_for_their_time),          TEST(an_hour_without_minutes_counts_whole),
+        TEST(nothing_is_kept_longer_than_hours),      TEST(a_smaller_quota_makes_the_file_smaller),
+        TEST(a_quota_takes_metrics_with_their_hours), TEST(a_reader_puts_shrinking_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

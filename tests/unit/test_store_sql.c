@@ -224,11 +224,18 @@ static void configurations_come_together(void **state)
             "count(*), sum(duration_ns), avg(duration_ns), max(end_ns)",
             "sum(stream_id), min(start_ns), count(graph_node_id), kernel, grid_x",
             "count(DISTINCT rowid), sum(rowid), total(context_id)"};
-        for (size_t k = 0; k < sizeof groups / sizeof *groups; k++) {
-            (void)snprintf(got, sizeof got, "SELECT config_id, %s FROM launch WHERE %s GROUP BY config_id",
-                           groups[k], conditions[i]);
-            (void)snprintf(expected, sizeof expected, "SELECT +config_id, %s FROM launch WHERE %s GROUP BY 1",
-                           groups[k], conditions[i]);
+        static const char *const kernel_groups[] = {
+            "count(*), sum(duration_ns), avg(duration_ns), max(end_ns)",
+            "sum(stream_id), min(start_ns), count(graph_node_id), kernel, count(DISTINCT config_id), "
+            "sum(grid_x)",
+            "count(DISTINCT rowid), sum(rowid), total(context_id)"};
+        for (size_t k = 0; k < 2 * sizeof groups / sizeof *groups; k++) {
+            const char *key = k % 2 ? "kernel_id" : "config_id";
+            const char *group = k % 2 ? kernel_groups[k / 2] : groups[k / 2];
+            (void)snprintf(got, sizeof got, "SELECT %s, %s FROM launch WHERE %s GROUP BY %s", key, group,
+                           conditions[i], key);
+            (void)snprintf(expected, sizeof expected, "SELECT +%s, %s FROM launch WHERE %s GROUP BY 1", key,
+                           group, conditions[i]);
             if (plan_has(db, got, "TEMP B-TREE FOR GROUP BY"))
                 fail_msg("%s is sorted", got);
             assert_true(plan_has(db, expected, "TEMP B-TREE FOR GROUP BY"));
@@ -239,6 +246,26 @@ static void configurations_come_together(void **state)
     assert_true(
         plan_has(db, "SELECT config_id, sum(achieved) FROM launch GROUP BY config_id", "TEMP B-TREE"));
     assert_true(plan_has(db, "SELECT config_id, min(run_id) FROM launch GROUP BY config_id", "TEMP B-TREE"));
+    /* a condition that leaves several runs or devices fixes none: each launch has its own */
+    static const char *const many_values[] = {"> 0", ">= 1", "< 100", "<= 2", "BETWEEN 1 AND 2", "IN (1, 2)"};
+    static const char *const keys[] = {"config_id", "kernel_id"}, *const fixed[] = {"run_id", "device_id"};
+    for (size_t i = 0; i < 4 * sizeof many_values / sizeof *many_values; i++) {
+        const char *key = keys[i % 2], *column = fixed[i / 2 % 2], *condition = many_values[i / 4];
+        char got[200], expected[200];
+        (void)snprintf(got, sizeof got,
+                       "SELECT %s, min(%s), max(%s), sum(%s) FROM launch WHERE %s %s GROUP BY %s", key,
+                       column, column, column, column, condition, key);
+        (void)snprintf(expected, sizeof expected,
+                       "SELECT +%s, min(%s), max(%s), sum(%s) FROM launch WHERE +%s %s GROUP BY 1", key,
+                       column, column, column, column, condition);
+        if (!plan_has(db, got, "TEMP B-TREE"))
+            fail_msg("%s is not sorted", got);
+        assert_same(db, got, expected);
+    }
+    assert_false(plan_has(db, "SELECT kernel_id, min(run_id) FROM launch WHERE run_id = 1 GROUP BY kernel_id",
+                          "TEMP B-TREE"));
+    assert_same(db, "SELECT kernel_id FROM launch ORDER BY kernel_id DESC",
+                "SELECT kernel_id FROM launch ORDER BY +kernel_id DESC");
     assert_same(db, "SELECT config_id FROM launch ORDER BY config_id DESC",
                 "SELECT config_id FROM launch ORDER BY +config_id DESC");
     /* a scan for each row of another table */

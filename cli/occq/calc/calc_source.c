@@ -6,11 +6,13 @@
  *
  * One thread.
  */
+#define XXH_INLINE_ALL
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "calc.h"
 #include "image/image.h"
@@ -18,6 +20,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/demangle.h"
+#include "support/map.h"
 #include "support/regexp.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 33)
@@ -73,6 +76,8 @@ struct collection {
     const regex_t *regex; /* NULL: all */
     struct calc_kernels found;
     size_t room;
+    struct occ_map names; /* hash of a name -> the first kernel with that hash */
+    bool has_equal_hashes;
 };
 
 /* Rank: runnable first, then closest SM version. */
@@ -82,12 +87,23 @@ static uint32_t distance(const struct calc_kernel *kernel, uint32_t cc)
     return kernel->runs ? apart : 1000 + apart + (kernel->sm > cc ? 1000 : 0);
 }
 
-static struct calc_kernel *find_name(const struct calc_kernels *kernels, const char *name)
+/* The kernel of that name; NULL: there is none yet. Only names with equal hashes are compared one by one. */
+static struct calc_kernel *find_name(struct collection *c, const char *name)
 {
-    for (size_t i = 0; i < kernels->n; i++)
-        if (strcmp(kernels->list[i].name, name) == 0)
-            return &kernels->list[i];
+    uint32_t first = occ_map_get(&c->names, XXH3_64bits(name, strlen(name)));
+    for (size_t i = first; i < c->found.n; i = c->has_equal_hashes ? i + 1 : c->found.n)
+        if (strcmp(c->found.list[i].name, name) == 0)
+            return &c->found.list[i];
     return NULL;
+}
+
+/* Adds the last kernel of the list. False: no memory. */
+static bool add_name(struct collection *c, const char *name)
+{
+    uint32_t last = (uint32_t)c->found.n - 1, first;
+    first = occ_map_put(&c->names, XXH3_64bits(name, strlen(name)), last);
+    c->has_equal_hashes |= first < last;
+    return first != OCC_MAP_NONE;
 }
 
 /* `kernel` comes without a name; it is kept if it is asked for, and ranks before the one of that name. */
@@ -100,20 +116,21 @@ static int collect(struct collection *c, const char *mangled, struct calc_kernel
         return occ_no_memory(err);
     if (c->regex && regexec(c->regex, name, 0, NULL, 0) != 0 && regexec(c->regex, mangled, 0, NULL, 0) != 0)
         return 0;
-    struct calc_kernel *there = find_name(&c->found, name);
+    struct calc_kernel *there = find_name(c, name);
     kernel.runs = occ_image_runs_on(kernel.sm, kernel.suffix, c->cc);
     if (there && distance(there, c->cc) <= distance(&kernel, c->cc))
         return 0;
     if (!there && !occ_grow((void **)&c->found.list, &c->room, c->found.n, MAX_KERNELS, sizeof kernel))
         return occ_fail(err, OCC_E_FULL, "more than %d kernels, or out of memory; --kernel chooses some",
                         MAX_KERNELS);
+    bool is_new = !there;
     if (there)
         free(there->name);
     else
         there = &c->found.list[c->found.n++];
     kernel.name = occ_take(name);
     *there = kernel;
-    return 0;
+    return !is_new || add_name(c, kernel.name) ? 0 : occ_no_memory(err);
 }
 
 /* Kernels that do not run on the device are left out if others do. */
@@ -261,5 +278,6 @@ int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *
         *ret_kernels = c.found;
     else
         calc_kernels_release(&c.found);
+    occ_map_free(&c.names);
     return status;
 }
