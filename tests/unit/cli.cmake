@@ -22,6 +22,7 @@ occ_add_script_test(cli_occtrace
 
 # The calculator: its batch, curves and plots; and files that nvcc made (image.cmake), against what ptxas said.
 occ_add_test(test_calc SOURCES test_calc.c USES occ_calc m)
+target_link_options(test_calc PRIVATE LINKER:--wrap=strcmp)
 occ_add_script_test(cli_calc_files
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_calc_files.sh" "$<TARGET_FILE:occq>" "${CMAKE_CURRENT_BINARY_DIR}/images")
 

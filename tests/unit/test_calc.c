@@ -513,6 +513,84 @@ static void test_tensor_cores_by_name(void **state)
     assert_false(analysis_names_tensor_cores(longest));
 }
 
+/* ---- kernels of a file ---- */
+
+static size_t comparisons;
+
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b)
+{
+    comparisons++;
+    return __real_strcmp(a, b);
+}
+
+static void put_ptxas(FILE *file, unsigned kernel, unsigned sm, unsigned registers)
+{
+    (void)fprintf(file,
+                  "ptxas info    : Compiling entry function 'kernel%u' for 'sm_%u'\n"
+                  "ptxas info    : Used %u registers, 360 bytes cmem[0]\n",
+                  kernel, sm, registers);
+}
+
+static void read_ptxas(FILE *file, uint32_t cc, struct calc_kernels *ret_kernels)
+{
+    char path[64];
+    struct occ_error err = OCC_ERROR_INIT;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
+    assert_int_equal(fflush(file), 0);
+    if (calc_read_kernels(path, true, cc, NULL, ret_kernels, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+/* Of code for several capabilities the nearest one that runs counts, in whichever order the file has it. The
+ * number of registers tells which one it is: the capability. */
+static void test_the_nearest_code_counts(void **state)
+{
+    (void)state;
+    static const unsigned orders[][4] = {{70, 80, 86, 90}, {90, 86, 80, 70}, {80, 70, 90, 86}};
+    static const struct {
+        uint32_t cc;
+        unsigned sm;
+    } nearest[] = {{80, 80}, {86, 86}, {87, 86}, {89, 86}, {90, 90}, {70, 70}, {75, 70}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        for (size_t k = 0; k < sizeof nearest / sizeof *nearest; k++) {
+            struct calc_kernels kernels = {0};
+            FILE *file = tmpfile();
+            assert_non_null(file);
+            for (size_t n = 0; n < 4; n++)
+                put_ptxas(file, 1, orders[i][n], orders[i][n]);
+            read_ptxas(file, nearest[k].cc, &kernels);
+            assert_int_equal(kernels.n, 1);
+            assert_int_equal(kernels.list[0].sm, nearest[k].sm);
+            assert_int_equal(kernels.list[0].registers, nearest[k].sm);
+            assert_true(kernels.list[0].runs);
+            calc_kernels_release(&kernels);
+            (void)fclose(file);
+        }
+}
+
+/* Counts comparisons of texts instead of time. */
+static void test_names_are_not_compared_in_pairs(void **state)
+{
+    enum { KERNELS = 2000, EACH = 50 };
+    (void)state;
+    struct calc_kernels kernels = {0};
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    for (unsigned twice = 0; twice < 2; twice++)
+        for (unsigned i = 0; i < KERNELS; i++)
+            put_ptxas(file, i, twice ? 86 : 80, 16 + i % 100);
+    comparisons = 0;
+    read_ptxas(file, 86, &kernels);
+    assert_int_equal(kernels.n, KERNELS);
+    for (size_t i = 0; i < kernels.n; i++)
+        assert_int_equal(kernels.list[i].sm, 86);
+    assert_true(comparisons < (size_t)2 * KERNELS * EACH);
+    calc_kernels_release(&kernels);
+    (void)fclose(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -528,6 +606,8 @@ int main(void)
         cmocka_unit_test(test_small_savings_are_not_first),
         cmocka_unit_test(test_tensor_cores_by_name),
         cmocka_unit_test(test_a_plot_marks_the_present_once),
+        cmocka_unit_test(test_the_nearest_code_counts),
+        cmocka_unit_test(test_names_are_not_compared_in_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
