@@ -109,7 +109,8 @@ const char *cli_amount_text(double amount, char *buffer, size_t size)
     return occ_format_digits(amount, (const char[]){i ? suffixes[i] : '\0', '\0'}, buffer, size);
 }
 
-static const char *time_text(int64_t ns, bool is_utc, const char *format, char *buffer, size_t size)
+/* `with_zone` adds the zone's name. */
+static const char *time_text(int64_t ns, bool is_utc, bool with_zone, char *buffer, size_t size)
 {
     enum {
         DAYS_UNKNOWN = 365
@@ -122,19 +123,21 @@ static const char *time_text(int64_t ns, bool is_utc, const char *format, char *
         return buffer;
     }
     if (!(is_utc ? gmtime_r(&seconds, &tm) : localtime_r(&seconds, &tm)) ||
-        strftime(buffer, size, format, &tm) == 0)
+        strftime(buffer, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
         (void)snprintf(buffer, size, "@%" PRId64, ns / 1000000000);
+    else if (with_zone)
+        occ_text_append(buffer, size, " ", "%s", is_utc ? "UTC" : tm.tm_zone);
     return buffer;
 }
 
 const char *cli_time_text(int64_t ns, char *buffer, size_t size)
 {
-    return time_text(ns, false, "%Y-%m-%d %H:%M:%S", buffer, size);
+    return time_text(ns, false, false, buffer, size);
 }
 
 const char *cli_zone_time_text(int64_t ns, bool is_utc, char *buffer, size_t size)
 {
-    return time_text(ns, is_utc, is_utc ? "%Y-%m-%d %H:%M:%S UTC" : "%Y-%m-%d %H:%M:%S %Z", buffer, size);
+    return time_text(ns, is_utc, true, buffer, size);
 }
 
 static const char *duration_text(int64_t ns, char *buffer, size_t size)
