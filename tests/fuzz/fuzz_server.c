@@ -6,6 +6,7 @@
  * second: an argument. So the letters @ABCDEFG are the eight actions of the first place, HIJKLMNO those of
  * the second.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -193,10 +194,28 @@ static void check_history(void)
     memset(&store->committed, 0, sizeof store->committed);
 }
 
+/* The alarm with which libFuzzer looks for inputs that take too long interrupts waitpid(2) and read(2). */
+static void wait_for(pid_t pid)
+{
+    int status = -1;
+    pid_t ended;
+    while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+        ;
+    must(ended == pid && status == 0);
+}
+
+static void read_byte(int fd)
+{
+    char byte;
+    ssize_t n;
+    while ((n = read(fd, &byte, 1)) < 0 && errno == EINTR)
+        ;
+    must(n == 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int ends[2], go[2], status = -1;
-    char byte;
+    int ends[2], go[2];
     pthread_t daemon;
     (void)mkdir(directory, 0700);
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && pipe(go) == 0);
@@ -204,11 +223,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(pid >= 0);
     if (pid == 0) {
         (void)close(go[1]);
-        must(read(go[0], &byte, 1) == 1);
+        read_byte(go[0]);
         act(data, size);
     }
-    must(pthread_create(&daemon, NULL, serve, &ends[1]) == 0 && read(ends[0], &byte, 1) == 1);
-    must(write(go[1], "g", 1) == 1 && waitpid(pid, &status, 0) == pid && status == 0);
+    must(pthread_create(&daemon, NULL, serve, &ends[1]) == 0);
+    read_byte(ends[0]);
+    must(write(go[1], "g", 1) == 1); /* never waits: the pipe is empty */
+    wait_for(pid);
     (void)close(ends[0]); /* the daemon ends with its last program */
     must(pthread_join(daemon, NULL) == 0);
     (void)close(go[0]);
