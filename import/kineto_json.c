@@ -2,6 +2,7 @@
  * event at a time. Nesting, the length of a token and of a name have maxima. One thread. */
 #include "kineto_state.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,6 +14,7 @@
 #define TOKEN_MAX       (4u << 20) /* a text, or blanks between two tokens */
 #define KERNEL_NAME_MAX (1u << 20)
 #define CHUNK_BYTES     (64u * 1024u)
+#define NUMBER_MAX      64u /* a double has at most 24 digits and signs, an integer 20 */
 
 /* What the value of a key is. Integers are their enum integer. */
 enum {
@@ -61,6 +63,12 @@ static enum place place_of(const struct occ_kineto *k)
     return k->stack.place[k->stack.depth];
 }
 
+static void end_token(struct occ_kineto *k)
+{
+    k->tokens++;
+    k->token_end = yajl_get_bytes_consumed(k->parser);
+}
+
 /* The place of a map or array that begins here. */
 static enum place inner_place(const struct occ_kineto *k, bool map)
 {
@@ -89,7 +97,7 @@ static void drop(struct occ_kineto *k, enum integer first, enum integer last)
 static int begin(struct occ_kineto *k, bool map)
 {
     enum place inner = inner_place(k, map);
-    k->tokens++;
+    end_token(k);
     if (k->stack.depth == DEPTH_MAX) {
         k->status = occ_fail(k->err, OCC_E_INVALID, "nested deeper than %d levels", DEPTH_MAX);
         return 0;
@@ -117,7 +125,7 @@ static int on_end(void *context)
 {
     struct occ_kineto *k = context;
     enum place inner = k->stack.place[k->stack.depth--];
-    k->tokens++;
+    end_token(k);
     k->key = NULL;
     if (inner == EVENT)
         k->status = occ_kineto_end_event(k);
@@ -162,7 +170,7 @@ static int on_key(void *context, const unsigned char *text, size_t n)
 {
     struct occ_kineto *k = context;
     enum place place = place_of(k);
-    k->tokens++;
+    end_token(k);
     k->key = NULL;
     if (place == ELSEWHERE || n == 0)
         return 1;
@@ -188,10 +196,19 @@ static void take_element(struct vector *vector, const char *text, size_t n)
     vector->n++;
 }
 
+static int check_number(struct occ_kineto *k, size_t n)
+{
+    if (n > NUMBER_MAX)
+        k->status = occ_fail(k->err, OCC_E_INVALID, "a number of more than %u characters", NUMBER_MAX);
+    return k->status;
+}
+
 static int on_number(void *context, const char *text, size_t n)
 {
     struct occ_kineto *k = context;
-    k->tokens++;
+    end_token(k);
+    if (check_number(k, n) != 0)
+        return 0;
     if (place_of(k) == VECTOR)
         take_element(k->vector, text, n);
     else if (k->key && k->key->meaning < INTEGER_COUNT)
@@ -203,7 +220,7 @@ static int on_number(void *context, const char *text, size_t n)
 /* A value that is not a number, where one may be expected. */
 static int other_value(struct occ_kineto *k)
 {
-    k->tokens++;
+    end_token(k);
     if (place_of(k) == VECTOR)
         k->vector->bad = true;
     else if (k->key && k->key->meaning < INTEGER_COUNT)
@@ -293,8 +310,10 @@ static const yajl_callbacks callbacks = {.yajl_null = on_null,
 struct pass {
     struct occ_kineto *kineto;
     yajl_handle parser;
-    uint64_t bytes;       /* parsed so far */
-    uint64_t token_bytes; /* since the last token */
+    uint64_t bytes;                                     /* parsed so far */
+    uint64_t token_bytes;                               /* since the last token */
+    enum { BETWEEN_TOKENS, IN_NUMBER, IN_OTHER } state; /* where the last chunk ended */
+    size_t number_bytes;                                /* of the number that it ended in */
 };
 
 /* The error of the parser or of a callback, with its position. */
@@ -313,10 +332,35 @@ static int parse_failed(struct pass *pass, size_t consumed)
     return k->status;
 }
 
+/* Only blanks and separators are between the last token, which ended at `at`, and an unfinished one. */
+static void find_unfinished_token(struct pass *pass, const unsigned char *data, size_t at, size_t n)
+{
+    while (at < n && memchr(" \t\r\n,:", data[at], 6))
+        at++;
+    pass->state = at == n ? BETWEEN_TOKENS : data[at] == '-' || isdigit(data[at]) ? IN_NUMBER : IN_OTHER;
+    pass->number_bytes = n - at;
+}
+
+/* The parser reads an unfinished number again with every chunk, which takes quadratic time: a number that is
+ * too long is refused before its end. */
+static int check_unfinished_number(struct pass *pass, bool has_ended_token, const unsigned char *data,
+                                   size_t n)
+{
+    struct occ_kineto *k = pass->kineto;
+    if (has_ended_token || pass->state == BETWEEN_TOKENS)
+        find_unfinished_token(pass, data, k->token_end, n);
+    else
+        pass->number_bytes += n;
+    if (pass->state != IN_NUMBER || check_number(k, pass->number_bytes) == 0)
+        return 0;
+    return occ_error_prefix(k->err, "byte %llu", (unsigned long long)pass->bytes);
+}
+
 static int parse_chunk(struct pass *pass, const unsigned char *data, size_t n)
 {
     struct occ_kineto *k = pass->kineto;
     uint64_t tokens = k->tokens;
+    k->token_end = 0;
     if (yajl_parse(pass->parser, data, n) != yajl_status_ok)
         return parse_failed(pass, yajl_get_bytes_consumed(pass->parser));
     pass->bytes += n;
@@ -324,7 +368,7 @@ static int parse_chunk(struct pass *pass, const unsigned char *data, size_t n)
     if (pass->token_bytes > TOKEN_MAX)
         k->status = occ_fail(k->err, OCC_E_INVALID, "byte %llu: a text of more than %u bytes",
                              (unsigned long long)pass->bytes, TOKEN_MAX);
-    return k->status;
+    return k->status == 0 ? check_unfinished_number(pass, tokens != k->tokens, data, n) : k->status;
 }
 
 static int parse_end(struct pass *pass)
@@ -366,6 +410,7 @@ int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input)
     k->stack.depth = 0;
     k->stack.place[0] = DOCUMENT;
     k->key = NULL;
+    k->parser = parser;
     index_keys(k);
     if (!chunk || !parser)
         return occ_no_memory(k->err);

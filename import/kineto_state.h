@@ -86,7 +86,9 @@ struct occ_kineto {
     uint8_t key_slots[OCC_KINETO_KEY_SLOTS]; /* 1 + key of the table, by hash; 0: none */
     const struct kineto_key *key;            /* of the next value; NULL: none of ours */
     struct vector *vector;                   /* of the array at hand */
-    uint64_t tokens;                         /* so far: shows a token that takes too long */
+    struct yajl_handle_t *parser;            /* of the pass */
+    uint64_t tokens;                         /* number of tokens so far */
+    size_t token_end; /* where the last token ends in the chunk; 0: no token ends in it */
 
     int64_t values[INTEGER_COUNT];
     uint64_t known, bad; /* a bit for each integer */

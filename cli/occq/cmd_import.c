@@ -176,6 +176,17 @@ static int is_recording(const struct dirent *entry)
     return 0;
 }
 
+/* A FIFO or a device in a directory would make the import wait or read without end. A file without status is
+ * left to the import, which reports the error. */
+static bool is_special(const struct cli_command *command, const char *path)
+{
+    struct stat status;
+    bool skips = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    if (skips)
+        cli_note(command, "%s: skipped, it is not a regular file", path);
+    return skips;
+}
+
 /* The recordings of a directory, one for each rank of a job, in the order of their names: "rank_9" before
  * "rank_10". */
 static int import_directory(const struct cli_command *command, const struct import_args *args,
@@ -183,17 +194,21 @@ static int import_directory(const struct cli_command *command, const struct impo
 {
     struct dirent **entries = NULL;
     struct occ_error err = OCC_ERROR_INIT;
-    int exit_status = CLI_EXIT_OK, n = scandir(directory, &entries, is_recording, versionsort);
+    int exit_status = CLI_EXIT_OK, n = scandir(directory, &entries, is_recording, versionsort), n_read = 0;
     for (int i = 0; i < n; i++) {
         _cleanup_(occ_freep) char *path = NULL;
-        int status = occ_format_text(&path, &err, "%s/%s", directory, entries[i]->d_name) != 0
-                         ? cli_failure(command, &err)
-                         : import_and_report(command, args, path, table);
+        int status = CLI_EXIT_OK;
+        if (occ_format_text(&path, &err, "%s/%s", directory, entries[i]->d_name) != 0) {
+            status = cli_failure(command, &err);
+        } else if (!is_special(command, path)) {
+            status = import_and_report(command, args, path, table);
+            n_read++;
+        }
         exit_status = status == CLI_EXIT_OK ? exit_status : status;
         free(entries[i]);
     }
     free(entries);
-    if (n > 0)
+    if (n_read > 0 || exit_status != CLI_EXIT_OK)
         return exit_status;
     (void)(n < 0
                ? occ_fail_errno(&err, errno, "%s", directory)
@@ -253,9 +268,9 @@ const struct cli_command cli_import = {
         "prints with or without --csv (page details or raw); or a trace of the PyTorch profiler (Kineto) "
         "or of XLA's (JAX), Chrome-trace JSON, also where it is not strict JSON. All of them may come from "
         "a pipe (- is standard input) or be compressed with gzip or zstd. A directory stands for the "
-        "recordings in it, by their suffixes: those of a job's ranks. The content decides the format. "
-        "Launches are analysed like any others. The number of kernels and launch configurations has no "
-        "limit.\n\n"
+        "regular files in it that have a recording's suffix, such as one for each rank. The content decides "
+        "the format. Launches are analysed like any others. The number of kernels and launch configurations "
+        "has no limit.\n\n"
         "A damaged file leaves the history as it was: the whole file is read first and then written in one "
         "transaction, for which other writers of the history wait (about a second for three million "
         "launches). A file that was imported before is recognised. Launches that cannot be imported are "

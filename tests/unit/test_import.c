@@ -689,6 +689,36 @@ static void broken_json(void **state)
     must_fail(w, "an endless text", "a text of more than");
 }
 
+/* A trace with a text and a number of n characters each. */
+static void write_long_tokens(const struct world *w, size_t text, size_t digits)
+{
+    char *json = malloc(text + digits + 4096), *at = json;
+    assert_non_null(json);
+    at = stpcpy(at, "{\"deviceProperties\": [" A100 "], \"traceEvents\": [" GOOD "], \"a\": \"");
+    memset(at, '7', text);
+    at = stpcpy(at + text, "\", \"b\": -");
+    memset(at, '7', digits);
+    at = stpcpy(at + digits, "}");
+    write_file(w, json, (size_t)(at - json));
+    free(json);
+}
+
+/* The parser would read a number of many chunks once more with each chunk. */
+static void long_numbers(void **state)
+{
+    struct world *w = *state;
+    struct occ_import_result result;
+    struct occ_error err = OCC_ERROR_INIT;
+    write_long_tokens(w, 200000, 63); /* digits of a text are not a number */
+    if (import(w, &plain, &result, &err) != 0)
+        fail_msg("%s", err.message);
+    static const size_t digits[] = {64, 4096, 65536, 70000, 3u << 20};
+    for (size_t i = 0; i < N_OF(digits); i++) {
+        write_long_tokens(w, 10, digits[i]);
+        must_fail(w, "a long number", "a number of more than 64 characters");
+    }
+}
+
 struct text_input {
     struct occ_kineto_input input;
     const char *text;
@@ -1171,6 +1201,7 @@ int main(void)
         TEST(same_file_twice),
         TEST(timeless_runs),
         TEST(broken_json),
+        TEST(long_numbers),
         TEST(cut_json),
         TEST(broken_gzip),
         TEST(broken_sqlite),
