@@ -1,6 +1,12 @@
 /* Changing one parameter of a launch, and curves over it. Threads: any. */
 #include "model.h"
 
+/* Larger steps where an impossible device would give more points than a curve can show. */
+static uint32_t limited_step(const struct occ_range *range)
+{
+    return range->step * ((range->last - range->first) / range->step / OCC_SWEEP_MAX_STEPS + 1);
+}
+
 bool occ_sweep_range(const struct occ_device *device, enum occ_axis axis, struct occ_range *range)
 {
     uint32_t barriers = device->max_barriers_per_sm == OCC_NO_LIMIT ? 1 : OCC_MAX_BARRIERS;
@@ -11,9 +17,11 @@ bool occ_sweep_range(const struct occ_device *device, enum occ_axis axis, struct
         [OCC_AXIS_BARRIERS] = {1, barriers, 1},
         [OCC_AXIS_CLUSTER] = {1, device->max_cluster_size, 1},
     };
-    if ((unsigned)axis >= OCC_AXIS_COUNT || ranges[axis].step == 0 || ranges[axis].last == 0)
+    if ((unsigned)axis >= OCC_AXIS_COUNT || ranges[axis].step == 0 || ranges[axis].last == 0 ||
+        ranges[axis].last < ranges[axis].first)
         return false;
     *range = ranges[axis];
+    range->step = limited_step(range);
     return true;
 }
 

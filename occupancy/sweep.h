@@ -27,6 +27,9 @@ struct occ_range {
     uint32_t first, last, step;
 };
 
+/* Far above the number of values of any axis of a GPU (shared memory: 1816 on an H100). */
+#define OCC_SWEEP_MAX_STEPS 4096u
+
 struct occ_point {
     uint32_t value;
     enum occ_status status; /* not OCC_OK: the rest is 0 */
@@ -40,7 +43,8 @@ struct occ_point {
 
 /* The range of an axis on a device: threads in steps of a warp, registers in steps of 1, shared memory in
  * allocation units from 0 to the opt-in maximum, barriers from 1 to 16, clusters in steps of 1. Where a
- * device has no limit of barriers or no clusters, the only value is 1. False: impossible device or axis. */
+ * device has no limit of barriers or no clusters, the only value is 1. At most OCC_SWEEP_MAX_STEPS steps: the
+ * limits of an impossible device get a multiple of the step. False: impossible device or axis. */
 bool occ_sweep_range(const struct occ_device *device, enum occ_axis axis, struct occ_range *range);
 
 /* The launch's own value on an axis (0 barriers: unknown). */

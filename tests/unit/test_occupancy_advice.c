@@ -536,6 +536,23 @@ static void curves_are_the_model(void **state)
     assert_false(occ_sweep_range(&device, OCC_AXIS_COUNT, &range));
 }
 
+/* A damaged history can have any limits: a curve stays small. */
+static void curves_of_impossible_devices(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("t4");
+    struct occ_range range;
+    device.max_threads_per_block = device.max_registers_per_thread = device.max_cluster_size = 1u << 31;
+    device.smem_per_block_optin_bytes = UINT32_MAX;
+    device.smem_unit_bytes = 1;
+    for (int axis = 0; axis < OCC_AXIS_COUNT; axis++)
+        if (occ_sweep_range(&device, (enum occ_axis)axis, &range))
+            assert_in_range((range.last - range.first) / range.step, 0, OCC_SWEEP_MAX_STEPS);
+    device.warp_size = 4000;
+    device.max_threads_per_block = 1024;
+    assert_false(occ_sweep_range(&device, OCC_AXIS_BLOCK_SIZE, &range));
+}
+
 static void curve_of_cluster_sizes(void **state)
 {
     (void)state;
@@ -634,6 +651,7 @@ int main(void)
         cmocka_unit_test(grid_stride_sizes),
         cmocka_unit_test(advice_taken_gives_what_it_says),
         cmocka_unit_test(curves_are_the_model),
+        cmocka_unit_test(curves_of_impossible_devices),
         cmocka_unit_test(curve_of_cluster_sizes),
         cmocka_unit_test(curves_go_through_the_present),
         cmocka_unit_test(ranges_that_are_none),
