@@ -64,10 +64,9 @@ static int fail_unknown_name(const struct cli_option *row, const char *name, siz
 
 int cli_check_regex(const char *text, struct occ_error *err)
 {
-    regex_t regex;
-    int status = occ_regexp_compile(text, &regex, err);
-    if (status == 0)
-        regfree(&regex);
+    struct occ_regexp *regexp = NULL;
+    int status = occ_regexp_compile(text, &regexp, err);
+    occ_regexp_free(regexp);
     return status;
 }
 

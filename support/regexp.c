@@ -1,8 +1,19 @@
 /* Regular expressions with a bound; see regexp.h. */
 #include "regexp.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* glibc keeps a state of up to some 10 KiB for each byte of text that it reads first in a new context, until
+ * regfree(3). After so many bytes an expression is compiled again. */
+#define RENEWAL_BYTES 8192u
+
+struct occ_regexp {
+    regex_t compiled;
+    char *pattern;
+    size_t read_bytes; /* since it was compiled */
+};
 
 /* What follows a bracket expression, whose '[' is before `at`. */
 static const char *skip_brackets(const char *at)
@@ -57,7 +68,7 @@ static const char *find_fault(const char *at)
     return NULL;
 }
 
-int occ_regexp_compile(const char *pattern, regex_t *ret_regex, struct occ_error *err)
+static int compile(const char *pattern, regex_t *ret_regex, struct occ_error *err)
 {
     char text[128];
     const char *fault = find_fault(pattern);
@@ -70,4 +81,50 @@ int occ_regexp_compile(const char *pattern, regex_t *ret_regex, struct occ_error
     }
     return fault ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s", pattern, fault)
                  : 0;
+}
+
+int occ_regexp_compile(const char *pattern, struct occ_regexp **ret_regexp, struct occ_error *err)
+{
+    struct occ_regexp *r = calloc(1, sizeof *r);
+    char *copy = strdup(pattern);
+    int status = r && copy ? compile(pattern, &r->compiled, err) : occ_no_memory(err);
+    if (status != 0) {
+        free(copy);
+        free(r);
+        return status;
+    }
+    r->pattern = copy;
+    *ret_regexp = r;
+    return 0;
+}
+
+void occ_regexp_free(struct occ_regexp *r)
+{
+    if (!r)
+        return;
+    regfree(&r->compiled);
+    free(r->pattern);
+    free(r);
+}
+
+/* Without memory the old states stay: they are fewer than memory holds. */
+static void renew(struct occ_regexp *r)
+{
+    regex_t fresh;
+    r->read_bytes = 0;
+    if (regcomp(&fresh, r->pattern, REG_EXTENDED | REG_NOSUB) != 0)
+        return;
+    regfree(&r->compiled);
+    r->compiled = fresh;
+}
+
+bool occ_regexp_matches(struct occ_regexp *r, const char *text)
+{
+    size_t n = strnlen(text, OCC_REGEXP_MAX_TEXT);
+    regmatch_t part = {.rm_so = 0, .rm_eo = (regoff_t)n};
+    int flags = REG_STARTEND | (text[n] != '\0' ? REG_NOTEOL : 0);
+    if (r->read_bytes + n > RENEWAL_BYTES)
+        renew(r);
+    r->read_bytes += n;
+    return regexec(&r->compiled, text, 0, &part, flags) == 0;
 }

@@ -1,13 +1,21 @@
-/* POSIX extended regular expressions that compile in bounded memory and time, and match in polynomial time.
- * Any threads. */
+/* POSIX extended regular expressions that compile and match in bounded memory, and match in polynomial time.
+ * One thread per expression. */
 #pragma once
 
-#include <regex.h>
+#include <stdbool.h>
 
 #include "error.h"
 
-/* regfree() if it succeeds. OCC_E_INVALID: none (regerror(3)'s words), one with a back-reference, whose
- * matching takes exponential time, or one that is longer than OCC_REGEXP_MAX_NODES when its repetitions are
- * written out, as regcomp(3) does: "a++++" has 16 times "a". */
-enum { OCC_REGEXP_MAX_NODES = 1000, OCC_REGEXP_MAX_DEPTH = 64 };
-int occ_regexp_compile(const char *pattern, regex_t *ret_regex, struct occ_error *err);
+struct occ_regexp;
+
+/* The caller frees *ret_regexp. OCC_E_INVALID: not an expression (with the message of regerror(3)), one with
+ * a back-reference, whose matching takes exponential time, or one that is longer than OCC_REGEXP_MAX_NODES
+ * when its repetitions are written out, as regcomp(3) does: "a++++" has 16 times "a". */
+enum { OCC_REGEXP_MAX_NODES = 1000, OCC_REGEXP_MAX_DEPTH = 64, OCC_REGEXP_MAX_TEXT = 512 };
+int occ_regexp_compile(const char *pattern, struct occ_regexp **ret_regexp, struct occ_error *err);
+/* NULL is fine. */
+void occ_regexp_free(struct occ_regexp *regexp);
+
+/* True if the first OCC_REGEXP_MAX_TEXT bytes of the text match. "$" matches at the end of the whole text
+ * only. */
+bool occ_regexp_matches(struct occ_regexp *regexp, const char *text);

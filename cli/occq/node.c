@@ -43,20 +43,20 @@ int node_check(void *history_args, struct occ_error *err)
 static int node_check_name(const char *name, const char *pattern, struct occ_error *err)
 {
     static const char rule[] = "^[A-Za-z0-9][A-Za-z0-9.-]{0,253}$";
-    regex_t host, nodes;
+    struct occ_regexp *host = NULL, *nodes = NULL;
     char anchored[1100];
     (void)snprintf(anchored, sizeof anchored, "^(%s)$", pattern);
     int status = occ_regexp_compile(rule, &host, err);
     if (status != 0)
         return status;
-    bool is_host = regexec(&host, name, 0, NULL, 0) == 0;
-    regfree(&host);
+    bool is_host = occ_regexp_matches(host, name);
+    occ_regexp_free(host);
     if (!is_host)
         return occ_fail(err, OCC_E_INVALID, "'%.64s' is no host's name", name);
     if (occ_regexp_compile(anchored, &nodes, err) != 0)
         return occ_error_prefix(err, "cluster.nodes");
-    bool is_node = regexec(&nodes, name, 0, NULL, 0) == 0;
-    regfree(&nodes);
+    bool is_node = occ_regexp_matches(nodes, name);
+    occ_regexp_free(nodes);
     return is_node ? 0 : occ_fail(err, OCC_E_DENIED, "node '%.64s' does not match cluster.nodes", name);
 }
 

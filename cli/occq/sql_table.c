@@ -272,28 +272,23 @@ int sql_list(const struct cli_command *command, struct occ_store *store, const s
 
 /* ---- REGEXP ---- */
 
-static void regex_free(void *regex)
+static void regexp_free(void *regexp)
 {
-    regfree(regex);
-    free(regex);
+    occ_regexp_free(regexp);
 }
 
 /* The compiled pattern, kept by SQLite while it is the same; NULL: an error is set. */
-static regex_t *compile(sqlite3_context *context, sqlite3_value *pattern)
+static struct occ_regexp *compile(sqlite3_context *context, sqlite3_value *pattern)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    regex_t *regex = sqlite3_get_auxdata(context, 0);
-    if (regex)
-        return regex;
-    regex = malloc(sizeof *regex);
-    int status = regex ? occ_regexp_compile((const char *)sqlite3_value_text(pattern), regex, &err)
-                       : occ_no_memory(&err);
-    if (status == 0) {
-        sqlite3_set_auxdata(context, 0, regex, regex_free);
+    struct occ_regexp *regexp = sqlite3_get_auxdata(context, 0);
+    if (regexp)
+        return regexp;
+    if (occ_regexp_compile((const char *)sqlite3_value_text(pattern), &regexp, &err) == 0) {
+        sqlite3_set_auxdata(context, 0, regexp, regexp_free);
         return sqlite3_get_auxdata(context, 0);
     }
     sqlite3_result_error(context, err.message, -1);
-    free(regex);
     return NULL;
 }
 
@@ -304,9 +299,9 @@ static void match(sqlite3_context *context, int argc, sqlite3_value **argv)
     const char *text = (const char *)sqlite3_value_text(argv[1]);
     if (!text || !sqlite3_value_text(argv[0]))
         return;
-    const regex_t *regex = compile(context, argv[0]);
-    if (regex)
-        sqlite3_result_int(context, regexec(regex, text, 0, NULL, 0) == 0);
+    struct occ_regexp *regexp = compile(context, argv[0]);
+    if (regexp)
+        sqlite3_result_int(context, occ_regexp_matches(regexp, text));
 }
 
 int sql_add_regexp(sqlite3 *db, struct occ_error *err)

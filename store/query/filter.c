@@ -15,7 +15,7 @@
 struct wanted_kernels {
     int64_t id;
     const char *short_name;
-    const regex_t *regex; /* on the demangled name */
+    struct occ_regexp *regexp; /* on the demangled name */
 };
 
 static bool is_wanted(const struct wanted_kernels *wanted, sqlite3_stmt *stmt)
@@ -26,7 +26,7 @@ static bool is_wanted(const struct wanted_kernels *wanted, sqlite3_stmt *stmt)
         return sqlite3_column_int64(stmt, 0) == wanted->id;
     if (wanted->short_name)
         return short_name && strcmp(short_name, wanted->short_name) == 0;
-    return demangled && regexec(wanted->regex, demangled, 0, NULL, 0) == 0;
+    return demangled && occ_regexp_matches(wanted->regexp, demangled);
 }
 
 static int add_kernels(struct occ_store *s, const struct wanted_kernels *wanted, struct occ_map *kernels,
@@ -44,12 +44,12 @@ static int add_kernels(struct occ_store *s, const struct wanted_kernels *wanted,
 static int match_kernels(struct occ_store *s, const char *pattern, struct occ_map *kernels,
                          struct occ_error *err)
 {
-    regex_t regex;
-    int rc = occ_regexp_compile(pattern, &regex, err);
+    struct occ_regexp *regexp = NULL;
+    int rc = occ_regexp_compile(pattern, &regexp, err);
     if (rc != 0)
         return rc;
-    rc = add_kernels(s, &(struct wanted_kernels){.regex = &regex}, kernels, err);
-    regfree(&regex);
+    rc = add_kernels(s, &(struct wanted_kernels){.regexp = regexp}, kernels, err);
+    occ_regexp_free(regexp);
     return rc;
 }
 
@@ -219,7 +219,7 @@ static bool add_path(struct occ_resolved_filter *f, const char *path)
 }
 
 /* Of all runs: one group for equal paths, which come one after the other. Group 0 has no path. */
-static int find_ranges(struct occ_store *s, const regex_t *regex, struct occ_resolved_filter *f,
+static int find_ranges(struct occ_store *s, struct occ_regexp *regexp, struct occ_resolved_filter *f,
                        struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
@@ -231,7 +231,7 @@ static int find_ranges(struct occ_store *s, const regex_t *regex, struct occ_res
         uint64_t key = occ_range_key(sqlite3_column_int64(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1));
         path = path ? path : "";
         if (!last || strcmp(last, path) != 0) {
-            matches = !regex || regexec(regex, path, 0, NULL, 0) == 0;
+            matches = !regexp || occ_regexp_matches(regexp, path);
             done = add_path(f, path);
         }
         if (!done || (matches && occ_map_put(&f->ranges, key, (uint32_t)f->n_ranges - 1) == OCC_MAP_NONE))
@@ -243,14 +243,14 @@ static int find_ranges(struct occ_store *s, const regex_t *regex, struct occ_res
 static int resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
                           struct occ_error *err)
 {
-    regex_t regex;
+    struct occ_regexp *regexp = NULL;
     if (!text)
         return f->by_range ? find_ranges(s, NULL, f, err) : 0;
-    int rc = occ_regexp_compile(text, &regex, err);
+    int rc = occ_regexp_compile(text, &regexp, err);
     if (rc != 0)
         return rc;
-    rc = find_ranges(s, &regex, f, err);
-    regfree(&regex);
+    rc = find_ranges(s, regexp, f, err);
+    occ_regexp_free(regexp);
     return rc;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -250,22 +251,75 @@ static void test_regexps(void **state)
                  {"(a*)*\\1b", "back-references"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct occ_error err = OCC_ERROR_INIT;
-        regex_t regex;
-        int status = occ_regexp_compile(cases[i].pattern, &regex, &err);
+        struct occ_regexp *regexp = NULL;
+        int status = occ_regexp_compile(cases[i].pattern, &regexp, &err);
         assert_int_equal(status, cases[i].why ? OCC_E_INVALID : 0);
         if (cases[i].why) {
             assert_non_null(strstr(err.message, cases[i].why));
             continue;
         }
-        assert_int_equal(regexec(&regex, "gemm128", 0, NULL, 0), 0);
-        regfree(&regex);
+        assert_true(occ_regexp_matches(regexp, "gemm128"));
+        occ_regexp_free(regexp);
     }
     char deep[OCC_REGEXP_MAX_DEPTH + 1] = "";
     memset(deep, '(', OCC_REGEXP_MAX_DEPTH);
     struct occ_error err = OCC_ERROR_INIT;
-    regex_t regex;
-    assert_int_equal(occ_regexp_compile(deep, &regex, &err), OCC_E_INVALID);
+    struct occ_regexp *regexp = NULL;
+    assert_int_equal(occ_regexp_compile(deep, &regexp, &err), OCC_E_INVALID);
     assert_non_null(strstr(err.message, "too deep"));
+}
+
+static bool matches(const char *pattern, const char *text)
+{
+    struct occ_regexp *regexp = NULL;
+    assert_int_equal(occ_regexp_compile(pattern, &regexp, NULL), 0);
+    bool is_match = occ_regexp_matches(regexp, text);
+    occ_regexp_free(regexp);
+    return is_match;
+}
+
+static void test_regexps_of_long_texts(void **state)
+{
+    (void)state;
+    char text[OCC_REGEXP_MAX_TEXT + 2];
+    memset(text, 'a', sizeof text);
+    text[OCC_REGEXP_MAX_TEXT - 1] = 'b';
+    text[OCC_REGEXP_MAX_TEXT] = '\0';
+    assert_true(matches("^a*b$", text));
+    text[OCC_REGEXP_MAX_TEXT] = 'c';
+    text[OCC_REGEXP_MAX_TEXT + 1] = '\0';
+    assert_true(matches("b", text));
+    assert_false(matches("b$", text)); /* not the end of the text */
+    assert_false(matches("c", text));
+}
+
+static size_t peak_mib(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return (size_t)usage.ru_maxrss / 1024;
+}
+
+/* The C library keeps a state for each new sequence of letters: these names take more than a gigabyte of
+ * states. A sanitizer keeps 256 MiB of freed memory. */
+static void test_memory_of_regexps(void **state)
+{
+    (void)state;
+    struct occ_regexp *regexp = NULL;
+    uint64_t random = 1;
+    char text[3001] = "";
+    assert_int_equal(occ_regexp_compile("^(a|b)*a(a|b){200}c", &regexp, NULL), 0);
+    size_t before_mib = peak_mib();
+    for (int name = 0; name < 100; name++) {
+        for (size_t i = 0; i < sizeof text - 1; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1;
+            text[i] = random >> 63 ? 'a' : 'b';
+        }
+        assert_false(occ_regexp_matches(regexp, text));
+    }
+    occ_regexp_free(regexp);
+    print_message("peak: %zu MiB\n", peak_mib() - before_mib);
+    assert_in_range(peak_mib() - before_mib, 0, 512);
 }
 
 static void test_hex(void **state)
@@ -388,6 +442,8 @@ int main(void)
         cmocka_unit_test(test_quote),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_regexps),
+        cmocka_unit_test(test_regexps_of_long_texts),
+        cmocka_unit_test(test_memory_of_regexps),
         cmocka_unit_test(test_hex),
         cmocka_unit_test(test_map_spreads_keys),
         cmocka_unit_test(test_errors),

@@ -73,7 +73,7 @@ static int read_all(const char *path, struct bytes *bytes, struct occ_error *err
 /* Which kernels, and those found so far. */
 struct collection {
     uint32_t cc;
-    const regex_t *regex; /* NULL: all */
+    struct occ_regexp *regexp; /* NULL: all */
     struct calc_kernels found;
     size_t room;
     struct occ_map names; /* hash of a name -> the first kernel with that hash */
@@ -114,7 +114,7 @@ static int collect(struct collection *c, const char *mangled, struct calc_kernel
     _cleanup_(occ_freep) char *brief = NULL;
     if (occ_demangle(mangled, &name, &brief) != 0)
         return occ_no_memory(err);
-    if (c->regex && regexec(c->regex, name, 0, NULL, 0) != 0 && regexec(c->regex, mangled, 0, NULL, 0) != 0)
+    if (c->regexp && !occ_regexp_matches(c->regexp, name) && !occ_regexp_matches(c->regexp, mangled))
         return 0;
     struct calc_kernel *there = find_name(c, name);
     kernel.runs = occ_image_runs_on(kernel.sm, kernel.suffix, c->cc);
@@ -251,16 +251,14 @@ static int read_file(reader *read_them, const char *path, struct collection *c, 
                      struct occ_error *err)
 {
     _cleanup_(bytes_release) struct bytes bytes = {NULL, 0};
-    regex_t compiled;
     int status = read_all(path, &bytes, err);
     if (status != 0)
         return status;
-    if (regex && (status = occ_regexp_compile(regex, &compiled, err)) != 0)
+    if (regex && (status = occ_regexp_compile(regex, &c->regexp, err)) != 0)
         return occ_error_prefix(err, "--kernel");
-    c->regex = regex ? &compiled : NULL;
     status = read_them(&bytes, c, err);
-    if (regex)
-        regfree(&compiled);
+    occ_regexp_free(c->regexp);
+    c->regexp = NULL;
     if (status != 0)
         return occ_error_prefix(err, "%s", path);
     keep_best(&c->found);

@@ -36,7 +36,7 @@ bool rule_condition_holds(const struct rule_condition *condition, double number,
 
 bool rule_matches(const struct rule *rule, const char *demangled)
 {
-    return rule->pattern[0] == '\0' || regexec(&rule->kernel, demangled, 0, NULL, 0) == 0;
+    return rule->pattern[0] == '\0' || occ_regexp_matches(rule->kernel, demangled);
 }
 
 /* ---- values ---- */
@@ -95,8 +95,6 @@ static int set_pattern(struct rule *rule, const char *text, struct occ_error *er
     int status = copy_text(text, rule->pattern, err);
     if (status == 0)
         status = occ_regexp_compile(text, &rule->kernel, err);
-    if (status != 0)
-        rule->pattern[0] = '\0'; /* nothing to free */
     return status;
 }
 
@@ -321,8 +319,7 @@ int rules_load(const char *path, struct rules *ret_rules, struct occ_error *err)
 void rules_free(struct rules *rules)
 {
     for (size_t i = 0; i < rules->n; i++)
-        if (rules->all[i].pattern[0])
-            regfree(&rules->all[i].kernel);
+        occ_regexp_free(rules->all[i].kernel);
     free(rules->all);
     *rules = (struct rules){0};
 }

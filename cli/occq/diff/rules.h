@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <regex.h>
-
 #include "report.h"
 
 enum { RULES_MAX = 256, RULE_CONDITIONS = 8, RULE_TEXT_BYTES = 256 };
@@ -46,12 +44,14 @@ struct rule_condition {
 };
 bool rule_condition_holds(const struct rule_condition *condition, double number, double of_baseline);
 
+struct occ_regexp;
+
 struct rule {
     enum rule_class class;
     size_t line, column;
     char name[RULE_TEXT_BYTES];
     char pattern[RULE_TEXT_BYTES];                     /* on the demangled name; "": every kernel */
-    regex_t kernel;                                    /* of the pattern */
+    struct occ_regexp *kernel;                         /* of the pattern */
     double min_time;                                   /* only kernels with this share of the time */
     bool optional;                                     /* may match nothing */
     struct rule_condition conditions[RULE_CONDITIONS]; /* config */
