@@ -67,14 +67,42 @@ int cluster_settings(struct occ_config *config, struct occ_error *err)
     return rc == 0 && path && access(path, F_OK) == 0 ? occ_config_load(path, config, err) : rc;
 }
 
+/* "https://host" and "https://host/" are one server. */
+static bool is_same_server(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    n -= n > 0 && a[n - 1] == '/';
+    m -= m > 0 && b[m - 1] == '/';
+    return n == m && strncmp(a, b, n) == 0;
+}
+
+/* The URL of a command line or of an environment can be anybody's: only the server of the settings gets their
+ * password. */
+static int read_password(const struct occ_config *config, const char *url, char *password, size_t size,
+                         struct occ_error *err)
+{
+    password[0] = '\0';
+    return config->cluster_password_file[0] && is_same_server(url, config->cluster_url)
+               ? occ_warehouse_read_secret(config->cluster_password_file, password, size, err)
+               : 0;
+}
+
+static int explain_denial(const struct occ_config *config, const char *password, int rc,
+                          struct occ_error *err)
+{
+    if (rc == OCC_E_DENIED && config->cluster_password_file[0] && !password[0])
+        (void)occ_error_prefix(err, "no password was sent, since cluster.url is '%s'", config->cluster_url);
+    return rc;
+}
+
 int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struct occ_error *err)
 {
     static struct occ_config config;
     static char password[1024];
     _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
     int rc = cluster_settings(&config, err);
-    if (rc == 0 && config.cluster_password_file[0])
-        rc = occ_warehouse_read_secret(config.cluster_password_file, password, sizeof password, err);
+    if (rc == 0)
+        rc = read_password(&config, url, password, sizeof password, err);
     const struct occ_warehouse_options options = {.http = {.url = url,
                                                            .user = config.cluster_user,
                                                            .password = password,
@@ -93,6 +121,7 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
         rc = occ_warehouse_meet(w, err);
     if (rc == 0)
         rc = occ_warehouse_check(w, OCC_FOR_QUESTIONS, err);
+    rc = explain_denial(&config, password, rc, err);
     if (rc == 0)
         *ret_warehouse = occ_take(w);
     return rc;

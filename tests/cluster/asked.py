@@ -23,7 +23,7 @@ class Asker:
         with open(secret, "w") as f:
             f.write(password + "\n")
         os.chmod(secret, 0o600)
-        settings = {"password_file": secret, **settings}
+        settings = {"url": self.url, "password_file": secret, **settings}
         with open(os.path.join(directory, "occtrace.yaml"), "w") as f:
             f.write("cluster:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items()))
 

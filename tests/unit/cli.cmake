@@ -45,6 +45,8 @@ occ_add_script_test(cli_export
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_export.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 occ_add_script_test(cli_import_directory
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_import_directory.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+occ_add_script_test(cli_cluster_password
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_cluster_password.py" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_parquet
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_parquet.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_remove

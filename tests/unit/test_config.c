@@ -35,8 +35,8 @@ static const char all_different[] =
     "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t, "
     "raw_jobs: j,\n"
     "  raw_until: u, raw_launches: 5000}\n"
-    "cluster: {database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: /a/y, key_file: /a/z,\n"
-    "  command: 'x {node} {arguments}', nodes: n}\n"
+    "cluster: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x,\n"
+    "  cert_file: /a/y, key_file: /a/z, command: 'x {node} {arguments}', nodes: n}\n"
     "log: {level: debug}\n";
 
 static int parse(const char *text, struct occ_config *config, struct occ_error *err)
@@ -134,7 +134,7 @@ static const struct {
     {"ship:\n  database: a;b\n",
      "file.yaml:2:13: ship.database: 'a;b' is not a name of letters, digits and _"},
     {"ship:\n  database: 1a\n", "file.yaml:2:13: ship.database: '1a' is not a name"},
-    {"cluster: {url: x}\n", "file.yaml:1:11: unknown key 'cluster.url'"},
+    {"cluster: {interval: x}\n", "file.yaml:1:11: unknown key 'cluster.interval'"},
     {"zzzzzzzzzz: 1\n", "file.yaml:1:1: unknown key 'zzzzzzzzzz'"},
     {"log:\n  level: loud\n", "file.yaml:2:10: log.level: 'loud' is not one of error, warning, info, debug"},
     {"database:\n  sync: maybe\n", "file.yaml:2:9: database.sync: 'maybe' is not one of normal, full"},
