@@ -1,5 +1,5 @@
-/* The document, streamed through yajl. Of millions of events only what a key of the table names is kept, one
- * event at a time. Nesting, the length of a token and of a name have maxima. One thread. */
+/* The document, streamed through yajl. Only values with a key of the table are kept, one event at a time.
+ * Nesting, the length of a token and of a name have maxima. One thread. */
 #include "kineto_state.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 #define CHUNK_BYTES     (64u * 1024u)
 #define NUMBER_MAX      64u /* a double has at most 24 digits and signs, an integer 20 */
 
-/* What the value of a key is. Integers are their enum integer. */
+/* The meaning of a key's value. Integers are their enum integer. */
 enum {
     PHASE = INTEGER_COUNT,
     CATEGORY,
@@ -310,7 +310,7 @@ static const yajl_callbacks callbacks = {.yajl_null = on_null,
 struct pass {
     struct occ_kineto *kineto;
     yajl_handle parser;
-    uint64_t bytes;                                     /* parsed so far */
+    uint64_t bytes;                                     /* parsed */
     uint64_t token_bytes;                               /* since the last token */
     enum { BETWEEN_TOKENS, IN_NUMBER, IN_OTHER } state; /* where the last chunk ended */
     size_t number_bytes;                                /* of the number that it ended in */

@@ -15,7 +15,7 @@ struct occ_regexp {
     size_t read_bytes; /* since it was compiled */
 };
 
-/* What follows a bracket expression, whose '[' is before `at`. */
+/* The end of a bracket expression; its '[' is before `at`. */
 static const char *skip_brackets(const char *at)
 {
     at += *at == '^';
@@ -28,8 +28,8 @@ static const char *skip_brackets(const char *at)
     return at + (*at == ']');
 }
 
-/* How often "{2,5}" has what it repeats at most, and a "*" in place of an upper limit; its '{' is before
- * `at`. */
+/* The maximum number of copies that "{2,5}" makes, and one for a "*" in place of an upper limit; its '{' is
+ * before `at`. */
 static double copies(const char *at)
 {
     char *end = NULL;
@@ -40,7 +40,7 @@ static double copies(const char *at)
 /* Why it is not compiled; NULL: it may be. */
 static const char *find_fault(const char *at)
 {
-    double nodes[OCC_REGEXP_MAX_DEPTH] = {0}, last = 0; /* by depth of groups; of what an operator repeats */
+    double nodes[OCC_REGEXP_MAX_DEPTH] = {0}, last = 0; /* by depth of groups; of the last operand */
     size_t depth = 0;
     while (*at) {
         char c = *at++;

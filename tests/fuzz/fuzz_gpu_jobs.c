@@ -1,6 +1,7 @@
 /*
  * The scheduler's files of GPUs and jobs, and the driver's file of a GPU: any bytes give at most as many jobs
- * as the header promises, each of them printable. As another user than root every file is refused.
+ * as the header promises, each with printable letters only. Another user than root sees
+ * every file refused.
  *
  * Input: the driver's file, a zero byte, the file of jobs.
  */

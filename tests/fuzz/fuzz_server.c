@@ -2,9 +2,9 @@
  * The daemon's socket: connections, rings and text requests of one process in any order, then the process's
  * end. A private daemon serves them on the store in memory. It must end by itself, with every run ended.
  *
- * Input: two bytes an action. First: what (low 3 bits, see `actions`), which connection and ring (next 2);
- * second: an argument. So the letters @ABCDEFG are the eight actions of the first place, HIJKLMNO those of
- * the second.
+ * Input: two bytes an action. First: the action (low 3 bits, see `actions`), which connection and ring (next
+ * 2); second: an argument. So the letters @ABCDEFG are the eight actions of the first place, HIJKLMNO the
+ * same of the second.
  */
 #include <errno.h>
 #include <pthread.h>

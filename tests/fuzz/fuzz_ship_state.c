@@ -1,6 +1,6 @@
 /*
- * ship.db, the shipper's state: whatever is in the file, opening, reading, printing and storing give values
- * or an error. A sound file is patched; a second program may write to it at any time.
+ * ship.db, the shipper's state: with any content of the file, opening, reading, printing and storing give
+ * values or an error. A sound file is patched; a second program may write to it at any time.
  *
  * Input: first byte bit 0: read-only; bit 1: SQL instead of patches. Then patches {u16 page and offset, u8
  * value}, or statements that run on the file.

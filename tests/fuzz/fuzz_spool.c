@@ -1,9 +1,9 @@
 /*
- * Recordings that gzip, zstd or a PowerShell packed: what a packer made comes out as it went in, and any
+ * Recordings that gzip, zstd or a PowerShell packed: sound bytes come out as they went in, and any
  * other bytes give a plain file or an error.
  *
  * Input: first byte: the packing (low 2 bits: none, gzip, zstd, UTF-16), then how many bytes of the input are
- * patches {u16 offset, u8 value} of the packed bytes (times 3). The rest is what is packed.
+ * patches {u16 offset, u8 value} of the packed bytes (times 3). The rest is the content.
  */
 #include <stdio.h>
 #include <stdlib.h>

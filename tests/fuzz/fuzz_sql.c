@@ -1,7 +1,7 @@
 /*
- * SQL over the virtual tables launch and device_sample: a generated statement gives what it gives over a
- * plain copy of the table. The copy was made by one plain scan; plans of the virtual tables (chunks that are
- * left out, merged starts, gathered configurations) must not change an answer.
+ * SQL over the virtual tables launch and device_sample: a generated statement gives the same answer over a
+ * plain copy of the table. One plain scan made the copy; plans of the virtual tables (skipped chunks, merged
+ * starts, gathered configurations) must not change an answer.
  *
  * Input: choices of the statement's parts.
  */

@@ -79,7 +79,7 @@ static bool is_name(const char *name, size_t n, const char *word)
     return n == strlen(word) && strncmp(name, word, n) == 0;
 }
 
-/* The right value of a column whose rows are compared with their ids, or any value. */
+/* The right value of a column that an id is computed of, or any value. */
 static void put_value(struct text *t, const char *name, size_t n)
 {
     uint8_t choice = fuzz_byte(&input);
