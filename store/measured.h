@@ -78,7 +78,7 @@ struct occ_measured_sums {
     OCC_MEASURED_SOURCES(X)
 #undef X
     uint64_t overlapped; /* of them, those that ran beside other kernels */
-    /* Evidence on launches without a value; not sent to a warehouse: */
+    /* Evidence on launches without a value: */
 #define X(name) double name;
     OCC_MEASURED_EVIDENCE(X)
 #undef X
@@ -98,7 +98,8 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
 #define OCC_MEASURED_UNTOLD        0.13
 #define OCC_MEASURED_CONTRADICTION 0.02
 
-/* The part (0...1) of the time of all launches, `total_ns`, whose launches have a value of their own. Sums
+/* The part (0...1) of the time of all launches, `total_ns`, whose launches have an elapsed occupancy of their
+ * own; where no launch has one (reports without elapsed cycles), an achieved occupancy. Sums
  * are of whole minutes: where they are of more time than `total_ns`, the part is of that time. 0: no launch
  * has one. */
 double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns);

@@ -32,12 +32,14 @@ static uint64_t own_launches(const struct occ_measured_sums *sums)
 /* Time of launches with values of their own: some reports have achieved occupancy alone. */
 static double own_ns(const struct occ_measured_sums *sums)
 {
-    return fmax(sums->ns[OCC_MEASURED_elapsed], sums->ns[OCC_MEASURED_achieved]);
+    double elapsed_ns = sums->ns[OCC_MEASURED_elapsed];
+    return elapsed_ns > 0 ? elapsed_ns : sums->ns[OCC_MEASURED_achieved];
 }
 
 static double all_ns(const struct occ_measured_sums *sums, double total_ns)
 {
-    return fmax(total_ns, own_ns(sums) + sums->ns[OCC_MEASURED_group_elapsed]);
+    double longest_ns = fmax(sums->ns[OCC_MEASURED_elapsed], sums->ns[OCC_MEASURED_achieved]);
+    return fmax(total_ns, longest_ns + sums->ns[OCC_MEASURED_group_elapsed]);
 }
 
 double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns)

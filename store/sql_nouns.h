@@ -141,9 +141,9 @@ struct occ_sql_noun {
 /* As occ_measured_ratio() and the reasons of occ_measured_means(): over the columns of stored_measured_*,
  * `of`(name), and the time of all launches, `total`. */
 /* clang-format off */
-#define OCC_SQL_OWN_NS(of) "max(" of("elapsed_ns") ", " of("achieved_ns") ")"
+#define OCC_SQL_OWN_NS(of) "iif(" of("elapsed_ns") " > 0, " of("elapsed_ns") ", " of("achieved_ns") ")"
 #define OCC_SQL_ALL_NS(of, total) \
-    "max(coalesce(" total ", 0), " OCC_SQL_OWN_NS(of) " + " of("group_elapsed_ns") ")"
+    "max(coalesce(" total ", 0), max(" of("elapsed_ns") ", " of("achieved_ns") ") + " of("group_elapsed_ns") ")"
 #define OCC_SQL_MEASURED_RATIO(of, total) \
     "coalesce(" OCC_SQL_OWN_NS(of) " / nullif(" OCC_SQL_ALL_NS(of, total) ", 0), 0)"
 #define OCC_SQL_OWN_LAUNCHES(of) \

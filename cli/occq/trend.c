@@ -151,7 +151,9 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
         return occ_no_memory(err);
     for (size_t i = 0; i < top.n; i++) {
         const struct occ_top_row *row = &top.rows[i];
-        double error = row->measured_ratio > 0 ? row->elapsed_error * row->measured_ratio : 0;
+        /* of elapsed occupancy: reports without elapsed cycles measure only the achieved one */
+        double measured = isnan(row->elapsed) ? 0 : row->measured_ratio;
+        double error = measured > 0 ? row->elapsed_error * measured : 0;
         double half = OCC_ERRORS_OF_95_PERCENT * error, spread = row->tail_spread + row->small_grid_spread;
         t->simulated = t->simulated || row->kernel.simulated;
         double low = fmax(row->used - half, 0), high = fmin(row->used + spread + half, 1);
@@ -165,7 +167,7 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
                                                  .elapsed = row->used,
                                                  .elapsed_low = low,
                                                  .elapsed_high = high,
-                                                 .measured = row->measured_ratio,
+                                                 .measured = measured,
                                                  .waste = row->waste_warp_seconds,
                                                  .waste_low = row->used < 1 ? all * (1 - high) : 0,
                                                  .waste_high = row->used < 1 ? all * (1 - low) : 0};

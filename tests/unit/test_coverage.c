@@ -310,6 +310,37 @@ static void an_unknown_error_is_that_of_the_rest(void **state)
     assert_true(isnan(occ_measured_widened(NAN, NAN, 0)));
 }
 
+/* Reports of Nsight Compute may lack elapsed cycles, of some results or of all. */
+static void the_ratio_is_that_of_the_value(void **state)
+{
+    static const struct {
+        double elapsed_ns, achieved_ns, ratio;
+    } cases[] = {{500, 500, 0.5}, {0, 1000, 1}, {0, 500, 0.5}, {500, 1000, 0.5}, {0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct world w = {0};
+        struct occ_error err = OCC_ERROR_INIT;
+        struct occ_measured_sums sums = {.ncu = cases[i].achieved_ns > 0};
+        world_make_directory(&w);
+        world_open(&w);
+        sums.ns[OCC_MEASURED_elapsed] = cases[i].elapsed_ns;
+        sums.sum[OCC_MEASURED_elapsed] = 0.25 * cases[i].elapsed_ns;
+        sums.ns[OCC_MEASURED_achieved] = cases[i].achieved_ns;
+        sums.sum[OCC_MEASURED_achieved] = 0.5 * cases[i].achieved_ns;
+        assert_true(fabs(occ_measured_ratio(&sums, 1000) - cases[i].ratio) < 1e-9);
+        const struct occ_store_launch launch = {
+            .start_ns = BEGIN, .duration_ns = 1000, .config = (uint32_t)w.config[0], .correlation = 1};
+        assert_int_equal(occ_store_append(w.store, w.run[0], w.device[0], &launch, 1, &err), 0);
+        assert_int_equal(occ_store_add_measured(w.store, BEGIN / SECOND / 60, w.run[0], (uint32_t)w.config[0],
+                                                &sums, &err),
+                         0);
+        assert_int_equal(occ_store_finish(w.store, &err), 0);
+        double ratio = number(w.store, "SELECT measured_ratio FROM measured_config");
+        assert_true(fabs(ratio - cases[i].ratio) < 1e-9);
+        close_and_remove(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_row_covers_configurations_without_a_value),
         cmocka_unit_test(minutes_state_their_coverage),
         cmocka_unit_test(an_unknown_error_is_that_of_the_rest),
+        cmocka_unit_test(the_ratio_is_that_of_the_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
