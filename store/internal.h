@@ -21,6 +21,8 @@
 #define SECOND_NS INT64_C(1000000000)
 #define MINUTE_NS INT64_C(60000000000)
 #define HOUR_NS   INT64_C(3600000000000)
+/* 90 days: the warehouse keeps its rows of minutes no longer (schema/clickhouse/warehouse.sql). */
+#define OCC_SENT_MINUTES INT64_C(129600)
 
 /* Text from other programs: what we keep of it. */
 #define OCC_STORE_TEXT_BYTES 4096

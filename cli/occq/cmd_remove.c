@@ -285,7 +285,8 @@ static const struct cli_option prune_options[] = {
 #define SHARED                                                                                               \
     ". A daemon may write the same history meanwhile: it waits for the moment that the removal takes. "      \
     "Names of kernels "                                                                                      \
-    "and launch configurations stay."
+    "and launch configurations stay. The node's next occtrace-ship also takes these runs back from the "     \
+    "cluster's warehouse, but for their single launches and minutes that were evicted here before."
 
 const struct cli_command cli_rm = {
     .name = "rm",

@@ -6,10 +6,6 @@
  */
 #include "store/internal.h"
 
-#define DAY_MINUTES INT64_C(1440)
-/* The warehouse keeps its rows of minutes no longer (schema/clickhouse/warehouse.sql). */
-#define SENT_DAYS 90
-
 /* "(1, 2)"; freed with sqlite3_free(). NULL: no memory. */
 static char *list_of(const int64_t *runs, size_t n)
 {
@@ -51,7 +47,7 @@ static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_stmt *stmt = NULL;
     sqlite3_str_appendf(text, REMEMBER DELETE_LAUNCHES, (long long)now_minute, list,
-                        (long long)(now_minute - SENT_DAYS * DAY_MINUTES), list, list, list, list, list);
+                        (long long)(now_minute - OCC_SENT_MINUTES), list, list, list, list, list);
     if (sqlite3_prepare_v2(db, tables, -1, &stmt, NULL) == SQLITE_OK)
         while (sqlite3_step(stmt) == SQLITE_ROW)
             sqlite3_str_appendf(text, "DELETE FROM %w WHERE run_id IN %s;", sqlite3_column_text(stmt, 0),
@@ -80,7 +76,7 @@ static int remove_listed(struct occ_store *s, const char *list, int64_t now_minu
     if (rc == 0 && (code = sqlite3_exec(s->db, statements, NULL, NULL, NULL)) != SQLITE_OK)
         rc = occ_sql_fail(s->db, s->path, code, err, "cannot remove runs");
     sqlite3_free(statements);
-    const int64_t first = now_minute - SENT_DAYS * DAY_MINUTES;
+    const int64_t first = now_minute - OCC_SENT_MINUTES;
     if (rc == 0)
         rc = occ_store_execute(s, OCC_SQL_DROP_REMOVED_MINUTES, &first, 1, err);
     return rc == 0 ? occ_store_execute(s, OCC_SQL_DROP_REMOVED_RUNS, &first, 1, err) : rc;

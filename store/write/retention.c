@@ -39,6 +39,17 @@ static int expire(struct occ_store *s, enum occ_sql statement, int64_t first, in
     return rc;
 }
 
+/* Keys of removed runs: with minutes as old, or when the warehouse has dropped its rows. */
+static int expire_removed(struct occ_store *s, int64_t minutes_ns, int64_t now_ns, struct occ_error *err)
+{
+    int64_t kept = minutes_ns / MINUTE_NS, sent = now_ns / MINUTE_NS - OCC_SENT_MINUTES;
+    int64_t first = kept > sent ? kept : sent;
+    if (first <= 0)
+        return 0;
+    int rc = occ_store_execute(s, OCC_SQL_DROP_REMOVED_MINUTES, OCC_INTS(first), err);
+    return rc == 0 ? occ_store_execute(s, OCC_SQL_DROP_REMOVED_RUNS, OCC_INTS(first), err) : rc;
+}
+
 static int expire_rows(struct occ_store *s, int64_t now_ns, int64_t *deleted, struct occ_error *err)
 {
     const struct occ_store_ages *ages = &s->options.ages;
@@ -55,18 +66,16 @@ static int expire_rows(struct occ_store *s, int64_t now_ns, int64_t *deleted, st
         {OCC_SQL_EXPIRE_HOURS, first_kept(s, 0, now_ns, HOUR_NS) / HOUR_NS, deleted},
         {OCC_SQL_EXPIRE_MEASURED_HOURS, first_kept(s, 0, now_ns, HOUR_NS) / HOUR_NS, deleted},
     };
-    static const enum occ_sql changes[] = {OCC_SQL_DROP_MINUTE_CHANGES, OCC_SQL_DROP_REMOVED_MINUTES,
-                                           OCC_SQL_DROP_REMOVED_RUNS};
     int rc = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables && rc == 0; i++)
         if (tables[i].first > 0)
             rc = expire(s, tables[i].statement, tables[i].first, tables[i].deleted, err);
     if (rc == 0 && from_minutes > 0)
         rc = occ_store_execute(s, OCC_SQL_SET_MINUTES_FROM, OCC_INTS(minutes_ns / MINUTE_NS), err);
-    for (size_t i = 0; i < sizeof changes / sizeof *changes && rc == 0 && minutes_ns > 0; i++)
-        rc = occ_store_execute(s, changes[i], OCC_INTS(minutes_ns / MINUTE_NS), err);
+    if (rc == 0 && minutes_ns > 0)
+        rc = occ_store_execute(s, OCC_SQL_DROP_MINUTE_CHANGES, OCC_INTS(minutes_ns / MINUTE_NS), err);
     *deleted += from_minutes;
-    return rc;
+    return rc == 0 ? expire_removed(s, minutes_ns, now_ns, err) : rc;
 }
 
 static int expire_all(struct occ_store *s, int64_t now_ns, bool *ret_more, struct occ_error *err)

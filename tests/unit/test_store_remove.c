@@ -152,6 +152,51 @@ static void test_beside_a_writer(void **state)
     assert_int_equal(number(w, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 }
 
+#define DAY_NS INT64_C(86400000000000)
+
+static int64_t keys(const struct world *w)
+{
+    return number(w, "SELECT (SELECT count(*) FROM stored_removed_run) + (SELECT count(*) FROM "
+                     "stored_removed_minute)");
+}
+
+static void maintain(struct world *w, int64_t now_ns)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    bool more = true;
+    while (more)
+        check(occ_store_maintain(w->store, now_ns, &more, &err), &err);
+}
+
+/* The warehouse has rows of minutes for 90 days: later keys serve nobody, whether or not minutes are evicted
+ * here. */
+static void test_keys_go_when_the_warehouse_has_no_rows(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    check(occ_store_finish(w->store, &err), &err);
+    check(remove_first(w, &err), &err);
+    maintain(w, START_NS + 89 * DAY_NS);
+    assert_true(keys(w) > 1);
+    maintain(w, START_NS + 91 * DAY_NS);
+    assert_int_equal(keys(w), 1); /* the run's, for a change that is sent late */
+    maintain(w, START_NS + 98 * DAY_NS);
+    assert_int_equal(keys(w), 0);
+}
+
+/* The key of a run goes by the time of its removal: of one that is removed late the row is taken back too. */
+static void test_a_run_that_is_removed_late_has_a_key(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_run_chooser chooser = {choose_first, w};
+    check(occ_store_finish(w->store, &err), &err);
+    check(occ_store_remove_runs(w->store, &chooser, START_NS + 200 * DAY_NS, &err), &err);
+    assert_int_equal(number(w, "SELECT count(*) FROM stored_removed_run"), 1);
+    assert_int_equal(number(w, "SELECT count(*) FROM stored_minute_change WHERE minute = -1 AND run_id = 1"),
+                     1);
+}
+
 /* All or nothing, and nobody waits longer than the timeout. */
 static void test_locked(void **state)
 {
@@ -220,6 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_beside_a_writer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_keys_go_when_the_warehouse_has_no_rows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_run_that_is_removed_late_has_a_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_locked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_number_is_not_given_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_chosen_in_its_transaction, set_up, tear_down),
