@@ -8,7 +8,7 @@
 #define GROUP_MEAN(name) PURE(name)
 
 /* As occ_measured_widened(). */
-#define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(" OCC_SQL_ALL_NS(OF_ROW, "m.total_ns") ", 0))"
+#define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(m.all_ns, 0))"
 #define REST(name)       UNMEASURED(name) " * 0.13 * " PURE(name)
 #define CI95(name)       KNOWN("1.96 * nullif(coalesce(" PURE(name "_error") ", 0) + " REST(name) ", 0)")
 #define REST_OF(name)    "coalesce(" REST(name) ", 0)"
@@ -21,7 +21,7 @@ const struct occ_sql_column occ_sql_measured[] = {
     {"config_id", "INTEGER", "m.config_id", "", "the launch configuration, see launch_config"},
     {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel"},
     {"kernel", "TEXT", "k.short", "", "the kernel's short name"},
-    {"measured_ratio", "REAL", OCC_SQL_MEASURED_RATIO(OF_ROW, "m.total_ns"), "ratio",
+    {"measured_ratio", "REAL", "coalesce(" OCC_SQL_OWN_NS(OF_ROW) " / nullif(m.all_ns, 0), 0)", "ratio",
      OCC_SQL_RATIO_HELP "; all errors below cover the other launches, too"},
     {"withheld", "TEXT", "m.withheld", "",
      "why the means below are NULL: group (cannot be told apart from other kernels), durations_differ "

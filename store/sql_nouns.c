@@ -288,7 +288,8 @@ static const struct occ_sql_column overhead[] = {
 /* Measured values of a row, with the time of all launches and the reason to withhold. */
 #define MEASURED_ROW(name) "s." name
 #define MEASURED(rows, total)                                                                                \
-    "(SELECT s.*, " total " AS total_ns, " OCC_SQL_WITHHELD(MEASURED_ROW, total) " AS withheld FROM " rows ")"
+    "(SELECT s.*, " OCC_SQL_ALL_NS(MEASURED_ROW, total) " AS all_ns, " OCC_SQL_WITHHELD(                     \
+        MEASURED_ROW, total) " AS withheld FROM " rows ")"
 #define OF_UNIT(unit)                                                                                        \
     MEASURED("stored_measured_" unit " AS s LEFT JOIN stored_" unit " AS t ON t." unit " = s." unit          \
              " AND t.run_id = s.run_id AND t.config_id = s.config_id",                                       \

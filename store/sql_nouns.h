@@ -169,7 +169,7 @@ struct occ_sql_noun {
 
 #define OCC_SQL_RATIO_HELP "part of the time of all launches that has a value of its own"
 
-/* The columns of measured values, over m (stored_measured_*, with total_ns and withheld), c and k. */
+/* The columns of measured values, over m (stored_measured_*, with all_ns and withheld), c and k. */
 extern const struct occ_sql_column occ_sql_measured[];
 
 /* Ends with a row whose name is NULL. */

@@ -155,7 +155,7 @@ for signal in KILL TERM; do
 done
 unset db
 
-if mkdir small && mount -t tmpfs -o size=400k tmpfs small 2>/dev/null; then
+if mkdir small && mount -t tmpfs -o size=560k tmpfs small 2>/dev/null; then
   title="disk full"
   simulated "$build/bin/occtrace" -d small/h.db "$hello" --launches 200000 --threads 2 >out 2>err || fail "exit code $?"
   said_it_all 400000
