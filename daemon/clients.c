@@ -37,7 +37,7 @@ static struct occ_user *user_of(struct occ_clients *clients, uint32_t peer_uid, 
     struct occ_user *user = find_user(clients, peer_uid, container);
     uint32_t uid = peer_uid;
     if (!user && clients->is_shared && !container[0]) {
-        uid = occ_identity_owner_uid(clients->root, peer_uid);
+        uid = occ_accounts_owner_uid(clients->accounts, peer_uid);
         user = find_user(clients, uid, "");
     }
     if (user || !(user = calloc(1, sizeof *user)))
@@ -205,7 +205,7 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
 {
     if (client->has_identity)
         return true;
-    occ_identity_read(clients->root, client->peer.pid, client->peer.uid, &client->identity);
+    occ_identity_read(clients->accounts, client->peer.pid, client->peer.uid, &client->identity);
     occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
     return !clients->is_shared || is_alive(client->fd, &client->peer);

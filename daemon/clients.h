@@ -77,7 +77,7 @@ struct occ_clients {
     struct occ_user *users;
     int epoll;            /* of the loop */
     bool is_shared;       /* by users */
-    const char *root;     /* of identity.h */
+    struct occ_accounts *accounts;
     struct occ_owner own; /* the daemon's own process's */
     void (*serve_user)(struct occ_server *server, void *user);
 };

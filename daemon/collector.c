@@ -63,6 +63,7 @@ void occ_collector_configure(struct occ_collector *collector, const struct occ_c
     collector->options.appended = old.appended;
     collector->options.committing = old.committing;
     collector->options.context = old.context;
+    collector->options.accounts = old.accounts;
 }
 
 void occ_collector_free(struct occ_collector *collector)
@@ -279,6 +280,7 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
 {
     if (p->state != OCC_PRODUCER_LIVE)
         return;
+    c->dirty |= occ_producer_take_name(p, c->options.accounts);
     /* before the look: whatever was pushed before the ring was closed is then found */
     bool closed = occ_ring_is_closed(p->consumer);
     if (!p->is_broken)

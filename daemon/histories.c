@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "support/cleanup.h"
 #include "support/clock.h"
+#include "support/groups.h"
 #include "support/log.h"
 #include "support/paths.h"
 #include "support/process.h"
@@ -47,11 +47,12 @@ static int set_access(const char *path, acl_type_t type, const char *text, struc
 /* Entries for those who may read beside root: `right` is "r-x" for the directory, "r--" for files. */
 static void access_text(char text[ACCESS_TEXT], const char *own, const char *right, int64_t uid)
 {
+    uint32_t gid;
     int n = snprintf(text, ACCESS_TEXT, "u::%s,g::%s,o::---,m::%s", own, right, right);
     if (uid > 0)
         n += snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",u:%lld:%s", (long long)uid, right);
-    if (getgrnam(SHIP_GROUP))
-        (void)snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",g:" SHIP_GROUP ":%s", right);
+    if (occ_group_is_local(SHIP_GROUP, &gid)) /* by its number: libacl would ask the name services */
+        (void)snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",g:%u:%s", gid, right);
 }
 
 /* Makes the directory of `file` with the owner's access to it and to what will be in it. */
@@ -78,11 +79,13 @@ static int make_directory(const char *file, int64_t uid, struct occ_error *err)
  * ours. */
 static int let_shipper_list(const char *path, struct occ_error *err)
 {
-    if (strcmp(path, OCC_PATH_SERVICE_DIRECTORY "/history.db") != 0 || !getgrnam(SHIP_GROUP) ||
-        access(OCC_PATH_SERVICE_DIRECTORY, F_OK) != 0)
+    char text[ACCESS_TEXT];
+    uint32_t gid;
+    if (strcmp(path, OCC_PATH_SERVICE_DIRECTORY "/history.db") != 0 ||
+        !occ_group_is_local(SHIP_GROUP, &gid) || access(OCC_PATH_SERVICE_DIRECTORY, F_OK) != 0)
         return 0;
-    return set_access(OCC_PATH_SERVICE_DIRECTORY, ACL_TYPE_ACCESS,
-                      "u::rwx,g::--x,o::--x,m::r-x,g:" SHIP_GROUP ":r-x", err);
+    (void)snprintf(text, sizeof text, "u::rwx,g::--x,o::--x,m::r-x,g:%u:r-x", gid);
+    return set_access(OCC_PATH_SERVICE_DIRECTORY, ACL_TYPE_ACCESS, text, err);
 }
 
 /* ---- opening and closing ---- */
@@ -217,6 +220,7 @@ void occ_histories_configure(struct occ_histories *all, struct occ_histories_opt
     next.gone = own->collector.gone;
     next.appended = own->collector.appended;
     next.committing = own->collector.committing;
+    next.accounts = own->collector.accounts;
     own->collector = next;
     own->store.max_bytes = limits->max_bytes;
     own->store.ages = limits->ages;

@@ -2,7 +2,6 @@
 #include "identity.h"
 
 #include <dirent.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "support/text.h"
 
 #define CGROUP_BYTES 8192
-#define SUBUID_BYTES 65536
 
 /* ---- control groups ---- */
 
@@ -76,6 +74,33 @@ static void find_pod(const char *text, char pod[37])
     }
 }
 
+/* The path of a line HIERARCHY:CONTROLLERS:PATH; "" of another one. */
+static const char *path_of(const char *line)
+{
+    const char *end = line + strcspn(line, "\n");
+    for (int colons = 0; line < end; line++)
+        if (*line == ':' && ++colons == 2)
+            return line + 1;
+    return "";
+}
+
+/* Some control group lies in the login slice of `uid`, and no container lies outside of it. systemd-logind
+ * makes the slice below /user.slice; elsewhere in a path, any container can give a control group its name. */
+static bool is_in_login(const char *text, uint32_t uid)
+{
+    char login[48];
+    size_t length = (size_t)snprintf(login, sizeof login, "/user.slice/user-%u.slice/", uid);
+    bool is_login = false;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *path = path_of(line), *end = line + strcspn(line, "\n");
+        if (strncmp(path, login, length) == 0)
+            is_login = true;
+        else if (find_container(line, end))
+            return false;
+    }
+    return is_login;
+}
+
 /* The word after `prefix`, which begins a path's component. */
 static void find_word(const char *text, const char *prefix, char *word, size_t size)
 {
@@ -86,7 +111,6 @@ static void find_word(const char *text, const char *prefix, char *word, size_t s
 
 void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
 {
-    char login[32];
     const char *container = find_container(text, text + strlen(text));
     if (container)
         (void)snprintf(identity->container, sizeof identity->container, "%.64s", container);
@@ -95,8 +119,7 @@ void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
         find_word(text, "/job_", identity->slurm_job, sizeof identity->slurm_job);
         find_word(text, "/step_", identity->slurm_step, sizeof identity->slurm_step);
     }
-    (void)snprintf(login, sizeof login, "/user-%u.slice/", identity->owner_uid);
-    identity->is_rootless |= strstr(text, login) != NULL;
+    identity->is_rootless |= is_in_login(text, identity->owner_uid);
 }
 
 /* Kubelet names a pod's directory of logs NAMESPACE_POD_UID, whatever its containers' engine. */
@@ -119,36 +142,6 @@ static void find_pod_name(const char *root, struct occ_identity *identity)
         (void)closedir(directory);
 }
 
-/* ---- subordinate uids ---- */
-
-static bool user_of(const char *name, uint32_t *ret_uid)
-{
-    char buffer[4096];
-    struct passwd entry, *found = NULL;
-    uint64_t number = 0;
-    if (occ_parse_u64(name, 0, UINT32_MAX - 1, &number, NULL) == 0) {
-        *ret_uid = (uint32_t)number;
-        return true;
-    }
-    if (getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found)
-        return false;
-    *ret_uid = found->pw_uid;
-    return true;
-}
-
-uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid)
-{
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        char name[64];
-        unsigned int first = 0, count = 0;
-        uint32_t owner;
-        if (sscanf(line, "%63[^:\n]:%10u:%10u", name, &first, &count) == 3 && uid >= first &&
-            uid - first < count && user_of(name, &owner) && owner != 0)
-            return owner;
-    }
-    return uid;
-}
-
 /* ---- a process ---- */
 
 static char *read_text(const char *root, const char *path, size_t max)
@@ -160,18 +153,14 @@ static char *read_text(const char *root, const char *path, size_t max)
     return text;
 }
 
-uint32_t occ_identity_owner_uid(const char *root, uint32_t uid)
+void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
+                       struct occ_identity *ret_identity)
 {
-    _cleanup_(occ_freep) char *text = read_text(root, "/etc/subuid", SUBUID_BYTES);
-    return text ? occ_identity_parse_subuid(text, uid) : uid;
-}
-
-void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_identity *ret_identity)
-{
+    const char *root = occ_accounts_root(accounts);
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
     _cleanup_(occ_freep) char *cgroups = pid > 0 ? read_text(root, path, CGROUP_BYTES) : NULL;
-    *ret_identity = (struct occ_identity){.uid = uid, .owner_uid = occ_identity_owner_uid(root, uid)};
+    *ret_identity = (struct occ_identity){.uid = uid, .owner_uid = occ_accounts_owner_uid(accounts, uid)};
     if (pid > 0)
         ret_identity->start_ns = occ_process_start_ns(root, pid);
     ret_identity->is_rootless = ret_identity->owner_uid != uid;

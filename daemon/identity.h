@@ -12,13 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "accounts.h"
+
 #define OCC_CONTAINER_ID_DIGITS 64
 
 /* Empty texts: none. */
 struct occ_identity {
     uint32_t uid;       /* of the process, in the daemon's user namespace */
     uint32_t owner_uid; /* the same, or the user to whom /etc/subuid gives that uid */
-    bool is_rootless;   /* the control group lies in the owner's own login slice, or owner_uid is not uid */
+    bool is_rootless;   /* the control group lies in the owner's login slice, or owner_uid is not uid */
     int64_t start_ns;   /* of the process, since the epoch; 0: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
     char pod[37];                          /* uid of the Kubernetes pod */
@@ -35,14 +37,9 @@ struct occ_owner {
 /* Finds what it can in the text of /proc/PID/cgroup. */
 void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity);
 
-/* The user to whom the text of /etc/subuid gives `uid`, by name or number; `uid` itself if nobody is. */
-uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid);
-
-/* The same, from the file below `root`. */
-uint32_t occ_identity_owner_uid(const char *root, uint32_t uid);
-
-/* Of a process; pid <= 0: of an unknown one. `root` is "" or the directory that stands for "/" (tests). */
-void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_identity *ret_identity);
+/* Of a process; pid <= 0: of an unknown one. */
+void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
+                       struct occ_identity *ret_identity);
 
 /* The pod or container; for a process outside one, or in one without privileges, its user. */
 void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +31,6 @@ int64_t occ_producer_past_ns(uint64_t time_ns)
 {
     int64_t now = occ_now_ns();
     return time_ns < (uint64_t)now ? (int64_t)time_ns : now;
-}
-
-/* NULL: unknown. */
-static char *user_name(uint32_t uid)
-{
-    char buffer[4096];
-    struct passwd entry, *found = NULL;
-    if (getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) != 0 || !found)
-        return NULL;
-    return strndup(found->pw_name, 64);
 }
 
 static char *own_hostname(void)
@@ -73,7 +62,6 @@ static void identify(struct occ_producer *p, const struct occ_offer *offer)
     row->pid = offer->peer.pid;
     row->uid = offer->peer.uid;
     row->start_ns = occ_producer_past_ns(occ_ring_start_ns(p->consumer));
-    row->user = user_name(offer->peer.uid);
     row->hostname = own_hostname();
     p->identity = offer->identity ? *offer->identity : (struct occ_identity){.owner_uid = offer->peer.uid};
     occ_run_texts_trust(&row->job, &p->identity);
@@ -180,6 +168,21 @@ int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *s
     if (n > 0)
         memmove(m->rows, m->rows + n, m->n * sizeof *m->rows);
     return status;
+}
+
+bool occ_producer_take_name(struct occ_producer *producer, struct occ_accounts *accounts)
+{
+    struct occ_producer_run *run = &producer->run;
+    char name[OCC_USER_NAME_BYTES] = "";
+    if (run->is_name_final || !accounts)
+        return false;
+    enum occ_name_state state = occ_accounts_name(accounts, run->row.uid, name);
+    run->is_name_final = state != OCC_NAME_WAITS;
+    if (state != OCC_NAME_KNOWN)
+        return false;
+    run->row.user = strndup(name, 64);
+    run->row_changed |= run->row.user != NULL;
+    return run->row.user != NULL;
 }
 
 void occ_producer_set_counters(struct occ_producer *producer, const char *level, const char *reason)

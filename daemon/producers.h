@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "accounts.h"
 #include "identity.h"
 #include "ring/ring.h"
 #include "store/measured.h"
@@ -92,6 +93,7 @@ struct occ_producer_run {
     int64_t id;                 /* in the store; 0: not yet */
     struct occ_run row;         /* texts are of run_texts.h but for level and level_reason */
     bool row_changed;           /* since it was put into the store */
+    bool is_name_final;         /* row.user is the user's name, or NULL for a user without one */
     bool is_without_counters;   /* hardware counters do not measure it, by its own wish */
     bool was_scheduled;         /* the scheduler's word on its job was asked for */
     bool is_cut;                /* the program ended before its last records were delivered */
@@ -155,6 +157,9 @@ size_t occ_producer_table_bytes(const struct occ_producer *producer);
 
 /* Puts the exact values whose launches have been read, and their number. The run's row is in the store. */
 int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);
+
+/* Fills in the name of the program's user if it is known by now. True: the run's row has changed. */
+bool occ_producer_take_name(struct occ_producer *producer, struct occ_accounts *accounts);
 
 /* The level that hardware counters give a traced run (NULL: none), and why it is no better one (""). */
 void occ_producer_set_counters(struct occ_producer *producer, const char *level, const char *reason);

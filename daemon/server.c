@@ -286,8 +286,7 @@ static int open_descriptors(struct occ_server *s, struct occ_error *err)
         return occ_fail_errno(err, errno, "cannot create the event loop's descriptors");
     s->clients.epoll = l->epoll;
     s->clients.is_shared = s->histories_options.split || s->histories_options.collector.round_ns;
-    s->clients.root = s->options->root ? s->options->root : "";
-    occ_identity_read(s->clients.root, getpid(), geteuid(), &own);
+    occ_identity_read(s->clients.accounts, getpid(), geteuid(), &own);
     occ_identity_owner(&own, &s->clients.own);
     s->clients.serve_user = occ_connections_serve;
     s->arrivals = (struct occ_queue){.source = {occ_connections_accept, NULL}, .fd = s->listener.fd};
@@ -321,7 +320,10 @@ static int start(struct occ_server *s, struct occ_error *err)
     s->histories_options.collector.appended = occ_program_appended;
     s->histories_options.collector.committing = about_to_commit;
     s->histories_options.context = s;
-    int status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
+    int status = occ_accounts_new(s->options->root ? s->options->root : "", &s->clients.accounts, err);
+    s->histories_options.collector.accounts = s->clients.accounts;
+    if (status == 0)
+        status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
     s->histories_options.sampler = s->sampler;
     if (status == 0)
         status = occ_histories_open(&s->histories, &s->histories_options, err);
@@ -378,6 +380,7 @@ static void close_all(struct occ_server *s)
     occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
+    occ_accounts_free(s->clients.accounts);
     free(s->profiler_users.uids);
     occ_close_fd(&s->loop.epoll); /* the starter's end comes later */
     occ_close_fd(&s->loop.signals);

@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <grp.h>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/acl.h>
@@ -16,6 +16,7 @@
 #include <sys/un.h>
 
 #include "support/cleanup.h"
+#include "support/groups.h"
 #include "support/clock.h"
 #include "support/text.h"
 
@@ -164,7 +165,12 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 /* For root and the group, by an access control list: changing a file's group needs a capability. */
 static void admit_group(const char *path)
 {
-    acl_t acl = getgrnam(GROUP) ? acl_from_text("u::rw,g::---,g:" GROUP ":rw,m::rw,o::---") : NULL;
+    char text[64];
+    uint32_t gid;
+    if (!occ_group_is_local(GROUP, &gid))
+        return;
+    (void)snprintf(text, sizeof text, "u::rw,g::---,g:%u:rw,m::rw,o::---", gid);
+    acl_t acl = acl_from_text(text);
     if (!acl)
         return;
     (void)acl_set_file(path, ACL_TYPE_ACCESS, acl); /* not possible: 0600 */

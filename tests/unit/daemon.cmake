@@ -1,6 +1,7 @@
 # The collector on a store in memory; the program with its real store.
 occ_add_test(test_daemon_collector SOURCES test_daemon_collector.c daemon_fake_store.c USES occ_daemon)
 occ_add_test(test_daemon_control SOURCES test_daemon_control.c USES occ_daemon)
+occ_add_test(test_daemon_accounts SOURCES test_daemon_accounts.c USES occ_daemon)
 occ_add_test(test_daemon_identity SOURCES test_daemon_identity.c USES occ_daemon)
 occ_add_test(test_daemon_gpu SOURCES test_daemon_gpu.c USES occ_daemon)
 occ_add_test(test_coverage SOURCES test_coverage.c test_store_world.c USES occ_daemon occ_store PkgConfig::SQLITE)

@@ -48,6 +48,15 @@ static void test_control_groups(void **state)
         {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID,
          "", "", "", "u1000"},
         {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, POD, "", "", "u1000"},
+        /* a login slice that a container made is no login */
+        {"0::/docker/" ID "/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
+        {"0::/docker/" ID "/user.slice/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
+        {"0::/machine.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
+        {"4:memory:/docker/" ID "\n1:name=systemd:/user.slice/user-1000.slice/x\n", ID, "", "", "",
+         "container-" ID},
+        {"2:cpu:/\n1:name=systemd:/user.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "",
+         "u1000"},
+        {"/user.slice/user-1000.slice/x" ID "\n", ID, "", "", "", "container-" ID}, /* not a valid line */
         {"0::/user.slice/user-1001.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
         {"9:cpuset:/slurm/uid_1000/job_4711/step_0/task_2\n", "", "", "4711", "0", "u1000"},
         {"0::/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0\n", "", "", "4711", "batch",
@@ -69,21 +78,6 @@ static void test_control_groups(void **state)
     }
 }
 
-static void test_subordinate_uids(void **state)
-{
-    (void)state;
-    static const char text[] = "1000:100000:65536\nroot:300000:10\nnobody-of-this-name:200000:65536\n"
-                               "1001:165536:65536\nbroken\n:1:\n1002:4294967290:65536";
-    assert_int_equal(occ_identity_parse_subuid(text, 99999), 99999);
-    assert_int_equal(occ_identity_parse_subuid(text, 100000), 1000);
-    assert_int_equal(occ_identity_parse_subuid(text, 165535), 1000);
-    assert_int_equal(occ_identity_parse_subuid(text, 165536), 1001);
-    assert_int_equal(occ_identity_parse_subuid(text, 250001), 250001);
-    assert_int_equal(occ_identity_parse_subuid(text, 300001), 300001); /* never root's */
-    assert_int_equal(occ_identity_parse_subuid(text, 4294967295u), 1002);
-    assert_int_equal(occ_identity_parse_subuid("", 0), 0);
-}
-
 static void put_file(const char *root, const char *path, const char *text)
 {
     char whole[256];
@@ -102,31 +96,34 @@ static void test_processes(void **state)
     char root[] = "/tmp/occtrace-identity-XXXXXX", command[64];
     struct occ_identity id;
     struct occ_owner owner;
+    struct occ_accounts *accounts;
     assert_non_null(mkdtemp(root));
+    assert_int_equal(occ_accounts_new(root, &accounts, NULL), 0);
     put_file(root, "/proc/77/cgroup", "0::/machine.slice/libpod-" ID ".scope/container\n");
     put_file(root, "/etc/subuid", "1000:100000:65536\n");
     put_file(root, "/proc/78/cgroup", "0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n");
     put_file(root, "/var/log/pods/team-a_trainer-0_" POD "/app/0.log", "");
     put_file(root, "/var/log/pods/team-b_other_0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f1/app/0.log", "");
     put_file(root, "/var/log/pods/stray_" POD, ""); /* has two parts only */
-    occ_identity_read(root, 78, 0, &id);
+    occ_identity_read(accounts, 78, 0, &id);
     assert_string_equal(id.pod_name, "trainer-0");
     assert_string_equal(id.pod_namespace, "team-a");
-    occ_identity_read(root, 77, 100999, &id); /* rootless: its uid is one of user 1000's */
+    occ_identity_read(accounts, 77, 100999, &id); /* rootless: its uid is one of user 1000's */
     occ_identity_owner(&id, &owner);
     assert_string_equal(id.container, ID);
     assert_string_equal(owner.name, "u1000");
-    occ_identity_read(root, 77, 0, &id); /* of a root's engine */
+    occ_identity_read(accounts, 77, 0, &id); /* of a root's engine */
     occ_identity_owner(&id, &owner);
     assert_string_equal(owner.name, "container-" ID);
     assert_int_equal(owner.uid, -1);
     for (int pid = -1; pid <= 1; pid++) { /* unknown, or without a file */
-        occ_identity_read(root, pid, 7, &id);
+        occ_identity_read(accounts, pid, 7, &id);
         occ_identity_owner(&id, &owner);
         assert_string_equal(id.container, "");
         assert_string_equal(owner.name, "u7");
         assert_int_equal(owner.uid, 7);
     }
+    occ_accounts_free(accounts);
     (void)snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
 }
@@ -372,7 +369,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_groups),
-        cmocka_unit_test(test_subordinate_uids),
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_jobs_of_gpus),
