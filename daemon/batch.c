@@ -1,17 +1,16 @@
 /* See batch.h. */
 #include "batch.h"
 
-#include "support/clock.h"
-
 static bool is_within(const struct occ_ring_launch *l, uint64_t first_ns, uint64_t last_ns)
 {
     return l->start_ns >= first_ns && l->start_ns <= last_ns && l->duration_ns <= last_ns - l->start_ns;
 }
 
-void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns)
+void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns, int64_t boot_ns)
 {
-    int64_t first_ns = b->producer->process_start_ns - skew_ns; /* before the epoch: any start is possible */
-    uint64_t last_ns = (uint64_t)(occ_now_ns() + skew_ns);
+    const struct occ_producer_clock *clock = &b->producer->clock;
+    int64_t first_ns = clock->process_start_boot_ns + clock->min_offset_ns - skew_ns; /* may be below 0 */
+    uint64_t last_ns = (uint64_t)(boot_ns + clock->max_offset_ns + skew_ns);
     size_t kept = 0;
     for (size_t i = 0; i < b->n; i++)
         if (is_within(&b->launches[i], first_ns > 0 ? (uint64_t)first_ns : 0, last_ns))

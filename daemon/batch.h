@@ -13,9 +13,10 @@ struct occ_batch {
     struct occ_store_launch rows[OCC_BATCH_LAUNCHES]; /* those of one device */
 };
 
-/* Removes launches that start more than `skew_ns` before their process or end more than that after now, and
- * counts them as the producer's. */
-void occ_batch_drop_impossible(struct occ_batch *batch, int64_t skew_ns);
+/* Removes launches that start more than `skew_ns` before their process or end more than that after now
+ * (`boot_ns`, time since boot), and counts them as the producer's. Where the clock was set since the offer,
+ * times by any of its settings are possible. */
+void occ_batch_drop_impossible(struct occ_batch *batch, int64_t skew_ns, int64_t boot_ns);
 
 /* Appends all to the store, but for launches of configurations that it refused, one device after the other,
  * and calls options->appended(); *launches counts them. On an error the rest waits in the batch. */

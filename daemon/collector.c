@@ -247,7 +247,7 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
         c->batch.producer = p;
         c->batch.n = n;
         if (c->options.skew_ns)
-            occ_batch_drop_impossible(&c->batch, c->options.skew_ns);
+            occ_batch_drop_impossible(&c->batch, c->options.skew_ns, occ_boot_ns());
         c->rows_since_commit += n;
         c->dirty = true;
         waiting -= n;
@@ -280,6 +280,7 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
 {
     if (p->state != OCC_PRODUCER_LIVE)
         return;
+    occ_producer_follow_clock(p, occ_now_ns(), occ_boot_ns());
     c->dirty |= occ_producer_take_name(p, c->options.accounts);
     /* before the look: whatever was pushed before the ring was closed is then found */
     bool closed = occ_ring_is_closed(p->consumer);

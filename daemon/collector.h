@@ -49,8 +49,8 @@ struct occ_collector_options {
     int64_t skew_ns;
     enum occ_command_lines command_lines;
     struct occ_accounts *accounts; /* for the names of users; NULL: runs have none */
-    int64_t stop_ns;         /* for more than one look at each ring at the end; 0: no limit */
-    int64_t orphan_grace_ns; /* silence after which a program without a connection counts as dead */
+    int64_t stop_ns;               /* for more than one look at each ring at the end; 0: no limit */
+    int64_t orphan_grace_ns;       /* silence after which a program without a connection counts as dead */
     /* `owner`, as given to offer, must forget its producer: the run is over, in quarantine, or another
      * owner's. Called once for each offer that was taken, before the producer is freed. May be NULL. */
     void (*gone)(void *owner, void *context);

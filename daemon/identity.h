@@ -18,10 +18,10 @@
 
 /* Empty texts: none. */
 struct occ_identity {
-    uint32_t uid;       /* of the process, in the daemon's user namespace */
-    uint32_t owner_uid; /* the same, or the user to whom /etc/subuid gives that uid */
-    bool is_rootless;   /* the control group lies in the owner's login slice, or owner_uid is not uid */
-    int64_t start_ns;   /* of the process, since the epoch; 0: unknown */
+    uint32_t uid;          /* of the process, in the daemon's user namespace */
+    uint32_t owner_uid;    /* the same, or the user to whom /etc/subuid gives that uid */
+    bool is_rootless;      /* the control group lies in the owner's login slice, or owner_uid is not uid */
+    int64_t start_boot_ns; /* of the process (occ_boot_ns); -1: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
     char pod[37];                          /* uid of the Kubernetes pod */
     char pod_name[254], pod_namespace[64]; /* by the node's directories of logs */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static const char *const loss_words[] = {OCC_LOSS_CAUSES(OCC_WORD)};
 static const char *const cost_words[] = {OCC_COSTS(OCC_WORD)};
 
 #define DAY_NS INT64_C(86400000000000)
+#define CLOCK_STEP_NS                                                                                        \
+    INT64_C(1000000000) /* the clock was set; smaller changes between two looks are its rate */
 
 int64_t occ_producer_past_ns(uint64_t time_ns)
 {
@@ -55,6 +58,30 @@ static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_erro
                     why ? why : "?", strerror_r(-status, reason, sizeof reason));
 }
 
+static void start_clock(struct occ_producer_clock *clock, int64_t process_start_boot_ns, int64_t wall_ns,
+                        int64_t boot_ns)
+{
+    int64_t offset_ns = wall_ns - boot_ns;
+    *clock = (struct occ_producer_clock){
+        .offset_ns = offset_ns,
+        .min_offset_ns = offset_ns,
+        .max_offset_ns = offset_ns,
+        .process_start_boot_ns = process_start_boot_ns >= 0 ? process_start_boot_ns : boot_ns - DAY_NS};
+}
+
+void occ_producer_follow_clock(struct occ_producer *producer, int64_t wall_ns, int64_t boot_ns)
+{
+    struct occ_producer_clock *c = &producer->clock;
+    int64_t offset_ns = wall_ns - boot_ns, change_ns = offset_ns - c->offset_ns;
+    c->offset_ns = offset_ns;
+    c->min_offset_ns = offset_ns < c->min_offset_ns ? offset_ns : c->min_offset_ns;
+    c->max_offset_ns = offset_ns > c->max_offset_ns ? offset_ns : c->max_offset_ns;
+    if (change_ns < CLOCK_STEP_NS && change_ns > -CLOCK_STEP_NS)
+        return;
+    c->uncertain_ns = c->max_offset_ns - c->min_offset_ns;
+    producer->run.row_changed = true;
+}
+
 static void identify(struct occ_producer *p, const struct occ_offer *offer)
 {
     struct occ_run *row = &p->run.row;
@@ -63,10 +90,11 @@ static void identify(struct occ_producer *p, const struct occ_offer *offer)
     row->uid = offer->peer.uid;
     row->start_ns = occ_producer_past_ns(occ_ring_start_ns(p->consumer));
     row->hostname = own_hostname();
-    p->identity = offer->identity ? *offer->identity : (struct occ_identity){.owner_uid = offer->peer.uid};
+    p->identity = offer->identity ? *offer->identity
+                                  : (struct occ_identity){.owner_uid = offer->peer.uid, .start_boot_ns = -1};
     occ_run_texts_trust(&row->job, &p->identity);
     row->source.tool = "trace";
-    p->process_start_ns = p->identity.start_ns ? p->identity.start_ns : occ_now_ns() - DAY_NS;
+    start_clock(&p->clock, p->identity.start_boot_ns, occ_now_ns(), occ_boot_ns());
 }
 
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,
@@ -127,7 +155,7 @@ int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
     *p = *fresh;
     p->next = old.next;
     p->life = old.life;
-    p->process_start_ns = old.process_start_ns;
+    p->clock = old.clock;
     p->bad_times = old.bad_times;
     p->nameless = old.nameless;
     p->is_broken = p->is_drained = old.is_broken;
@@ -197,11 +225,26 @@ void occ_producer_set_counters(struct occ_producer *producer, const char *level,
 
 #define CUT_TEXT OCC_STORE_CUT " (up to 1 s), since the program ended before its last records were delivered"
 
+#define CLOCK_TEXT                                                                                           \
+    "clock set: the machine's clock was set while the program ran, times of launches may be off by %lld s"
+
+__attribute__((format(printf, 3, 4))) static void add_reason(char *reason, size_t size, const char *format,
+                                                             ...)
+{
+    size_t used = strlen(reason);
+    va_list arguments;
+    if (used > 0 && used + 2 < size)
+        used += (size_t)snprintf(reason + used, size - used, "; ");
+    va_start(arguments, format);
+    (void)vsnprintf(reason + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
 {
     struct occ_producer_run *run = &producer->run;
     struct occ_run row = run->row;
-    char reason[sizeof CUT_TEXT + sizeof run->reason];
+    char reason[sizeof CUT_TEXT + sizeof CLOCK_TEXT + sizeof run->reason + 32] = "";
     if (!run->row_changed)
         return 0;
     bool traced = row.level && strcmp(row.level, "trace") == 0;
@@ -210,10 +253,15 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
         row.level = run->counters_level;
     if (traced && !row.level_reason && run->counters_reason[0])
         row.level_reason = run->counters_reason;
-    if (run->is_cut && row.level && strcmp(row.level, "nothing") != 0) {
-        (void)snprintf(reason, sizeof reason, "%s%s%s", CUT_TEXT, row.level_reason ? "; " : "",
-                       row.level_reason ? row.level_reason : "");
-        row.level_reason = reason;
+    if (row.level && strcmp(row.level, "nothing") != 0) {
+        if (run->is_cut)
+            add_reason(reason, sizeof reason, CUT_TEXT);
+        if (producer->clock.uncertain_ns)
+            add_reason(reason, sizeof reason, CLOCK_TEXT,
+                       (long long)(producer->clock.uncertain_ns / 1000000000));
+        if (reason[0] && row.level_reason)
+            add_reason(reason, sizeof reason, "%s", row.level_reason);
+        row.level_reason = reason[0] ? reason : row.level_reason;
     }
     int status = occ_store_put_run(store, &row, &run->id, err);
     run->row_changed = status != 0;

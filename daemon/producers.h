@@ -115,6 +115,15 @@ struct occ_producer_life {
     int64_t heartbeat_seen_ns;  /* ... and when it was seen to change */
 };
 
+/* Time of day minus time since boot changes when the clock is set. Launches may have times by the clock as it
+ * was at any time since the offer. */
+struct occ_producer_clock {
+    int64_t process_start_boot_ns; /* by the kernel; unknown: a day before the offer */
+    int64_t offset_ns;             /* at the last look */
+    int64_t min_offset_ns, max_offset_ns;
+    int64_t uncertain_ns; /* times of launches may be off by this; 0: the clock was not set */
+};
+
 struct occ_producer {
     struct occ_producer *next;
     void *owner; /* for the collector's gone(), also while no connection is left; NULL: was called */
@@ -124,10 +133,10 @@ struct occ_producer {
     dev_t ring_dev; /* which memfd the ring is */
     ino_t ring_ino;
     uint64_t ring_bytes;
-    int64_t process_start_ns; /* since the epoch, by the kernel; unknown: a day before the offer */
-    uint64_t bad_times;       /* launches that were refused for their times, */
-    uint64_t nameless;        /* and those whose kernel or configuration was */
-    uint64_t name_bytes;      /* what its kernels and configurations take in the history, about */
+    struct occ_producer_clock clock;
+    uint64_t bad_times;  /* launches that were refused for their times, */
+    uint64_t nameless;   /* and those whose kernel or configuration was */
+    uint64_t name_bytes; /* what its kernels and configurations take in the history, about */
     struct occ_ring_consumer *consumer;
     const struct occ_log_record *waiting_record; /* the store did not take it: again next time */
     int64_t log_cost_ns;                         /* of the records that were taken, beside their time */
@@ -151,6 +160,9 @@ int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t meas
 int occ_producer_restart(struct occ_producer *producer, struct occ_error *err);
 /* NULL is fine. */
 void occ_producer_free(struct occ_producer *producer);
+
+/* Call it in each round with the time of day and the time since boot. */
+void occ_producer_follow_clock(struct occ_producer *producer, int64_t wall_ns, int64_t boot_ns);
 
 /* Memory of the id tables, in bytes. */
 size_t occ_producer_table_bytes(const struct occ_producer *producer);

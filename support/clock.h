@@ -17,6 +17,12 @@ static inline int64_t occ_now_ns(void)
     return occ_clock_of(CLOCK_REALTIME);
 }
 
+/* CLOCK_BOOTTIME: since the machine started, suspended time included; never set. */
+static inline int64_t occ_boot_ns(void)
+{
+    return occ_clock_of(CLOCK_BOOTTIME);
+}
+
 /* CLOCK_MONOTONIC: from an unspecified origin, never set back. */
 static inline int64_t occ_monotonic_ns(void)
 {

@@ -24,19 +24,23 @@ int64_t occ_process_parse_start(const char *text)
     return at ? strtoll(at, NULL, 10) : -1;
 }
 
-int64_t occ_process_start_ns(const char *root, int32_t pid)
+int64_t occ_process_start_boot_ns(const char *root, int32_t pid)
 {
     char path[4096];
     _cleanup_(occ_freep) char *text = NULL;
     size_t n = 0;
-    struct timespec boot;
     (void)snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
     (void)occ_path_read(path, STAT_BYTES, &text, &n, NULL);
     int64_t ticks = text ? occ_process_parse_start(text) : -1, hz = sysconf(_SC_CLK_TCK);
-    if (ticks < 0 || hz <= 0 || ticks / hz > INT32_MAX || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
-        return 0;
-    int64_t booted_ns = occ_now_ns() - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec);
-    return booted_ns + ticks * (INT64_C(1000000000) / hz);
+    if (ticks < 0 || hz <= 0 || ticks / hz > INT32_MAX)
+        return -1;
+    return ticks * (INT64_C(1000000000) / hz);
+}
+
+int64_t occ_process_start_ns(const char *root, int32_t pid)
+{
+    int64_t start_ns = occ_process_start_boot_ns(root, pid);
+    return start_ns < 0 ? 0 : start_ns + occ_now_ns() - occ_boot_ns();
 }
 
 bool occ_process_is_gone(int32_t pid, int64_t observed_ns)

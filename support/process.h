@@ -11,9 +11,11 @@
  */
 int64_t occ_process_parse_start(const char *text);
 
-/* Start of a process in nanoseconds since the epoch; 0: unknown. `root` is "" or the directory that stands
- * for
- * "/" (tests). */
+/* Start of a process in nanoseconds since the machine's start (occ_boot_ns); -1: unknown. `root` is "" or the
+ * directory that stands for "/" (tests). */
+int64_t occ_process_start_boot_ns(const char *root, int32_t pid);
+
+/* The same since the epoch, by the clock as it is set now; 0: unknown. */
 int64_t occ_process_start_ns(const char *root, int32_t pid);
 
 /* No process has this pid, or the process that has it began after `observed_ns`. A minute is allowed for

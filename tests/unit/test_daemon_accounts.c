@@ -18,6 +18,7 @@
 
 #include "daemon/account_files.h"
 #include "daemon/accounts.h"
+#include "daemon/producers.h"
 #include "support/groups.h"
 
 /* ---- the name services ---- */
@@ -220,6 +221,22 @@ static void nothing_waits_for_a_lookup_at_the_end(void **state)
     hang(false);
 }
 
+static void a_run_has_its_number_until_the_name_comes(void **state)
+{
+    struct occ_producer producer = {.run.row.uid = 5004};
+    (void)state;
+    hang(true);
+    assert_false(occ_producer_take_name(&producer, accounts));
+    assert_null(producer.run.row.user);
+    hang(false);
+    while (!occ_producer_take_name(&producer, accounts))
+        pause_a_little();
+    assert_string_equal(producer.run.row.user, "remote5004");
+    assert_true(producer.run.row_changed);
+    assert_false(occ_producer_take_name(&producer, accounts)); /* once */
+    free((void *)(uintptr_t)producer.run.row.user);
+}
+
 static void groups_of_the_file(void **state)
 {
     char path[96];
@@ -247,6 +264,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(subuids_of_a_user_without_a_name_are_one_owner, make_root,
                                         remove_root),
         cmocka_unit_test_setup_teardown(nothing_waits_for_a_lookup_at_the_end, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(a_run_has_its_number_until_the_name_comes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(groups_of_the_file, make_root, remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1261,6 +1261,23 @@ static void polls_follow_the_load(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* As if the clock had been an hour ahead when the program came. */
+static void a_clock_that_is_set_is_a_reason_of_the_run(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    struct occ_record_state said = {.record.type = OCC_RECORD_STATE, .level = OCC_LEVEL_TRACE};
+    assert_true(occ_ring_log(&ring, &said.record, sizeof said, NULL, 0));
+    struct occ_producer *p = offer(b, &ring);
+    p->clock.offset_ns += 3600 * SECOND;
+    p->clock.max_offset_ns = p->clock.offset_ns;
+    poll_after(b, SECOND);
+    const struct fake_run *run = &b->store->committed.runs[0];
+    assert_int_equal(strncmp(run->reason, "clock set: ", strlen("clock set: ")), 0);
+    assert_non_null(strstr(run->reason, " 3600 s"));
+}
+
 int main(void)
 {
     occ_log_set_level(OCC_LOG_ERROR);
@@ -1309,6 +1326,7 @@ int main(void)
         T(stop_reads_every_program_first),
         T(more_records_than_one_poll_takes),
         T(polls_follow_the_load),
+        T(a_clock_that_is_set_is_a_reason_of_the_run),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);

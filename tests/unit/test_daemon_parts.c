@@ -26,12 +26,15 @@
 static size_t kept_of(int64_t process_start_ns, const uint64_t *starts_ns, size_t n, uint64_t duration_ns)
 {
     static struct occ_batch batch;
-    struct occ_producer producer = {.process_start_ns = process_start_ns};
+    int64_t boot_ns = occ_boot_ns(), offset_ns = occ_now_ns() - boot_ns;
+    struct occ_producer producer = {.clock = {.process_start_boot_ns = process_start_ns - offset_ns,
+                                              .min_offset_ns = offset_ns,
+                                              .max_offset_ns = offset_ns}};
     batch.producer = &producer;
     batch.n = n;
     for (size_t i = 0; i < n; i++)
         batch.launches[i] = (struct occ_ring_launch){.start_ns = starts_ns[i], .duration_ns = duration_ns};
-    occ_batch_drop_impossible(&batch, SKEW);
+    occ_batch_drop_impossible(&batch, SKEW, boot_ns);
     assert_int_equal(producer.bad_times, n - batch.n);
     return batch.n;
 }
@@ -46,6 +49,62 @@ static void launches_of_the_first_minute_are_possible(void **state)
         int64_t start_s = process_starts_s[i];
         assert_int_equal(kept_of(start_s * SECOND, starts_ns, 4, SECOND), start_s == 61 ? 3 : 4);
     }
+}
+
+#define BOOT (5000 * SECOND)       /* time since boot when the program offers its ring, */
+#define WALL (1000000000 * SECOND) /* and the time of day */
+
+/* A program that started ten seconds before its offer; the clock is set by `step_s` ten seconds after it.
+ * Launches by the old and by the new setting are kept, others are not. */
+static void check_step(int64_t step_s)
+{
+    static struct occ_batch batch;
+    int64_t offset_ns = WALL - BOOT, step_ns = step_s * SECOND;
+    int64_t boot_ns = BOOT + 20 * SECOND, old_ns = WALL + 20 * SECOND, new_ns = old_ns + step_ns;
+    struct occ_producer producer = {.clock = {.process_start_boot_ns = BOOT - 10 * SECOND,
+                                              .offset_ns = offset_ns,
+                                              .min_offset_ns = offset_ns,
+                                              .max_offset_ns = offset_ns}};
+    occ_producer_follow_clock(&producer, WALL + 10 * SECOND, BOOT + 10 * SECOND);
+    assert_int_equal(producer.clock.uncertain_ns, 0);
+    occ_producer_follow_clock(&producer, new_ns, boot_ns);
+    assert_int_equal(producer.clock.uncertain_ns, step_ns < 0 ? -step_ns : step_ns);
+    assert_int_equal(producer.run.row_changed, step_ns != 0);
+    int64_t low_ns = step_ns < 0 ? new_ns : old_ns, high_ns = step_ns < 0 ? old_ns : new_ns;
+    const int64_t starts_ns[] = {old_ns - 15 * SECOND,
+                                 old_ns - SECOND,
+                                 new_ns - 5 * SECOND,
+                                 new_ns - SECOND,
+                                 low_ns - 95 * SECOND /* before the process */,
+                                 high_ns + 65 * SECOND};
+    batch.producer = &producer;
+    batch.n = sizeof starts_ns / sizeof *starts_ns;
+    for (size_t i = 0; i < batch.n; i++)
+        batch.launches[i] = (struct occ_ring_launch){.start_ns = (uint64_t)starts_ns[i], .duration_ns = 1000};
+    occ_batch_drop_impossible(&batch, SKEW, boot_ns);
+    assert_int_equal(batch.n, 4);
+    assert_int_equal(producer.bad_times, 2);
+}
+
+static void a_clock_that_is_set_costs_no_launch(void **state)
+{
+    (void)state;
+    static const int64_t steps_s[] = {0, -120, -3600, 3600, 86400, -86400};
+    for (size_t i = 0; i < sizeof steps_s / sizeof *steps_s; i++)
+        check_step(steps_s[i]);
+}
+
+/* Both clocks go on while the machine is suspended, and a clock's rate is adjusted in small parts. */
+static void suspended_time_and_adjusted_rates_are_no_step(void **state)
+{
+    (void)state;
+    struct occ_producer producer = {.clock = {.offset_ns = WALL - BOOT}};
+    occ_producer_follow_clock(&producer, WALL + 86400 * SECOND, BOOT + 86400 * SECOND);
+    assert_int_equal(producer.clock.uncertain_ns, 0);
+    for (int64_t i = 1; i <= 10; i++)
+        occ_producer_follow_clock(&producer, WALL + i * SECOND + i * SECOND / 2, BOOT + i * SECOND);
+    assert_int_equal(producer.clock.uncertain_ns, 0);
+    assert_false(producer.run.row_changed);
 }
 
 static void launches_before_their_process_or_of_the_future_are_dropped(void **state)
@@ -137,6 +196,8 @@ int main(void)
         cmocka_unit_test(launches_of_the_first_minute_are_possible),
         cmocka_unit_test(descriptors_are_closed),
         cmocka_unit_test(descriptors_wait_for_a_thread),
+        cmocka_unit_test(a_clock_that_is_set_costs_no_launch),
+        cmocka_unit_test(suspended_time_and_adjusted_rates_are_no_step),
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
