@@ -75,8 +75,8 @@ struct occ_clients {
     struct occ_client *first;
     size_t n;
     struct occ_user *users;
-    int epoll;            /* of the loop */
-    bool is_shared;       /* by users */
+    int epoll;      /* of the loop */
+    bool is_shared; /* by users */
     struct occ_accounts *accounts;
     struct occ_owner own; /* the daemon's own process's */
     void (*serve_user)(struct occ_server *server, void *user);

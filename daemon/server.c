@@ -19,7 +19,7 @@
  * the other end is closed, we end as soon as no program reports any more. SIGINT is ignored there: Ctrl-C is
  * meant for the program, and the daemon ends after it.
  *
- * One thread; the sampler has threads of its own (sampler.h). Logs.
+ * One thread; the sampler (sampler.h) and the lookup of names (name_service.h) have threads. Logs.
  */
 #include "server.h"
 
