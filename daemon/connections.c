@@ -1,14 +1,17 @@
-/* Events of the socket: see server_state.h. Connections are accepted, and packets handled, in turns: of the
- * listening socket, and of each user. A turn is as long as a round, and together a user's turns have a
- * sixteenth of the time: who sends more waits, and nobody else does. One thread. */
+/* Events of the socket: see server_state.h. The loop accepts connections and handles packets in turns: the
+ * listening socket has one, and each user. A turn is as long as a round. A user's turns together have a
+ * sixteenth of the time, and a user who sends more waits alone. The listening socket has a turn in each pass
+ * of the loop, since the uid of a connection is known only after accept: a uid beyond its allowance
+ * (arrivals.h) costs the three system calls that accept, identify and close its connection. One thread. */
 #include "server_state.h"
 
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "support/clock.h"
 
-#define PRICE           16 /* of accepting connections, and of packets of a user: 1 / their share of the time */
-#define ACCEPTS_AT_ONCE 64
+#define PRICE           16 /* of packets of a user: 1 / their share of the time */
+#define ACCEPTS_AT_ONCE 64 /* within the allowance of their uid */
 #define EVENTS_AT_ONCE  16
 #define PACKETS_AT_ONCE 16
 #define CLIENTS_BESIDE  64 /* connections beside those of the programs, of all users and of each */
@@ -76,21 +79,33 @@ static void admit(struct occ_server *s, int fd, const struct occ_peer *peer, int
         occ_program_refuse(s, client, "too many connections");
 }
 
+/* A daemon of one user has no allowances. */
+static bool is_within_allowance(struct occ_server *s, const struct occ_peer *peer)
+{
+    return !s->histories_options.collector.round_ns ||
+           occ_arrivals_admit(&s->by_uid, peer->uid, occ_monotonic_ns());
+}
+
 void occ_connections_accept(struct occ_server *s, void *none)
 {
     (void)none;
     struct occ_peer peer;
-    int fd = 0;
+    int fd = 0, admitted = 0;
     s->loop.turn_ns = occ_monotonic_ns();
-    for (int i = 0; i < ACCEPTS_AT_ONCE && (i == 0 || !is_turn_over(s, &s->arrivals)); i++) {
+    do {
         fd = occ_listen_accept(&s->listener, &peer, &s->refused);
         if (fd < 0)
             break;
         s->accepts++;
-        admit(s, fd, &peer, s->loop.turn_ns);
-    }
+        if (is_within_allowance(s, &peer)) {
+            admit(s, fd, &peer, s->loop.turn_ns);
+            admitted++;
+        } else {
+            s->refused++;
+            (void)close(fd);
+        }
+    } while (admitted < ACCEPTS_AT_ONCE && !is_turn_over(s, &s->arrivals));
     s->arrivals.is_drained = fd < 0;
-    end_turn(s, &s->arrivals);
 }
 
 void occ_connections_serve(struct occ_server *s, void *about)
@@ -117,8 +132,7 @@ static int64_t least_wait_ns(int64_t a_ns, int64_t b_ns)
 
 int64_t occ_connections_resume(struct occ_server *s, int64_t now_ns)
 {
-    int64_t least_ns = least_wait_ns(occ_queue_resume(&s->arrivals, s->loop.epoll, now_ns),
-                                     occ_queue_resume(&s->http_queue, s->loop.epoll, now_ns));
+    int64_t least_ns = occ_queue_resume(&s->http_queue, s->loop.epoll, now_ns);
     for (struct occ_user *user = s->clients.users; user; user = user->next)
         least_ns = least_wait_ns(least_ns, occ_queue_resume(&user->queue, s->loop.epoll, now_ns));
     return least_ns;

@@ -21,7 +21,9 @@
 #include "producers.h"
 #include "support/error.h"
 
-#define OCC_LISTEN_BACKLOG    128 /* connections that wait to be accepted */
+/* Connections that wait to be accepted: a flood fills the queue between two turns of the loop, and a new
+ * client then waits for the whole queue (some ms) or for a place in it. */
+#define OCC_LISTEN_BACKLOG    1024
 #define OCC_LISTEN_PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
 struct occ_listener {

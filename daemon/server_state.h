@@ -1,6 +1,7 @@
 /* The state of the daemon's loop, for server.c, connections.c, pages.c, programs.c and requests.c only. */
 #pragma once
 
+#include "arrivals.h"
 #include "clients.h"
 #include "control.h"
 #include "histories.h"
@@ -38,7 +39,8 @@ struct occ_server {
     struct occ_histories histories;
     struct occ_sampler *sampler;
     struct occ_listener listener;
-    struct occ_queue arrivals; /* of connections */
+    struct occ_queue arrivals;  /* of connections */
+    struct occ_arrivals by_uid; /* of connections that were accepted */
     struct occ_clients clients;
     struct occ_profiler_users profiler_users; /* memory for the next ones */
     struct occ_loop loop;

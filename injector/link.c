@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@
 #define QUICK_NS    (SECOND_NS * 9 / 10) /* the helper polls once a second */
 #define SLOW_NS     (SECOND_NS * 10)
 #define STAYED_NS   (SECOND_NS * 10) /* one that goes sooner may be refusing us */
+
+/* The kernel gives a place in the full queue of a busy daemon to clients that wait for it, in their order. */
+static const struct timeval queue_wait = {.tv_usec = 100000};
 
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name))
 {
@@ -58,8 +62,9 @@ static int connect_spare(struct occ_link *link)
     memcpy(address.sun_path, link->path, sizeof link->path);
     int fd = occ_fd_get(&link->spare);
     if (fd < 0) {
-        link->spare = occ_fd_adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        link->spare = occ_fd_adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
         fd = link->spare.fd;
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &queue_wait, sizeof queue_wait);
     }
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
         return -1;

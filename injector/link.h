@@ -1,6 +1,6 @@
-/* The connection to a daemon (ring/handshake.h). Never waits: a connect that does not succeed at once is
- * retried every second for a minute, then every ten. When the daemon ends, the same memfd is offered to the
- * next one.
+/* The connection to a daemon (ring/handshake.h). Waits at most 0.1 s, for a place in the queue of a
+ * busy daemon; a connect that fails is retried every second for a minute, then every ten. When the daemon
+ * ends, the same memfd is offered to the next one.
  *
  * Threads: one at a time.
  */

@@ -3,11 +3,53 @@
 #include "cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
+
+#define CONNECT_MS     5000 /* for a place in the queue of a daemon that is busy */
+#define START_MS       100  /* for a daemon that is about to listen */
+#define START_PAUSE_MS 5
+
+static int64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The kernel lets the caller wait in a queue while the daemon's queue is full: a caller that tried again and
+ * again would lose each place to a flood. 0 or an errno. */
+static int connect_until(int fd, const struct sockaddr_un *address, int64_t end_ms)
+{
+    for (int64_t left_ms; (left_ms = end_ms - now_ms()) > 0;) {
+        const struct timeval wait = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+        if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
+            return 0;
+        if (errno != EINTR)
+            return errno;
+    }
+    return EAGAIN;
+}
+
+/* A daemon that starts has bound its socket a moment before it listens. */
+static int connect_patiently(int fd, const struct sockaddr_un *address)
+{
+    int64_t begin_ms = now_ms();
+    int why = connect_until(fd, address, begin_ms + CONNECT_MS);
+    while (why == ECONNREFUSED && now_ms() - begin_ms < START_MS) {
+        (void)poll(NULL, 0, START_PAUSE_MS);
+        why = connect_until(fd, address, begin_ms + CONNECT_MS);
+    }
+    return why;
+}
 
 int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err)
 {
@@ -15,15 +57,17 @@ int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *
     if (strlen(socket_path) >= sizeof address.sun_path)
         return occ_fail(err, OCC_E_INVALID, "the socket's path is too long: %s", socket_path);
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", socket_path);
-    _cleanup_(occ_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    _cleanup_(occ_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return occ_fail_errno(err, errno, "cannot make a socket");
-    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        int why = errno;
-        if (why == ENOENT || why == ECONNREFUSED)
-            return occ_fail(err, OCC_E_NOT_FOUND, "no daemon listens at %s", socket_path);
-        return occ_fail_errno(err, why, "cannot connect to %s", socket_path);
-    }
+    int why = connect_patiently(fd, &address);
+    if (why == ENOENT || why == ECONNREFUSED)
+        return occ_fail(err, OCC_E_NOT_FOUND, "no daemon listens at %s", socket_path);
+    if (why == EAGAIN)
+        return occ_fail(err, OCC_E_BUSY, "the daemon at %s did not accept within %d s", socket_path,
+                        CONNECT_MS / 1000);
+    if (why != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+        return occ_fail_errno(err, why ? why : errno, "cannot connect to %s", socket_path);
     *ret_fd = fd;
     fd = -1;
     return 0;

@@ -36,7 +36,9 @@
  * nothing. */
 #define OCC_CONTROL_PRIVATE_PATIENCE_S 30
 
-/* Connects without blocking: a daemon accepts at once or not at all. OCC_E_NOT_FOUND: nobody listens. */
+/* Waits at most 5 s for a place in the queue of a busy daemon, and 0.1 s for a daemon that is about to
+ * listen. OCC_E_NOT_FOUND: no daemon listens; OCC_E_BUSY: the queue stayed full. The descriptor does not
+ * block. */
 int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err);
 
 /* The value of a line "key value" of an answer, malloc'ed; NULL: there is none. */

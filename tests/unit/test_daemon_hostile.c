@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/un.h>
 
 #include "daemon_users.h"
 
@@ -151,6 +152,28 @@ static void launch_at_any_time(const struct place *p, int uid)
             pause_ms(1);
         }
     }
+}
+
+/* As a program without occtrace's patience does it. -1: it failed. */
+static int connect_raw(const struct place *p, int flags)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", p->socket);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+    check(fd >= 0);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+static void flood(const struct place *p, int uid)
+{
+    be_user(uid);
+    begin();
+    while (goes_on(p))
+        for (int i = 0; i < 256; i++)
+            (void)close(connect_raw(p, 0));
 }
 
 static void connect_and_leave(const struct place *p, int uid)
@@ -456,9 +479,9 @@ static void impossible_times_make_no_rows(void **state)
 
 static void fill_the_backlog(const struct place *p, int uid)
 {
-    int fd = -1, n = 0;
+    int fd, n = 0;
     be_user(uid);
-    while (occ_control_connect(p->socket, &fd, NULL) == 0)
+    while ((fd = connect_raw(p, SOCK_NONBLOCK)) >= 0)
         n++;
     check(n > ACCEPTS_AT_ONCE);
     begin();
@@ -502,6 +525,64 @@ static void connections_without_end_harm_nobody(void **state)
     struct place *p = *state;
     assert_victim_is_unhurt(p, connect_and_leave);
     assert_stops(p);
+}
+
+#define NEWCOMERS 64
+
+/* Each on a connection of its own, which is tried once. */
+static void ask_as_newcomer(const struct place *p, int uid)
+{
+    if (uid != 0)
+        be_user(uid);
+    for (int i = 0; i < NEWCOMERS; i++) {
+        int fd = -1;
+        check(occ_control_connect(p->socket, &fd, NULL) == 0);
+        check(answers(fd));
+        (void)close(fd);
+    }
+}
+
+static void offer_as_newcomer(const struct place *p, int uid)
+{
+    be_user(uid);
+    for (int i = 0; i < NEWCOMERS; i++) {
+        struct occ_ring_producer ring;
+        int fd = -1;
+        make_ring(&ring, 0);
+        struct occ_ring_launch launch = launch_now(0);
+        check(occ_ring_push(&ring, &launch));
+        check(occ_control_connect(p->socket, &fd, NULL) == 0);
+        say_hello(fd, &ring);
+        await_committed(&ring);
+        atomic_store(&ring.header->closed, 1);
+        (void)close(fd);
+        occ_ring_close(&ring);
+    }
+}
+
+/* No connection here is from before the flood. */
+static void a_flood_keeps_no_newcomer_out(void **state)
+{
+    struct place *p = *state;
+    int leave[2];
+    pid_t attackers[3];
+    start_service(p);
+    for (int i = 0; i < 3; i++) {
+        attackers[i] = run(p, flood, ATTACKER);
+        await_byte();
+        if (i < 2)
+            (void)close(p->leave[0]);
+        memcpy(leave, p->leave, sizeof leave);
+    }
+    let_go(p, run(p, ask_as_newcomer, 0));
+    let_go(p, run(p, ask_as_newcomer, VICTIM));
+    let_go(p, run(p, offer_as_newcomer, VICTIM));
+    for (int i = 0; i < 3; i++)
+        assert_true(kill(attackers[i], SIGKILL) == 0 && waitpid(attackers[i], NULL, 0) == attackers[i]);
+    (void)close(leave[0]);
+    (void)close(leave[1]);
+    assert_stops(p);
+    assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), NEWCOMERS);
 }
 
 static void idle_connections_harm_nobody(void **state)
@@ -724,6 +805,7 @@ int main(int argc, char **argv)
         T(impossible_times_make_no_rows),
         T(requests_do_not_wait_for_all_connections),
         T(connections_without_end_harm_nobody),
+        T(a_flood_keeps_no_newcomer_out),
         T(idle_connections_harm_nobody),
         T(more_rings_than_a_share_harm_nobody),
         T(flushes_without_end_make_few_commits),
