@@ -24,6 +24,8 @@
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES   ((size_t)16 * 1024)
 #define SILENCE_S       10u
+#define REQUEST_NS      INT64_C(10000000000)
+#define PER_ADDRESS_MAX 8u /* connections of one address to a TCP socket */
 #define CACHE_NS        INT64_C(500000000)
 #define GROUP           "occtrace"
 #define FIRST_PASSED    3 /* sd_listen_fds(3) */
@@ -54,14 +56,22 @@ struct page {
     int64_t made_ns;
 };
 
+/* A connection of the library. */
+struct talk {
+    int fd;           /* -1: the place is free */
+    int64_t since_ns; /* since it was accepted, or since the last request was answered */
+};
+
 struct server {
     struct MHD_Daemon *daemon;
+    struct talk talks[CONNECTIONS_MAX];
     struct occ_http *http;
     bool is_unix, is_tls;
 };
 
 struct occ_http {
     struct occ_http_options options;
+    int64_t request_ns;
     struct occ_tls tls;
     struct server servers[SERVERS_MAX];
     size_t n;
@@ -160,6 +170,61 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return answer(connection, MHD_HTTP_NOT_FOUND, "text/plain", not_found, sizeof not_found - 1);
 }
 
+/* ---- deadlines ---- */
+
+/* The signature is the library's. */
+static void on_connection(void *context, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = context;
+    struct talk *talk = *place;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (talk)
+            talk->fd = -1;
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (talk = server->talks; talk < server->talks + CONNECTIONS_MAX; talk++)
+        if (info && talk->fd < 0) {
+            *talk = (struct talk){.fd = info->connect_fd, .since_ns = occ_monotonic_ns()};
+            *place = talk;
+            return;
+        }
+}
+
+/* The signature is the library's. */
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode why)
+{
+    (void)context;
+    (void)state;
+    (void)why;
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct talk *talk = info ? info->socket_context : NULL;
+    if (talk)
+        talk->since_ns = occ_monotonic_ns();
+}
+
+/* Ends connections whose request takes too long: the library's own limit is of silence, and a byte now and
+ * then would hold a connection for ever. How long until the next one's deadline, in ms. */
+static uint64_t end_late_requests(struct server *server)
+{
+    int64_t now_ns = occ_monotonic_ns(), least_ns = INT64_MAX;
+    for (struct talk *talk = server->talks; talk < server->talks + CONNECTIONS_MAX; talk++) {
+        int64_t left_ns = talk->since_ns + server->http->request_ns - now_ns;
+        if (talk->fd < 0)
+            continue;
+        if (left_ns <= 0) {
+            (void)shutdown(talk->fd, SHUT_RDWR); /* the library closes it */
+            continue;
+        }
+        least_ns = left_ns < least_ns ? left_ns : least_ns;
+    }
+    return least_ns == INT64_MAX ? UINT64_MAX : (uint64_t)least_ns / 1000000 + 1;
+}
+
 /* ---- sockets ---- */
 
 /* For root and the group, by an access control list: changing a file's group needs a capability. */
@@ -232,6 +297,8 @@ static int add_server(struct occ_http *http, int fd, bool is_unix, struct occ_er
                                          {MHD_OPTION_HTTPS_MEM_KEY, 0, pem[OCC_TLS_KEY]},
                                          {MHD_OPTION_HTTPS_MEM_TRUST, 0, pem[OCC_TLS_CLIENT_CA]},
                                          {MHD_OPTION_END, 0, NULL}};
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        server->talks[i].fd = -1;
     if (!mhd.run && open_library(err) != 0) {
         (void)close(fd);
         return OCC_E_NOT_FOUND;
@@ -239,7 +306,9 @@ static int add_server(struct occ_http *http, int fd, bool is_unix, struct occ_er
     server->daemon =
         mhd.start_daemon(MHD_USE_EPOLL | (server->is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request,
                          server, MHD_OPTION_ARRAY, tls + (server->is_tls ? 0 : 3), MHD_OPTION_LISTEN_SOCKET,
-                         fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+                         fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+                         is_unix ? 0u : PER_ADDRESS_MAX, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
                          SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
     if (!server->daemon) {
         (void)close(fd);
@@ -289,6 +358,7 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     if (!http)
         return occ_no_memory(err);
     *http = (struct occ_http){.options = *options,
+                              .request_ns = options->request_ns ? options->request_ns : REQUEST_NS,
                               .epoll = epoll_create1(EPOLL_CLOEXEC),
                               .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
     struct epoll_event event = {.events = EPOLLIN};
@@ -355,9 +425,11 @@ static uint64_t run_server(struct server *server)
     unsigned before = connections_of(server);
     unsigned MHD_LONG_LONG wait_ms = UINT64_MAX;
     (void)mhd.run(server->daemon);
+    uint64_t deadline_ms = end_late_requests(server);
     if (connections_of(server) < before)
         return 0;
-    return mhd.get_timeout(server->daemon, &wait_ms) == MHD_YES ? wait_ms : UINT64_MAX;
+    return mhd.get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms < deadline_ms ? wait_ms
+                                                                                         : deadline_ms;
 }
 
 void occ_http_serve(struct occ_http *http)

@@ -3,12 +3,14 @@
  * sockets that systemd passes (LISTEN_FDS). A client of the Unix socket is known by the access to it, one of
  * TCP by its certificate, where the server has one too; who is not known gets no series that name anybody.
  *
- * Bounded: 32 connections at each socket, 16 KiB of request, 10 s of silence; the text of a page is at most
- * half a second old and shared by all that ask meanwhile. One thread.
+ * Bounded: 32 connections at each socket, 8 of one address at a TCP socket, 16 KiB of request, 10 s for a
+ * request (from accept, or from the answer before it), 10 s of silence; the text of a page is at most half a
+ * second old and shared by all that ask meanwhile. One thread.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "support/error.h"
@@ -23,6 +25,7 @@ struct occ_http_options {
     /* false: not healthy. `out` gets the reasons, or "ok". */
     bool (*write_health)(void *context, FILE *out);
     void *context;
+    int64_t request_ns; /* for a request; 0: 10 s */
 };
 
 /* *ret_http is NULL where there is nothing to listen at. */

@@ -5,6 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,12 +124,117 @@ static void sockets_of_another_process_are_not_taken(void **state)
     assert_int_equal(passed_to(0, "99"), 1);
 }
 
+/* ---- slow clients of a TCP socket ---- */
+
+static int listen_tcp(struct sockaddr_in *ret_name)
+{
+    socklen_t size = sizeof *ret_name;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *ret_name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(bind(fd, (const struct sockaddr *)ret_name, size), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)ret_name, &size), 0);
+    return fd;
+}
+
+/* Serves the listening socket until it is killed. */
+static pid_t serve(int listening, int64_t request_ns)
+{
+    struct occ_http *http = NULL;
+    struct occ_http_options options = {
+        .socket_path = "", .tls_paths = {"", "", ""}, .request_ns = request_ns};
+    char text[24];
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    (void)snprintf(text, sizeof text, "%lld", (long long)getpid());
+    if (dup2(listening, 3) != 3 || setenv("LISTEN_PID", text, 1) != 0 || setenv("LISTEN_FDS", "1", 1) != 0 ||
+        occ_http_open(&options, &http, NULL) != 0)
+        _exit(1);
+    for (;;) {
+        (void)poll(&(struct pollfd){.fd = occ_http_fd(http), .events = POLLIN}, 1, -1);
+        occ_http_serve(http);
+    }
+}
+
+static void end(pid_t child)
+{
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* From the address 127.0.0.`host`. */
+static int connect_from(const struct sockaddr_in *server, uint32_t host)
+{
+    const struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000 | host)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&own, sizeof own), 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)server, sizeof *server), 0);
+    return fd;
+}
+
+static bool is_answered(int fd)
+{
+    static const char request[] = "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n";
+    char answer[16];
+    return send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0 && recv(fd, answer, sizeof answer, 0) > 0;
+}
+
+/* A byte now and then is no silence. */
+static void a_request_has_a_deadline(void **state)
+{
+    struct sockaddr_in server;
+    char byte;
+    (void)state;
+    int listening = listen_tcp(&server);
+    pid_t child = serve(listening, INT64_C(300000000));
+    int fd = connect_from(&server, 1);
+    assert_true(send(fd, "GET /", 5, MSG_NOSIGNAL) == 5);
+    int tries = 0;
+    while (tries++ < 500 && send(fd, "a", 1, MSG_NOSIGNAL) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) < 0 &&
+           errno == EAGAIN)
+        (void)poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 20);
+    assert_in_range(tries, 2, 500);
+    (void)close(fd);
+    fd = connect_from(&server, 1);
+    assert_true(is_answered(fd));
+    (void)close(fd);
+    end(child);
+    (void)close(listening);
+}
+
+/* Its connections wait without a request. */
+static void an_address_leaves_places_for_others(void **state)
+{
+    struct sockaddr_in server;
+    int fds[40];
+    char byte;
+    (void)state;
+    int listening = listen_tcp(&server);
+    pid_t child = serve(listening, INT64_C(3600000000000));
+    for (size_t i = 0; i < 40; i++)
+        fds[i] = connect_from(&server, 1);
+    int fd = connect_from(&server, 2);
+    assert_true(is_answered(fd));
+    assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT),
+                     -1); /* it waits still: the answer came beside it */
+    (void)close(fd);
+    for (size_t i = 0; i < 40; i++)
+        (void)close(fds[i]);
+    end(child);
+    (void)close(listening);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_socket_goes_with_its_server),
         cmocka_unit_test(the_socket_of_another_stays),
         cmocka_unit_test(sockets_of_another_process_are_not_taken),
+        cmocka_unit_test(a_request_has_a_deadline),
+        cmocka_unit_test(an_address_leaves_places_for_others),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
