@@ -360,10 +360,10 @@ static void put_runs(const struct occ_meter *m, const struct occ_exposition *e, 
     if (!occ_exposition_begin(e, metric))
         return;
     for (const struct run *r = m->runs; r < m->runs + m->max_runs; r++) {
-        char run[9], gpu[OCC_GPU_UUID_BYTES];
+        char run[33], gpu[OCC_GPU_UUID_BYTES];
         if (!r->is_used)
             continue;
-        occ_hex_encode(r->uuid, 4, run);
+        occ_hex_encode(r->uuid, 16, run);
         occ_gpu_uuid_format(r->gpu, gpu);
         struct occ_label labels[N_RUN_LABELS + 3] = {{"run", run}};
         for (size_t i = 0; i < N_RUN_LABELS && metric == OCC_METRIC_RUN_INFO; i++)

@@ -181,9 +181,9 @@ static void one_wave_of_half_the_warps(void **state)
     assert_says(text, "occtrace_gpu_occupancy_ratio" GPU ",definition=\"expected_low\"} 0.5\n");
     assert_says(text, "occtrace_gpu_occupancy_ratio" GPU ",definition=\"expected_high\"} 0.5\n");
     assert_says(text, "occtrace_gpu_last_launch_timestamp_seconds" GPU "} 1700000001\n");
-    assert_says(text,
-                "occtrace_run_info{hostname=\"node\",run=\"ab010000\",UUID=\"GPU-07070707-0707-0707-0707-"
-                "070707070707\",user=\"ann\",slurm_job=\"42\",job_trust=\"claimed\"} 1\n");
+    assert_says(text, "occtrace_run_info{hostname=\"node\",run=\"ab010000000000000000000000000000\",UUID="
+                      "\"GPU-07070707-0707-0707-0707-"
+                      "070707070707\",user=\"ann\",slurm_job=\"42\",job_trust=\"claimed\"} 1\n");
     assert_says(text, "occtrace_kernel_wasted_warp_seconds_total{hostname=\"node\",kernel=\"mul\"} 12672\n");
     assert_null(strstr(text, "cause=\"tail\""));
 }
