@@ -1,6 +1,7 @@
 /* Paths by the XDG base directory rules. No state; any thread. */
 #include "paths.h"
 #include "cleanup.h"
+#include "control.h"
 #include "text.h"
 
 #include <errno.h>
@@ -12,6 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A daemon that does not answer delays the caller no longer. */
+#define DAEMON_PATIENCE_MS 500
 
 /* An environment variable with an absolute path, else NULL: by the XDG rules relative ones are ignored. */
 static const char *absolute_env(const char *name)
@@ -59,19 +63,43 @@ static int64_t written_ns(const char *path)
     return last_ns;
 }
 
+/* Where the running daemon, the user's own or else the service, keeps the caller's history. malloc'ed; NULL:
+ * no daemon answers, or the caller may not read the history. */
+static char *ask_daemon(void)
+{
+    _cleanup_(occ_freep) char *socket = NULL;
+    _cleanup_(occ_freep) char *path = NULL;
+    _cleanup_(occ_closep) int fd = -1;
+    char answer[OCC_CONTROL_BYTES + 1];
+    if (occ_path_default_socket(&socket, NULL) != 0 ||
+        (occ_control_connect(socket, &fd, NULL) != 0 &&
+         occ_control_connect(OCC_PATH_SYSTEM_SOCKET, &fd, NULL) != 0) ||
+        occ_control_request(fd, "status", DAEMON_PATIENCE_MS, answer, sizeof answer, NULL) != 0)
+        return NULL;
+    path = occ_control_value(answer, "database");
+    return path && access(path, R_OK) == 0 ? occ_take(path) : NULL;
+}
+
+/* The service's directory is looked at too, since the service may be stopped. */
 int occ_path_own_history(char **ret_path, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *service = NULL;
     _cleanup_(occ_freep) char *own = NULL;
+    _cleanup_(occ_freep) char *told = ask_daemon();
+    char **const others[] = {&service, &told};
+    char **newest = &own;
     int status =
         occ_format_text(&service, err, OCC_PATH_SERVICE_DIRECTORY "/u%u/history.db", (unsigned int)getuid());
-    if (status == 0 && occ_path_default_history(&own, err) != 0 && written_ns(service) < 0)
-        return OCC_E_NOT_FOUND;
     if (status != 0)
         return status;
-    char **newer = !own || written_ns(service) > written_ns(own) ? &service : &own;
-    *ret_path = *newer;
-    *newer = NULL;
+    int failed = occ_path_default_history(&own, err);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (*others[i] && written_ns(*others[i]) > (*newest ? written_ns(*newest) : -1))
+            newest = others[i];
+    if (!*newest)
+        return failed;
+    *ret_path = *newest;
+    *newest = NULL;
     return 0;
 }
 
@@ -99,18 +127,37 @@ int occ_path_check_parent(const char *file, struct occ_error *err)
     return 0;
 }
 
-int occ_path_make_parents(const char *file, struct occ_error *err)
+/* chmod: the process's umask does not count. */
+static int make_directory(const char *path, mode_t mode, struct occ_error *err)
+{
+    if (mkdir(path, 0700) != 0)
+        return errno == EEXIST ? 0 : occ_fail_errno(err, errno, "cannot create the directory %s", path);
+    return mode == 0700 || chmod(path, mode) == 0
+               ? 0
+               : occ_fail_errno(err, errno, "cannot set the mode of the directory %s", path);
+}
+
+static int make_parents(const char *file, mode_t mode, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = strdup(file);
-    if (!path)
-        return occ_no_memory(err);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    int status = path ? 0 : occ_no_memory(err);
+    for (char *slash = path ? strchr(path + 1, '/') : NULL; slash && status == 0;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return occ_fail_errno(err, errno, "cannot create the directory %s", path);
+        status = make_directory(path, mode, err);
         *slash = '/';
     }
-    return 0;
+    return status;
+}
+
+int occ_path_make_parents(const char *file, struct occ_error *err)
+{
+    return make_parents(file, 0700, err);
+}
+
+int occ_path_make_passable_parents(const char *file, struct occ_error *err)
+{
+    return make_parents(file, 0711, err);
 }
 
 int occ_path_of_self(char **ret_directory, struct occ_error *err)

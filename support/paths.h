@@ -17,9 +17,9 @@ int occ_path_default_history(char **ret_path, struct occ_error *err);
  * /var/lib/occtrace/history.db. */
 int occ_path_daemon_history(char **ret_path, struct occ_error *err);
 
-/* The history to ask where none is named: the default one, or that of the caller in the system service's
- * directory (/var/lib/occtrace/uUID/history.db), whichever was written last; the default one if neither is
- * there. */
+/* The history to ask where none is named: the default one, that of the caller in the system service's
+ * directory (/var/lib/occtrace/uUID/history.db), or the one that the running daemon names as the caller's,
+ * whichever was written last; the default one if none is there. */
 int occ_path_own_history(char **ret_path, struct occ_error *err);
 
 /* Where the system service keeps histories. */
@@ -35,6 +35,8 @@ int occ_path_default_socket(char **ret_path, struct occ_error *err);
 
 /* Creates the missing parent directories of `file`, mode 0700. */
 int occ_path_make_parents(const char *file, struct occ_error *err);
+/* The same with mode 0711, so that all users reach what is theirs below them. */
+int occ_path_make_passable_parents(const char *file, struct occ_error *err);
 
 /* OCC_E_NOT_FOUND: the directory of `file` is not there. For paths that people type: a mistyped one makes no
  * directories. */
