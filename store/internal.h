@@ -95,6 +95,7 @@ struct occ_store {
     struct occ_writer bytes;
     bool is_alone;    /* no other connection may have the file open */
     bool bulk;        /* between occ_store_begin_bulk() and occ_store_end_bulk(): one transaction */
+    bool has_no_file; /* of occ_store_open_later(), until one is opened */
     bool bulk_failed; /* that transaction was rolled back: nothing more is written */
     int64_t page_limit;
     int64_t collected[OCC_NAME_COUNT]; /* up to this id, in this pass */

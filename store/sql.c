@@ -5,7 +5,8 @@ static const char *const texts[OCC_SQL_COUNT] = {
 #define X(name, text) [OCC_SQL_##name] = text,
     OCC_SQL_STATEMENTS(X)};
 
-/* As one of ours. */
+/* As one of ours. SQLite cannot lengthen the file of its shared memory on a full disk, and names no reason.
+ */
 static int code_of(int sqlite_code)
 {
     static const struct {
@@ -16,6 +17,8 @@ static int code_of(int sqlite_code)
         {SQLITE_NOMEM, OCC_E_NO_MEMORY}, {SQLITE_PERM, OCC_E_DENIED},        {SQLITE_AUTH, OCC_E_DENIED},
         {SQLITE_TOOBIG, OCC_E_CORRUPT},  {SQLITE_MISMATCH, OCC_E_CORRUPT},
     };
+    if (sqlite_code == SQLITE_IOERR_SHMSIZE)
+        return OCC_E_FULL;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (codes[i].sqlite == (sqlite_code & 0xff))
             return codes[i].ours;

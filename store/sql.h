@@ -235,6 +235,12 @@
       "FROM stored_device_second WHERE second < ? LIMIT ?)") \
     X(EXPIRE_SAMPLES, "DELETE FROM stored_series_chunk WHERE chunk_id IN (SELECT chunk_id FROM " \
       "stored_series_chunk WHERE kind = 'device_sample' AND last_start_ns < ? LIMIT ?)") \
+    X(IS_SPENT, "SELECT NOT EXISTS(SELECT 1 FROM stored_run WHERE source_hash IS NOT NULL OR max(start_ns, " \
+      "coalesce(end_ns, 0), coalesce(last_start_ns, 0)) >= ?) AND NOT EXISTS(SELECT 1 FROM stored_chunk) AND " \
+      "NOT EXISTS(SELECT 1 FROM stored_series_chunk) AND NOT EXISTS(SELECT 1 FROM stored_device_second) AND NOT " \
+      "EXISTS(SELECT 1 FROM stored_minute) AND NOT EXISTS(SELECT 1 FROM stored_hour) AND NOT EXISTS(SELECT 1 FROM " \
+      "stored_measured_hour) AND NOT EXISTS(SELECT 1 FROM stored_minute_change) AND NOT EXISTS(SELECT 1 FROM " \
+      "stored_removed_run)") \
     X(FREE_PAGES, "PRAGMA freelist_count") \
     X(OPEN_RUNS, "SELECT run_id, pid, start_ns FROM stored_run JOIN stored_node USING(node_id) " \
       "WHERE end_ns IS NULL AND source_hash IS NULL AND hostname = ?1 AND session_id IS coalesce(?2, session_id)") \

@@ -108,9 +108,9 @@ static bool find_log(const struct occ_store *s, char **ret_path, struct stat *re
     return *ret_path && stat(*ret_path, ret_status) == 0;
 }
 
-/* A history in a directory that we may not write (a read-only mount, somebody else's): SQLite cannot make its
- * shared memory there. Nobody can be writing either if there is no write-ahead log, so the file is read as it
- * lies. */
+/* SQLite cannot make its shared memory in a directory that we may not write (a read-only mount, another
+ * user's) or on a full disk. No writer can be at work either if there is no write-ahead log, so the file is
+ * read as it lies. */
 static int reopen_immutable(struct occ_store *s, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *wal = NULL;
@@ -149,7 +149,7 @@ static int open_for_reading(struct occ_store *s, struct occ_error *err)
     if (rc == 0)
         rc = occ_store_migrate(s, &first);
     int code = rc != 0 ? sqlite3_errcode(s->db) & 0xff : SQLITE_OK;
-    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
+    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_IOERR)
         rc = reopen_immutable(s, &first);
     if (rc != 0 && err)
         *err = first;
@@ -227,12 +227,12 @@ static int open_parts(struct occ_store *s, struct occ_error *err)
     return s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
 }
 
-int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
-                   struct occ_error *err)
+/* Without a file. NULL: no memory. */
+static struct occ_store *new_store(const char *path, const struct occ_store_options *options)
 {
     struct occ_store *s = calloc(1, sizeof *s);
     if (!s)
-        return occ_no_memory(err);
+        return NULL;
     s->options = *options;
     if (s->options.chunk_rows == 0)
         s->options.chunk_rows = DEFAULT_CHUNK_ROWS;
@@ -245,11 +245,37 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
     if (s->options.busy_timeout_ms > BUSY_TIMEOUT_MAX_MS)
         s->options.busy_timeout_ms = BUSY_TIMEOUT_MAX_MS;
     s->path = strdup(path);
-    int rc = open_parts(s, err);
+    return s;
+}
+
+/* A place of statements that all fail: a database without tables. */
+static int connect_nothing(struct occ_store *s, struct occ_error *err)
+{
+    return occ_store_connect(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+}
+
+int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
+                   struct occ_error *err)
+{
+    struct occ_store *s = new_store(path, options);
+    int rc = s ? open_parts(s, err) : occ_no_memory(err);
+    if (rc == 0)
+        *ret_store = s;
+    else
+        occ_store_close(s);
+    return rc;
+}
+
+int occ_store_open_later(const char *path, const struct occ_store_options *options,
+                         struct occ_store **ret_store, struct occ_error *err)
+{
+    struct occ_store *s = new_store(path, options);
+    int rc = s && s->path && join_workspace(s) ? connect_nothing(s, err) : occ_no_memory(err);
     if (rc != 0) {
         occ_store_close(s);
         return rc;
     }
+    s->has_no_file = true;
     *ret_store = s;
     return 0;
 }
@@ -290,6 +316,8 @@ static void drop_pending(struct occ_store *s)
 const char *occ_store_reopen_reason(const struct occ_store *s)
 {
     int moved = 0; /* a database in memory has no file to ask about */
+    if (s->has_no_file)
+        return "could not be opened";
     if (s->bulk_failed)
         return "had a transaction that failed";
     return sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved
@@ -309,11 +337,11 @@ int occ_store_reopen(struct occ_store *s, struct occ_error *err)
         remove_stale_log(s);
     int rc = open_for_writing(s, err);
     s->bulk_failed &= rc != 0;
+    s->has_no_file &= rc != 0;
     if (rc == 0)
         return 0;
     occ_store_disconnect(s);
-    (void)occ_store_connect(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                            NULL); /* has no tables */
+    (void)connect_nothing(s, NULL);
     return rc;
 }
 

@@ -54,13 +54,17 @@ struct occ_store_options {
 /* Opens `path` and migrates it to this version. Write mode creates it (mode 0640) and its directories. */
 int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
                    struct occ_error *err);
+/* The same for writing, where occ_store_open() failed for a reason that passes: every write fails until
+ * occ_store_reopen() succeeds. */
+int occ_store_open_later(const char *path, const struct occ_store_options *options,
+                         struct occ_store **ret_store, struct occ_error *err);
 /* An empty history in memory, to be filled by SQL on its storage and then read. */
 int occ_store_open_memory(struct occ_store **ret_store, struct occ_error *err);
 /* The schema of histories that this version writes. */
 int occ_store_newest_version(void);
 
 /* Why the history is to be opened anew, as the end of a sentence about it: the file at the path is not the
- * one that is open, or a bulk transaction has failed. NULL: it is not. */
+ * one that is open, none could be opened, or a bulk transaction has failed. NULL: it is not. */
 const char *occ_store_reopen_reason(const struct occ_store *store);
 /* Goes on with the file that is at the path now, or a new one, as after occ_store_open(): what is pending is
  * dropped, and no id that was given before is valid. Where that fails, so does every write until a later call
@@ -294,6 +298,10 @@ struct occ_run_chooser {
  * the warehouse. No daemon may write to these runs any more. */
 int occ_store_remove_runs(struct occ_store *store, const struct occ_run_chooser *chooser, int64_t now_ns,
                           struct occ_error *err);
+
+/* Whether its ages have left nothing but names and runs that are older than the oldest age, none imported,
+ * and the shipper has nothing to send: the file is of no use. */
+bool occ_store_is_spent(struct occ_store *store, int64_t now_ns);
 
 /* Ends every run of this handle, commits, and empties the write-ahead log. */
 int occ_store_finish(struct occ_store *store, struct occ_error *err);

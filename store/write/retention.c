@@ -93,6 +93,15 @@ static int expire_all(struct occ_store *s, int64_t now_ns, bool *ret_more, struc
     return rc;
 }
 
+bool occ_store_is_spent(struct occ_store *s, int64_t now_ns)
+{
+    int64_t first_ns = first_kept(s, 0, now_ns, 1), is_spent = 0;
+    return first_ns > 0 &&
+           occ_store_number(s, occ_store_query(s, OCC_SQL_IS_SPENT, OCC_INTS(first_ns)), &is_spent, NULL) ==
+               0 &&
+           is_spent;
+}
+
 /* ---- size ---- */
 
 static int count_pages(struct occ_store *s, enum occ_sql which, int64_t *ret_pages, struct occ_error *err)
