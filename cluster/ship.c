@@ -37,6 +37,7 @@ void occ_ship_close(struct occ_ship *ship)
     occ_state_close(ship->state);
     occ_map_free(&ship->sent.ids);
     occ_kept_free(&ship->kept);
+    occ_seen_free(&ship->seen);
     *ship = (struct occ_ship){0};
 }
 
@@ -91,7 +92,9 @@ struct history {
     struct occ_ship *ship;
     struct occ_outbox outbox;
     struct occ_ship_position position;
+    struct occ_seen_history seen;
     bool all;
+    bool is_sent; /* whole */
 };
 
 static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batch, struct occ_error *err)
@@ -159,6 +162,7 @@ struct pass {
     bool all, is_offline;    /* is_offline: they are counted, and nothing is sent */
     int64_t complete_minute; /* minutes before it are in */
     int64_t oldest_minute;   /* that is not in though it is over; or NONE */
+    int64_t began_ns;
 };
 #define NONE INT64_C(153722867)
 
@@ -219,6 +223,11 @@ static const char open_minute[] =
     "WHERE source_hash IS NULL AND last_start_ns >= rolled_ns";
 static const char unsent_changes[] = "SELECT count(*) FROM stored_minute_change WHERE " UNSENT;
 
+static void count_open(struct pass *pass, int64_t minute)
+{
+    pass->complete_minute = minute < pass->complete_minute ? minute : pass->complete_minute;
+}
+
 /* Minutes are not in while they are changed or open. Of a run that launches nothing, a minute is open until
  * the daemon writes it. */
 static int count_unsent(struct history *h, struct pass *pass, struct occ_error *err)
@@ -232,9 +241,11 @@ static int count_unsent(struct history *h, struct pass *pass, struct occ_error *
     if (rc == 0)
         rc = occ_outbox_number(&h->outbox, unsent_changes, values, 3, &pending, err);
     h->ship->counters.pending += pending;
+    h->seen.open_minute = open;
+    h->is_sent = rc == 0 && pending == 0;
     pass->oldest_minute = changed < pass->oldest_minute ? changed : pass->oldest_minute;
     pass->complete_minute = changed < pass->complete_minute ? changed : pass->complete_minute;
-    pass->complete_minute = open < pass->complete_minute ? open : pass->complete_minute;
+    count_open(pass, open);
     return rc;
 }
 
@@ -267,9 +278,16 @@ static int ship_history(struct occ_ship *ship, const char *path, struct pass *pa
 {
     struct history h = {.ship = ship, .all = pass->all};
     struct occ_error why = OCC_ERROR_INIT;
+    bool is_settled = occ_seen_look(path, pass->began_ns, &h.seen);
+    if (is_settled && occ_seen_is_sent(&ship->seen, path, &h.seen)) {
+        count_open(pass, h.seen.open_minute);
+        return 0;
+    }
     bool is_open = occ_outbox_open(path, &h.outbox, &why) == 0;
     int rc = is_open ? ship_open_history(&h, path, pass, &why) : OCC_E_CORRUPT;
     occ_outbox_close(&h.outbox);
+    if (rc == 0 && is_settled && h.is_sent)
+        occ_seen_put(&ship->seen, path, &h.seen);
     if (rc == OCC_E_CORRUPT) {
         occ_log(OCC_LOG_WARNING, "%s", why.message);
         ship->counters.unreadable++;
@@ -336,6 +354,7 @@ static int pass_histories(struct occ_ship *ship, struct pass *pass, struct occ_e
         rc = rc != 0 ? rc : code;
         pass->is_offline |= code != 0 && code != OCC_E_INVALID;
     }
+    occ_seen_trim(&ship->seen, found.gl_pathc);
     globfree(&found);
     return rc;
 }
@@ -384,8 +403,11 @@ static void write_metrics(struct occ_ship *ship)
 int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
 {
     int met = meet(ship, err);
-    struct pass pass = {
-        .all = all, .is_offline = met != 0, .complete_minute = INT64_MAX / 60, .oldest_minute = NONE};
+    struct pass pass = {.all = all,
+                        .is_offline = met != 0,
+                        .complete_minute = INT64_MAX / 60,
+                        .oldest_minute = NONE,
+                        .began_ns = occ_now_ns()};
     ship->counters.unreadable = ship->counters.pending = 0;
     int rc = pass_histories(ship, &pass, met == 0 ? err : NULL);
     rc = met != 0 ? met : rc;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "outbox.h"
+#include "seen.h"
 #include "state.h"
 #include "insert.h"
 
@@ -30,6 +31,7 @@ struct occ_ship {
     struct occ_ship_counters counters;
     struct occ_sent sent;
     struct occ_kept kept;
+    struct occ_seen seen;
     bool has_met;        /* the server, since we started */
     bool has_no_metrics; /* they could not be written */
 };
