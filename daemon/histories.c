@@ -63,7 +63,7 @@ static int make_directory(const char *file, int64_t uid, struct occ_error *err)
     _cleanup_(occ_freep) char *directory = strdup(file);
     if (!directory)
         return occ_no_memory(err);
-    int code = occ_path_make_parents(file, err);
+    int code = occ_path_make_passable_parents(file, err);
     if (code != 0)
         return code;
     *strrchr(directory, '/') = '\0';
@@ -73,6 +73,31 @@ static int make_directory(const char *file, int64_t uid, struct occ_error *err)
     code = set_access(directory, ACL_TYPE_ACCESS, text, err);
     access_text(text, "rw-", "r--", uid);
     return code == 0 ? set_access(directory, ACL_TYPE_DEFAULT, text, err) : code;
+}
+
+/* true: users whom an access control list may name are not locked out either. */
+static bool lets_others_pass(const char *directory)
+{
+    struct stat status;
+    return stat(directory, &status) != 0 || (status.st_mode & S_IXOTH) || acl_extended_file(directory) == 1;
+}
+
+int occ_histories_check_path(const char *path, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *directory = strdup(path);
+    if (!directory)
+        return occ_no_memory(err);
+    for (char *slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (!lets_others_pass(directory))
+            return occ_fail(
+                err, OCC_E_DENIED,
+                "users may not enter the directory %s, and so not read their histories beside %s: "
+                "chmod o+x it, choose another database.path, or set users.split to none",
+                directory, path);
+        *slash = '/';
+    }
+    return 0;
 }
 
 /* The shipper finds histories by listing their directory. Another directory than the service's is not only
@@ -122,6 +147,29 @@ static void end_lost_runs(const struct occ_history *h)
         occ_log(OCC_LOG_WARNING, "%s: runs of killed daemons stay without an end: %s", h->path, err.message);
 }
 
+static void note_failed_reopen(struct occ_history *h, int64_t now_ns, const char *reason,
+                               const struct occ_error *err)
+{
+    if (h->next_reopen_ns == 0)
+        occ_log(OCC_LOG_ERROR, "%s %s: %s; it is tried again", h->path, reason, err->message);
+    h->next_reopen_ns = now_ns + REOPEN_NS;
+    h->reopen_error = *err;
+}
+
+static int open_store(const struct occ_histories *all, struct occ_history *h,
+                      const struct occ_store_options *store, struct occ_error *err)
+{
+    int status = all->options->split ? make_directory(h->path, h->owner.uid, err) : 0;
+    if (status == 0)
+        status = occ_store_open(h->path, store, &h->store, err);
+    if (status == 0)
+        end_lost_runs(h);
+    if (status != OCC_E_FULL || !all->options->waits)
+        return status;
+    note_failed_reopen(h, occ_monotonic_ns(), "could not be opened", err);
+    return occ_store_open_later(h->path, store, &h->store, err);
+}
+
 static int open_files(struct occ_history *h, const struct occ_histories *all, struct occ_error *err)
 {
     const struct occ_histories_options *options = all->options;
@@ -129,12 +177,8 @@ static int open_files(struct occ_history *h, const struct occ_histories *all, st
     store.like = all->first ? all->first->store : NULL;
     store.cache_kib = options->split ? OWNER_CACHE_KIB : 0;
     int status = occ_histories_path(all, &h->owner, &h->path, err);
-    if (status == 0 && options->split)
-        status = make_directory(h->path, h->owner.uid, err);
     if (status == 0)
-        status = occ_store_open(h->path, &store, &h->store, err);
-    if (status == 0)
-        end_lost_runs(h);
+        status = open_store(all, h, &store, err);
     return status == 0 ? 0 : occ_error_prefix(err, "cannot use the history");
 }
 
@@ -250,13 +294,20 @@ enum occ_history_state occ_history_state(const struct occ_history *h)
     struct occ_collector_stats stats;
     occ_collector_get_stats(h->collector, &stats);
     if (h->next_reopen_ns)
-        return OCC_HISTORY_REPLACED;
+        return h->reopen_error.code == OCC_E_FULL ? OCC_HISTORY_FULL : OCC_HISTORY_REPLACED;
     if (!stats.stalled)
         return OCC_HISTORY_OK;
     return stats.stall_code == OCC_E_FULL        ? OCC_HISTORY_FULL
            : stats.stall_code == OCC_E_READ_ONLY ? OCC_HISTORY_READ_ONLY
            : stats.stall_code == OCC_E_BUSY      ? OCC_HISTORY_LOCKED
                                                  : OCC_HISTORY_STALLED;
+}
+
+bool occ_history_is_empty(const struct occ_history *h)
+{
+    struct occ_collector_stats stats;
+    occ_collector_get_stats(h->collector, &stats);
+    return h->next_reopen_ns && stats.producers == 0;
 }
 
 OCC_WORDS(occ_history_state_word, enum occ_history_state, OCC_HISTORY_STATES)
@@ -282,7 +333,7 @@ static void collect_names(struct occ_history *h)
 {
     struct occ_error err = OCC_ERROR_INIT;
     bool more = false;
-    if (h->has_spare_names && occ_history_state(h) <= OCC_HISTORY_FULL &&
+    if (h->has_spare_names && !h->next_reopen_ns && occ_history_state(h) <= OCC_HISTORY_FULL &&
         occ_collector_collect_names(h->collector, &more, &err) != 0)
         occ_log(OCC_LOG_WARNING, "names that nothing refers to stay: %s", err.message);
     h->has_spare_names = more;
@@ -348,11 +399,10 @@ bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
     if (status == 0)
         status = occ_store_reopen(h->store, &err);
     if (status != 0) {
-        if (h->next_reopen_ns == 0)
-            occ_log(OCC_LOG_ERROR, "%s %s: %s", h->path, reason, err.message);
-        h->next_reopen_ns = now_ns + REOPEN_NS;
+        note_failed_reopen(h, now_ns, reason, &err);
         return false; /* commits fail, and launches stay in their rings */
     }
+    end_lost_runs(h);
     h->next_reopen_ns = 0;
     occ_collector_restart(h->collector, now_ns);
     occ_sampler_restart_history(all->options->sampler, h->number);
@@ -372,15 +422,38 @@ struct occ_history *occ_histories_idle(struct occ_histories *all, int64_t now_ns
     return NULL;
 }
 
+/* The files of a history that is closed, and the owner's directory where it is empty then. */
+static void remove_files(const char *path)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        _cleanup_(occ_freep) char *file = NULL;
+        if (occ_format_text(&file, NULL, "%s%s", path, suffixes[i]) == 0)
+            (void)unlink(file);
+    }
+    _cleanup_(occ_freep) char *directory = strdup(path);
+    if (directory) {
+        *strrchr(directory, '/') = '\0';
+        (void)rmdir(directory);
+    }
+    occ_log(OCC_LOG_INFO, "%s is removed: all of it was older than retention.hours", path);
+}
+
 void occ_histories_drop(struct occ_histories *all, struct occ_history *history)
 {
     struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_freep) char *spent = NULL;
     struct occ_history **link = &all->first;
     while (*link != history)
         link = &(*link)->next;
     *link = history->next;
     all->n--;
-    if (occ_store_finish(history->store, &err) != 0)
+    if (!history->next_reopen_ns && occ_store_finish(history->store, &err) != 0)
         occ_log(OCC_LOG_ERROR, "%s: %s", history->path, err.message);
+    else if (all->options->split && !history->next_reopen_ns &&
+             occ_store_is_spent(history->store, occ_now_ns()))
+        spent = strdup(history->path);
     free_history(all, history);
+    if (spent)
+        remove_files(spent);
 }

@@ -42,23 +42,25 @@ struct occ_history {
     char *path; /* of the file */
     struct occ_store *store;
     struct occ_collector *collector;
-    int64_t next_poll_ns;         /* monotonic, as all times here; INT64_MAX: not before a program comes */
-    int64_t used_ns;              /* when a program or something to commit was there last */
-    int64_t flushed_ns;           /* when a client's flush committed last */
-    int64_t next_results_ns;      /* not before this is a commit made for measured values alone */
-    uint64_t commits_seen;        /* the collector's, at the last look */
-    int64_t next_reopen_ns;       /* after one that failed; 0: none did */
-    struct occ_store_stats stats; /* of occ_totals_add(), */
-    int64_t stats_until_ns;       /* until when they are new enough */
-    int64_t next_upkeep_ns;       /* of occ_histories_maintain() */
-    bool needs_upkeep;            /* and it has more to do */
-    bool has_spare_names;         /* a program has ended: names may be those of nobody now */
+    int64_t next_poll_ns;          /* monotonic, as all times here; INT64_MAX: not before a program comes */
+    int64_t used_ns;               /* when a program or something to commit was there last */
+    int64_t flushed_ns;            /* when a client's flush committed last */
+    int64_t next_results_ns;       /* not before this is a commit made for measured values alone */
+    uint64_t commits_seen;         /* the collector's, at the last look */
+    int64_t next_reopen_ns;        /* after one that failed; 0: none did, */
+    struct occ_error reopen_error; /* and why */
+    struct occ_store_stats stats;  /* of occ_totals_add(), */
+    int64_t stats_until_ns;        /* until when they are new enough */
+    int64_t next_upkeep_ns;        /* of occ_histories_maintain() */
+    bool needs_upkeep;             /* and it has more to do */
+    bool has_spare_names;          /* a program has ended: names may be those of nobody now */
 };
 
 struct occ_histories_options {
     const char
         *path; /* of the history; with `split` absolute, and of a file beside the owners' directories */
     bool split;
+    bool waits;      /* a history on a full disk is opened when there is room; else to open it is an error */
     size_t max_open; /* with `split`; 0: 256 */
     int64_t idle_ns; /* after which a history without anything to do is closed; 0: 60 s */
     int64_t tour_ns; /* with `split`, between two openings of a closed history for its upkeep; 0: 10 min */
@@ -83,6 +85,10 @@ struct occ_histories {
     struct occ_owner toured; /* whose closed history was opened for its upkeep last, */
     int64_t next_tour_ns;    /* and when the next one is; INT64_MAX: never */
 };
+
+/* Histories of several owners beside `path` are of use where all users may enter its directories.
+ * OCC_E_DENIED: a directory keeps others out. Those that are missing are made when histories are opened. */
+int occ_histories_check_path(const char *path, struct occ_error *err);
 
 /* Opens the history for all, or root's. Not split, an owner is anybody. */
 int occ_histories_open(struct occ_histories *histories, const struct occ_histories_options *options,
@@ -128,5 +134,7 @@ const char *occ_history_state_word(enum occ_history_state state);
 /* A history, but for the first, without programs and without anything to commit for long enough: it is to be
  * given to occ_histories_drop(). NULL: there is none. */
 struct occ_history *occ_histories_idle(struct occ_histories *histories, int64_t now_ns);
-/* Finishes and closes one that has no programs. */
+/* Its file could not be opened yet, and no program waits for it. */
+bool occ_history_is_empty(const struct occ_history *history);
+/* Finishes and closes one that has no programs; removes an owner's file that ages have left nothing in. */
 void occ_histories_drop(struct occ_histories *histories, struct occ_history *history);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "histories.h"
 #include "options.h"
 #include "probe.h"
 #include "server.h"
@@ -170,32 +171,57 @@ static int reload(void *context, struct occ_histories_limits *ret_limits, struct
     return 0;
 }
 
+/* Where history and socket are (malloc'ed), and who uses them. */
+struct places {
+    char *database, *socket;
+    uint32_t socket_mode;
+    bool is_shared; /* the socket, by several users */
+    bool split;     /* the history, by owners */
+};
+
+static void free_places(struct places *p)
+{
+    free(p->database);
+    free(p->socket);
+}
+
+static int find_places(const struct occ_options *options, const struct occ_config *config, struct places *p,
+                       struct occ_error *err)
+{
+    int status =
+        choose_path(options->database, config->database_path, occ_path_daemon_history, &p->database, err);
+    if (status == 0)
+        status = choose_path(options->socket, config->socket_path, occ_path_default_socket, &p->socket, err);
+    if (status != 0)
+        return status;
+    p->socket_mode = socket_mode(config, p->socket);
+    p->is_shared = geteuid() == 0 && (p->socket_mode & 0066) != 0 && options->private_fd < 0;
+    p->split = p->is_shared && config->users_split == 0 && !options->database;
+    /* a default one that keeps users out is that of a daemon that root tries by hand */
+    return p->split && config->database_path[0] ? occ_histories_check_path(p->database, err) : 0;
+}
+
 static int run(struct service *service, struct occ_error *err)
 {
     const struct occ_config *config = &service->config;
     const struct occ_options *options = service->options;
     _cleanup_(occ_freep) char *directory = NULL; /* of the settings, if no file is named */
-    _cleanup_(occ_freep) char *database = NULL;
-    _cleanup_(occ_freep) char *socket_path = NULL;
-    int status =
-        choose_path(options->database, config->database_path, occ_path_daemon_history, &database, err);
-    if (status == 0)
-        status =
-            choose_path(options->socket, config->socket_path, occ_path_default_socket, &socket_path, err);
+    _cleanup_(free_places) struct places places = {.database = NULL};
+    int status = find_places(options, config, &places, err);
     if (status == 0 && geteuid() == 0)
         status = occ_path_settings(&directory, err);
     if (status != 0)
         return status;
-    uint32_t mode = socket_mode(config, socket_path);
-    service->is_shared = geteuid() == 0 && (mode & 0066) != 0 && options->private_fd < 0;
+    service->is_shared = places.is_shared;
     const char *http_socket = config->http_socket;
-    if (!http_socket[0] && strcmp(socket_path, OCC_PATH_SYSTEM_SOCKET) == 0)
+    if (!http_socket[0] && strcmp(places.socket, OCC_PATH_SYSTEM_SOCKET) == 0)
         http_socket = OCC_PATH_SYSTEM_METRICS;
     struct occ_histories_limits limits;
     fill_limits(service, &limits);
     struct occ_server_options server = {
-        .histories = {.path = database,
-                      .split = service->is_shared && config->users_split == 0 && !options->database,
+        .histories = {.path = places.database,
+                      .split = places.split,
+                      .waits = options->private_fd < 0,
                       .store = {.mode = OCC_STORE_WRITE,
                                 .chunk_rows = (uint32_t)config->chunk_rows,
                                 .max_bytes = limits.max_bytes,
@@ -204,8 +230,8 @@ static int run(struct service *service, struct occ_error *err)
                                 .busy_timeout_ms =
                                     service->is_shared ? SHARED_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS},
                       .collector = limits.collector},
-        .socket_path = socket_path,
-        .socket_mode = mode,
+        .socket_path = places.socket,
+        .socket_mode = places.socket_mode,
         .private_fd = options->private_fd,
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns},
@@ -247,6 +273,14 @@ static int usage_error(const struct occ_error *err)
     return 2;
 }
 
+/* --check-config: beside the settings, the directories that they name. */
+static int check_config(const struct occ_options *options, const struct occ_config *config,
+                        struct occ_error *err)
+{
+    _cleanup_(free_places) struct places places = {.database = NULL};
+    return options->check_config && geteuid() == 0 ? find_places(options, config, &places, err) : 0;
+}
+
 /* What is answered without serving. */
 static int answer(const struct occ_options *options, const struct occ_config *config)
 {
@@ -283,6 +317,8 @@ int main(int argc, char **argv)
         return 0;
     if (status == 0 && options.status && (status = print_status(&options, &service.config, &err)) == 0)
         return 0;
+    if (status == 0)
+        status = check_config(&options, &service.config, &err);
     if (status == 0 && (options.check_config || options.print_config))
         return answer(&options, &service.config);
     set_log_level(&options, &service.config);

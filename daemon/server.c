@@ -358,12 +358,13 @@ static int finish(struct occ_server *s, struct occ_error *err)
     occ_listen_close(&s->listener);
     for (struct occ_history *h = s->histories.first; h; h = h->next) {
         occ_pages_follow(s, h, occ_monotonic_ns());
-        if (occ_collector_stop(h->collector, occ_monotonic_ns(), &own) != 0)
+        if (!occ_history_is_empty(h) && occ_collector_stop(h->collector, occ_monotonic_ns(), &own) != 0)
             status = occ_fail(err, OCC_E_IO, "%s: %s", h->path, own.message);
     }
     occ_sampler_settle(s->sampler, SETTLE_NS);
     for (struct occ_history *h = s->histories.first; h; h = h->next)
-        if (occ_sampler_store(s->sampler, h->number, &own) != 0 || occ_store_finish(h->store, &own) != 0)
+        if (!occ_history_is_empty(h) &&
+            (occ_sampler_store(s->sampler, h->number, &own) != 0 || occ_store_finish(h->store, &own) != 0))
             status = occ_fail(err, OCC_E_IO, "%s: %s", h->path, own.message);
     return status;
 }

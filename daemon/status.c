@@ -38,6 +38,7 @@ void occ_totals_add(struct occ_totals *t, struct occ_history *h)
     int64_t now_ns = occ_monotonic_ns();
     occ_collector_get_stats(h->collector, &stats);
     add_collector(&t->all, &stats);
+    t->all.stalled |= h->next_reopen_ns != 0;
     if (now_ns >= h->stats_until_ns) {
         occ_store_get_stats(h->store, &h->stats);
         h->stats_until_ns = now_ns + STATS_NS;
@@ -181,6 +182,9 @@ void occ_status_answer_history(const struct occ_server *s, struct occ_client *cl
     put_text(answer, OCC_STATUS_OWNER, s->histories.options->split ? h->owner.name : NULL);
     put_text(answer, OCC_STATUS_DATABASE, h->path);
     put_text(answer, OCC_STATUS_STATE, occ_history_state_word(occ_history_state(h)));
-    put_text(answer, OCC_STATUS_REASON, stats.stalled ? stats.stall_reason : NULL);
+    put_text(answer, OCC_STATUS_REASON,
+             h->next_reopen_ns ? h->reopen_error.message
+             : stats.stalled   ? stats.stall_reason
+                               : NULL);
     put_totals(answer, &t);
 }

@@ -8,17 +8,28 @@
 #include "support/cleanup.h"
 #include "support/log.h"
 
-#define TOUR_NS INT64_C(600000000000)
+/* Every history has its turn within a day, of however many owners. */
+#define TOUR_NS  INT64_C(600000000000)
+#define ROUND_NS INT64_C(86400000000000)
 
-void occ_tour_plan(struct occ_histories *all, int64_t now_ns)
+static void plan(struct occ_histories *all, int64_t now_ns, int64_t n_owners)
 {
     int64_t wait_ns = all->options->tour_ns ? all->options->tour_ns : TOUR_NS;
+    if (n_owners > 0 && ROUND_NS / n_owners < wait_ns)
+        wait_ns = ROUND_NS / n_owners;
     all->next_tour_ns = all->options->split ? now_ns + wait_ns : INT64_MAX;
 }
 
-/* The owner whose directory follows the last one, or again the first one. false: there is none. */
-static bool next_owner(const struct occ_histories *all, struct occ_owner *ret_owner)
+void occ_tour_plan(struct occ_histories *all, int64_t now_ns)
 {
+    plan(all, now_ns, 0);
+}
+
+/* The owner whose directory follows the last one, or again the first one; with an empty name: there is none.
+ * Returns how many there are. */
+static int64_t next_owner(const struct occ_histories *all, struct occ_owner *ret_owner)
+{
+    int64_t n = 0;
     const char *path = all->options->path;
     struct occ_owner first = {.name = ""}, owner;
     _cleanup_(occ_freep) char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
@@ -27,6 +38,7 @@ static bool next_owner(const struct occ_histories *all, struct occ_owner *ret_ow
     for (const struct dirent *entry; directory && (entry = readdir(directory));) {
         if (!occ_identity_parse_owner(entry->d_name, &owner))
             continue;
+        n++;
         struct occ_owner *least = strcmp(owner.name, all->toured.name) > 0 ? ret_owner : &first;
         if (!least->name[0] || strcmp(owner.name, least->name) < 0)
             *least = owner;
@@ -35,7 +47,7 @@ static bool next_owner(const struct occ_histories *all, struct occ_owner *ret_ow
         (void)closedir(directory);
     if (!ret_owner->name[0])
         *ret_owner = first;
-    return ret_owner->name[0] != '\0';
+    return n;
 }
 
 void occ_tour_poll(struct occ_histories *all, int64_t now_ns)
@@ -46,8 +58,9 @@ void occ_tour_poll(struct occ_histories *all, int64_t now_ns)
     _cleanup_(occ_freep) char *path = NULL;
     if (now_ns < all->next_tour_ns)
         return;
-    occ_tour_plan(all, now_ns);
-    if (!next_owner(all, &owner) || occ_histories_path(all, &owner, &path, &err) != 0)
+    int64_t n_owners = next_owner(all, &owner);
+    plan(all, now_ns, n_owners);
+    if (n_owners == 0 || occ_histories_path(all, &owner, &path, &err) != 0)
         return;
     all->toured = owner;
     if (access(path, F_OK) == 0 && occ_histories_of(all, &owner, now_ns, &h, &err) != 0)

@@ -39,8 +39,8 @@ struct place {
     size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
     int64_t idle_ns, tour_ns, skew_ns, round_ns;
-    int64_t raw_age_ns; /* of launches; 0: kept */
-    uint64_t max_bytes; /* quota of each history; 0: none */
+    int64_t raw_age_ns, hours_age_ns; /* of launches, of all; 0: kept */
+    uint64_t max_bytes;               /* quota of each history; 0: none */
     bool has_counters;
     char jobs[96], root[96];    /* of support/gpu_jobs.h; "": none */
     int64_t commit_interval_ns; /* 0: 100 ms */
@@ -90,10 +90,11 @@ static inline int teardown(void **state)
 
 static inline int serve(const struct place *p, int64_t grace_ns)
 {
-    const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE,
-                                                    .busy_timeout_ms = 1,
-                                                    .max_bytes = p->max_bytes,
-                                                    .ages.raw_ns = p->raw_age_ns};
+    const struct occ_store_options store_options = {
+        .mode = OCC_STORE_WRITE,
+        .busy_timeout_ms = 1,
+        .max_bytes = p->max_bytes,
+        .ages = {.raw_ns = p->raw_age_ns, .hours_ns = p->hours_age_ns}};
     const struct occ_server_options options = {
         .histories = {.path = p->db,
                       .split = p->split,

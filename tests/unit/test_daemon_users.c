@@ -188,6 +188,31 @@ static void closed_histories_age(void **state)
     assert_stops(p);
 }
 
+/* The owners do not come back: a user has left, a pod has ended. */
+static void spent_histories_are_removed(void **state)
+{
+    struct place *p = *state;
+    char directory[128];
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    let_go(p, run(p, launch_ten, BOB));
+    assert_stops(p);
+    (void)close(p->control);
+    p->hours_age_ns = 1;
+    p->tour_ns = 20000000;
+    p->idle_ns = 50000000;
+    start_for_all(p);
+    for (int uid = ALICE; uid <= BOB; uid++) {
+        (void)snprintf(directory, sizeof directory, "%s/u%d", p->directory, uid);
+        for (int ms = 0; access(directory, F_OK) == 0; ms += 5) {
+            assert_true(ms < DEADLINE_MS);
+            pause_ms(5);
+        }
+    }
+    assert_int_equal(access(p->directory, F_OK), 0);
+    assert_stops(p);
+}
+
 static void a_new_program_is_read_at_once_beside_idle_histories(void **state)
 {
     struct place *p = *state;
@@ -458,6 +483,7 @@ int main(void)
         T(each_user_has_a_history_that_he_alone_may_read),
         T(a_history_is_closed_and_opened_again),
         T(closed_histories_age),
+        T(spent_histories_are_removed),
         T(runs_of_a_killed_daemon_end_in_every_history),
         T(a_new_program_is_read_at_once_beside_idle_histories),
         T(an_open_history_takes_little_memory),
