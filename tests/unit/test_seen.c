@@ -17,7 +17,7 @@
 #define NOW_NS    ((BEGIN_S + 60) * SECOND_NS)
 
 struct place {
-    char directory[32], file[64], log[64];
+    char directory[32], file[64], log[72];
     struct occ_seen seen;
 };
 
@@ -72,7 +72,7 @@ static void send_it(struct place *p)
 static void every_change_shows(void **state)
 {
     struct place *p = *state;
-    char other[80];
+    char other[72];
     (void)snprintf(other, sizeof other, "%s.new", p->file);
     assert_false(is_sent(p));
     put(p->file, "one", BEGIN_S);
