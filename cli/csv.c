@@ -69,9 +69,9 @@ void cli_csv_text(FILE *out, const char *text)
 
 void cli_csv_value(FILE *out, const struct cli_value *value)
 {
-    char digits[64];
+    char digits[CLI_DIGITS_BYTES];
     if (value->type == CLI_STRING)
         cli_csv_text(out, value->string);
     else
-        (void)fputs(cli_value_raw(value, digits, sizeof digits), out);
+        (void)fputs(cli_value_raw(value, digits), out);
 }

@@ -113,13 +113,12 @@ void cli_json_end(struct cli_json *json)
 
 void cli_json_value(struct cli_json *json, const char *key, struct cli_value value)
 {
-    char digits[64];
+    char digits[CLI_DIGITS_BYTES];
     lead(json, key);
     if (value.type == CLI_STRING)
         write_string(json, value.string);
     else
-        (void)fputs(value.type == CLI_NONE ? "null" : cli_value_raw(&value, digits, sizeof digits),
-                    json->out);
+        (void)fputs(value.type == CLI_NONE ? "null" : cli_value_raw(&value, digits), json->out);
 }
 
 #define PUT(name, type, make)                                                                                \

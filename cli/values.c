@@ -150,6 +150,7 @@ static const char *duration_text(int64_t ns, char *buffer, size_t size)
 
 static const char *number_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size)
 {
+    char digits[CLI_DIGITS_BYTES];
     double real = value->type == CLI_REAL       ? value->real
                   : value->type == CLI_UNSIGNED ? (double)value->number
                                                 : (double)value->integer;
@@ -175,7 +176,8 @@ static const char *number_text(const struct cli_value *value, enum cli_unit unit
     case CLI_PLAIN:
         break;
     }
-    return cli_value_raw(value, buffer, size);
+    (void)snprintf(buffer, size, "%s", cli_value_raw(value, digits));
+    return buffer;
 }
 
 const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size)
@@ -196,35 +198,20 @@ const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, ch
     }
 }
 
-static const char *real_raw(double real, char *buffer, size_t size)
-{
-    if (fabs(real) < 1e15 && floor(real) == real) {
-        (void)snprintf(buffer, size, "%.0f", real + 0.0); /* -0 becomes 0 */
-        return buffer;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(buffer, size, "%.*g", digits, real);
-        if (strtod(buffer, NULL) == real)
-            break;
-    }
-    return buffer;
-}
-
-const char *cli_value_raw(const struct cli_value *value, char *buffer, size_t size)
+const char *cli_value_raw(const struct cli_value *value, char buffer[CLI_DIGITS_BYTES])
 {
     buffer[0] = '\0';
     switch (value->type) {
     case CLI_INTEGER:
-        (void)snprintf(buffer, size, "%" PRId64, value->integer);
+        (void)cli_integer_digits(value->integer, buffer);
         break;
     case CLI_UNSIGNED:
-        (void)snprintf(buffer, size, "%" PRIu64, value->number);
+        *cli_put_number(buffer, value->number, 1) = '\0';
         break;
     case CLI_REAL:
-        return real_raw(value->real, buffer, size);
+        return cli_real_digits(value->real, buffer);
     case CLI_BOOL:
-        (void)snprintf(buffer, size, "%s", value->boolean ? "true" : "false");
-        break;
+        return value->boolean ? "true" : "false";
     case CLI_NONE:
     case CLI_STRING:
         break;

@@ -126,25 +126,55 @@ static void print_footer(const struct report *report, const struct cli_selection
                shown < n ? "; -n shows more" : "");
 }
 
-static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
+/* Each line is made when it is printed. */
+static int print_lines(const struct report *report, const struct cli_selection *selection,
+                       struct occ_error *err)
 {
-    const struct occ_top *top = report->top;
+    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
+    struct top_sums all = top_sum(report->top);
+    double running = 0;
+    int status = cli_table_new(stdout, "top", selection, &table, err);
+    for (size_t i = 0; i < report->shown && status == 0; i++) {
+        const struct occ_top_row *row = &report->top->rows[i];
+        struct top_line line;
+        running += top_waste_of(row);
+        top_make_line(row, &all, running, &line);
+        status = cli_table_add(table, &line, err);
+    }
+    return status == 0 ? cli_table_finish(table, err) : status;
+}
+
+/* Advice needs all lines. */
+static int print_advice(const struct report *report, const struct cli_selection *selection,
+                        struct occ_error *err)
+{
     struct top_sums all;
-    bool simulated = false;
-    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(top, report->shown, &all);
+    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(report->top, report->shown, &all);
     if (!lines)
         return occ_no_memory(err);
+    int status = top_advise(report->store, &report->args->history.filter,
+                            by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown, err);
+    return status == 0 ? cli_table_print("top", selection, lines, report->shown, sizeof *lines, err) : status;
+}
+
+/* Of all waste that of the rows that are shown; NaN: there is none. */
+static double shown_waste_ratio(const struct report *report)
+{
+    double shown = 0;
     for (size_t i = 0; i < report->shown; i++)
-        simulated = simulated || top->rows[i].kernel.simulated;
-    int status = report->args->advice
-                     ? top_advise(report->store, &report->args->history.filter,
-                                  by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown, err)
-                     : 0;
+        shown += top_waste_of(&report->top->rows[i]);
+    return report->shown ? shown / top_sum(report->top).waste : (double)NAN;
+}
+
+static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
+{
+    bool simulated = false;
+    for (size_t i = 0; i < report->shown; i++)
+        simulated = simulated || report->top->rows[i].kernel.simulated;
+    int status =
+        report->args->advice ? print_advice(report, selection, err) : print_lines(report, selection, err);
     if (status == 0)
-        status = cli_table_print("top", selection, lines, report->shown, sizeof *lines, err);
-    if (status == 0)
-        print_footer(report, selection,
-                     report->shown ? lines[report->shown - 1].running_waste_ratio : (double)NAN);
+        print_footer(report, selection, shown_waste_ratio(report));
     if (status == 0 && simulated)
         cli_note_simulated(report->command, selection);
     return status;

@@ -43,6 +43,12 @@ void top_sort(struct occ_top *top, const char *by);
 /* Whether two of the first `n` rows differ in their device alone. false also without memory. */
 bool top_needs_device(const struct occ_top *top, size_t n, enum occ_top_by by);
 
+struct top_sums top_sum(const struct occ_top *top);
+
+/* `running`: the waste of the row and of those above it. A million rows need the memory of one line. */
+void top_make_line(const struct occ_top_row *row, const struct top_sums *all, double running,
+                   struct top_line *ret_line);
+
 /* The first `n` rows, to be freed; the sums are of all. NULL: no memory. */
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
 

@@ -16,23 +16,54 @@ unsigned top_part_of(const char *label)
     return part;
 }
 
-/* What rows are ordered by, the largest first. */
-static double key_of(const struct occ_top_row *row, const char *by)
+/* What rows are ordered by, the largest first: a cause's part of them, or another number. */
+struct order {
+    unsigned part; /* OCC_PART_COUNT: another number */
+    double (*number)(const struct occ_top_row *row);
+};
+
+static double waste_of(const struct occ_top_row *row)
 {
-    unsigned part = top_part_of(by);
-    return part < OCC_PART_COUNT         ? row->part[part]
-           : strcmp(by, "waste") == 0    ? row->waste_warp_seconds
-           : strcmp(by, "time") == 0     ? (double)row->total_ns
-           : strcmp(by, "launches") == 0 ? (double)row->launches
-           : isnan(row->achieved)        ? -row->expected_achieved_low
-                                         : -row->achieved;
+    return row->waste_warp_seconds;
+}
+
+static double time_of(const struct occ_top_row *row)
+{
+    return (double)row->total_ns;
+}
+
+static double launches_of(const struct occ_top_row *row)
+{
+    return (double)row->launches;
+}
+
+static double missing_occupancy_of(const struct occ_top_row *row)
+{
+    return isnan(row->achieved) ? -row->expected_achieved_low : -row->achieved;
+}
+
+static struct order order_of(const char *label)
+{
+    static const struct {
+        const char *label;
+        double (*number)(const struct occ_top_row *row);
+    } numbers[] = {{"waste", waste_of}, {"time", time_of}, {"launches", launches_of}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(label, numbers[i].label) == 0)
+            return (struct order){OCC_PART_COUNT, numbers[i].number};
+    return (struct order){top_part_of(label), missing_occupancy_of};
+}
+
+static double key_of(const struct occ_top_row *row, const struct order *order)
+{
+    return order->part < OCC_PART_COUNT ? row->part[order->part] : order->number(row);
 }
 
 /* NaN is last; ties are broken, so that two calls print the same. */
-static int compare(const void *left, const void *right, void *by)
+static int compare(const void *left, const void *right, void *order)
 {
     const struct occ_top_row *a = left, *b = right;
-    double key_a = key_of(a, by), key_b = key_of(b, by);
+    double key_a = key_of(a, order), key_b = key_of(b, order);
     if (isnan(key_a) != isnan(key_b))
         return isnan(key_a) - isnan(key_b);
     if (key_a < key_b || key_a > key_b)
@@ -44,8 +75,9 @@ static int compare(const void *left, const void *right, void *by)
 
 void top_sort(struct occ_top *top, const char *by)
 {
+    struct order order = order_of(by);
     if (top->n > 1)
-        qsort_r(top->rows, top->n, sizeof *top->rows, compare, (char *)(uintptr_t)by);
+        qsort_r(top->rows, top->n, sizeof *top->rows, compare, &order);
 }
 
 /* ---- rows ---- */
@@ -85,8 +117,8 @@ double top_waste_of(const struct occ_top_row *row)
     return isnan(row->used) ? 0 : row->waste_warp_seconds;
 }
 
-static void fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
-                      struct top_line *ret_line)
+void top_make_line(const struct occ_top_row *row, const struct top_sums *all, double running,
+                   struct top_line *ret_line)
 {
     bool is_analysed = !isnan(row->theoretical), has_waste = !isnan(row->used);
     double launches = (double)row->launches, total_ns = (double)row->total_ns;
@@ -121,21 +153,26 @@ static void fill_line(const struct occ_top_row *row, const struct top_sums *all,
     (void)cli_marks_letters(marks, ret_line->letters);
 }
 
-struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all)
+struct top_sums top_sum(const struct occ_top *top)
 {
-    struct top_line *lines = calloc(n + 1, sizeof *lines);
     struct top_sums all = {0};
-    double running = 0;
     for (size_t i = 0; i < top->n; i++) {
         all.ns += (double)top->rows[i].total_ns;
         all.waste += top_waste_of(&top->rows[i]);
         all.launches += top->rows[i].launches;
     }
+    return all;
+}
+
+struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all)
+{
+    struct top_line *lines = calloc(n + 1, sizeof *lines);
+    double running = 0;
+    *ret_all = top_sum(top);
     for (size_t i = 0; lines && i < n; i++) {
         running += top_waste_of(&top->rows[i]);
-        fill_line(&top->rows[i], &all, running, &lines[i]);
+        top_make_line(&top->rows[i], ret_all, running, &lines[i]);
     }
-    *ret_all = all;
     return lines;
 }
 

@@ -2,11 +2,11 @@
  * Makes or extends a history with launches of the last seconds, for the tests of occq live and its figures.
  *
  *   live_history PATH [kernels=N] [launches=N] [heavy=I] [age=S] [lost=N] [names=hostile|long] [measured]
- *                [gpus=N] [stream=S] [rate=N] [end]
+ *                [gpus=N] [runs=N] [stream=S] [rate=N] [end]
  *
  * Kernel i of N has `launches` launches of N - i microseconds, kernel `heavy` a thousand times as long ones;
- * they end `age` seconds ago. stream: instead `rate` launches a second of all kernels in turn, for S seconds
- * from now on, with a commit a second.
+ * they end `age` seconds ago. runs: N runs have these launches. stream: instead `rate` launches a second of
+ * all kernels in turn, for S seconds from now on, with a commit a second.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@
 #include "store/store.h"
 
 #define SECOND INT64_C(1000000000)
-enum { KERNELS_MAX = 10000, GPUS_MAX = 64, BATCH = 100000, NAME_BYTES = 2200 };
+enum { KERNELS_MAX = 100000, GPUS_MAX = 64, RUNS_MAX = 65536, BATCH = 100000, NAME_BYTES = 2200 };
 
 static struct {
-    long long kernels, launches, heavy, age, lost, gpus, stream, rate;
+    long long kernels, launches, heavy, age, lost, gpus, runs, stream, rate;
     const char *names;
     bool measured, end;
-} args = {.kernels = 3, .launches = 10, .heavy = -1, .gpus = 1, .rate = 100000, .names = ""};
+} args = {.kernels = 3, .launches = 10, .heavy = -1, .gpus = 1, .runs = 1, .rate = 100000, .names = ""};
 
 static struct occ_store *store;
 static struct occ_error err;
@@ -70,7 +70,7 @@ static void put_kernel(long long i)
     check(occ_store_put_config(store, &config, &configs[i], &err));
 }
 
-static void put_names(int64_t start_ns)
+static void put_names(void)
 {
     for (long long i = 0; i < args.gpus; i++) {
         struct occ_store_device device = {
@@ -82,8 +82,15 @@ static void put_names(int64_t start_ns)
     }
     for (long long i = 0; i < args.kernels; i++)
         put_kernel(i);
-    const struct occ_run put = {
-        .uuid = {7}, .pid = 1, .start_ns = start_ns, .hostname = "node", .exe = "/bin/train"};
+}
+
+static void put_run(long long i, int64_t start_ns)
+{
+    const struct occ_run put = {.uuid = {7, (uint8_t)i, (uint8_t)(i >> 8)},
+                                .pid = 1,
+                                .start_ns = start_ns,
+                                .hostname = "node",
+                                .exe = "/bin/train"};
     check(occ_store_put_run(store, &put, &run, &err));
     if (args.lost)
         check(
@@ -115,6 +122,18 @@ static void put_batch(int64_t end_ns)
         if (args.measured)
             check(occ_store_add_measured(store, end_ns / (60 * SECOND), run, (uint32_t)configs[i], &sums,
                                          &err));
+    }
+}
+
+static void put_batches(int64_t end_ns)
+{
+    enum { RUNS_OF_COMMIT = 1000 };
+    put_batch(end_ns);
+    for (long long i = 1; i < args.runs; i++) {
+        put_run(i, end_ns);
+        put_batch(end_ns);
+        if (i % RUNS_OF_COMMIT == 0)
+            check(occ_store_commit(store, &err));
     }
     check(occ_store_commit(store, &err));
 }
@@ -154,7 +173,7 @@ static void read_argument(const char *text)
         long long *number;
     } numbers[] = {{"kernels=", &args.kernels}, {"launches=", &args.launches}, {"heavy=", &args.heavy},
                    {"age=", &args.age},         {"lost=", &args.lost},         {"gpus=", &args.gpus},
-                   {"stream=", &args.stream},   {"rate=", &args.rate}};
+                   {"runs=", &args.runs},       {"stream=", &args.stream},     {"rate=", &args.rate}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strncmp(text, numbers[i].name, strlen(numbers[i].name)) == 0)
             *numbers[i].number = strtoll(text + strlen(numbers[i].name), NULL, 10);
@@ -172,15 +191,16 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         read_argument(argv[i]);
     if (args.kernels < 1 || args.kernels > KERNELS_MAX || args.gpus < 1 || args.gpus > GPUS_MAX ||
-        args.rate < 1)
+        args.runs < 1 || args.runs > RUNS_MAX || args.rate < 1)
         return 2;
     int64_t end_ns = now_ns() - args.age * SECOND;
     check(occ_store_open(argv[1], &options, &store, &err));
-    put_names(end_ns);
+    put_names();
+    put_run(0, end_ns);
     if (args.stream)
         stream();
     else
-        put_batch(end_ns);
+        put_batches(end_ns);
     if (args.end)
         check(occ_store_finish(store, &err));
     occ_store_close(store);

@@ -241,11 +241,11 @@ static void test_numbers_read_back(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         char buffer[64];
         struct cli_value value = cli_real(numbers[i]);
-        assert_true(strtod(cli_value_raw(&value, buffer, sizeof buffer), NULL) == numbers[i]);
+        assert_true(strtod(cli_value_raw(&value, buffer), NULL) == numbers[i]);
     }
     char buffer[64];
     struct cli_value none = cli_real(NAN);
-    assert_string_equal(cli_value_raw(&none, buffer, sizeof buffer), "");
+    assert_string_equal(cli_value_raw(&none, buffer), "");
 }
 
 /* ---- columns and tables ---- */

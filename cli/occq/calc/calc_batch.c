@@ -251,23 +251,10 @@ static int read_args(const struct batch *b, char texts[INPUTS][OPTION_BYTES], st
     return cli_parse(&command, argv, &args->common, err);
 }
 
-/* At least so many digits. printf takes half of a row's time. */
-static char *put_number(char *at, uint64_t value, int digits)
-{
-    char reversed[20];
-    int n = 0;
-    do
-        reversed[n++] = (char)('0' + value % 10);
-    while ((value /= 10) != 0 || n < digits);
-    while (n > 0)
-        *at++ = reversed[--n];
-    return at;
-}
-
 static char *put_count(char *at, uint64_t value)
 {
     *at++ = ',';
-    return put_number(at, value, 1);
+    return cli_put_number(at, value, 1);
 }
 
 /* ",0.437500", as printf rounds. */
@@ -276,7 +263,7 @@ static char *put_millionths(char *at, double value)
     uint64_t whole = (uint64_t)value, millionths = (uint64_t)llrintl((value - (double)whole) * 1e6L);
     at = put_count(at, whole + millionths / 1000000);
     *at++ = '.';
-    return put_number(at, millionths % 1000000, 6);
+    return cli_put_number(at, millionths % 1000000, 6);
 }
 
 static void put_results(FILE *out, const struct occ_result *r, bool has_grid)
