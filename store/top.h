@@ -24,9 +24,8 @@ struct occ_row_kernel {
 struct occ_dominant_config {
     double waves;
     uint64_t full_waves, partial_blocks;
-    char limiters[64];
     uint32_t registers_per_thread, block_threads;
-    uint32_t by_design; /* enum occ_by_design bits */
+    uint32_t by_design, limiters; /* enum occ_by_design bits, bits of enum occ_limit */
 };
 
 /* One line of `top`: a kernel's launches, of all configurations, on one device. Means are weighted with
@@ -53,7 +52,7 @@ struct occ_top_row {
     double part[OCC_PART_COUNT];
     /* TAIL and SMALL_GRID may be smaller by this, for launches that were not measured */
     double tail_spread, small_grid_spread;
-    char main_cause[32]; /* label of the largest part; "" none */
+    const char *main_cause; /* label of the largest part; NULL: none */
     double main_cause_ratio;
 };
 

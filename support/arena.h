@@ -15,7 +15,12 @@ struct occ_arena_block {
 struct occ_arena {
     struct occ_arena_block *blocks; /* the newest; to be freed with occ_arena_free() */
     bool failed;                    /* some memory could not be had */
+    char *text;                     /* where the next text begins, in a block for texts */
+    size_t text_bytes;              /* that are left there */
 };
+
+/* Bytes of a block for texts; longer texts than an eighth have their own block. */
+enum { OCC_ARENA_TEXTS = 4096 };
 
 /* Zeroed; NULL (failed): no memory. */
 static inline void *occ_arena_get(struct occ_arena *arena, size_t n, size_t size)
@@ -30,10 +35,27 @@ static inline void *occ_arena_get(struct occ_arena *arena, size_t n, size_t size
     return block->bytes;
 }
 
+/* `n` zeroed bytes without alignment; NULL (failed): no memory. */
+static inline char *occ_arena_bytes(struct occ_arena *arena, size_t n)
+{
+    if (n > OCC_ARENA_TEXTS / 8)
+        return occ_arena_get(arena, n, 1);
+    if (n > arena->text_bytes) {
+        arena->text = occ_arena_get(arena, OCC_ARENA_TEXTS, 1);
+        arena->text_bytes = arena->text ? OCC_ARENA_TEXTS : 0;
+    }
+    char *bytes = arena->text;
+    if (bytes) {
+        arena->text += n;
+        arena->text_bytes -= n;
+    }
+    return bytes;
+}
+
 /* The first `n` bytes of a text as a text; "?" (failed) without memory. */
 static inline const char *occ_arena_part(struct occ_arena *arena, const char *text, size_t n)
 {
-    char *copy = occ_arena_get(arena, n + 1, 1);
+    char *copy = occ_arena_bytes(arena, n + 1);
     return copy ? memcpy(copy, text, n) : "?";
 }
 

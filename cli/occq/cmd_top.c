@@ -48,9 +48,7 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
         return;
     for (size_t i = 0; i < top->n; i++) {
         const struct occ_top_row *row = &top->rows[i];
-        double loss = part < OCC_PART_COUNT ? row->part[part]
-                      : row->main_cause[0]  ? row->main_cause_ratio
-                                            : NAN;
+        double loss = part < OCC_PART_COUNT ? row->part[part] : row->main_cause ? row->main_cause_ratio : NAN;
         if (loss >= min_loss)
             top->rows[kept++] = *row;
     }

@@ -11,6 +11,7 @@ struct top_line {
     double share, mean_duration_ns, achieved_ci95, elapsed_ci95;
     double waves, full_waves, partial_blocks; /* of the configuration with most time */
     double main_cause_ratio, waste_warp_seconds, tail_low, small_grid_low, waste_ratio, running_waste_ratio;
+    char limiters[64];
     char expected[24]; /* both ends of expected achieved occupancy */
     char by_design[CLI_MARKS_BYTES], letters[CLI_LETTERS_BYTES];
     /* what would save most, at most how much, in which configuration; "", NaN: nothing, or top_advise() was

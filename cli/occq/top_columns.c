@@ -73,7 +73,7 @@ const struct cli_column top_columns[] = {
     FIELD("full_waves", "full_waves", CLI_PLAIN, 0, full_waves, "full waves " DOMINANT),
     FIELD("partial", "partial_blocks", CLI_PLAIN, 0, partial_blocks,
           "blocks in the partial last wave " DOMINANT),
-    FIELD("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(11), row.dominant.limiters,
+    FIELD("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(11), limiters,
           "occupancy limiters (all that tie) " DOMINANT),
     FIELD("cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1), row.main_cause,
           "largest cause of lost occupancy"),

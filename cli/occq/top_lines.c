@@ -131,7 +131,7 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
         .waves = is_analysed ? row->dominant.waves : (double)NAN,
         .full_waves = is_analysed ? (double)row->dominant.full_waves : (double)NAN,
         .partial_blocks = is_analysed ? (double)row->dominant.partial_blocks : (double)NAN,
-        .main_cause_ratio = row->main_cause[0] ? row->main_cause_ratio : (double)NAN,
+        .main_cause_ratio = row->main_cause ? row->main_cause_ratio : (double)NAN,
         .tail_low = row->part[OCC_CAUSE_TAIL] - row->tail_spread,
         .small_grid_low = row->part[OCC_CAUSE_SMALL_GRID] - row->small_grid_spread,
         .waste_warp_seconds = has_waste ? row->waste_warp_seconds : (double)NAN,
@@ -141,6 +141,7 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
         .advice_config = NAN,
         .bound = "",
     };
+    (void)occ_limiters_text(row->dominant.limiters, ret_line->limiters, sizeof ret_line->limiters);
     if (is_analysed)
         (void)cli_range_cell(row->expected_achieved_low, row->expected_achieved_high, ret_line->expected,
                              sizeof ret_line->expected);

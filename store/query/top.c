@@ -3,6 +3,7 @@
  * One thread. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "top_config.h"
 #include "support/arena.h"
@@ -20,15 +21,18 @@ struct mean {
     X(expected_achieved_high)                                                                                \
     X(expected_elapsed_low)                                                                                  \
     X(expected_elapsed_high)                                                                                 \
-    X(tail_spread) X(small_grid_spread) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(used)
+    X(tail_spread)                                                                                           \
+    X(small_grid_spread) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(measured_ratio) X(used)
 
-/* A row in the making, with the sums that its means come from. */
+/* A row in the making. The row's means are sums, and `weights` are those of their values: an answer has as
+ * many lines as kernels, so that each number is there once. */
 struct line {
     struct occ_top_row row;
-#define MEAN(name) struct mean name;
-    MEANS(MEAN)
-    struct mean part[OCC_PART_COUNT];
-    struct mean measured_ratio;
+    struct {
+#define WEIGHT(name) double name;
+        MEANS(WEIGHT)
+    } weights;
+    uint32_t known_parts;           /* bits of the parts that a configuration has a value for */
     struct mean unmeasured_max;     /* largest elapsed occupancy of configurations without a value */
     double weight;                  /* of all its configurations */
     struct occ_histogram durations; /* by time */
@@ -57,18 +61,20 @@ struct top {
     size_t n;
 };
 
-static void add_mean(struct mean *mean, double value, double weight)
+static void add_mean(double *sum, double *weights, double value, double weight)
 {
     if (!isfinite(value))
         return;
-    mean->sum += value * weight;
-    mean->weight += weight;
+    *sum += value * weight;
+    *weights += weight;
 }
 
-static double mean_of(const struct mean *mean)
+static double mean_of(double sum, double weight)
 {
-    return mean->weight > 0 ? mean->sum / mean->weight : NAN;
+    return weight > 0 ? sum / weight : NAN;
 }
+
+#define ADD_MEAN(line, name, value, weight) add_mean(&(line)->row.name, &(line)->weights.name, value, weight)
 
 static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
 {
@@ -162,16 +168,21 @@ static struct line *find_line(struct lines *t, const struct occ_resolved_filter 
 static void add_result(struct line *line, const struct occ_result *result,
                        const struct occ_waterfall *waterfall, double weight, double capacity_seconds)
 {
-    add_mean(&line->theoretical, result->theoretical, weight);
-    add_mean(&line->expected_achieved_low, result->expected_achieved_low, weight);
-    add_mean(&line->expected_achieved_high, result->expected_achieved_high, weight);
-    add_mean(&line->expected_elapsed_low, result->expected_elapsed_low, weight);
-    add_mean(&line->expected_elapsed_high, result->expected_elapsed_high, weight);
-    add_mean(&line->tail_spread, waterfall->tail_spread, weight);
-    add_mean(&line->small_grid_spread, waterfall->small_grid_spread, weight);
-    add_mean(&line->used, waterfall->used, weight);
-    for (int i = 0; i < OCC_PART_COUNT; i++)
-        add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall->part[i], weight);
+    ADD_MEAN(line, theoretical, result->theoretical, weight);
+    ADD_MEAN(line, expected_achieved_low, result->expected_achieved_low, weight);
+    ADD_MEAN(line, expected_achieved_high, result->expected_achieved_high, weight);
+    ADD_MEAN(line, expected_elapsed_low, result->expected_elapsed_low, weight);
+    ADD_MEAN(line, expected_elapsed_high, result->expected_elapsed_high, weight);
+    ADD_MEAN(line, tail_spread, waterfall->tail_spread, weight);
+    ADD_MEAN(line, small_grid_spread, waterfall->small_grid_spread, weight);
+    ADD_MEAN(line, used, waterfall->used, weight);
+    for (int i = 0; i < OCC_PART_COUNT; i++) {
+        double part = i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall->part[i];
+        if (!isfinite(part))
+            continue;
+        line->row.part[i] += part * weight;
+        line->known_parts |= 1u << i;
+    }
     line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall->used, 0);
 }
 
@@ -222,13 +233,14 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
 static void add_measured(struct line *line, const struct occ_top_config *config, double weight)
 {
     const struct occ_measurement *measured = &config->means;
-    add_mean(&line->achieved, measured->achieved, weight);
-    add_mean(&line->achieved_error, measured->achieved_error, weight);
-    add_mean(&line->elapsed, measured->elapsed, weight);
-    add_mean(&line->elapsed_error, measured->elapsed_error, weight);
-    add_mean(&line->measured_ratio, measured->measured_ratio, weight);
+    ADD_MEAN(line, achieved, measured->achieved, weight);
+    ADD_MEAN(line, achieved_error, measured->achieved_error, weight);
+    ADD_MEAN(line, elapsed, measured->elapsed, weight);
+    ADD_MEAN(line, elapsed_error, measured->elapsed_error, weight);
+    ADD_MEAN(line, measured_ratio, measured->measured_ratio, weight);
     if (isnan(measured->elapsed) && isnan(measured->achieved))
-        add_mean(&line->unmeasured_max, config->is_analysed ? config->result.theoretical : 1, weight);
+        add_mean(&line->unmeasured_max.sum, &line->unmeasured_max.weight,
+                 config->is_analysed ? config->result.theoretical : 1, weight);
 }
 
 /* What is known of a configuration's occupancy. */
@@ -294,6 +306,7 @@ static int load_configs(struct top *t)
     struct occ_totals *at = t->totals.entries, *end = at + t->totals.n;
     struct occ_top_config config = {.stmt = NULL};
     int rc = 0;
+    occ_map_free(&t->totals.map); /* nothing is added to the totals from here on */
     qsort(at, t->totals.n, sizeof *at, by_config);
     sqlite3_stmt *stmt =
         occ_store_query(t->store, OCC_SQL_TOP_CONFIGS, OCC_INTS((uint32_t)at->key, (uint32_t)end[-1].key));
@@ -318,7 +331,7 @@ static void name_main_cause(struct occ_top_row *row)
     if (part == OCC_PART_COUNT)
         return;
     row->main_cause_ratio = row->part[part];
-    (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(part));
+    row->main_cause = occ_part_word(part);
 }
 
 /* Configurations without a value may have any occupancy up to their theoretical one: that much, as half of a
@@ -326,7 +339,8 @@ static void name_main_cause(struct occ_top_row *row)
 static double whole_error(const struct line *line, double value, double error)
 {
     double part = line->weight > 0 ? line->unmeasured_max.weight / line->weight : 0;
-    double most = fmax(value, mean_of(&line->unmeasured_max) - value); /* NaN, none: value */
+    double unmeasured = mean_of(line->unmeasured_max.sum, line->unmeasured_max.weight);
+    double most = fmax(value, unmeasured - value); /* NaN, none: value */
     double known = isnan(error) && part > 0 ? 0 : error;
     return (1 - part) * known + part * most / OCC_ERRORS_OF_95_PERCENT;
 }
@@ -334,31 +348,42 @@ static double whole_error(const struct line *line, double value, double error)
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
-#define FINISH_MEAN(name) row->name = mean_of(&line->name);
+#define FINISH_MEAN(name) row->name = mean_of(row->name, line->weights.name);
     MEANS(FINISH_MEAN)
     row->p50_ns = occ_histogram_quantile_within(&line->durations, 0.5, row->min_ns, row->max_ns);
     row->p95_ns = occ_histogram_quantile_within(&line->durations, 0.95, row->min_ns, row->max_ns);
     row->achieved_error = whole_error(line, row->achieved, row->achieved_error);
     row->elapsed_error = whole_error(line, row->elapsed, row->elapsed_error);
-    row->measured_ratio = line->weight > 0 ? mean_of(&line->measured_ratio) : 0;
     for (unsigned i = 0; i < OCC_PART_COUNT;
          i++) /* means over all analysed configurations: with `used` they sum to 1 */
-        row->part[i] = line->part[i].weight > 0 ? line->part[i].sum / line->used.weight : NAN;
+        row->part[i] = line->known_parts & 1u << i ? row->part[i] / line->weights.used : NAN;
     name_main_cause(row);
+}
+
+/* Makes the lines rows, in the lines' own memory: row i begins at line i or before, and a second array would
+ * be as large as the answer. */
+static struct occ_top_row *take_rows(struct lines *t)
+{
+    void *memory = t->lines;
+    for (size_t i = 0; i < t->n; i++) {
+        finish_line(&t->lines[i]);
+        occ_histogram_free(&t->lines[i].durations);
+        memmove((char *)memory + i * sizeof(struct occ_top_row), &t->lines[i].row,
+                sizeof(struct occ_top_row));
+    }
+    void *rows = realloc(memory, (t->n + 1) * sizeof(struct occ_top_row));
+    t->lines = NULL;
+    t->n = 0;
+    return rows ? rows : memory;
 }
 
 static int make_rows(struct lines *t, size_t n_kernels, struct occ_top *ret_top, struct occ_error *err)
 {
-    struct occ_top_row *rows = malloc((t->n + 1) * sizeof *rows);
-    if (!rows || t->arena.failed) {
-        free(rows);
+    size_t n = t->n;
+    struct occ_top_row *rows = t->arena.failed ? NULL : take_rows(t);
+    if (!rows)
         return occ_no_memory(err);
-    }
-    for (size_t i = 0; i < t->n; i++) {
-        finish_line(&t->lines[i]);
-        rows[i] = t->lines[i].row;
-    }
-    *ret_top = (struct occ_top){.rows = rows, .n = t->n, .n_kernels = n_kernels, .memory = t->arena.blocks};
+    *ret_top = (struct occ_top){.rows = rows, .n = n, .n_kernels = n_kernels, .memory = t->arena.blocks};
     t->arena.blocks = NULL;
     return 0;
 }

@@ -15,8 +15,7 @@ static void read_dominant(sqlite3_stmt *stmt, struct occ_dominant_config *domina
     dominant->full_waves = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_FULL_WAVES);
     dominant->partial_blocks = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_PARTIAL_BLOCKS);
     dominant->by_design = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BY_DESIGN);
-    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, OCC_TOP_LIMITERS), dominant->limiters,
-                            sizeof dominant->limiters);
+    dominant->limiters = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_LIMITERS);
 }
 
 /* As much of the model's result as the waterfall takes. */

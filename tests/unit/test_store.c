@@ -593,7 +593,8 @@ static void assert_causes_are_those_of_configs(struct world *w)
         const char *cause = tops[0].rows[i].kernel.short_name;
         uint64_t configs = 0;
         for (size_t k = 0; k < tops[1].n; k++)
-            configs += strcmp(tops[1].rows[k].main_cause, cause ? cause : "") == 0;
+            configs +=
+                strcmp(tops[1].rows[k].main_cause ? tops[1].rows[k].main_cause : "", cause ? cause : "") == 0;
         assert_int_equal(tops[0].rows[i].configs, configs);
     }
     occ_top_free(&tops[0]);
