@@ -85,6 +85,7 @@ occ_add_script_test(cli_report
 # occq live: its rows and texts; and its screen in tmux, over a history of the last seconds.
 occ_add_script_test(cli_live_missing
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_live_missing.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
+occ_add_test(test_top_lines SOURCES test_top_lines.c USES occ_occq m)
 occ_add_test(test_live SOURCES test_live.c USES occ_occq m)
 add_executable(live_history live_history.c)
 target_link_libraries(live_history PRIVATE occ_compile_options occ_store)

@@ -111,7 +111,7 @@ static void test_powers(void **state)
 
 static void test_random_numbers(void **state)
 {
-    enum { NUMBERS = 30000 };
+    enum { NUMBERS = 3000 };
     (void)state;
     for (int i = 0; i < NUMBERS; i++) {
         double ratio = random_ratio(), bits;
