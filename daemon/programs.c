@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ring/handshake.h"
 #include "run_texts.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
@@ -162,6 +163,7 @@ void occ_program_offer(struct occ_server *s, struct occ_client *client)
     client->history->next_poll_ns = 0; /* without programs the next poll may be far */
     occ_sampler_wake(s->sampler);
     watch_process(s, client);
+    occ_hello_accept(client->fd);
     occ_ratelimit_log(&client->user->reports, occ_monotonic_ns(), OCC_LOG_INFO,
                       "process %d of uid %u reports", (int)client->peer.pid, client->peer.uid);
 }

@@ -1,6 +1,8 @@
 /*
  * The program's end. Our handler of atexit(3), and the library's destructor should that be lost, ask the
  * helper for its last round and wait a bounded time: CUPTI may hang. No cuptiFinalize, no unloading, no join.
+ * The rest of that time is for a daemon that lives: until it owns the ring, since it must see who the program
+ * is, which ends with the program.
  *
  * Handlers run in the reverse order of their registration, and libcupti registers its own when it is loaded
  * and when it first sees a context. Ours is registered after each of these: the last round must not meet a
@@ -32,9 +34,15 @@ static uint64_t progress_of(struct occ_guest *g)
     return atomic_load_explicit(&g->drain.steps, memory_order_relaxed) + (clock ? occ_clock_ns(clock) : 0);
 }
 
+uint64_t occ_exit_limit_ns(struct occ_guest *g)
+{
+    uint64_t none = 0, limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + LIMIT_NS;
+    return atomic_compare_exchange_strong(&g->leave_ns, &none, limit_ns) ? limit_ns : none;
+}
+
 static void wait_for_helper(struct occ_guest *g)
 {
-    uint64_t limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + LIMIT_NS, progress = progress_of(g);
+    uint64_t limit_ns = occ_exit_limit_ns(g), progress = progress_of(g);
     int still = 0; /* looks in a row */
     while (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && still < PATIENCE_LOOKS &&
            occ_clock_ns(CLOCK_MONOTONIC) < limit_ns) {
@@ -51,13 +59,23 @@ static void wait_for_helper(struct occ_guest *g)
     }
 }
 
+/* The helper offers the ring; it has no other work that could hang. */
+static void wait_for_daemon(struct occ_guest *g)
+{
+    uint64_t limit_ns = occ_exit_limit_ns(g), now_ns;
+    while (atomic_load_explicit(&g->settled, memory_order_acquire) == 0 &&
+           (now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < limit_ns)
+        occ_wake_wait(&g->settled, 0, limit_ns - now_ns);
+}
+
 static bool is_in_last_round(struct occ_guest *g)
 {
     return atomic_load_explicit(&g->closing, memory_order_acquire) != 0 &&
-           atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && !occ_drain_is_stopped(&g->drain);
+           atomic_load_explicit(&g->settled, memory_order_acquire) == 0 && !occ_drain_is_stopped(&g->drain) &&
+           occ_clock_ns(CLOCK_MONOTONIC) < occ_exit_limit_ns(g);
 }
 
-/* Waits for the helper's last round, a bounded time. Later calls do nothing. */
+/* Waits for the helper's last round and for a daemon, a bounded time. Later calls do nothing. */
 static void finish(void)
 {
     struct occ_guest *g = occ_guest();
@@ -72,9 +90,12 @@ static void finish(void)
         occ_wake(&g->wake);
     } else if (atomic_compare_exchange_strong(&g->state, &quiet, OCC_GUEST_CLOSED)) {
         occ_guest_close_ring(g);
+        (void)occ_link_finish(&g->link, &g->ring, &g->memfd, occ_exit_limit_ns(g));
     }
     if (is_in_last_round(g))
         wait_for_helper(g);
+    if (is_in_last_round(g))
+        wait_for_daemon(g);
 }
 
 __attribute__((destructor)) static void on_unload(void)

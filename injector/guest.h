@@ -10,7 +10,7 @@
  *   the one that initialises CUDA   everything, until RUNNING or QUIET
  *   any of the program's, CUPTI's   pool (take, complete), wake, foreign_buffer
  *   the helper                      all the rest, while RUNNING
- *   the one that calls exit         closing, wake, finished; everything if QUIET
+ *   the one that calls exit         closing, wake, finished, settled, leave_ns; everything if QUIET
  * No locks, so fork() is safe at any time (that of libocctrace-exact.so is never taken in a child).
  */
 #pragma once
@@ -51,7 +51,9 @@ struct occ_guest {
     struct occ_recording recording;
     _Atomic uint32_t wake;       /* the helper sleeps on it */
     _Atomic uint32_t closing;    /* 1: the process exits */
-    _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the helper is done */
+    _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the ring is complete, */
+    _Atomic uint32_t settled;    /* and then on this; not 0 when no daemon is waited for */
+    _Atomic uint64_t leave_ns;   /* CLOCK_MONOTONIC: the end waits no longer; 0: no thread exits */
     _Atomic int helper_clock;    /* the clockid_t of the helper's CPU time; 0: it has not begun */
     _Atomic int worker_clock;    /* of CUPTI's worker; 0: it is not known */
     _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
@@ -86,6 +88,8 @@ const char *occ_preflight_refusal(void);
 void occ_fork_prepare(void);
 /* exit.c: each time that libcupti may have registered an exit handler of its own. Any thread. */
 void occ_exit_prepare(void);
+/* exit.c: until when the program's end waits (CLOCK_MONOTONIC), from the first call on. Any thread. */
+uint64_t occ_exit_limit_ns(struct occ_guest *guest);
 
 /* helper.c: starts the one thread. False: the system allows no further thread. */
 bool occ_helper_start(struct occ_guest *guest);

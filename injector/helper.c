@@ -3,7 +3,7 @@
  *
  *   always       drains the delivered buffers
  *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, connects
- *   at the end   takes what CUPTI still has, writes CLOSED
+ *   at the end   takes the records that CUPTI still has, writes CLOSED, waits until a daemon owns the ring
  *
  * All signals are blocked in it. Its nice value is the program's: a nicer helper of a nice program does not
  * run in time on a full machine, and its work is less than 1 % of a core. Nothing joins it: the program's end
@@ -154,9 +154,9 @@ static void do_last_round(struct occ_guest *g)
         occ_recording_report(g);
         occ_guest_close_ring(g);
     }
-    g->link.retry_ns = 0; /* the last chance to reach a daemon */
-    (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     occ_wake(&g->finished);
+    (void)occ_link_finish(&g->link, &g->ring, &g->memfd, occ_exit_limit_ns(g));
+    occ_wake(&g->settled);
 }
 
 /* A thread inherits the scheduling of the one that created it. */

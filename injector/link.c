@@ -3,20 +3,25 @@
 #include "guest_log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "ring/handshake.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define QUICK_TRIES 60u
 #define QUICK_NS    (SECOND_NS * 9 / 10) /* the helper polls once a second */
 #define SLOW_NS     (SECOND_NS * 10)
-#define STAYED_NS   (SECOND_NS * 10) /* one that goes sooner may be refusing us */
+#define STAYED_NS   (SECOND_NS * 10)  /* one that goes sooner may be refusing us */
+#define NAP_NS      (SECOND_NS / 500) /* between two tries at the program's end */
+#define LOOK_MS     20
 
 /* The kernel gives a place in the full queue of a busy daemon to clients that wait for it, in their order. */
 static const struct timeval queue_wait = {.tv_usec = 100000};
@@ -66,20 +71,14 @@ static int connect_spare(struct occ_link *link)
         fd = link->spare.fd;
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &queue_wait, sizeof queue_wait);
     }
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    bool is_connected = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    link->is_busy = fd >= 0 && !is_connected && errno == EAGAIN;
+    if (!is_connected)
         return -1;
     if (link->is_given || peer_is_trusted(fd))
         return fd;
     occ_fd_close(&link->spare);
     return -1;
-}
-
-/* The daemon never answers: only its end arrives. */
-static bool has_gone(int fd)
-{
-    char byte;
-    ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd)
@@ -95,16 +94,24 @@ static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, c
     }
     link->socket = link->spare;
     link->spare = OCC_FD_NONE;
+    link->is_taken = link->is_refused = false;
     occ_guest_log("daemon: connected at %s", link->path);
     return true;
 }
 
-static void check_for_its_end(struct occ_link *link, uint64_t now_ns)
+/* Takes the daemon's answer, or sees its end. */
+static void look(struct occ_link *link, uint64_t now_ns)
 {
     int fd = occ_fd_get(&link->socket);
-    if (fd >= 0 && !has_gone(fd))
+    enum occ_hello_answer answer = OCC_HELLO_BROKEN;
+    while (fd >= 0 && (answer = occ_hello_receive(fd)) == OCC_HELLO_OWNED)
+        link->is_taken = true;
+    if (answer == OCC_HELLO_WAITS)
         return;
     occ_fd_close(&link->socket);
+    link->is_refused = answer == OCC_HELLO_ENDED && !link->is_taken;
+    link->is_taken = false;
+    link->ended_ns = now_ns;
     if (now_ns - link->since_ns >= STAYED_NS) /* no wait is left: its successor is tried at once */
         link->tries = 0;
     occ_guest_log("daemon: disconnected");
@@ -114,7 +121,7 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
                    uint64_t now_ns)
 {
     if (link->socket.fd >= 0)
-        check_for_its_end(link, now_ns);
+        look(link, now_ns);
     if (link->socket.fd >= 0)
         return true;
     if (now_ns < link->retry_ns)
@@ -124,6 +131,41 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
         return false;
     link->since_ns = now_ns;
     return true;
+}
+
+/* Another try may succeed. */
+static bool is_daemon_expected(const struct occ_link *link, uint64_t now_ns)
+{
+    return link->is_busy || (link->ended_ns && now_ns - link->ended_ns < OCC_LINK_RESTART_NS);
+}
+
+/* Until the daemon answers or ends. The limit of a look serves a program that closed our descriptor. */
+static void await_answer(const struct occ_link *link)
+{
+    struct pollfd answer = {.fd = occ_fd_get(&link->socket), .events = POLLIN};
+    (void)poll(&answer, 1, LOOK_MS);
+}
+
+bool occ_link_finish(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
+                     uint64_t limit_ns)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
+    link->is_refused = false; /* long ago: the last try may succeed */
+    do {
+        if (link->socket.fd >= 0)
+            look(link, now_ns);
+        link->retry_ns = 0;
+        if (link->is_taken || link->is_refused)
+            break;
+        if (occ_link_poll(link, ring, memfd, now_ns))
+            await_answer(link);
+        else if (is_daemon_expected(link, now_ns))
+            (void)nanosleep(&nap, NULL);
+        else
+            break;
+    } while ((now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < limit_ns);
+    return link->is_taken;
 }
 
 void occ_link_close(struct occ_link *link)

@@ -1,6 +1,7 @@
 /* See handshake.h. In somebody else's process too: allocates nothing. Any thread. */
 #include "handshake.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -33,4 +34,21 @@ bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd)
     rights->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *hello;
+}
+
+/* A socket whose other end died with a packet of ours unread reports ECONNRESET. */
+enum occ_hello_answer occ_hello_receive(int socket)
+{
+    char answer[sizeof OCC_HELLO_TAKEN];
+    ssize_t n = recv(socket, answer, sizeof answer, MSG_DONTWAIT);
+    if (n > 0)
+        return OCC_HELLO_OWNED;
+    if (n == 0)
+        return OCC_HELLO_ENDED;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? OCC_HELLO_WAITS : OCC_HELLO_BROKEN;
+}
+
+void occ_hello_accept(int socket)
+{
+    (void)send(socket, OCC_HELLO_TAKEN, sizeof OCC_HELLO_TAKEN - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

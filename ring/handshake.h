@@ -1,6 +1,8 @@
 /*
  * How a program passes its ring to a daemon: one packet over the daemon's Unix socket (SOCK_SEQPACKET), with
- * the ring's memfd as SCM_RIGHTS. The daemon does not answer; it takes credentials from the socket. The
+ * the ring's memfd as SCM_RIGHTS. The daemon takes credentials from the socket. It answers with one packet,
+ * OCC_HELLO_TAKEN, as soon as it owns the ring: it has mapped the ring and knows the owner of the launches,
+ * and reads the ring to its end also when the program is gone. A program that ends waits for this answer. The
  * connection stays open: its end shows each side that the other one ended. The program then offers the same
  * memfd to the next daemon.
  *
@@ -19,6 +21,9 @@
 #define OCC_HELLO_MAGIC                                                                                      \
     UINT64_C(0x4f4c4c4548434301) /* first byte 0x01: never a text request's first letter */
 
+/* No text request has this answer: these begin with "ok" or "error". */
+#define OCC_HELLO_TAKEN "taken"
+
 struct occ_hello {
     uint64_t magic;
     uint16_t version_major; /* of the ring's ABI */
@@ -32,3 +37,15 @@ static_assert(sizeof(struct occ_hello) == 32, "wire");
  * copy of its descriptor. */
 struct occ_hello occ_hello_of(const struct occ_ring_producer *ring);
 bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd);
+
+enum occ_hello_answer {
+    OCC_HELLO_WAITS, /* no answer has come yet */
+    OCC_HELLO_OWNED, /* the daemon has the ring */
+    OCC_HELLO_ENDED, /* the daemon closed the connection */
+    OCC_HELLO_BROKEN /* the daemon died before it read the packet */
+};
+/* Takes the next answer from the socket. Does not wait. */
+enum occ_hello_answer occ_hello_receive(int socket);
+
+/* The daemon's side. Does not wait: a program that does not read has no answer. */
+void occ_hello_accept(int socket);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -85,20 +86,36 @@ char *occ_control_value(const char *answer, const char *key)
     return NULL;
 }
 
+/* The next packet, with a NUL. *ret_ready is 0 after the timeout. */
+static ssize_t receive(int fd, int timeout_ms, char *packet, size_t size, int *ret_ready)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    *ret_ready = poll(&wait, 1, timeout_ms);
+    ssize_t n = *ret_ready <= 0 ? -1 : recv(fd, packet, size - 1, 0);
+    packet[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+/* A program's own connection has this packet too (ring/handshake.h). */
+static bool is_of_handshake(const char *packet)
+{
+    return strcmp(packet, "taken") == 0;
+}
+
 int occ_control_request(int fd, const char *request, int timeout_ms, char *answer, size_t answer_size,
                         struct occ_error *err)
 {
     char packet[OCC_CONTROL_BYTES + 1];
     if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
         return occ_fail_errno(err, errno, "cannot send to the daemon");
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    int ready = poll(&wait, 1, timeout_ms);
+    int ready;
+    ssize_t n = receive(fd, timeout_ms, packet, sizeof packet, &ready);
+    while (n > 0 && is_of_handshake(packet))
+        n = receive(fd, timeout_ms, packet, sizeof packet, &ready);
     if (ready == 0)
         return occ_fail(err, OCC_E_BUSY, "the daemon did not answer within %d ms", timeout_ms);
-    ssize_t n = ready < 0 ? -1 : recv(fd, packet, sizeof packet - 1, 0);
     if (n <= 0)
         return occ_fail(err, OCC_E_IO, "the daemon closed the connection");
-    packet[n] = '\0';
     if (strncmp(packet, "ok", 2) != 0) {
         const char *text = strncmp(packet, "error ", 6) == 0 ? packet + 6 : packet;
         return occ_fail(err, OCC_E_INVALID, "%s", text);

@@ -54,6 +54,7 @@ static int receive_ring(int connection)
         return -1;
     int fd = -1;
     memcpy(&fd, CMSG_DATA(rights), sizeof fd);
+    occ_hello_accept(connection);
     return fd;
 }
 

@@ -33,6 +33,26 @@ static void hang_up_and_live(const struct place *p, int variant)
     wait_for_end(p);
 }
 
+static void offer_and_read_the_answer(const struct place *p, int variant)
+{
+    struct occ_ring_producer ring;
+    (void)variant;
+    make_ring(&ring, 10);
+    int fd = offer(p, &ring);
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    check(poll(&ready, 1, DEADLINE_MS) == 1 && occ_hello_receive(fd) == OCC_HELLO_OWNED);
+}
+
+/* It ends with the answer, as a guest does. */
+static void a_program_hears_that_its_ring_is_owned(void **state)
+{
+    struct place *p = *state;
+    start(p, AT_ONCE_NS);
+    let_go(p, run(p, offer_and_read_the_answer, 0));
+    await_launches(p, 10);
+    assert_stops(p);
+}
+
 /* Its run ends for silence, then it ends itself. */
 static void a_silent_program_may_end_after_its_run(void **state)
 {
@@ -407,6 +427,7 @@ int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(a_program_hears_that_its_ring_is_owned),
         T(a_silent_program_may_end_after_its_run),
         T(a_program_that_execs_leaves_nothing),
         T(a_program_that_connects_again_has_one_record),

@@ -117,6 +117,7 @@ static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_conn
     *ret_connection = accept_within(f->listener, DEADLINE_MS);
     assert_true(*ret_connection >= 0);
     assert_true(receive_hello(*ret_connection, &hello, &memfd));
+    occ_hello_accept(*ret_connection);
     struct occ_ring_consumer *consumer = NULL;
     assert_int_equal(occ_ring_attach(memfd, 0, &consumer, NULL), 0);
     return consumer;

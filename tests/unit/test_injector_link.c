@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -174,6 +175,107 @@ static void test_a_descriptor_that_the_program_closed(void **state)
     close(theirs);
 }
 
+/* A daemon in a child, which takes one ring, answers by `answer` ("": it hangs up), and stays a while. */
+static pid_t take_ring_and_say(struct fixture *f, const char *answer)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    occ_link_close(&f->link); /* a copy, which would keep the connection open */
+    int fd = accept_within(f->listener, DEADLINE_MS), memfd;
+    struct occ_hello hello;
+    if (fd < 0 || !receive_hello(fd, &hello, &memfd))
+        _exit(1);
+    if (answer[0] && send(fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
+        _exit(2);
+    char byte;
+    _exit(answer[0] && recv(fd, &byte, 1, 0) != 0 ? 3 : 0);
+}
+
+static void assert_ended_well(pid_t pid)
+{
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* Without a limit: an end that waits for an answer that does not come would hang. */
+static bool finish(struct fixture *f)
+{
+    return occ_link_finish(&f->link, &f->ring, &f->memfd, UINT64_MAX);
+}
+
+static void test_the_end_waits_for_the_answer(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    assert_false(f->link.is_taken);
+    pid_t pid = take_ring_and_say(f, OCC_HELLO_TAKEN);
+    assert_true(finish(f));
+    assert_true(finish(f)); /* it has been answered */
+    occ_link_close(&f->link);
+    assert_ended_well(pid);
+}
+
+static void test_the_end_does_not_wait_without_a_daemon(void **state)
+{
+    struct fixture *f = *state;
+    close(f->listener);
+    assert_false(finish(f)); /* a socket without a listener */
+    unlink(f->path);
+    assert_false(finish(f)); /* no socket */
+    f->listener = -1;
+}
+
+static void test_the_end_does_not_wait_for_one_that_refuses(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    pid_t pid = take_ring_and_say(f, "");
+    assert_false(finish(f));
+    assert_ended_well(pid);
+}
+
+static void test_the_end_finds_the_next_daemon(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    close(accept_ring(f)); /* it dies with the ring */
+    f->link.is_taken = true;
+    pid_t pid = take_ring_and_say(f, OCC_HELLO_TAKEN);
+    assert_true(finish(f));
+    occ_link_close(&f->link);
+    assert_ended_well(pid);
+}
+
+/* The queue of the listening socket is full until its daemon accepts. */
+static void test_the_end_tries_a_busy_daemon_again(void **state)
+{
+    struct fixture *f = *state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, f->path, sizeof f->path);
+    int others[64], n = 0;
+    assert_int_equal(listen(f->listener, 0), 0);
+    do {
+        others[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    } while (connect(others[n++], (struct sockaddr *)&address, sizeof address) == 0 && n < 64);
+    assert_true(n < 64);
+    assert_false(tend(f, 1));
+    assert_true(f->link.is_busy);
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (int i = 0; i < n - 1; i++)
+            close(accept_within(f->listener, DEADLINE_MS));
+        int memfd, fd = accept_within(f->listener, DEADLINE_MS);
+        struct occ_hello hello;
+        _exit(!receive_hello(fd, &hello, &memfd) || send(fd, OCC_HELLO_TAKEN, 5, 0) != 5);
+    }
+    assert_true(finish(f));
+    assert_ended_well(pid);
+    while (n > 0)
+        close(others[--n]);
+}
+
 static const char *xdg;
 
 static char *runtime_directory(const char *name)
@@ -217,6 +319,11 @@ int main(void)
         TEST(test_tries_grow_rare),
         TEST(test_a_daemon_that_refuses_is_not_pressed),
         TEST(test_a_descriptor_that_the_program_closed),
+        TEST(test_the_end_waits_for_the_answer),
+        TEST(test_the_end_does_not_wait_without_a_daemon),
+        TEST(test_the_end_does_not_wait_for_one_that_refuses),
+        TEST(test_the_end_finds_the_next_daemon),
+        TEST(test_the_end_tries_a_busy_daemon_again),
         cmocka_unit_test(test_where_it_looks),
     };
     return cmocka_run_group_tests_name("injector_link", tests, NULL, NULL);
