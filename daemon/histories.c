@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <acl/libacl.h>
 #include <sys/acl.h>
 #include <sys/stat.h>
 #include <unistd.h>
