@@ -500,7 +500,7 @@ def single_launches_of_a_node(asker, directory):
         asker.set(engines.PASSWORD, command=command)
         asker.run("launches", "--node", "gpu-1", code=1, says="cluster.command: ", **path)
         asker.run("launches", "--node", "gpu-1", code=1, says=says, **path)
-        asker.run("launches", "--node", "gpu-1", code=1, says="occtrace.yaml:3:", **path)
+        asker.run("launches", "--node", "gpu-1", code=1, says="occtrace.yaml:4:", **path)
     assert not os.path.exists(told), "nothing was run"
     asker.set(engines.PASSWORD, nodes="'gpu-[0-9]+'", command="env {node} {arguments}")
     # words of their own: env takes "gpu-1" for a program
