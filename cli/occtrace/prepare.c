@@ -1,5 +1,6 @@
 /* Before the program starts: its session, the libraries for it, a daemon; see trace.h. One thread. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -87,9 +88,17 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
     return occ_format_text(&trace->socket, err, "%s", trace->daemon.socket);
 }
 
-/* The daemon of --socket may also start later: the program keeps trying. */
-static int use_given_daemon(struct trace *trace, const char *socket, struct occ_error *err)
+/* The daemon of --socket may also start later: the program keeps trying. The program gets an absolute path,
+ * because it may change its directory. */
+static int use_given_daemon(struct trace *trace, const char *given, struct occ_error *err)
 {
+    char here[PATH_MAX] = "";
+    _cleanup_(occ_freep) char *socket = NULL;
+    if (given[0] != '/' && !getcwd(here, sizeof here))
+        return occ_fail_errno(err, errno, "--socket: cannot find the current directory");
+    int status = occ_format_text(&socket, err, "%s%s%s", here, here[0] ? "/" : "", given);
+    if (status != 0)
+        return status;
     if (try_daemon(trace, socket))
         return 0;
     trace_note("no daemon answers at %s yet: the program reports as soon as one does", socket);

@@ -141,7 +141,7 @@ for signal in KILL TERM; do
   "$build/bin/occtraced" -d "$db" --socket "$work/$signal" --counters none 2>daemon.log &
   daemon=$!
   until [ -S "$signal" ] || ! kill -0 $daemon; do sleep 0.05; done
-  "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" --socket "$work/$signal" "$hello" --spin --batch 5 --sleep-ms 10 >out 2>err &
+  "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" --socket "./$signal" "$hello" --spin --batch 5 --sleep-ms 10 >out 2>err &
   top=$!
   until [ "$(query 'SELECT sum(launches) > 0 FROM run' 2>/dev/null)" = 1 ] || ! kill -0 $top; do sleep 0.1; done
   kill -$signal $daemon
