@@ -226,8 +226,7 @@ static void configurations_come_together(void **state)
             "count(DISTINCT rowid), sum(rowid), total(context_id)"};
         static const char *const kernel_groups[] = {
             "count(*), sum(duration_ns), avg(duration_ns), max(end_ns)",
-            "sum(stream_id), min(start_ns), count(graph_node_id), kernel, count(DISTINCT config_id), "
-            "sum(grid_x)",
+            "sum(stream_id), min(start_ns), count(graph_node_id), kernel, count(DISTINCT config_id)",
             "count(DISTINCT rowid), sum(rowid), total(context_id)"};
         for (size_t k = 0; k < 2 * sizeof groups / sizeof *groups; k++) {
             const char *key = k % 2 ? "kernel_id" : "config_id";
