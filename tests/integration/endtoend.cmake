@@ -1,17 +1,22 @@
 set(_here "${CMAKE_CURRENT_SOURCE_DIR}")
-occ_add_script_test(check_dependencies COMMAND sh "${_here}/check_dependencies.sh" "${PROJECT_SOURCE_DIR}")
-occ_add_script_test(check_close_on_exec COMMAND sh "${_here}/check_close_on_exec.sh" "${PROJECT_SOURCE_DIR}")
+if(NOT OCC_SANITIZE) # sources and symbols are the same in each build
+  occ_add_script_test(check_dependencies COMMAND sh "${_here}/check_dependencies.sh" "${PROJECT_SOURCE_DIR}")
+  occ_add_script_test(check_close_on_exec COMMAND sh "${_here}/check_close_on_exec.sh" "${PROJECT_SOURCE_DIR}")
 
-get_property(libraries GLOBAL PROPERTY OCC_LIBRARIES)
-list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
-file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/objects" CONTENT "$<JOIN:${objects},\n>\n")
-occ_add_script_test(check_circles
-  COMMAND sh "${_here}/check_circles.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/objects" "${PROJECT_BINARY_DIR}")
+  get_property(libraries GLOBAL PROPERTY OCC_LIBRARIES)
+  list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/objects" CONTENT "$<JOIN:${objects},\n>\n")
+  occ_add_script_test(check_circles
+    COMMAND sh "${_here}/check_circles.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/objects" "${PROJECT_BINARY_DIR}")
+endif()
 
 if(OCC_SANITIZE) # no program is observed: see below
   set(no_recording --no-recording)
 endif()
-occ_add_script_test(two_gpus COMMAND python3 "${_here}/two_gpus.py" "${PROJECT_BINARY_DIR}" ${no_recording})
+if(NOT OCC_SANITIZE STREQUAL thread) # programs with one thread
+  occ_add_script_test(two_gpus COMMAND python3 "${_here}/two_gpus.py" "${PROJECT_BINARY_DIR}" ${no_recording})
+  occ_add_script_test(preload COMMAND bash "${_here}/preload.sh" $<TARGET_FILE:occtrace_preload> "${CMAKE_C_COMPILER}")
+endif()
 occ_add_script_test(metrics COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
 occ_add_script_test(metrics_engines COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}" engines LABELS slow)
 if(TARGET sim_cuda)
@@ -21,7 +26,6 @@ if(TARGET sim_cuda)
   occ_add_script_test(daemon_rings COMMAND "${PROJECT_SOURCE_DIR}/scripts/simgpu" --build "${PROJECT_BINARY_DIR}"
                       $<TARGET_FILE:daemon_rings>)
 endif()
-occ_add_script_test(preload COMMAND bash "${_here}/preload.sh" $<TARGET_FILE:occtrace_preload> "${CMAKE_C_COMPILER}")
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
                       $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact> $<TARGET_FILE:occtrace_nvtx>)
