@@ -239,7 +239,7 @@
       "coalesce(end_ns, 0), coalesce(last_start_ns, 0)) >= ?) AND NOT EXISTS(SELECT 1 FROM stored_chunk) AND " \
       "NOT EXISTS(SELECT 1 FROM stored_series_chunk) AND NOT EXISTS(SELECT 1 FROM stored_device_second) AND NOT " \
       "EXISTS(SELECT 1 FROM stored_minute) AND NOT EXISTS(SELECT 1 FROM stored_hour) AND NOT EXISTS(SELECT 1 FROM " \
-      "stored_measured_hour) AND NOT EXISTS(SELECT 1 FROM stored_minute_change) AND NOT EXISTS(SELECT 1 FROM " \
+      "stored_measured_hour) AND NOT EXISTS(SELECT 1 FROM stored_minute_change WHERE minute >= 0) AND NOT EXISTS(SELECT 1 FROM " \
       "stored_removed_run)") \
     X(FREE_PAGES, "PRAGMA freelist_count") \
     X(OPEN_RUNS, "SELECT run_id, pid, start_ns FROM stored_run JOIN stored_node USING(node_id) " \

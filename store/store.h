@@ -300,7 +300,8 @@ int occ_store_remove_runs(struct occ_store *store, const struct occ_run_chooser 
                           struct occ_error *err);
 
 /* Whether its ages have left nothing but names and runs that are older than the oldest age, none imported,
- * and the shipper has nothing to send: the file is of no use. */
+ * and the shipper has no minute to send: the file is of no use. Numbers of changed runs count for nothing: a
+ * run keeps one as long as its row. */
 bool occ_store_is_spent(struct occ_store *store, int64_t now_ns);
 
 /* Ends every run of this handle, commits, and empties the write-ahead log. */

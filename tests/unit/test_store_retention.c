@@ -201,6 +201,34 @@ static void nothing_is_kept_longer_than_hours(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_hour"), 0);
 }
 
+/* A run that has ended keeps its row, and the number of that row's last change: neither is a reason to keep
+ * the file, once the week is over in which the shipper may ask for its minutes. */
+static void a_history_of_old_runs_is_spent(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct {
+        int64_t now_ns;
+        bool is_spent;
+    } times[] = {{BEGIN + DAY, false}, {BEGIN + 5 * DAY, false}, {BEGIN + 10 * DAY, true}};
+    w->options.ages = (struct occ_store_ages){.hours_ns = 2 * DAY};
+    world_open(w);
+    world_append(w, 0, BEGIN, HOUR, 300);
+    for (int i = 0; i < WORLD_RUNS; i++)
+        assert_int_equal(occ_store_end_run(w->store, w->run[i], &err), 0);
+    commit(w);
+    assert_int_equal(
+        sqlite3_exec(occ_store_sqlite(w->store),
+                     "UPDATE stored_run SET start_ns = 1700000000000000000, end_ns = 1700003600000000000",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        maintain(w, times[i].now_ns);
+        assert_int_equal(occ_store_is_spent(w->store, times[i].now_ns), times[i].is_spent);
+    }
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_minute_change"), WORLD_RUNS);
+}
+
 /* The file becomes smaller in steps, each of which is small, whatever is recorded meanwhile. */
 static void a_smaller_quota_makes_the_file_smaller(void **state)
 {
@@ -314,9 +342,13 @@ static void a_reader_puts_shrinking_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(parts_are_kept_for_their_time),          TEST(an_hour_without_minutes_counts_whole),
-        TEST(nothing_is_kept_longer_than_hours),      TEST(a_smaller_quota_makes_the_file_smaller),
-        TEST(a_quota_takes_metrics_with_their_hours), TEST(a_reader_puts_shrinking_off),
+        TEST(parts_are_kept_for_their_time),
+        TEST(an_hour_without_minutes_counts_whole),
+        TEST(nothing_is_kept_longer_than_hours),
+        TEST(a_history_of_old_runs_is_spent),
+        TEST(a_smaller_quota_makes_the_file_smaller),
+        TEST(a_quota_takes_metrics_with_their_hours),
+        TEST(a_reader_puts_shrinking_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
