@@ -14,6 +14,7 @@
 
 #define PRICE          16 /* of answering: 1 / its share of the loop's time */
 #define DISK_LOW_BYTES (UINT64_C(16) << 20)
+#define DRIVER_NS      INT64_C(10000000000) /* between two looks at the driver's list */
 
 static const char *const loss_words[] = {OCC_LOSS_CAUSES(OCC_WORD)};
 
@@ -119,6 +120,8 @@ static void write_jobs(const struct occ_server *s, const struct occ_exposition *
     }
 }
 
+/* ---- GPUs that programs name ---- */
+
 static void ordinal_of(void *context, const uint8_t uuid[16], char text[16])
 {
     struct occ_server *s = context;
@@ -128,6 +131,34 @@ static void ordinal_of(void *context, const uint8_t uuid[16], char text[16])
         (void)snprintf(text, 16, "%u", status.ordinal);
 }
 
+static bool lists(const struct occ_driver_list *list, const uint8_t uuid[16])
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (memcmp(list->gpus[i].uuid, uuid, 16) == 0)
+            return true;
+    return false;
+}
+
+/* The driver's list is complete but for instances of GPUs that MIG has cut, and for simulated GPUs. */
+static enum occ_meter_standing look_up(void *context, const uint8_t uuid[16], bool is_simulated)
+{
+    struct occ_server *s = context;
+    struct occ_driver_list *list = &s->driver_list;
+    int64_t now_ns = occ_monotonic_ns();
+    bool has_instances = false;
+    if (!lists(list, uuid) && now_ns >= list->next_ns) {
+        list->n = occ_driver_gpus_read(s->options->root ? s->options->root : "", list->gpus, OCC_GPUS_MAX);
+        list->next_ns = now_ns + DRIVER_NS;
+    }
+    for (size_t i = 0; i < list->n; i++)
+        has_instances |= list->gpus[i].has_instances;
+    if (lists(list, uuid))
+        return OCC_METER_LISTED;
+    return list->n == 0 || has_instances || is_simulated ? OCC_METER_UNKNOWN : OCC_METER_INVENTED;
+}
+
+/* ---- the pages ---- */
+
 static void write_metrics(void *context, FILE *out, bool has_identity, bool is_openmetrics)
 {
     struct occ_server *s = context;
@@ -136,7 +167,7 @@ static void write_metrics(void *context, FILE *out, bool has_identity, bool is_o
     (void)gethostname(hostname, sizeof hostname - 1);
     const struct occ_exposition e = {
         .out = out, .hostname = hostname, .has_identity = has_identity, .is_openmetrics = is_openmetrics};
-    occ_meter_write(s->meter, &e, occ_monotonic_ns(), ordinal_of, s);
+    occ_meter_write(s->meter, &e, occ_monotonic_ns());
     write_service(s, &e, &t);
     write_states(s, &e);
     write_sampler(s, &e);
@@ -180,11 +211,13 @@ void occ_pages_open(struct occ_server *s)
         .write_metrics = write_metrics,
         .write_health = write_health,
         .context = s};
+    const struct occ_meter_options meter_options = {
+        .max_runs = s->options->http_max_runs, .look_up = look_up, .name = ordinal_of, .context = s};
     if (s->private.on)
         return;
     int status = occ_http_open(&options, &s->http, &err);
     if (status == 0 && s->http)
-        status = occ_meter_new(s->options->http_max_runs, &s->meter, &err);
+        status = occ_meter_new(&meter_options, &s->meter, &err);
     s->http_queue = (struct occ_queue){.source = {on_http, NULL}, .fd = s->http ? occ_http_fd(s->http) : -1};
     if (status == 0 && s->http &&
         occ_event_watch(s->loop.epoll, s->http_queue.fd, &s->http_queue.source) != 0)

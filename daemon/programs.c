@@ -52,12 +52,14 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
     ask_scheduler(s, producer, device->uuid);
     if (s->meter)
         occ_meter_add(s->meter,
-                      &(struct occ_meter_launches){.history = h->number,
-                                                   .store = h->store,
-                                                   .gpu = device->uuid,
-                                                   .run = &producer->run.row,
-                                                   .rows = rows,
-                                                   .n = n},
+                      &(struct occ_meter_launches){
+                          .history = h->number,
+                          .owner = s->histories_options.split ? h->number : producer->run.row.uid,
+                          .store = h->store,
+                          .gpu = device->uuid,
+                          .run = &producer->run.row,
+                          .rows = rows,
+                          .n = n},
                       occ_monotonic_ns());
     if (producer->run.is_without_counters)
         return;

@@ -10,6 +10,7 @@
 #include "metrics/meter.h"
 #include "packet.h"
 #include "server.h"
+#include "support/driver_gpus.h"
 
 #define OCC_LOOP_SOURCES 3 /* signals, timer, private */
 
@@ -33,6 +34,13 @@ struct occ_totals {
     struct occ_store_stats store;   /* oldest_ns: the oldest; 0: there is none */
 };
 
+/* As it was read last; next_ns: when it may be read again, monotonic. */
+struct occ_driver_list {
+    struct occ_driver_gpu gpus[OCC_GPUS_MAX];
+    size_t n;
+    int64_t next_ns;
+};
+
 struct occ_server {
     const struct occ_server_options *options;
     struct occ_histories_options histories_options; /* the given ones, completed */
@@ -53,6 +61,7 @@ struct occ_server {
     struct occ_http *http;     /* NULL: nobody is to be answered, */
     struct occ_meter *meter;   /* and this is NULL too */
     struct occ_queue http_queue;
+    struct occ_driver_list driver_list;
     struct occ_totals closed;      /* counters of histories that were closed */
     int64_t config_read_ns;        /* since the epoch */
     struct occ_error reload_error; /* of the last reload; code 0: it succeeded */

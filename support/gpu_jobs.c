@@ -2,7 +2,6 @@
 #include "gpu_jobs.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +9,10 @@
 #include <unistd.h>
 
 #include "support/cleanup.h"
-#include "support/text.h"
+#include "support/driver_gpus.h"
 
 #define FILE_BYTES 1024
+#define GPUS_MAX   32
 
 static bool is_roots(int fd, mode_t type, struct stat *status)
 {
@@ -46,65 +46,20 @@ static void read_jobs(int directory, struct occ_gpu_jobs *gpu)
     }
 }
 
-static bool decode_uuid(const char *text, uint8_t uuid[16])
-{
-    char hex[33];
-    size_t n = 0;
-    for (; *text && n < sizeof hex - 1; text++)
-        if (*text != '-')
-            hex[n++] = *text;
-    hex[n] = '\0';
-    return occ_hex_decode(hex, uuid, 16);
-}
-
-/* "GPU UUID:   GPU-8-4-4-4-12" and "Device Minor:  NUMBER", in lines of the driver's file. */
-static bool read_information(const char *path, uint8_t uuid[16], int *ret_minor)
-{
-    char line[256], digits[37];
-    bool has_uuid = false;
-    _cleanup_(occ_fclosep) FILE *file = fopen(path, "re");
-    *ret_minor = -1;
-    while (file && fgets(line, sizeof line, file)) {
-        (void)sscanf(line, "Device Minor: %d", ret_minor);
-        if (sscanf(line, "GPU UUID: GPU-%36s", digits) == 1)
-            has_uuid = decode_uuid(digits, uuid);
-    }
-    return has_uuid;
-}
-
-/* NVIDIA's MIG User Guide, "Device Nodes and Capabilities":
- * /proc/driver/nvidia/capabilities/gpu0/mig/gi1/access. */
-static bool has_instances(const char *root, int minor)
-{
-    char pattern[4096];
-    glob_t found = {0};
-    (void)snprintf(pattern, sizeof pattern, "%s/proc/driver/nvidia/capabilities/gpu%d/mig/gi*", root, minor);
-    bool has = minor >= 0 && glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
-    globfree(&found);
-    return has;
-}
-
 size_t occ_jobs_read(const char *root, const char *directory, struct occ_gpu_jobs *gpus, size_t max)
 {
-    char pattern[4096];
     struct stat status;
-    glob_t found = {0};
-    size_t n = 0;
-    int minor = -1;
+    struct occ_driver_gpu found[GPUS_MAX];
     _cleanup_(occ_closep) int fd =
         directory[0] ? open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    (void)snprintf(pattern, sizeof pattern, "%s/proc/driver/nvidia/gpus/*/information", root);
-    if (!is_roots(fd, S_IFDIR, &status) || glob(pattern, 0, NULL, &found) != 0)
+    if (!is_roots(fd, S_IFDIR, &status))
         return 0;
-    for (size_t i = 0; i < found.gl_pathc && n < max; i++) { /* sorted */
-        struct occ_gpu_jobs *gpu = &gpus[n];
-        *gpu = (struct occ_gpu_jobs){.number = (unsigned int)i};
-        if (!read_information(found.gl_pathv[i], gpu->gpu, &minor))
-            continue;
-        if (!has_instances(root, minor))
-            read_jobs(fd, gpu);
-        n++;
+    size_t n = occ_driver_gpus_read(root, found, max < GPUS_MAX ? max : GPUS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        gpus[i] = (struct occ_gpu_jobs){.number = found[i].number};
+        memcpy(gpus[i].gpu, found[i].uuid, sizeof gpus[i].gpu);
+        if (!found[i].has_instances)
+            read_jobs(fd, &gpus[i]);
     }
-    globfree(&found);
     return n;
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-
 enum type { COUNTER, GAUGE };
 enum audience { ALL, IDENTITY };
 

@@ -26,6 +26,8 @@
 static void start_with_http(struct place *p)
 {
     (void)snprintf(p->http, sizeof p->http, "%s/metrics.sock", p->directory);
+    if (!p->root[0]) /* this machine's driver does not list the programs' GPUs */
+        (void)snprintf(p->root, sizeof p->root, "%s/root", p->directory);
     start(p, NEVER_NS);
 }
 

@@ -17,6 +17,8 @@
 #define MINUTE_NS  INT64_C(60000000000)
 #define NOW_NS     INT64_C(1000000000000)
 #define EPOCH_NS   INT64_C(1700000000000000000)
+#define RUNS       64
+#define GPUS       32
 #define TEXT_BYTES ((size_t)256 * 1024)
 
 struct world {
@@ -25,16 +27,35 @@ struct world {
     struct occ_meter *meter;
     struct occ_run run;
     uint8_t gpu[16];
+    uint64_t owner;
+    enum occ_meter_standing standing; /* of every GPU */
     int64_t run_id, device, kernel;
     char text[TEXT_BYTES];
 };
+
+static void number_of(void *context, const uint8_t uuid[16], char text[16])
+{
+    (void)context;
+    (void)snprintf(text, 16, "%u", uuid[0]);
+}
+
+static enum occ_meter_standing look_up(void *context, const uint8_t uuid[16], bool is_simulated)
+{
+    const struct world *w = context;
+    (void)uuid;
+    (void)is_simulated;
+    return w->standing;
+}
 
 static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    const struct occ_meter_options meter = {
+        .max_runs = RUNS, .look_up = look_up, .name = number_of, .context = w};
     if (!w)
         return -1;
+    w->standing = OCC_METER_UNKNOWN;
     (void)snprintf(w->directory, sizeof w->directory, "/tmp/occ-metrics-XXXXXX");
     if (!mkdtemp(w->directory))
         return -1;
@@ -44,7 +65,8 @@ static int setup(void **state)
                               .user = "ann",
                               .job = {.slurm_job = "42", .trust = "claimed"},
                               .uuid = {0xab, 1}};
-    return occ_store_open(w->path, &options, &w->store, NULL) == 0 && occ_meter_new(64, &w->meter, NULL) == 0
+    return occ_store_open(w->path, &options, &w->store, NULL) == 0 &&
+                   occ_meter_new(&meter, &w->meter, NULL) == 0
                ? 0
                : -1;
 }
@@ -100,16 +122,11 @@ static void launch(struct world *w, uint32_t config, size_t n, int64_t now_ns)
 {
     const struct occ_store_launch row = {.start_ns = EPOCH_NS, .duration_ns = 1000000000, .config = config};
     for (size_t i = 0; i < n; i++)
-        occ_meter_add(w->meter,
-                      &(struct occ_meter_launches){
-                          .store = w->store, .gpu = w->gpu, .run = &w->run, .rows = &row, .n = 1},
-                      now_ns);
-}
-
-static void no_ordinal(void *context, const uint8_t uuid[16], char text[16])
-{
-    (void)context;
-    (void)snprintf(text, 16, "%u", uuid[0]);
+        occ_meter_add(
+            w->meter,
+            &(struct occ_meter_launches){
+                .owner = w->owner, .store = w->store, .gpu = w->gpu, .run = &w->run, .rows = &row, .n = 1},
+            now_ns);
 }
 
 static const char *written(struct world *w, bool has_identity, int64_t now_ns)
@@ -117,7 +134,7 @@ static const char *written(struct world *w, bool has_identity, int64_t now_ns)
     FILE *out = fmemopen(w->text, sizeof w->text, "w");
     assert_non_null(out);
     const struct occ_exposition e = {.out = out, .hostname = "node", .has_identity = has_identity};
-    occ_meter_write(w->meter, &e, now_ns, no_ordinal, NULL);
+    occ_meter_write(w->meter, &e, now_ns);
     assert_int_equal(fclose(out), 0);
     return w->text;
 }
@@ -313,6 +330,151 @@ static void series_are_bounded(void **state)
     assert_true(count_series(text) + SERVICE_MOST < 400);
 }
 
+/* ---- places of series ---- */
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+/* `n` runs of an owner, with a launch each, named after the owner. */
+static void launch_runs(struct world *w, uint64_t owner, uint32_t config, uint8_t n, int64_t now_ns)
+{
+    char user[16];
+    (void)snprintf(user, sizeof user, "user%u", (unsigned)owner);
+    w->owner = owner;
+    w->run.user = user;
+    for (uint8_t i = 0; i < n; i++) {
+        memcpy(w->run.uuid, (uint8_t[16]){(uint8_t)owner, [15] = i}, 16);
+        launch(w, config, 1, now_ns);
+    }
+    w->run.user = NULL;
+}
+
+static void assert_runs(struct world *w, int64_t now_ns, uint64_t owner, size_t n)
+{
+    char label[32];
+    (void)snprintf(label, sizeof label, "user=\"user%u\"", (unsigned)owner);
+    assert_int_equal(count_of(written(w, true, now_ns), label), n);
+}
+
+static void one_owner_does_not_have_all_runs(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    launch_runs(w, 1, config, 200, NOW_NS);
+    assert_runs(w, NOW_NS, 1, RUNS);
+    launch_runs(w, 2, config, 3, NOW_NS + 1);
+    launch_runs(w, 1, config, 200, NOW_NS + 2); /* takes nothing back */
+    assert_runs(w, NOW_NS + 2, 2, 3);
+    assert_runs(w, NOW_NS + 2, 1, RUNS - 3);
+    launch_runs(w, 3, config, 100, NOW_NS + 3);
+    assert_runs(w, NOW_NS + 3, 2, 3);
+    assert_in_range(count_of(written(w, true, NOW_NS + 3), "user=\"user3\""), RUNS / 2 - 2, RUNS / 2 - 1);
+}
+
+/* Runs whose ids are equal but for the last byte are two. */
+static void ids_are_whole(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    launch_runs(w, 1, make_config(w, 132), 2, NOW_NS);
+    const char *text = written(w, true, NOW_NS);
+    assert_says(text, "run=\"01000000000000000000000000000000\",UUID=");
+    assert_says(text, "run=\"01000000000000000000000000000001\",UUID=");
+}
+
+/* A launch on each of `n` GPUs, the first of which is `first`. */
+static void launch_gpus(struct world *w, uint64_t owner, uint8_t first, uint8_t n, int64_t now_ns)
+{
+    w->owner = owner;
+    for (uint8_t i = 0; i < n; i++) {
+        use_device(w, (uint8_t)(first + i));
+        launch(w, make_config(w, 132), 1, now_ns);
+    }
+}
+
+static void assert_gpu(struct world *w, int64_t now_ns, const char *number, const char *launches)
+{
+    char start[64], *line;
+    (void)snprintf(start, sizeof start, "occtrace_gpu_launches_total{hostname=\"node\",%s", number);
+    line = strstr(written(w, false, now_ns), start);
+    if (!line)
+        fail_msg("no %s in:\n%s", start, w->text);
+    line = strstr(line, "} ") + 2;
+    *strchr(line, '\n') = '\0';
+    assert_string_equal(line, launches);
+}
+
+#define SERIES "occtrace_gpu_launches_total{"
+
+/* Whoever comes first with GPUs of his invention, the others' have series, and each launch counts once. */
+static void one_owner_does_not_have_all_gpus(void **state)
+{
+    struct world *w = *state;
+    use_kernel(w, "_Z3mulPf");
+    launch_gpus(w, 1, 100, GPUS + 8, NOW_NS);
+    assert_int_equal(count_of(written(w, false, NOW_NS), SERIES), GPUS + 1);
+    assert_gpu(w, NOW_NS, "UUID=\"(other)\"", "8");
+    launch_gpus(w, 2, 10, 2, NOW_NS + 1);
+    launch_gpus(w, 2, 10, 2, NOW_NS + 2);
+    launch_gpus(w, 1, 100, GPUS + 8, NOW_NS + 3);
+    assert_gpu(w, NOW_NS + 3, "gpu=\"10\"", "2");
+    assert_gpu(w, NOW_NS + 3, "gpu=\"11\"", "2");
+    assert_int_equal(count_of(written(w, false, NOW_NS + 3), SERIES), GPUS + 1);
+    assert_gpu(w, NOW_NS + 3, "UUID=\"(other)\"", "18"); /* 8 twice, and of the two whose places went */
+}
+
+static void gpus_of_the_driver_come_first(void **state)
+{
+    struct world *w = *state;
+    use_kernel(w, "_Z3mulPf");
+    launch_gpus(w, 1, 100, GPUS, NOW_NS);
+    w->standing = OCC_METER_LISTED;
+    launch_gpus(w, 1, 10, 8, NOW_NS);
+    w->standing = OCC_METER_UNKNOWN;
+    launch_gpus(w, 2, 50, 40, NOW_NS);
+    w->standing = OCC_METER_INVENTED;
+    launch_gpus(w, 3, 200, 1, NOW_NS);
+    const char *text = written(w, false, NOW_NS);
+    for (int i = 10; i < 18; i++) {
+        char gpu[64];
+        (void)snprintf(gpu, sizeof gpu, SERIES "hostname=\"node\",gpu=\"%d\"", i);
+        assert_says(text, gpu);
+    }
+    assert_null(strstr(text, "gpu=\"200\""));
+    assert_float_equal(sum_of(text, SERIES), GPUS - 8 - 12 + 8 + 40 + 1, 0); /* 20 series have ended */
+}
+
+/* A day without launches ends the series of a GPU that the driver does not list. A program that lives keeps
+ * its own. */
+static void silent_series_end(void **state)
+{
+    struct world *w = *state;
+    const int64_t day_ns = 24 * 60 * MINUTE_NS;
+    use_kernel(w, "_Z3mulPf");
+    launch_gpus(w, 1, 100, 2, NOW_NS);
+    w->standing = OCC_METER_LISTED;
+    launch_gpus(w, 1, 10, 1, NOW_NS);
+    (void)written(w, true, NOW_NS + day_ns - 1);
+    assert_says(w->text, "gpu=\"100\"");
+    assert_says(w->text, "gpu=\"101\"");
+    (void)written(w, true, NOW_NS + day_ns);
+    assert_null(strstr(w->text, "gpu=\"100\""));
+    assert_null(strstr(w->text, "gpu=\"101\""));
+    assert_says(w->text, "occtrace_run_info{");
+    assert_gpu(w, NOW_NS + day_ns, "gpu=\"10\"", "1");
+    w->standing = OCC_METER_UNKNOWN;
+    launch_gpus(w, 1, 101, 1, NOW_NS + day_ns + 1); /* it comes back */
+    assert_gpu(w, NOW_NS + day_ns + 1, "gpu=\"101\"", "1");
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -325,6 +487,11 @@ int main(void)
         T(a_tail_makes_a_range),
         T(a_run_goes_after_five_minutes),
         T(series_are_bounded),
+        T(one_owner_does_not_have_all_runs),
+        T(ids_are_whole),
+        T(one_owner_does_not_have_all_gpus),
+        T(gpus_of_the_driver_come_first),
+        T(silent_series_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
