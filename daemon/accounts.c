@@ -4,27 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "account_files.h"
+#include "support/file_signature.h"
 #include "support/log.h"
 #include "support/paths.h"
 #include "support/text.h"
 
 #define FILE_BYTES_MAX (64 << 20) /* a million lines */
 
-/* State of a file when it was read last. Zeroed: it was not there. */
-struct signature {
-    dev_t dev;
-    ino_t ino;
-    off_t size;
-    struct timespec changed;
-};
-
 struct occ_accounts {
     const char *root;
     struct occ_name_service *service;
-    struct signature passwd_seen, subuid_seen;
+    struct occ_file_signature passwd_seen, subuid_seen;
     struct occ_local_accounts local;
     struct occ_subuids subuids;
 };
@@ -61,25 +53,16 @@ const char *occ_accounts_root(const struct occ_accounts *accounts)
 
 /* ---- files ---- */
 
-static bool is_same(const struct signature *a, const struct signature *b)
-{
-    return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
 /* The whole text of a file that has changed since *seen; "" if it is gone. NULL: it has not changed. The
  * signature is older than the text, so a change meanwhile is seen by the next call. malloc'ed. */
-static char *read_change(const struct occ_accounts *a, const char *path, struct signature *seen)
+static char *read_change(const struct occ_accounts *a, const char *path, struct occ_file_signature *seen)
 {
     char whole[4096], *text = NULL;
-    struct stat status;
-    struct signature now = {0};
     struct occ_error err = OCC_ERROR_INIT;
     size_t n = 0;
     (void)snprintf(whole, sizeof whole, "%s%s", a->root, path);
-    if (stat(whole, &status) == 0)
-        now = (struct signature){status.st_dev, status.st_ino, status.st_size, status.st_ctim};
-    if (is_same(&now, seen))
+    struct occ_file_signature now = occ_file_signature_of(whole);
+    if (occ_file_signature_is_same(&now, seen))
         return NULL;
     *seen = now;
     if (now.ino == 0)

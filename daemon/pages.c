@@ -101,6 +101,20 @@ static void write_sampler(struct occ_server *s, const struct occ_exposition *e)
     }
 }
 
+static void write_certificates(const struct occ_server *s, const struct occ_exposition *e)
+{
+    static const char *const files[OCC_TLS_PARTS] = {
+        [OCC_TLS_CERTIFICATE] = "server", [OCC_TLS_CLIENT_CA] = "client_ca"};
+    (void)occ_exposition_begin(e, OCC_METRIC_CERTIFICATE);
+    for (unsigned int i = 0; i < OCC_TLS_PARTS; i++) {
+        int64_t expires_s = occ_http_expiry_s(s->http, (enum occ_tls_part)i);
+        if (files[i] && expires_s)
+            occ_exposition_put(e, OCC_METRIC_CERTIFICATE,
+                               (const struct occ_label[]){{"certificate", files[i]}, {NULL, NULL}},
+                               (double)expires_s);
+    }
+}
+
 static void write_jobs(const struct occ_server *s, const struct occ_exposition *e)
 {
     struct occ_gpu_jobs gpus[OCC_GPUS_MAX];
@@ -171,6 +185,7 @@ static void write_metrics(void *context, FILE *out, bool has_identity, bool is_o
     write_service(s, &e, &t);
     write_states(s, &e);
     write_sampler(s, &e);
+    write_certificates(s, &e);
     write_jobs(s, &e);
     occ_exposition_end(&e);
 }
@@ -226,6 +241,12 @@ void occ_pages_open(struct occ_server *s)
         return;
     occ_log(OCC_LOG_ERROR, "no metrics: %s", err.message);
     occ_pages_close(s);
+}
+
+void occ_pages_reload(struct occ_server *s)
+{
+    if (s->http)
+        occ_http_reload(s->http);
 }
 
 void occ_pages_close(struct occ_server *s)

@@ -73,6 +73,7 @@ static void on_private(struct occ_server *s, void *none)
 static void reload(struct occ_server *s)
 {
     struct occ_histories_limits limits;
+    occ_pages_reload(s);
     if (!s->options->reload)
         return;
     occ_notify_reloading();

@@ -105,6 +105,8 @@ void occ_requests_serve_flushes(struct occ_server *server, int64_t now_ns);
 /* Starts to answer HTTP where somebody is to be answered; without it the daemon goes on. */
 void occ_pages_open(struct occ_server *server);
 void occ_pages_close(struct occ_server *server);
+/* Reads the files of TLS anew. */
+void occ_pages_reload(struct occ_server *server);
 /* As occ_histories_follow(). */
 void occ_pages_follow(struct occ_server *server, struct occ_history *history, int64_t now_ns);
 /* Closes the histories that occ_histories_idle() finds; they leave their counters. */

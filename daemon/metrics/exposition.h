@@ -46,6 +46,8 @@
     X(CLIENTS, "occtrace_clients", GAUGE, ALL, "Connections to the control socket")                          \
     X(QUARANTINED, "occtrace_programs_quarantined_total", COUNTER, ALL, "Programs whose ring was broken")    \
     X(REFUSED, "occtrace_programs_refused_total", COUNTER, ALL, "Connections and programs refused")          \
+    X(CERTIFICATE, "occtrace_tls_certificate_not_after_timestamp_seconds", GAUGE, ALL,                       \
+      "When the first certificate of each file expires that /metrics over TLS uses")                         \
     X(SAMPLER_STATE, "occtrace_sampler_state", GAUGE, ALL, "1 for the state of each GPU's counters")         \
     X(SAMPLER_PAUSED, "occtrace_sampler_paused", GAUGE, ALL, "1: hardware counters are paused")              \
     X(INJECTOR_CPU, "occtrace_injector_cpu_seconds_total", COUNTER, ALL,                                     \

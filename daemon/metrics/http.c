@@ -8,27 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/acl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 
+#include "http_sockets.h"
 #include "support/cleanup.h"
-#include "support/groups.h"
 #include "support/clock.h"
-#include "support/text.h"
+#include "support/log.h"
 
-#define SERVERS_MAX     4
+#define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 1)) /* half of them with an old certificate */
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES   ((size_t)16 * 1024)
 #define SILENCE_S       10u
 #define REQUEST_NS      INT64_C(10000000000)
 #define PER_ADDRESS_MAX 8u /* connections of one address to a TCP socket */
 #define CACHE_NS        INT64_C(500000000)
-#define GROUP           "occtrace"
-#define FIRST_PASSED    3 /* sd_listen_fds(3) */
 
 /* Opened at run time, and only by a daemon that answers: with the TLS library that it brings, it would delay
  * the start of every private daemon. */
@@ -36,6 +31,7 @@
 #define FUNCTIONS(X)                                                                                         \
     X(start_daemon)                                                                                          \
     X(stop_daemon)                                                                                           \
+    X(quiesce_daemon)                                                                                        \
     X(run)                                                                                                   \
     X(get_timeout)                                                                                           \
     X(get_daemon_info)                                                                                       \
@@ -63,7 +59,9 @@ struct talk {
 };
 
 struct server {
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *daemon; /* NULL: the place is free */
+    int listening;             /* the library's */
+    int64_t ends_ns;           /* with an old certificate, when its last connections are cut; 0: it listens */
     struct talk talks[CONNECTIONS_MAX];
     struct occ_http *http;
     bool is_unix, is_tls;
@@ -73,13 +71,11 @@ struct occ_http {
     struct occ_http_options options;
     int64_t request_ns;
     struct occ_tls tls;
+    struct occ_file_signature tls_files[OCC_TLS_PARTS]; /* as they were when they were read last */
     struct server servers[SERVERS_MAX];
-    size_t n;
     int epoll, timer;
-    struct page pages[2][2];                                /* of /metrics: has_identity, is_openmetrics */
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* of our Unix socket, */
-    dev_t dev;                                              /* which is this file; */
-    ino_t ino;                                              /* 0: there is none */
+    struct page pages[2][2]; /* of /metrics: has_identity, is_openmetrics */
+    struct occ_http_socket own;
 };
 
 /* ---- answers ---- */
@@ -227,56 +223,6 @@ static uint64_t end_late_requests(struct server *server)
 
 /* ---- sockets ---- */
 
-/* For root and the group, by an access control list: changing a file's group needs a capability. */
-static void admit_group(const char *path)
-{
-    char text[64];
-    uint32_t gid;
-    if (!occ_group_is_local(GROUP, &gid))
-        return;
-    (void)snprintf(text, sizeof text, "u::rw,g::---,g:%u:rw,m::rw,o::---", gid);
-    acl_t acl = acl_from_text(text);
-    if (!acl)
-        return;
-    (void)acl_set_file(path, ACL_TYPE_ACCESS, acl); /* not possible: 0600 */
-    (void)acl_free(acl);
-}
-
-/* A socket that nobody answers at is replaced. */
-static int listen_at(struct occ_http *http, const char *path, int *ret_fd, struct occ_error *err)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const struct sockaddr *name = (const struct sockaddr *)&address;
-    struct stat status;
-    if (strlen(path) >= sizeof address.sun_path)
-        return occ_fail(err, OCC_E_INVALID, "the socket's path is too long: %s", path);
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    _cleanup_(occ_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return occ_fail_errno(err, errno, "cannot make a socket");
-    if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode)) {
-        _cleanup_(occ_closep) int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (connect(other, name, sizeof address) == 0 || errno == EAGAIN)
-            return occ_fail(err, OCC_E_BUSY, "somebody listens at %s", path);
-        (void)unlink(path);
-    }
-    mode_t old = umask(0177);
-    int failed = bind(fd, name, sizeof address);
-    int why = errno;
-    (void)umask(old);
-    if (failed || listen(fd, SOMAXCONN) != 0)
-        return occ_fail_errno(err, failed ? why : errno, "cannot listen at %s", path);
-    if (lstat(path, &status) != 0)
-        return occ_fail_errno(err, errno, "cannot look at %s", path);
-    http->dev = status.st_dev;
-    http->ino = status.st_ino;
-    (void)snprintf(http->path, sizeof http->path, "%s", path);
-    admit_group(path);
-    *ret_fd = fd;
-    fd = -1;
-    return 0;
-}
-
 /* It stays open. */
 static int open_library(struct occ_error *err)
 {
@@ -287,34 +233,46 @@ static int open_library(struct occ_error *err)
     return has_all ? 0 : occ_fail(err, OCC_E_NOT_FOUND, "%s", library ? LIBRARY " is too old" : dlerror());
 }
 
-/* Takes fd. */
-static int add_server(struct occ_http *http, int fd, bool is_unix, struct occ_error *err)
+static struct server *find_free(struct occ_http *http)
 {
-    struct server *server = &http->servers[http->n];
-    char *const *pem = http->tls.text;
-    *server = (struct server){.http = http, .is_unix = is_unix, .is_tls = !is_unix && pem[OCC_TLS_KEY]};
-    const struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pem[OCC_TLS_CERTIFICATE]},
-                                         {MHD_OPTION_HTTPS_MEM_KEY, 0, pem[OCC_TLS_KEY]},
-                                         {MHD_OPTION_HTTPS_MEM_TRUST, 0, pem[OCC_TLS_CLIENT_CA]},
-                                         {MHD_OPTION_END, 0, NULL}};
+    struct server *server = http->servers;
+    while (server < http->servers + SERVERS_MAX && server->daemon)
+        server++;
+    return server < http->servers + SERVERS_MAX ? server : NULL;
+}
+
+static struct MHD_Daemon *start_library(struct server *server, const struct occ_tls *tls)
+{
+    char *const *pem = tls->text;
+    const struct MHD_OptionItem parts[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pem[OCC_TLS_CERTIFICATE]},
+                                           {MHD_OPTION_HTTPS_MEM_KEY, 0, pem[OCC_TLS_KEY]},
+                                           {MHD_OPTION_HTTPS_MEM_TRUST, 0, pem[OCC_TLS_CLIENT_CA]},
+                                           {MHD_OPTION_END, 0, NULL}};
+    return mhd.start_daemon(
+        MHD_USE_EPOLL | (server->is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, server,
+        MHD_OPTION_ARRAY, parts + (server->is_tls ? 0 : 3), MHD_OPTION_LISTEN_SOCKET, server->listening,
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        server->is_unix ? 0u : PER_ADDRESS_MAX, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
+}
+
+/* Takes fd. */
+static int start_server(struct server *server, int fd, bool is_unix, const struct occ_tls *tls,
+                        struct occ_error *err)
+{
+    struct occ_http *http = server->http;
+    *server = (struct server){
+        .http = http, .listening = fd, .is_unix = is_unix, .is_tls = !is_unix && tls->text[OCC_TLS_KEY]};
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
         server->talks[i].fd = -1;
-    if (!mhd.run && open_library(err) != 0) {
+    int status = mhd.run ? 0 : open_library(err);
+    if (status == 0 && !(server->daemon = start_library(server, tls)))
+        status = occ_fail(err, OCC_E_IO, "cannot start the HTTP server");
+    if (status != 0) {
         (void)close(fd);
-        return OCC_E_NOT_FOUND;
+        return status;
     }
-    server->daemon =
-        mhd.start_daemon(MHD_USE_EPOLL | (server->is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request,
-                         server, MHD_OPTION_ARRAY, tls + (server->is_tls ? 0 : 3), MHD_OPTION_LISTEN_SOCKET,
-                         fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-                         is_unix ? 0u : PER_ADDRESS_MAX, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-                         SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
-    if (!server->daemon) {
-        (void)close(fd);
-        return occ_fail(err, OCC_E_IO, "cannot start the HTTP server");
-    }
-    http->n++;
     struct epoll_event event = {.events = EPOLLIN};
     const union MHD_DaemonInfo *info = mhd.get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     if (!info || epoll_ctl(http->epoll, EPOLL_CTL_ADD, info->epoll_fd, &event) != 0)
@@ -322,32 +280,31 @@ static int add_server(struct occ_http *http, int fd, bool is_unix, struct occ_er
     return 0;
 }
 
-/* How many sockets the service manager passes to this process, and to no other. */
-static int count_passed(void)
+/* Takes fd. */
+static int add_server(struct occ_http *http, int fd, bool is_unix, struct occ_error *err)
 {
-    const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-    uint64_t whose = 0, n = 0;
-    if (!pid || !fds || occ_parse_u64(pid, 1, INT32_MAX, &whose, NULL) != 0 || whose != (uint64_t)getpid() ||
-        occ_parse_u64(fds, 1, SERVERS_MAX - 1, &n, NULL) != 0)
-        return 0;
-    (void)unsetenv("LISTEN_PID");
-    (void)unsetenv("LISTEN_FDS");
-    return (int)n;
+    struct server *server = find_free(http);
+    server->http = http;
+    return start_server(server, fd, is_unix, &http->tls, err);
 }
 
 static int add_passed(struct occ_http *http, struct occ_error *err)
 {
-    int status = 0, n = count_passed();
-    for (int fd = FIRST_PASSED; fd < FIRST_PASSED + n && status == 0; fd++) {
-        int domain = 0;
-        socklen_t size = sizeof domain;
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
-            fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
-            status = occ_fail_errno(err, errno, "descriptor %d of the service manager is not a socket", fd);
-        else
-            status = add_server(http, fd, domain == AF_UNIX, err);
+    int fds[OCC_HTTP_PASSED_MAX], n = occ_http_take_passed(fds), status = 0;
+    for (int i = 0; i < n && status == 0; i++) {
+        bool is_unix = false;
+        status = occ_http_adopt(fds[i], &is_unix, err);
+        if (status == 0)
+            status = add_server(http, fds[i], is_unix, err);
     }
     return status;
+}
+
+static void warn_of_expired(const struct occ_http *http)
+{
+    for (int i = 0; i < OCC_TLS_PARTS; i++)
+        if (http->tls.expires_s[i] && http->tls.expires_s[i] < occ_now_ns() / 1000000000)
+            occ_log(OCC_LOG_WARNING, "%s has a certificate that has expired", http->options.tls_paths[i]);
 }
 
 int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err)
@@ -364,15 +321,17 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     struct epoll_event event = {.events = EPOLLIN};
     if (http->epoll < 0 || http->timer < 0 || epoll_ctl(http->epoll, EPOLL_CTL_ADD, http->timer, &event) != 0)
         status = occ_fail_errno(err, errno, "cannot watch the HTTP server");
+    occ_tls_look(options->tls_paths, http->tls_files);
     if (status == 0)
         status = occ_tls_load(options->tls_paths, &http->tls, err);
+    warn_of_expired(http);
     if (status == 0)
         status = add_passed(http, err);
     if (status == 0 && options->socket_path[0])
-        status = listen_at(http, options->socket_path, &fd, err);
+        status = occ_http_listen(options->socket_path, &http->own, &fd, err);
     if (status == 0 && fd >= 0)
         status = add_server(http, fd, true, err);
-    if (status == 0 && http->n > 0) {
+    if (status == 0 && http->servers[0].daemon) {
         *ret_http = http;
         return 0;
     }
@@ -380,28 +339,108 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     return status;
 }
 
-/* Unless another daemon has replaced it. */
-static void remove_socket(const struct occ_http *http)
+/* Cuts its connections. */
+static void stop_server(struct server *server)
 {
-    struct stat status;
-    if (http->ino && lstat(http->path, &status) == 0 && status.st_dev == http->dev &&
-        status.st_ino == http->ino)
-        (void)unlink(http->path);
+    if (server->daemon)
+        mhd.stop_daemon(server->daemon);
+    server->daemon = NULL;
 }
 
 void occ_http_close(struct occ_http *http)
 {
     if (!http)
         return;
-    for (size_t i = 0; i < http->n; i++)
-        mhd.stop_daemon(http->servers[i].daemon);
+    for (size_t i = 0; i < SERVERS_MAX; i++)
+        stop_server(&http->servers[i]);
     occ_tls_free(&http->tls);
-    remove_socket(http);
+    occ_http_unlisten(&http->own);
     occ_close_fd(&http->epoll);
     occ_close_fd(&http->timer);
     for (int i = 0; i < 4; i++)
         free(http->pages[i / 2][i % 2].text);
     free(http);
+}
+
+/* ---- another certificate ---- */
+
+/* New connections go to a server with this certificate; those of the old one have time for a request. */
+static int replace_server(struct server *old, const struct occ_tls *tls, struct occ_error *err)
+{
+    struct occ_http *http = old->http;
+    struct server *fresh = find_free(http);
+    int fd = fcntl(old->listening, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return occ_fail_errno(err, errno, "cannot copy the listening socket");
+    fresh->http = http;
+    int status = start_server(fresh, fd, false, tls, err);
+    if (status != 0) {
+        stop_server(fresh);
+        return status;
+    }
+    int listening = mhd.quiesce_daemon(old->daemon);
+    if (listening >= 0)
+        (void)close(listening);
+    old->ends_ns = occ_monotonic_ns() + http->request_ns;
+    return 0;
+}
+
+static int use_tls(struct occ_http *http, const struct occ_tls *tls, struct occ_error *err)
+{
+    int status = 0;
+    bool is_old[SERVERS_MAX];
+    for (size_t i = 0; i < SERVERS_MAX; i++) {
+        struct server *server = &http->servers[i];
+        if (server->ends_ns)
+            stop_server(server);
+        is_old[i] = server->daemon && server->is_tls;
+    }
+    for (size_t i = 0; i < SERVERS_MAX && status == 0; i++)
+        if (is_old[i])
+            status = replace_server(&http->servers[i], tls, err);
+    return status;
+}
+
+void occ_http_reload(struct occ_http *http)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_tls tls;
+    if (!http->tls.text[OCC_TLS_KEY])
+        return;
+    occ_tls_look(http->options.tls_paths, http->tls_files);
+    int status = occ_tls_load(http->options.tls_paths, &tls, &err);
+    if (status == 0)
+        status = use_tls(http, &tls, &err);
+    if (status != 0) {
+        occ_tls_free(&tls);
+        occ_log(OCC_LOG_ERROR, "the certificate of /metrics stays as it was: %s", err.message);
+        return;
+    }
+    occ_tls_free(&http->tls);
+    http->tls = tls;
+    warn_of_expired(http);
+    for (int i = 0; i < 4; i++)
+        http->pages[i / 2][i % 2].made_ns = 0;
+    occ_log(OCC_LOG_INFO, "the certificate of /metrics is read anew from %s", http->options.tls_paths[0]);
+}
+
+/* Files that have changed are read before the next connection is accepted. */
+static void follow_files(struct occ_http *http)
+{
+    struct occ_file_signature now[OCC_TLS_PARTS];
+    bool is_same = true;
+    if (!http->tls.text[OCC_TLS_KEY])
+        return;
+    occ_tls_look(http->options.tls_paths, now);
+    for (int i = 0; i < OCC_TLS_PARTS; i++)
+        is_same = is_same && occ_file_signature_is_same(&now[i], &http->tls_files[i]);
+    if (!is_same)
+        occ_http_reload(http);
+}
+
+int64_t occ_http_expiry_s(const struct occ_http *http, enum occ_tls_part part)
+{
+    return http->tls.expires_s[part];
 }
 
 /* ---- the loop's ---- */
@@ -432,11 +471,27 @@ static uint64_t run_server(struct server *server)
                                                                                          : deadline_ms;
 }
 
+/* As run_server(), of a server with an old certificate. */
+static uint64_t end_server(struct server *server)
+{
+    uint64_t wait_ms = run_server(server);
+    int64_t left_ns = server->ends_ns - occ_monotonic_ns();
+    if (left_ns <= 0 || connections_of(server) == 0) {
+        stop_server(server);
+        return UINT64_MAX;
+    }
+    uint64_t left_ms = (uint64_t)left_ns / 1000000 + 1;
+    return left_ms < wait_ms ? left_ms : wait_ms;
+}
+
 void occ_http_serve(struct occ_http *http)
 {
     uint64_t least_ms = UINT64_MAX;
-    for (size_t i = 0; i < http->n; i++) {
-        uint64_t wait_ms = run_server(&http->servers[i]);
+    follow_files(http);
+    for (struct server *server = http->servers; server < http->servers + SERVERS_MAX; server++) {
+        uint64_t wait_ms = !server->daemon   ? UINT64_MAX
+                           : server->ends_ns ? end_server(server)
+                                             : run_server(server);
         least_ms = wait_ms < least_ms ? wait_ms : least_ms;
     }
     struct itimerspec when = {0}; /* all zero: disarmed; setting it also makes it not readable */

@@ -5,7 +5,8 @@
  *
  * Bounded: 32 connections at each socket, 8 of one address at a TCP socket, 16 KiB of request, 10 s for a
  * request (from accept, or from the answer before it), 10 s of silence; the text of a page is at most half a
- * second old and shared by all that ask meanwhile. One thread.
+ * second old and shared by all that ask meanwhile. Files of TLS that have changed are read before the next
+ * connection is accepted; connections with the old certificate have 10 s to end. One thread. Logs.
  */
 #pragma once
 
@@ -32,6 +33,11 @@ struct occ_http_options {
 int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err);
 /* NULL is fine. */
 void occ_http_close(struct occ_http *http);
+
+/* Reads the files of TLS anew, also such as have not changed. Files that cannot be used change nothing. */
+void occ_http_reload(struct occ_http *http);
+/* When the first certificate of this file expires, since the epoch; 0: there is none. */
+int64_t occ_http_expiry_s(const struct occ_http *http, enum occ_tls_part part);
 
 /* Readable when occ_http_serve() has something to do; it never waits. */
 int occ_http_fd(const struct occ_http *http);

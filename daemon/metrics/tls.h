@@ -3,18 +3,24 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "support/error.h"
+#include "support/file_signature.h"
 
 /* Of PEM. */
 enum occ_tls_part { OCC_TLS_CERTIFICATE, OCC_TLS_KEY, OCC_TLS_CLIENT_CA, OCC_TLS_PARTS };
 
 struct occ_tls {
-    char *text[OCC_TLS_PARTS]; /* malloc'ed; NULL: no TLS is wanted */
+    char *text[OCC_TLS_PARTS];        /* malloc'ed; NULL: no TLS is wanted */
+    int64_t expires_s[OCC_TLS_PARTS]; /* the file's first certificate to expire, since the epoch; 0: none */
 };
 
-/* Reads the files; no path (NULL or ""), no TLS. OCC_E_INVALID: only some of the paths are given. Where it
- * fails, *ret_tls is empty. */
+/* The files' signatures now; of a path that is not given, that of no file. */
+void occ_tls_look(const char *const paths[OCC_TLS_PARTS], struct occ_file_signature files[OCC_TLS_PARTS]);
+
+/* Reads the files; no path (NULL or ""), no TLS. OCC_E_INVALID: only some of the paths are given, or
+ * a file has no certificate that can be read. Where it fails, *ret_tls is empty. */
 int occ_tls_load(const char *const paths[OCC_TLS_PARTS], struct occ_tls *ret_tls, struct occ_error *err);
 /* Overwrites the key. */
 void occ_tls_free(struct occ_tls *tls);

@@ -70,7 +70,7 @@ if command -v openssl >/dev/null; then
     sign old ca clientAuth -1 || rm -f old.pem
   ) >"$work/openssl.log" 2>&1 || { cat "$work/openssl.log"; exit 1; }
   tls_port=$(free_port)
-  printf 'http: {tls_cert: %s, tls_key: %s, client_ca: %s}\n' "$work/server.pem" "$work/server.key" "$work/ca.pem" >"$work/tls.yaml"
+  printf 'http: {tls_cert: %s, tls_key: %s, client_ca: %s}\nlog: {level: info}\n' "$work/server.pem" "$work/server.key" "$work/ca.pem" >"$work/tls.yaml"
   serve tls "$tls_port"
   names() { # certificate: how many families there are that name somebody
     curl -sf --cacert "$work/ca.pem" ${1:+--cert "$work/$1.pem" --key "$work/$1.key"} "https://127.0.0.1:$tls_port/metrics" >"$work/secure" ||
@@ -82,6 +82,44 @@ if command -v openssl >/dev/null; then
     [ "$(names "${case%:*}")" = "${case#*:}" ] || { echo "metrics.sh: with certificate '${case%:*}': $(names "${case%:*}") names"; exit 1; }
   done
   if curl -s "http://127.0.0.1:$tls_port/metrics" | grep -q occtrace; then echo "metrics.sh: answers without TLS"; exit 1; fi
+  # New files are served without a restart: when they change, and by SIGHUP. Files that cannot be used change nothing.
+  served() { # the serial number of the certificate that is served
+    openssl s_client -connect "127.0.0.1:$tls_port" </dev/null 2>/dev/null | openssl x509 -noout -serial
+  }
+  serial() { openssl x509 -noout -serial -in "$work/$1.pem"; }
+  expires() { date -d "$(openssl x509 -noout -enddate -in "$work/$1.pem" | cut -d= -f2)" +%s; }
+  put() { # name: in place of the server's files, each at once
+    cp "$work/$1.pem" "$work/next.pem" && mv "$work/next.pem" "$work/server.pem"
+    cp "$work/$1.key" "$work/next.key" && mv "$work/next.key" "$work/server.key"
+  }
+  expiry() { # label: by the metric
+    names "" >/dev/null && sed -n "s/^occtrace_tls_certificate_not_after_timestamp_seconds{.*certificate=\"$1\"} //p" "$work/secure"
+  }
+  cp "$work/server.pem" "$work/first.pem" && cp "$work/server.key" "$work/first.key"
+  [ "$(served)" = "$(serial first)" ] && [ "$(expiry server)" = "$(expires first)" ] && [ "$(expiry client_ca)" = "$(expires ca)" ] ||
+    { echo "metrics.sh: '$(served)', '$(expiry server)' '$(expiry client_ca)' instead of '$(serial first)', '$(expires first)' '$(expires ca)'"; exit 1; }
+  (cd "$work" && sign second ca serverAuth 30 && sign third ca serverAuth 9) >"$work/openssl.log" 2>&1
+  put second
+  [ "$(served)" = "$(serial second)" ] && [ "$(expiry server)" = "$(expires second)" ] ||
+    { echo "metrics.sh: a new certificate is not served"; exit 1; }
+  cp "$work/foreign.key" "$work/server.key"
+  [ "$(served)" = "$(serial second)" ] && [ "$(names client)" = 3 ] && grep -q 'stays as it was: .*no key that belongs' "$work/tls.log" ||
+    { echo "metrics.sh: a key that belongs to another certificate is used"; exit 1; }
+  echo broken >"$work/server.pem"
+  [ "$(served)" = "$(serial second)" ] && grep -q 'no certificate that can be read' "$work/tls.log" ||
+    { echo "metrics.sh: a broken certificate is used"; exit 1; }
+  put third
+  cp "$work/other.pem" "$work/ca.pem.next" && cp "$work/ca.pem" "$work/own-ca.pem" && mv "$work/ca.pem.next" "$work/ca.pem"
+  known() { # certificate: as names(), whose client knows the server still
+    curl -sf --cacert "$work/own-ca.pem" --cert "$work/$1.pem" --key "$work/$1.key" "https://127.0.0.1:$tls_port/metrics" |
+      grep -c '^# TYPE occtrace_\(run\|kernel\)_' || true
+  }
+  [ "$(served)" = "$(serial third)" ] && [ "$(known foreign)" = 3 ] && [ "$(known client)" = 0 ] ||
+    { echo "metrics.sh: a new authority of clients is not used"; exit 1; }
+  read_anew() { grep -c 'is read anew' "$work/tls.log" || true; }
+  before=$(read_anew)
+  kill -HUP "${pids[-1]}"
+  until_true bash -c "[ \$(grep -c 'is read anew' '$work/tls.log') -gt $before ]"
   printf 'http: {tls_cert: %s}\n' "$work/server.pem" >"$work/half.yaml"
   serve half "$(free_port)"
   until_true grep -q 'are set together' "$work/half.log"
