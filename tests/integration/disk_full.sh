@@ -57,4 +57,26 @@ stop "it is stopped"
 [ "$(sqlite3 "$disk/h/history.db" 'PRAGMA integrity_check')" = ok ] || fail "the history is damaged"
 [ "$(sqlite3 "$disk/h/history.db" 'SELECT count(*) FROM stored_run')" -ge "$(sqlite3 "$work/before.db" 'SELECT count(*) FROM stored_run')" ] ||
   fail "runs are missing"
+
+# ---- ageing ----
+settings() { # age of hours; 0: they are kept
+  printf 'database: {path: %s/h/history.db, max_size: 16M}\nsocket: {path: %s/socket}\ncounters: {mode: none}\n' "$disk" "$work"
+  printf 'retention: {raw: 0, seconds: 0, minutes: 0, hours: %s}\n' "$1"
+}
+has_hours() { [ "$(sqlite3 "file:$disk/h/history.db?mode=ro" 'SELECT count(*) > 0 FROM stored_hour')" = "$1" ]; }
+rm -rf "$disk/h" && mkdir "$disk/h" && cp "$work/before.db" "$disk/h/history.db"
+settings 0 >"$work/settings.yaml"
+start
+await "it writes the history" has_state ok
+has_hours 1 || fail "the history has no hours"
+fill
+settings 30d >"$work/settings.yaml"
+kill -HUP "$daemon"
+await "a daemon that cannot delete says so" grep -q 'nothing is deleted by age and size: .*full' "$work/log"
+has_hours 1 || fail "hours are gone"
+rm "$disk/fill"
+kill -HUP "$daemon"
+await "it deletes when there is room" has_hours 0
+stop "it is stopped"
+[ "$(sqlite3 "$disk/h/history.db" 'PRAGMA integrity_check')" = ok ] || fail "the history is damaged"
 exit 0
