@@ -42,6 +42,9 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(guests_all COMMAND bash "${_here}/guests.sh" "${PROJECT_BINARY_DIR}" --all LABELS slow)
   occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(sessions COMMAND bash "${_here}/sessions.sh" "${PROJECT_BINARY_DIR}" LABELS long)
+  add_library(clock_step SHARED clock_step.c)
+  target_link_libraries(clock_step PRIVATE occ_compile_options)
+  occ_add_script_test(clock_step COMMAND bash "${_here}/clock_step.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:clock_step>" LABELS slow)
   occ_add_script_test(disk_full COMMAND bash "${_here}/disk_full.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>")
   occ_add_script_test(database_path
                       COMMAND bash "${_here}/database_path.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>")

@@ -1,5 +1,7 @@
 # The collector on a store in memory; the program with its real store.
 occ_add_test(test_daemon_collector SOURCES test_daemon_collector.c daemon_fake_store.c USES occ_daemon)
+occ_add_test(test_daemon_clock SOURCES test_daemon_clock.c daemon_fake_store.c USES occ_daemon)
+target_link_options(test_daemon_clock PRIVATE LINKER:--wrap=clock_gettime)
 occ_add_test(test_daemon_control SOURCES test_daemon_control.c USES occ_daemon)
 occ_add_test(test_daemon_accounts SOURCES test_daemon_accounts.c USES occ_daemon)
 occ_add_test(test_daemon_identity SOURCES test_daemon_identity.c USES occ_daemon)
