@@ -46,6 +46,7 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   target_link_libraries(clock_step PRIVATE occ_compile_options)
   occ_add_script_test(clock_step COMMAND bash "${_here}/clock_step.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:clock_step>" LABELS slow)
   occ_add_script_test(disk_full COMMAND bash "${_here}/disk_full.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>")
+  occ_add_script_test(hostile_limits COMMAND bash "${_here}/hostile_limits.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>" LABELS slow)
   occ_add_script_test(database_path
                       COMMAND bash "${_here}/database_path.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>")
   occ_add_script_test(coexistence COMMAND bash "${_here}/coexistence.sh" "${PROJECT_BINARY_DIR}")
