@@ -7,4 +7,5 @@ target_compile_definitions(bench_attribution PRIVATE
   OCC_ATTRIBUTION_RECORDINGS="${PROJECT_SOURCE_DIR}/tests/data/attribution")
 target_link_options(bench_attribution PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free)
-target_link_libraries(bench_attribution PRIVATE occ_compile_options occ_attribution occ_counters m)
+target_link_libraries(bench_attribution PRIVATE occ_compile_options occ_attribution occ_counters occ_store
+  occ_occupancy m)

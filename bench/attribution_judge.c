@@ -9,24 +9,21 @@
 
 #include "daemon/counters/ratios.h"
 #include "heap_peak.h"
+#include "store/measured.h"
 
 #define ROUND_NS     INT64_C(50000000)
 #define FLUSH_NS     INT64_C(1000000000)
+#define COMMIT_NS    INT64_C(1000000000)
 #define WATERMARK_NS INT64_C(4000000000)
-#define Z            1.96
-#define MINORITY     0.1 /* store/measured.h: launches that may lack a value of their own ... */
-#define ALIKE        1.2 /* ... unless they last as long as the others */
+#define Z            OCC_ERRORS_OF_95_PERCENT
 #define MIN_SE       1e-12
 
-/* Sums of a configuration; times in ns. */
+/* A configuration; times in ns. */
 struct cell {
-    double own_ns, own, se_ns, achieved_ns, achieved, achieved_se_ns; /* reported */
-    double group_ns, group, group_se_ns;
-    uint64_t n_own, n_group, n;
-    double ns, warps_ns, active_ns; /* the truth */
-    double alone_ns;
-    double busy_ns[PHYSICS_UNITS];                                                             /* the truth */
-    double own_busy_ns[PHYSICS_UNITS], own_busy[PHYSICS_UNITS], own_busy_se_ns[PHYSICS_UNITS]; /* reported */
+    struct occ_measured_sums sums; /* reported, as the history has them */
+    double block_ns, block;        /* elapsed occupancy since the last commit */
+    uint64_t n;
+    double ns, warps_ns, active_ns, alone_ns, busy_ns[PHYSICS_UNITS]; /* the truth */
 };
 
 struct judging {
@@ -108,22 +105,55 @@ static void sum_truth(struct judging *g)
     }
 }
 
+static void add_mean(struct occ_measured_sums *sums, enum occ_measured_value value, double mean, double ns)
+{
+    if (!isfinite(mean))
+        return;
+    sums->sum[value] += mean * ns;
+    sums->ns[value] += ns;
+}
+
+/* The least certain of those that are counted in elapsed cycles; NaN: none is. */
+static double throughput_se(const struct occ_measured *m)
+{
+    double widest = NAN;
+    for (int k = OCC_UTILIZATION_DRAM; k < OCC_UTILIZATION_COUNT; k++)
+        widest = fmax(widest, m->utilization_se[k]);
+    return widest;
+}
+
 static void add_own(struct cell *c, const struct occ_measured *m, double ns)
 {
-    for (int k = 0; k < PHYSICS_UNITS; k++)
-        if (isfinite(m->utilization[k]) && m->utilization_se[k] > 0) {
-            c->own_busy_ns[k] += ns;
-            c->own_busy[k] += m->utilization[k] * ns;
-            c->own_busy_se_ns[k] += m->utilization_se[k] * ns;
-        }
-    c->n_own++;
-    c->own_ns += ns;
-    c->own += m->elapsed * ns;
-    c->se_ns += m->elapsed_se * ns;
-    if (isfinite(m->achieved)) {
-        c->achieved_ns += ns;
-        c->achieved += m->achieved * ns;
-        c->achieved_se_ns += m->achieved_se * ns;
+    const struct {
+        enum occ_measured_value value;
+        double mean;
+    } means[] = {{OCC_MEASURED_elapsed, m->elapsed},
+                 {OCC_MEASURED_elapsed_error, m->elapsed_se},
+                 {OCC_MEASURED_achieved, m->achieved},
+                 {OCC_MEASURED_achieved_error, m->achieved_se},
+                 {OCC_MEASURED_issue_active, m->utilization[OCC_UTILIZATION_ISSUE]},
+                 {OCC_MEASURED_issue_active_error, m->utilization_se[OCC_UTILIZATION_ISSUE]},
+                 {OCC_MEASURED_dram_throughput, m->utilization[OCC_UTILIZATION_DRAM]},
+                 {OCC_MEASURED_l2_throughput, m->utilization[OCC_UTILIZATION_L2]},
+                 {OCC_MEASURED_l1_throughput, m->utilization[OCC_UTILIZATION_L1]},
+                 {OCC_MEASURED_tensor_active, m->utilization[OCC_UTILIZATION_TENSOR]},
+                 {OCC_MEASURED_throughput_error, throughput_se(m)}};
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        add_mean(&c->sums, means[i].value, means[i].mean, ns);
+    c->sums.direct += m->source == OCC_ATTRIBUTION_DIRECT;
+    c->sums.regression += m->source == OCC_ATTRIBUTION_REGRESSED;
+    c->block_ns += ns;
+    c->block += m->elapsed * ns;
+}
+
+/* What the history keeps of a block of launches: those of one commit. */
+static void commit(struct judging *g)
+{
+    for (size_t i = 0; i < g->world->timeline.n_configs; i++) {
+        struct cell *c = &g->cells[i];
+        if (c->block_ns > 0)
+            c->sums.elapsed_square_sum += c->block * c->block / c->block_ns;
+        c->block = c->block_ns = 0;
     }
 }
 
@@ -137,10 +167,9 @@ static void add_value(void *judging, const struct occ_attribution_value *v)
     if (!c || m->source == OCC_ATTRIBUTION_NONE || !isfinite(m->elapsed))
         return;
     if (m->source == OCC_ATTRIBUTION_GROUP) {
-        c->n_group++;
-        c->group_ns += ns;
-        c->group += m->elapsed * ns;
-        c->group_se_ns += m->elapsed_se * ns;
+        c->sums.grouped++;
+        add_mean(&c->sums, OCC_MEASURED_group_elapsed, m->elapsed, ns);
+        add_mean(&c->sums, OCC_MEASURED_group_elapsed_error, m->elapsed_se, ns);
         return;
     }
     add_own(c, m, ns);
@@ -148,68 +177,69 @@ static void add_value(void *judging, const struct occ_attribution_value *v)
         tally(&g->result->direct, m->elapsed, m->elapsed_se, l->elapsed, l->duration_ns);
 }
 
-/* The history's rule: a mean over a part of the launches is reported only if it represents all. */
-static bool is_representative(const struct cell *c)
-{
-    if (c->own_ns <= 0)
-        return false;
-    if (c->group_ns <= MINORITY * (c->own_ns + c->group_ns))
-        return true;
-    double longer = (c->own_ns / (double)c->n_own) / (c->group_ns / (double)c->n_group);
-    return longer < ALIKE && longer > 1 / ALIKE;
-}
-
-static void print_cell(const struct cell *c, size_t at)
+static void print_cell(const struct cell *c, const struct occ_measurement *m, size_t at)
 {
     const char *verbose = getenv("BENCH_VERBOSE");
     if (!verbose || !verbose[0])
         return;
-    double value = c->own / c->own_ns, se = c->se_ns / c->own_ns, truth = c->warps_ns / c->ns;
+    double se = m->elapsed_error, truth = c->warps_ns / c->ns, off = m->elapsed - truth;
     (void)fprintf(stderr,
-                  "%5zu %7.0f x %9.0f ns: true %6.2f value %6.2f se %5.2f (%+5.1f se) own %4.2f group %4.2f "
-                  "achieved %6.2f true %6.2f se %5.2f%s\n",
-                  at, (double)c->n, c->ns / (double)c->n, truth * 100, value * 100, se * 100,
-                  (value - truth) / se, c->own_ns / c->ns, c->group_ns / c->ns,
-                  100 * c->achieved / c->achieved_ns, 100 * c->warps_ns / c->active_ns,
-                  100 * c->achieved_se_ns / c->achieved_ns,
-                  fabs(value - truth) > 3 * se   ? " BEYOND"
-                  : fabs(value - truth) > Z * se ? " out"
-                                                 : "");
+                  "%5zu %7.0f x %9.0f ns: true %6.2f value %6.2f se %5.2f (%+5.1f se) measured %4.2f "
+                  "achieved %6.2f true %6.2f se %5.2f %s%s\n",
+                  at, (double)c->n, c->ns / (double)c->n, truth * 100, m->elapsed * 100, se * 100, off / se,
+                  m->measured_ratio, m->achieved * 100, 100 * c->warps_ns / c->active_ns,
+                  m->achieved_error * 100, occ_withheld_word(m->withheld),
+                  fabs(off) > 3 * se   ? "BEYOND"
+                  : fabs(off) > Z * se ? "out"
+                                       : "");
 }
 
 /* A value is for the launches after the counter set's first turn at the earliest. */
-static void judge_utilization(const struct cell *c, struct judge_result *r)
+static void judge_utilization(const struct cell *c, const struct occ_hw_utilization *u,
+                              struct judge_result *r)
 {
+    static const enum occ_hw_unit units[PHYSICS_UNITS] = {OCC_HW_ISSUE, OCC_HW_DRAM, OCC_HW_L2, OCC_HW_L1,
+                                                          OCC_HW_TENSOR};
     for (int k = 0; k < PHYSICS_UNITS; k++) {
-        double own_ns = c->own_busy_ns[k], of_ns = k == OCC_UTILIZATION_ISSUE ? c->active_ns : c->ns;
-        if (own_ns <= 0 || (k == OCC_UTILIZATION_ISSUE && c->alone_ns < (1 - MINORITY) * c->ns))
+        bool of_active = units[k] == OCC_HW_ISSUE;
+        double value = u->ratio[units[k]], se = of_active ? u->issue_error : u->throughput_error;
+        if (!isfinite(value) || !(se > 0) || (of_active && c->alone_ns < (1 - OCC_MEASURED_MINORITY) * c->ns))
             continue;
-        tally(&r->utilization, c->own_busy[k] / own_ns, c->own_busy_se_ns[k] / own_ns, c->busy_ns[k] / of_ns,
-              own_ns);
-        r->utilization_half_width += Z * c->own_busy_se_ns[k] / own_ns;
+        tally(&r->utilization, value, se, c->busy_ns[k] / (of_active ? c->active_ns : c->ns), c->ns);
+        r->utilization_half_width += Z * se;
     }
 }
 
-static void judge_cell(const struct cell *c, struct judge_result *r)
+/* Values, and whether there is one, by the history's rule (store/measured_means.c). The attribution's errors
+ * are those of the launches that it measured; the history widens them for the others, which would hide errors
+ * that are too small: both are judged. */
+static void judge_cell(const struct cell *c, size_t at, struct judge_result *r)
 {
-    double value = c->own / c->own_ns, se = c->se_ns / c->own_ns;
+    struct occ_measurement m, own;
+    double truth = c->warps_ns / c->ns;
+    occ_measured_means(&c->sums, c->ns, &m);
+    (void)occ_measured_own(&c->sums, c->ns, &own);
+    print_cell(c, &m, at);
     r->launch_ns += c->ns;
-    if (!is_representative(c)) {
-        r->grouped_ns += c->group_ns > 0 ? c->ns : 0;
+    if (m.withheld) {
+        *(m.withheld == OCC_WITHHELD_LAUNCHES ? &r->unlike_ns : &r->grouped_ns) += c->ns;
         return;
     }
-    if (!(se * Z <= JUDGE_HALF_WIDTH_MAX)) {
+    if (isnan(own.elapsed))
+        return;
+    if (!(own.elapsed_error * Z <= JUDGE_HALF_WIDTH_MAX)) {
         r->wide_ns += c->ns;
         return;
     }
     r->own_ns += c->ns;
-    judge_utilization(c, r);
-    tally(&r->elapsed, value, se, c->warps_ns / c->ns, c->ns);
-    push_half_width(r, se * Z);
-    if (c->achieved_ns >= (1 - MINORITY) * c->own_ns && c->alone_ns >= (1 - MINORITY) * c->ns &&
-        c->achieved_se_ns / c->achieved_ns * Z <= JUDGE_HALF_WIDTH_MAX)
-        tally(&r->achieved, c->achieved / c->achieved_ns, c->achieved_se_ns / c->achieved_ns,
-              c->warps_ns / c->active_ns, c->ns);
+    judge_utilization(c, &own.utilization, r);
+    tally(&r->elapsed, own.elapsed, own.elapsed_error, truth, c->ns);
+    push_half_width(r, own.elapsed_error * Z);
+    tally(&r->history, m.elapsed, m.elapsed_error, truth, c->ns);
+    r->history_half_width += Z * m.elapsed_error;
+    if (isfinite(own.achieved) && c->alone_ns >= (1 - OCC_MEASURED_MINORITY) * c->ns &&
+        own.achieved_error * Z <= JUDGE_HALF_WIDTH_MAX)
+        tally(&r->achieved, own.achieved, own.achieved_error, c->warps_ns / c->active_ns, c->ns);
 }
 
 /* ---- feeding ---- */
@@ -314,9 +344,13 @@ static void feed(struct judging *g)
 {
     const struct world *w = g->world;
     int64_t end_ns = WORLD_EPOCH_NS + (int64_t)(g->o->seconds * 1e9) + ROUND_NS;
-    for (int64_t now_ns = WORLD_EPOCH_NS + ROUND_NS; now_ns < end_ns; now_ns += ROUND_NS)
+    for (int64_t now_ns = WORLD_EPOCH_NS + ROUND_NS; now_ns < end_ns; now_ns += ROUND_NS) {
         do_round(g, now_ns, false);
+        if ((now_ns - WORLD_EPOCH_NS) % COMMIT_NS == 0)
+            commit(g);
+    }
     do_round(g, end_ns + ROUND_NS, true);
+    commit(g);
     g->result->samples += w->n_samples;
 }
 
@@ -358,10 +392,8 @@ void judge_run(const struct judge_options *o, const struct world *world, struct 
     if (heap_peak_bytes() > result->heap_bytes)
         result->heap_bytes = heap_peak_bytes();
     for (size_t i = 0; i < n_cells; i++)
-        if (g.cells[i].n > 0) {
-            judge_cell(&g.cells[i], result);
-            print_cell(&g.cells[i], i);
-        }
+        if (g.cells[i].n > 0)
+            judge_cell(&g.cells[i], i, result);
     result->configs = world->timeline.n_configs;
     result->runs++;
     occ_attribution_free(g.a);
@@ -388,12 +420,16 @@ void judge_pool(struct judge_result *result, const struct judge_result *from)
     pool_tally(&result->achieved, &from->achieved);
     pool_tally(&result->direct, &from->direct);
     pool_tally(&result->utilization, &from->utilization);
+    pool_tally(&result->history, &from->history);
+    result->history_half_width += from->history_half_width;
     result->utilization_half_width += from->utilization_half_width;
     for (size_t i = 0; i < from->n_half_widths; i++)
         push_half_width(result, from->half_widths[i]);
     result->launch_ns += from->launch_ns;
     result->own_ns += from->own_ns;
+    result->unlike_ns += from->unlike_ns;
     result->grouped_ns += from->grouped_ns;
+    result->unlike_ns += from->unlike_ns;
     result->wide_ns += from->wide_ns;
     result->cpu_ns += from->cpu_ns;
     result->samples += from->samples;

@@ -2,9 +2,10 @@
  * Compares the values that the attribution reports of a world with the truth. Samples and launches reach it
  * as the daemon's worker hands them on: samples every 50 ms, records when CUPTI's buffers are flushed (once a
  * second), in order of their start, 4 s late; but the last 4 s, which the daemon hands on at once, come in
- * steps, so that the peak of the heap is what a running program needs. A configuration's value is the mean
- * over its launches with values of their own, weighted by their time, as the history reads it; the truth is
- * the mean over all its launches. One thread; aborts where memory ends.
+ * steps, so that the peak of the heap is what a running program needs. A configuration's value, and whether
+ * it is withheld, are the history's (occ_measured_means() of store/measured.h), but for totals of seconds
+ * that contradict the means, which the daemon finds (daemon/known_totals.c); the truth is the mean over all
+ * its launches. One thread; aborts where memory ends.
  */
 #pragma once
 
@@ -29,11 +30,14 @@ struct judge_result {
     struct judge_tally direct;            /* elapsed of single launches that were read directly */
     struct judge_tally
         utilization;               /* of configurations: ISSUE of active cycles, the others of elapsed ones */
+    struct judge_tally history;    /* elapsed of configurations, with the history's errors */
+    double history_half_width;     /* sum */
     double utilization_half_width; /* sum */
     double *half_widths;           /* of elapsed; n_half_widths */
     size_t n_half_widths, half_widths_room;
-    double launch_ns, own_ns, grouped_ns, wide_ns; /* launch time: all; of configurations with a value, with a
-                                                      group's, with too wide a one */
+    /* launch time: all; of configurations with a value; withheld since it is a group's, since launches
+     * differ; with too wide an interval */
+    double launch_ns, own_ns, grouped_ns, unlike_ns, wide_ns;
     double cpu_ns;
     uint64_t samples, launches, configs, runs;
     size_t heap_bytes; /* peak */

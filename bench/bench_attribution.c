@@ -9,11 +9,13 @@
  *   err        mean |value - truth|, by launch time; percentage points of elapsed occupancy
  *   half       median half-width of the 95 % intervals; percentage points; above 10 counts as withheld
  *   val        share of launch time whose configuration has a value
- *   grp, wide  share whose configuration has a group's value only; an interval that is too wide
- *   acov, aerr cov and err of achieved occupancy
- *   direct     single launches that were read directly; dcov: share covered
- *   util       values of utilization (schedulers, DRAM, L2, L1, tensor cores); ucov, uerr, uhalf: share
- * covered, mean error by launch time, mean half-width us, MiB    processor time a sample; peak of the heap
+ *   grp, unl   share whose value the history withholds: it is a group's; its launches differ from each other
+ *   wide       share whose interval is too wide
+ *   hcov, hhalf cov and mean half-width of the history's intervals, which are for launches without a value,
+ * too acov, aerr cov and err of achieved occupancy direct     single launches that were read directly; dcov:
+ * share covered util       values of utilization (schedulers, DRAM, L2, L1, tensor cores); ucov, uerr, uhalf:
+ * share covered, mean error by launch time, mean half-width us, MiB    processor time a sample; peak of the
+ * heap
  */
 #include <getopt.h>
 #include <math.h>
@@ -43,8 +45,9 @@ struct options {
 };
 
 struct figures {
-    double covered, covered_time, beyond, error, half, valued, grouped, wide;
+    double covered, covered_time, beyond, error, half, valued, grouped, unlike, wide;
     double achieved_covered, achieved_error, direct_covered, us, mib;
+    double history_covered, history_half;
     double utilization_covered, utilization_error, utilization_half;
     char missed[160]; /* the names of the figures that are, each after a space */
 };
@@ -91,10 +94,13 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
         .half = r->n_half_widths ? bench_median(r->half_widths, r->n_half_widths) : NAN,
         .valued = part(r->own_ns, r->launch_ns),
         .grouped = part(r->grouped_ns, r->launch_ns),
+        .unlike = part(r->unlike_ns, r->launch_ns),
         .wide = part(r->wide_ns, r->launch_ns),
         .achieved_covered = part((double)r->achieved.covered, (double)r->achieved.n),
         .achieved_error = part(r->achieved.error, r->achieved.weight),
         .direct_covered = part((double)r->direct.covered, (double)r->direct.n),
+        .history_covered = part((double)r->history.covered, (double)r->history.n),
+        .history_half = part(r->history_half_width, (double)r->history.n),
         .utilization_covered = part((double)r->utilization.covered, (double)r->utilization.n),
         .utilization_error = part(r->utilization.error, r->utilization.weight),
         .utilization_half = part(r->utilization_half_width, (double)r->utilization.n),
@@ -102,6 +108,7 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
         .mib = (double)r->heap_bytes / 1048576,
     };
     judge_intervals(e, "", &f);
+    judge_intervals(&r->history, "h", &f);
     judge_intervals(&r->achieved, "a", &f);
     judge_intervals(&r->direct, "d", &f);
     judge_intervals(&r->utilization, "u", &f);
@@ -116,13 +123,15 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
 
 static void print_row(const struct worlds_entry *w, const struct judge_result *r, const struct figures *f)
 {
-    printf("%-16s %4.0f %6.0f %6.3f %6.3f %6.4f %5.2f %5.2f %5.2f %5.2f %5.2f %6.3f %5.2f %6.0f %6.3f %6.0f "
+    printf("%-16s %4.0f %6.0f %6.3f %6.3f %6.4f %5.2f %5.2f %5.2f %5.2f %5.2f %5.2f %6.3f %5.2f %6.3f %5.2f "
+           "%6.0f %6.3f "
+           "%6.0f "
            "%6.3f %5.2f %5.2f %6.1f %5.1f %s\n",
            w->name, (double)r->configs, (double)r->elapsed.n, f->covered, f->covered_time, f->beyond,
-           f->error * 100, f->half * 100, f->valued, f->grouped, f->wide, f->achieved_covered,
-           f->achieved_error * 100, (double)r->direct.n, f->direct_covered, (double)r->utilization.n,
-           f->utilization_covered, f->utilization_error * 100, f->utilization_half * 100, f->us, f->mib,
-           f->missed[0] ? f->missed + 1 : "ok");
+           f->error * 100, f->half * 100, f->valued, f->grouped, f->unlike, f->wide, f->history_covered,
+           f->history_half * 100, f->achieved_covered, f->achieved_error * 100, (double)r->direct.n,
+           f->direct_covered, (double)r->utilization.n, f->utilization_covered, f->utilization_error * 100,
+           f->utilization_half * 100, f->us, f->mib, f->missed[0] ? f->missed + 1 : "ok");
 }
 
 static void print_number(const char *name, double value, double scale)
@@ -150,7 +159,10 @@ static void print_object(const struct worlds_entry *w, const struct judge_result
     print_number("median_half_width_pp", f->half, 100);
     print_number("valued", f->valued, 1);
     print_number("grouped", f->grouped, 1);
+    print_number("unlike", f->unlike, 1);
     print_number("too_wide", f->wide, 1);
+    print_number("history_covered", f->history_covered, 1);
+    print_number("history_half_width_pp", f->history_half, 100);
     print_number("achieved_values", (double)r->achieved.n, 1);
     print_number("achieved_covered", f->achieved_covered, 1);
     print_number("achieved_error_pp", f->achieved_error, 100);
@@ -226,10 +238,11 @@ static int run_all(const struct options *o)
         bench_print_machine();
         printf(",\n  \"seeds\": %d,\n  \"worlds\": [\n", o->seeds);
     } else
-        printf(
-            "%-16s %4s %6s %6s %6s %6s %5s %5s %5s %5s %5s %6s %5s %6s %6s %6s %6s %5s %5s %6s %5s missed\n",
-            "world", "cfg", "n", "cov", "covt", ">3se", "err", "half", "val", "grp", "wide", "acov", "aerr",
-            "direct", "dcov", "util", "ucov", "uerr", "uhalf", "us", "MiB");
+        printf("%-16s %4s %6s %6s %6s %6s %5s %5s %5s %5s %5s %5s %6s %5s %6s %5s %6s %6s %6s %6s %5s %5s "
+               "%6s %5s "
+               "missed\n",
+               "world", "cfg", "n", "cov", "covt", ">3se", "err", "half", "val", "grp", "unl", "wide", "hcov",
+               "hhalf", "acov", "aerr", "direct", "dcov", "util", "ucov", "uerr", "uhalf", "us", "MiB");
     for (size_t i = 0; i < worlds_count(); i++) {
         char path[512];
         const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
