@@ -1,8 +1,10 @@
-# The experiments with counters: E4, E5, E7 to E11, the load that they watch and the process that samples.
+# The experiments with counters: E4, E5, E7 to E11, E22, the load that they watch and the process that samples.
 
 # What they compute themselves.
-occ_add_test(test_gpu_counters SOURCES test_helpers.c edges.c load_child.c ncu_csv.c USES occ_support m)
-target_include_directories(test_gpu_counters PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+if(OCC_BUILD_TESTS)
+  occ_add_test(test_gpu_counters SOURCES test_helpers.c edges.c load_child.c ncu_csv.c USES occ_support m)
+  target_include_directories(test_gpu_counters PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+endif()
 
 if(NOT OCC_HAVE_CUPTI_HEADERS OR NOT TARGET sample_hello)
   message(STATUS "GPU experiments with counters: not built (they need nvcc and cuda.h)")
@@ -35,8 +37,9 @@ set(common "${PROJECT_SOURCE_DIR}/tests/samples/common.c")
 add_counter_program(gpu_load load_main.c load.c sampling.c stop.c ${common}
   "${CMAKE_CURRENT_BINARY_DIR}/load_image.c" "${image}")
 add_counter_program(gpu_sample sample_main.c sampling.c stop.c ${common})
+add_counter_program(gpu_turns turns_main.c stop.c ${common})
 
-add_library(gpu_experiment OBJECT load_child.c report.c sampled.c stop.c verdict.c)
+add_library(gpu_experiment OBJECT load_child.c public_copy.c report.c sampled.c stop.c verdict.c)
 target_link_libraries(gpu_experiment PRIVATE occ_compile_options occ_support)
 function(add_counter_experiment name)
   add_counter_program(${name} ${name}.c $<TARGET_OBJECTS:gpu_experiment> ${ARGN})
@@ -51,6 +54,8 @@ add_counter_experiment(e08_intervals)
 add_counter_experiment(e09_clock_offset edges.c)
 add_counter_experiment(e10_occupancy ncu_csv.c)
 add_counter_experiment(e11_gpm)
+add_counter_experiment(e22_switch)
+add_dependencies(e22_switch gpu_turns)
 
 if(OCC_PORTABLE)
   install(TARGETS ${counter_programs} RUNTIME DESTINATION "${OCC_KIT_DESTINATION}")

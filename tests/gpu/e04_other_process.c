@@ -92,6 +92,12 @@ static void watch_itself(struct gpu_checks *checks, double seconds)
               code == 0 ? "" : "; ", err.message);
 }
 
+static const struct gpu_decisions decisions = {
+    .of = {[GPU_CONFIRMED] = "one daemon may sample for all processes of the GPU",
+           [GPU_REFUTED] = "counters of other processes are not (rightly) seen in each of these cases: PM "
+                           "sampling by a daemon is no base for achieved occupancy",
+           [GPU_UNCLEAR] = "something else uses this GPU: repeat it alone"}};
+
 int main(void)
 {
     double seconds = gpu_report_quick() ? 0.5 : 3;
@@ -111,13 +117,8 @@ int main(void)
     if (gpu_stopped())
         return 1;
     watch_itself(&checks, seconds);
-    enum gpu_verdict verdict = gpu_checks_verdict(&checks);
-    if (!(seen[0].sm_active < CLOSE))
-        return gpu_report_decide(GPU_UNCLEAR, "something else uses this GPU: repeat it alone");
-    return gpu_report_decide(
-        verdict, "%s",
-        gpu_is_near(seen[1].achieved, 0.5, CLOSE)
-            ? "one daemon may sample for all processes of the GPU"
-            : "counters of other processes are not (rightly) seen: PM sampling by a daemon is "
-              "no base for achieved occupancy");
+    bool alone = seen[0].sm_active < CLOSE;
+    return gpu_report_decide(alone ? gpu_checks_verdict(&checks) : GPU_UNCLEAR, &decisions,
+                             "achieved occupancy %.2f %% of one process's load of half the warps",
+                             seen[1].achieved * 100);
 }

@@ -4,6 +4,7 @@
  * the source says and the library's own words. To be another user one has to be root. One thread.
  */
 #include "load_child.h"
+#include "public_copy.h"
 #include "sampled.h"
 #include "stop.h"
 #include "verdict.h"
@@ -95,8 +96,8 @@ static void become(const void *context)
 
 /* ---- asking ---- */
 
-/* 1: it worked, 0: it did not, -1: there was no process that could try. */
-static int try_source(const struct identity *identity, const char *source)
+/* 1: it worked, 0: it did not, -1: there was no process that could try. `program`: one that all may start. */
+static int try_source(const struct identity *identity, const char *source, const char *program)
 {
     static const char *const interval_us[] = {"1000", "100000"};
     struct gpu_child child;
@@ -106,8 +107,8 @@ static int try_source(const struct identity *identity, const char *source)
     bool gpm = strcmp(source, "gpm") == 0;
     const char *const words[] = {"--source",          source, "--interval-us", interval_us[gpm], "--ms",
                                  gpm ? "250" : "100", NULL};
-    int code =
-        gpu_sampled_start(&child, words, NULL, identity->change ? become : NULL, identity, &seen, &err);
+    const struct gpu_identity other = {become, identity, program};
+    int code = gpu_sampled_start(&child, words, NULL, identity->change ? &other : NULL, &seen, &err);
     if (code == 0)
         gpu_sampled_finish(&child, 1, &seen);
     (void)snprintf(key, sizeof key, "%s.%s", identity->name, source);
@@ -149,7 +150,7 @@ struct answers {
     int can[IDENTITIES][SOURCES];
 };
 
-static void ask(struct answers *answers)
+static void ask(const char *program, struct answers *answers)
 {
     bool root = geteuid() == 0;
     double limit_s = gpu_report_quick() ? QUICK_LIMIT_S : LIMIT_S;
@@ -157,9 +158,14 @@ static void ask(struct answers *answers)
         for (int s = 0; s < SOURCES; s++) {
             bool worth_it = s == PM || i <= PLAIN; /* nothing but being nobody may matter to GPM */
             bool possible = (root || !identities[i].change) && !gpu_stopped() && gpu_elapsed_s() < limit_s;
-            answers->can[i][s] = worth_it && possible ? try_source(&identities[i], sources[s]) : -1;
+            answers->can[i][s] = worth_it && possible ? try_source(&identities[i], sources[s], program) : -1;
         }
 }
+
+static const struct gpu_decisions decisions = {
+    .of = {[GPU_CONFIRMED] = "the daemon asks for CAP_PERFMON, and plain users get GPM",
+           [GPU_REFUTED] = "the rights that docs and messages name are not the driver's: correct them",
+           [GPU_UNCLEAR] = "other users could not be tried"}};
 
 static int judge(const struct answers *a, bool restricted)
 {
@@ -175,7 +181,7 @@ static int judge(const struct answers *a, bool restricted)
         gpu_check(&checks, a->can[PERFMON][PM], "PM sampling with CAP_PERFMON alone: %s, expected yes",
                   words[a->can[PERFMON][PM] + 1]);
     return gpu_report_decide(
-        gpu_checks_verdict(&checks),
+        gpu_checks_verdict(&checks), &decisions,
         "PM sampling works as we are: %s; as root without CAP_SYS_ADMIN: %s, and without "
         "CAP_PERFMON: %s; as nobody: %s, with CAP_PERFMON: %s",
         words[a->can[AS_WE_ARE][PM] + 1], words[a->can[NO_ADMIN][PM] + 1],
@@ -186,6 +192,8 @@ static int judge(const struct answers *a, bool restricted)
 int main(void)
 {
     struct answers answers;
+    struct gpu_public_copy copy;
+    struct occ_error err = OCC_ERROR_INIT;
     gpu_stop_catch();
     gpu_report_expect(
         "PM sampling wants root, CAP_SYS_ADMIN or CAP_PERFMON unless RmProfilingAdminOnly is 0; GPM wants "
@@ -193,6 +201,9 @@ int main(void)
     bool restricted = driver_restricts();
     report_capabilities();
     gpu_report_text("user", "%s", geteuid() == 0 ? "root" : "not root: other users cannot be tried");
-    ask(&answers);
+    if (gpu_public_copy_make(&copy, "gpu_sample", &err) != 0)
+        gpu_report_text("other users", "%s", err.message);
+    ask(copy.program, &answers);
+    gpu_public_copy_remove(&copy);
     return gpu_stopped() ? 1 : judge(&answers, restricted);
 }

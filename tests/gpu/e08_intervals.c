@@ -89,6 +89,11 @@ static int try_one(const char *interval_us, const char *buffer_mb, double second
     return 0;
 }
 
+static const struct gpu_decisions decisions = {
+    .of = {[GPU_CONFIRMED] = "continuously at 1 ms, bursts at 50 us",
+           [GPU_REFUTED] = "longer intervals than 1 ms, or than 50 us in bursts, or a cheaper way of reading",
+           [GPU_UNCLEAR] = "no interval could be tried"}};
+
 static int judge(const struct best *best)
 {
     struct gpu_checks checks = {0};
@@ -99,8 +104,8 @@ static int judge(const struct best *best)
               "expected 50 or less",
               best->finest_us);
     return gpu_report_decide(
-        gpu_checks_verdict(&checks),
-        "continuously at 1 ms for %.2f %% of a core; bursts at %.0f us or more (%.1f %% of a core)",
+        gpu_checks_verdict(&checks), &decisions,
+        "1 ms costs %.2f %% of a core; the shortest complete interval is %.0f us (%.1f %% of a core)",
         best->core_at_1ms * 100, best->finest_us, best->core_at_finest * 100);
 }
 

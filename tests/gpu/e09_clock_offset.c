@@ -228,7 +228,7 @@ static int sample_apart(const struct place *place, int seconds, struct seen *see
     (void)snprintf(limit, sizeof limit, "%d", seconds + 1);
     int code = start_traced(place, limit, false, &load, seen, err);
     if (code == 0)
-        code = gpu_sampled_start(&sampler, words, NULL, NULL, NULL, sampled, err);
+        code = gpu_sampled_start(&sampler, words, NULL, NULL, sampled, err);
     if (code == 0)
         gpu_sampled_finish(&sampler, seconds, sampled);
     bool done = code == 0 && sampled->ended;
@@ -272,32 +272,27 @@ static int find_place(struct place *place)
     return 0;
 }
 
+static const struct gpu_decisions decisions = {
+    .of = {[GPU_CONFIRMED] =
+               "samples and launches share a clock to less than a sample of 1 ms; the offset is "
+               "fitted before finer samples are joined with launches",
+           [GPU_REFUTED] = "the clocks are further apart than the attribution takes them to be: the offset "
+                           "must be fitted for each process before any samples are joined with its launches",
+           [GPU_UNCLEAR] = "the device was not idle between the markers, or the clocks are far apart"}};
+
 static int judge(const struct gpu_offset *apart, const struct gpu_offset *within)
 {
     struct gpu_checks checks = {0};
     if (apart->n < LEAST_EDGES)
-        return gpu_report_decide(
-            GPU_UNCLEAR,
-            "only %zu edges were seen: the device was not idle between the markers, or the clocks "
-            "are more than %d us apart",
-            apart->n, WINDOW_NS / 1000);
+        return gpu_report_decide(GPU_UNCLEAR, &decisions, "only %zu edges were seen", apart->n);
     gpu_check(&checks, fabs(apart->median_ns) <= 16000,
               "across processes: median offset %.1f us of %zu edges, expected within 16",
               apart->median_ns / 1e3, apart->n);
     if (within->n >= LEAST_EDGES)
         gpu_check(&checks, fabs(within->median_ns) <= 2000,
                   "in one process: median offset %.1f us, expected within 2", within->median_ns / 1e3);
-    if (fabs(apart->median_ns) <= 2000)
-        return gpu_report_decide(
-            gpu_checks_verdict(&checks),
-            "a daemon's samples and the programs' traces share a clock to %.1f us; what is left "
-            "is fitted",
-            fabs(apart->median_ns) / 1e3);
-    return gpu_report_decide(
-        gpu_checks_verdict(&checks),
-        "the offset (%.1f us, sd %.1f us) must be fitted for each process before samples of less "
-        "than %.0f us are joined with its launches",
-        apart->median_ns / 1e3, apart->sd_ns / 1e3, fabs(apart->median_ns) / 1e3 * 10);
+    return gpu_report_decide(gpu_checks_verdict(&checks), &decisions, "offset %.1f us, sd %.1f us",
+                             apart->median_ns / 1e3, apart->sd_ns / 1e3);
 }
 
 static int run(const struct place *place)

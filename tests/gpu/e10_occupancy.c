@@ -187,15 +187,19 @@ static void judge_one(struct gpu_checks *checks, const struct subject *s, const 
                   ns / 1e3);
 }
 
+static const struct gpu_decisions decisions = {
+    .of = {[GPU_CONFIRMED] = "achieved occupancy is taken from the counters as they are",
+           [GPU_REFUTED] = "the counters are not what the kernels were built for (or what ncu measures): see "
+                           "the checks before any achieved occupancy is shown",
+           [GPU_UNCLEAR] = "no kernel could be compared"}};
+
 static int conclude(const struct gpu_checks *checks, bool with_ncu, double worst)
 {
     enum gpu_verdict verdict = gpu_checks_verdict(checks);
-    if (with_ncu)
-        return gpu_report_decide(verdict,
-                                 "direct reads differ from ncu by at most %.2f points for kernels of 20 us "
-                                 "and more",
-                                 worst * 100);
-    return gpu_report_decide(verdict, "compared with the construction only: there is no ncu here");
+    if (!with_ncu)
+        return gpu_report_decide(verdict, &decisions, "compared with the construction only, without ncu");
+    return gpu_report_decide(verdict, &decisions,
+                             "at most %.2f points from ncu for kernels of 20 us and more", worst * 100);
 }
 
 int main(void)

@@ -23,8 +23,7 @@ enum { MOST_WORDS = 40, STOP_GRACE_S = 10, READY_S = 30 };
 
 struct beginning {
     const char *const *words, *const *environment;
-    void (*prepare)(const void *);
-    const void *context;
+    const struct gpu_identity *identity;
 };
 
 __attribute__((noreturn)) static void become(const struct beginning *b, int out, pid_t parent)
@@ -34,8 +33,8 @@ __attribute__((noreturn)) static void become(const struct beginning *b, int out,
     (void)signal(SIGTERM, SIG_DFL);
     (void)signal(SIGINT, SIG_DFL);
     (void)signal(SIGHUP, SIG_DFL);
-    if (b->prepare)
-        b->prepare(b->context);
+    if (b->identity)
+        b->identity->prepare(b->identity->context);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* after a change of user, which clears it */
     if (getppid() != parent)
         _exit(127);
@@ -81,12 +80,12 @@ bool gpu_child_path_beside(const char *name, char *path)
 }
 
 int gpu_child_start_beside(struct gpu_child *child, const char *name, const char *const *words,
-                           const char *const *environment, void (*prepare)(const void *), const void *context,
+                           const char *const *environment, const struct gpu_identity *identity,
                            struct occ_error *err)
 {
     char program[PATH_MAX];
-    const char *all[MOST_WORDS + 2] = {program};
-    const struct beginning beginning = {all, environment, prepare, context};
+    const char *all[MOST_WORDS + 2] = {identity && identity->program ? identity->program : program};
+    const struct beginning beginning = {all, environment, identity};
     *child = (struct gpu_child)GPU_CHILD_INIT;
     if (!gpu_child_path_beside(name, program))
         return occ_fail(err, OCC_E_NOT_FOUND, "cannot say where %s is", name);
@@ -222,7 +221,7 @@ void gpu_line_word(const char *line, const char *key, char *word, size_t size)
 int gpu_load_start(struct gpu_child *child, const char *const *words, char *ready, size_t size,
                    struct occ_error *err)
 {
-    int code = gpu_child_start_beside(child, "gpu_load", words, NULL, NULL, NULL, err);
+    int code = gpu_child_start_beside(child, "gpu_load", words, NULL, NULL, err);
     if (code == 0)
         code = gpu_child_expect(child, "ready", READY_S, ready, size, err);
     if (code != 0)

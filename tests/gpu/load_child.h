@@ -29,9 +29,16 @@ int gpu_child_start(struct gpu_child *child, const char *const *words, const cha
                     struct occ_error *err);
 /* Where the program of that name beside this executable is; `path` has PATH_MAX bytes. */
 bool gpu_child_path_beside(const char *name, char *path);
-/* That program, with more words. `prepare` (may be NULL) runs in the child first. */
+/* Another identity: `prepare` runs in the child before the program, which `program` may replace by a copy of
+ * it (public_copy.h). */
+struct gpu_identity {
+    void (*prepare)(const void *);
+    const void *context;
+    const char *program; /* NULL: the one beside this executable */
+};
+/* The program of that name beside this executable, with more words. `identity` NULL: as we are. */
 int gpu_child_start_beside(struct gpu_child *child, const char *name, const char *const *words,
-                           const char *const *environment, void (*prepare)(const void *), const void *context,
+                           const char *const *environment, const struct gpu_identity *identity,
                            struct occ_error *err);
 /* The next line within `seconds`, without its end. OCC_E_NOT_FOUND: there is none (more). */
 int gpu_child_line(struct gpu_child *child, double seconds, char *line, size_t size, struct occ_error *err);

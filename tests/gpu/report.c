@@ -76,18 +76,22 @@ void gpu_report_text(const char *name, const char *format, ...)
     va_end(args);
 }
 
-int gpu_report_decide(enum gpu_verdict verdict, const char *format, ...)
+int gpu_report_decide(enum gpu_verdict verdict, const struct gpu_decisions *decisions, const char *format,
+                      ...)
 {
     static const char *const words[] = {
 #define X(name, word) word,
         GPU_VERDICTS(X)
 #undef X
     };
+    char figures[TEXT_BYTES / 2], text[TEXT_BYTES];
     va_list args;
-    say("verdict", NULL, words[verdict]);
     va_start(args, format);
-    say_formatted("decision", NULL, format, args);
+    (void)vsnprintf(figures, sizeof figures, format, args);
     va_end(args);
+    (void)snprintf(text, sizeof text, "%s%s%s", decisions->of[verdict], figures[0] ? ": " : "", figures);
+    say("verdict", NULL, words[verdict]);
+    say("decision", NULL, text);
     return 0;
 }
 

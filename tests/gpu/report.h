@@ -22,6 +22,12 @@ enum gpu_verdict {
 #define X(name, word) GPU_##name,
     GPU_VERDICTS(X)
 #undef X
+        GPU_VERDICT_COUNT
+};
+
+/* What follows for the project from each verdict. */
+struct gpu_decisions {
+    const char *of[GPU_VERDICT_COUNT];
 };
 
 /* True: the short form (OCC_GPU_QUICK is set). */
@@ -32,8 +38,9 @@ void gpu_report_expect(const char *format, ...) __attribute__((format(printf, 1,
 void gpu_report_value(const char *name, double value, const char *unit);
 void gpu_report_text(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The last word: what follows for the project. Returns the exit code, 0. */
-int gpu_report_decide(enum gpu_verdict verdict, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* The last word: the decision for that verdict, then the figures that it rests on ("" for none). Returns the
+ * exit code, 0. */
+int gpu_report_decide(enum gpu_verdict verdict, const struct gpu_decisions *decisions, const char *format,
+                      ...) __attribute__((format(printf, 3, 4)));
 /* The experiment cannot do its job here. Returns the exit code, 77. */
 int gpu_report_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));

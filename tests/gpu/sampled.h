@@ -23,6 +23,7 @@
     X(block_us)                                                                                              \
     X(blocks)                                                                                                \
     X(ghz)                                                                                                   \
+    X(silent_s)                                                                                              \
     X(cpu_s)                                                                                                 \
     X(read_cpu_s)
 
@@ -38,13 +39,15 @@ struct gpu_sampled {
 #undef X
 };
 
-/* Starts it and waits until the source is open or refused: ret->opened, state, why. `prepare` (may be NULL)
- * runs in the child before the program. 0, or what kept the process from starting. */
+/* Starts it, as another identity unless that is NULL, and waits until the source is open or refused:
+ * ret->opened, state, why. 0, or what kept the process from starting. */
 int gpu_sampled_start(struct gpu_child *child, const char *const *words, const char *const *environment,
-                      void (*prepare)(const void *), const void *context, struct gpu_sampled *ret,
-                      struct occ_error *err);
+                      const struct gpu_identity *identity, struct gpu_sampled *ret, struct occ_error *err);
 /* Waits for the end (its time plus a grace) and fills the numbers. */
 void gpu_sampled_finish(struct gpu_child *child, double seconds, struct gpu_sampled *ret);
-/* Both. */
+/* Of gpu_sample --reopen-after-ms: the same for both openings. */
+void gpu_sampled_twice(struct gpu_child *child, double seconds, double pause_s, struct gpu_sampled *ret_first,
+                       struct gpu_sampled *ret_again);
+/* gpu_sampled_start() and gpu_sampled_finish(). */
 int gpu_sampled_run(const char *const *words, const char *const *environment, double seconds,
                     struct gpu_sampled *ret, struct occ_error *err);
