@@ -23,6 +23,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cupti/library.h"
+
 extern const unsigned char load_image[];
 
 enum { MOST_THREADS = 256, LONG_NS = 30000000, SIMULATED_BLOCKS = 10000000, LONG_SMEM = 40 << 10 };
@@ -144,26 +146,26 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
         free(buffer);
 }
 
+/* The libcupti that is mapped, as a program that is linked with one would bind it; else by the guest's
+ * search. */
+static void *open_cupti(void)
+{
+    const char *given = getenv("OCCTRACE_CUPTI");
+    struct occ_cupti_search search = {.configured = given ? given : ""};
+    struct occ_cupti library;
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    if (!occ_cupti_find(&search, &library, reason))
+        sample_die(SAMPLE_NO_DEVICE, "no libcupti: %s", reason[0] ? reason : "none was found");
+    return library.handle;
+}
+
 #define OPEN(library, function) ((__typeof__(&function))find(library, #function))
 static void *find(void *library, const char *name)
 {
-    void *address = library ? dlsym(library, name) : NULL;
+    void *address = dlsym(library, name);
     if (!address)
-        sample_die(SAMPLE_NO_DEVICE, "no libcupti with %s", name);
+        sample_die(SAMPLE_NO_DEVICE, "libcupti lacks %s", name);
     return address;
-}
-
-/* The libcupti that is mapped, as a program that is linked with one would bind it; else the toolkit's. */
-static void *open_cupti(void)
-{
-    const char *names[] = {getenv("OCCTRACE_CUPTI"), "libcupti.so.13", "libcupti.so.12",
-                           "/usr/local/cuda/lib64/libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.12"};
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
-        library = names[i] ? dlopen(names[i], RTLD_NOW | RTLD_NOLOAD) : NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
-        library = names[i] ? dlopen(names[i], RTLD_NOW) : NULL;
-    return library;
 }
 
 /* In libkineto's order (CuptiActivityApi.cpp). */

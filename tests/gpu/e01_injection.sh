@@ -10,6 +10,7 @@ way() { # name command...
   want=$("$occtrace" --counters=none -q -d "$db" "$@" 2>"$work/err" | sed -n 's/^launches: *//p' | awk '{ n += $1 } END { print n + 0 }')
   got=$(ask "$db" 'SELECT count(*) FROM launch')
   value "$name" "${got:--}" "of ${want:-?} launches"
+  count_surplus "$got" "$want"
   [ "${got:-0}" = "${want:-x}" ] && [ "${want:-0}" -gt 0 ] || wrong=$((wrong + 1))
 }
 way driver_api "$OCC_SAMPLES/hello" --launches 1000
@@ -34,5 +35,6 @@ else
   saw torch "not here, or without a GPU"
 fi
 saw levels "$(ask "$work/driver_api.db" "SELECT level || coalesce(': ' || level_reason, '') FROM run")"
+refute_surplus
 [ $wrong -eq 0 ] && decide confirmed "the injection path stays LD_PRELOAD with CUDA_INJECTION64_PATH"
 decide refuted "$wrong ways lose launches: see injector/init.c and the levels above"

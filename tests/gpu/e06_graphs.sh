@@ -31,6 +31,8 @@ value observed "$observed" "s"
 value slowdown "$(calc "($observed / $plain - 1) * 100")" "%"
 value memory_before "${before:--}" "MiB"
 value memory_growth "$([ -n "$early" ] && calc "$peak - $early" || echo -)" "MiB while it ran"
+count_surplus "$got" "$want"
+refute_surplus
 growth=$([ -n "$early" ] && calc "$peak - $early" || echo 0)
 if [ "$got" = "$want" ] && holds "$growth < 100" && holds "$observed <= $plain * 1.1"; then
   decide confirmed "graphs stay traced node by node"

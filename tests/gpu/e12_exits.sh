@@ -12,6 +12,7 @@ end() { # name wanted-code arguments...
   code=$?
   value "${name}_launches" "$(ask "$work/$name.db" 'SELECT count(*) FROM launch')" "of 2000"
   value "${name}_code" "$code" "(expected $want)"
+  count_surplus "$(ask "$work/$name.db" 'SELECT count(*) FROM launch')" 2000
   [ "$code" = "$want" ] || wrong=$((wrong + 1))
 }
 end exit 3 --exit 3
@@ -19,9 +20,13 @@ end _exit 3 --exit 3 --_exit
 end abort 134 --abort
 end segv 139 --segv
 "$occtrace" -q -d "$work/kill.db" "$OCC_SAMPLES/hello" --spin --log "$work/log" >/dev/null 2>&1 &
+spinning=$!
 sleep $spin
-pkill -KILL -f "hello --spin --log $work/log"
-wait
+kill_program "$OCC_SAMPLES/hello"
+( sleep 10; kill -KILL $spinning ) 2>/dev/null & # were it not found
+watch=$!
+wait $spinning 2>/dev/null
+kill $watch 2>/dev/null
 done_ns=$(tail -1 "$work/log" 2>/dev/null | cut -d' ' -f1)
 last=$(ask "$work/kill.db" 'SELECT max(end_ns) FROM launch')
 if [ -n "$done_ns" ] && [ -n "$last" ]; then
@@ -50,7 +55,7 @@ fi
 for tool in ncu nsys; do
   if command -v $tool >/dev/null; then
     case $tool in
-      ncu) set -- ncu --metrics sm__cycles_active.avg --launch-count 2 ;;
+      ncu) set -- ncu --clock-control none --metrics sm__cycles_active.avg --launch-count 2 ;;
       nsys) set -- nsys profile -o "$work/nsys" --force-overwrite true ;;
     esac
     timeout 30 "$occtrace" -q -d "$work/$tool.db" "$@" "$OCC_SAMPLES/hello" --launches 10 >"$work/out" 2>&1
@@ -60,5 +65,6 @@ for tool in ncu nsys; do
     saw $tool "not installed"
   fi
 done
+refute_surplus
 [ $wrong -eq 0 ] && decide confirmed "exits are as without us; the flush interval of 1 s stays"
 decide refuted "$wrong ends are not as expected"

@@ -26,7 +26,7 @@ for sample in hello zoo transformer; do
     transformer) arguments=(--steps 1 --no-graph) ;;
   esac
   "$occtrace" --counters=none -q -d "$work/$sample.db" "$OCC_SAMPLES/$sample" "${arguments[@]}" >/dev/null 2>&1
-  timeout 60 ncu --csv --print-units base --metrics "$metrics" "$OCC_SAMPLES/$sample" "${arguments[@]}" >"$work/$sample.csv" 2>"$work/err" ||
+  timeout 60 ncu --clock-control none --csv --print-units base --metrics "$metrics" "$OCC_SAMPLES/$sample" "${arguments[@]}" >"$work/$sample.csv" 2>"$work/err" ||
     { saw "$sample" "ncu fails: $(tail -1 "$work/err") $(grep -m1 ERR "$work/$sample.csv")"; continue; }
   python3 - "$work/$sample.csv" "$work/$sample.db" >"$work/compared" <<'PY'
 import csv, re, sqlite3, sys

@@ -13,6 +13,8 @@ trace() { # name sample argument...: says what became of it; leaves said, record
   value "${sample}_launches" "${said:--}" "that the program says"
   value "${sample}_recorded" "${recorded:--}" ""
   value "${sample}_measured" "${exact:--}" ""
+  saw "${sample}_kernels" "$(ask "$work/$sample.db" 'SELECT group_concat(DISTINCT kernel) FROM launch' | cut -c1-300)"
+  count_surplus "$recorded" "$said"
   saw "${sample}_reason" "exit code $code; $(ask "$work/$sample.db" "SELECT level || ': ' || coalesce(level_reason, '') FROM run")"
 }
 while read -r sample arguments; do
@@ -28,13 +30,14 @@ RUNS
 trace graphs transformer --steps 3 # how many ranges a graph's launch gives
 lost=$((lost + ${said:-0} - ${recorded:-0}))
 [ "$total" -gt 0 ] || skip "no sample runs: $(tail -1 "$work/err")"
+refute_surplus
 [ "$lost" -eq 0 ] || decide refuted "$lost of $total launches have no record in exact mode: launch callbacks have to name them (docs/decisions/0015)"
 if [ "$measured" -eq 0 ]; then
   decide refuted "nothing is measured, see the reasons (docs/decisions/0015)"
 fi
 command -v ncu >/dev/null || decide unclear "$measured of $total launches are measured; ncu is not there to compare with"
 python3 -c 'import csv, sqlite3' 2>/dev/null || skip "no Python to compare the tables"
-timeout 60 ncu --csv --print-units base --metrics sm__warps_active.avg.pct_of_peak_sustained_active "$OCC_SAMPLES/zoo" --repeat 1 \
+timeout 60 ncu --clock-control none --csv --print-units base --metrics sm__warps_active.avg.pct_of_peak_sustained_active "$OCC_SAMPLES/zoo" --repeat 1 \
   >"$work/zoo.csv" 2>"$work/err" || decide unclear "$measured of $total launches are measured; ncu fails: $(tail -1 "$work/err")"
 python3 - "$work/zoo.csv" "$work/zoo.db" >"$work/compared" <<'PY'
 import csv, re, sqlite3, sys

@@ -27,8 +27,10 @@ for rate in 100 1000 10000; do
   value "${rate}_lost" "$(ask "$db" "SELECT coalesce(sum(launches), 0) FROM loss")" "launches lost, all causes"
   [ "${n:-0}" -gt 0 ] || decide unclear "the history could not be asked while it grew: $(tail -1 "$work/err")"
   [ "$worst" -le 3000 ] || late=$((late + 1))
+  count_surplus "$got" "$made"
   [ "${got:-0}" = "${made:-x}" ] || lost=$((lost + 1))
 done
+refute_surplus
 [ $lost -eq 0 ] || decide refuted "$lost of 3 rates lose launches: see the causes (docs/decisions/0003)"
 [ $late -eq 0 ] && decide confirmed "small buffers keep the promise of docs/decisions/0003: the watermark of the attribution (4 s) holds"
 decide refuted "at $late of 3 rates records come later than 3 s: smaller buffers at that rate, or a longer watermark (docs/decisions/0003 and 0016)"

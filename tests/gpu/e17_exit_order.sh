@@ -15,7 +15,9 @@ again() { # name wanted-launches (or -) command...
     [ $code -eq 0 ] || { bad=$((bad + 1)); saw "${name}_error" "exit code $code: $(tail -1 "$work/err")"; }
     got=$(ask "$work/x.db" 'SELECT count(*) FROM launch')
     lost=$(ask "$work/x.db" 'SELECT coalesce(sum(launches), 0) FROM loss')
-    if [ "$want" != - ]; then missing=$((missing + want - ${got:-0} - ${lost:-0})); fi
+    [ "$want" != - ] || continue
+    count_surplus $((${got:-0} + ${lost:-0})) "$want"
+    [ $((${got:-0} + ${lost:-0})) -ge "$want" ] || missing=$((missing + want - ${got:-0} - ${lost:-0}))
   done
   value "${name}_bad_ends" "$bad" "of $rounds"
   value "${name}_uncounted" "$([ "$want" = - ] && echo - || echo $missing)" "launches in $rounds runs"
@@ -44,5 +46,6 @@ else
   saw torch "not here, or without a GPU"
 fi
 [ $wrong -eq 0 ] || decide refuted "$wrong runs do not end as without us: the exit handlers' order is wrong for that program (injector/exit.c, docs/decisions/0003)"
+refute_surplus
 [ $short -eq 0 ] && decide confirmed "our exit handler runs before CUPTI's and the runtime's: the last round stays in it (injector/exit.c, docs/decisions/0003)"
 decide refuted "$short kinds of programs lose launches at their end that nobody counts (injector/exit.c, docs/decisions/0003)"

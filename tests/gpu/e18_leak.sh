@@ -22,7 +22,9 @@ while read -r version library; do
   wait $pid || { saw "error_$version" "$(tail -1 "$work/err")"; continue; }
   growth=$([ -n "$early" ] && calc "$peak - $early" || echo -)
   bad=$(ask "$db" 'SELECT coalesce(sum(launches), 0) FROM loss')
-  value "launches_$version" "$(ask "$db" 'SELECT count(*) FROM launch')" "of $(sed -n '$s/^launches: //p' "$work/out")"
+  made=$(sed -n '$s/^launches: //p' "$work/out") got=$(ask "$db" 'SELECT count(*) FROM launch')
+  value "launches_$version" "${got:--}" "of ${made:-?}"
+  count_surplus "$got" "$made"
   value "lost_$version" "${bad:--}" "launches, all causes"
   value "growth_$version" "$growth" "MiB of device memory while it ran"
   saw "level_$version" "$library: $(ask "$db" "SELECT level || coalesce(': ' || level_reason, '') FROM run")"
@@ -34,6 +36,7 @@ while read -r version library; do
   fi
 done <"$work/libraries"
 [ -n "$leaks$sound" ] || decide unclear "no run succeeded"
+refute_surplus
 [ $worse -eq 0 ] || decide refuted "it leaks with$leaks, so also from 13.3 on: graphs whole by default (docs/decisions/0011)"
 [ -z "$leaks" ] && decide confirmed "no leak with$sound as graphs are recorded here: the work-around of docs/decisions/0011 stays"
 decide refuted "it leaks with$leaks (sound:${sound:- none}): those versions need the work-around of docs/decisions/0011, or graphs whole"

@@ -41,6 +41,8 @@ PY
 else
   saw torch "not here, or without a GPU"
 fi
+count_surplus "$got" $((2 * n + after))
+refute_surplus
 [ $code -eq 0 ] || decide refuted "the program ends with $code (docs/decisions/0013)"
 [ "${got:-0}" -ge $n ] || decide refuted "launches from before it are missing (docs/decisions/0013)"
 [ -n "$reason" ] || decide refuted "the run does not say that it was blind: the signs of docs/decisions/0013 do not show on this libcupti"

@@ -16,7 +16,7 @@ one() { # name command...: its code (124: it did not end) and seconds
 one plain "$behave" pthread_exit 100
 plain=$code
 one observed "$occtrace" --counters=none -q -d "$work/x.db" "$behave" pthread_exit 100
-pkill -KILL -s 0 -x behave # in this session: one that did not end outlives its occtrace
+kill_program "$behave" # one that did not end outlives its occtrace
 value recorded "$(ask "$work/x.db" 'SELECT count(*) FROM launch')" "of 100 launches"
 saw level "$(ask "$work/x.db" "SELECT level || coalesce(': ' || level_reason, '') FROM run")"
 if [ $plain -eq 124 ]; then

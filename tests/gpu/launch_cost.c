@@ -11,17 +11,19 @@
 #include "samples/common.h"
 
 #include <cupti.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "cupti/library.h"
+
 extern const unsigned char cost_image[];
 
 enum { WARM_UP = 1000, MOST_THREADS = 64, BUFFER_BYTES = 1 << 20 };
 
+/* In the order of the names in open_cupti(). */
 struct cupti {
     __typeof__(&cuptiActivityRegisterCallbacks) register_callbacks;
     __typeof__(&cuptiActivityEnable) enable;
@@ -63,30 +65,21 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     free(buffer);
 }
 
+/* By the same search as the guest, so that both measure the same library. */
 static void open_cupti(struct cupti *cupti)
 {
-    static const char *const places[] = {"libcupti.so.13", "libcupti.so.12",
-                                         "/usr/local/cuda/lib64/libcupti.so.13",
-                                         "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"};
+    static const char *const names[] = {"cuptiActivityRegisterCallbacks", "cuptiActivityEnable",
+                                        "cuptiActivityDisable", "cuptiActivityFlushAll"};
+    enum { NAMES = sizeof names / sizeof *names };
     const char *given = getenv("OCCTRACE_CUPTI");
-    void *library = given ? dlopen(given, RTLD_NOW) : NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places && !library; i++)
-        library = dlopen(places[i], RTLD_NOW);
-    if (!library)
-        sample_die(SAMPLE_NO_DEVICE, "no libcupti: %s", dlerror());
-    const struct {
-        const char *symbol;
-        void *slot;
-    } wanted[] = {{"cuptiActivityRegisterCallbacks", &cupti->register_callbacks},
-                  {"cuptiActivityEnable", &cupti->enable},
-                  {"cuptiActivityDisable", &cupti->disable},
-                  {"cuptiActivityFlushAll", &cupti->flush}};
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        void *address = dlsym(library, wanted[i].symbol);
-        if (!address)
-            sample_die(SAMPLE_NO_DEVICE, "libcupti lacks %s", wanted[i].symbol);
-        memcpy(wanted[i].slot, &address, sizeof address);
-    }
+    struct occ_cupti_search search = {.configured = given ? given : ""};
+    struct occ_cupti library;
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    if (!occ_cupti_find(&search, &library, reason))
+        sample_die(SAMPLE_NO_DEVICE, "no libcupti: %s", reason[0] ? reason : "none was found");
+    size_t missing = occ_library_bind(library.handle, names, NAMES, cupti);
+    if (missing < NAMES)
+        sample_die(SAMPLE_NO_DEVICE, "libcupti lacks %s", names[missing]);
 }
 
 static void *work(void *argument)

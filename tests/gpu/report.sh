@@ -37,3 +37,29 @@ best_of() { # rounds command...
 }
 calc() { awk "BEGIN { printf \"%.6g\", $1 }"; }
 holds() { awk "BEGIN { exit !($1) }"; }
+
+# Processes of this session that run that program.
+pids_of() { # path
+  local program self stat pid
+  program=$(readlink -f "$1") self=$(session_of $$)
+  for stat in /proc/[0-9]*/stat; do
+    pid=${stat#/proc/} pid=${pid%/stat}
+    [ "$(readlink "/proc/$pid/exe" 2>/dev/null)" != "$program" ] || [ "$(session_of "$pid")" != "$self" ] || echo "$pid"
+  done
+}
+session_of() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f4; } # pid
+kill_program() { # path
+  local pids
+  mapfile -t pids < <(pids_of "$1")
+  [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
+}
+
+# Records may be lost and counted; more of them than launches are none of the program's.
+surplus=0
+count_surplus() { # recorded made: adds what is too much; "" is unknown
+  if [ "${1:-0}" -gt "${2:-x}" ] 2>/dev/null; then surplus=$((surplus + $1 - $2)); fi
+}
+refute_surplus() {
+  [ "$surplus" -eq 0 ] ||
+    decide refuted "$surplus records more than launches that were made: CUPTI's own kernels (WaitNs), or records that come twice"
+}

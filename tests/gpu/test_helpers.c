@@ -1,4 +1,4 @@
-/* What the experiments compute themselves: edges in samples, ncu's CSV, lines of children. */
+/* What the experiments compute themselves: edges in samples, ncu's CSV, lines of children, costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abba.h"
 #include "edges.h"
 #include "load_child.h"
 #include "ncu_csv.h"
@@ -237,6 +238,54 @@ static void a_program_that_is_not_there_is_named(void **state)
     assert_int_equal(gpu_child_wait(&child, 30), 127);
 }
 
+/* ---- costs of mirrored pairs ---- */
+
+static void a_linear_drift_is_no_cost(void **state)
+{
+    struct gpu_abba abba = {0};
+    (void)state;
+    for (int block = 0; block < 8; block++) {
+        double at = 1 + 0.04 * block; /* in logarithms, as effects are */
+        const double a[] = {exp(at), exp(at + 0.03)}, b[] = {exp(at + 0.01) * 1.02, exp(at + 0.02) * 1.02};
+        assert_true(gpu_abba_add(&abba, a, b));
+    }
+    struct gpu_abba_cost cost = gpu_abba_cost(&abba);
+    assert_int_equal(abba.n, 8);
+    assert_true(fabs(cost.cost - 0.02) < 1e-9);
+    assert_true(fabs(cost.low - 0.02) < 1e-9);
+    assert_true(fabs(cost.high - 0.02) < 1e-9);
+}
+
+/* Effects of 1 %, 2 % and 3 % in logarithms: mean 2 %, standard error 1/sqrt(3) %, t(0.975, 2) = 4.302653. */
+static void the_interval_is_students(void **state)
+{
+    struct gpu_abba abba = {0};
+    (void)state;
+    for (int block = 1; block <= 3; block++) {
+        const double a[] = {1, 1}, b[] = {exp(0.01 * block), exp(0.01 * block)};
+        assert_true(gpu_abba_add(&abba, a, b));
+    }
+    struct gpu_abba_cost cost = gpu_abba_cost(&abba);
+    double half = 4.302653 * 0.01 / sqrt(3);
+    assert_true(fabs(cost.cost - (exp(0.02) - 1)) < 1e-9);
+    assert_true(fabs(cost.low - (exp(0.02 - half) - 1)) < 1e-6);
+    assert_true(fabs(cost.high - (exp(0.02 + half) - 1)) < 1e-6);
+}
+
+static void one_block_has_no_interval(void **state)
+{
+    struct gpu_abba abba = {0};
+    (void)state;
+    const double good[] = {1, 1}, zero[] = {0, 1}, negative[] = {-1, 1};
+    assert_true(isnan(gpu_abba_cost(&abba).cost));
+    assert_false(gpu_abba_add(&abba, good, zero));
+    assert_false(gpu_abba_add(&abba, zero, good));
+    assert_false(gpu_abba_add(&abba, negative, good));
+    assert_true(gpu_abba_add(&abba, good, good));
+    assert_int_equal(abba.n, 1);
+    assert_true(isnan(gpu_abba_cost(&abba).cost));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +299,9 @@ int main(void)
         cmocka_unit_test(children_are_heard_and_reaped),
         cmocka_unit_test(a_deaf_child_is_killed),
         cmocka_unit_test(a_program_that_is_not_there_is_named),
+        cmocka_unit_test(a_linear_drift_is_no_cost),
+        cmocka_unit_test(the_interval_is_students),
+        cmocka_unit_test(one_block_has_no_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

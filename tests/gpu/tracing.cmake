@@ -18,7 +18,7 @@ add_executable(launch_cost launch_cost.c "${PROJECT_SOURCE_DIR}/tests/samples/co
 set_target_properties(launch_cost PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
 target_include_directories(launch_cost PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 target_include_directories(launch_cost SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}" "${OCC_CUPTI_INCLUDE_DIR}")
-target_link_libraries(launch_cost PRIVATE occ_compile_options Threads::Threads ${CMAKE_DL_LIBS} m)
+target_link_libraries(launch_cost PRIVATE occ_compile_options occ_cupti Threads::Threads ${CMAKE_DL_LIBS} m)
 
 # Programs that behave as some programs do; the kernels are the load's (counters.cmake).
 add_executable(behave behave.c "${PROJECT_SOURCE_DIR}/tests/samples/common.c" "${CMAKE_CURRENT_BINARY_DIR}/load_image.c"
@@ -26,13 +26,18 @@ add_executable(behave behave.c "${PROJECT_SOURCE_DIR}/tests/samples/common.c" "$
 set_target_properties(behave PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
 target_include_directories(behave PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 target_include_directories(behave SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}" "${OCC_CUPTI_INCLUDE_DIR}")
-target_link_libraries(behave PRIVATE occ_compile_options Threads::Threads ${CMAKE_DL_LIBS} m)
+target_link_libraries(behave PRIVATE occ_compile_options occ_cupti Threads::Threads ${CMAKE_DL_LIBS} m)
+
+# The arithmetic of the comparison of costs (E23).
+add_executable(gpu_abba abba_main.c abba.c)
+set_target_properties(gpu_abba PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
+target_link_libraries(gpu_abba PRIVATE occ_compile_options occ_diff m)
 
 add_custom_command(OUTPUT "${kit}/runtime"
   COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
   DEPENDS runtime.cu COMMENT "nvcc runtime.cu" VERBATIM)
 add_custom_target(gpu_runtime ALL DEPENDS "${kit}/runtime")
 if(OCC_PORTABLE)
-  install(TARGETS behave launch_cost RUNTIME DESTINATION "${OCC_KIT_DESTINATION}")
+  install(TARGETS behave gpu_abba launch_cost RUNTIME DESTINATION "${OCC_KIT_DESTINATION}")
   install(PROGRAMS "${kit}/runtime" DESTINATION "${OCC_KIT_DESTINATION}")
 endif()

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "reference.h"
 #include "transformer.h"
@@ -435,16 +436,32 @@ static void print_losses(const struct trainer *t, uint64_t steps)
         sample_die(SAMPLE_FAILED, "wrong result: the loss does not fall");
 }
 
+/* The steps after the first; how long they took. */
+static double train(struct trainer *t, uint64_t steps, bool no_graph)
+{
+    struct timespec began, ended;
+    CHECK(cu.cuCtxSynchronize());
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    if (!no_graph && steps > 0)
+        replay(t, steps);
+    for (uint64_t i = 0; no_graph && i < steps; i++)
+        step(t);
+    CHECK(cu.cuCtxSynchronize());
+    (void)clock_gettime(CLOCK_MONOTONIC, &ended);
+    return (double)(ended.tv_sec - began.tv_sec) + (double)(ended.tv_nsec - began.tv_nsec) / 1e9;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t steps = 20, streams = 2, seed = 1;
-    bool no_graph = false;
+    bool no_graph = false, is_timed = false;
     const struct sample_option known[] = {
         {"--steps", "N", "training steps (20)", .number = &steps, .min = 1, .max = 1000000},
         {"--streams", "N", "streams that share the batch (2)", .number = &streams, .min = 1,
          .max = MAX_STREAMS},
         {"--seed", "N", "of words, targets and weights (1)", .number = &seed, .max = UINT32_MAX},
         {"--no-graph", NULL, "launch every kernel of every step", .flag = &no_graph},
+        {"--time", NULL, "print how long the steps after the first took", .flag = &is_timed},
         {.name = NULL}};
     (void)argc;
     sample_parse(argv, "transformer: trains a small transformer's head for a few steps.", known);
@@ -459,10 +476,9 @@ int main(int argc, char **argv)
     step(&trainer);
     if (!trainer.device.simulated)
         check_first_step(&trainer, model, batch);
-    if (!no_graph && steps > 1)
-        replay(&trainer, steps - 1);
-    for (uint64_t i = 1; no_graph && i < steps; i++)
-        step(&trainer);
+    double took_s = train(&trainer, steps - 1, no_graph);
+    if (is_timed)
+        printf("seconds: %.6f\n", took_s);
     print_losses(&trainer, steps);
     close_trainer(&trainer);
     free(model);

@@ -15,13 +15,13 @@ kit=$work/kit
 mkdir "$kit"
 cp "$build/gpu/gpu_report_join" "$build/gpu/report.sh" "$kit/"
 cat >"$kit/experiments" <<'TABLE'
-# id|program|quick|full|title|question
-A|good.sh|100|100|Good|Does it?
-B|hangs.sh|1|1|Hangs|Is it ended?
-C|crashes.sh|100|100|Crashes|Does the rest go on?
-D|garbage.sh|100|100|Garbage|Is it told apart?
-E|skips.sh|100|100|Skips|Does it say why?
-F|silent.sh|100|100|Silent|Is that a failure?
+# id|program|part|quick|full|title|question
+A|good.sh|1|100|100|Good|Does it?
+B|hangs.sh|1|1|1|Hangs|Is it ended?
+C|crashes.sh|1|100|100|Crashes|Does the rest go on?
+D|garbage.sh|1|100|100|Garbage|Is it told apart?
+E|skips.sh|1|100|100|Skips|Does it say why?
+F|silent.sh|2|100|100|Silent|Is that a failure?
 TABLE
 make() { cat >"$kit/$1"; chmod +x "$kit/$1"; }
 make good.sh <<'S'
@@ -71,6 +71,20 @@ grep -q '"simulated": "yes"' "$work/out/report.json" || fail "the simulated devi
 state=$(sed 's/.*) //' "/proc/$(cat "$work/child")/stat" 2>/dev/null | cut -c1)
 case $state in ''|Z) ;; *) fail "a child of a hanging experiment lives" ;; esac # Z: dead, nobody asked for it yet
 [ -s "$work/out/report.md" ] || fail "no text"
+
+# --part takes its own; --only may take of all
+for pair in "--part 2:F" "--part 1 --only A,F:A" "--only A,F:A F"; do
+  OCC_BIN=$build/bin OCC_SAMPLES=$build/samples "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$kit" ${pair%:*} --out "$work/part" >/dev/null 2>&1
+  ran=$(sed -n 's/^ *"id": "\(.*\)",$/\1/p' "$work/part/report.json" | paste -sd' ')
+  [ "$ran" = "${pair##*:}" ] || fail "gpu-report ${pair%:*} ran $ran"
+done
+# limits of a part add up to its time, less what looking for the GPU takes
+awk -F'|' '/^[^#]/ { quick[$3] += $4; full[$3] += $5 } END { for (p in full) if (full[p] > 560 || quick[p] > 280) { print "part", p; exit 1 } }' \
+  "$build/gpu/experiments" || fail "the limits of that part add up to more than its time"
+while IFS='|' read -r id program rest; do
+  case $id in ''|'#'*) continue ;; esac
+  [ -x "$build/gpu/$program" ] || [ ! -x "$build/gpu/e04_other_process" ] || fail "$id: no $program in the kit"
+done <"$build/gpu/experiments"
 
 export OCC_GPU_TIME_FACTOR=30 # limits are for a GPU of its own
 "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$build/gpu" --quick --only E1,E3 --out "$work/real" 2>"$work/err" ||
