@@ -53,16 +53,16 @@ done
 # TLS: names for a client whose certificate the authority signed, as one of a client and for today; not for another's, a server's
 # or an old one, or none.
 if command -v openssl >/dev/null; then
+  sign() { # name authority purpose days
+    openssl req -new -newkey rsa:2048 -nodes -subj "/CN=$1" -keyout "$1.key" -out "$1.csr"
+    openssl x509 -req -in "$1.csr" -CA "$2.pem" -CAkey "$2.key" -CAcreateserial -days "$4" -out "$1.pem" \
+      -extfile <(echo "subjectAltName=IP:127.0.0.1"; echo "extendedKeyUsage=$3")
+  }
   (
     cd "$work"
     for ca in ca other; do
       openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$ca" -keyout $ca.key -out $ca.pem
     done
-    sign() { # name authority purpose days
-      openssl req -new -newkey rsa:2048 -nodes -subj "/CN=$1" -keyout "$1.key" -out "$1.csr"
-      openssl x509 -req -in "$1.csr" -CA "$2.pem" -CAkey "$2.key" -CAcreateserial -days "$4" -out "$1.pem" \
-        -extfile <(echo "subjectAltName=IP:127.0.0.1"; echo "extendedKeyUsage=$3")
-    }
     sign server ca serverAuth 2
     sign client ca clientAuth 2
     sign foreign other clientAuth 2
