@@ -105,8 +105,9 @@
     X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session) \
     X(slurm_job, job.slurm_job) X(slurm_step, job.slurm_step) X(k8s_pod, job.k8s_pod) \
     X(k8s_namespace, job.k8s_namespace) X(k8s_pod_uid, job.k8s_pod_uid) X(container, job.container) \
-    X(job_trust, job.trust) X(claims, job.claims) X(source, source.tool) X(level, level) X(source_version, source.version) \
-    X(source_file, source.file) X(source_hash, source.hash) X(missing_fields, source.missing_fields) \
+    X(job_trust, job.trust) X(claims, job.claims) X(source, source.tool) X(level, level) \
+    X(source_version, source.version) X(source_file, source.file) X(source_hash, source.hash) \
+    X(missing_fields, source.missing_fields) \
     X(rank, rank) X(time_base, source.time_base) X(cupti_path, cupti.path) X(cupti_note, cupti.note)
 #define OCC_SQL_RUN_TEXTS(X) OCC_SQL_KEPT_TEXTS(X) X(level_reason, level_reason)
 
@@ -129,7 +130,8 @@
     X(ELAPSED_HIGH, "c.expected_elapsed_high") X(WAVES, "c.waves") X(FULL_WAVES, "c.full_waves") \
     X(LIMITERS, "c.limiter_bits") X(BY_DESIGN, "c.by_design_bits") X(WARPS_PER_BLOCK, "c.warps_per_block") \
     X(PARTIAL_BLOCKS, "c.partial_blocks") \
-    X(CONFIG_TEXT, "k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || c.block_x || 'x' || c.block_y || 'x' || c.block_z") \
+    X(CONFIG_TEXT, "k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || " \
+      "c.block_x || 'x' || c.block_y || 'x' || c.block_z") \
     X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count")
 #define OCC_SQL_TOP_COLUMN(name, expression)   expression ", "
 #define OCC_SQL_TOP_CAUSE(name, word, text)    ", c.cause_" word
@@ -258,8 +260,9 @@
     X(CONFIG_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM " \
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
     X(CONFIG_SUMMARY, "SELECT k.short, d.name, d.sm_count * c.max_warps_per_sm, c.theoretical, " \
-      "c.expected_elapsed_low, c.expected_elapsed_high" OCC_CAUSES(OCC_COLUMN_CAUSE) " FROM stored_launch_config c JOIN stored_kernel k " \
-      "USING(kernel_id) JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
+      "c.expected_elapsed_low, c.expected_elapsed_high" OCC_CAUSES(OCC_COLUMN_CAUSE) \
+      " FROM stored_launch_config c JOIN stored_kernel k USING(kernel_id) " \
+      "JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
     X(OLDEST_LAUNCH, "SELECT coalesce(min(last_start_ns), 0) FROM stored_chunk") \
     X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
     X(DROP_MEASURED_HOURS, "DELETE FROM stored_measured_hour WHERE hour < ?") \
@@ -299,10 +302,11 @@
     X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
     X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns, " \
       "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM " \
-      "stored_node n WHERE n.node_id = stored_run.node_id) FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
-      "?2 AND " \
-      "(?3 = 0 OR run_id = iif(?3 < 0, (SELECT max(run_id) FROM stored_run), ?3)) AND (?4 OR time_base IS NOT 'unknown') AND run_id >= ?5" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \
-    X(KERNELS, "SELECT kernel_id, short, demangled FROM stored_kernel") \
+      "stored_node n WHERE n.node_id = stored_run.node_id) FROM stored_run " \
+      "WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND " \
+      "(?3 = 0 OR run_id = iif(?3 < 0, (SELECT max(run_id) FROM stored_run), ?3)) AND " \
+      "(?4 OR time_base IS NOT 'unknown') AND run_id >= ?5" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \
+    X(KERNELS, "SELECT kernel_id, short, demangled, mangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved_low FROM stored_launch_config " \
       "WHERE (?1 IS NULL OR device_id IN (SELECT device_id FROM stored_device " \
       "WHERE " OCC_FILTER_GPU("?1", "name") "))") \

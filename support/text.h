@@ -49,7 +49,7 @@ char *occ_text_quote(const char *word);
 /* Replaces the bytes of control characters, of invisible ones (such as U+202E, which turns the text around)
  * and of invalid UTF-8 by '?', in place: names from traced programs reach terminals. */
 void occ_text_sanitise(char *text);
-/* Bytes of the character at `text`, 1 to 4; 0: the end of the text, or occ_text_sanitise() replaces a byte. */
+/* Bytes of the character at `text`, 1 to 4; 0: the text ends, or occ_text_sanitise() replaces the byte. */
 size_t occ_text_character(const char *text);
 
 /* The closest of `words` (NULL-terminated) by edit distance, of several one with the same first letter, the

@@ -344,8 +344,8 @@ static void a_launch_without_one_has_its_configs(void **state)
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 2")));
     assert_true(isnan(number(w->store, "SELECT achieved_ci95 FROM launch WHERE correlation_id = 2")));
     assert_int_equal(world_number(w->store, "SELECT group_concat(coalesce(measured_source, '-')) = "
-                                            "'direct,regression,withheld,withheld,-' FROM (SELECT measured_source "
-                                            "FROM launch ORDER BY correlation_id)"),
+                                            "'direct,regression,withheld,withheld,-' FROM (SELECT "
+                                            "measured_source FROM launch ORDER BY correlation_id)"),
                      1);
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 4")));
 }
