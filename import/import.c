@@ -26,9 +26,7 @@ static int read_ncu(const char *path, struct occ_import_sink *sink, struct occ_e
     if (!file)
         return occ_fail_errno(err, errno, "%s", path);
     bool is_report = ungetc(getc(file), file) == 'N';
-    int status = is_report               ? occ_ncu_read_report(file, sink, err)
-                 : occ_ncu_is_text(file) ? occ_ncu_read_text(file, sink, err)
-                                         : occ_ncu_read_csv(file, sink, err);
+    int status = is_report ? occ_ncu_read_report(file, sink, err) : occ_ncu_read_print(file, sink, err);
     return status == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }
 
@@ -41,10 +39,10 @@ static int check_ncu_report(const char *path, struct occ_error *err)
 }
 
 /* Output of ncu that begins with other output. */
-static bool is_ncu_text(const char *path)
+static bool has_ncu_print(const char *path)
 {
     _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
-    return file && occ_ncu_is_text(file);
+    return file && occ_ncu_has_print(file);
 }
 
 /* By their first bytes, in this order. */
@@ -65,10 +63,9 @@ static const struct format {
     {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, NULL, NULL}, /* spool.c unpacked the others */
     {"kineto", "{", 1, occ_import_read_kineto, NULL, NULL},
     {"kineto", "[", 1, occ_import_read_kineto, NULL, NULL},
-    {"kineto", "\xef\xbb\xbf", 3, occ_import_read_kineto, NULL, NULL},
     {NULL, "PK\x03\x04", 4, NULL, NULL, "a zip archive; unpack it first"},
 };
-static const struct format ncu_text = {"ncu", "", 0, read_ncu, NULL, NULL};
+static const struct format ncu_print = {"ncu", "", 0, read_ncu, NULL, NULL};
 
 struct recording {
     const char *path;        /* as it was given */
@@ -100,7 +97,7 @@ static void free_state(XXH3_state_t **state)
     (void)XXH3_freeState(*state);
 }
 
-/* The file's beginning, without blanks before it. */
+/* The file's beginning, without a byte order mark and blanks before it. */
 static int read_head(int fd, const char *path, char head[HEAD_BYTES], size_t *ret_head, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *buffer = malloc(READ_BYTES + 1);
@@ -110,7 +107,7 @@ static int read_head(int fd, const char *path, char head[HEAD_BYTES], size_t *re
     if (n < 0)
         return occ_fail_errno(err, errno, "%s", path);
     buffer[n] = '\0';
-    size_t blanks = strspn(buffer, " \t\r\n"), left = (size_t)n - blanks;
+    size_t blanks = occ_spool_blanks(buffer), left = (size_t)n - blanks;
     *ret_head = left < HEAD_BYTES ? left : HEAD_BYTES;
     memcpy(head, buffer + blanks, *ret_head);
     return 0;
@@ -140,7 +137,7 @@ static const struct format *format_of(const char *path, const char *head, size_t
     for (size_t i = 0; i < sizeof formats / sizeof *formats && !is_bracket; i++)
         if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
             return &formats[i];
-    return is_ncu_text(path) ? &ncu_text : NULL;
+    return has_ncu_print(path) ? &ncu_print : NULL;
 }
 
 static int find_format(const struct recording *r, const char *head, size_t n,

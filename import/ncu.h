@@ -1,6 +1,7 @@
 /* Parts of the reader of Nsight Compute's results: ncu_report.c reads reports (.ncu-rep), ncu_csv.c the
- * output of `ncu --csv`, ncu_text.c the output of ncu without --csv, ncu_print.c a printed value, and
- * ncu_result.c makes a launch and its measured values of a result. Internal to import/. One thread. */
+ * output of `ncu --csv`, ncu_text.c the output of ncu without --csv, ncu_heading.c its headings, ncu_print.c
+ * a printed value, ncu_streams.c and ncu_lines.c lines of ranks, and ncu_result.c makes a launch and its
+ * measured values of a result. Internal to import/. One thread. */
 #pragma once
 
 #include "readers.h"
@@ -137,3 +138,21 @@ int occ_ncu_end_result(struct occ_ncu *ncu);
 void occ_ncu_drop_result(struct occ_ncu *ncu);
 /* After the last one: what the recording is and lacks. */
 void occ_ncu_end(struct occ_ncu *ncu);
+
+/* "scale(float *) (768, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0": a result begins. */
+struct occ_ncu_heading {
+    const char *name; /* of the line */
+    size_t name_bytes;
+    bool has_sizes, has_date;
+    unsigned size[6]; /* grid, block */
+    const char *facts;
+};
+/* `line` has no blanks at its ends. */
+bool occ_ncu_parse_heading(const char *line, struct occ_ncu_heading *ret_heading);
+
+/* The readers of both kinds of output, of the results in these streams (ncu_lines.h). */
+struct occ_ncu_streams;
+int occ_ncu_read_csv(FILE *file, const struct occ_ncu_streams *streams, struct occ_import_sink *sink,
+                     struct occ_error *err);
+int occ_ncu_read_text(FILE *file, const struct occ_ncu_streams *streams, struct occ_import_sink *sink,
+                      struct occ_error *err);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ncu.h"
+#include "ncu_lines.h"
 #include "support/cleanup.h"
 
 /* Beyond what ncu prints; they bound the memory. */
@@ -30,8 +31,7 @@ struct record {
 };
 
 struct csv {
-    FILE *file;
-    uint64_t line;
+    struct occ_ncu_lines lines;
     struct occ_ncu *ncu;
     struct occ_error *err;
     char point;                              /* the decimal one */
@@ -58,7 +58,7 @@ static bool is_raw(const struct csv *c)
 
 static int damaged(const struct csv *c, const char *what)
 {
-    return occ_fail(c->err, OCC_E_CORRUPT, "line %llu: %s", (unsigned long long)c->line, what);
+    return occ_fail(c->err, OCC_E_CORRUPT, "line %llu: %s", (unsigned long long)c->lines.number, what);
 }
 
 /* ---- records ---- */
@@ -90,11 +90,10 @@ static int next_record(struct csv *c, struct record *r)
     size_t n = 0, quotes = 0;
     do {
         char *line = r->text + n;
-        if (!fgets(line, (int)(RECORD_MAX - n), c->file))
-            return ferror(c->file) ? occ_fail(c->err, OCC_E_IO, "cannot read the file")
-                   : n > 0         ? damaged(c, "the file ends within quotes")
-                                   : 0;
-        c->line++;
+        if (!occ_ncu_next_line(&c->lines, line, RECORD_MAX - n))
+            return ferror(c->lines.file) ? occ_fail(c->err, OCC_E_IO, "cannot read the file")
+                   : n > 0               ? damaged(c, "the file ends within quotes")
+                                         : 0;
         if (n == 0 && line[0] != '"')
             continue;
         for (; *line; line++, n++)
@@ -209,12 +208,12 @@ static int read_record(struct csv *c, bool second)
     return second ? read_values(c) : 0;
 }
 
-static int read_pass(struct csv *c, bool second)
+static int read_stream(struct csv *c, const char *prefix, bool second)
 {
     int more = 0, status = 0;
-    c->line = 0;
+    c->lines.prefix = prefix;
     c->heading.n = 0;
-    if (fseeko(c->file, 0, SEEK_SET) != 0)
+    if (!occ_ncu_first_line(&c->lines))
         return occ_fail_errno(c->err, errno, "cannot read the file");
     while (status == 0 && (more = next_record(c, &c->record)) == 1)
         status = read_record(c, second);
@@ -223,6 +222,14 @@ static int read_pass(struct csv *c, bool second)
         status = damaged(
             c, "no heading (\"ID\", ...) as ncu --csv prints it, and no kernel as ncu prints it without");
     return status == 0 && second ? end_result(c) : status;
+}
+
+static int read_pass(struct csv *c, const struct occ_ncu_streams *streams, bool second)
+{
+    int status = 0;
+    for (size_t i = 0; i < streams->n && status == 0; i++)
+        status = read_stream(c, streams->prefix[i], second);
+    return status;
 }
 
 static void free_csv(struct csv **c)
@@ -236,19 +243,21 @@ static void free_csv(struct csv **c)
     free(*c);
 }
 
-int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err)
+int occ_ncu_read_csv(FILE *file, const struct occ_ncu_streams *streams, struct occ_import_sink *sink,
+                     struct occ_error *err)
 {
     _cleanup_(free_csv) struct csv *c = calloc(1, sizeof *c);
     if (!c || !(c->ncu = calloc(1, sizeof *c->ncu)) || !(c->heading.text = malloc(RECORD_MAX)) ||
         !(c->units.text = malloc(RECORD_MAX)) || !(c->record.text = malloc(RECORD_MAX)))
         return occ_no_memory(err);
-    c->file = file;
+    c->lines.file = file;
     c->err = err;
     c->point = '.';
     occ_ncu_begin(c->ncu, sink, err);
-    int status = read_pass(c, false);
+    c->ncu->recording.rank = streams->rank;
+    int status = read_pass(c, streams, false);
     if (status == 0)
-        status = read_pass(c, true);
+        status = read_pass(c, streams, true);
     if (status == 0)
         occ_ncu_end(c->ncu);
     return status;

@@ -26,10 +26,10 @@
 #include <string.h>
 
 #include "ncu.h"
+#include "ncu_lines.h"
 #include "support/cleanup.h"
 
-#define LINE_BYTES      (1u << 20)  /* a longer line is read as several */
-#define OWN_OUTPUT_MAX  (64u << 20) /* bytes before the first result */
+#define LINE_BYTES      (1u << 20) /* a longer line is read as several */
 #define DEVICES_MAX     64u
 #define SMS_MAX         4096.0
 #define WAVES_STEP      0.01 /* ncu prints two decimals, or none of an integer */
@@ -45,23 +45,14 @@ static const struct {
              {"Device", OCC_NCU_DEVICE, 1},
              {"CC", OCC_NCU_DEV_MAJOR, 2}};
 
-struct heading {
-    const char *name; /* of the line */
-    size_t name_bytes;
-    bool has_sizes, has_date;
-    unsigned size[6]; /* grid, block */
-    const char *facts;
-};
-
 /* A GPU's number of SMs is between these. */
 struct sms {
     double device, low, high;
 };
 
 struct text {
-    FILE *file;
+    struct occ_ncu_lines lines;
     char *line; /* without blanks at its ends */
-    uint64_t number;
     struct occ_ncu *ncu;
     struct occ_error *err;
     bool is_second;  /* pass */
@@ -75,7 +66,7 @@ struct text {
 
 static bool next_line(struct text *t)
 {
-    char *line = fgets(t->line, LINE_BYTES, t->file);
+    char *line = occ_ncu_next_line(&t->lines, t->line, LINE_BYTES);
     if (!line)
         return false;
     size_t blanks = strspn(line, " \t"), n = strlen(line);
@@ -83,77 +74,10 @@ static bool next_line(struct text *t)
         n--;
     memmove(line, line + blanks, n - blanks);
     line[n - blanks] = '\0';
-    t->number++;
     return true;
 }
 
 /* ---- headings ---- */
-
-/* "Context 1, Stream 7": names, each with a number. */
-static bool are_facts(const char *text)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ";
-    for (;;) {
-        size_t name = strspn(text, letters), number = strspn(text + name, "0123456789.");
-        if (name < 2 || number == 0 || text[name - 1] != ' ')
-            return false;
-        text += name + number;
-        if (*text == '\0')
-            return true;
-        if (strncmp(text, ", ", 2) != 0)
-            return false;
-        text += 2;
-    }
-}
-
-/* Looks back from `end` for "(768, 1, 1)x(256, 1, 1)". */
-static void take_sizes(const char *line, const char *end, struct heading *h)
-{
-    const char *block = end, *grid;
-    int used = 0;
-    while (block > line && *block != '(')
-        block--;
-    for (grid = block; grid > line && grid[-1] != '(';)
-        grid--;
-    if (grid == line)
-        return;
-    grid--;
-    h->has_sizes = sscanf(grid, "(%10u, %6u, %6u)x(%6u, %6u, %6u)%n", &h->size[0], &h->size[1], &h->size[2],
-                          &h->size[3], &h->size[4], &h->size[5], &used) == 6 &&
-                   grid + used == end;
-    h->name_bytes = h->has_sizes ? (size_t)(grid - line) : h->name_bytes;
-}
-
-/* ", 2022-Jan-16 10:42:52" before `end`. */
-static void take_date(const char *line, const char *end, struct heading *h)
-{
-    const char *comma = end - 1;
-    char month[4];
-    int numbers[5], used = 0;
-    while (comma > line && *comma != ',')
-        comma--;
-    h->has_date = sscanf(comma, ", %4d-%3[A-Za-z]-%2d %2d:%2d:%2d%n", &numbers[0], month, &numbers[1],
-                         &numbers[2], &numbers[3], &numbers[4], &used) == 6 &&
-                  comma + used == end;
-    h->name_bytes = h->has_date ? (size_t)(comma - line) : h->name_bytes;
-}
-
-static bool parse_heading(const char *line, struct heading *h)
-{
-    static const char mark[] = ", Context ";
-    const char *end = NULL;
-    for (const char *at = line; (at = strstr(at, mark)); at++)
-        end = at;
-    if (!end || end == line || !are_facts(end + 2))
-        return false;
-    *h = (struct heading){.name = line, .name_bytes = (size_t)(end - line), .facts = end + 2};
-    take_sizes(line, end, h);
-    if (!h->has_sizes)
-        take_date(line, end, h);
-    while (h->name_bytes > 0 && line[h->name_bytes - 1] == ' ')
-        h->name_bytes--;
-    return true;
-}
 
 static void set_facts(struct occ_ncu *n, const char *text)
 {
@@ -168,7 +92,7 @@ static void set_facts(struct occ_ncu *n, const char *text)
     }
 }
 
-static void begin_result(struct text *t, const struct heading *h)
+static void begin_result(struct text *t, const struct occ_ncu_heading *h)
 {
     t->has_result = t->awaits = true;
     occ_ncu_set_name(t->ncu, h->name, h->name_bytes);
@@ -266,7 +190,7 @@ static int refuse_number(const struct text *t, const char *number)
         t->err, OCC_E_INVALID,
         "line %llu: '%.40s' is a number in another locale; print the report with LC_ALL=C, or import the "
         "report itself",
-        (unsigned long long)t->number, number);
+        (unsigned long long)t->lines.number, number);
 }
 
 /* The words after a label: the unit, if there is one, and the value. Copies have remarks behind it. */
@@ -320,9 +244,9 @@ static void end_or_begin_table(struct text *t)
 
 static int read_line(struct text *t)
 {
-    struct heading h;
+    struct occ_ncu_heading h;
     int status = 0;
-    if (parse_heading(t->line, &h)) {
+    if (occ_ncu_parse_heading(t->line, &h)) {
         status = end_result(t);
         begin_result(t, &h);
     } else if (!t->has_result) {
@@ -342,19 +266,30 @@ static int read_line(struct text *t)
 
 /* ---- the file ---- */
 
-static int read_pass(struct text *t, bool is_second)
+static int read_stream(struct text *t, const char *prefix)
 {
     int status = 0;
-    t->number = 0;
-    t->is_second = is_second;
+    t->lines.prefix = prefix;
     t->has_result = false;
-    if (fseeko(t->file, 0, SEEK_SET) != 0)
+    if (!occ_ncu_first_line(&t->lines))
         return occ_fail_errno(t->err, errno, "cannot read the file");
     while (status == 0 && next_line(t))
         status = read_line(t);
-    if (status == 0 && ferror(t->file))
+    if (status == 0 && ferror(t->lines.file))
         status = occ_fail(t->err, OCC_E_IO, "cannot read the file");
     return status == 0 ? end_result(t) : status;
+}
+
+/* The first pass learns the number of SMs, the second reads. */
+static int read_passes(struct text *t, const struct occ_ncu_streams *streams)
+{
+    int status = 0;
+    for (size_t i = 0; i < streams->n && status == 0; i++)
+        status = read_stream(t, streams->prefix[i]);
+    t->is_second = true;
+    for (size_t i = 0; i < streams->n && status == 0; i++)
+        status = read_stream(t, streams->prefix[i]);
+    return status;
 }
 
 static int check_devices(const struct text *t)
@@ -374,30 +309,18 @@ static void free_text(struct text *t)
     free(t->ncu);
 }
 
-int occ_ncu_read_text(FILE *file, struct occ_import_sink *sink, struct occ_error *err)
+int occ_ncu_read_text(FILE *file, const struct occ_ncu_streams *streams, struct occ_import_sink *sink,
+                      struct occ_error *err)
 {
-    _cleanup_(free_text) struct text t = {.file = file, .err = err};
+    _cleanup_(free_text) struct text t = {.lines.file = file, .err = err};
     if (!(t.line = malloc(LINE_BYTES)) || !(t.ncu = calloc(1, sizeof *t.ncu)))
         return occ_no_memory(err);
     occ_ncu_begin(t.ncu, sink, err);
-    int status = read_pass(&t, false);
-    if (status == 0)
-        status = read_pass(&t, true);
+    t.ncu->recording.rank = streams->rank;
+    int status = read_passes(&t, streams);
     if (status == 0)
         status = check_devices(&t);
     if (status == 0)
         occ_ncu_end(t.ncu);
     return status;
-}
-
-bool occ_ncu_is_text(FILE *file)
-{
-    _cleanup_(free_text) struct text t = {.file = file, .line = malloc(LINE_BYTES)};
-    struct heading h;
-    if (!t.line || fseeko(file, 0, SEEK_SET) != 0)
-        return false;
-    while (ftello(file) < (off_t)OWN_OUTPUT_MAX && next_line(&t) && !begins(t.line, "\"ID\",\""))
-        if (parse_heading(t.line, &h) && (h.has_sizes || h.has_date))
-            return true;
-    return false;
 }

@@ -47,8 +47,7 @@ int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_e
 /* The beginning only: what no report begins with is refused before the whole file is read. */
 int occ_ncu_check_report(FILE *file, struct occ_error *err);
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
-int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
-int occ_ncu_read_text(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
-/* True if the output of ncu without --csv is in the file, behind at most 64 MiB of other output, and no
- * output of ncu --csv before it. */
-bool occ_ncu_is_text(FILE *file);
+/* Without a result: OCC_E_CORRUPT. */
+int occ_ncu_read_print(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
+/* True if the output of ncu is in the file, behind at most 64 MiB of other output. */
+bool occ_ncu_has_print(FILE *file);

@@ -92,11 +92,19 @@ static void free_unpacker(struct unpacker *u)
         (void)inflateEnd(&u->gzip);
 }
 
+size_t occ_spool_blanks(const char *text)
+{
+    static const char byte_order_mark[] = "\xef\xbb\xbf", blanks[] = " \t\r\n";
+    size_t n = strspn(text, blanks), mark = strlen(byte_order_mark);
+    n += strncmp(text + n, byte_order_mark, mark) == 0 ? mark : 0;
+    return n + strspn(text + n, blanks);
+}
+
+/* "[5311] python@host" is the line of a process that Nsight Compute prints, "[rank0]: " and "[1,0]<stdout>:"
+ * come from launchers of ranks. */
 bool occ_spool_is_json(const char *head, size_t n)
 {
-    /* "[5311] python@host" is the line of a process that Nsight Compute prints */
-    return n > 0 && strchr("{[\xef", head[0]) && head[0] != '\0' &&
-           !(head[0] == '[' && n > 1 && isdigit((unsigned char)head[1]));
+    return n > 0 && (head[0] == '{' || (head[0] == '[' && !(n > 1 && isalnum((unsigned char)head[1]))));
 }
 
 static bool is_gzip(const void *head, size_t n)
@@ -112,14 +120,14 @@ static bool is_packed_json(const void *head, size_t n)
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)head,
                        .avail_in = (uInt)n,
                        .next_out = (Bytef *)plain,
-                       .avail_out = sizeof plain};
+                       .avail_out = sizeof plain - 1};
     if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
         return true;
     int code = inflate(&stream, Z_NO_FLUSH);
-    size_t size = sizeof plain - stream.avail_out, blanks = 0;
+    size_t size = sizeof plain - 1 - stream.avail_out;
+    plain[size] = '\0';
+    size_t blanks = occ_spool_blanks(plain);
     (void)inflateEnd(&stream);
-    while (blanks < size && strchr(" \t\r\n", plain[blanks]) && plain[blanks])
-        blanks++;
     return (code != Z_OK && code != Z_STREAM_END) || blanks == size ||
            occ_spool_is_json(plain + blanks, size - blanks);
 }

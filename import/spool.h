@@ -27,7 +27,9 @@ struct occ_spooled {
     bool has_name; /* of a new file: it is to be unlinked */
 };
 
-/* True if a file can be JSON by its beginning, without the blanks before it. */
+/* The bytes of blanks, and of a byte order mark of UTF-8, at a text's beginning. */
+size_t occ_spool_blanks(const char *text);
+/* True if a file with this beginning, behind the blanks, can be JSON. */
 bool occ_spool_is_json(const char *head, size_t n);
 
 /* "-" is standard input. The caller closes *spooled also after an error. */

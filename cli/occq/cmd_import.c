@@ -291,8 +291,11 @@ const struct cli_command cli_import = {
         "no name of the GPU but on the page raw; sizes that were rounded for print become the roundest "
         "number that prints like that. Without --csv, most versions do not print the number of SMs either: "
         "it is computed from the waves where only one number fits, else --gpu names the GPU. Numbers that "
-        "were printed in another locale are read from CSV and refused without --csv. A duration that was "
-        "not collected is 0. Results of ranges and of whole graphs are no launches, and count as "
+        "were printed in another locale are read from CSV and refused without --csv. Lines that begin with a "
+        "rank ('[rank0]:', '[1,0]<stdout>:', '0:', as torchrun, mpirun and 'srun -l' print them) are read "
+        "without it, rank by rank, at most 64 ranks; the run gets the rank if there "
+        "is one. A duration that was not collected is 0. Results of ranges and of whole graphs are no "
+        "launches, and count as "
         "no_configuration. A report that was cut exactly between two results cannot be distinguished from "
         "a shorter one, since the format has neither a count nor an end.",
     .options = options,

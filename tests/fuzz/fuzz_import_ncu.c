@@ -16,9 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct occ_error err = OCC_ERROR_INIT;
     FILE *file = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "rb") : NULL;
     if (file && occ_import_sink_new(&options, &sink, NULL) == 0)
-        (void)(data[0] == 'N'          ? occ_ncu_read_report(file, sink, &err)
-               : occ_ncu_is_text(file) ? occ_ncu_read_text(file, sink, &err)
-                                       : occ_ncu_read_csv(file, sink, &err));
+        (void)(data[0] == 'N' ? occ_ncu_read_report(file, sink, &err) : occ_ncu_read_print(file, sink, &err));
     occ_import_sink_free(sink);
     if (file)
         (void)fclose(file);

@@ -387,6 +387,102 @@ static void units(void **state)
     }
 }
 
+/* ---- lines of ranks ---- */
+
+#define LAUNCHES                                                                                             \
+    "SELECT group_concat(mangled || ' ' || grid_x || ' ' || block_x || ' ' || registers_per_thread || ' ' "  \
+    "|| duration_ns || ' ' || ifnull(achieved, '-'), '; ') FROM (SELECT * FROM launch JOIN stored_kernel "   \
+    "USING(kernel_id) ORDER BY correlation_id)"
+#define RANK "SELECT rank FROM stored_run"
+
+/* The lines of the file, each behind each of the prefixes ("": a single one). */
+static void write_prefixed(const struct world *w, const char *path, const char *const prefixes[2])
+{
+    static char line[1 << 16];
+    FILE *in = fopen(path, "rb"), *out = fopen(w->file, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    while (fgets(line, sizeof line, in))
+        for (size_t i = 0; i < 2 && prefixes[i]; i++)
+            assert_true(fprintf(out, "%s%s", prefixes[i], line) > 0);
+    assert_int_equal(fclose(in), 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Files of ncu's output, and the same lines behind the prefixes of launchers. */
+static void ranks(void **state)
+{
+    struct world *w = *state;
+    static const char *const files[][2] = {{"ncu-printed.txt", "a100"},
+                                           {"ncu-printed-2022.txt", "v100"},
+                                           {"ncu-details.csv", "a100"},
+                                           {"ncu-raw.csv", "a100"}};
+    static const struct {
+        const char *prefixes[2], *rank;
+    } cases[] = {
+        {{"\xef\xbb\xbf"}, "NULL"},
+        {{"[rank0]: "}, "0"},
+        {{"[rank12] "}, "12"},
+        {{"[default3]:"}, "NULL"}, /* of a node */
+        {{"[1,4]<stdout>:"}, "4"},
+        {{"[prterun-host-88@1,5]<stdout>: "}, "5"},
+        {{" 7: "}, "7"},
+        {{"[9] "}, "9"},
+        {{"[1,0]<stdout>:", "[1,1]<stdout>:"}, "NULL"},
+        {{"0: ", "1: "}, "NULL"},
+    };
+    for (size_t i = 0; i < N_OF(files); i++) {
+        char path[256], alone[1024], twice[2100];
+        (void)snprintf(path, sizeof path, OCC_TEST_DATA "/import/%s", files[i][0]);
+        write_prefixed(w, path, (const char *const[]){"", NULL});
+        (void)import_well(w, files[i][1]);
+        (void)snprintf(alone, sizeof alone, "%s", ask(w, LAUNCHES));
+        (void)snprintf(twice, sizeof twice, "%s; %s", alone, alone);
+        for (size_t k = 0; k < N_OF(cases); k++) {
+            (void)unlink(w->db);
+            write_prefixed(w, path, cases[k].prefixes);
+            (void)import_well(w, files[i][1]);
+            assert_string_equal(ask(w, LAUNCHES), cases[k].prefixes[1] ? twice : alone);
+            assert_string_equal(ask(w, RANK), cases[k].rank);
+        }
+        (void)unlink(w->db);
+    }
+}
+
+/* Lines of the program, and of ranks that printed no result, are between. */
+static void lines_between(void **state)
+{
+    struct world *w = *state;
+    static const char text[] =
+        "0: step 1\n[rank5]: a warning\nplain\n0:   k(int *) " LAUNCHED "0:   Section: Launch Statistics\n"
+        "1: step 1\n"
+        "0:   ---- ---- ----\n"
+        "not of any rank\n"
+        "0:   Metric Name Metric Unit Metric Value\n"
+        "0:   ---- ---- ----\n"
+        "1:   Registers Per Thread register/thread 99\n"
+        "0:   Registers Per Thread register/thread 32\n"
+        "0:   # SMs SM 108\n"
+        "0:   ---- ---- ----\n";
+    struct occ_import_result r = import_text(w, text, NULL);
+    assert_int_equal(r.launches, 1);
+    assert_string_equal(ask(w, "SELECT registers_per_thread FROM launch"), "32");
+    assert_string_equal(ask(w, RANK), "0");
+}
+
+static void too_many_ranks(void **state)
+{
+    struct world *w = *state;
+    FILE *file = fopen(w->file, "wb");
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_non_null(file);
+    for (int i = 0; i < 65; i++)
+        assert_true(fprintf(file, "%d:   k(int *) " LAUNCHED, i) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(import(w, NULL, &(struct occ_import_result){0}, &err), OCC_E_FULL);
+    assert_non_null(strstr(err.message, "more than 64 ranks"));
+}
+
 /* ---- other text ---- */
 
 static void other_text(void **state)
@@ -403,8 +499,9 @@ static void other_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(version_2024), TEST(version_2022), TEST(beginnings), TEST(copies), TEST(raw_page),   TEST(utf16),
-        TEST(ranges),       TEST(sms),          TEST(numbers),    TEST(units),  TEST(other_text),
+        TEST(version_2024), TEST(version_2022), TEST(beginnings),    TEST(copies),         TEST(raw_page),
+        TEST(utf16),        TEST(ranges),       TEST(sms),           TEST(numbers),        TEST(units),
+        TEST(other_text),   TEST(ranks),        TEST(lines_between), TEST(too_many_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
