@@ -17,11 +17,13 @@ struct cli_text_table {
     FILE *out;
     const struct cli_selection *selection;
     struct libscols_table *block;
-    size_t rows;                                           /* of the block */
-    size_t cut_width;                                      /* to which columns may be cut */
-    size_t widths[CLI_MAX_COLUMNS];                        /* of the block's texts and headings, in columns */
-    bool hidden[CLI_MAX_COLUMNS], filled[CLI_MAX_COLUMNS]; /* filled: some row has a value */
-    char letters[CLI_LETTERS_BYTES];                       /* marks of any row */
+    size_t rows;                    /* of the block */
+    size_t cut_width;               /* to which columns may be cut */
+    size_t widths[CLI_MAX_COLUMNS]; /* of the block's texts and headings, in columns */
+    bool hidden[CLI_MAX_COLUMNS];
+    bool filled[CLI_MAX_COLUMNS],
+        varies[CLI_MAX_COLUMNS];     /* some row has a value, or another than the first */
+    char letters[CLI_LETTERS_BYTES]; /* marks of any row */
 };
 
 static const char *heading(const struct cli_column *column, char *buffer, size_t size)
@@ -62,6 +64,9 @@ int cli_text_table_new(FILE *out, const struct cli_selection *selection, struct 
         return occ_no_memory(err);
     (void)scols_table_set_termforce(table->block, SCOLS_TERMFORCE_NEVER); /* it is fitted here */
     (void)scols_table_enable_colors(table->block, cli_screen_has_colour());
+    /* texts are sanitised here; its own encoding would print another text where a backslash comes before "x"
+     */
+    (void)scols_table_enable_noencoding(table->block, 1);
     *ret_table = occ_take(table);
     return 0;
 }
@@ -98,6 +103,15 @@ static const char *colour_of(const struct cli_column *column, const struct cli_v
     return is_hot && value->real >= 0.2 ? "red" : is_hot && value->real >= 0.05 ? "yellow" : NULL;
 }
 
+/* Whether the text is another one than the block's first row has. */
+static bool differs(const struct cli_text_table *table, size_t i, const char *text)
+{
+    struct libscols_line *first = table->rows ? scols_table_get_line(table->block, 0) : NULL;
+    const char *there =
+        first ? scols_line_get_column_data(first, scols_table_get_column(table->block, i)) : NULL;
+    return there && strcmp(there, text) != 0;
+}
+
 static int add_cell(struct cli_text_table *table, struct libscols_line *line, size_t i, const void *row)
 {
     const struct cli_column *column = table->selection->columns[i];
@@ -111,6 +125,7 @@ static int add_cell(struct cli_text_table *table, struct libscols_line *line, si
     size_t width = cli_text_width(text);
     table->widths[i] = width > table->widths[i] ? width : table->widths[i];
     table->filled[i] |= value.type != CLI_NONE;
+    table->varies[i] |= column->flags & CLI_VARIES && differs(table, i, text);
     if (column->flags & CLI_MARKS && value.type == CLI_STRING)
         remember_marks(table, text);
     if (cli_screen_has_colour() && colour_of(column, &value))
@@ -157,7 +172,8 @@ static void hide_columns(struct cli_text_table *table, size_t limit)
     for (size_t i = 0; i < selection->n; i++)
         table->hidden[i] =
             !selection->asked[i] && ((selection->columns[i]->flags & CLI_WIDE && limit == 0) ||
-                                     (selection->columns[i]->flags & CLI_RARE && !table->filled[i]));
+                                     (selection->columns[i]->flags & CLI_RARE && !table->filled[i]) ||
+                                     (selection->columns[i]->flags & CLI_VARIES && !table->varies[i]));
     table->cut_width = CLI_CUT_WIDTH;
     for (size_t i = 0; limit > 0 && line_width(table) > limit && (i = least_important(table)) < selection->n;)
         table->hidden[i] = true;
@@ -211,7 +227,8 @@ static void put_trimmed(FILE *out, const char *text)
         size_t length = strcspn(text, "\n"), n = length;
         while (n > 0 && text[n - 1] == ' ')
             n--;
-        (void)fprintf(out, "%.*s\n", (int)n, text);
+        (void)fwrite(text, 1, n, out);
+        (void)fputc('\n', out);
         text += length + (text[length] == '\n');
     }
 }

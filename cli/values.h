@@ -58,6 +58,7 @@ enum {
     CLI_WIDE = 64,     /* with CLI_DEFAULT: only on a screen with room for it */
     CLI_MARKS = 128,   /* letters of marks.h, with a legend below */
     CLI_RARE = 512,    /* by default only if a row has a value */
+    CLI_VARIES = 1024, /* by default only if rows differ in it */
     CLI_HEAT = 256,    /* a ratio that is coloured where it is large */
 };
 /* On a narrow screen columns that nobody asked for are left out, those of the largest rank first; without a

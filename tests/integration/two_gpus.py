@@ -134,6 +134,9 @@ def check_launches(gpu, want):
         key = r["kernel_id"], r["device_id"]
         sums[key] = plus([sums[key], Sum(1, r["duration_ns"])])
     expect("launches", dict(sums), want)
+    devices = {device for _, device in want}
+    heading = run("launches", "-n", "100000", *of_gpu(gpu)).split("\n", 1)[0]
+    expect("launches, column DEVICE_ID", "DEVICE_ID" in heading, len(devices) > 1)
 
 
 def check_export(gpu, want):

@@ -30,6 +30,7 @@ record list 'lr[12]'
 record open 'a[b'
 record close 'c]d'
 record star 'x*y'
+record escape 'a\x5cb'
 
 # chosen LABEL KERNEL...: the kernels of the runs that LABEL chooses
 chosen() {
@@ -59,6 +60,12 @@ chosen 'exp[?]' bracket
 chosen '?r[*' list
 chosen 'lr?' one two
 chosen 'lr*' one two list
+for command in 'top --by label -o label' 'runs -o label'; do # a label as it was printed
+    expect 0 "$occq" $command -d h.db
+    printed=$(grep -F 'a\x' stdout | sed 's/ *$//')
+    [ "$printed" = 'a\x5cb' ] || fail "$command prints '$printed'"
+    chosen "$printed" escape
+done
 expect 3 "$occq" top -d h.db --label 'exp1'
 expect 3 "$occq" top -d h.db --label 'lr[1'
 expect 3 "$occq" top -d h.db --label 'x[*]y'
