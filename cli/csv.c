@@ -40,6 +40,15 @@ bool cli_csv_is_formula(const char *text, size_t n)
     return !has_sign || !is_signed_number(text, n);
 }
 
+/* Bytes of ASCII that stand in a cell as they are: nearly all of a text, and written at once. */
+static size_t plain_bytes(const char *text)
+{
+    size_t n = 0;
+    while (text[n] >= ' ' && text[n] < 0x7f && text[n] != '"')
+        n++;
+    return n;
+}
+
 /* One character: *bytes of it, in the file as they are or as '?'. */
 static void put_character(FILE *out, const char *at, size_t *bytes)
 {
@@ -61,8 +70,13 @@ void cli_csv_text(FILE *out, const char *text)
         (void)fputc('"', out);
     if (cli_csv_is_formula(text, strlen(text)))
         (void)fputc('\'', out);
-    for (size_t bytes; *text; text += bytes)
-        put_character(out, text, &bytes);
+    for (size_t bytes; *text; text += bytes) {
+        bytes = plain_bytes(text);
+        if (bytes > 0)
+            (void)fwrite(text, 1, bytes, out);
+        else
+            put_character(out, text, &bytes);
+    }
     if (has_quotes)
         (void)fputc('"', out);
 }

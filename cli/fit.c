@@ -17,9 +17,14 @@ locale_t cli_text_locale(void)
     return locale ? locale : LC_GLOBAL_LOCALE;
 }
 
-/* The bytes of the first character, and the columns that it takes: 2 of an East Asian one, 0 of an accent. */
+/* The bytes of the first character, and the columns that it takes: 2 of an East Asian one, 0 of an accent.
+ * ASCII needs no locale, and is nearly all of a name. */
 static size_t character(const char *text, size_t *ret_columns)
 {
+    if (*text >= ' ' && *text < 0x7f) {
+        *ret_columns = 1;
+        return 1;
+    }
     wchar_t code = 0;
     mbstate_t state = {0};
     locale_t user = uselocale(cli_text_locale());

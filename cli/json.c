@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "support/text.h"
 
@@ -26,13 +27,26 @@ static size_t write_escaped(const struct cli_json *json, const char *at)
     return n ? n : 1;
 }
 
+/* Bytes of ASCII that stand in a string as they are: nearly all of a text, and written at once. */
+static size_t plain_bytes(const char *string)
+{
+    size_t n = 0;
+    while (string[n] >= ' ' && string[n] < 0x7f && !strchr("\"\\<>&", string[n]))
+        n++;
+    return n;
+}
+
 /* Bytes that occ_text_sanitise() replaces can stand neither in JSON nor on a terminal. Nothing is allocated:
  * a string is whole, also if memory ends. */
 static void write_string(const struct cli_json *json, const char *string)
 {
     (void)fputc('"', json->out);
-    while (*string)
-        string += write_escaped(json, string);
+    while (*string) {
+        size_t n = plain_bytes(string);
+        string += n > 0 ? fwrite(string, 1, n, json->out) : 0;
+        if (*string)
+            string += write_escaped(json, string);
+    }
     (void)fputc('"', json->out);
 }
 

@@ -165,9 +165,7 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
         kernel_names_apply(s->names, &s->configs.rows[i].kernel);
     if (status == 0)
         status = choose_groups(s, number, err);
-    if (status == 0)
-        top_advise_rows(&s->configs, false, r->lines, r->n_groups);
-    return status;
+    return status == 0 ? top_advise_rows(&s->configs, false, r->lines, r->n_groups, err) : status;
 }
 
 static int load_ranges(struct source *s, struct occ_error *err)

@@ -211,9 +211,10 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
+    /* names first: to make them takes memory that the answer then has */
     if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
-        query(args, store, &top, &err) != 0 ||
-        kernel_names_load(store, args->history.name, &names, &err) != 0)
+        kernel_names_load(store, args->history.name, &names, &err) != 0 ||
+        query(args, store, &top, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);

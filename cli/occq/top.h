@@ -54,7 +54,8 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
 
 /* Advice for lines of kernels or of configurations. */
-void top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n);
+int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
+                    struct occ_error *err);
 int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
                struct top_line *lines, size_t n, struct occ_error *err);
 

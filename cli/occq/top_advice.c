@@ -1,19 +1,49 @@
 /* occq top --advice; see top.h. One thread. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "show.h"
 #include "support/cleanup.h"
 #include "top.h"
 
-static struct top_line *line_of(struct top_line *lines, size_t n, const struct occ_config_row *config,
-                                bool by_config)
+/* Lines, sorted by configuration, or by kernel and device. */
+struct index {
+    struct top_line **lines;
+    size_t n;
+    bool by_config;
+};
+
+static int compare_ids(int64_t a, int64_t b)
 {
-    for (struct top_line *line = lines; line < lines + n; line++)
-        if (by_config ? line->row.kernel.id == config->id
-                      : line->row.kernel.id == config->kernel.id &&
-                            line->row.kernel.device == config->kernel.device)
-            return line;
+    return (a > b) - (a < b);
+}
+
+static int compare(const struct occ_row_kernel *a, const struct occ_row_kernel *b, bool by_config)
+{
+    int order = compare_ids(a->id, b->id);
+    return order != 0 || by_config ? order : compare_ids(a->device, b->device);
+}
+
+static int compare_lines(const void *left, const void *right, void *by_config)
+{
+    const struct top_line *const *a = left, *const *b = right;
+    return compare(&(*a)->row.kernel, &(*b)->row.kernel, *(const bool *)by_config);
+}
+
+static struct top_line *line_of(const struct index *index, const struct occ_config_row *config)
+{
+    struct occ_row_kernel key = config->kernel;
+    size_t low = 0, high = index->n;
+    key.id = index->by_config ? config->id : key.id;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare(&index->lines[middle]->row.kernel, &key, index->by_config);
+        if (order == 0)
+            return index->lines[middle];
+        low = order < 0 ? middle + 1 : low;
+        high = order < 0 ? high : middle;
+    }
     return NULL;
 }
 
@@ -37,13 +67,22 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
     (void)snprintf(line->knob, sizeof line->knob, "%s", advice[0].knob);
 }
 
-void top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n)
+int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
+                    struct occ_error *err)
 {
+    _cleanup_(occ_freep) struct top_line **sorted = calloc(n + 1, sizeof *sorted);
+    const struct index index = {sorted, n, by_config};
+    if (!sorted)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &lines[i];
+    qsort_r(sorted, n, sizeof *sorted, compare_lines, &by_config);
     for (const struct occ_config_row *row = configs->rows; row < configs->rows + configs->n; row++) {
-        struct top_line *line = row->analysed ? line_of(lines, n, row, by_config) : NULL;
+        struct top_line *line = row->analysed ? line_of(&index, row) : NULL;
         if (line)
             add_config(line, row);
     }
+    return 0;
 }
 
 int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
@@ -53,7 +92,5 @@ int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by
     int status = occ_store_configs(store, filter, &configs, err);
     if (status == 0)
         status = occ_store_add_uses(store, filter, &configs, err);
-    if (status == 0)
-        top_advise_rows(&configs, by_config, lines, n);
-    return status;
+    return status == 0 ? top_advise_rows(&configs, by_config, lines, n, err) : status;
 }

@@ -70,25 +70,36 @@ static void put_curve(struct cli_json *json, const struct calc_curve *curve)
     cli_json_close(json);
 }
 
-static int put_case(struct cli_json *json, const struct calc_case *c, struct occ_error *err)
+static int put_curves(struct cli_json *json, const struct calc_case *c, struct occ_error *err)
 {
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
-    const struct analysis analysis = calc_analysis(c);
     int status = calc_curves_new(c, &curves, err);
     if (status != 0)
         return status;
+    cli_json_object(json, "curves", false);
+    for (size_t i = 0; i < curves.n; i++)
+        put_curve(json, &curves.list[i]);
+    cli_json_close(json);
+    return 0;
+}
+
+/* Curves are a hundred times as large as the rest: of one kernel only, as on the screen. */
+static int put_case(struct cli_json *json, const struct calc_case *c, bool has_curves, struct occ_error *err)
+{
+    const struct analysis analysis = calc_analysis(c);
+    int status = 0;
     cli_json_object(json, NULL, false);
     put_kernel(json, c->kernel);
     put_launch(json, c);
     put_allocated(json, &c->result);
     analysis_json(json, &analysis);
     analysis_json_advice(json, &analysis, 0);
-    cli_json_object(json, "curves", false);
-    for (size_t i = 0; i < curves.n; i++)
-        put_curve(json, &curves.list[i]);
+    if (has_curves)
+        status = put_curves(json, c, err);
+    else
+        cli_json_null(json, "curves");
     cli_json_close(json);
-    cli_json_close(json);
-    return 0;
+    return status;
 }
 
 int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err)
@@ -99,7 +110,7 @@ int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err)
     put_device(&json, cases[0].target);
     cli_json_array(&json, "launches", false);
     for (size_t i = 0; i < n && status == 0; i++)
-        status = put_case(&json, &cases[i], err);
+        status = put_case(&json, &cases[i], n == 1, err);
     cli_json_close(&json);
     cli_json_end(&json);
     return status;
