@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "support/clock.h"
-#include "support/regexp.h"
 #include "support/text.h"
 
 enum {
@@ -60,14 +59,6 @@ static int fail_unknown_name(const struct cli_option *row, const char *name, siz
     for (size_t n = 0; row[n].name && n < MAX_OPTIONS; n++)
         names[n] = row[n].name;
     return cli_fail_unknown("option", "--", name, length, names, err);
-}
-
-int cli_check_regex(const char *text, struct occ_error *err)
-{
-    struct occ_regexp *regexp = NULL;
-    int status = occ_regexp_compile(text, &regexp, err);
-    occ_regexp_free(regexp);
-    return status;
 }
 
 static int convert_number(const struct cli_option *row, const char *text, int64_t *ret_value,
@@ -180,11 +171,6 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     switch (row->kind) {
     case CLI_FLAG:
         *(bool *)field = true;
-        return 0;
-    case CLI_REGEX:
-        if (cli_check_regex(text, err) != 0)
-            return OCC_E_INVALID;
-        *(const char **)field = text;
         return 0;
     case CLI_TEXT:
         *(const char **)field = text;

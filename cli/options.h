@@ -27,7 +27,6 @@ enum cli_kind {
     CLI_MOMENT,  /* int64_t, nanoseconds since the epoch; see occ_parse_time_ns() */
     CLI_NUMBER,  /* int64_t, min ... max of the row, or one of its words: -1, -2 ... */
     CLI_PERCENT, /* double, a ratio; given as 0 < percent <= 100 */
-    CLI_REGEX,   /* const char *; a POSIX extended regular expression, checked */
     CLI_WORD,    /* const char *; one of the row's words (the pointer is the row's) */
     CLI_SPAN,    /* int64_t, nanoseconds, min ... max of the row; "90s", "5m" */
     CLI_BYTES,   /* int64_t, min ... max of the row; "64k", "1M" */
@@ -145,6 +144,3 @@ bool cli_is_given(const struct cli_option *options, const struct cli_args *args,
  * the nearest of `names` (NULL-terminated), if one is near. Returns OCC_E_INVALID. */
 int cli_fail_unknown(const char *what, const char *before, const char *word, size_t length,
                      const char *const *names, struct occ_error *err);
-
-/* Whether occ_regexp_compile() takes it. */
-int cli_check_regex(const char *text, struct occ_error *err);

@@ -14,9 +14,8 @@
 
 #include "fit.h"
 #include "support/cleanup.h"
+#include "support/cut.h"
 #include "support/text.h"
-
-#define ELLIPSIS "\xe2\x80\xa6"
 
 static struct {
     bool is_known, is_terminal, has_colour;
@@ -69,7 +68,7 @@ bool cli_screen_lost_text(void)
 
 const char *cli_screen_ellipsis(void)
 {
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? ELLIPSIS : "..";
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? OCC_ELLIPSIS : OCC_ASCII_ELLIPSIS;
 }
 
 char *cli_screen_text(const char *text)
@@ -81,11 +80,11 @@ char *cli_screen_text(const char *text)
     if (cli_screen_ellipsis()[0] != '.')
         return copy;
     for (const char *at = copy; *at; out++) { /* ".." is shorter */
-        bool replace = strncmp(at, ELLIPSIS, sizeof ELLIPSIS - 1) == 0;
+        bool replace = strncmp(at, OCC_ELLIPSIS, sizeof OCC_ELLIPSIS - 1) == 0;
         *out = replace ? '.' : *at;
         if (replace)
             *++out = '.';
-        at += replace ? sizeof ELLIPSIS - 1 : 1;
+        at += replace ? sizeof OCC_ELLIPSIS - 1 : 1;
     }
     *out = '\0';
     return copy;

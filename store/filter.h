@@ -11,12 +11,15 @@ struct occ_filter {
     int64_t first_run;          /* only runs with this number and larger ones; 0: any */
     /* of the run; NULL: any. label: * and ? stand for any text and character. job: Slurm's, or the pod */
     const char *session, *label, *user, *job, *rank;
-    const char *gpu;           /* a device's number, or a part of its name; NULL: any */
-    int64_t stream;            /* 0: any. Rollups do not know streams: evicted launches are not counted */
-    const char *range_regex;   /* on the range's path, which again only launches know; NULL: any */
-    bool graphs;               /* only launches of CUDA graphs; rollups do not know them either */
-    const char *kernel_regex;  /* POSIX extended, on the demangled name; NULL: any */
-    const char *kernel;        /* instead: a number, a short name, or else as kernel_regex; NULL: any */
+    const char *gpu; /* a device's number, or a part of its name; NULL: any */
+    int64_t stream;  /* 0: any. Rollups do not know streams: evicted launches are not counted */
+    const char
+        *range_regex; /* the range's path or a regular expression on it; only launches know; NULL: any */
+    bool graphs;      /* only launches of CUDA graphs; rollups do not know them either */
+    /* a name as commands print it, in any form, or else a POSIX extended regular expression on the demangled
+     * name; NULL: any */
+    const char *kernel_regex;
+    const char *kernel;        /* instead: a number, or as kernel_regex; NULL: any */
     const char *exclude_regex; /* as kernel_regex; not these; NULL: none */
     /* only configurations whose achieved occupancy is below this ratio: the mean measured in the filter's
      * runs and time, else the low end of the expected one; 0: any */

@@ -380,6 +380,13 @@ struct occ_config_rows {
 /* Numbers of the kernels that the filter's kernel, kernel_regex and exclude_regex choose: keys of the map. */
 int occ_store_choose_kernels(struct occ_store *store, const struct occ_filter *filter,
                              struct occ_map *ret_kernels, struct occ_error *err);
+/* The same of the ranges that a text chooses, a filter's range_regex: keys are occ_range_key(). */
+int occ_store_choose_ranges(struct occ_store *store, const char *text, struct occ_map *ret_ranges,
+                            struct occ_error *err);
+static inline uint64_t occ_range_key(int64_t run, uint64_t range)
+{
+    return (uint64_t)run << 32 | (uint32_t)range;
+}
 
 int occ_store_configs(struct occ_store *store, const struct occ_filter *filter,
                       struct occ_config_rows *ret_configs, struct occ_error *err);

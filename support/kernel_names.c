@@ -69,7 +69,7 @@ static void put_list(struct occ_name_line *line, const char *const shown[SLOTS],
     for (size_t i = first; i < first + ARGUMENTS; i++) {
         if (shown[i] && shown[i][0]) {
             occ_name_put(line, open ? "," : brackets, 1);
-            occ_name_put_text(line, skipped ? OCC_NAME_ELLIPSIS "," : "");
+            occ_name_put_text(line, skipped ? OCC_ELLIPSIS "," : "");
             occ_name_put_text(line, shown[i]);
             open = true;
         }
@@ -87,7 +87,7 @@ static const char *assemble(struct occ_arena *arena, const char *head, const cha
     put_list(&line, shown, 0, "<>");
     put_list(&line, shown, FIRST_PARAMETER, "()");
     for (size_t i = FIRST_PARAMETER; i-- > FIRST_PART;) {
-        occ_name_put_text(&line, shown[i] && shown[i][0] ? OCC_NAME_ELLIPSIS : "");
+        occ_name_put_text(&line, shown[i] && shown[i][0] ? OCC_ELLIPSIS : "");
         occ_name_put_text(&line, shown[i] ? shown[i] : "");
     }
     return occ_arena_part(arena, line.text, line.n);
@@ -174,7 +174,7 @@ static const char *shorten_head(struct occ_arena *arena, const char *head, const
         bool skip = has_word(common, at, length);
         next = at + length;
         if (skip)
-            occ_name_put_text(&line, skipped ? "" : OCC_NAME_ELLIPSIS);
+            occ_name_put_text(&line, skipped ? "" : OCC_ELLIPSIS);
         else if (line.n > 0 && !skipped)
             occ_name_put(&line, "_", 1);
         occ_name_put(&line, at, skip ? 0 : length);

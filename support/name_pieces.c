@@ -85,7 +85,7 @@ void occ_name_cut_type(struct occ_arena *arena, const char *text, struct occ_nam
     cut(arena, text, head, head + n, ret_pieces);
     ret_pieces->key = ret_pieces->head = occ_arena_part(arena, head, n);
     occ_name_put(&line, head, n);
-    occ_name_put_text(&line, head[n] ? "<" OCC_NAME_ELLIPSIS ">" : "");
+    occ_name_put_text(&line, head[n] ? "<" OCC_ELLIPSIS ">" : "");
     bool short_enough = strlen(simple) <= OCC_NAME_SHORT_ENOUGH || n == 0;
     ret_pieces->alone = short_enough ? simple : occ_arena_part(arena, line.text, line.n);
 }

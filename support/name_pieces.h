@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "arena.h"
+#include "cut.h"
 #include "kernel_names.h"
-
-#define OCC_NAME_ELLIPSIS "\xe2\x80\xa6"
 
 enum {
     OCC_NAME_BYTES = 512,

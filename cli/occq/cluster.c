@@ -249,13 +249,7 @@ static int choose_kernels(struct occ_store *store, const void *chooser, struct o
                           struct occ_error *err)
 {
     const struct history_args *args = chooser;
-    struct occ_filter filter = args->filter;
-    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
-    char id[KERNEL_ID_BYTES];
-    int rc = filter.kernel ? kernel_names_load(store, args->name, &names, err) : 0;
-    if (names)
-        kernel_names_choose(names, &filter, id);
-    return rc == 0 ? occ_store_choose_kernels(store, &filter, ret_kernels, err) : rc;
+    return occ_store_choose_kernels(store, &args->filter, ret_kernels, err);
 }
 
 int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,

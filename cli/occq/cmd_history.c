@@ -196,17 +196,12 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct trend_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_filter filter = args->history.filter;
-    char id[KERNEL_ID_BYTES];
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(trend_release) struct trend trend = {0};
     const char *kernel = filter.kernel;
-    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
-        kernel_names_load(store, args->history.name, &names, &err) != 0)
+    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     sql_leave_unknown_times_out(command, store, &filter);
-    if (kernel)
-        kernel_names_choose(names, &filter, id);
     if (trend_load(store, &filter, args->by, args->min_change, &trend, &err) != 0)
         return cli_failure(command, &err);
     if (trend.n_kernels > 1)
@@ -229,10 +224,7 @@ static int check(void *arguments, struct occ_error *err)
     const struct cli_args *common = &args->history.list.common;
     const char *kernel = args->history.filter.kernel = common->operand_count ? common->operands[0] : NULL;
     int status = cli_check_history(args, err);
-    if (status != 0 || !kernel)
-        return status;
-    status = kernel[0] ? cli_check_regex(kernel, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
-    return status == 0 ? 0 : occ_error_prefix(err, "KERNEL");
+    return status == 0 && kernel ? cli_check_kernel(kernel, err) : status;
 }
 
 static const struct cli_option options[] = {

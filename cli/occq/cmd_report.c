@@ -62,7 +62,7 @@ static void add_asked(struct source *s, const struct cli_option *option, const v
     size_t used = strlen(s->asked);
     char text[64] = "";
     const char *value = text;
-    if (option->kind == CLI_TEXT || option->kind == CLI_REGEX)
+    if (option->kind == CLI_TEXT)
         value = *(const char *const *)field;
     else if (option->kind == CLI_MOMENT)
         (void)cli_time_text(*(const int64_t *)field, text, sizeof text);

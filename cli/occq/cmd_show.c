@@ -1,5 +1,5 @@
-/* occq show: everything about a kernel. KERNEL is, in this order, a name as commands print it, a number (the
- * kernel's id), a short name, or a regular expression on the demangled name. One thread. */
+/* occq show: everything about a kernel. KERNEL is a number (the kernel's id), a name as commands print
+ * it, or a regular expression on the demangled name. One thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
                                           "rank",  "gpu",   "stream", "range", "graph", NULL};
     char given[128] = "", why[192];
     if (occ_store_configs(store, &any, &rows, NULL) != 0 || rows.n == 0)
-        return cli_nothing(command, "there are no launches of such a kernel");
+        return sql_no_launches(command, store, &any, "there are no launches of such a kernel");
     for (size_t i = 0; filters[i]; i++) {
         if (cli_is_given(command->options, common, filters[i]))
             occ_text_append(given, sizeof given, ", ", "--%s", filters[i]);
@@ -92,14 +92,12 @@ static int add_uses(struct occ_store *store, const struct occ_filter *filter,
     return status;
 }
 
-/* The rows of KERNEL: with a name as other commands print it, else as the store finds it. */
+/* The rows of KERNEL, with its name in the form that was asked for. */
 static int query(struct occ_store *store, const struct history_args *args, const struct kernel_names *names,
                  struct occ_config_rows *ret_rows, struct occ_error *err)
 {
-    struct occ_filter filter = args->filter;
-    char id[KERNEL_ID_BYTES];
-    kernel_names_choose(names, &filter, id);
-    if (occ_store_configs(store, &filter, ret_rows, err) != 0 || add_uses(store, &filter, ret_rows, err) != 0)
+    if (occ_store_configs(store, &args->filter, ret_rows, err) != 0 ||
+        add_uses(store, &args->filter, ret_rows, err) != 0)
         return err->code;
     for (size_t i = 0; i < ret_rows->n; i++)
         kernel_names_apply(names, &ret_rows->rows[i].kernel);
@@ -135,14 +133,7 @@ static int check(void *arguments, struct occ_error *err)
     int status = cli_check_history(args, err);
     if (status == 0)
         status = cluster_check(args, CLUSTER_HISTOGRAMS, err);
-    if (status != 0)
-        return status;
-    status = text[0] ? cli_check_regex(text, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
-    if (status == 0)
-        return 0;
-    (void)occ_error_prefix(err, "KERNEL");
-    occ_text_sanitise(err->message);
-    return status;
+    return status == 0 ? cli_check_kernel(text, err) : status;
 }
 
 static const char *const with_words[] = {"ncu", NULL};
@@ -177,8 +168,9 @@ const struct cli_command cli_show = {
     .summary = "everything about one kernel",
     .description = "Shows every launch configuration of a kernel: its resources and the blocks per SM that "
                    "each of them allows, waves, the known occupancies, and where the missing part goes, as "
-                   "parts that add up to 100 %. KERNEL is a name as other commands print it, a number, a "
-                   "short name, or else a POSIX extended regular expression on the demangled name.\n\n"
+                   "parts that add up to 100 %. KERNEL is a number (column id), a name as commands print it "
+                   "(short, full or mangled; also one that a narrow screen cut, if it is of one kernel), or "
+                   "else a POSIX extended regular expression on the demangled name.\n\n"
                    "Where hardware counters measured a configuration, the parts lead down to the measured "
                    "elapsed occupancy. SOURCE says where each comes from: the model, samples inside the "
                    "launches (direct), least squares over many launches (regression), or the mean of kernels "

@@ -22,6 +22,11 @@ int cli_check_rank(const char *text, struct occ_error *err)
     return occ_parse_u64(text, 0, INT64_MAX, &rank, err);
 }
 
+int cli_check_kernel(const char *text, struct occ_error *err)
+{
+    return text[0] ? 0 : occ_fail(err, OCC_E_INVALID, "KERNEL: the value is empty");
+}
+
 int cli_check_history(void *arguments, struct occ_error *err)
 {
     const struct history_args *args = arguments;

@@ -37,16 +37,18 @@ struct history_args {
     CLI_OPTION(0, "stream", CLI_NUMBER, struct history_args, filter.stream, "ID", "only this CUDA stream",   \
                .min = 1, .max = UINT32_MAX)
 #define CLI_OPTIONS_PLACE                                                                                    \
-    CLI_OPTION(0, "range", CLI_REGEX, struct history_args, filter.range_regex, "REGEX",                      \
-               "only launches made in a range (NVTX, PyTorch's operators and modules) whose path matches"),  \
+    CLI_OPTION(0, "range", CLI_TEXT, struct history_args, filter.range_regex, "REGEX",                       \
+               "only launches made in a range (NVTX, PyTorch's operators and modules) with this path, or "   \
+               "with a path that matches"),                                                                  \
         CLI_OPTION(0, "graph", CLI_FLAG, struct history_args, filter.graphs, NULL,                           \
                    "only launches of CUDA graphs")
 #define CLI_OPTION_KERNEL                                                                                    \
-    CLI_OPTION(0, "kernel", CLI_REGEX, struct history_args, filter.kernel_regex, "REGEX",                    \
-               "only kernels whose demangled name matches this POSIX extended regular expression")
+    CLI_OPTION(0, "kernel", CLI_TEXT, struct history_args, filter.kernel_regex, "NAME|REGEX",                \
+               "only the kernels of this name, as commands print it; if there are none, all kernels with a " \
+               "demangled name that matches this POSIX extended regular expression")
 #define CLI_OPTION_EXCLUDE                                                                                   \
-    CLI_OPTION(0, "exclude", CLI_REGEX, struct history_args, filter.exclude_regex, "REGEX",                  \
-               "without kernels whose demangled name matches, such as nccl")
+    CLI_OPTION(0, "exclude", CLI_TEXT, struct history_args, filter.exclude_regex, "NAME|REGEX",              \
+               "without the kernels that --kernel would choose, such as nccl")
 #define CLI_OPTION_NUMBER(help)                                                                              \
     CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N", help, .min = 1, .max = 1000000000)
 /* All of the filter; `device`: what the option is called. */
@@ -66,6 +68,8 @@ extern const char *const cli_run_words[];
 int cli_check_history(void *args, struct occ_error *err);
 /* A rank is compared as a text, but is a number. */
 int cli_check_rank(const char *text, struct occ_error *err);
+/* The operand KERNEL. Whether it is a name is known once the history is open. */
+int cli_check_kernel(const char *text, struct occ_error *err);
 
 /* Whether the file that cli_open_history() opens is there. */
 bool cli_has_history(const struct cli_args *args);

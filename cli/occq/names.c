@@ -1,7 +1,6 @@
 /* Names of kernels; see names.h. One thread. */
 #include "names.h"
 
-#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,18 +108,6 @@ void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel 
     const char *name = find_name(names, kernel->id);
     if (name)
         kernel->short_name = name;
-}
-
-void kernel_names_choose(const struct kernel_names *names, struct occ_filter *filter,
-                         char id[KERNEL_ID_BYTES])
-{
-    size_t i = 0;
-    while (i < names->n && strcmp(shown(&names->kernels[i]), filter->kernel) != 0)
-        i++;
-    if (i == names->n)
-        return;
-    (void)snprintf(id, KERNEL_ID_BYTES, "%" PRId64, names->kernels[i].id);
-    filter->kernel = id;
 }
 
 static void name_in_sql(sqlite3_context *context, int argc, sqlite3_value **argv)

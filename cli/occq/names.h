@@ -22,10 +22,5 @@ OCC_CLEANUP(kernel_names, kernel_names_free)
 /* Sets short_name, which then lives as long as `names`. */
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel);
 
-/* The filter's kernel becomes a number, in `id`, if it is one of the names. */
-#define KERNEL_ID_BYTES 32
-void kernel_names_choose(const struct kernel_names *names, struct occ_filter *filter,
-                         char id[KERNEL_ID_BYTES]);
-
 /* Makes kernel_name(kernel_id) of it in SQL, for as long as `names` live. */
 int kernel_names_add_function(const struct kernel_names *names, struct sqlite3 *db, struct occ_error *err);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sql_chosen.h"
 #include "support/cleanup.h"
+#include "support/cut.h"
 #include "support/regexp.h"
 #include "support/text.h"
 
@@ -150,17 +152,13 @@ static void add_text(sqlite3_str *sql, const char *condition, const char *text)
     }
 }
 
-#define MATCHING_KERNELS "(SELECT kernel_id FROM kernel WHERE kernel_demangled REGEXP %Q)"
-
 static void add_launch_conditions(sqlite3_str *sql, const struct occ_filter *filter)
 {
-    add_text(sql, "+kernel_id IN " MATCHING_KERNELS, filter->kernel_regex);
-    add_text(sql, "+kernel_id NOT IN " MATCHING_KERNELS, filter->exclude_regex);
+    if (sql_chooses_kernels(filter))
+        sqlite3_str_appendall(sql, " AND " SQL_CHOSEN_KERNEL);
     add_number(sql, "+stream_id = %lld", filter->stream);
-    add_text(sql,
-             "EXISTS (SELECT 1 FROM range AS g WHERE (g.run_id, g.range_id) = (launch.run_id, "
-             "launch.range_id) AND g.range REGEXP %Q)",
-             filter->range_regex);
+    if (filter->range_regex)
+        sqlite3_str_appendall(sql, " AND " SQL_CHOSEN_RANGE);
     if (filter->graphs)
         sqlite3_str_appendall(sql, " AND graph_node_id IS NOT NULL");
     if (filter->gpu) {
@@ -207,7 +205,9 @@ int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlit
 {
     sqlite3 *db = occ_store_sqlite(store);
     char *text = statement_text(list);
-    int status = text ? sql_add_regexp(db, err) : occ_no_memory(err);
+    int status = text ? 0 : occ_no_memory(err);
+    if (status == 0 && list->has_launches)
+        status = sql_add_chosen(store, list->filter, err);
     *ret_statement = NULL;
     if (status == 0 && sqlite3_prepare_v2(db, text, -1, ret_statement, NULL) != SQLITE_OK)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
@@ -245,13 +245,26 @@ int64_t sql_number(sqlite3 *db, const char *sql)
     return number;
 }
 
+/* Of a name that a screen cut and that no kernel or range has: it is of another history, or was edited. */
+static const char *cut_hint(const struct occ_filter *filter)
+{
+    const char *const texts[] = {filter->kernel, filter->kernel_regex, filter->range_regex};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i] && strstr(texts[i], OCC_ELLIPSIS))
+            return "; a name with " OCC_ELLIPSIS " is cut: -o demangled or -o range prints whole ones, 'occq "
+                   "show' takes the number in column id";
+    return "";
+}
+
 int sql_no_launches(const struct cli_command *command, struct occ_store *store,
                     const struct occ_filter *filter, const char *why)
 {
-    char text[96];
+    char text[256];
     (void)snprintf(text, sizeof text, "SELECT count(*) FROM run WHERE run_id = %" PRId64, filter->run);
-    if (filter->run <= 0 || sql_number(occ_store_sqlite(store), text) > 0)
-        return cli_nothing(command, why);
+    if (filter->run <= 0 || sql_number(occ_store_sqlite(store), text) > 0) {
+        (void)snprintf(text, sizeof text, "%s%s", why, cut_hint(filter));
+        return cli_nothing(command, text);
+    }
     (void)snprintf(text, sizeof text, "there is no run %" PRId64 " ('occq runs' lists them)", filter->run);
     return cli_nothing(command, text);
 }

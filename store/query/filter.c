@@ -1,5 +1,5 @@
-/* A filter in ids and times: runs by run, session and time; configurations by device, kernel name and
- * occupancy. The regular expression is matched once per kernel. One thread. */
+/* A filter in ids and times: runs by run, session and time; configurations by device, kernel and occupancy.
+ * One thread. */
 #define XXH_INLINE_ALL /* the extension links no library for it */
 #include <stdlib.h>
 #include <string.h>
@@ -7,79 +7,6 @@
 
 #include "query.h"
 #include "support/array.h"
-#include "support/cleanup.h"
-#include "support/regexp.h"
-#include "support/text.h"
-
-/* Which kernels: one of these. */
-struct wanted_kernels {
-    int64_t id;
-    const char *short_name;
-    struct occ_regexp *regexp; /* on the demangled name */
-};
-
-static bool is_wanted(const struct wanted_kernels *wanted, sqlite3_stmt *stmt)
-{
-    const char *short_name = (const char *)sqlite3_column_text(stmt, 1);
-    const char *demangled = (const char *)sqlite3_column_text(stmt, 2);
-    if (wanted->id)
-        return sqlite3_column_int64(stmt, 0) == wanted->id;
-    if (wanted->short_name)
-        return short_name && strcmp(short_name, wanted->short_name) == 0;
-    return demangled && occ_regexp_matches(wanted->regexp, demangled);
-}
-
-static int add_kernels(struct occ_store *s, const struct wanted_kernels *wanted, struct occ_map *kernels,
-                       struct occ_error *err)
-{
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_KERNELS, NULL, 0);
-    int rc = 0;
-    while (occ_store_next(s, stmt, &rc, err))
-        if (is_wanted(wanted, stmt) &&
-            occ_map_put(kernels, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
-            rc = occ_no_memory(err);
-    return rc;
-}
-
-static int match_kernels(struct occ_store *s, const char *pattern, struct occ_map *kernels,
-                         struct occ_error *err)
-{
-    struct occ_regexp *regexp = NULL;
-    int rc = occ_regexp_compile(pattern, &regexp, err);
-    if (rc != 0)
-        return rc;
-    rc = add_kernels(s, &(struct wanted_kernels){.regexp = regexp}, kernels, err);
-    occ_regexp_free(regexp);
-    return rc;
-}
-
-/* Takes out the kernels that match. */
-static int exclude_kernels(struct occ_store *s, const char *pattern, struct occ_map *kernels,
-                           struct occ_error *err)
-{
-    struct occ_map excluded = {0}, kept = {0};
-    int rc = match_kernels(s, pattern, &excluded, err);
-    for (uint32_t i = 0; i < kernels->capacity && rc == 0; i++)
-        if (kernels->values[i] != OCC_MAP_NONE && occ_map_get(&excluded, kernels->keys[i]) == OCC_MAP_NONE &&
-            occ_map_put(&kept, kernels->keys[i], 0) == OCC_MAP_NONE)
-            rc = occ_no_memory(err);
-    occ_map_free(&excluded);
-    occ_map_free(kernels);
-    *kernels = kept;
-    return rc;
-}
-
-static int find_kernels(struct occ_store *s, const struct occ_filter *filter, struct occ_map *kernels,
-                        struct occ_error *err)
-{
-    uint64_t id = 0;
-    if (!filter->kernel)
-        return match_kernels(s, filter->kernel_regex ? filter->kernel_regex : "", kernels, err);
-    if (occ_parse_u64(filter->kernel, 1, INT64_MAX, &id, NULL) == 0)
-        return add_kernels(s, &(struct wanted_kernels){.id = (int64_t)id}, kernels, err);
-    int rc = add_kernels(s, &(struct wanted_kernels){.short_name = filter->kernel}, kernels, err);
-    return rc == 0 && kernels->used == 0 ? match_kernels(s, filter->kernel, kernels, err) : rc;
-}
 
 /* A configuration's achieved occupancy: measured, else expected; NaN: neither is known. The time of all its
  * launches is not known yet, so that a mean over a part of the time counts, too. */
@@ -118,13 +45,6 @@ static int allow_configs(struct occ_store *s, const struct occ_filter *filter, c
             rc = occ_no_memory(err);
     }
     return rc;
-}
-
-int occ_store_choose_kernels(struct occ_store *s, const struct occ_filter *filter, struct occ_map *kernels,
-                             struct occ_error *err)
-{
-    int rc = find_kernels(s, filter, kernels, err);
-    return rc == 0 && filter->exclude_regex ? exclude_kernels(s, filter->exclude_regex, kernels, err) : rc;
 }
 
 static int find_configs(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
@@ -209,51 +129,6 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, enum 
     return rc;
 }
 
-static bool add_path(struct occ_resolved_filter *f, const char *path)
-{
-    if (!occ_grow((void **)&f->range_paths, &f->ranges_allocated, f->n_ranges, UINT32_MAX,
-                  sizeof *f->range_paths))
-        return false;
-    f->range_paths[f->n_ranges++] = path ? occ_arena_copy(&f->range_texts, path) : NULL;
-    return !f->range_texts.failed;
-}
-
-/* Of all runs: one group for equal paths, which come one after the other. Group 0 has no path. */
-static int find_ranges(struct occ_store *s, struct occ_regexp *regexp, struct occ_resolved_filter *f,
-                       struct occ_error *err)
-{
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
-    bool matches = false, done = add_path(f, NULL);
-    int rc = done ? 0 : occ_no_memory(err);
-    while (occ_store_next(s, stmt, &rc, err)) {
-        const char *path = (const char *)sqlite3_column_text(stmt, 2);
-        const char *last = f->range_paths[f->n_ranges - 1];
-        uint64_t key = occ_range_key(sqlite3_column_int64(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1));
-        path = path ? path : "";
-        if (!last || strcmp(last, path) != 0) {
-            matches = !regexp || occ_regexp_matches(regexp, path);
-            done = add_path(f, path);
-        }
-        if (!done || (matches && occ_map_put(&f->ranges, key, (uint32_t)f->n_ranges - 1) == OCC_MAP_NONE))
-            rc = occ_no_memory(err);
-    }
-    return rc;
-}
-
-static int resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
-                          struct occ_error *err)
-{
-    struct occ_regexp *regexp = NULL;
-    if (!text)
-        return f->by_range ? find_ranges(s, NULL, f, err) : 0;
-    int rc = occ_regexp_compile(text, &regexp, err);
-    if (rc != 0)
-        return rc;
-    rc = find_ranges(s, regexp, f, err);
-    occ_regexp_free(regexp);
-    return rc;
-}
-
 static int find_retention(struct occ_store *s, struct occ_resolved_filter *f, struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_FIRST_MINUTE, NULL, 0);
@@ -292,7 +167,7 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
     if (rc == 0)
         rc = find_runs(s, filter, by, f, err);
     if (rc == 0)
-        rc = resolve_ranges(s, filter->range_regex, f, err);
+        rc = occ_filter_resolve_ranges(s, filter->range_regex, f, err);
     if (rc == 0) /* measured values depend on the runs */
         rc = find_configs(s, filter, f, err);
     if (rc != 0)

@@ -57,19 +57,19 @@ struct occ_resolved_filter {
     int64_t first_minute_ns;  /* rows of minutes before were evicted */
 };
 
-/* OCC_E_INVALID: the regular expression is none. */
+/* OCC_E_INVALID: a text that is to choose kernels or ranges is neither a name nor a regular expression, or
+ * the cut name of several kernels. */
 int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enum occ_top_by by,
                        struct occ_resolved_filter *f, struct occ_error *err);
 void occ_resolved_filter_free(struct occ_resolved_filter *f);
 
+/* The ranges alone. `text` NULL: all, where the totals are by range. */
+int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
+                              struct occ_error *err);
+
 static inline bool occ_filter_has_config(const struct occ_resolved_filter *f, uint64_t config)
 {
     return f->any_config || occ_map_get(&f->configs, config) != OCC_MAP_NONE;
-}
-
-static inline uint64_t occ_range_key(int64_t run, uint64_t range)
-{
-    return (uint64_t)run << 32 | (uint32_t)range;
 }
 
 /* Totals by configuration; the key is group << 32 | configuration, where the group is that of the run, the

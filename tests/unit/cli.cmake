@@ -56,6 +56,9 @@ occ_add_script_test(cli_csv
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_csv.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_days COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_days.sh" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_labels COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_labels.sh" "$<TARGET_FILE:occq>")
+occ_add_script_test(cli_pasted_names
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_pasted_names.py" "$<TARGET_FILE:occq>"
+          "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt")
 occ_add_script_test(cli_check
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 add_executable(test_diff_traces test_diff_traces.c)

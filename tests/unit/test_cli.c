@@ -23,7 +23,7 @@
 struct sample {
     struct cli_args common;
     bool flag;
-    const char *text, *word, *regex;
+    const char *text, *word;
     int64_t number, moment, bytes;
     double percent;
 };
@@ -35,7 +35,6 @@ static const struct cli_option rows[] = {
     CLI_OPTION('f', "flag", CLI_FLAG, struct sample, flag, NULL, "a flag"),
     CLI_OPTION('t', "text", CLI_TEXT, struct sample, text, "TEXT", "a text"),
     CLI_OPTION(0, "word", CLI_WORD, struct sample, word, "WORD", "a word", .words = words),
-    CLI_OPTION(0, "regex", CLI_REGEX, struct sample, regex, "REGEX", "an expression"),
     CLI_OPTION('n', "number", CLI_NUMBER, struct sample, number, "N", "a number", .min = 1, .max = 100),
     CLI_OPTION(0, "bytes", CLI_BYTES, struct sample, bytes, "BYTES", "a size", .min = 1024, .max = 1048576),
     CLI_OPTION(0, "since", CLI_MOMENT, struct sample, moment, "WHEN", "a moment"),
@@ -74,12 +73,10 @@ static void test_values_of_every_kind(void **state)
     (void)state;
     struct sample args;
     struct occ_error err;
-    assert_int_equal(
-        PARSE(&args, &err, "-f", "--text=a b", "-n5", "--word", "green", "--since", "@7", "--regex=^a+$"), 0);
+    assert_int_equal(PARSE(&args, &err, "-f", "--text=a b", "-n5", "--word", "green", "--since", "@7"), 0);
     assert_true(args.flag);
     assert_string_equal(args.text, "a b");
     assert_ptr_equal(args.word, words[1]);
-    assert_string_equal(args.regex, "^a+$");
     assert_int_equal(args.number, 5);
     assert_int_equal(args.moment, 7000000000);
     assert_int_equal(PARSE(&args, &err, "--bytes", "1k"), 0); /* the least that is allowed */
@@ -150,7 +147,6 @@ static void test_wrong_usage_names_the_option(void **state)
         {{"--bytes=1023"}, "--bytes: '1023' is less than 1024 bytes"},
         {{"--bytes=2M"}, "--bytes: '2M' is more than 1048576 bytes"},
         {{"--word", "blue"}, "--word: 'blue' is none of red, green"},
-        {{"--regex", "(("}, "--regex: '((' is not a regular expression"},
         {{"--since", "soon"}, "--since: 'soon' is neither a duration"},
         {{"--percent=0"}, "--percent: '0' is out of range"},
         {{"--percent=101"}, "--percent: '101' is out of range"},

@@ -1,5 +1,6 @@
 /* Numbers, durations, moments, text from strangers, paths. */
 #include "support/control.h"
+#include "support/cut.h"
 #include "support/error.h"
 #include "support/map.h"
 #include "support/paths.h"
@@ -226,6 +227,32 @@ static void test_nearest(void **state)
     assert_string_equal(occ_text_nearest("h20x", starts), "h200"); /* the same first letter */
 }
 
+static void test_cut_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cut, *name;
+        bool is_cut;
+    } cases[] = {{"gemm\xe2\x80\xa6tn", "gemm_64x64_tn", true},
+                 {"gemm..tn", "gemm_64x64_tn", true},
+                 {"gemm\xe2\x80\xa6tn", "gemmtn", true},
+                 {"gemm\xe2\x80\xa6tn", "gemtn", false},
+                 {"gemm\xe2\x80\xa6tn", "gemm_64x64_tn_align", false},
+                 {"\xe2\x80\xa6tn", "gemm_tn", true},
+                 {"gemm\xe2\x80\xa6", "gemm_tn", true},
+                 {"a\xe2\x80\xa6xb\xe2\x80\xa6xc", "a_xb_xc_xb_xc", true},
+                 {"a\xe2\x80\xa6xb\xe2\x80\xa6xc", "a_xc_xb", false},
+                 {"xyx\xe2\x80\xa6xyx", "xyxyx", false}, /* a part stands for its own characters */
+                 {"gemm", "gemm", true},
+                 {"gemm", "gemm_tn", false},
+                 {"\xe2\x80\xa6", "", true},
+                 {"", "", true},
+                 {"", "gemm", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (occ_text_is_cut_of(cases[i].cut, cases[i].name) != cases[i].is_cut)
+            fail_msg("'%s' of '%s'", cases[i].cut, cases[i].name);
+}
+
 /* What makes regcomp(3) and regexec(3) take memory or time without bound is refused, what people write is
  * not. */
 static void test_regexps(void **state)
@@ -441,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_sanitise),
         cmocka_unit_test(test_quote),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_cut_names),
         cmocka_unit_test(test_regexps),
         cmocka_unit_test(test_regexps_of_long_texts),
         cmocka_unit_test(test_memory_of_regexps),

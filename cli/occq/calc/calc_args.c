@@ -37,11 +37,12 @@ const struct cli_option calc_options[] = {
         "registers, shared memory and barriers of the kernels in a cubin, fat binary, program or library"),
     ANY("ptxas", CLI_TEXT, ptxas, "FILE",
         "the same from the output of 'nvcc -Xptxas -v'; - is standard input"),
-    ANY("kernel", CLI_REGEX, kernel, "REGEX",
-        "only kernels of the file whose name, mangled or not, matches this POSIX extended regular "
-        "expression"),
+    ANY("kernel", CLI_TEXT, kernel, "NAME|REGEX",
+        "only the kernels of the file with this name (full, mangled or without arguments); if there are "
+        "none, all kernels with a name, mangled or not, that matches this POSIX extended regular expression"),
     ANY("svg", CLI_TEXT, svg, "FILE", "also write the curves to an SVG file"),
-    ANY("json", CLI_FLAG, json, NULL, "print JSON, raw values"),
+    ANY("json", CLI_FLAG, json, NULL,
+        "print JSON, raw values; curves only of one kernel (--kernel chooses), else null"),
     ANY("batch", CLI_FLAG, batch, NULL,
         "read launches as CSV from standard input, write CSV with the results"),
     CLI_OPTION_HELP,

@@ -19,6 +19,7 @@
 #include "image/ptxas.h"
 #include "support/array.h"
 #include "support/cleanup.h"
+#include "support/cut.h"
 #include "support/demangle.h"
 #include "support/map.h"
 #include "support/regexp.h"
@@ -73,7 +74,9 @@ static int read_all(const char *path, struct bytes *bytes, struct occ_error *err
 /* Which kernels, and those found so far. */
 struct collection {
     uint32_t cc;
-    struct occ_regexp *regexp; /* NULL: all */
+    const char *asked;         /* a kernel's name or a regular expression; NULL: all */
+    struct occ_regexp *regexp; /* NULL: `asked` is none */
+    bool has_named;            /* only kernels of that name have been kept */
     struct calc_kernels found;
     size_t room;
     struct occ_map names; /* hash of a name -> the first kernel with that hash */
@@ -106,6 +109,39 @@ static bool add_name(struct collection *c, const char *name)
     return first != OCC_MAP_NONE;
 }
 
+static bool is_named(const struct collection *c, const char *const names[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(c->asked, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_matched(const struct collection *c, const char *const names[], size_t n)
+{
+    bool is_cut = strstr(c->asked, OCC_ELLIPSIS) != NULL;
+    for (size_t i = 0; i < n; i++)
+        if (is_cut ? occ_text_is_cut_of(c->asked, names[i])
+                   : c->regexp && occ_regexp_matches(c->regexp, names[i]))
+            return true;
+    return false;
+}
+
+/* A kernel of the name removes the kernels before it that only matched the expression. */
+static bool is_asked_for(struct collection *c, const char *const names[], size_t n)
+{
+    if (!c->asked)
+        return true;
+    bool named = is_named(c, names, n);
+    if (named && !c->has_named) {
+        calc_kernels_release(&c->found);
+        occ_map_free(&c->names);
+        c->room = 0;
+        c->has_named = true;
+    }
+    return named || (!c->has_named && is_matched(c, names, n));
+}
+
 /* `kernel` comes without a name; it is kept if it is asked for, and ranks before the one of that name. */
 static int collect(struct collection *c, const char *mangled, struct calc_kernel kernel,
                    struct occ_error *err)
@@ -114,7 +150,8 @@ static int collect(struct collection *c, const char *mangled, struct calc_kernel
     _cleanup_(occ_freep) char *brief = NULL;
     if (occ_demangle(mangled, &name, &brief) != 0)
         return occ_no_memory(err);
-    if (c->regexp && !occ_regexp_matches(c->regexp, name) && !occ_regexp_matches(c->regexp, mangled))
+    const char *const names[] = {name, mangled, brief};
+    if (!is_asked_for(c, names, sizeof names / sizeof *names))
         return 0;
     struct calc_kernel *there = find_name(c, name);
     kernel.runs = occ_image_runs_on(kernel.sm, kernel.suffix, c->cc);
@@ -247,31 +284,40 @@ static int read_ptxas(const struct bytes *bytes, struct collection *c, struct oc
 
 typedef int reader(const struct bytes *bytes, struct collection *c, struct occ_error *err);
 
-static int read_file(reader *read_them, const char *path, struct collection *c, const char *regex,
-                     struct occ_error *err)
+/* `why`: the error of --kernel as an expression. */
+static int fail_nothing(const struct collection *c, const char *path, const struct occ_error *why,
+                        struct occ_error *err)
+{
+    if (c->asked && why->message[0])
+        return occ_fail(err, OCC_E_INVALID, "--kernel: no kernel of %s has this name, and %s", path,
+                        why->message);
+    return occ_fail(err, OCC_E_NOT_FOUND, c->asked ? "%s: no kernel matches --kernel" : "%s: no kernel in it",
+                    path);
+}
+
+static int read_file(reader *read_them, const char *path, struct collection *c, struct occ_error *err)
 {
     _cleanup_(bytes_release) struct bytes bytes = {NULL, 0};
+    struct occ_error why = OCC_ERROR_INIT;
     int status = read_all(path, &bytes, err);
+    if (status == 0 && c->asked && occ_regexp_compile(c->asked, &c->regexp, &why) == OCC_E_NO_MEMORY)
+        status = occ_no_memory(err);
     if (status != 0)
         return status;
-    if (regex && (status = occ_regexp_compile(regex, &c->regexp, err)) != 0)
-        return occ_error_prefix(err, "--kernel");
     status = read_them(&bytes, c, err);
     occ_regexp_free(c->regexp);
     c->regexp = NULL;
     if (status != 0)
         return occ_error_prefix(err, "%s", path);
     keep_best(&c->found);
-    return c->found.n > 0 ? 0
-                          : occ_fail(err, OCC_E_NOT_FOUND,
-                                     regex ? "%s: no kernel matches --kernel" : "%s: no kernel in it", path);
+    return c->found.n > 0 ? 0 : fail_nothing(c, path, &why, err);
 }
 
-int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *regex,
+int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *asked,
                       struct calc_kernels *ret_kernels, struct occ_error *err)
 {
-    struct collection c = {.cc = cc};
-    int status = read_file(is_ptxas ? read_ptxas : read_image, path, &c, regex, err);
+    struct collection c = {.cc = cc, .asked = asked};
+    int status = read_file(is_ptxas ? read_ptxas : read_image, path, &c, err);
     if (status == 0)
         *ret_kernels = c.found;
     else

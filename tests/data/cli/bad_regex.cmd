@@ -1,1 +1,1 @@
-occq launches --kernel '['
+occq launches -d h.db --kernel '['

@@ -1,0 +1,96 @@
+/* Ranges that a text chooses: the text is a range's path, a path that a narrow screen cut, or a regular
+ * expression. One thread. */
+#include <string.h>
+
+#include "query.h"
+#include "support/array.h"
+#include "support/cut.h"
+#include "support/regexp.h"
+
+/* A member that is set chooses. */
+struct test {
+    const char *path, *cut;
+    struct occ_regexp *regexp;
+};
+
+static bool holds(const struct test *test, const char *path)
+{
+    return test->path  ? strcmp(path, test->path) == 0
+           : test->cut ? occ_text_is_cut_of(test->cut, path)
+                       : !test->regexp || occ_regexp_matches(test->regexp, path);
+}
+
+static const char *path_of(sqlite3_stmt *stmt)
+{
+    const char *path = (const char *)sqlite3_column_text(stmt, 2);
+    return path ? path : "";
+}
+
+static bool add_path(struct occ_resolved_filter *f, const char *path)
+{
+    if (!occ_grow((void **)&f->range_paths, &f->ranges_allocated, f->n_ranges, UINT32_MAX,
+                  sizeof *f->range_paths))
+        return false;
+    f->range_paths[f->n_ranges++] = path ? occ_arena_copy(&f->range_texts, path) : NULL;
+    return !f->range_texts.failed;
+}
+
+/* Of all runs: one group for equal paths, which come one after the other. Group 0 has no path. */
+static int find_ranges(struct occ_store *s, const struct test *test, struct occ_resolved_filter *f,
+                       struct occ_error *err)
+{
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
+    bool matches = false, done = add_path(f, NULL);
+    int rc = done ? 0 : occ_no_memory(err);
+    while (occ_store_next(s, stmt, &rc, err)) {
+        const char *path = path_of(stmt), *last = f->range_paths[f->n_ranges - 1];
+        uint64_t key = occ_range_key(sqlite3_column_int64(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1));
+        if (!last || strcmp(last, path) != 0) {
+            matches = holds(test, path);
+            done = add_path(f, path);
+        }
+        if (!done || (matches && occ_map_put(&f->ranges, key, (uint32_t)f->n_ranges - 1) == OCC_MAP_NONE))
+            rc = occ_no_memory(err);
+    }
+    return rc;
+}
+
+/* Whether any range has the path that the text is, or may be the cut form of. */
+static int find_path(struct occ_store *s, const char *text, struct test *ret_test, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
+    bool is_path = false, is_cut = strstr(text, OCC_ELLIPSIS) != NULL;
+    int rc = 0;
+    while (occ_store_next(s, stmt, &rc, err))
+        is_path = is_path || strcmp(path_of(stmt), text) == 0;
+    *ret_test = (struct test){.path = is_path ? text : NULL, .cut = !is_path && is_cut ? text : NULL};
+    return rc;
+}
+
+int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
+                              struct occ_error *err)
+{
+    struct test test = {0};
+    struct occ_error why = OCC_ERROR_INIT;
+    int rc = text ? find_path(s, text, &test, err) : 0;
+    if (rc == 0 && text && !test.path && !test.cut && occ_regexp_compile(text, &test.regexp, &why) != 0)
+        rc = occ_fail(err, why.code, "%s%s", why.code == OCC_E_INVALID ? "no range has this path, and " : "",
+                      why.message);
+    if (rc == 0 && (text || f->by_range))
+        rc = find_ranges(s, &test, f, err);
+    occ_regexp_free(test.regexp);
+    return rc;
+}
+
+int occ_store_choose_ranges(struct occ_store *s, const char *text, struct occ_map *ret_ranges,
+                            struct occ_error *err)
+{
+    struct occ_resolved_filter f = {0};
+    int rc = occ_filter_resolve_ranges(s, text, &f, err);
+    if (rc == 0) {
+        *ret_ranges = f.ranges;
+        f.ranges = (struct occ_map){0};
+    }
+    occ_resolved_filter_free(&f);
+    return rc;
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""cli_pasted_names.py OCCQ NAMES: a name that occq printed, pasted back, asks for the kernel that it stands for: in
+every form, cut by screens of 40 and 80 columns, in UTF-8 and in ASCII, as CSV and as JSON, of every command that takes a
+kernel. A cut name that several kernels may have is refused, with their numbers. Ranges likewise."""
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+OCCQ, NAMES = sys.argv[1], sys.argv[2]
+SPECIAL = ["saxpy(double*, int)", "void run<main::{lambda()#14}>(main::{lambda()#14})",
+           "void run<main::{lambda()#15}>(main::{lambda()#15})", "a+b[c(*", "dot.product", "dotsproduct",
+           "_Z4axpyILi3EEvPf", "_Z4axpyILi4EEvPf", "void f<int>(int*)", "void f<int**>(int*)", "soft", "softmax"]
+RANGES = ["step/layer.0/mlp", "step/layer.0/mlp (1)", "step/layers.0/mlp", "step/[x", "step/" + 12 * "block/" + "out"]
+ENVIRONMENT = {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+failures = []
+
+
+def occq(*arguments, **environment):
+    return subprocess.run([OCCQ, *arguments, "-d", "h.db"], capture_output=True, text=True, timeout=60,
+                          env={**ENVIRONMENT, **environment}, encoding="utf-8", errors="replace")
+
+
+def check(holds, message):
+    if not holds:
+        failures.append(message)
+
+
+def record(names):
+    device = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
+    events = []
+    for i, name in enumerate(names):
+        start = 1700000000000000 + i * 1000
+        arguments = {"device": 0, "context": 1, "stream": 7, "correlation": i + 1, "grid": [216, 1, 1],
+                     "block": [128, 1, 1], "registers per thread": 64, "shared memory": 0}
+        events += [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start + 100, "dur": 300,
+                    "args": arguments},
+                   {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": start + 10,
+                    "dur": 5, "args": {"correlation": i + 1}},
+                   {"ph": "X", "cat": "user_annotation", "name": RANGES[i % len(RANGES)], "pid": 9, "tid": 9,
+                    "ts": start, "dur": 50, "args": {}}]
+    with open("trace.json", "w", encoding="utf-8") as out:
+        json.dump({"deviceProperties": [device], "traceEvents": events}, out)
+    made = occq("import", "trace.json")
+    if made.returncode != 0:
+        sys.exit(made.stderr)
+
+
+def chosen(option, text):
+    """The numbers of the kernels that the option chooses; None: refused."""
+    answer = occq("top", "-n", "1000", "--csv", "-o", "id", option, text)
+    return None if answer.returncode not in (0, 3) else {int(n) for n in answer.stdout.split()[1:]}
+
+
+def printed(columns, *options, **environment):
+    """The rows of a screen of two columns: a number and a text."""
+    lines = occq("top", "-n", "1000", *options, COLUMNS=str(columns), **environment).stdout.splitlines()
+    return [(int(line.split()[0]), line.split(None, 1)[1]) for line in lines[1:] if line.split()[0].isdigit() and
+            " of " not in line[:12]]
+
+
+def check_forms(rows):
+    for key in ("kernel", "kernel_demangled", "kernel_mangled"):
+        for row in rows[::7] + [row for row in rows if row["kernel_demangled"] in SPECIAL]:
+            same = {int(other["kernel_id"]) for other in rows if row[key] in
+                    (other["kernel"], other["short"], other["kernel_demangled"], other["kernel_mangled"])}
+            got = chosen("--kernel", row[key])
+            check(got == same, f"--kernel {row[key]!r} ({key}): {got} instead of {same}")
+
+
+def check_cut(columns, **environment):
+    resolved = refused = 0
+    for number, name in printed(columns, "-o", "id,kernel", **environment)[::9]:
+        answer = occq("top", "--csv", "-o", "id", "--kernel", name)
+        got = answer.stdout.split()[1:]
+        resolved += got == [str(number)]
+        refused += answer.returncode == 1 and "cut name" in answer.stderr and str(number) in answer.stderr
+        check(got == [str(number)] or (answer.returncode == 1 and "cut name" in answer.stderr),
+              f"{columns} columns: {name!r} of {number}: {got} {answer.stderr}")
+    check(resolved > 10 and resolved > 3 * refused, f"{columns} columns: {resolved} resolved, {refused} refused")
+
+
+def check_commands(rows):
+    """The kernel with a name that is no expression, the one whose expression matches others, and the cut one."""
+    number = {row["kernel_demangled"]: row["kernel_id"] for row in rows}
+    lambda_row = next(row for row in rows if row["kernel_demangled"].startswith("void run<main::{lambda()#14}"))
+    for name, wanted in ((lambda_row["kernel"], lambda_row["kernel_demangled"]), ("saxpy(double*, int)",) * 2,
+                         ("a+b[c(*",) * 2, ("saxpy(dou…int)", "saxpy(double*, int)")):
+        check(f'"kernel_id": {number[wanted]},' in occq("show", name, "--json").stdout, f"show {name!r}")
+        check(occq("history", name, "--json").returncode == 0, f"history {name!r}")
+        launches = occq("launches", "--kernel", name, "--csv", "-o", "demangled").stdout
+        check([row[0] for row in csv.reader(io.StringIO(launches))][1:] == [wanted], f"launches {name!r}: {launches}")
+        others = chosen("--exclude", name)
+        check(others is not None and int(number[wanted]) not in others and len(others) == len(rows) - 1,
+              f"--exclude {name!r}")
+        for command in (["what-if", "--gpu", "h100"], ["diff", "run:1", "run:1"]):
+            answer = occq(*command, "--kernel", name, "--json")
+            check(answer.returncode == 0 and wanted in json.dumps(json.loads(answer.stdout), ensure_ascii=False),
+                  f"{command[0]} --kernel {name!r}: {answer.stderr}")
+    nothing = occq("show", "{lambda()#99}")
+    check(nothing.returncode == 1 and "no kernel has this name, and" in nothing.stderr, nothing.stderr)
+    nothing = occq("show", "sax…nothing")
+    check(nothing.returncode == 3 and "cut" in nothing.stderr, nothing.stderr)
+
+
+def check_ranges():
+    rows = json.loads(occq("top", "--by", "range", "-n", "100", "--json").stdout)["top"]
+    for row in rows:
+        answer = occq("top", "--by", "range", "--json", "--range", row["range"])
+        got = [found["range"] for found in json.loads(answer.stdout or '{"top": []}')["top"]]
+        check(got == [row["range"]], f"--range {row['range']!r}: {got} {answer.stderr}")
+        launches = occq("launches", "--csv", "-o", "range", "-n", "1000", "--range", row["range"]).stdout
+        check(set(launches.split("\n")[1:-1]) == {row["range"]}, f"launches --range {row['range']!r}: {launches[:200]}")
+    long = max(rows, key=lambda row: len(row["range"]))["range"]
+    cut = long[:12] + "…" + long[-8:]
+    answer = occq("top", "--by", "range", "--json", "--range", cut)
+    check([found["range"] for found in json.loads(answer.stdout)["top"]] == [long], f"--range {cut}: {answer.stdout}")
+
+
+def main():
+    with open(NAMES, encoding="utf-8") as names:
+        listed = [line.rstrip("\n") for line in names][::3]
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        record(listed + SPECIAL)
+        rows = json.loads(occq("top", "-n", "1000", "--json").stdout)["top"]
+        short = json.loads(occq("top", "-n", "1000", "--json", "--name", "short").stdout)["top"]
+        shorts = {row["kernel_id"]: row["kernel"] for row in short}
+        for row in rows:
+            row["short"] = shorts[row["kernel_id"]]
+        check_forms(rows)
+        check_cut(40)
+        check_cut(80, LC_ALL="C")
+        check_commands(rows)
+        check_ranges()
+        os.chdir("/")
+    for failure in failures[:20]:
+        print("FAIL:", failure)
+    sys.exit(len(failures) > 0)
+
+
+main()
