@@ -10,14 +10,14 @@
  *   cuptiActivityFlushAll(FORCED)  returns all; records that have not ended yet have start = end = 0
  *
  * Locks: `lock` protects everything here; no client function is called under it.
- * Threads: any; the worker is started by the first cuptiActivityEnable and blocks all signals.
+ * Threads: any; the worker is started by the first cuptiActivityEnable, or with the first record (fault
+ * "late_worker"), and has the signal mask of that thread.
  */
 #include "cupti_double.h"
 
 #include "env.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,13 +264,9 @@ static void start_worker_locked(void)
 {
     static bool started;
     pthread_t thread;
-    sigset_t all, before;
     if (started)
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     started = pthread_create(&thread, NULL, worker, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (started)
         pthread_detach(thread);
 }
@@ -359,17 +355,17 @@ static bool every(uint64_t n, uint64_t count)
 #define VERSION_13_3 130300u
 
 /* Before 13.3 a device buffer's place is never given back for a copy or fill of a graph that is not recorded
- * (release notes of 13.3); records get no times when the pool is used up by these. */
+ * (release notes of 13.3); records get no times when the pool is used up by these. With the fault "leak_all"
+ * recording them does not help. */
 static bool leaks_locked(const struct sim_activity *activity, CUpti_ActivityKind kind)
 {
-    static uint64_t leaked;
+    static uint64_t leaked, copies;
     uint64_t places = sim_fault(SIM_FAULT_LEAK);
     bool is_copy = activity->kind == SIM_ACTIVITY_MEMCPY || activity->kind == SIM_ACTIVITY_MEMSET;
     if (!places)
         places = attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE].value / 32;
-    if (sim_cupti_version() < VERSION_13_3 && activity->graph && is_copy &&
-        kind == CUPTI_ACTIVITY_KIND_INVALID)
-        leaked++;
+    if (sim_cupti_version() < VERSION_13_3 && activity->graph && is_copy)
+        leaked += kind == CUPTI_ACTIVITY_KIND_INVALID || every(sim_fault(SIM_FAULT_LEAK_ALL), ++copies);
     return leaked >= places * attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT].value;
 }
 
@@ -509,6 +505,7 @@ void sim_cupti_activity(const struct sim_activity *activity)
     if (!kinds)
         return;
     pthread_mutex_lock(&lock);
+    start_worker_locked();
     bool without_times = leaks_locked(activity, kind);
     if (request_buffer)
         store_call_locked(activity, kinds);
@@ -546,7 +543,8 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     if (!sim_record_bytes(kind, sim_cupti_version()))
         sim_log("activity kind %d is accepted and has no records", (int)kind);
     pthread_mutex_lock(&lock);
-    start_worker_locked();
+    if (!sim_fault(SIM_FAULT_LATE_WORKER))
+        start_worker_locked();
     pthread_mutex_unlock(&lock);
     atomic_fetch_or(&enabled_kinds, KIND_BIT(kind));
     (void)usleep((useconds_t)sim_fault(SIM_FAULT_SLOW_ENABLE));

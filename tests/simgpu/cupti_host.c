@@ -7,12 +7,16 @@
 
 #include "env.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct CUpti_Profiler_Host_Object {
     struct sim_config config;
+    uint64_t available; /* metrics: bit n is metric n */
 };
+
+static_assert(SIM_METRICS <= 64, "a bit for each metric");
 
 static const char *const names[] = {
 #define X(name, metric) metric,
@@ -69,14 +73,15 @@ uint32_t sim_config_passes(const struct sim_config *config)
 
 /* ---- counter data ---- */
 
-static size_t sample_bytes(const struct sim_config *config)
+static size_t value_bytes(const struct sim_config *config)
 {
     return offsetof(struct sim_pm_sample, value) + config->count * sizeof(double);
 }
 
-size_t sim_image_bytes(const struct sim_config *config, uint32_t samples)
+size_t sim_image_bytes(const struct sim_image *image, uint32_t samples)
 {
-    return sizeof(struct sim_image) + samples * sample_bytes(config);
+    size_t bytes = image->sample_bytes ? image->sample_bytes : value_bytes(&image->config);
+    return sizeof(struct sim_image) + samples * bytes;
 }
 
 bool sim_image_read(const void *bytes, size_t size, struct sim_image *ret)
@@ -84,7 +89,9 @@ bool sim_image_read(const void *bytes, size_t size, struct sim_image *ret)
     if (!sim_config_read(bytes, size, SIM_IMAGE_MAGIC, &ret->config) || size < sizeof *ret)
         return false;
     memcpy(ret, bytes, sizeof *ret);
-    return ret->count <= ret->most && sim_image_bytes(&ret->config, ret->most) <= size;
+    return ret->count <= ret->most &&
+           (!ret->sample_bytes || ret->sample_bytes >= sizeof(struct sim_pm_sample)) &&
+           sim_image_bytes(ret, ret->most) <= size;
 }
 
 bool sim_image_sample(const void *bytes, size_t size, size_t index, struct sim_pm_sample *ret)
@@ -92,8 +99,7 @@ bool sim_image_sample(const void *bytes, size_t size, size_t index, struct sim_p
     struct sim_image head;
     if (!sim_image_read(bytes, size, &head) || index >= head.count)
         return false;
-    memcpy(ret, (const uint8_t *)bytes + sim_image_bytes(&head.config, (uint32_t)index),
-           sample_bytes(&head.config));
+    memcpy(ret, (const uint8_t *)bytes + sim_image_bytes(&head, (uint32_t)index), value_bytes(&head.config));
     return true;
 }
 
@@ -102,10 +108,33 @@ void sim_image_append(void *bytes, struct sim_image *head, const struct sim_pm_s
     struct sim_pm_sample stored = {.start_ns = sample->start_ns, .end_ns = sample->end_ns};
     for (uint32_t i = 0; i < head->config.count; i++)
         stored.value[i] = sample->value[head->config.metric[i]];
-    memcpy((uint8_t *)bytes + sim_image_bytes(&head->config, head->count), &stored,
-           sample_bytes(&head->config));
+    memcpy((uint8_t *)bytes + sim_image_bytes(head, head->count), &stored, value_bytes(&head->config));
     head->count++;
     memcpy(bytes, head, sizeof *head);
+}
+
+/* ---- availability ---- */
+
+static const char availability_magic[8] = "availab";
+
+void sim_availability_write(uint8_t *image)
+{
+    uint64_t available = ~sim_fault(SIM_FAULT_UNAVAILABLE);
+    memset(image, 0, SIM_AVAILABILITY_BYTES);
+    memcpy(image, availability_magic, sizeof availability_magic);
+    memcpy(image + sizeof availability_magic, &available, sizeof available);
+}
+
+/* No image stands for everything that the chip has. */
+static bool read_availability(const uint8_t *image, uint64_t *ret_available)
+{
+    *ret_available = UINT64_MAX;
+    if (!image)
+        return true;
+    if (memcmp(image, availability_magic, sizeof availability_magic) != 0)
+        return false;
+    memcpy(ret_available, image + sizeof availability_magic, sizeof *ret_available);
+    return true;
 }
 
 /* ---- public ---- */
@@ -116,10 +145,14 @@ CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p
         (pParams->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING &&
          pParams->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER))
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    uint64_t available;
+    if (!read_availability(pParams->pCounterAvailabilityImage, &available))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     CUpti_Profiler_Host_Object *host = calloc(1, sizeof *host);
     if (!host)
         return sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
     host->config.magic = SIM_CONFIG_MAGIC;
+    host->available = available;
     pParams->pHostObject = host;
     return CUPTI_SUCCESS;
 }
@@ -137,7 +170,12 @@ CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetri
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_ConfigAddMetrics_Params) || !pParams->pHostObject ||
         !pParams->ppMetricNames)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
-    bool good = sim_config_add(&pParams->pHostObject->config, pParams->ppMetricNames, pParams->numMetrics);
+    bool good = true;
+    for (size_t i = 0; i < pParams->numMetrics && good; i++) {
+        uint32_t metric = sim_metric_find(pParams->ppMetricNames[i]);
+        good = metric < SIM_METRICS && pParams->pHostObject->available >> metric & 1;
+    }
+    good = good && sim_config_add(&pParams->pHostObject->config, pParams->ppMetricNames, pParams->numMetrics);
     return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
 }
 

@@ -22,31 +22,56 @@
 
 #define LAG_NS           UINT64_C(5000000)
 #define SYSTEM_CLOCK_HZ  UINT64_C(1000000000)
-#define RAW_SAMPLE_BYTES 2048 /* of the hardware buffer */
+#define RAW_SAMPLE_BYTES 2048                 /* of the hardware buffer */
+#define SAMPLE_BYTES     (UINT32_C(18) << 10) /* of a counter data image, as PyTorch saw it with four metrics */
 #define LEAST_INTERVAL   1000
-#define AVAILABILITY     64 /* bytes of that image: nothing is missing */
-#define FAULTY_DECODES   9  /* before the fault pm_decode */
+#define FAULTY_DECODES   9 /* before the fault pm_decode */
 
 enum { MOST_OBJECTS = 16 };
 
 struct CUpti_PmSampling_Object {
+    struct CUpti_PmSampling_Object *next; /* of those that have ended with all of CUPTI */
     size_t device;
     struct sim_tail *tail;
     int lock_fd; /* -1: none */
     uint64_t enabled_ns;
+    const uint8_t *client_config; /* not copied: the client keeps it until it disables sampling */
+    size_t client_config_bytes;
     struct sim_config config; /* magic 0: not configured */
+    unsigned configurations;
     uint64_t interval_ns, capacity;
     bool keep_oldest, started, first;
     uint64_t next_ns;              /* where the oldest sample in the hardware buffer begins */
     uint64_t lost_ns, lost_end_ns; /* samples that the full buffer did not take; 0: none */
     uint64_t stopped_ns;
-    struct sim_config image_config; /* as asked for by GetCounterDataSize */
-    uint32_t image_samples;
+    struct sim_image image;    /* an empty one, as asked for by GetCounterDataSize */
     uint64_t decodes, samples; /* for faults */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_PmSampling_Object *objects[MOST_OBJECTS]; /* by device */
+static CUpti_PmSampling_Object *ended;                 /* whose pointers clients may still have */
+
+/* ---- all of CUPTI ---- */
+
+static bool is_initialized; /* guarded by `lock` */
+static bool was_finalized;  /* by a Disable */
+
+static CUptiResult initialized_locked(void)
+{
+    CUptiResult finalized = (CUptiResult)sim_fault(SIM_FAULT_PM_FINALIZES);
+    if (is_initialized)
+        return CUPTI_SUCCESS;
+    return was_finalized && finalized ? finalized : CUPTI_ERROR_NOT_INITIALIZED;
+}
+
+CUptiResult sim_profiler_initialized(void)
+{
+    pthread_mutex_lock(&lock);
+    CUptiResult result = initialized_locked();
+    pthread_mutex_unlock(&lock);
+    return result;
+}
 
 /* ---- devices ---- */
 
@@ -63,7 +88,12 @@ CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *pParams)
 {
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Initialize_Params))
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
-    return sim_cupti_driver() ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_NOT_INITIALIZED);
+    if (!sim_cupti_driver())
+        return sim_cupti_result(CUPTI_ERROR_NOT_INITIALIZED);
+    pthread_mutex_lock(&lock);
+    is_initialized = true;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *pParams)
@@ -72,10 +102,51 @@ CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *pParams)
     uint8_t uuid[SIM_UUID_BYTES];
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Device_GetChipName_Params))
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
-    CUptiResult result = find_device(pParams->deviceIndex, &gpu, uuid);
+    CUptiResult result = sim_profiler_initialized();
+    if (result == CUPTI_SUCCESS)
+        result = find_device(pParams->deviceIndex, &gpu, uuid);
     if (result == CUPTI_SUCCESS)
         pParams->pChipName = gpu->chip;
     return sim_cupti_result(result);
+}
+
+/* Each answer by its number in the fault "unsupported". */
+CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params *pParams)
+{
+    const struct sim_gpu *gpu = NULL;
+    uint8_t uuid[SIM_UUID_BYTES];
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_DeviceSupported_Params) ||
+        pParams->api >= CUPTI_PROFILER_UNKNOWN || pParams->cuDevice < 0)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    CUptiResult result = sim_profiler_initialized();
+    if (result == CUPTI_SUCCESS)
+        result = find_device((size_t)pParams->cuDevice, &gpu, uuid);
+    if (result != CUPTI_SUCCESS)
+        return sim_cupti_result(result);
+    CUpti_Profiler_Support_Level *levels[] = {&pParams->architecture,        &pParams->sli, &pParams->vGpu,
+                                              &pParams->confidentialCompute, &pParams->cmp, &pParams->wsl};
+    uint64_t unsupported = sim_fault(SIM_FAULT_UNSUPPORTED);
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        *levels[i] = i + 1 == unsupported ? CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED
+                                          : CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    pParams->isSupported =
+        unsupported ? CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED : CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    return CUPTI_SUCCESS;
+}
+
+/* "This API may fail, if any profiling or sampling session is active on the specified device."
+ * (cupti_pmsampling.h): here it does. */
+static bool is_sampled(size_t device, const uint8_t *uuid)
+{
+    pthread_mutex_lock(&lock);
+    bool here = objects[device] != NULL;
+    pthread_mutex_unlock(&lock);
+    const char *directory = sim_env()->counters;
+    int fd = !here && *directory ? sim_segments_open(directory, uuid, SIM_SAMPLER_SUFFIX, 1) : -1;
+    bool elsewhere = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+    if (fd >= 0)
+        close(fd);
+    return here || elsewhere;
 }
 
 CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *pParams)
@@ -84,36 +155,66 @@ CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAva
     uint8_t uuid[SIM_UUID_BYTES];
     if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_GetCounterAvailability_Params))
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
-    CUptiResult result = find_device(pParams->deviceIndex, &gpu, uuid);
+    CUptiResult result = sim_profiler_initialized();
+    if (result == CUPTI_SUCCESS)
+        result = find_device(pParams->deviceIndex, &gpu, uuid);
+    if (result == CUPTI_SUCCESS && is_sampled(pParams->deviceIndex, uuid))
+        result = CUPTI_ERROR_UNKNOWN;
     if (result != CUPTI_SUCCESS)
         return sim_cupti_result(result);
     if (!pParams->pCounterAvailabilityImage) {
-        pParams->counterAvailabilityImageSize = AVAILABILITY;
+        pParams->counterAvailabilityImageSize = SIM_AVAILABILITY_BYTES;
         return CUPTI_SUCCESS;
     }
-    if (pParams->counterAvailabilityImageSize < AVAILABILITY)
+    if (pParams->counterAvailabilityImageSize < SIM_AVAILABILITY_BYTES)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
-    memset(pParams->pCounterAvailabilityImage, 0xff, AVAILABILITY);
+    sim_availability_write(pParams->pCounterAvailabilityImage);
     return CUPTI_SUCCESS;
 }
 
 /* ---- objects ---- */
 
-static bool known_locked(const CUpti_PmSampling_Object *object)
+/* Whether the object may be used. */
+static CUptiResult check_locked(const CUpti_PmSampling_Object *object)
 {
+    CUptiResult result = initialized_locked();
+    if (result != CUPTI_SUCCESS)
+        return result;
     for (size_t i = 0; i < MOST_OBJECTS; i++) {
         if (object && objects[i] == object)
-            return true;
+            return CUPTI_SUCCESS;
     }
-    return false;
+    return CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-static void free_object(CUpti_PmSampling_Object *object)
+static void close_object(CUpti_PmSampling_Object *object)
 {
     sim_tail_close(object->tail);
     if (object->lock_fd >= 0)
         close(object->lock_fd);
+    object->tail = NULL;
+    object->lock_fd = -1;
+}
+
+static void free_object(CUpti_PmSampling_Object *object)
+{
+    close_object(object);
     free(object);
+}
+
+/* The fault "pm_finalizes": all sampling of the process ends. */
+static void finalize_locked(void)
+{
+    for (size_t i = 0; i < MOST_OBJECTS; i++) {
+        if (!objects[i])
+            continue;
+        close_object(objects[i]);
+        objects[i]->next = ended;
+        ended = objects[i];
+        objects[i] = NULL;
+    }
+    is_initialized = false;
+    was_finalized = true;
 }
 
 /* One process samples a device at a time. */
@@ -137,7 +238,9 @@ static CUptiResult enable_locked(size_t index, CUpti_PmSampling_Object **ret)
 {
     const struct sim_gpu *gpu = NULL;
     uint8_t uuid[SIM_UUID_BYTES];
-    CUptiResult result = find_device(index, &gpu, uuid);
+    CUptiResult result = initialized_locked();
+    if (result == CUPTI_SUCCESS)
+        result = find_device(index, &gpu, uuid);
     if (result != CUPTI_SUCCESS)
         return result;
     if (objects[index])
@@ -179,13 +282,15 @@ CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *pParams)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     pthread_mutex_lock(&lock);
     CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
-    bool known = known_locked(object);
-    if (known) {
+    CUptiResult result = check_locked(object);
+    if (result == CUPTI_SUCCESS) {
         objects[object->device] = NULL;
         free_object(object);
     }
+    if (result == CUPTI_SUCCESS && sim_fault(SIM_FAULT_PM_FINALIZES))
+        finalize_locked();
     pthread_mutex_unlock(&lock);
-    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    return sim_cupti_result(result);
 }
 
 /* ---- configuring ---- */
@@ -205,14 +310,16 @@ static CUptiResult configure_locked(CUpti_PmSampling_Object *object,
     struct sim_config config;
     const struct sim_gpu *gpu = NULL;
     uint8_t uuid[SIM_UUID_BYTES];
-    if (!known_locked(object) ||
-        !sim_config_read(params->pConfig, params->configSize, SIM_CONFIG_MAGIC, &config) || !config.count ||
+    CUptiResult result = check_locked(object);
+    if (result != CUPTI_SUCCESS)
+        return result;
+    if (!sim_config_read(params->pConfig, params->configSize, SIM_CONFIG_MAGIC, &config) || !config.count ||
         params->samplingInterval > UINT32_MAX || params->hardwareBufferSize < RAW_SAMPLE_BYTES ||
         params->triggerMode >= CUPTI_PM_SAMPLING_TRIGGER_MODE_COUNT)
         return CUPTI_ERROR_INVALID_PARAMETER;
     if (object->started)
         return CUPTI_ERROR_INVALID_OPERATION;
-    CUptiResult result = find_device(object->device, &gpu, uuid);
+    result = find_device(object->device, &gpu, uuid);
     if (result != CUPTI_SUCCESS)
         return result;
     if (sim_config_passes(&config) > 1 || !chip_can(gpu->chip, params))
@@ -223,6 +330,9 @@ static CUptiResult configure_locked(CUpti_PmSampling_Object *object,
     if (object->interval_ns < LEAST_INTERVAL)
         return CUPTI_ERROR_INVALID_PARAMETER;
     object->config = config;
+    object->client_config = params->pConfig;
+    object->client_config_bytes = params->configSize;
+    object->configurations++;
     object->capacity = params->hardwareBufferSize / RAW_SAMPLE_BYTES;
     object->keep_oldest =
         params->hwBufferAppendMode == CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
@@ -239,6 +349,14 @@ CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *pParams)
     return sim_cupti_result(result);
 }
 
+/* As the real library it reads the client's configuration when it uses it. */
+static bool config_is_kept(const CUpti_PmSampling_Object *object)
+{
+    struct sim_config config;
+    return sim_config_read(object->client_config, object->client_config_bytes, SIM_CONFIG_MAGIC, &config) &&
+           memcmp(&config, &object->config, sizeof config) == 0;
+}
+
 CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *pParams)
 {
     CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
@@ -246,8 +364,11 @@ CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *pParams)
         return sim_cupti_result(result);
     pthread_mutex_lock(&lock);
     CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
-    if (known_locked(object))
-        result = object->started || !object->config.magic ? CUPTI_ERROR_INVALID_OPERATION : CUPTI_SUCCESS;
+    result = check_locked(object);
+    if (result == CUPTI_SUCCESS && (object->started || !object->config.magic))
+        result = CUPTI_ERROR_INVALID_OPERATION;
+    if (result == CUPTI_SUCCESS && !config_is_kept(object))
+        result = CUPTI_ERROR_UNKNOWN;
     if (result == CUPTI_SUCCESS) {
         object->started = object->first = true;
         object->next_ns = sim_cupti_now();
@@ -264,8 +385,9 @@ CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *pParams)
         return sim_cupti_result(result);
     pthread_mutex_lock(&lock);
     CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
-    if (known_locked(object))
-        result = object->started ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
+    result = check_locked(object);
+    if (result == CUPTI_SUCCESS && !object->started)
+        result = CUPTI_ERROR_INVALID_OPERATION;
     if (result == CUPTI_SUCCESS) {
         object->started = false;
         object->stopped_ns = sim_cupti_now();
@@ -286,14 +408,14 @@ CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSiz
         return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
     pthread_mutex_lock(&lock);
     CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
-    bool known = known_locked(object);
-    if (known) {
-        object->image_config = config;
-        object->image_samples = pParams->maxSamples;
-        pParams->counterDataSize = sim_image_bytes(&config, pParams->maxSamples);
+    CUptiResult result = check_locked(object);
+    if (result == CUPTI_SUCCESS) {
+        object->image =
+            (struct sim_image){.config = config, .most = pParams->maxSamples, .sample_bytes = SAMPLE_BYTES};
+        pParams->counterDataSize = sim_image_bytes(&object->image, pParams->maxSamples);
     }
     pthread_mutex_unlock(&lock);
-    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    return sim_cupti_result(result);
 }
 
 CUptiResult
@@ -304,14 +426,17 @@ cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Init
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     pthread_mutex_lock(&lock);
     CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
-    bool good = known_locked(object) && object->image_samples &&
-                pParams->counterDataSize >= sim_image_bytes(&object->image_config, object->image_samples);
-    if (good) {
-        struct sim_image head = {.config = object->image_config, .most = object->image_samples};
-        memcpy(pParams->pCounterData, &head, sizeof head);
+    CUptiResult result = check_locked(object);
+    if (result == CUPTI_SUCCESS &&
+        (!object->image.most ||
+         pParams->counterDataSize < sim_image_bytes(&object->image, object->image.most)))
+        result = CUPTI_ERROR_INVALID_PARAMETER;
+    if (result == CUPTI_SUCCESS) {
+        memset(pParams->pCounterData, 0, pParams->counterDataSize); /* which is its price */
+        memcpy(pParams->pCounterData, &object->image, sizeof object->image);
     }
     pthread_mutex_unlock(&lock);
-    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    return sim_cupti_result(result);
 }
 
 /* ---- decoding ---- */
@@ -377,29 +502,56 @@ static void make_sample(CUpti_PmSampling_Object *object, struct sim_pm_sample *s
     }
 }
 
+/* Samples that are due go into the image; returns how many do not fit. */
+static uint64_t fill_image(CUpti_PmSampling_Object *object, uint8_t *image, struct sim_image *head,
+                           uint64_t until_ns)
+{
+    uint64_t due = buffered(object, until_ns);
+    for (; due && head->count < head->most; due--) {
+        struct sim_pm_sample sample;
+        make_sample(object, &sample);
+        sim_image_append(image, head, &sample);
+    }
+    if (due && sim_fault(SIM_FAULT_PM_NORESUME)) {
+        object->next_ns += (until_ns - object->next_ns) / object->interval_ns * object->interval_ns;
+        object->lost_ns = object->lost_end_ns = 0;
+    }
+    return due;
+}
+
+static CUptiResult decode_fault(CUpti_PmSampling_Object *object)
+{
+    CUptiResult reuse = (CUptiResult)sim_fault(SIM_FAULT_PM_REUSE);
+    object->decodes++;
+    if (reuse && object->configurations > 1)
+        return reuse;
+    return object->decodes > FAULTY_DECODES ? (CUptiResult)sim_fault(SIM_FAULT_PM_DECODE) : CUPTI_SUCCESS;
+}
+
+/* A decode that has taken all says so, or OTHER, by turns: hardware gives both with samples. */
 static CUptiResult decode_locked(CUpti_PmSampling_Object *object, CUpti_PmSampling_DecodeData_Params *params)
 {
     struct sim_image head;
-    if (!known_locked(object) ||
+    CUptiResult result = check_locked(object);
+    if (result == CUPTI_SUCCESS &&
         !sim_image_read(params->pCounterDataImage, params->counterDataImageSize, &head))
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_PM_DECODE);
-    if (++object->decodes > FAULTY_DECODES && fault)
-        return fault;
-    if (!object->next_ns)
-        return CUPTI_ERROR_INVALID_OPERATION;
+        result = CUPTI_ERROR_INVALID_PARAMETER;
+    if (result == CUPTI_SUCCESS)
+        result = decode_fault(object);
+    if (result == CUPTI_SUCCESS && !object->next_ns)
+        result = CUPTI_ERROR_INVALID_OPERATION;
+    if (result == CUPTI_SUCCESS && !config_is_kept(object))
+        result = CUPTI_ERROR_UNKNOWN;
+    if (result != CUPTI_SUCCESS)
+        return result;
     uint64_t until_ns = object->started ? sim_cupti_now() - LAG_NS : object->stopped_ns;
     sim_tail_read(object->tail);
     bool lost = overflow(object, until_ns);
-    uint64_t due = buffered(object, until_ns);
-    for (; due && head.count < head.most; due--) {
-        struct sim_pm_sample sample;
-        make_sample(object, &sample);
-        sim_image_append(params->pCounterDataImage, &head, &sample);
-    }
+    uint64_t due = fill_image(object, params->pCounterDataImage, &head, until_ns);
     params->overflow = lost || every(sim_fault(SIM_FAULT_PM_OVERFLOW), object->decodes);
-    params->decodeStopReason = due ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
-                                   : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    params->decodeStopReason = due                   ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                               : object->decodes % 2 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS
+                                                     : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
     return CUPTI_SUCCESS;
 }
 

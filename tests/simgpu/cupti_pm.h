@@ -72,6 +72,7 @@ struct sim_config {
 struct sim_image {
     struct sim_config config; /* SIM_IMAGE_MAGIC; which metrics a sample has */
     uint32_t most, count;     /* samples */
+    uint32_t sample_bytes;    /* 0: as many as the values of one need */
 };
 
 /* One of them: in the image only the first `count` values are there. */
@@ -83,7 +84,16 @@ struct sim_pm_sample {
 /* Checks a client's parameters: NULL and those of an older shape are refused. */
 #define SIM_PARAMS_GOOD(params, type) ((params) && (params)->structSize >= type##_STRUCT_SIZE)
 
+/* The availability image of PM sampling: a bit for each metric. */
+#define SIM_AVAILABILITY_BYTES 64
+
+/* ---- cupti_pm.c ---- */
+/* What a call of the profilers returns before cuptiProfilerInitialize; SUCCESS: it was called. */
+CUptiResult sim_profiler_initialized(void);
+
 /* ---- cupti_host.c ---- */
+/* `image` has SIM_AVAILABILITY_BYTES; the fault "unavailable" leaves metrics out. */
+void sim_availability_write(uint8_t *image);
 /* The metric of a name, SIM_METRICS: there is none. */
 uint32_t sim_metric_find(const char *name);
 /* A client's copy of a configuration: false when it is none. */
@@ -91,7 +101,7 @@ bool sim_config_read(const void *bytes, size_t size, uint32_t magic, struct sim_
 uint32_t sim_config_passes(const struct sim_config *config);
 /* Adds metrics by name. false: a name that is none. */
 bool sim_config_add(struct sim_config *config, const char *const *names, size_t count);
-size_t sim_image_bytes(const struct sim_config *config, uint32_t samples);
+size_t sim_image_bytes(const struct sim_image *image, uint32_t samples);
 /* The head of an image; false: it is none. */
 bool sim_image_read(const void *bytes, size_t size, struct sim_image *ret);
 bool sim_image_sample(const void *bytes, size_t size, size_t index, struct sim_pm_sample *ret);

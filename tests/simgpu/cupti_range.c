@@ -26,9 +26,8 @@ struct CUpti_RangeProfiler_Object {
     CUcontext context; /* NULL: free */
     uint32_t context_id;
     bool is_configured, is_running;
-    struct sim_config image_config; /* as asked for by GetCounterDataSize */
-    uint32_t image_ranges;
-    uint8_t *image; /* the client's, from SetConfig to DecodeData */
+    struct sim_image empty; /* as asked for by GetCounterDataSize */
+    uint8_t *image;         /* the client's, from SetConfig to DecodeData */
     size_t image_bytes;
     struct sim_counts *counts;
     size_t n, most, lost;
@@ -123,6 +122,8 @@ CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 {
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_RANGE);
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
+    if (!fault)
+        fault = sim_profiler_initialized();
     if (fault)
         return sim_cupti_result(fault);
     uint32_t id, device;
@@ -157,20 +158,19 @@ CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterD
                   p->maxNumOfRanges <= UINT32_MAX && p->maxNumRangeTreeNodes >= p->maxNumOfRanges);
     if (!sim_config_add(&config, p->pMetricNames, p->numMetrics))
         return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
-    p->pRangeProfilerObject->image_config = config;
-    p->pRangeProfilerObject->image_ranges = (uint32_t)p->maxNumOfRanges;
-    p->counterDataSize = sim_image_bytes(&config, (uint32_t)p->maxNumOfRanges);
+    struct sim_image *empty = &p->pRangeProfilerObject->empty;
+    *empty = (struct sim_image){.config = config, .most = (uint32_t)p->maxNumOfRanges};
+    p->counterDataSize = sim_image_bytes(empty, empty->most);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult
 cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
 {
-    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pCounterData && p->pRangeProfilerObject->image_ranges);
-    const struct CUpti_RangeProfiler_Object *s = p->pRangeProfilerObject;
-    REFUSE_UNLESS(p->counterDataSize >= sim_image_bytes(&s->image_config, s->image_ranges));
-    const struct sim_image head = {.config = s->image_config, .most = s->image_ranges};
-    memcpy(p->pCounterData, &head, sizeof head);
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pCounterData && p->pRangeProfilerObject->empty.most);
+    const struct sim_image *empty = &p->pRangeProfilerObject->empty;
+    REFUSE_UNLESS(p->counterDataSize >= sim_image_bytes(empty, empty->most));
+    memcpy(p->pCounterData, empty, sizeof *empty);
     return CUPTI_SUCCESS;
 }
 
@@ -264,10 +264,13 @@ CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterD
 
 CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *p)
 {
-    static const uint8_t image[8] = "availab";
-    REFUSE_UNLESS(p && (!p->pCounterAvailabilityImage || p->counterAvailabilityImageSize >= sizeof image));
+    CUptiResult result = sim_profiler_initialized();
+    if (result)
+        return sim_cupti_result(result);
+    REFUSE_UNLESS(
+        p && (!p->pCounterAvailabilityImage || p->counterAvailabilityImageSize >= SIM_AVAILABILITY_BYTES));
     if (p->pCounterAvailabilityImage)
-        memcpy(p->pCounterAvailabilityImage, image, sizeof image);
-    p->counterAvailabilityImageSize = sizeof image;
+        sim_availability_write(p->pCounterAvailabilityImage);
+    p->counterAvailabilityImageSize = SIM_AVAILABILITY_BYTES;
     return CUPTI_SUCCESS;
 }

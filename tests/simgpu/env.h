@@ -45,10 +45,17 @@
     X(LEAK, "leak", "N", "a device buffer has room for N records (100000)")                                  \
     X(SMALL, "small", "bytes", "only so much of each buffer is used")                                        \
     X(LATE, "late", "ms", "buffers come back this much later")                                               \
+    X(LEAK_ALL, "leak_all", "N", "every Nth copy or fill of a graph keeps a place, recorded or not")         \
+    X(LATE_WORKER, "late_worker", "1", "CUPTI's thread is started by the first thread that launches")        \
     X(PM_ENABLE, "pm_enable", "CUptiResult", "cuptiPmSamplingEnable returns it")                             \
     X(PM_DECODE, "pm_decode", "CUptiResult", "cuptiPmSamplingDecodeData returns it from the 10th time on")   \
     X(PM_OVERFLOW, "pm_overflow", "N", "every Nth decode says that the hardware buffer overflowed")          \
     X(PM_BACKWARDS, "pm_backwards", "N", "every Nth sample ends before it starts")                           \
+    X(PM_REUSE, "pm_reuse", "CUptiResult", "decoding returns it after an object's second configuration")     \
+    X(PM_NORESUME, "pm_noresume", "1", "a full image loses the rest of the hardware buffer")                 \
+    X(PM_FINALIZES, "pm_finalizes", "CUptiResult", "Disable ends CUPTI: calls return it until Initialize")   \
+    X(UNAVAILABLE, "unavailable", "bits", "metrics of cupti_pm.h that the availability image lacks")         \
+    X(UNSUPPORTED, "unsupported", "N", "the Nth answer of cuptiProfilerDeviceSupported is a no")             \
     X(RANGE, "range", "CUptiResult", "cuptiRangeProfilerEnable returns it")                                  \
     X(PASSES, "passes", "N", "cuptiProfilerHostGetNumOfPasses says N")                                       \
     X(LACKS, "lacks", "N", "the Nth metric of cupti_pm.h does not exist")                                    \

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define OK(call) CHECK_EQUAL(call, 0)
 
@@ -400,6 +401,34 @@ static void *launch_many(void *unused)
     return NULL;
 }
 
+static int count_threads(void)
+{
+    struct stat tasks;
+    CHECK(stat("/proc/self/task", &tasks) == 0);
+    return (int)tasks.st_nlink - 2;
+}
+
+static void worker_comes_with_enable(void)
+{
+    int before = count_threads();
+    begin();
+    CHECK_EQUAL(count_threads() - before, 1);
+}
+
+/* It has the signal mask of the thread that launches first, and returns full buffers all the same. */
+static void worker_comes_with_the_first_launch(void)
+{
+    int before = count_threads();
+    begin();
+    CHECK_EQUAL(count_threads(), before);
+    launch_times(1);
+    CHECK_EQUAL(count_threads() - before, 1);
+    launch_times(200);
+    for (int ms = 0; ms < 20000 && returned == 0; ms++)
+        usleep(1000);
+    CHECK(returned > 0);
+}
+
 static void from_threads(void)
 {
     pthread_t ids[4];
@@ -448,6 +477,8 @@ static void test_buffers(void **state)
     RUN(a_busy_thread_gets_them_back_full, "OCCSIM_CLOCK=virtual");
     RUN(forced_ones_have_no_times, "OCCSIM_CLOCK=virtual");
     RUN(asked_in_the_launching_thread);
+    RUN(worker_comes_with_enable);
+    RUN(worker_comes_with_the_first_launch, "OCCSIM_FAULT=late_worker:1");
     RUN(from_threads);
     RUN(from_threads_into_one);
     RUN(without_buffers);
@@ -549,6 +580,13 @@ static void graphs_with_recorded_fills_do_not(void)
     CHECK_EQUAL(without_times_of_20(), 0);
 }
 
+/* The fault by which recording does not help. */
+static void graphs_with_recorded_fills_leak(void)
+{
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET));
+    CHECK_EQUAL(without_times_of_20(), 20 - (2 * 5 - 1));
+}
+
 static void later_versions_do_not_leak(void)
 {
     CHECK_EQUAL(without_times_of_20(), 0);
@@ -559,6 +597,8 @@ static void test_graphs(void **state)
     (void)state;
     RUN(graphs_with_fills_leak, "OCCSIM_FAULT=leak:5", "OCCSIM_CUPTI_VERSION=130200");
     RUN(graphs_with_recorded_fills_do_not, "OCCSIM_FAULT=leak:5", "OCCSIM_CUPTI_VERSION=24");
+    RUN(graphs_with_recorded_fills_leak, "OCCSIM_FAULT=leak:5,leak_all:1", "OCCSIM_CUPTI_VERSION=24");
+    RUN(later_versions_do_not_leak, "OCCSIM_FAULT=leak:5,leak_all:1", "OCCSIM_CUPTI_VERSION=130300");
     RUN(later_versions_do_not_leak, "OCCSIM_FAULT=leak:5", "OCCSIM_CUPTI_VERSION=130300");
     RUN(graph_nodes);
     RUN(whole_graphs);

@@ -33,7 +33,7 @@
     } while (0)
 
 enum { SIM_UNITS_TOLD = OCC_UTILIZATION_COUNT };
-enum { INTERVAL_NS = 100000, IMAGE_SAMPLES = 5000, MOST_SAMPLES = 200000, MOST_LAUNCHES = 100 };
+enum { INTERVAL_NS = 100000, IMAGE_SAMPLES = 500, MOST_SAMPLES = 200000, MOST_LAUNCHES = 100 };
 
 static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], truth_setting[80];
 
@@ -159,16 +159,30 @@ static const struct occ_counter_set *set;
 static CUpti_Profiler_Host_Object *host;
 static CUpti_PmSampling_Object *sampling;
 static uint8_t *image;
-static size_t image_bytes, sample_count;
+static size_t image_bytes, image_samples, sample_count;
+static CUpti_PmSampling_DecodeStopReason stop_reason;
 static struct sample *samples;
 static unsigned overflows;
 
-static CUptiResult enable(CUpti_PmSampling_Object **ret)
+static void start_cupti(void)
 {
-    CUpti_PmSampling_Enable_Params p = {.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE};
+    CUpti_Profiler_Initialize_Params p = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+    OK(cuInit(0));
+    OK(cuptiProfilerInitialize(&p));
+}
+
+static CUptiResult enable_on(size_t device, CUpti_PmSampling_Object **ret)
+{
+    CUpti_PmSampling_Enable_Params p = {.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE,
+                                        .deviceIndex = device};
     CUptiResult result = cuptiPmSamplingEnable(&p);
     *ret = p.pPmSamplingObject;
     return result;
+}
+
+static CUptiResult enable(CUpti_PmSampling_Object **ret)
+{
+    return enable_on(0, ret);
 }
 
 static void disable(void)
@@ -188,12 +202,15 @@ static CUptiResult add_metrics(const char *const *names, size_t n)
     return cuptiProfilerHostConfigAddMetrics(&p);
 }
 
+static uint8_t availability[256]; /* all 0: what the chip has */
+
 static void make_host(void)
 {
-    CUpti_Profiler_Host_Initialize_Params p = {.structSize =
-                                                   CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE,
-                                               .profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING,
-                                               .pChipName = "GH100"};
+    CUpti_Profiler_Host_Initialize_Params p = {
+        .structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE,
+        .profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING,
+        .pChipName = "GH100",
+        .pCounterAvailabilityImage = availability[0] ? availability : NULL};
     OK(cuptiProfilerHostInitialize(&p));
     host = p.pHostObject;
 }
@@ -252,20 +269,26 @@ static void empty_image(void)
     OK(cuptiPmSamplingCounterDataImageInitialize(&p));
 }
 
-static void make_image(void)
+static void make_image_of(uint32_t most)
 {
     CUpti_PmSampling_GetCounterDataSize_Params p = {
         .structSize = CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE,
         .pPmSamplingObject = sampling,
         .pMetricNames = (const char **)(uintptr_t)set->metric,
         .numMetrics = set->n,
-        .maxSamples = IMAGE_SAMPLES};
+        .maxSamples = most};
     OK(cuptiPmSamplingGetCounterDataSize(&p));
     image_bytes = p.counterDataSize;
+    image_samples = most;
     image = malloc(image_bytes);
     samples = calloc(MOST_SAMPLES, sizeof *samples);
     CHECK(image && samples);
     empty_image();
+}
+
+static void make_image(void)
+{
+    make_image_of(IMAGE_SAMPLES);
 }
 
 static void begin_sampling(void)
@@ -279,7 +302,7 @@ static void begin_sampling(void)
 static void open_sampling(const struct occ_counter_set *wanted)
 {
     set = wanted;
-    OK(cuInit(0));
+    start_cupti();
     make_host();
     OK(add_metrics(set->metric, set->n));
     CHECK_EQUAL(make_config(), 1);
@@ -345,8 +368,9 @@ static CUptiResult decode(size_t *ret_n)
     for (size_t i = 0; i < info.numCompletedSamples; i++)
         take_sample(i);
     *ret_n = info.numCompletedSamples;
-    CHECK((*ret_n == IMAGE_SAMPLES) >=
-          (p.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL));
+    stop_reason = p.decodeStopReason;
+    CHECK((*ret_n == image_samples) >=
+          (stop_reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL));
     return CUPTI_SUCCESS;
 }
 
@@ -542,7 +566,7 @@ static void utilization(void)
 static void nobody_tells(void)
 {
     unsetenv("OCCSIM_COUNTERS");
-    OK(cuInit(0));
+    start_cupti();
     make_host();
     CHECK_EQUAL(enable(&sampling), CUPTI_ERROR_NOT_SUPPORTED);
 }
@@ -660,7 +684,7 @@ static const char *expected_chip;
 static void chip(void)
 {
     const struct occ_chip_sets *sets = occ_chip_sets_find(expected_chip);
-    OK(cuInit(0));
+    start_cupti();
     CUpti_Device_GetChipName_Params name = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
     OK(cuptiDeviceGetChipName(&name));
     CHECK(strcmp(name.pChipName, expected_chip) == 0);
@@ -716,7 +740,7 @@ static void busy(void)
     CHECK(other >= 0);
     if (other == 0) {
         close(there[1]);
-        OK(cuInit(0));
+        start_cupti();
         while (read(there[0], &byte, 1) == 1) {
             byte = (char)enable(&sampling);
             if (byte == 0)
@@ -775,7 +799,7 @@ static void overflow_oldest(void)
 
 static void virtual_time(void)
 {
-    OK(cuInit(0));
+    start_cupti();
     CHECK_EQUAL(enable(&sampling), CUPTI_ERROR_NOT_SUPPORTED);
     open_device();
     launch_heavy();
@@ -800,7 +824,7 @@ static void test_limits(void **state)
 
 static void refused(void)
 {
-    OK(cuInit(0));
+    start_cupti();
     CHECK_EQUAL(enable(&sampling), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
 }
 
@@ -841,6 +865,204 @@ static void test_faults(void **state)
     COUNT(decode_fails, "OCCSIM_FAULT=pm_decode:999");
     COUNT(says_overflow, "OCCSIM_FAULT=pm_overflow:3");
     COUNT(backwards, "OCCSIM_FAULT=pm_backwards:4");
+}
+
+/* ---- what NVIDIA's text or reports of hardware demand ---- */
+
+static CUptiResult ask_availability(void)
+{
+    CUpti_PmSampling_GetCounterAvailability_Params p = {
+        .structSize = CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
+    CUptiResult result = cuptiPmSamplingGetCounterAvailability(&p);
+    if (result != CUPTI_SUCCESS)
+        return result;
+    CHECK(p.counterAvailabilityImageSize <= sizeof availability);
+    p.pCounterAvailabilityImage = availability;
+    return cuptiPmSamplingGetCounterAvailability(&p);
+}
+
+static CUptiResult ask_support(CUpti_Profiler_DeviceSupported_Params *ret)
+{
+    *ret = (CUpti_Profiler_DeviceSupported_Params){
+        .structSize = CUpti_Profiler_DeviceSupported_Params_STRUCT_SIZE, .api = CUPTI_PROFILER_PM_SAMPLING};
+    return cuptiProfilerDeviceSupported(ret);
+}
+
+static void nothing_before_initialize(void)
+{
+    CUpti_Profiler_DeviceSupported_Params support;
+    OK(cuInit(0));
+    CHECK_EQUAL(enable(&sampling), CUPTI_ERROR_NOT_INITIALIZED);
+    CHECK_EQUAL(ask_availability(), CUPTI_ERROR_NOT_INITIALIZED);
+    CHECK_EQUAL(ask_support(&support), CUPTI_ERROR_NOT_INITIALIZED);
+    start_cupti();
+    OK(ask_availability());
+    OK(ask_support(&support));
+    CHECK_EQUAL(support.isSupported, CUPTI_PROFILER_CONFIGURATION_SUPPORTED);
+    OK(enable(&sampling));
+    CHECK_EQUAL(ask_availability(), CUPTI_ERROR_UNKNOWN); /* while a session is active */
+    disable();
+    OK(ask_availability());
+}
+
+static void unsupported(void)
+{
+    CUpti_Profiler_DeviceSupported_Params support;
+    start_cupti();
+    OK(ask_support(&support));
+    CHECK_EQUAL(support.isSupported, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED);
+    CHECK_EQUAL(support.vGpu, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED);
+    CHECK_EQUAL(support.wsl, CUPTI_PROFILER_CONFIGURATION_SUPPORTED);
+}
+
+/* Bits 7 to 11 and 18: the reasons and the launched blocks. */
+static void unavailable(void)
+{
+    start_cupti();
+    OK(ask_availability());
+    make_host();
+    CHECK_EQUAL(add_metrics((const char *const[]){"sm__ctas_launched.sum"}, 1),
+                CUPTI_ERROR_INVALID_METRIC_NAME);
+    CHECK_EQUAL(add_metrics(set_of_chip("GH100", 1)->metric, 1), CUPTI_ERROR_INVALID_METRIC_NAME);
+    OK(add_metrics(set_of_chip("GH100", 0)->metric, 6));
+}
+
+static void second_configuration(void)
+{
+    size_t n;
+    start_sampling(set_of_chip("GH100", 0));
+    OK(decode(&n));
+    finish_sampling();
+    OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
+    begin_sampling();
+    CHECK_EQUAL(decode(&n), CUPTI_ERROR_UNKNOWN);
+    disable();
+    OK(enable(&sampling));
+    OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
+    make_image();
+    begin_sampling();
+    OK(decode(&n));
+}
+
+static void stop_reasons(void)
+{
+    size_t n;
+    start_sampling(set_of_chip("GH100", 0));
+    for (unsigned i = 1; i <= 6; i++) {
+        OK(decode(&n));
+        CHECK_EQUAL(stop_reason, i % 2 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS
+                                       : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER);
+    }
+}
+
+/* Samples after a full image, 0: they are lost. */
+static void full_image(bool resumes)
+{
+    size_t n;
+    open_sampling(set_of_chip("GH100", 0));
+    OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
+    make_image_of(4);
+    CHECK(image_bytes >= 4 * (18u << 10)); /* as much as hardware takes */
+    begin_sampling();
+    pass_time(100 * (uint64_t)INTERVAL_NS);
+    OK(decode(&n));
+    CHECK_EQUAL(n, 4);
+    CHECK_EQUAL(stop_reason, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
+    uint64_t end_ns = samples[3].end_ns;
+    pass_time(10 * (uint64_t)INTERVAL_NS);
+    OK(decode(&n));
+    CHECK_EQUAL(n, 4);
+    CHECK_EQUAL(samples[4].start_ns == end_ns, resumes);
+}
+
+static void full_image_resumes(void)
+{
+    full_image(true);
+}
+
+static void full_image_loses(void)
+{
+    full_image(false);
+}
+
+/* The client's configuration is read when it is used. */
+static void kept_pointer(void)
+{
+    size_t n;
+    start_sampling(set_of_chip("GH100", 0));
+    OK(decode(&n));
+    memset(config, 0, sizeof config);
+    CHECK_EQUAL(decode(&n), CUPTI_ERROR_UNKNOWN);
+}
+
+/* A copy of an empty image is an empty image. */
+static void copied_image(void)
+{
+    start_sampling(set_of_chip("GH100", 0));
+    uint8_t *empty = malloc(image_bytes);
+    CHECK(empty != NULL);
+    memcpy(empty, image, image_bytes);
+    for (int i = 0; i < 3; i++) {
+        CUpti_PmSampling_DecodeData_Params p = {.structSize = CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE,
+                                                .pPmSamplingObject = sampling,
+                                                .pCounterDataImage = image,
+                                                .counterDataImageSize = image_bytes};
+        CUpti_PmSampling_GetCounterDataInfo_Params info = {
+            .structSize = CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE,
+            .pCounterDataImage = image,
+            .counterDataImageSize = image_bytes};
+        pass_time(100 * (uint64_t)INTERVAL_NS);
+        memcpy(image, empty, image_bytes);
+        OK(cuptiPmSamplingDecodeData(&p));
+        OK(cuptiPmSamplingGetCounterDataInfo(&info));
+        CHECK(info.numCompletedSamples > 0);
+    }
+}
+
+static CUptiResult decode_again(void)
+{
+    CUpti_PmSampling_DecodeData_Params p = {.structSize = CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE,
+                                            .pPmSamplingObject = sampling,
+                                            .pCounterDataImage = image,
+                                            .counterDataImageSize = image_bytes};
+    return cuptiPmSamplingDecodeData(&p);
+}
+
+static void one_disable_ends_all(void)
+{
+    CUpti_PmSampling_Object *other;
+    size_t n;
+    start_sampling(set_of_chip("GH100", 0));
+    OK(decode(&n));
+    OK(enable_on(1, &other));
+    CUpti_PmSampling_Object *first = sampling;
+    sampling = other;
+    disable();
+    sampling = first;
+    CHECK_EQUAL(decode_again(), CUPTI_ERROR_NOT_INITIALIZED);
+    CHECK_EQUAL(enable(&other), CUPTI_ERROR_NOT_INITIALIZED);
+    start_cupti();
+    CHECK_EQUAL(decode_again(), CUPTI_ERROR_INVALID_PARAMETER); /* the object is gone */
+    OK(enable(&sampling));
+    OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
+    make_image();
+    begin_sampling();
+    OK(decode(&n));
+}
+
+static void test_strictness(void **state)
+{
+    (void)state;
+    COUNT(nothing_before_initialize);
+    COUNT(unsupported, "OCCSIM_FAULT=unsupported:3");
+    COUNT(unavailable, "OCCSIM_FAULT=unavailable:266112");
+    COUNT(second_configuration, "OCCSIM_FAULT=pm_reuse:999");
+    COUNT(stop_reasons);
+    COUNT(full_image_resumes);
+    COUNT(full_image_loses, "OCCSIM_FAULT=pm_noresume:1");
+    COUNT(kept_pointer);
+    COUNT(copied_image);
+    COUNT(one_disable_ends_all, "OCCSIM_GPU=h200,h200", "OCCSIM_FAULT=pm_finalizes:15");
 }
 
 /* ---- NVML's GPM ---- */
@@ -962,7 +1184,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counting), cmocka_unit_test(test_times),  cmocka_unit_test(test_chips),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults), cmocka_unit_test(test_gpm),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults), cmocka_unit_test(test_strictness),
+        cmocka_unit_test(test_gpm),
     };
     if (!mkdtemp(directory))
         return 1;
