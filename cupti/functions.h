@@ -63,6 +63,7 @@
 
 /* PM sampling (daemon/counters/). */
 #define OCC_CUPTI_PM(X)                                                                                      \
+    X(supported, "cuptiProfilerDeviceSupported", (struct occ_params_supported *))                            \
     X(availability, "cuptiPmSamplingGetCounterAvailability", (struct occ_params_availability *))             \
     X(enable, "cuptiPmSamplingEnable", (struct occ_params_enable *))                                         \
     X(disable, "cuptiPmSamplingDisable", (struct occ_params_object *))                                       \

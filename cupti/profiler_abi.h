@@ -37,6 +37,9 @@ typedef void occ_callback(void *user_data, uint32_t domain, uint32_t id, const v
 
 #define OCC_PROFILER_TYPE_RANGE       0u
 #define OCC_PROFILER_TYPE_PM_SAMPLING 1u
+#define OCC_PROFILER_API_PM_SAMPLING  3u
+#define OCC_PROFILER_UNSUPPORTED      1u /* levels of support; 0: unknown, 3: supported */
+#define OCC_PROFILER_DISABLED         2u
 #define OCC_PROFILER_AUTO_RANGE       1u
 #define OCC_PROFILER_KERNEL_REPLAY    2u
 #define OCC_PM_TRIGGER_SYSTEM_CLOCK   0u
@@ -70,6 +73,12 @@ struct occ_params_chip_name {
     OCC_PARAMS;
     size_t device;
     const char *name;
+};
+struct occ_params_supported {
+    OCC_PARAMS;
+    int32_t device;
+    uint32_t supported, architecture, sli, vgpu, confidential_computing, crypto_mining, wsl; /* levels */
+    uint32_t api;
 };
 struct occ_params_availability { /* of the range profiler and of PM sampling */
     OCC_PARAMS;
@@ -200,6 +209,7 @@ struct occ_params_pm_sample {
 };
 
 /* Sizes of those that are not sizeof: another field or padding follows the last one that counts. */
+#define OCC_SUPPORTED_SIZE    OCC_PARAMS_SIZE(occ_params_supported, api)
 #define OCC_CONFIG_SIZE_SIZE  OCC_PARAMS_SIZE(occ_params_config, config.size)
 #define OCC_RANGE_CONFIG_SIZE OCC_PARAMS_SIZE(occ_params_range_config, target_nesting_level)
 #define OCC_RANGE_STOP_SIZE   OCC_PARAMS_SIZE(occ_params_range_stop, is_complete)

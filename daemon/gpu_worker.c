@@ -1,6 +1,6 @@
 /*
- * A round of the thread is every ROUND_NS: take the inbox, read the source, hand the launches that are old
- * enough to the attribution, which gives back what is settled.
+ * A round of the thread is every 50 ms, in bursts every 10 ms: take the inbox, read the source, hand the
+ * launches that are old enough to the attribution, which gives back what is settled.
  *
  * Launches come late (record_age.h), so they wait here in order of their start until they are behind the
  * watermark; samples wait in the attribution for them.
@@ -18,7 +18,6 @@
 #include "known_totals.h"
 #include "record_age.h"
 
-#define ROUND_NS    INT64_C(50000000)
 #define STEP_NS     INT64_C(500000000)  /* by which the system's clock was set */
 #define FUTURE_NS   INT64_C(1000000000) /* by which a clock may be ahead: both come when they are over */
 #define SAMPLES     2048
@@ -138,7 +137,8 @@ static void publish(struct occ_gpu_worker *w, bool settled)
     struct occ_gpu_status *status = &w->status;
     status->source = w->sources.source ? w->sources.kind->word : "none";
     status->state = w->sources.source ? OCC_SOURCE_OK : w->sources.state;
-    memcpy(status->reason, w->sources.reason, sizeof status->reason);
+    (void)snprintf(status->reason, sizeof status->reason, "%s",
+                   w->sources.reason[0] ? w->sources.reason : occ_source_select_note(&w->sources));
     status->has_tried = w->sources.has_tried;
     status->stats = source;
     status->offset_ns = stats.offset_ns;
@@ -250,7 +250,7 @@ static bool is_idle(const struct occ_gpu_worker *w)
 /* Until the next round is due or the loop wants something; without anything to do, for any time. */
 static void sleep_a_round(struct occ_gpu_worker *w)
 {
-    int64_t at_ns = w->machine->monotonic_ns() + ROUND_NS;
+    int64_t at_ns = w->machine->monotonic_ns() + occ_source_select_read_every_ns(&w->sources);
     const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
     const struct orders *o = &w->orders;
     (void)pthread_mutex_lock(&w->mutex);
@@ -302,7 +302,8 @@ int64_t occ_gpu_worker_step(struct occ_gpu_worker *w)
 {
     (void)work_a_round(w);
     (void)pthread_mutex_lock(&w->mutex);
-    int64_t next_ns = is_idle(w) ? INT64_MAX : w->machine->monotonic_ns() + ROUND_NS;
+    int64_t next_ns =
+        is_idle(w) ? INT64_MAX : w->machine->monotonic_ns() + occ_source_select_read_every_ns(&w->sources);
     (void)pthread_mutex_unlock(&w->mutex);
     return next_ns;
 }

@@ -74,10 +74,12 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
         (void)snprintf(reason, sizeof reason, "achieved occupancy is %s measured: %s",
                        level ? "no longer" : "not", status.reason);
     } else {
-        level = strcmp(status.source, "pm") == 0 ? "full" : "gpm";
+        bool is_pm = strcmp(status.source, "pm") == 0;
+        level = is_pm ? "full" : "gpm";
         if (status.reason[0])
-            (void)snprintf(reason, sizeof reason, "means of 100 ms, since there are no finer counters: %s",
-                           status.reason);
+            (void)snprintf(
+                reason, sizeof reason, "%s%s",
+                is_pm ? "" : "means of 100 ms, since there are no finer counters: ", status.reason);
     }
     occ_producer_set_counters(producer, level, reason);
 }

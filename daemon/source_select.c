@@ -28,6 +28,8 @@ static void add_stats(struct occ_source_stats *to, const struct occ_source_stats
     to->bad_samples += more->bad_samples;
     to->overflows += more->overflows;
     to->gaps += more->gaps;
+    to->failed_changes += more->failed_changes;
+    to->renewals += more->renewals;
 }
 
 void occ_source_select_get_stats(const struct occ_source_select *s, struct occ_source_stats *ret_stats)
@@ -109,7 +111,9 @@ static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
 
 static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
 {
-    const struct occ_source_options options = {.gpu = s->gpu, .interval_ns = s->options.interval_ns};
+    const struct occ_source_options options = {.gpu = s->gpu,
+                                               .interval_ns = s->options.interval_ns,
+                                               .keeps_first_set = s->closed.failed_changes > 0};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_source *source = NULL;
     const struct occ_source_kind *kind = s->options.machine->kinds[slot];
@@ -185,6 +189,16 @@ size_t occ_source_select_read(struct occ_source_select *s, struct occ_sample *sa
     return n;
 }
 
+const char *occ_source_select_note(const struct occ_source_select *s)
+{
+    return s->source ? s->kind->get_note(s->source) : "";
+}
+
+int64_t occ_source_select_read_every_ns(const struct occ_source_select *s)
+{
+    return occ_source_read_every_ns(s->burst_ends_ns ? BURST_INTERVAL_NS : s->options.interval_ns);
+}
+
 bool occ_source_select_burst(struct occ_source_select *s, bool useful)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -197,7 +211,9 @@ bool occ_source_select_burst(struct occ_source_select *s, bool useful)
     s->next_burst_ns = ends ? s->next_burst_ns : now_ns + BURST_EVERY_NS;
     enum occ_source_state state =
         s->kind->set_interval(s->source, ends ? s->options.interval_ns : BURST_INTERVAL_NS, &err);
-    if (state != OCC_SOURCE_OK)
+    if (state == OCC_SOURCE_NOT_SUPPORTED)
+        s->burst_ends_ns = 0;
+    else if (state != OCC_SOURCE_OK)
         on_source_lost(s, state, &err);
     return ends;
 }

@@ -64,6 +64,12 @@ size_t occ_source_select_read(struct occ_source_select *select, struct occ_sampl
  * True: a burst has ended. */
 bool occ_source_select_burst(struct occ_source_select *select, bool useful);
 
+/* After so long the source is to be read again. */
+int64_t occ_source_select_read_every_ns(const struct occ_source_select *select);
+
+/* What the open source does less of than others of its kind, for people; "": nothing. */
+const char *occ_source_select_note(const struct occ_source_select *select);
+
 void occ_source_select_close(struct occ_source_select *select);
 
 /* The samples cannot be used because of `err`: closes the source; no kind is tried for a while. */

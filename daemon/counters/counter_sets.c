@@ -69,10 +69,3 @@ const struct occ_chip_sets *occ_chip_sets_find(const char *chip)
         row++;
     return row;
 }
-
-struct occ_counter_set occ_counter_set_without_launched(const struct occ_counter_set *set)
-{
-    struct occ_counter_set without = *set;
-    without.n -= set->counter[set->n - 1] == OCC_COUNTER_LAUNCHED;
-    return without;
-}

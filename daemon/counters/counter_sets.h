@@ -28,6 +28,3 @@ struct occ_chip_sets {
 
 /* Never NULL: a chip that is not in the table gets the smallest set, which all chips have. */
 const struct occ_chip_sets *occ_chip_sets_find(const char *chip);
-
-/* The set for a chip or library that cannot count launched blocks with the rest, which are a set's last. */
-struct occ_counter_set occ_counter_set_without_launched(const struct occ_counter_set *set);

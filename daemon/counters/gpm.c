@@ -206,6 +206,12 @@ static enum occ_source_state gpm_set_interval(struct occ_source *s, int64_t inte
     return OCC_SOURCE_OK;
 }
 
+static const char *gpm_get_note(const struct occ_source *s)
+{
+    (void)s;
+    return "";
+}
+
 static void gpm_get_stats(const struct occ_source *s, struct occ_source_stats *ret_stats)
 {
     *ret_stats = s->stats;
@@ -217,4 +223,5 @@ const struct occ_source_kind occ_source_gpm = {.word = "gpm",
                                                .read = gpm_read,
                                                .set_interval = gpm_set_interval,
                                                .get_stats = gpm_get_stats,
+                                               .get_note = gpm_get_note,
                                                .close = gpm_close};

@@ -57,6 +57,12 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
         {OCC_CUPTI_ERROR_INVALID_OPERATION, OCC_SOURCE_BUSY}, /* of Enable: it is enabled already */
         {OCC_CUPTI_ERROR_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
         {OCC_CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_VIRTUALIZED_DEVICE, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_VIRTUALIZED_DEVICE_PRIVILEGES, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_CONFIDENTIAL_COMPUTING, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_CRYPTO_MINING_DEVICE, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_MIG_DEVICE, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_WSL_DEVICE, OCC_SOURCE_NOT_SUPPORTED},
         {OCC_CUPTI_ERROR_NOT_INITIALIZED, OCC_SOURCE_NO_DRIVER},
         {OCC_CUPTI_ERROR_INVALID_DEVICE, OCC_SOURCE_LOST},
     };
@@ -68,6 +74,39 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
     /* without privileges the library often reports no more than "unknown" */
     return result == OCC_CUPTI_ERROR_UNKNOWN && !is_privileged() ? OCC_SOURCE_NO_PERMISSION
                                                                  : OCC_SOURCE_FAILED;
+}
+
+/* The answers of cuptiProfilerDeviceSupported() that are a no. */
+static const char *find_obstacle(const struct occ_params_supported *p)
+{
+    const struct {
+        uint32_t level;
+        const char *text;
+    } answers[] = {
+        {p->vgpu, "the vGPU, whose host does not allow profiling"},
+        {p->confidential_computing, "confidential computing"},
+        {p->wsl, "WSL"},
+        {p->crypto_mining, "a model for crypto mining"},
+        {p->sli, "SLI"},
+        {p->architecture, "the GPU's architecture"},
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (answers[i].level == OCC_PROFILER_UNSUPPORTED || answers[i].level == OCC_PROFILER_DISABLED)
+            return answers[i].text;
+    return NULL;
+}
+
+enum occ_source_state occ_pm_check_support(const struct occ_pm_library *library, uint32_t ordinal,
+                                           struct occ_error *err)
+{
+    struct occ_params_supported p = {
+        .size = OCC_SUPPORTED_SIZE, .device = (int32_t)ordinal, .api = OCC_PROFILER_API_PM_SAMPLING};
+    uint32_t result = library->pm.supported(&p);
+    const char *obstacle = result == OCC_CUPTI_SUCCESS ? find_obstacle(&p) : NULL;
+    if (!obstacle)
+        return OCC_SOURCE_OK;
+    (void)occ_fail(err, OCC_E_INVALID, "CUPTI names what rules it out: %s", obstacle);
+    return OCC_SOURCE_NOT_SUPPORTED;
 }
 
 enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, const char *chip,

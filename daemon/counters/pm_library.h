@@ -18,6 +18,11 @@ enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *libra
 enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t result, const char *what,
                                   struct occ_error *err);
 
+/* NOT_SUPPORTED, with the reason, where CUPTI says that it cannot sample this GPU as it is set up; where
+ * CUPTI does not know, the calls that follow will tell. */
+enum occ_source_state occ_pm_check_support(const struct occ_pm_library *library, uint32_t ordinal,
+                                           struct occ_error *err);
+
 /* Configures `set` for `chip` in *host, to be closed with occ_cupti_host_close(); `availability` may be none.
  * A set that needs more than one pass is refused as NOT_SUPPORTED. */
 enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, const char *chip,

@@ -15,6 +15,14 @@ const char *occ_source_state_text(enum occ_source_state state)
     return texts[state];
 }
 
+#define READ_EVERY_NS INT64_C(50000000)
+#define READ_SAMPLES  200 /* 3.6 MB of 18 KiB each */
+
+int64_t occ_source_read_every_ns(int64_t interval_ns)
+{
+    return interval_ns < READ_EVERY_NS / READ_SAMPLES ? interval_ns * READ_SAMPLES : READ_EVERY_NS;
+}
+
 enum occ_source_state occ_source_open(const struct occ_source_kind *kind,
                                       const struct occ_source_options *options,
                                       struct occ_source **ret_source, struct occ_error *err)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,8 @@ struct occ_source_options {
     uint64_t buffer_bytes;  /* hardware buffer; 0: the default */
     const char *cupti_path; /* NULL: by the rules of cupti/library.h */
     const char *nvml_path;  /* NULL: libnvidia-ml.so.1 */
+    int64_t turn_ns;        /* of PM's first counter set; 0: the default */
+    bool keeps_first_set;   /* a change of the counter set or the interval has failed before */
 };
 
 struct occ_source;
@@ -58,6 +61,8 @@ struct occ_source_stats {
     uint64_t overflows, gaps;      /* of the hardware buffer; intervals that no sample covers */
     uint64_t rotations;            /* changes of the counter set */
     uint64_t bytes_per_sample;     /* decoded; 0: unknown */
+    uint64_t failed_changes;       /* of the counter set or the interval */
+    uint64_t renewals;             /* after the end of another GPU's sampling had ended this one's */
 };
 
 struct occ_source_kind {
@@ -69,13 +74,19 @@ struct occ_source_kind {
     /* Copies the samples since the last call, oldest first, at most `max`; *ret_n is their number. */
     enum occ_source_state (*read)(struct occ_source *source, struct occ_sample *samples, size_t max,
                                   size_t *ret_n, struct occ_error *err);
-    /* Changes the interval (bursts). */
+    /* Changes the interval (bursts). NOT_SUPPORTED: it stays, and the source works on. */
     enum occ_source_state (*set_interval)(struct occ_source *source, int64_t interval_ns,
                                           struct occ_error *err);
     void (*get_stats)(const struct occ_source *source, struct occ_source_stats *ret_stats);
+    /* What this source does less of than others of its kind, for people; "": nothing. */
+    const char *(*get_note)(const struct occ_source *source);
     void (*close)(struct occ_source *source); /* releases the counters; NULL is fine */
 };
 extern const struct occ_source_kind occ_source_pm, occ_source_gpm;
+
+/* A source has to be read so often: what one decode holds is bounded, and a reader may be late by once more.
+ */
+int64_t occ_source_read_every_ns(int64_t interval_ns);
 
 /* One thread at a time: neither the driver nor CUPTI promises that several may initialise it at once. On
  * failure *ret_source is NULL. */

@@ -14,20 +14,7 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-enum {
-    READ_ROOM = 8192,
-    READ_SAMPLES = 1024,
-    READ_EVERY_NS = 50 * 1000 * 1000,
-    MOST_SAMPLES = 8 * 1000 * 1000
-};
-
-/* At least so often that no more than 1024 samples come meanwhile: what a source decodes at once is bounded.
- */
-static int64_t reading_period(int64_t interval_ns)
-{
-    int64_t fastest = interval_ns * READ_SAMPLES;
-    return fastest < READ_EVERY_NS ? fastest : READ_EVERY_NS;
-}
+enum { READ_ROOM = 8192, MOST_SAMPLES = 8 * 1000 * 1000 };
 
 enum occ_source_state gpu_sampling_open(struct sampling *sampling, const struct occ_source_kind *kind,
                                         int64_t interval_ns, uint64_t buffer_bytes)
@@ -35,7 +22,7 @@ enum occ_source_state gpu_sampling_open(struct sampling *sampling, const struct 
     struct occ_source_options options = {.interval_ns = interval_ns, .buffer_bytes = buffer_bytes};
     size_t gpus = 0;
     *sampling = (struct sampling){
-        .kind = kind, .interval_ns = interval_ns, .read_every_ns = reading_period(interval_ns)};
+        .kind = kind, .interval_ns = interval_ns, .read_every_ns = occ_source_read_every_ns(interval_ns)};
     sampling->state = occ_gpus_find(&options.gpu, 1, &gpus, &sampling->error);
     if (sampling->state == OCC_SOURCE_OK)
         sampling->state = occ_source_open(kind, &options, &sampling->source, &sampling->error);

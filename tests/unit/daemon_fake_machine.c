@@ -49,6 +49,7 @@ static enum occ_source_state begin(struct occ_source *source, enum occ_source_sl
     *source = (struct occ_source){.kind = kind, .gpu = options->gpu, .sampled_ns = fake.now_ns};
     kind->begins++;
     kind->interval_ns = options->interval_ns;
+    kind->keeps_first_set = options->keeps_first_set;
     kind->is_open = kind->begin == OCC_SOURCE_OK;
     return fail_if(kind->begin, err);
 }
@@ -103,15 +104,22 @@ static enum occ_source_state fake_read(struct occ_source *source, struct occ_sam
 static enum occ_source_state fake_set_interval(struct occ_source *source, int64_t interval_ns,
                                                struct occ_error *err)
 {
-    source->kind->interval_ns = interval_ns;
-    if (interval_ns < source->kind->shortest_ns)
-        source->kind->shortest_ns = interval_ns;
+    if (source->kind->set_interval != OCC_SOURCE_NOT_SUPPORTED)
+        source->kind->interval_ns = interval_ns;
+    if (source->kind->interval_ns < source->kind->shortest_ns)
+        source->kind->shortest_ns = source->kind->interval_ns;
     return fail_if(source->kind->set_interval, err);
 }
 
 static void fake_get_stats(const struct occ_source *source, struct occ_source_stats *ret_stats)
 {
     *ret_stats = source->stats;
+    ret_stats->failed_changes = source->kind->failed_changes;
+}
+
+static const char *fake_get_note(const struct occ_source *source)
+{
+    return source->kind->note ? source->kind->note : "";
 }
 
 static void fake_close(struct occ_source *source)
@@ -123,10 +131,22 @@ static void fake_close(struct occ_source *source)
     free(source);
 }
 
-static const struct occ_source_kind pm = {
-    "pm", sizeof(struct occ_source), pm_begin, fake_read, fake_set_interval, fake_get_stats, fake_close};
-static const struct occ_source_kind gpm = {
-    "gpm", sizeof(struct occ_source), gpm_begin, fake_read, fake_set_interval, fake_get_stats, fake_close};
+static const struct occ_source_kind pm = {"pm",
+                                          sizeof(struct occ_source),
+                                          pm_begin,
+                                          fake_read,
+                                          fake_set_interval,
+                                          fake_get_stats,
+                                          fake_get_note,
+                                          fake_close};
+static const struct occ_source_kind gpm = {"gpm",
+                                           sizeof(struct occ_source),
+                                           gpm_begin,
+                                           fake_read,
+                                           fake_set_interval,
+                                           fake_get_stats,
+                                           fake_get_note,
+                                           fake_close};
 
 /* ---- GPUs ---- */
 

@@ -12,9 +12,11 @@
 struct fake_kind {
     enum occ_source_state begin, read, set_interval; /* the states that these functions return */
     int64_t late_ns;                                 /* samples are that much ahead of the clock */
+    const char *note;                                /* of its sources; NULL: none */
+    uint64_t failed_changes;                         /* that they tell of */
     unsigned begins, closes, reads;
     int64_t interval_ns, shortest_ns; /* as given last; of all */
-    bool is_open;
+    bool is_open, keeps_first_set;
 };
 
 struct fake_machine {

@@ -1,12 +1,15 @@
 /*
  * PM sampling of a fake libcupti. The test sets its time. Rules, by cupti_pmsampling.h:
  *   - the first sample after a start begins at 0, a meaningless time
+ *   - an object is configured once: after a second time its samples cannot be decoded, as on hardware
  *   - KEEP_LATEST: a full hardware buffer loses its oldest samples, and the decode says so
  *   - KEEP_OLDEST, by the letter: a full buffer takes no more until sampling starts again
  */
 #include "sampler_fake_cupti.h"
 
 #include "cupti/functions.h"
+
+#include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -57,9 +60,22 @@ DEFINE(cuptiProfilerHostDeinitialize, struct occ_params_object *p)
     return 0;
 }
 
+DEFINE(cuptiProfilerDeviceSupported, struct occ_params_supported *p)
+{
+    p->vgpu = fake_pm.vgpu;
+    p->supported = fake_pm.vgpu ? OCC_PROFILER_UNSUPPORTED : 0;
+    return p->size == OCC_SUPPORTED_SIZE && p->api == OCC_PROFILER_API_PM_SAMPLING
+               ? 0
+               : OCC_CUPTI_ERROR_INVALID_OPERATION;
+}
+
 DEFINE(cuptiProfilerHostConfigAddMetrics, struct occ_params_metrics *p)
 {
-    (void)p;
+    for (size_t i = 0; i < p->metrics.count; i++)
+        for (size_t k = 0; k < sizeof fake_pm.lacks / sizeof *fake_pm.lacks; k++)
+            if (fake_pm.lacks[k] && strcmp(p->metrics.names[i], fake_pm.lacks[k]) == 0)
+                return OCC_CUPTI_ERROR_INVALID_OPERATION;
+    fake_pm.n_metrics = (uint32_t)p->metrics.count;
     return 0;
 }
 
@@ -71,7 +87,7 @@ DEFINE(cuptiProfilerHostGetConfigImageSize, struct occ_params_config *p)
 
 DEFINE(cuptiProfilerHostGetConfigImage, struct occ_params_config *p)
 {
-    (void)p;
+    p->config.bytes[0] = 'c';
     return 0;
 }
 
@@ -98,9 +114,15 @@ DEFINE(cuptiPmSamplingGetCounterAvailability, struct occ_params_availability *p)
 
 DEFINE(cuptiPmSamplingEnable, struct occ_params_enable *p)
 {
-    p->object = &object;
-    if (fake_pm.enables++ < fake_pm.enable_results)
+    unsigned call = fake_pm.enables++;
+    p->object = NULL;
+    if (call >= fake_pm.enable_from && call < fake_pm.enable_from + fake_pm.enable_results)
         return fake_pm.enable_result;
+    if (fake_pm.is_enabled)
+        return OCC_CUPTI_ERROR_INVALID_OPERATION;
+    p->object = &object;
+    fake_pm.is_enabled = true;
+    fake_pm.configurations = 0;
     return 0;
 }
 
@@ -108,12 +130,20 @@ DEFINE(cuptiPmSamplingDisable, struct occ_params_object *p)
 {
     (void)p;
     fake_pm.disables++;
+    fake_pm.is_enabled = fake_pm.is_started = false;
+    fake_pm.config = NULL;
     return 0;
 }
 
 DEFINE(cuptiPmSamplingSetConfig, struct occ_params_pm_config *p)
 {
     fake_pm.interval_ns = p->interval;
+    fake_pm.config = p->config.bytes;
+    fake_pm.configurations++;
+    if (!fake_pm.first_config) {
+        fake_pm.first_config = fake_pm.config;
+        fake_pm.first_interval_ns = p->interval;
+    }
     fake_pm.append_mode = p->append_mode;
     return fake_pm.is_started ? OCC_CUPTI_ERROR_INVALID_OPERATION : 0;
 }
@@ -146,6 +176,7 @@ DEFINE(cuptiPmSamplingGetCounterDataSize, struct occ_params_pm_data_size *p)
 DEFINE(cuptiPmSamplingCounterDataImageInitialize, struct occ_params_data *p)
 {
     struct image *image = (struct image *)(void *)p->data.bytes;
+    fake_pm.initialised_images++;
     image->n = 0;
     image->max = (p->data.size - sizeof *image) / sizeof image->samples[0];
     return 0;
@@ -168,6 +199,10 @@ static bool fill_buffer(void)
 DEFINE(cuptiPmSamplingDecodeData, struct occ_params_pm_decode *p)
 {
     struct image *image = (struct image *)(void *)p->data;
+    bool is_other =
+        fake_pm.config != fake_pm.first_config || fake_pm.interval_ns != fake_pm.first_interval_ns;
+    if (fake_pm.config[0] != 'c' || fake_pm.configurations != 1 || (fake_pm.keeps_one_config && is_other))
+        return OCC_CUPTI_ERROR_UNKNOWN;
     p->overflow = !fill_buffer();
     if (p->overflow && fake_pm.fails_full)
         return OCC_CUPTI_ERROR_OUT_OF_MEMORY;

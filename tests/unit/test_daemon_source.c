@@ -351,6 +351,42 @@ static void bursts_are_of_pm_only(void **state)
     assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_FAILED);
 }
 
+/* A source that cannot change its interval works on; rounds are short during bursts alone. */
+static void a_refused_burst_is_none(void **state)
+{
+    (void)state;
+    assert_false(burst_after(0, true));
+    assert_int_equal(occ_source_select_read_every_ns(&select_of_gpu[0]), 10 * FAKE_MS);
+    assert_true(burst_after(2 * FAKE_SECOND, true));
+    assert_int_equal(occ_source_select_read_every_ns(&select_of_gpu[0]), 50 * FAKE_MS);
+    fake.kinds[OCC_SLOT_PM].set_interval = OCC_SOURCE_NOT_SUPPORTED;
+    assert_false(burst_after(58 * FAKE_SECOND, true));
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_int_equal(occ_source_select_read_every_ns(&select_of_gpu[0]), 50 * FAKE_MS);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_OK);
+    assert_false(burst_after(2 * FAKE_SECOND, true)); /* nothing ends */
+}
+
+/* However often the source is closed and opened. */
+static void a_failed_change_is_remembered(void **state)
+{
+    (void)state;
+    (void)poll_gpu(0, ALWAYS, 0);
+    assert_string_equal(occ_source_select_note(&select_of_gpu[0]), "");
+    assert_false(fake.kinds[OCC_SLOT_PM].keeps_first_set);
+    fake.kinds[OCC_SLOT_PM].failed_changes = 1;
+    fake.kinds[OCC_SLOT_PM].note = "one set only";
+    assert_string_equal(occ_source_select_note(&select_of_gpu[0]), "one set only");
+    for (int i = 0; i < 3; i++) {
+        (void)poll_gpu(0, fake.monotonic_ns, 0); /* not wanted any more */
+        assert_false(fake.kinds[OCC_SLOT_PM].is_open);
+        assert_string_equal(occ_source_select_note(&select_of_gpu[0]), "");
+        (void)poll_gpu(0, ALWAYS, 0);
+        assert_true(fake.kinds[OCC_SLOT_PM].keeps_first_set);
+        fake.kinds[OCC_SLOT_PM].failed_changes = 0;
+    }
+}
+
 /* Each user whose programs report once, however many there are. */
 static void every_user_counts(void **state)
 {
@@ -390,6 +426,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bursts_are_of_pm_only, start, end),
         cmocka_unit_test_setup_teardown(a_new_source_has_no_burst, start, end),
         cmocka_unit_test_setup_teardown(a_profiler_is_named_where_nothing_is_left, start, end),
+        cmocka_unit_test_setup_teardown(a_refused_burst_is_none, start, end),
+        cmocka_unit_test_setup_teardown(a_failed_change_is_remembered, start, end),
         cmocka_unit_test(every_user_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
