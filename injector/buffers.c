@@ -1,6 +1,7 @@
 /* See buffers.h. */
 #include "buffers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,10 +80,30 @@ static uint32_t next_bytes(const struct occ_pool *pool, uint32_t bytes, uint64_t
     return fitting > OCC_POOL_MIN_BYTES ? (uint32_t)fitting : OCC_POOL_MIN_BYTES;
 }
 
-uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes)
+/* Index in pool->threads. */
+static uint32_t slot_of(uintptr_t thread)
 {
     /* threads' addresses differ by pages; 2^32 divided by the golden ratio spreads them */
-    uint32_t slot = (uint32_t)(thread >> 12) * UINT32_C(0x9e3779b1) / (UINT32_MAX / OCC_POOL_THREADS + 1);
+    return (uint32_t)(thread >> 12) * UINT32_C(0x9e3779b1) / (UINT32_MAX / OCC_POOL_THREADS + 1);
+}
+
+static_assert(OCC_POOL_THREADS == 64, "a bit in askers for each");
+
+static void note_asker(struct occ_pool *pool, uint32_t slot)
+{
+    uint64_t bit = UINT64_C(1) << slot;
+    if (!(atomic_load_explicit(&pool->askers, memory_order_relaxed) & bit)) /* once: others share the line */
+        atomic_fetch_or_explicit(&pool->askers, bit, memory_order_relaxed);
+}
+
+bool occ_pool_may_have_asked(const struct occ_pool *pool, uintptr_t thread)
+{
+    return atomic_load_explicit(&pool->askers, memory_order_relaxed) >> slot_of(thread) & 1;
+}
+
+uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes)
+{
+    uint32_t slot = slot_of(thread);
     struct occ_pool_thread *t = &pool->threads[slot];
     uint32_t bytes = atomic_load_explicit(&t->bytes, memory_order_relaxed);
     uint64_t last_ns = atomic_exchange_explicit(&t->taken_ns, now_ns, memory_order_relaxed);
@@ -90,6 +111,7 @@ uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns,
         bytes = next_bytes(pool, bytes, now_ns - last_ns);
     atomic_store_explicit(&t->bytes, bytes, memory_order_relaxed);
     *ret_bytes = bytes;
+    note_asker(pool, slot);
     atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
     int index = take_any(pool, READY);
     if (index < 0)

@@ -59,6 +59,7 @@ struct occ_pool {
     _Atomic uint8_t state[OCC_POOL_MAX_BUFFERS];
     struct occ_pool_use use[OCC_POOL_MAX_BUFFERS]; /* of a buffer that is TAKEN or DONE */
     struct occ_pool_thread threads[OCC_POOL_THREADS];
+    _Atomic uint64_t askers; /* bit n: a thread that is threads[n] has taken a buffer */
     /* Delivered buffers in order: entry n % count holds index + 1. As many entries as buffers: never full. */
     _Atomic uint32_t done[OCC_POOL_MAX_BUFFERS];
     _Atomic uint64_t done_tail;
@@ -73,6 +74,8 @@ struct occ_pool {
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes);
 /* `thread` identifies the caller; *ret_bytes is the size of the buffer for it. All times: CLOCK_MONOTONIC. */
 uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes);
+/* False: this thread has never taken a buffer; true: it has, or another one that cannot be told from it. */
+bool occ_pool_may_have_asked(const struct occ_pool *pool, uintptr_t thread);
 /* False: the buffer is not from this pool. */
 bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes, uint64_t now_ns);
 

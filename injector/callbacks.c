@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "guest.h"
@@ -13,16 +15,26 @@ static void add_cost(struct occ_pool *pool, uint64_t began_ns)
     atomic_fetch_add_explicit(&pool->callback_ns, spent_ns, memory_order_relaxed);
 }
 
-/* CUPTI's worker has all signals blocked, as the thread had that started it (init.c). Other threads deliver
- * buffers too: whoever flushes. */
-static void find_worker(struct occ_guest *guest)
+/* CUPTI's worker has all signals blocked if it was started with us (init.c). If CUPTI starts it later, with
+ * the first context, it has the mask of a thread of the program, and is known by what no thread of the
+ * program does: it returns buffers and has never asked for one. Whoever flushes returns buffers too: our
+ * helper, and the program's main thread. */
+static bool is_worker(const struct occ_guest *guest)
 {
     sigset_t blocked;
+    if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+        return false;
+    return sigismember(&blocked, SIGSEGV) == 1 ||
+           (guest->workers.n == 0 && (pid_t)syscall(SYS_gettid) != guest->pid &&
+            !occ_pool_may_have_asked(&guest->pool, (uintptr_t)pthread_self()));
+}
+
+static void find_worker(struct occ_guest *guest)
+{
     clockid_t clock = 0;
     if (atomic_load_explicit(&guest->worker_clock, memory_order_relaxed) != 0 ||
-        pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0 || sigismember(&blocked, SIGSEGV) != 1 ||
         pthread_getcpuclockid(pthread_self(), &clock) != 0 ||
-        clock == atomic_load_explicit(&guest->helper_clock, memory_order_relaxed))
+        clock == atomic_load_explicit(&guest->helper_clock, memory_order_relaxed) || !is_worker(guest))
         return;
     atomic_store_explicit(&guest->worker_clock, (int)clock, memory_order_relaxed);
 }

@@ -18,9 +18,14 @@ static bool bind_functions(struct occ_tracing *t, char reason[OCC_REASON_BYTES])
     return missing >= REQUIRED;
 }
 
-/* Wishes: a library that does not know one goes on without it. A device buffer takes 3.2 MB of GPU memory and
- * holds about 100,000 launches; some are allocated ahead, so that no launch waits for one, and the limit is
- * about 100 MB. Buffers of each thread are the default since 13.0. */
+/* A device buffer takes 3.2 MB of GPU memory and holds about 100,000 launches. The limit of their number is
+ * about 100 MB. Where buffers leak it would only bring the end of all times nearer: then CUPTI's own default.
+ */
+#define POOL_LIMIT          32
+#define POOL_LIMIT_OF_CUPTI 250
+
+/* Wishes: a library that does not know one goes on without it. Some device buffers are allocated ahead, so
+ * that no launch waits for one. Buffers of each thread are the default since 13.0. */
 static const struct {
     uint32_t attribute;
     size_t bytes;
@@ -28,7 +33,7 @@ static const struct {
     bool is_sign; /* nobody changes it but a session that ends, or cuptiFinalize */
 } attributes[] = {
     {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE, sizeof(size_t), 4, false},
-    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), 32, false},
+    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), POOL_LIMIT, false},
     {OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER, 1, 1, true},
     {OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, 1, 1, true}, /* the last row: see set_attributes() */
 };
@@ -68,6 +73,14 @@ bool occ_tracing_is_reset(const struct occ_tracing *tracing)
     return false;
 }
 
+static void leave_pool_unlimited(struct occ_tracing *t)
+{
+    uint64_t value = POOL_LIMIT_OF_CUPTI;
+    size_t bytes = sizeof(size_t);
+    if (t->call.set_attribute)
+        (void)t->call.set_attribute(OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, &bytes, &value);
+}
+
 /* Before 13.3 libcupti leaks device memory with CUDA graphs that have memcpy or memset nodes, "even when
  * these activities were not enabled" (release notes of 13.3), until launches have no times
  * (parca-dev/parcagpu#23). Recorded, these nodes give their places back; the drain skips their records. */
@@ -75,11 +88,15 @@ static void enable_copies(struct occ_tracing *t, bool on)
 {
     uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;
     uint32_t copies = set(OCC_CUPTI_KIND_MEMCPY), fills = set(OCC_CUPTI_KIND_MEMSET);
-    t->note = copies == OCC_CUPTI_SUCCESS && fills == OCC_CUPTI_SUCCESS
-                  ? "memory copies and fills are traced, not kept: libcupti before 13.3 otherwise leaks GPU "
-                    "memory with CUDA graphs"
-                  : "libcupti before 13.3 leaks GPU memory with CUDA graphs until launches have no times, "
-                    "and refuses to trace memory copies and fills, which avoids it";
+    bool is_avoided = copies == OCC_CUPTI_SUCCESS && fills == OCC_CUPTI_SUCCESS;
+    if (on && !is_avoided)
+        leave_pool_unlimited(t);
+    t->note =
+        is_avoided
+            ? "memory copies and fills are traced, not kept: libcupti before 13.3 otherwise leaks GPU "
+              "memory with CUDA graphs"
+            : "libcupti before 13.3 leaks up to 0.8 GB of GPU memory with CUDA graphs, until launches have "
+              "no times, and refuses to trace memory copies and fills, which avoids it";
 }
 
 void occ_tracing_record_calls(struct occ_tracing *tracing, bool on)

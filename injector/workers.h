@@ -4,7 +4,7 @@
  *
  * They are known by their birth: while the guest starts CUPTI, in the thread that starts it, so with that
  * thread's signal mask, in which all signals are blocked. A thread that CUPTI creates later is known once it
- * delivers a buffer (occ_guest.worker_clock).
+ * delivers a buffer (occ_guest.worker_clock; callbacks.c).
  *
  * Threads: begin and end by the one that initialises CUDA, the rest by the helper.
  */

@@ -10,14 +10,17 @@
  *   FAKE_CUPTI_THREADS   a thread that ends after it has flushed ends the program
  *   FAKE_CUPTI_UNREADY   a flush before the first launch ends the program: the driver may not be ready
  *   FAKE_CUPTI_WORKER    cuptiActivityEnable starts a thread that never ends, as libcupti's worker
+ *   FAKE_CUPTI_LATE      the first full buffer starts the worker, which returns full buffers
  * One thread launches at a time.
  */
 #include "cupti/activity_abi.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -55,11 +58,14 @@ EXPORT uint32_t cuptiGetResultString(uint32_t result, const char **text)
     return 0;
 }
 
+EXPORT uint64_t fake_pool_limit;
+EXPORT _Atomic pid_t fake_late_worker;
+
 EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value);
 EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value)
 {
-    (void)bytes;
-    (void)value;
+    if (attribute == OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT)
+        memcpy(&fake_pool_limit, value, *bytes);
     return attribute == OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE ? 1 : 0; /* one that is not known */
 }
 
@@ -168,6 +174,36 @@ EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, vo
     return 0;
 }
 
+static bool is_handed_over; /* a buffer, to the late worker; with the lock */
+static pthread_cond_t handed_over = PTHREAD_COND_INITIALIZER;
+
+static void *work_late(void *unused)
+{
+    atomic_store(&fake_late_worker, (pid_t)syscall(SYS_gettid));
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!is_handed_over)
+            pthread_cond_wait(&handed_over, &lock);
+        deliver();
+        is_handed_over = false;
+        pthread_cond_broadcast(&handed_over);
+    }
+    return unused;
+}
+
+/* With the lock. Returns when the worker has delivered the buffer. */
+static void deliver_late(void)
+{
+    pthread_t thread;
+    static bool is_started;
+    if (!is_started)
+        is_started = pthread_create(&thread, NULL, work_late, NULL) == 0;
+    is_handed_over = true;
+    pthread_cond_broadcast(&handed_over);
+    while (is_handed_over)
+        pthread_cond_wait(&handed_over, &lock);
+}
+
 /* One record; delivers the buffer when it is full. */
 EXPORT void fake_launch(const struct occ_cupti_kernel *kernel);
 EXPORT void fake_launch(const struct occ_cupti_kernel *kernel)
@@ -183,7 +219,7 @@ EXPORT void fake_launch(const struct occ_cupti_kernel *kernel)
     used_bytes += record_bytes();
     has_incomplete |= kernel->end_ns == 0;
     if (used_bytes + record_bytes() > buffer_bytes)
-        deliver();
+        (getenv("FAKE_CUPTI_LATE") ? deliver_late : deliver)();
     pthread_mutex_unlock(&lock);
 }
 

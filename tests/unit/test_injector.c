@@ -897,6 +897,84 @@ static void test_the_helper_is_not_taken_for_the_worker(void **state)
     assert_int_equal(wait_for_end(f), 0);
 }
 
+/* With the signal mask of the thread that launches, as if it had come with the context. */
+static int program_whose_worker_is_late(void)
+{
+    initialise_and_wait_for_helper();
+    launch(20000);
+    _Atomic pid_t *worker = fake("fake_late_worker");
+    int clock = atomic_load(&occ_guest()->worker_clock);
+    if (atomic_load(worker) == 0 || clock == 0 || ~(clock >> 3) != atomic_load(worker))
+        return 1;
+    pthread_exit(NULL);
+}
+
+/* Its time is part of the cost, and the process ends with the program's last thread. */
+static void test_a_late_worker_is_found(void **state)
+{
+#ifdef __SANITIZE_THREAD__
+    print_message("skipped: as above\n");
+    skip();
+#endif
+    static const char *const variables[] = {"FAKE_CUPTI_LATE=1", NULL};
+    struct story s = story_of(*state, program_whose_worker_is_late, variables, 0);
+    assert_int_equal(s.launches, 20000);
+    assert_int_equal(s.closed, 1);
+}
+
+/* Where CUPTI starts its worker with us, no other thread is one: here the one that launches and returns full
+ * buffers, and one that only flushes. */
+static void *flush_once(void *unused)
+{
+    uint32_t (*flush)(uint32_t flags);
+    void *symbol = fake("cuptiActivityFlushAll");
+    memcpy(&flush, &symbol, sizeof flush);
+    (void)flush(0);
+    return unused;
+}
+
+static int program_whose_own_threads_return_buffers(void)
+{
+    pthread_t thread;
+    initialise_and_wait_for_helper();
+    launch(20000);
+    launch(1);
+    if (pthread_create(&thread, NULL, flush_once, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        return 1;
+    return atomic_load(&occ_guest()->worker_clock) == 0 ? 0 : 1;
+}
+
+static void test_no_thread_of_the_program_is_taken_for_the_worker(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const variables[] = {"FAKE_CUPTI_WORKER=1", NULL};
+    run(f, program_whose_own_threads_return_buffers, variables);
+    assert_int_equal(wait_for_end(f), 0);
+}
+
+/* Device buffers are few only where they do not leak. */
+static int program_that_tells_the_pool_limit(void)
+{
+    InitializeInjection();
+    const uint64_t *limit = fake("fake_pool_limit");
+    return limit ? (int)*limit : 1;
+}
+
+static void test_the_pool_of_device_buffers(void **state)
+{
+    static const struct {
+        const char *version, *copies;
+        int limit;
+    } cases[] = {{"FAKE_CUPTI_VERSION=130201", NULL, 32},
+                 {"FAKE_CUPTI_VERSION=130201", "FAKE_CUPTI_COPIES=1", 250},
+                 {"FAKE_CUPTI_VERSION=130300", "FAKE_CUPTI_COPIES=1", 32}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const variables[] = {cases[i].version, cases[i].copies, NULL};
+        struct story s = story_of(*state, program_that_tells_the_pool_limit, variables, cases[i].limit);
+        assert_int_equal(s.closed, 1);
+    }
+}
+
 static int program_with_a_short_window(void)
 {
     InitializeInjection();
@@ -985,6 +1063,9 @@ int main(void)
         TEST(test_the_helper_is_not_real_time),
         TEST(test_the_helper_takes_no_signals),
         TEST(test_the_helper_is_not_taken_for_the_worker),
+        TEST(test_a_late_worker_is_found),
+        TEST(test_no_thread_of_the_program_is_taken_for_the_worker),
+        TEST(test_the_pool_of_device_buffers),
         TEST(test_a_window_ends_in_time),
         TEST(test_another_profiler_takes_over),
     };
