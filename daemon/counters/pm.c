@@ -129,7 +129,8 @@ static enum occ_source_state configure(struct occ_source *s, const char *chip, s
 
 static void write_note(struct occ_source *s, const char *why_fixed)
 {
-    const char *missing = s->sets.missing;
+    char missing[OCC_PM_MISSING_BYTES];
+    occ_pm_sets_write_missing(&s->sets, missing);
     (void)snprintf(
         s->note, sizeof s->note, "%s%s%s%s%s", missing[0] ? "this GPU does not count " : "", missing,
         missing[0] && s->keeps_first_set ? "; " : "",

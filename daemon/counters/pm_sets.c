@@ -33,9 +33,20 @@ static bool tells_more(const struct occ_counter_set *set)
 
 static void add_missing(struct occ_pm_sets *sets, const char *metric)
 {
-    size_t used = strlen(sets->missing);
-    if (!strstr(sets->missing, metric))
-        (void)snprintf(sets->missing + used, sizeof sets->missing - used, "%s%s", used ? ", " : "", metric);
+    uint32_t i = 0;
+    while (i < sets->n_missing && strcmp(sets->missing[i], metric) != 0)
+        i++;
+    if (i == sets->n_missing && i < OCC_PM_MISSING_MAX)
+        sets->missing[sets->n_missing++] = metric;
+}
+
+void occ_pm_sets_write_missing(const struct occ_pm_sets *sets, char text[OCC_PM_MISSING_BYTES])
+{
+    uint32_t n = sets->n_missing;
+    char more[32] = "";
+    if (n > 1)
+        (void)snprintf(more, sizeof more, " and %u more", n - 1);
+    (void)snprintf(text, OCC_PM_MISSING_BYTES, "%s%s", n > 0 ? sets->missing[0] : "", more);
 }
 
 static enum occ_source_state open_set(struct occ_pm_sets *sets, const struct target *target, uint32_t at,
@@ -75,8 +86,10 @@ static enum occ_source_state add_set(struct occ_pm_sets *sets, const struct targ
     if (state != OCC_SOURCE_OK && open_reduced(sets, target, at, wanted) == OCC_SOURCE_OK)
         state = OCC_SOURCE_OK;
     if (state == OCC_SOURCE_OK && !is_useful(&sets->set[at])) {
+        char missing[OCC_PM_MISSING_BYTES];
+        occ_pm_sets_write_missing(sets, missing);
         occ_cupti_host_close(&sets->host[at]);
-        (void)occ_fail(err, OCC_E_INVALID, "%s lacks %s", target->chip, sets->missing);
+        (void)occ_fail(err, OCC_E_INVALID, "%s lacks %s", target->chip, missing);
         state = OCC_SOURCE_NOT_SUPPORTED;
     }
     sets->n += state == OCC_SOURCE_OK;

@@ -85,6 +85,11 @@ for version in 20 28 130001 130200 130300; do
   esac
 done
 
+# Where recording them does not help, launches without times are counted, not kept.
+expect "a leak that recording does not avoid" 0 "(bad_times " env OCCSIM_FAULT=leak:1,leak_all:1 OCCSIM_CUPTI_VERSION=130001 \
+  "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$transformer" --steps 100
+[ "$(query 'SELECT launches + lost FROM run ORDER BY run_id DESC LIMIT 1')" = 5800 ] || fail "not 5800 launches"
+
 # Databases that cannot be used: the program runs, the file stays as it was.
 echo "this is not a database, it only looks long enough to be one" >bad.db
 cp bad.db bad.before
