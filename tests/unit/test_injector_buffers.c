@@ -286,6 +286,19 @@ static void test_a_buffer_that_a_flush_returns_early_does_not_grow(void **state)
     }
 }
 
+static void test_who_has_asked(void **state)
+{
+    (void)state;
+    struct occ_pool pool;
+    size_t bytes;
+    assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
+    for (uintptr_t thread = 1; thread < 5; thread++) { /* as few as these have slots of their own */
+        assert_false(occ_pool_may_have_asked(&pool, thread << 12));
+        (void)occ_pool_take(&pool, thread << 12, SECOND_NS, &bytes);
+        assert_true(occ_pool_may_have_asked(&pool, thread << 12));
+    }
+}
+
 /* ---- several threads take and complete while one drains ---- */
 
 #define THREADS 4
@@ -355,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_sizes_are_checked),
         cmocka_unit_test(test_a_busy_stream_shows_its_records),
         cmocka_unit_test(test_each_thread_has_its_size),
+        cmocka_unit_test(test_who_has_asked),
         cmocka_unit_test(test_a_buffer_that_is_not_full_changes_nothing),
         cmocka_unit_test(test_a_buffer_that_a_flush_returns_early_does_not_grow),
         cmocka_unit_test(test_threads),
