@@ -20,7 +20,7 @@ struct occ_counter_set {
 
 struct occ_chip_sets {
     const char *prefix; /* of chip names: "GH", "GB"; "" matches any */
-    uint32_t n;         /* sets[0] is sampled most of the time; the others where one pass holds them */
+    uint32_t n;         /* sets[0] is sampled most of the time; the others by turns; see pm_sets.h */
     const struct occ_counter_set *sets[OCC_SETS_MAX];
     bool system_clock_only; /* no trigger by time: intervals are counted in system clocks */
     bool keep_oldest;       /* the hardware buffer cannot overwrite its oldest records */
