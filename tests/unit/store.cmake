@@ -8,6 +8,7 @@ occ_add_test(test_store_gaps SOURCES test_store_gaps.c USES occ_store PkgConfig:
 occ_add_test(test_store_remove SOURCES test_store_remove.c USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_changes SOURCES test_store_changes.c ${world} USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_retention SOURCES test_store_retention.c ${world} USES occ_store PkgConfig::SQLITE)
+occ_add_test(test_store_full SOURCES test_store_full.c ${world} USES occ_store PkgConfig::SQLITE)
 # Its own schema, of two versions more, takes the place of the library's.
 set(later "${CMAKE_CURRENT_BINARY_DIR}/later_schema.c")
 set(migrations "${PROJECT_SOURCE_DIR}/schema/0001_history.sql" "${PROJECT_SOURCE_DIR}/tests/data/schema/0002_more.sql"
