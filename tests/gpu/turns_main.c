@@ -180,8 +180,11 @@ static uint32_t do_turn(struct turns *t, uint64_t number, uint64_t turn_ms)
     int64_t until_ns = occ_monotonic_ns() + (int64_t)turn_ms * 1000000;
     size_t samples = 0;
     uint32_t result = begin_turn(t, &t->hosts[set]);
-    while (result == OCC_CUPTI_SUCCESS && occ_monotonic_ns() < until_ns && gpu_sleep(READ_S))
+    bool more = result == OCC_CUPTI_SUCCESS; /* at least one read, however late it is */
+    while (more && gpu_sleep(READ_S)) {
         result = read_samples(t, &samples);
+        more = result == OCC_CUPTI_SUCCESS && occ_monotonic_ns() < until_ns;
+    }
     if (result == OCC_CUPTI_SUCCESS)
         result = end_turn(t);
     if (result == OCC_CUPTI_SUCCESS && samples == 0 && !gpu_stopped()) {

@@ -105,7 +105,7 @@ fi
 if [ -x "$build/gpu/e04_other_process" ]; then
   mkdir "$work/told"
   OCCSIM_COUNTERS=$work/told OCCSIM_COUNTER_OFFSET_NS=12500 OCCSIM_BLOCK_NS=1000000 \
-    "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$build/gpu" --quick --only E4,E8,E9 --out "$work/counters" 2>"$work/err"
+    "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$build/gpu" --quick --only E4,E8,E9,E22 --out "$work/counters" 2>"$work/err"
   has() { # a value's name and what it must be
     grep -qxE " *value +$1: $2 *" "$work/counters/report.md" ||
       { cat "$work/err" "$work/counters/report.md"; fail "counters: $1 is not $2"; }
@@ -119,6 +119,9 @@ if [ -x "$build/gpu/e04_other_process" ]; then
   has across_processes.rising.median '12500 ns'
   has across_processes.falling.median '12500 ns'
   has one_process.rising.median '12500 ns'
+  has as_shipped.achieved '0\.5 ratio'
+  has opened_again.achieved '0\.5 ratio'
+  has enable.turns '6 turns'
   # GPM, read as nobody if we are root: what is told of the device must be readable then, and the programs.
   chmod 755 "$work" "$work/told"
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
