@@ -15,7 +15,9 @@
 #define MODE 0644
 
 /* TIME: seconds since 1970; no series while it is 0. Rows of one name follow each other. */
-enum kind { COUNTER, GAUGE, MILLISECONDS, TIME };
+enum kind { COUNTER, GAUGE, MILLISECONDS, MICROSECONDS, TIME };
+static const double units[] = {
+    [COUNTER] = 1, [GAUGE] = 1, [MILLISECONDS] = 1e3, [MICROSECONDS] = 1e6, [TIME] = 1};
 
 static const struct metric {
     const char *name, *reason; /* its label, or NULL */
@@ -49,6 +51,8 @@ static const struct metric {
     {"last_success_timestamp_seconds", NULL, AT(last_success_s), TIME, "When the last pass succeeded"},
     {"clock_offset_seconds", NULL, AT(clock_offset_ms), MILLISECONDS,
      "The node's clock minus the warehouse's"},
+    {"last_pass_seconds", NULL, AT(pass_us), MICROSECONDS, "How long the last pass took"},
+    {"last_pass_cpu_seconds", NULL, AT(pass_cpu_us), MICROSECONDS, "CPU time of the last pass"},
 };
 
 static void put_text(FILE *out, const char *text)
@@ -70,7 +74,7 @@ static void put_metric(FILE *out, const struct metric *m, bool is_first, const c
     put_text(out, node);
     if (m->reason)
         (void)fprintf(out, "\",reason=\"%s", m->reason);
-    (void)fprintf(out, "\"} %.15g\n", m->kind == MILLISECONDS ? (double)value / 1e3 : (double)value);
+    (void)fprintf(out, "\"} %.15g\n", (double)value / units[m->kind]);
 }
 
 /* Closes `fd`. */

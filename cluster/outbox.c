@@ -33,41 +33,6 @@ enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN, IS_RECORDING, IS_EMPTY, HAS_NO_RUN, 
 static const char last_change[] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = "
                                   "'stored_minute_change'), 0)";
 
-/* Adds what is there, or may be, where we may not look: nobody takes it for sent, since it cannot be opened.
- */
-static void add_hidden(const char *directory, const char *name, glob_t *found)
-{
-    _cleanup_(occ_freep) char *path = NULL;
-    bool is_hidden = access(directory, R_OK | X_OK) != 0 && errno == EACCES;
-    if (is_hidden && occ_format_text(&path, NULL, "%s%s", directory, name) == 0)
-        (void)glob(path, GLOB_APPEND | GLOB_NOCHECK, NULL, found);
-}
-
-int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err)
-{
-    static const char owners[] = "/{u[0-9],pod-,container-}*"; /* and no lost+found */
-    _cleanup_(occ_freep) char *directory = NULL;
-    _cleanup_(occ_freep) char *histories = NULL;
-    _cleanup_(occ_freep) char *pattern = NULL;
-    _cleanup_(globfree) glob_t found = {0};
-    const char *name = strrchr(path, '/');
-    int rc = occ_format_text(&directory, err, "%.*s", (int)(name - path), path);
-    if (rc == 0)
-        rc = occ_format_text(&histories, err, "%s/*%s", directory, name);
-    if (rc == 0)
-        rc = occ_format_text(&pattern, err, "%s%s", directory, owners);
-    if (rc != 0)
-        return rc;
-    (void)glob(histories, 0, NULL, ret_found);
-    if (access(path, F_OK) == 0)
-        (void)glob(path, GLOB_APPEND, NULL, ret_found);
-    add_hidden(directory, name, ret_found);
-    (void)glob(pattern, GLOB_BRACE, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        add_hidden(found.gl_pathv[i], name, ret_found);
-    return 0;
-}
-
 int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *err)
 {
     *r = (struct occ_outbox){0};

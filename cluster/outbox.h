@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <glob.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -103,9 +102,6 @@ struct occ_outbox {
     size_t n_configs, allocated_configs, n_runs, allocated_runs;
 };
 
-/* The daemon's histories: one for all users, and one for each owner beside it, also in directories that we
- * may not read. globfree() it. */
-int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err);
 int occ_outbox_open(const char *path, struct occ_outbox *ret_outbox, struct occ_error *err);
 void occ_outbox_close(struct occ_outbox *outbox);
 

@@ -46,3 +46,21 @@ int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err);
 /* Passes at a second of the interval that the node's name gives, and after failures as late as back-off with
  * jitter says. Does not return. */
 void occ_ship_run(struct occ_ship *ship);
+
+/* ---- ship_history.c ---- */
+
+/* One over all histories. */
+struct occ_ship_pass {
+    bool all, is_offline;    /* is_offline: histories are counted, and nothing is sent */
+    int64_t complete_minute; /* minutes before it are in */
+    int64_t oldest_minute;   /* that is not in though it is over; or OCC_SHIP_NO_MINUTE */
+    int64_t began_ns, began_cpu_ns;
+};
+#define OCC_SHIP_NO_MINUTE INT64_C(153722867)
+
+/* A later batch's rows take the place of an earlier one's, also where the clock was set back or the state was
+ * lost. */
+uint64_t occ_ship_next_version(struct occ_ship *ship);
+/* Sends the changes of the history at this index of ship->seen. A history that cannot be read keeps no other
+ * from being sent. */
+int occ_ship_history(struct occ_ship *ship, size_t index, struct occ_ship_pass *pass, struct occ_error *err);

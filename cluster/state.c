@@ -15,14 +15,19 @@ struct occ_state {
     sqlite3 *db;
 };
 
-#define COLUMN(name)    #name " INTEGER NOT NULL, "
-#define NAME(name)      #name ", "
-#define PARAMETER(name) "?, "
+#define COLUMN(name)                 #name " INTEGER NOT NULL, "
+#define NAME(name)                   #name ", "
+#define PARAMETER(name)              "?, "
+#define SEEN_COLUMN(name, member)    COLUMN(name)
+#define SEEN_NAME(name, member)      NAME(name)
+#define SEEN_PARAMETER(name, member) "?, "
 static const char schema[] =
     "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;"
     "CREATE TABLE IF NOT EXISTS position (" OCC_POSITION(
         COLUMN) "stored TEXT NOT NULL, PRIMARY KEY (identity));"
-                "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;";
+                "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;"
+                "CREATE TABLE IF NOT EXISTS seen (" OCC_SEEN_COLUMNS(
+                    SEEN_COLUMN) "path TEXT PRIMARY KEY) WITHOUT ROWID;";
 
 static int fail_sql(struct occ_state *s, struct occ_error *err, const char *what)
 {
@@ -159,6 +164,80 @@ int occ_state_store(struct occ_state *s, const struct occ_ship_position *positio
     int rc = fail_sql(s, err, "cannot store the position");
     (void)run(s, "ROLLBACK", NULL, 0);
     return rc;
+}
+
+/* ---- histories that were sent whole ---- */
+
+int occ_state_load_seen(struct occ_state *s, struct occ_seen *seen, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = true;
+    int rc = 0;
+    (void)sqlite3_prepare_v2(
+        s->db,
+        "SELECT " OCC_SEEN_COLUMNS(SEEN_NAME) "path FROM seen WHERE typeof(path) = 'text' ORDER BY path", -1,
+        &stmt, NULL);
+    while (row && rc == 0) {
+        struct occ_seen_history sent;
+        int at = 0;
+        rc = step(stmt, &row) ? 0 : fail_sql(s, err, "cannot read which histories were sent");
+#define X(name, member) sent.member = row ? sqlite3_column_int64(stmt, at++) : 0;
+        OCC_SEEN_COLUMNS(X)
+#undef X
+        const char *path = row && rc == 0 ? (const char *)sqlite3_column_text(stmt, at) : NULL;
+        if (path)
+            rc = occ_seen_load(seen, path, &sent, err);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static bool put_seen(sqlite3_stmt *stmt, const struct occ_seen_entry *entry)
+{
+    int at = 0;
+#define X(name, member) (void)sqlite3_bind_int64(stmt, ++at, entry->sent.member);
+    OCC_SEEN_COLUMNS(X)
+#undef X
+    (void)sqlite3_bind_text(stmt, ++at, entry->path, -1, SQLITE_STATIC);
+    return sqlite3_step(stmt) == SQLITE_DONE && sqlite3_reset(stmt) == SQLITE_OK;
+}
+
+static bool drop_seen(sqlite3_stmt *stmt, const struct occ_seen_entry *entry)
+{
+    (void)sqlite3_bind_text(stmt, 1, entry->path, -1, SQLITE_STATIC);
+    return sqlite3_step(stmt) == SQLITE_DONE && sqlite3_reset(stmt) == SQLITE_OK;
+}
+
+static bool put_all_seen(struct occ_state *s, const struct occ_seen *seen)
+{
+    sqlite3_stmt *put = NULL, *drop = NULL;
+    bool done =
+        sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO seen VALUES(" OCC_SEEN_COLUMNS(SEEN_PARAMETER) "?)",
+                           -1, &put, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(s->db, "DELETE FROM seen WHERE path = ?", -1, &drop, NULL) == SQLITE_OK;
+    for (size_t i = 0; done && i < seen->n; i++) {
+        const struct occ_seen_entry *entry = &seen->entries[i];
+        if (!entry->is_found)
+            done = drop_seen(drop, entry);
+        else if (entry->is_sent && !entry->is_stored)
+            done = put_seen(put, entry);
+    }
+    (void)sqlite3_finalize(put);
+    (void)sqlite3_finalize(drop);
+    return done;
+}
+
+int occ_state_store_seen(struct occ_state *s, struct occ_seen *seen, struct occ_error *err)
+{
+    if (!seen->has_unstored)
+        return 0;
+    if (!run(s, "BEGIN IMMEDIATE", NULL, 0) || !put_all_seen(s, seen) || !run(s, "COMMIT", NULL, 0)) {
+        int rc = fail_sql(s, err, "cannot store which histories were sent");
+        (void)run(s, "ROLLBACK", NULL, 0);
+        return rc;
+    }
+    occ_seen_stored(seen);
+    return 0;
 }
 
 /* ---- --status ---- */

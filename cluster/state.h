@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "seen.h"
 #include "support/error.h"
 
 /* How far a history's changes (stored_minute_change) are in the warehouse: up to `done`, and after a long
@@ -42,7 +43,9 @@ struct occ_ship_position {
     X(clock_offset_ms, "clock offset (ms)", COUNT)                                                           \
     X(oldest_unsent_s, "oldest unsent minute", TIME)                                                         \
     X(complete_until_s, "complete until", TIME)                                                              \
-    X(last_success_s, "last success", TIME)
+    X(last_success_s, "last success", TIME)                                                                  \
+    X(pass_us, "last pass took (us)", COUNT)                                                                 \
+    X(pass_cpu_us, "  CPU time (us)", COUNT)
 
 struct occ_ship_counters {
 #define X(name, label, kind) int64_t name;
@@ -66,6 +69,10 @@ int occ_state_load_counters(struct occ_state *state, struct occ_ship_counters *r
  * a success, NULL: as it was. */
 int occ_state_store(struct occ_state *state, const struct occ_ship_position *position,
                     const struct occ_ship_counters *counters, const char *failure, struct occ_error *err);
+
+/* Marks of histories that were sent whole. Load into an empty list; store is durable when it returns. */
+int occ_state_load_seen(struct occ_state *state, struct occ_seen *seen, struct occ_error *err);
+int occ_state_store_seen(struct occ_state *state, struct occ_seen *seen, struct occ_error *err);
 
 /* --status */
 int occ_state_print(struct occ_state *state, FILE *out, struct occ_error *err);

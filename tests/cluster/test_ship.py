@@ -204,6 +204,38 @@ def hours_after_an_outage_of_a_day(engine):
     site.run("--maintain", says="hours summed up: 0\n")
 
 
+def write_unseen(path, content):
+    """Bytes of the file, but neither its size nor its times change."""
+    status = os.stat(path)
+    with open(path, "r+b") as f:
+        old = f.read(len(content))
+        f.seek(0)
+        f.write(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return old
+
+
+def an_unchanged_history_is_not_read(engine):
+    """Nor by a shipper that was started anew."""
+    site = fresh(engine)
+    extend(site.history, 1, 60, 5, 8, 10, "end")
+    os.utime(site.history, (NOW - 60, NOW - 60))
+    site.run("--once")
+    old = write_unseen(site.history, b"no history" * 10)
+    site.run("--once")
+    assert site.status("histories not readable") == "0", "it was read"
+    os.utime(site.history, (NOW - 50, NOW - 50))
+    site.run("--once")
+    assert site.status("histories not readable") == "1", "it was not read"
+    write_unseen(site.history, old)
+    os.utime(site.history, (NOW - 40, NOW - 40))
+    site.run("--once")
+    assert site.status("histories not readable") == "0"
+    extend(site.history, 2, 50, 2, 8, 12, "end")
+    site.run("--once")
+    check_all(engine, site.history)
+
+
 def histories_beside_each_other(engine):
     site = fresh(engine)
     other = site.history.replace("u1000", "u1001")
@@ -615,7 +647,7 @@ def a_shipper_that_is_killed(engine):
         check_launches(engine, ship, site.history, ("42",))
 
 
-ROWS = (all_rows_and_only_once, what_is_as_good_is_sent_again, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
+ROWS = (an_unchanged_history_is_not_read, all_rows_and_only_once, what_is_as_good_is_sent_again, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
         hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
         runs_that_are_removed, single_launches_of_removed_runs, a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, gpus_that_are_allocated, single_launches_of_a_job,

@@ -39,6 +39,21 @@ static void clean_up(void)
     (void)rmdir(directory);
 }
 
+static void put_seen(struct occ_state *state)
+{
+    struct occ_seen seen;
+    const struct occ_seen_history sent = {.file = {.inode = 3, .bytes = 4096}, .open_minute = 28333333};
+    occ_seen_open(&seen);
+    must(occ_seen_load(&seen, "/a/u1/history.db", &sent, NULL) == 0);
+    must(occ_seen_load(&seen, "/a/u2/history.db", &sent, NULL) == 0);
+    for (size_t i = 0; i < seen.n; i++) {
+        seen.entries[i].is_found = true;
+        occ_seen_put(&seen, i, &sent);
+    }
+    must(occ_state_store_seen(state, &seen, NULL) == 0);
+    occ_seen_close(&seen);
+}
+
 static void make_sound(void)
 {
     struct occ_state *state = NULL;
@@ -46,6 +61,7 @@ static void make_sound(void)
     const struct occ_ship_counters counters = {.batches = 3, .last_success_s = 1700000000};
     must(occ_state_open(path, false, &state, NULL) == 0);
     must(occ_state_store(state, &position, &counters, "it failed", NULL) == 0);
+    put_seen(state);
     occ_state_close(state);
     FILE *file = fopen(path, "rbe");
     must(file != NULL);
@@ -112,6 +128,14 @@ static void use(bool read_only)
         return;
     int failed = occ_state_load_position(state, 7, &position, &err);
     must(position.identity == 7 || failed == 0);
+    struct occ_seen seen;
+    occ_seen_open(&seen);
+    if (occ_state_load_seen(state, &seen, &err) == 0)
+        for (size_t i = 1; i < seen.n; i++)
+            must(strcmp(seen.entries[i - 1].path, seen.entries[i].path) < 0);
+    if (!read_only)
+        (void)occ_state_store_seen(state, &seen, &err);
+    occ_seen_close(&seen);
     if (occ_state_load_counters(state, &counters, &err) == 0 && failed == 0 && !read_only)
         (void)occ_state_store(state, &position, &counters, "", &err);
     (void)occ_state_print(state, nowhere, &err);
