@@ -257,13 +257,16 @@ static int print_status(const struct occ_options *options, const struct occ_conf
     _cleanup_(occ_freep) char *path = NULL;
     _cleanup_(occ_closep) int fd = -1;
     bool is_named = options->socket || config->socket_path[0];
+    enum occ_status_form form = options->json      ? OCC_STATUS_JSON
+                                : options->verbose ? OCC_STATUS_ALL
+                                                   : OCC_STATUS_LINES;
     int status = choose_path(options->socket, config->socket_path, occ_path_default_socket, &path, err);
     if (status == 0)
         status = occ_control_connect(path, &fd, err);
     if (status == OCC_E_NOT_FOUND && !is_named && occ_control_connect(OCC_PATH_SYSTEM_SOCKET, &fd, NULL) == 0)
         status = 0;
     if (status == 0)
-        status = occ_status_print(fd, options->json, stdout, err);
+        status = occ_status_print(fd, form, stdout, err);
     return status == 0 && fflush(stdout) != 0 ? occ_fail(err, OCC_E_IO, "cannot write to stdout") : status;
 }
 

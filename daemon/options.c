@@ -17,6 +17,7 @@ static const struct occ_option rows[] = {
     {0, "print-config", NULL, AT(print_config), "print the settings in effect, and end"},
     {0, "status", NULL, AT(status), "print the state of the running daemon, and end"},
     {0, "json", NULL, AT(json), "with --status: as JSON"},
+    {'v', "verbose", NULL, AT(verbose), "with --status: all of each history, instead of a line"},
     {0, "migrate", "PATH", AT(migrate),
      "bring a history, or all below a directory, to this" OCC_OPTION_INDENT "version's schema, and end"},
     {0, "backup", NULL, AT(backup), "with --migrate: leave a copy beside each"},
@@ -47,6 +48,8 @@ int occ_options_parse(int argc, char **argv, struct occ_options *ret_options, st
         return status;
     if (options.json && !options.status)
         return occ_fail(err, OCC_E_INVALID, "--json goes with --status");
+    if (options.verbose && (!options.status || options.json))
+        return occ_fail(err, OCC_E_INVALID, "--verbose goes with --status, as text");
     if (options.private) {
         if (occ_parse_u64(options.private, 0, INT_MAX, &fd, err) != 0)
             return occ_error_prefix(err, "option '--private'");

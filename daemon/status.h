@@ -55,5 +55,7 @@ enum occ_status_value { OCC_STATUS(OCC_STATUS_ROW) OCC_STATUS_COUNT };
 /* The word before a value's line in an answer. */
 const char *occ_status_key(enum occ_status_value value);
 
-/* Asks the daemon behind the connection `fd` and prints its answers, as text or JSON. */
-int occ_status_print(int fd, bool is_json, FILE *out, struct occ_error *err);
+enum occ_status_form { OCC_STATUS_LINES /* one for each history */, OCC_STATUS_ALL, OCC_STATUS_JSON };
+
+/* Asks the daemon behind the connection `fd` and prints its answers. */
+int occ_status_print(int fd, enum occ_status_form form, FILE *out, struct occ_error *err);

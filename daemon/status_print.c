@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "status_owners.h"
 #include "support/control.h"
 #include "support/text.h"
 
@@ -95,24 +96,48 @@ static void print_values(const char *answer, bool is_json, FILE *out)
     }
 }
 
-int occ_status_print(int fd, bool is_json, FILE *out, struct occ_error *err)
+/* The history that has this number in the daemon's order. */
+static void print_history(unsigned int number, const char *answer, enum occ_status_form form, FILE *out)
+{
+    bool is_json = form == OCC_STATUS_JSON;
+    (void)fprintf(out, is_json ? "%s{\"number\": %u" : "%s\nhistory %u\n", is_json && number ? ", " : "",
+                  number);
+    print_values(answer, is_json, out);
+    (void)fputs(is_json ? "}" : "", out);
+}
+
+static int print_histories(int fd, enum occ_status_form form, FILE *out, struct occ_error *err)
 {
     char answer[OCC_CONTROL_BYTES + 1], request[32];
+    struct occ_owner_lines lines = {.n = 0};
+    int status = 0;
+    for (unsigned int i = 0; i < HISTORIES_MAX && status == 0; i++) {
+        (void)snprintf(request, sizeof request, "history %u", i);
+        status = occ_control_request(fd, request, PATIENCE_MS, answer, sizeof answer, err);
+        if (status != 0 || answer[0] == '\0')
+            break;
+        if (form == OCC_STATUS_LINES)
+            status = occ_owner_lines_add(&lines, answer, err);
+        else
+            print_history(i, answer, form, out);
+    }
+    (void)fputs(lines.n > 0 ? "\n" : "", out);
+    occ_owner_lines_print(&lines, out);
+    occ_owner_lines_free(&lines);
+    return status;
+}
+
+int occ_status_print(int fd, enum occ_status_form form, FILE *out, struct occ_error *err)
+{
+    char answer[OCC_CONTROL_BYTES + 1];
+    bool is_json = form == OCC_STATUS_JSON;
     int status = occ_control_request(fd, "status", PATIENCE_MS, answer, sizeof answer, err);
     if (status != 0)
         return status;
     (void)fputs(is_json ? "{\"program\": \"occtraced\"" : "occtraced\n", out);
     print_values(answer, is_json, out);
     (void)fputs(is_json ? ", \"open\": [" : "", out);
-    for (unsigned int i = 0; i < HISTORIES_MAX; i++) {
-        (void)snprintf(request, sizeof request, "history %u", i);
-        status = occ_control_request(fd, request, PATIENCE_MS, answer, sizeof answer, err);
-        if (status != 0 || answer[0] == '\0')
-            break;
-        (void)fprintf(out, is_json ? "%s{\"number\": %u" : "%s\nhistory %u\n", is_json && i ? ", " : "", i);
-        print_values(answer, is_json, out);
-        (void)fputs(is_json ? "}" : "", out);
-    }
+    status = print_histories(fd, form, out, err);
     (void)fputs(is_json ? "]}\n" : "", out);
     return status;
 }

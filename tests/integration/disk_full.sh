@@ -13,7 +13,7 @@ trap finish EXIT
 mkdir "$disk" && mount -t tmpfs -o size=4m tmpfs "$disk" || { echo "SKIP: no tmpfs"; exit 77; }
 fail() { echo "FAILED: $1"; cat "$work/log" "$work/out" 2>/dev/null; exit 1; }
 fill() { dd if=/dev/zero of="$disk/fill" bs=4k status=none 2>/dev/null; true; }
-status() { "$build/bin/occtraced" --socket "$work/socket" --status; }
+status() { "$build/bin/occtraced" --socket "$work/socket" --status -v; }
 await() { # what, condition...
   for _ in $(seq 1200); do "${@:2}" && return 0; kill -0 "$daemon" 2>/dev/null || fail "$1: the daemon has ended"; sleep 0.05; done
   fail "$1"

@@ -172,14 +172,14 @@ static int64_t json_number(sqlite3 *db, const char *json, const char *path)
     return number;
 }
 
-static char *print(const struct place *p, bool is_json)
+static char *print(const struct place *p, enum occ_status_form form)
 {
     char *text = NULL;
     size_t size = 0;
     struct occ_error err = OCC_ERROR_INIT;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    if (occ_status_print(p->control, is_json, out, &err) != 0)
+    if (occ_status_print(p->control, form, out, &err) != 0)
         fail_msg("%s", err.message);
     assert_int_equal(fclose(out), 0);
     return text;
@@ -192,11 +192,16 @@ static void it_is_printed_as_text_and_as_json(void **state)
     start(p, NEVER_NS);
     pid_t program = run(p, launch_twenty, 0);
     await_history(p, "\nlaunches 20\n", "\nlag_s 0\n");
-    char *text = print(p, false), *json = print(p, true);
+    char *text = print(p, OCC_STATUS_ALL), *json = print(p, OCC_STATUS_JSON),
+         *lines = print(p, OCC_STATUS_LINES);
     assert_non_null(strstr(text, "\n  launches             20\n"));
     assert_non_null(strstr(text, "\nhistory 0\n"));
     assert_non_null(strstr(text, p->db));
     assert_null(strstr(text, "lost:")); /* nothing is */
+    assert_non_null(strstr(lines, "\n  launches             20\n"));
+    assert_null(strstr(lines, "\nhistory 0\n"));
+    assert_non_null(strstr(lines, "\n  OWNER  STATE  PROGRAMS  LAUNCHES  LOST  FAILED"));
+    assert_non_null(strstr(lines, "\n  -      ok            1        20     0       0"));
     assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
     assert_int_equal(json_number(db, json, "$.pid"), p->daemon);
     assert_int_equal(json_number(db, json, "$.programs"), 1);
@@ -208,6 +213,7 @@ static void it_is_printed_as_text_and_as_json(void **state)
     assert_stops(p);
     free(text);
     free(json);
+    free(lines);
 }
 
 /* A daemon that is none. */
@@ -223,7 +229,7 @@ static void answers_are_not_believed(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_true(send(fds[1], answers[i], strlen(answers[i]), 0) > 0);
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(occ_status_print(fds[0], true, out, NULL), 0);
+    assert_int_equal(occ_status_print(fds[0], OCC_STATUS_JSON, out, NULL), 0);
     assert_int_equal(fclose(out), 0);
     assert_string_equal(
         text, "{\"program\": \"occtraced\", \"version\": \"?[2J\\\"\\\\\", \"open\": [{\"number\": 0, "
@@ -232,6 +238,52 @@ static void answers_are_not_believed(void **state)
     (void)close(fds[0]);
     (void)close(fds[1]);
     free(text);
+}
+
+/* Of a daemon that answers so. */
+static char *print_answers(const char *const *answers, enum occ_status_form form)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    for (; *answers; answers++)
+        assert_true(send(fds[1], *answers, strlen(*answers), 0) > 0);
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(occ_status_print(fds[0], form, out, NULL), 0);
+    assert_int_equal(fclose(out), 0);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    return text;
+}
+
+static void the_worst_owner_comes_first(void **state)
+{
+    (void)state;
+#define ROWS "programs 2\nlaunches 7\nstore_failures 0\nlag_s 0\n"
+    static const char *const answers[] = {
+        "ok\npid 7\n",
+        "ok\nowner u0\nstate ok\n" ROWS "lost_ring_full 0\nring_fill 0.01\nbytes 4096\nquota_fill 0.5\n",
+        "ok\nowner u1\nstate ok\n" ROWS
+        "lost_ring_full 3\nlost_log_full 4\nring_fill 0\nbytes 4096\nquota_fill 0\n",
+        "ok\nowner u2\nstate full\nreason no room \x1b[2J\n" ROWS
+        "lost_ring_full 0\nring_fill 0\nbytes 4096\nquota_fill 0\n",
+        "ok\nowner u3\nstate ok\n" ROWS "lost_ring_full 0\nring_fill 0.9\nbytes 4096\nquota_fill 0\n",
+        "ok\nowner u4\nstate ok\nlaunches -1\nlost_ring_full x\n",
+        "ok",
+        NULL};
+    char *lines = print_answers(answers, OCC_STATUS_LINES);
+    assert_string_equal(
+        lines,
+        "occtraced\n  process              7\n\n"
+        "  OWNER  STATE  PROGRAMS  LAUNCHES  LOST  FAILED  BEHIND    RING     SIZE   QUOTA  REASON\n"
+        "  u2     full          2         7     0       0     0 s   0.0 %  4.0 KiB   0.0 %  no room ?[2J\n"
+        "  u1     ok            2         7     7       0     0 s   0.0 %  4.0 KiB   0.0 %\n"
+        "  u3     ok            2         7     0       0     0 s  90.0 %  4.0 KiB   0.0 %\n"
+        "  u0     ok            2         7     0       0     0 s   1.0 %  4.0 KiB  50.0 %\n"
+        "  u4     ok            -         -     -       -       -       -        -       -\n");
+    free(lines);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -244,6 +296,7 @@ int main(void)
         T(a_user_sees_totals_and_his_own),
         T(it_is_printed_as_text_and_as_json),
         cmocka_unit_test(answers_are_not_believed),
+        cmocka_unit_test(the_worst_owner_comes_first),
     };
     return cmocka_run_group_tests(tests, replace_writes, NULL);
 }
