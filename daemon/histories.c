@@ -359,12 +359,25 @@ int64_t occ_histories_maintain(struct occ_histories *all, int64_t now_ns)
     return wait_ns;
 }
 
+static bool has_file(const struct occ_histories *all, const struct occ_owner *owner)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    return occ_histories_path(all, owner, &path, NULL) == 0 && access(path, F_OK) == 0;
+}
+
+/* A pod that began in a history of its own (its namespace was not known then) goes on in it: its runs are not
+ * in two. */
 void occ_histories_owner(const struct occ_histories *all, const struct occ_identity *identity,
                          struct occ_owner *ret_owner)
 {
+    struct occ_owner own;
     *ret_owner = (struct occ_owner){.name = ""};
-    if (all->options->split)
-        occ_identity_owner(identity, ret_owner);
+    if (!all->options->split)
+        return;
+    occ_identity_history(identity, ret_owner);
+    occ_identity_owner(identity, &own);
+    if (strcmp(own.name, ret_owner->name) != 0 && has_file(all, &own))
+        *ret_owner = own;
 }
 
 struct occ_history *occ_histories_find(const struct occ_histories *all, const struct occ_owner *owner)

@@ -106,7 +106,7 @@ void occ_histories_configure(struct occ_histories *histories, struct occ_histori
  * more to do wants its next; -1: none does. */
 int64_t occ_histories_maintain(struct occ_histories *histories, int64_t now_ns);
 
-/* Who owns the launches of such a process. */
+/* Whose history the launches of such a process go into. */
 void occ_histories_owner(const struct occ_histories *histories, const struct occ_identity *identity,
                          struct occ_owner *ret_owner);
 

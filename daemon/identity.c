@@ -2,9 +2,11 @@
 #include "identity.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/cleanup.h"
@@ -122,15 +124,35 @@ void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
     identity->is_rootless |= is_in_login(text, identity->owner_uid);
 }
 
+/* RFC 1123's label, as Kubernetes wants a namespace to be: also fit for a directory's name. */
+static bool is_namespace(const char *name, size_t length)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    return length > 0 && length < 64 && strspn(name, letters) >= length && name[0] != '-' &&
+           name[length - 1] != '-';
+}
+
+/* true: a directory of root or of the daemon's user, which no other user may write. Other directories are no
+ * evidence. */
+static bool is_kubelets(int directory, const char *name)
+{
+    struct stat status;
+    return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
+           (status.st_uid == 0 || status.st_uid == geteuid()) && !(status.st_mode & S_IWOTH);
+}
+
 /* Kubelet names a pod's directory of logs NAMESPACE_POD_UID, whatever its containers' engine. */
 static void find_pod_name(const char *root, struct occ_identity *identity)
 {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/var/log/pods", root);
     DIR *directory = opendir(path);
-    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+    bool is_trusted = directory && is_kubelets(dirfd(directory), ".");
+    for (const struct dirent *entry; is_trusted && (entry = readdir(directory));) {
         const char *first = strchr(entry->d_name, '_'), *last = strrchr(entry->d_name, '_');
-        if (!first || first == last || strcmp(last + 1, identity->pod) != 0)
+        if (!first || first == last || strcmp(last + 1, identity->pod) != 0 ||
+            !is_namespace(entry->d_name, (size_t)(first - entry->d_name)) ||
+            !is_kubelets(dirfd(directory), entry->d_name))
             continue;
         (void)snprintf(identity->pod_namespace, sizeof identity->pod_namespace, "%.*s",
                        (int)(first - entry->d_name), entry->d_name);
@@ -187,12 +209,22 @@ void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *r
     }
 }
 
+void occ_identity_history(const struct occ_identity *identity, struct occ_owner *ret_owner)
+{
+    occ_identity_owner(identity, ret_owner);
+    if (identity->pod_namespace[0] && strncmp(ret_owner->name, "pod-", 4) == 0)
+        (void)snprintf(ret_owner->name, sizeof ret_owner->name, "ns-%s", identity->pod_namespace);
+}
+
 bool occ_identity_parse_owner(const char *name, struct occ_owner *ret_owner)
 {
+    static const char *const kinds[] = {"pod-", "container-", "ns-"};
     uint64_t uid = 0;
     bool is_user = name[0] == 'u' && occ_parse_u64(name + 1, 0, UINT32_MAX, &uid, NULL) == 0;
-    if (strlen(name) >= sizeof ret_owner->name ||
-        (!is_user && strncmp(name, "pod-", 4) != 0 && strncmp(name, "container-", 10) != 0))
+    bool is_other = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        is_other |= strncmp(name, kinds[i], strlen(kinds[i])) == 0;
+    if (strlen(name) >= sizeof ret_owner->name || (!is_user && !is_other))
         return false;
     *ret_owner = (struct occ_owner){.uid = is_user ? (int64_t)uid : -1};
     (void)snprintf(ret_owner->name, sizeof ret_owner->name, "%s", name);

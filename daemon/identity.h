@@ -24,13 +24,13 @@ struct occ_identity {
     int64_t start_boot_ns; /* of the process (occ_boot_ns); -1: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
     char pod[37];                          /* uid of the Kubernetes pod */
-    char pod_name[254], pod_namespace[64]; /* by the node's directories of logs */
+    char pod_name[254], pod_namespace[64]; /* by root's directories of logs; "": unknown */
     char slurm_job[16], slurm_step[16];
 };
 
-/* Whose history a program's launches go into. */
+/* Who owns a program, or the history that its launches go into. */
 struct occ_owner {
-    char name[80]; /* "u1000", "pod-UID", "container-ID"; the name of a directory */
+    char name[80]; /* "u1000", "pod-UID", "container-ID", "ns-NAMESPACE"; the name of a directory */
     int64_t uid;   /* who may read it; -1: root alone, since uids of a container mean nothing outside */
 };
 
@@ -43,6 +43,9 @@ void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
 
 /* The pod or container; for a process outside one, or in one without privileges, its user. */
 void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner);
+
+/* The owner of the history: a pod's namespace where that is known, else as occ_identity_owner(). */
+void occ_identity_history(const struct occ_identity *identity, struct occ_owner *ret_owner);
 
 /* The owner of this name. false: it is no owner's. */
 bool occ_identity_parse_owner(const char *name, struct occ_owner *ret_owner);

@@ -166,12 +166,10 @@ static inline void path_of(const struct place *p, int uid, char path[160])
     (void)snprintf(path, 160, "%s/u%d/history.db", p->directory, uid);
 }
 
-static inline int64_t count_in(const struct place *p, int uid, const char *sql)
+static inline int64_t count_in_file(const char *path, const char *sql)
 {
-    char path[160];
     struct occ_store *store = NULL;
     sqlite3_stmt *stmt = NULL;
-    path_of(p, uid, path);
     assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
                      0);
     assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL), SQLITE_OK);
@@ -180,4 +178,11 @@ static inline int64_t count_in(const struct place *p, int uid, const char *sql)
     (void)sqlite3_finalize(stmt);
     occ_store_close(store);
     return n;
+}
+
+static inline int64_t count_in(const struct place *p, int uid, const char *sql)
+{
+    char path[160];
+    path_of(p, uid, path);
+    return count_in_file(path, sql);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
@@ -159,6 +160,79 @@ static void root_in_a_container_is_not_root(void **state)
     let_go(p, run(p, launch_in_portions, VICTIM));
     let_go(p, run(p, command_as_root, true));
     let_go(p, run(p, command_as_root, false));
+    assert_stops(p);
+}
+
+/* ---- pods ---- */
+
+#define POD_UID "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f"
+
+/* As kubelet names the directory of its logs. */
+static void name_pod(const struct place *p, const char *name, int pod)
+{
+    char path[160];
+    (void)snprintf(path, sizeof path, "var/log/pods/%s_" POD_UID "%d/app/0.log", name, pod);
+    put_file(p, path, "");
+}
+
+/* A program of the pod with ten launches, until they are committed; it says that it is in another namespace.
+ */
+static void launch_in_pod(const struct place *p, int pod)
+{
+    struct occ_ring_producer ring;
+    char path[64], text[256];
+    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
+    (void)snprintf(text, sizeof text,
+                   "0::/kubepods.slice/kubepods-pod" POD_UID "%d.slice/crio-" CONTAINER ".scope", pod);
+    put_file(p, path, text);
+    check(setenv("POD_NAMESPACE", "team-b", 1) == 0);
+    int asking = connect_to(p);
+    uint64_t before = flushed(asking);
+    make_ring(&ring, 0);
+    (void)offer(p, &ring);
+    for (uint64_t i = 0; i < 10; i++) {
+        struct occ_ring_launch launch = launch_now(i);
+        check(occ_ring_push(&ring, &launch));
+    }
+    while (flushed(asking) != before + 10)
+        pause_ms(1);
+}
+
+static int64_t count_of(const struct place *p, const char *owner, const char *sql)
+{
+    char path[192];
+    (void)snprintf(path, sizeof path, "%s/%s/history.db", p->directory, owner);
+    return count_in_file(path, sql);
+}
+
+static void read_as_user(const struct place *p, int uid)
+{
+    char path[192];
+    be_user(uid);
+    (void)snprintf(path, sizeof path, "%s/ns-team-a/history.db", p->directory);
+    check(open(path, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
+}
+
+static void pods_of_a_namespace_share_a_history(void **state)
+{
+    struct place *p = *state;
+    static const char runs[] =
+        "SELECT count(DISTINCT k8s_pod_uid) FROM stored_run WHERE k8s_namespace = 'team-a'";
+    start_with_root(p);
+    name_pod(p, "team-a_trainer-0", 1);
+    name_pod(p, "team-a_trainer-1", 2);
+    name_pod(p, "team-b_trainer-0", 3);
+    for (int pod = 1; pod <= 4; pod++)
+        let_go(p, run(p, launch_in_pod, pod));
+    assert_int_equal(count_of(p, "ns-team-a", RAW_LAUNCHES), 20);
+    assert_int_equal(count_of(p, "ns-team-a", runs), 2);
+    assert_int_equal(count_of(p, "ns-team-b", RAW_LAUNCHES), 10);
+    assert_int_equal(count_of(p, "pod-" POD_UID "4", RAW_LAUNCHES), 10);
+    name_pod(p, "team-a_late-0", 4); /* it stays where its runs are */
+    let_go(p, run(p, launch_in_pod, 4));
+    assert_int_equal(count_of(p, "ns-team-a", RAW_LAUNCHES), 20);
+    assert_int_equal(count_of(p, "pod-" POD_UID "4", RAW_LAUNCHES), 20);
+    let_go(p, run(p, read_as_user, VICTIM));
     assert_stops(p);
 }
 
@@ -465,6 +539,7 @@ int main(int argc, char **argv)
         T(a_descriptor_that_does_not_close_keeps_its_sender_alone),
         T(a_process_that_has_ended_is_nobody),
         T(root_in_a_container_is_not_root),
+        T(pods_of_a_namespace_share_a_history),
         T(a_container_has_a_share_of_its_own),
         T(subordinate_uids_share_what_their_user_has),
         T(a_lock_on_a_file_keeps_its_owner_alone),

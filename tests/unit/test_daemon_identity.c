@@ -108,6 +108,11 @@ static void test_processes(void **state)
     occ_identity_read(accounts, 78, 0, &id);
     assert_string_equal(id.pod_name, "trainer-0");
     assert_string_equal(id.pod_namespace, "team-a");
+    occ_identity_owner(&id, &owner); /* it commands no other pod's programs, */
+    assert_string_equal(owner.name, "pod-" POD);
+    occ_identity_history(&id, &owner); /* and shares the history */
+    assert_string_equal(owner.name, "ns-team-a");
+    assert_int_equal(owner.uid, -1);
     occ_identity_read(accounts, 77, 100999, &id); /* rootless: its uid is one of user 1000's */
     occ_identity_owner(&id, &owner);
     assert_string_equal(id.container, ID);
@@ -350,6 +355,64 @@ static void test_the_schedulers_word(void **state)
     }
 }
 
+/* Only directories that kubelet may have made tell a pod's namespace. */
+static void test_namespaces(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *directory, *command, *owner;
+    } cases[] = {
+        {"team-a_trainer-0_" POD, "true", "ns-team-a"},
+        {"team-a_trainer-0_" POD2, "true", "pod-" POD},
+        {"0_x_" POD, "true", "ns-0"},
+        {"../x_" POD, "true", "pod-" POD},
+        {".._x_" POD, "true", "pod-" POD},
+        {"_x_" POD, "true", "pod-" POD},
+        {"-a_x_" POD, "true", "pod-" POD},
+        {"a-_x_" POD, "true", "pod-" POD},
+        {"Team_x_" POD, "true", "pod-" POD},
+        {"a.b_x_" POD, "true", "pod-" POD},
+        {"a123456789a123456789a123456789a123456789a123456789a123456789abc_x_" POD, "true",
+         "ns-a123456789a123456789a123456789a123456789a123456789a123456789abc"},
+        {"a123456789a123456789a123456789a123456789a123456789a123456789abcd_x_" POD, "true", "pod-" POD},
+        {"team-a_x_" POD, "chmod o+w .", "pod-" POD},
+        {"team-a_x_" POD, "chmod o+w team-a_*", "pod-" POD},
+        {"team-a_x_" POD, "mv team-a_* old && ln -s old team-a_x_" POD, "pod-" POD},
+        {"team-a_x_" POD, "rmdir team-a_* && touch team-a_x_" POD, "pod-" POD},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char root[] = "/tmp/occtrace-identity-XXXXXX", command[512];
+        struct occ_accounts *accounts;
+        struct occ_identity id;
+        struct occ_owner owner;
+        assert_non_null(mkdtemp(root));
+        assert_int_equal(occ_accounts_new(root, &accounts, NULL), 0);
+        put_file(root, "/proc/78/cgroup",
+                 "0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n");
+        (void)snprintf(command, sizeof command,
+                       "umask 022; mkdir -p '%s/var/log/pods/%s' && cd '%s/var/log/pods' && %s", root,
+                       cases[i].directory, root, cases[i].command);
+        assert_int_equal(system(command), 0);
+        occ_identity_read(accounts, 78, 0, &id);
+        occ_identity_history(&id, &owner);
+        assert_string_equal(owner.name, cases[i].owner);
+        occ_accounts_free(accounts);
+        (void)snprintf(command, sizeof command, "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+/* A user's own engine names control groups: no pod of his is one of a namespace. */
+static void test_a_users_pods_have_no_namespace(void **state)
+{
+    (void)state;
+    struct occ_identity id = {.uid = 1000, .owner_uid = 1000, .pod_namespace = "team-a"};
+    struct occ_owner owner;
+    occ_identity_parse_cgroups("0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", &id);
+    occ_identity_history(&id, &owner);
+    assert_string_equal(owner.name, "u1000");
+}
+
 static void owners_have_names(void **state)
 {
     struct occ_owner owner;
@@ -360,6 +423,8 @@ static void owners_have_names(void **state)
     assert_true(occ_identity_parse_owner("pod-c1f2", &owner));
     assert_int_equal(owner.uid, -1);
     assert_true(occ_identity_parse_owner("container-0a", &owner));
+    assert_true(occ_identity_parse_owner("ns-team-a", &owner));
+    assert_int_equal(owner.uid, -1);
     static const char *const none[] = {"", ".", "u", "u-1", "u1x", "u4294967296", "lost+found", "history.db"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(occ_identity_parse_owner(none[i], &owner));
@@ -370,6 +435,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_groups),
         cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_a_users_pods_have_no_namespace),
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_jobs_of_gpus),
         cmocka_unit_test(test_gpus_with_instances_have_no_jobs),
