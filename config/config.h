@@ -46,6 +46,8 @@
     X(database, path, PATH, occ_config_text, database_path, RESTART, "", 0, 0)                               \
     X(database, max_size, QUOTA, uint64_t, database_max_bytes, LIVE, "20G", UINT64_C(16) << 20,              \
       UINT64_C(1) << 46)                                                                                     \
+    X(database, max_total_size, QUOTA, uint64_t, database_max_total_bytes, LIVE, "0", UINT64_C(16) << 20,    \
+      UINT64_C(1) << 50)                                                                                     \
     X(database, sync, SYNC, uint64_t, database_sync, RESTART, "normal", 0, 0)                                \
     X(database, chunk_rows, COUNT, uint64_t, chunk_rows, RESTART, "65536", 1024, 1u << 18)                   \
     X(retention, raw, AGE, int64_t, raw_age_ns, LIVE, "0", OCC_CONFIG_AGE_MIN_NS, OCC_CONFIG_AGE_MAX_NS)     \

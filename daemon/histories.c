@@ -1,21 +1,16 @@
 /* See histories.h. */
 #include "histories.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <acl/libacl.h>
-#include <sys/acl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "owner_directory.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
-#include "support/groups.h"
 #include "support/log.h"
-#include "support/paths.h"
 #include "support/process.h"
 #include "support/text.h"
 
@@ -25,94 +20,6 @@
 #define REOPEN_NS       INT64_C(500000000)
 #define UPKEEP_NS       INT64_C(60000000000)
 #define UPKEEP_SOON_NS  INT64_C(20000000)
-#define SHIP_GROUP      "occtrace-ship" /* may read every history */
-#define ACCESS_TEXT     160
-
-/* ---- an owner's directory ---- */
-
-static int set_access(const char *path, acl_type_t type, const char *text, struct occ_error *err)
-{
-    acl_t acl = acl_from_text(text);
-    int failed = acl ? acl_set_file(path, type, acl) : -1;
-    int why = errno;
-    if (acl)
-        (void)acl_free(acl);
-    if (failed && why == EOPNOTSUPP)
-        return occ_fail(err, OCC_E_INVALID,
-                        "the file system of %s has no access control lists, by which an owner may read his "
-                        "history: use one that has, or set users.split to none",
-                        path);
-    return failed ? occ_fail_errno(err, why, "cannot set the access control list of %s", path) : 0;
-}
-
-/* Entries for those who may read beside root: `right` is "r-x" for the directory, "r--" for files. */
-static void access_text(char text[ACCESS_TEXT], const char *own, const char *right, int64_t uid)
-{
-    uint32_t gid;
-    int n = snprintf(text, ACCESS_TEXT, "u::%s,g::%s,o::---,m::%s", own, right, right);
-    if (uid > 0)
-        n += snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",u:%lld:%s", (long long)uid, right);
-    if (occ_group_is_local(SHIP_GROUP, &gid)) /* by its number: libacl would ask the name services */
-        (void)snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",g:%u:%s", gid, right);
-}
-
-/* Makes the directory of `file` with the owner's access to it and to what will be in it. */
-static int make_directory(const char *file, int64_t uid, struct occ_error *err)
-{
-    char text[ACCESS_TEXT];
-    struct stat status;
-    _cleanup_(occ_freep) char *directory = strdup(file);
-    if (!directory)
-        return occ_no_memory(err);
-    int code = occ_path_make_passable_parents(file, err);
-    if (code != 0)
-        return code;
-    *strrchr(directory, '/') = '\0';
-    if (lstat(directory, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
-        return occ_fail(err, OCC_E_DENIED, "%s is not a directory of the daemon's user", directory);
-    access_text(text, "rwx", "r-x", uid);
-    code = set_access(directory, ACL_TYPE_ACCESS, text, err);
-    access_text(text, "rw-", "r--", uid);
-    return code == 0 ? set_access(directory, ACL_TYPE_DEFAULT, text, err) : code;
-}
-
-/* true: users whom an access control list may name are not locked out either. */
-static bool lets_others_pass(const char *directory)
-{
-    struct stat status;
-    return stat(directory, &status) != 0 || (status.st_mode & S_IXOTH) || acl_extended_file(directory) == 1;
-}
-
-int occ_histories_check_path(const char *path, struct occ_error *err)
-{
-    _cleanup_(occ_freep) char *directory = strdup(path);
-    if (!directory)
-        return occ_no_memory(err);
-    for (char *slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (!lets_others_pass(directory))
-            return occ_fail(
-                err, OCC_E_DENIED,
-                "users may not enter the directory %s, and so not read their histories beside %s: "
-                "chmod o+x it, choose another database.path, or set users.split to none",
-                directory, path);
-        *slash = '/';
-    }
-    return 0;
-}
-
-/* The shipper finds histories by listing their directory. Another directory than the service's is not only
- * ours. */
-static int let_shipper_list(const char *path, struct occ_error *err)
-{
-    char text[ACCESS_TEXT];
-    uint32_t gid;
-    if (strcmp(path, OCC_PATH_SERVICE_DIRECTORY "/history.db") != 0 ||
-        !occ_group_is_local(SHIP_GROUP, &gid) || access(OCC_PATH_SERVICE_DIRECTORY, F_OK) != 0)
-        return 0;
-    (void)snprintf(text, sizeof text, "u::rwx,g::--x,o::--x,m::r-x,g:%u:r-x", gid);
-    return set_access(OCC_PATH_SERVICE_DIRECTORY, ACL_TYPE_ACCESS, text, err);
-}
 
 /* ---- opening and closing ---- */
 
@@ -127,6 +34,8 @@ int occ_histories_path(const struct occ_histories *all, const struct occ_owner *
 
 static void free_history(const struct occ_histories *all, struct occ_history *h)
 {
+    if (all->options->split && h->collector)
+        occ_node_quota_note_use(h);
     occ_sampler_remove_history(all->options->sampler, h->number);
     occ_collector_free(h->collector);
     occ_store_close(h->store);
@@ -160,7 +69,7 @@ static void note_failed_reopen(struct occ_history *h, int64_t now_ns, const char
 static int open_store(const struct occ_histories *all, struct occ_history *h,
                       const struct occ_store_options *store, struct occ_error *err)
 {
-    int status = all->options->split ? make_directory(h->path, h->owner.uid, err) : 0;
+    int status = all->options->split ? occ_owner_directory_make(h->path, h->owner.uid, err) : 0;
     if (status == 0)
         status = occ_store_open(h->path, store, &h->store, err);
     if (status == 0)
@@ -171,12 +80,25 @@ static int open_store(const struct occ_histories *all, struct occ_history *h,
     return occ_store_open_later(h->path, store, &h->store, err);
 }
 
+static uint64_t smaller_quota(uint64_t a, uint64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Without `split` the one history has the limit of all. */
+static uint64_t quota_of(const struct occ_histories *all, uint64_t own_bytes)
+{
+    const struct occ_histories_options *options = all->options;
+    return smaller_quota(options->store.max_bytes, options->split ? own_bytes : options->max_total_bytes);
+}
+
 static int open_files(struct occ_history *h, const struct occ_histories *all, struct occ_error *err)
 {
     const struct occ_histories_options *options = all->options;
     struct occ_store_options store = options->store;
     store.like = all->first ? all->first->store : NULL;
     store.cache_kib = options->split ? OWNER_CACHE_KIB : 0;
+    store.max_bytes = quota_of(all, 0);
     int status = occ_histories_path(all, &h->owner, &h->path, err);
     if (status == 0)
         status = open_store(all, h, &store, err);
@@ -241,7 +163,7 @@ int occ_histories_open(struct occ_histories *all, const struct occ_histories_opt
     struct occ_history *first;
     const struct occ_owner root = {.name = "u0", .uid = 0};
     *all = (struct occ_histories){.options = options};
-    int status = options->split ? let_shipper_list(options->path, err) : 0;
+    int status = options->split ? occ_owner_directory_let_shipper_list(options->path, err) : 0;
     if (options->split)
         end_others_lost_runs(options);
     return status != 0 ? status : open_history(all, &root, &first, err);
@@ -255,6 +177,7 @@ void occ_histories_close(struct occ_histories *all)
         all->first = next;
     }
     all->n = 0;
+    occ_node_quota_free(&all->node);
 }
 
 void occ_histories_configure(struct occ_histories *all, struct occ_histories_options *own,
@@ -268,13 +191,27 @@ void occ_histories_configure(struct occ_histories *all, struct occ_histories_opt
     next.accounts = own->collector.accounts;
     own->collector = next;
     own->store.max_bytes = limits->max_bytes;
+    own->max_total_bytes = limits->max_total_bytes;
     own->store.ages = limits->ages;
     for (struct occ_history *h = all->first; h; h = h->next) {
         occ_collector_configure(h->collector, &limits->collector);
-        if (occ_store_set_limits(h->store, limits->max_bytes, &limits->ages, &err) != 0)
+        h->quota_bytes = 0;
+        if (occ_store_set_limits(h->store, quota_of(all, 0), &limits->ages, &err) != 0)
             occ_log(OCC_LOG_ERROR, "%s", err.message);
         h->next_upkeep_ns = 0;
     }
+    occ_node_quota_plan(all, occ_monotonic_ns());
+}
+
+void occ_histories_limit(struct occ_histories *all, struct occ_history *h, uint64_t quota_bytes)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (h->quota_bytes == quota_bytes)
+        return;
+    h->quota_bytes = quota_bytes;
+    h->next_upkeep_ns = 0;
+    if (occ_store_set_limits(h->store, quota_of(all, quota_bytes), &all->options->store.ages, &err) != 0)
+        occ_log(OCC_LOG_ERROR, "%s", err.message);
 }
 
 void occ_histories_commit_results(const struct occ_histories *all, struct occ_history *h, int64_t now_ns)
@@ -409,7 +346,7 @@ bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
     const char *reason = occ_store_reopen_reason(h->store);
     if (!reason || now_ns < h->next_reopen_ns)
         return false;
-    int status = all->options->split ? make_directory(h->path, h->owner.uid, &err) : 0;
+    int status = all->options->split ? occ_owner_directory_make(h->path, h->owner.uid, &err) : 0;
     if (status == 0)
         status = occ_store_reopen(h->store, &err);
     if (status != 0) {
@@ -436,21 +373,11 @@ struct occ_history *occ_histories_idle(struct occ_histories *all, int64_t now_ns
     return NULL;
 }
 
-/* The files of a history that is closed, and the owner's directory where it is empty then. */
-static void remove_files(const char *path)
+void occ_histories_remove(const struct occ_histories *all, const struct occ_owner *owner, const char *why)
 {
-    static const char *const suffixes[] = {"-wal", "-shm", ""};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        _cleanup_(occ_freep) char *file = NULL;
-        if (occ_format_text(&file, NULL, "%s%s", path, suffixes[i]) == 0)
-            (void)unlink(file);
-    }
-    _cleanup_(occ_freep) char *directory = strdup(path);
-    if (directory) {
-        *strrchr(directory, '/') = '\0';
-        (void)rmdir(directory);
-    }
-    occ_log(OCC_LOG_INFO, "%s is removed: all of it was older than retention.hours", path);
+    _cleanup_(occ_freep) char *path = NULL;
+    if (occ_histories_path(all, owner, &path, NULL) == 0)
+        occ_owner_directory_remove(path, why);
 }
 
 void occ_histories_drop(struct occ_histories *all, struct occ_history *history)
@@ -469,5 +396,5 @@ void occ_histories_drop(struct occ_histories *all, struct occ_history *history)
         spent = strdup(history->path);
     free_history(all, history);
     if (spent)
-        remove_files(spent);
+        occ_owner_directory_remove(spent, "since all rows were older than retention.hours");
 }

@@ -18,6 +18,7 @@
 
 #include "collector.h"
 #include "identity.h"
+#include "node_quota.h"
 #include "sampler.h"
 #include "store/store.h"
 #include "support/error.h"
@@ -54,6 +55,8 @@ struct occ_history {
     int64_t next_upkeep_ns;        /* of occ_histories_maintain() */
     bool needs_upkeep;             /* and it has more to do */
     bool has_spare_names;          /* a program has ended: names may be those of nobody now */
+    uint64_t quota_bytes;          /* for the sake of database.max_total_size; 0: none of its own */
+    uint64_t launches_noted;       /* at the last occ_node_quota_note_use() */
 };
 
 struct occ_histories_options {
@@ -64,6 +67,8 @@ struct occ_histories_options {
     size_t max_open; /* with `split`; 0: 256 */
     int64_t idle_ns; /* after which a history without anything to do is closed; 0: 60 s */
     int64_t tour_ns; /* with `split`, between two openings of a closed history for its upkeep; 0: 10 min */
+    int64_t census_ns;        /* between two censuses of node_quota.h; 0: a minute */
+    uint64_t max_total_bytes; /* of all histories; 0: no limit */
     struct occ_store_options store;
     struct occ_collector_options collector; /* its context is the history */
     struct occ_sampler *sampler;            /* knows every history */
@@ -73,7 +78,8 @@ struct occ_histories_options {
 /* What a reload may change. */
 struct occ_histories_limits {
     struct occ_collector_options collector;
-    uint64_t max_bytes; /* as in struct occ_store_options */
+    uint64_t max_bytes;       /* as in struct occ_store_options */
+    uint64_t max_total_bytes; /* as in struct occ_histories_options */
     struct occ_store_ages ages;
 };
 
@@ -84,6 +90,7 @@ struct occ_histories {
     uint32_t opened;         /* ever */
     struct occ_owner toured; /* whose closed history was opened for its upkeep last, */
     int64_t next_tour_ns;    /* and when the next one is; INT64_MAX: never */
+    struct occ_node_quota node;
 };
 
 /* Histories of several owners beside `path` are of use where all users may enter its directories.
@@ -101,12 +108,18 @@ void occ_histories_close(struct occ_histories *histories);
 void occ_histories_configure(struct occ_histories *histories, struct occ_histories_options *own,
                              const struct occ_histories_limits *limits);
 
+/* Gives an open history a quota of its own, if that is smaller than the options'; 0: none. */
+void occ_histories_limit(struct occ_histories *histories, struct occ_history *history, uint64_t quota_bytes);
+/* Removes the files of an owner's history that is not open. `why` follows "is removed" in the log. */
+void occ_histories_remove(const struct occ_histories *histories, const struct occ_owner *owner,
+                          const char *why);
+
 /* One step of occ_store_maintain() in the history that waits for it longest: each has one a minute, and while
  * it has more to do, as many as keep the loop busy for a tenth of its time. Returns how long until one with
  * more to do wants its next; -1: none does. */
 int64_t occ_histories_maintain(struct occ_histories *histories, int64_t now_ns);
 
-/* Whose history the launches of such a process go into. */
+/* The owner of the history that takes the launches of such a process. */
 void occ_histories_owner(const struct occ_histories *histories, const struct occ_identity *identity,
                          struct occ_owner *ret_owner);
 

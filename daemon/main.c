@@ -141,6 +141,7 @@ static void fill_limits(const struct service *service, struct occ_histories_limi
     const struct occ_config *config = &service->config;
     fill_collector(service, &limits->collector);
     limits->max_bytes = config->database_max_bytes;
+    limits->max_total_bytes = service->options->private_fd < 0 ? config->database_max_total_bytes : 0;
     limits->ages = (struct occ_store_ages){0};
     if (service->options->private_fd < 0)
         limits->ages = (struct occ_store_ages){.raw_ns = config->raw_age_ns,
@@ -222,6 +223,7 @@ static int run(struct service *service, struct occ_error *err)
         .histories = {.path = places.database,
                       .split = places.split,
                       .waits = options->private_fd < 0,
+                      .max_total_bytes = limits.max_total_bytes,
                       .store = {.mode = OCC_STORE_WRITE,
                                 .chunk_rows = (uint32_t)config->chunk_rows,
                                 .max_bytes = limits.max_bytes,

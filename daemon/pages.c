@@ -65,6 +65,10 @@ static void write_service(struct occ_server *s, const struct occ_exposition *e, 
                 {OCC_METRIC_MEMORY, occ_status_resident_bytes()}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         occ_exposition_one(e, rows[i].metric, rows[i].value);
+    if (s->histories.node.is_known) {
+        occ_exposition_one(e, OCC_METRIC_TOTAL, (double)s->histories.node.total_bytes);
+        occ_exposition_one(e, OCC_METRIC_TOTAL_QUOTA, (double)s->histories.options->max_total_bytes);
+    }
     if (t->store.oldest_ns)
         occ_exposition_one(e, OCC_METRIC_OLDEST, (double)t->store.oldest_ns / 1e9);
     (void)occ_exposition_begin(e, OCC_METRIC_LOST);

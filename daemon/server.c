@@ -144,6 +144,7 @@ static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t qu
         if (waits_ns[i] && now_ns + waits_ns[i] < next_ns)
             next_ns = now_ns + waits_ns[i];
     next_ns = s->histories.next_tour_ns < next_ns ? s->histories.next_tour_ns : next_ns;
+    next_ns = s->histories.node.next_ns < next_ns ? s->histories.node.next_ns : next_ns;
     for (const struct occ_history *h = s->histories.first; h; h = h->next)
         next_ns = h->next_poll_ns < next_ns ? h->next_poll_ns : next_ns;
     return next_ns;
@@ -235,6 +236,7 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
         occ_histories_commit_results(&s->histories, h, now_ns);
     occ_pages_drop_idle(s, now_ns);
     occ_tour_poll(&s->histories, now_ns);
+    occ_node_quota_poll(&s->histories, now_ns);
     int64_t upkeep_ns = occ_histories_maintain(&s->histories, now_ns);
     s->next_upkeep_ns = upkeep_ns < 0 ? INT64_MAX : now_ns + upkeep_ns;
     notify_state(s, now_ns);
@@ -335,6 +337,7 @@ static int start(struct occ_server *s, struct occ_error *err)
     if (status != 0)
         return status;
     occ_tour_plan(&s->histories, occ_monotonic_ns());
+    occ_node_quota_plan(&s->histories, occ_monotonic_ns());
     occ_pages_open(s);
     occ_sampler_discover(s->sampler);
     if (s->private.on) { /* the program is about to start */

@@ -147,6 +147,10 @@ void occ_status_answer(const struct occ_server *s, struct occ_client *client, st
     put_text(answer, OCC_STATUS_DATABASE, path);
     put_text(answer, OCC_STATUS_SOCKET, s->options->socket_path);
     put(answer, OCC_STATUS_HISTORIES, (double)s->histories.n);
+    if (s->histories.node.is_known)
+        put(answer, OCC_STATUS_TOTAL, (double)s->histories.node.total_bytes);
+    if (s->histories.node.is_known)
+        put(answer, OCC_STATUS_TOTAL_QUOTA, (double)s->histories.options->max_total_bytes);
     put(answer, OCC_STATUS_REFUSED, (double)s->refused);
     put(answer, OCC_STATUS_CLIENTS, (double)s->clients.n);
     put_totals(answer, &t);

@@ -24,6 +24,8 @@
     X(OWNER, "owner", TEXT, "owner")                                                                         \
     X(DATABASE, "database", TEXT, "history")                                                                 \
     X(HISTORIES, "histories", COUNT, "open histories")                                                       \
+    X(TOTAL, "total_bytes", BYTES, "all histories")                                                          \
+    X(TOTAL_QUOTA, "total_quota_bytes", BYTES, "their quota")                                                \
     X(STATE, "state", TEXT, "state")                                                                         \
     X(REASON, "reason", TEXT, "reason")                                                                      \
     X(STALLED, "stalled", TEXT, "any stalled")                                                               \

@@ -37,6 +37,9 @@
     X(COMMIT, "occtrace_store_commit_seconds", GAUGE, ALL, "The longest of the histories' last commits")     \
     X(BYTES, "occtrace_store_bytes", GAUGE, ALL, "Files of the open histories, without their logs")          \
     X(QUOTA, "occtrace_store_quota_bytes", GAUGE, ALL, "Their quotas; 0: there are none")                    \
+    X(TOTAL, "occtrace_store_all_bytes", GAUGE, ALL,                                                         \
+      "Files and logs of all owners' histories at the last census; none without database.max_total_size")    \
+    X(TOTAL_QUOTA, "occtrace_store_all_quota_bytes", GAUGE, ALL, "database.max_total_size")                  \
     X(OLDEST, "occtrace_store_oldest_launch_timestamp_seconds", GAUGE, ALL,                                  \
       "The oldest launches in the open histories")                                                           \
     X(EVICTED, "occtrace_store_evicted_chunks_total", COUNTER, ALL,                                          \

@@ -38,7 +38,8 @@ struct place {
     bool split;    /* a history for each owner, a socket for all users, and these shares of each */
     size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
-    int64_t idle_ns, tour_ns, skew_ns, round_ns;
+    int64_t idle_ns, tour_ns, census_ns, skew_ns, round_ns;
+    uint64_t max_total_bytes;
     int64_t raw_age_ns, hours_age_ns; /* of launches, of all; 0: kept */
     uint64_t max_bytes;               /* quota of each history; 0: none */
     bool has_counters;
@@ -100,6 +101,8 @@ static inline int serve(const struct place *p, int64_t grace_ns)
                       .split = p->split,
                       .idle_ns = p->idle_ns,
                       .tour_ns = p->tour_ns,
+                      .census_ns = p->census_ns,
+                      .max_total_bytes = p->max_total_bytes,
                       .store = store_options,
                       .collector = {.commit_interval_ns =
                                         p->commit_interval_ns ? p->commit_interval_ns : 100000000,

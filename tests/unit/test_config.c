@@ -15,7 +15,8 @@
 
 /* One value per setting that is not its default. */
 static const char all_different[] =
-    "database: {path: /a/b.db, max_size: 1G, sync: full, chunk_rows: 2048}\n"
+    "database: {path: /a/b.db, max_size: 1G, max_total_size: 9G, sync: full,\n"
+    "  chunk_rows: 2048}\n"
     "retention: {raw: 3d, seconds: 0, minutes: 2h, hours: 40d}\n"
     "socket:\n"
     "  path: /run/x.sock\n"
@@ -98,6 +99,7 @@ static void values_arrive_in_their_units(void **state)
     assert_int_equal(parse(all_different, &config, NULL), 0);
     assert_string_equal(config.database_path, "/a/b.db");
     assert_true(config.database_max_bytes == UINT64_C(1) << 30);
+    assert_true(config.database_max_total_bytes == UINT64_C(9) << 30);
     assert_true(config.database_sync == 1);
     assert_true(config.chunk_rows == 2048);
     assert_true(config.socket_mode == 0666);

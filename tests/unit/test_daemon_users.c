@@ -10,12 +10,17 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 
 #include "daemon_users.h"
 
 #define ALICE 61001
 #define BOB   61002
+#define CAROL 61003
+
+#define NOISE       UINT64_C(600000)
+#define NOISE_SLOTS 65536
 
 /* A program of this user with 10 launches, until they have been committed. */
 static void launch_ten(const struct place *p, int uid)
@@ -210,6 +215,103 @@ static void spent_histories_are_removed(void **state)
         }
     }
     assert_int_equal(access(p->directory, F_OK), 0);
+    assert_stops(p);
+}
+
+/* Launches that the codec cannot make small. */
+static void launch_noise(const struct place *p, int uid)
+{
+    static const char text[] = "session\0" SESSION;
+    struct occ_ring_producer ring;
+    uint64_t random = (uint64_t)uid;
+    be_user(uid);
+    check(occ_ring_create(&ring, NOISE_SLOTS, 64u << 10) == 0);
+    check(log_process(&ring, 1, text, sizeof text) && log_device(&ring, 0) &&
+          log_kernel(&ring, 0, "_Z4axpyPf") && log_config(&ring, 0));
+    int fd = offer(p, &ring);
+    for (uint64_t i = 0; i < NOISE; i++) {
+        struct occ_ring_launch launch = sample_launch(i);
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        launch.duration_ns = random >> 44;
+        launch.graph_node = random;
+        while (ring.head - atomic_load(&ring.header->tail) >= NOISE_SLOTS)
+            pause_ms(1);
+        check(occ_ring_push(&ring, &launch));
+    }
+    meet(fd);
+}
+
+/* Of its file and log; 0: there is none. */
+static int64_t bytes_of(const struct place *p, int uid)
+{
+    char path[160], log[176];
+    struct stat file = {0}, other = {0};
+    path_of(p, uid, path);
+    (void)snprintf(log, sizeof log, "%s-wal", path);
+    return (stat(path, &file) == 0 ? file.st_size : 0) + (stat(log, &other) == 0 ? other.st_size : 0);
+}
+
+/* As if the owner's last launch had been then. */
+static void set_use(const struct place *p, int uid, int64_t second)
+{
+    const struct timespec times[] = {{.tv_sec = second}, {.tv_sec = second}};
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/u%d/used", p->directory, uid);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void restart_with_total(struct place *p, int64_t max_bytes)
+{
+    (void)close(p->control);
+    p->max_total_bytes = (uint64_t)max_bytes;
+    p->census_ns = 20000000;
+    p->idle_ns = 50000000;
+    start_for_all(p);
+}
+
+/* Until it has at most so much. */
+static void await_bytes(const struct place *p, int uid, int64_t max_bytes)
+{
+    for (int ms = 0; bytes_of(p, uid) > max_bytes; ms += 5) {
+        assert_true(ms < DEADLINE_MS);
+        pause_ms(5);
+    }
+}
+
+/* Of four owners the small one was used least lately, and keeps everything. */
+static void the_oldest_of_large_owners_gives_first(void **state)
+{
+    struct place *p = *state;
+    char directory[128], asked[64];
+    p->max_total_bytes = UINT64_C(1) << 40;
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    let_go(p, run(p, launch_noise, BOB));
+    let_go(p, run(p, launch_noise, CAROL));
+    await_status(p, "\nclients 1\nprograms 0\n");
+    assert_stops(p);
+    set_use(p, ALICE, 1000);
+    set_use(p, BOB, 2000);
+    set_use(p, CAROL, 3000);
+    const int64_t sizes[] = {bytes_of(p, 0), bytes_of(p, ALICE), bytes_of(p, BOB), bytes_of(p, CAROL)};
+    const int64_t total = sizes[0] + sizes[1] + sizes[2] + sizes[3], chunks = count_chunks(p, CAROL);
+    assert_true(sizes[2] > 4 * MEGABYTE && sizes[1] < MEGABYTE && chunks > 1);
+    restart_with_total(p, total - 2 * MEGABYTE);
+    await_bytes(p, BOB, sizes[2] - 2 * MEGABYTE);
+    (void)snprintf(asked, sizeof asked, "\ntotal_quota_bytes %lld\n", (long long)(total - 2 * MEGABYTE));
+    await_status(p, asked);
+    assert_int_equal(count_chunks(p, CAROL), chunks);
+    assert_int_equal(count_launches(p, ALICE), 10);
+    assert_true(count_chunks(p, BOB) > 0);
+    assert_stops(p);
+    restart_with_total(p, 4 * sizes[1] + MEGABYTE / 4); /* less than a history can shrink to */
+    await_bytes(p, BOB, 0);
+    (void)snprintf(directory, sizeof directory, "%s/u%d", p->directory, BOB);
+    for (int ms = 0; access(directory, F_OK) == 0; ms += 5) {
+        assert_true(ms < DEADLINE_MS);
+        pause_ms(5);
+    }
+    assert_int_equal(count_launches(p, ALICE), 10);
     assert_stops(p);
 }
 
@@ -476,7 +578,7 @@ static void nobody_else_can_keep_the_daemon_from_starting(void **state)
     let_go(p, holder);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -484,6 +586,7 @@ int main(void)
         T(a_history_is_closed_and_opened_again),
         T(closed_histories_age),
         T(spent_histories_are_removed),
+        T(the_oldest_of_large_owners_gives_first),
         T(runs_of_a_killed_daemon_end_in_every_history),
         T(a_new_program_is_read_at_once_beside_idle_histories),
         T(an_open_history_takes_little_memory),
@@ -495,5 +598,7 @@ int main(void)
         T(nobody_else_can_keep_the_daemon_from_starting),
     };
 #undef T
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("daemon users", tests, NULL, NULL);
 }

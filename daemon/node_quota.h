@@ -1,0 +1,63 @@
+/*
+ * database.max_total_size: the limit of all owners' histories together.
+ *
+ * The rule: if the histories exceed the limit, owners above an equal share of the limit give the excess, the
+ * owner with the least recent launch first, each down to the equal share. An owner at or below the equal
+ * share loses nothing for other owners' sake. The owners above the share hold the whole excess, so the limit
+ * can be kept.
+ *
+ * Once a minute a census in steps (a bounded number of directories each) reads the sizes of all owners' files
+ * and the time of each owner's last use, from a file `used` beside the history. The owners that must give are
+ * opened one after the other with a smaller quota, and the upkeep (histories.h) shrinks their histories, to 1
+ * MiB at least. A history of at most 2 MiB that would have less than 1 MiB is removed, unless its programs
+ * report. One thread. Logs.
+ */
+#pragma once
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "identity.h"
+
+struct occ_histories;
+struct occ_history;
+
+#define OCC_NODE_KEEPS UINT64_MAX
+/* Below it a store takes no quota. */
+#define OCC_NODE_LEAST_BYTES (UINT64_C(1) << 20)
+
+/* An owner in a census. */
+struct occ_node_owner {
+    struct occ_owner owner;
+    uint64_t bytes;  /* of file and write-ahead log */
+    int64_t used_ns; /* since the epoch */
+    uint64_t target; /* to which its history must shrink; OCC_NODE_KEEPS: none */
+    bool is_begun;   /* its history was opened to shrink */
+    bool is_spared;  /* it could not shrink last time: others come first */
+};
+
+struct occ_node_quota {
+    DIR *directory; /* of the census under way */
+    struct occ_node_owner *owners;
+    size_t n, allocated;
+    size_t at;              /* the next owner to shrink */
+    struct occ_owner stuck; /* which did not; "": none */
+    bool is_known;          /* there was a census: */
+    uint64_t total_bytes;   /* that the census found */
+    int64_t next_ns;        /* monotonic; INT64_MAX: never */
+};
+
+/* Sorts the owners, the one that was used longest ago first, and sets their targets. */
+void occ_node_quota_share(struct occ_node_owner *owners, size_t n, uint64_t max_bytes);
+
+/* The first census is due, or with other settings another one. */
+void occ_node_quota_plan(struct occ_histories *histories, int64_t now_ns);
+/* A step, if one is due. */
+void occ_node_quota_poll(struct occ_histories *histories, int64_t now_ns);
+/* The history's programs launched since the last call: it was used now. */
+void occ_node_quota_note_use(struct occ_history *history);
+/* Before an owner's directory is removed. */
+void occ_node_quota_forget_use(const char *directory);
+void occ_node_quota_free(struct occ_node_quota *quota);
