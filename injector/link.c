@@ -133,10 +133,11 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
     return true;
 }
 
-/* Another try may succeed. */
-static bool is_daemon_expected(const struct occ_link *link, uint64_t now_ns)
+/* Another try may succeed: the ring is still there, unless the program closed what it did not know. */
+static bool is_daemon_expected(const struct occ_link *link, const struct occ_fd *memfd, uint64_t now_ns)
 {
-    return link->is_busy || (link->ended_ns && now_ns - link->ended_ns < OCC_LINK_RESTART_NS);
+    return occ_fd_get(memfd) >= 0 &&
+           (link->is_busy || (link->ended_ns && now_ns - link->ended_ns < OCC_LINK_RESTART_NS));
 }
 
 /* Until the daemon answers or ends. The limit of a look serves a program that closed our descriptor. */
@@ -160,7 +161,7 @@ bool occ_link_finish(struct occ_link *link, const struct occ_ring_producer *ring
             break;
         if (occ_link_poll(link, ring, memfd, now_ns))
             await_answer(link);
-        else if (is_daemon_expected(link, now_ns))
+        else if (is_daemon_expected(link, memfd, now_ns))
             (void)nanosleep(&nap, NULL);
         else
             break;

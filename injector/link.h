@@ -41,7 +41,8 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
 
 /* At the program's end: offers the ring if no daemon has it, and waits until one owns it, until `limit_ns`
  * (CLOCK_MONOTONIC) at most. Returns at once where no daemon listens, unless one that had the ring has ended
- * within OCC_LINK_RESTART_NS, and where the daemon refuses. True: a daemon owns the ring. */
+ * within OCC_LINK_RESTART_NS, where the daemon refuses, and where the program closed the ring's descriptor.
+ * True: a daemon owns the ring. */
 bool occ_link_finish(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
                      uint64_t limit_ns);
 

@@ -26,6 +26,8 @@ occ_add_test(test_injector SOURCES test_injector.c USES occ_injector occ_ring)
 target_compile_definitions(test_injector PRIVATE
   OCC_FAKE_CUPTI="$<TARGET_FILE:occ_fake_cupti>" OCC_GUEST_LIBRARY="$<TARGET_FILE:occtrace_injector>")
 add_dependencies(test_injector occ_fake_cupti occtrace_injector)
+add_test(NAME test_injector_seconds COMMAND test_injector seconds)
+_occ_test_properties(test_injector_seconds slow)
 target_compile_definitions(test_injector_intern PRIVATE OCC_FAKE_CUDA="$<TARGET_FILE:occ_fake_cuda>")
 add_dependencies(test_injector_intern occ_fake_cuda)
 

@@ -236,6 +236,21 @@ static void test_the_end_does_not_wait_for_one_that_refuses(void **state)
     assert_ended_well(pid);
 }
 
+/* After closefrom(3) in the program: no other daemon can have the ring. */
+static void test_the_end_does_not_wait_without_a_ring(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    close(f->link.socket.fd);
+    int number = f->memfd.fd, kept = dup(number);
+    close(number);
+    f->link.is_busy = true; /* the last try met a full queue */
+    assert_false(finish(f));
+    dup2(kept, number); /* for tear_down() */
+    close(kept);
+}
+
 static void test_the_end_finds_the_next_daemon(void **state)
 {
     struct fixture *f = *state;
@@ -322,6 +337,7 @@ int main(void)
         TEST(test_the_end_waits_for_the_answer),
         TEST(test_the_end_does_not_wait_without_a_daemon),
         TEST(test_the_end_does_not_wait_for_one_that_refuses),
+        TEST(test_the_end_does_not_wait_without_a_ring),
         TEST(test_the_end_finds_the_next_daemon),
         TEST(test_the_end_tries_a_busy_daemon_again),
         cmocka_unit_test(test_where_it_looks),
