@@ -21,6 +21,8 @@ enum state { COLD, READY, TAKEN, DONE };
 #define SHORT_NS UINT64_C(125000000)
 #define LONG_NS  UINT64_C(1500000000)
 #define FULL_GAP 512u /* bytes that a full buffer may have left, less than two records */
+/* A call of madvise() and the faults of the pages used costs less than zeroing so many pages. */
+#define UNUSED_BYTES (1u << 16)
 
 static size_t mapping_bytes(const struct occ_pool *pool)
 {
@@ -163,12 +165,23 @@ int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid
     return (int)(entry - 1);
 }
 
+/* Zeroes all that CUPTI got: it may have written beyond the valid bytes. A buffer of which it filled little
+ * goes back to the system: writing zeroes would touch pages that nobody has used. */
+static uint8_t zero(struct occ_pool *pool, uint32_t index)
+{
+    const struct occ_pool_use *use = &pool->use[index];
+    uint8_t *buffer = buffer_at(pool, index);
+    if (use->bytes - use->valid_bytes >= UNUSED_BYTES && madvise(buffer, use->bytes, MADV_DONTNEED) == 0)
+        return COLD;
+    memset(buffer, 0, use->bytes);
+    return READY;
+}
+
 void occ_pool_recycle(struct occ_pool *pool, int index)
 {
-    if (pool->zero) /* all that CUPTI got: it may have written beyond the valid bytes */
-        memset(buffer_at(pool, (uint32_t)index), 0, pool->use[index].bytes);
+    uint8_t state = pool->zero ? zero(pool, (uint32_t)index) : READY;
     /* pairs with the acquire in move() */
-    atomic_store_explicit(&pool->state[index], READY, memory_order_release);
+    atomic_store_explicit(&pool->state[index], state, memory_order_release);
 }
 
 static uint32_t count_ready(struct occ_pool *pool)

@@ -8,7 +8,8 @@
  *   TAKEN  CUPTI's
  *   DONE   delivered, waits for the helper
  *
- *   maintain: COLD -> READY   take: READY or COLD -> TAKEN   complete: TAKEN -> DONE   recycle: DONE -> READY
+ *   maintain: COLD -> READY   take: READY or COLD -> TAKEN   complete: TAKEN -> DONE   recycle: DONE ->
+ * READY, or DONE -> COLD a large buffer that came back with few records
  *
  * take() never fails and never blocks: READY first, then COLD (its pages come with the first writes), then
  * the discard buffer, which may be out several times at once and is never read. A buffer that CUPTI has is

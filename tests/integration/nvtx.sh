@@ -16,14 +16,20 @@ occtrace=$build/bin/occtrace
 fail() { echo "FAILED: $title: $*"; failed=1; }
 query() { "$build/bin/occq" sql -d h.db --csv "$1" | sed '1d; s/"//g'; }
 
-# Faults ("" for none), options of occtrace, options of hello.
+# A program waits 2 s at its end for its records, in which a full machine may give the helper no processor. The run says so.
+was_cut_off() { [ "$(query "SELECT count(*) FROM run WHERE level_reason GLOB 'lost: unknown*'")" != 0 ]; }
+
+# Faults ("" for none), options of occtrace, options of hello. Again, if the program was cut off.
 trace() {
   title="$1 $2 $3"
-  rm -f h.db*
-  # shellcheck disable=SC2086 # options are words
-  OCCSIM_FAULT=$1 "$here/scripts/simgpu" --build "$build" "$occtrace" $2 -d h.db "$hello" $3 >out 2>err
-  local code=$?
-  [ $code -eq 0 ] || fail "exit code $code: $(head -3 err)"
+  for _ in $(seq 30); do
+    rm -f h.db*
+    # shellcheck disable=SC2086 # options are words
+    OCCSIM_FAULT=$1 "$here/scripts/simgpu" --build "$build" "$occtrace" $2 -d h.db "$hello" $3 >out 2>err
+    local code=$?
+    [ $code -eq 0 ] || fail "exit code $code: $(head -3 err)"
+    was_cut_off || break
+  done
   # shellcheck disable=SC2086
   "$here/scripts/simgpu" --build "$build" "$hello" $3 >alone 2>&1
   cmp -s alone out || fail "the program's output is not what it is without occtrace"
@@ -37,8 +43,8 @@ trace "" --nvtx "--ranges --launches 640"
 expect "$(both 320)"
 trace "" --nvtx "--ranges --launches 6400 --threads 8"
 expect "$(both 25600)"
-trace small:800 --nvtx "--ranges --launches 128 --threads 3" # each launch has a buffer of its own
-expect "$(both 192)"
+trace small:800 --nvtx "--ranges --launches 64 --threads 3" # a buffer holds three records
+expect "$(both 96)"
 OCCTRACE_CUPTI=$build/simgpu/old/libcupti.so.12 trace "" --nvtx "--ranges --launches 640" # older than 12.5
 expect "0,640"
 query 'SELECT level_reason FROM run' | grep -q 'no ranges: libcupti lacks cuptiActivityEnableDriverApi' || fail "no reason"

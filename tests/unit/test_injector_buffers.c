@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #define BYTES        OCC_POOL_MIN_BYTES
@@ -96,6 +97,28 @@ static void test_all_that_cupti_got_is_zeroed(void **state)
     assert_true(complete(&pool, taken, 100));
     occ_pool_recycle(&pool, occ_pool_next(&pool, &buffer, &valid));
     assert_true(is_zero(take(&pool), BYTES));
+}
+
+/* Zeroing a large buffer with few records must not make its other pages. */
+static void test_pages_that_nobody_used_are_not_made(void **state)
+{
+    (void)state;
+    struct occ_pool pool;
+    unsigned char in_memory[OCC_POOL_DEFAULT_BYTES / OCC_POOL_MIN_BYTES];
+    uint8_t *buffer = NULL;
+    size_t bytes = 0, valid, resident = 0;
+    assert_int_equal(occ_pool_init(&pool, 3, OCC_POOL_DEFAULT_BYTES), 0);
+    for (uint64_t now_ns = 1; bytes < OCC_POOL_DEFAULT_BYTES; now_ns++) { /* a thread that fills them fast */
+        buffer = occ_pool_take(&pool, 0, now_ns, &bytes);
+        memset(buffer, 0xee, 1000);
+        assert_true(complete(&pool, buffer, bytes < OCC_POOL_DEFAULT_BYTES ? bytes : 1000));
+        occ_pool_recycle(&pool, occ_pool_next(&pool, &(uint8_t *){NULL}, &valid));
+    }
+    assert_int_equal(mincore(buffer, OCC_POOL_DEFAULT_BYTES, in_memory), 0);
+    for (size_t i = 0; i < sizeof in_memory; i++)
+        resident += in_memory[i] & 1;
+    assert_int_equal(resident, 0);
+    assert_true(is_zero(buffer, OCC_POOL_DEFAULT_BYTES));
 }
 
 static void test_what_is_not_ours_is_refused(void **state)
@@ -363,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_take_gives_every_buffer_then_the_discard_one),
         cmocka_unit_test(test_buffers_come_back_in_order_and_zeroed),
         cmocka_unit_test(test_all_that_cupti_got_is_zeroed),
+        cmocka_unit_test(test_pages_that_nobody_used_are_not_made),
         cmocka_unit_test(test_what_is_not_ours_is_refused),
         cmocka_unit_test(test_tend_gives_back_what_is_too_much),
         cmocka_unit_test(test_sizes_are_checked),
