@@ -253,7 +253,9 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
         row.level = run->counters_level;
     if (traced && !row.level_reason && run->counters_reason[0])
         row.level_reason = run->counters_reason;
-    if (row.level && strcmp(row.level, "nothing") != 0) {
+    if (producer->is_broken) /* what is behind the damage is read by nobody */
+        add_reason(reason, sizeof reason, OCC_STORE_CUT);
+    if (producer->is_broken || (row.level && strcmp(row.level, "nothing") != 0)) {
         if (run->is_cut)
             add_reason(reason, sizeof reason, CUT_TEXT);
         if (producer->clock.uncertain_ns)

@@ -503,6 +503,37 @@ static void a_broken_ring_keeps_what_was_sound(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* The program died, so that no later poll finds more. What a newer version logs is skipped in portions; the
+ * launches behind the one without a configuration are read by nobody, and not counted. */
+static void a_configuration_that_never_comes_keeps_no_dead_program(void **state)
+{
+    for (int newer_records = 0; newer_records <= 6000; newer_records += 6000) {
+        struct bench *b = *state;
+        struct occ_ring_producer ring;
+        struct occ_log_record newer = {.type = 200};
+        size_t run = b->store->committed.n_runs;
+        uint64_t before = b->store->committed.n_rows;
+        make_ring(&ring, 512);
+        assert_true(log_samples(&ring));
+        for (int i = 0; i < newer_records; i++)
+            assert_true(occ_ring_log(&ring, &newer, sizeof newer, NULL, 0));
+        struct occ_producer *p = offer(b, &ring);
+        for (uint64_t i = 0; i < 6; i++) {
+            struct occ_ring_launch l = sample_launch(i);
+            l.config = i == 4;
+            assert_true(occ_ring_push(&ring, &l));
+        }
+        occ_collector_died(b->collector, p);
+        for (int polls = 0; polls < 10; polls++)
+            poll_after(b, SECOND);
+        assert_int_equal(b->store->committed.n_rows, before + 4);
+        assert_true(b->store->committed.runs[run].ended);
+        assert_string_equal(b->store->committed.runs[run].reason, OCC_STORE_CUT
+                            "; recording stopped, the program's ring is broken: launch: unknown config");
+        occ_ring_destroy(&ring);
+    }
+}
+
 static void one_broken_ring_does_not_touch_another(void **state)
 {
     struct bench *b = *state;
@@ -1297,6 +1328,7 @@ int main(void)
         T(what_the_log_says_waits_for_the_store),
         T(faults_anywhere_in_the_store_are_tried_again),
         T(a_broken_ring_keeps_what_was_sound),
+        T(a_configuration_that_never_comes_keeps_no_dead_program),
         T(one_broken_ring_does_not_touch_another),
         T(times_at_the_end_of_time_stop_nobody),
         T(another_user_cannot_take_over_a_run),
