@@ -2,7 +2,6 @@
 #include "clients.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,10 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
+#include "support/paths.h"
 
 #define CLOSER_POLL_NS INT64_C(20000000)
+#define FDINFO_BYTES   4096
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -191,14 +192,31 @@ void occ_clients_clear(struct occ_clients *clients)
     occ_clients_sweep(clients);
 }
 
-/* A number of a process may be another's by now, and its control groups are gone with it: what was read of it
- * holds if it lives still. */
-static bool is_alive(int connection, const struct occ_peer *peer)
+/* The process of a pidfd has its number still: it lives, or nobody has waited for it. A signal 0 would tell
+ * the same, but the service may send none to other users' processes, and a filter of system calls answers as
+ * the kernel does then. */
+static bool has_number(int pidfd, int32_t pid)
 {
-    struct pollfd process = {.fd = occ_peer_open_process(connection, peer), .events = POLLIN};
-    bool lives = process.fd >= 0 && poll(&process, 1, 0) == 0;
-    occ_close_fd(&process.fd);
-    return lives || peer->pid <= 0; /* in a pid namespace that we do not see: its uid alone is known */
+    char path[64];
+    _cleanup_(occ_freep) char *text = NULL;
+    size_t n = 0;
+    int number = -1;
+    (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    if (occ_path_read(path, FDINFO_BYTES, &text, &n, NULL) != 0)
+        return false;
+    const char *line = strstr(text, "\nPid:");
+    return line && sscanf(line, "\nPid: %d", &number) == 1 && number == pid;
+}
+
+/* What was read of the process with the peer's number was the peer's: the number became no other's. */
+static bool is_peers(const struct occ_identity *identity, int connection, const struct occ_peer *peer)
+{
+    if (peer->pid <= 0)
+        return true; /* in a pid namespace that we do not see: its uid alone is known */
+    if (identity->is_uncertain)
+        return false;
+    _cleanup_(occ_closep) int pidfd = occ_peer_open_process(connection, peer);
+    return pidfd >= 0 && has_number(pidfd, peer->pid);
 }
 
 bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client)
@@ -208,7 +226,7 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     occ_identity_read(clients->accounts, client->peer.pid, client->peer.uid, &client->identity);
     occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
-    return !clients->is_shared || is_alive(client->fd, &client->peer);
+    return !clients->is_shared || is_peers(&client->identity, client->fd, &client->peer);
 }
 
 int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns)

@@ -99,8 +99,8 @@ struct occ_user *occ_clients_arrivals(const struct occ_clients *clients, const s
  * answer. */
 void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *user, int64_t since_ns);
 
-/* Who the peer is by the kernel; read once. false: it has ended, and where the daemon is shared nobody knows
- * any more whose it was. */
+/* Who the peer is by the kernel; read once. false: the daemon is shared, and nobody knows any more whose the
+ * process was. It was waited for, or it was ending and its control groups are of version 1. */
 bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client);
 
 /* Moves a client that is identified, and of a pod or container, to that one's share. 1: it is moved; 0: it is

@@ -103,12 +103,13 @@ static bool is_in_login(const char *text, uint32_t uid)
     return is_login;
 }
 
-/* The word after `prefix`, which begins a path's component. */
+/* The word after `prefix`, which begins a path's component. " (deleted)" may follow: the control group of a
+ * process that has ended was removed. */
 static void find_word(const char *text, const char *prefix, char *word, size_t size)
 {
     const char *at = strstr(text, prefix);
     if (at)
-        (void)snprintf(word, size, "%.*s", (int)strcspn(at + strlen(prefix), "/\n"), at + strlen(prefix));
+        (void)snprintf(word, size, "%.*s", (int)strcspn(at + strlen(prefix), "/ \n"), at + strlen(prefix));
 }
 
 void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
@@ -175,6 +176,12 @@ static char *read_text(const char *root, const char *path, size_t max)
     return text;
 }
 
+bool occ_identity_outlasts_process(const char *cgroups)
+{
+    const char *end = strchr(cgroups, '\n');
+    return strncmp(cgroups, "0::", 3) == 0 && end && end[1] == '\0';
+}
+
 void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
                        struct occ_identity *ret_identity)
 {
@@ -187,8 +194,11 @@ void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
     if (pid > 0)
         ret_identity->start_boot_ns = occ_process_start_boot_ns(root, pid);
     ret_identity->is_rootless = ret_identity->owner_uid != uid;
-    if (cgroups)
+    if (cgroups) { /* read before the flag: a process that ends goes on ending */
+        ret_identity->is_uncertain =
+            !occ_identity_outlasts_process(cgroups) && occ_process_is_ending(root, pid);
         occ_identity_parse_cgroups(cgroups, ret_identity);
+    }
     if (ret_identity->pod[0])
         find_pod_name(root, ret_identity);
 }

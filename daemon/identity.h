@@ -21,6 +21,7 @@ struct occ_identity {
     uint32_t uid;          /* of the process, in the daemon's user namespace */
     uint32_t owner_uid;    /* the same, or the user to whom /etc/subuid gives that uid */
     bool is_rootless;      /* the control group lies in the owner's login slice, or owner_uid is not uid */
+    bool is_uncertain;     /* the process was ending, and its control groups are not kept until its end */
     int64_t start_boot_ns; /* of the process (occ_boot_ns); -1: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
     char pod[37];                          /* uid of the Kubernetes pod */
@@ -36,6 +37,11 @@ struct occ_owner {
 
 /* Finds what it can in the text of /proc/PID/cgroup. */
 void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity);
+
+/* Whether the control groups of this text are kept while the process ends: all are of hierarchies of version
+ * 2. In those of version 1 the kernel shows a process that ends in the root (kernel/cgroup/cgroup.c,
+ * proc_cgroup_show()), as if it were in no container. */
+bool occ_identity_outlasts_process(const char *cgroups);
 
 /* Of a process; pid <= 0: of an unknown one. */
 void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,

@@ -16,21 +16,51 @@
 #define STAT_BYTES     4096
 #define CLOCK_ERROR_NS INT64_C(60000000000)
 
+/* Fields of /proc/PID/stat, see proc(5). */
+enum { FIELD_NAME = 2, FIELD_FLAGS = 9, FIELD_START = 22 };
+
+#define PF_EXITING 0x4 /* of the flags: include/linux/sched.h of the kernel */
+
+/* The text of a field behind the name, which may hold anything. NULL: there is none. */
+static const char *field_of(const char *text, int field)
+{
+    const char *at = strrchr(text, ')');
+    for (int i = FIELD_NAME; at && i < field; i++)
+        at = strchr(at + 1, ' ');
+    return at;
+}
+
 int64_t occ_process_parse_start(const char *text)
 {
-    const char *at = strrchr(text, ')'); /* the name may hold anything; the 22nd field is the 20th after it */
-    for (int i = 0; at && i < 20; i++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoll(at, NULL, 10) : -1;
+    const char *start = field_of(text, FIELD_START);
+    return start ? strtoll(start, NULL, 10) : -1;
+}
+
+bool occ_process_parse_ending(const char *text)
+{
+    const char *flags = field_of(text, FIELD_FLAGS);
+    return !flags || (strtoull(flags, NULL, 10) & PF_EXITING) != 0;
+}
+
+/* /proc/PID/stat, malloc'ed; NULL: it cannot be read. */
+static char *read_stat(const char *root, int32_t pid)
+{
+    char path[4096], *text = NULL;
+    size_t n = 0;
+    (void)snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
+    (void)occ_path_read(path, STAT_BYTES, &text, &n, NULL);
+    return text;
+}
+
+bool occ_process_is_ending(const char *root, int32_t pid)
+{
+    _cleanup_(occ_freep) char *text = read_stat(root, pid);
+    return !text || occ_process_parse_ending(text);
 }
 
 int64_t occ_process_start_boot_ns(const char *root, int32_t pid)
 {
-    char path[4096];
-    _cleanup_(occ_freep) char *text = NULL;
-    size_t n = 0;
-    (void)snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
-    (void)occ_path_read(path, STAT_BYTES, &text, &n, NULL);
+    _cleanup_(occ_freep) char *text = read_stat(root, pid);
     int64_t ticks = text ? occ_process_parse_start(text) : -1, hz = sysconf(_SC_CLK_TCK);
     if (ticks < 0 || hz <= 0 || ticks / hz > INT32_MAX)
         return -1;

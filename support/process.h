@@ -11,6 +11,12 @@
  */
 int64_t occ_process_parse_start(const char *text);
 
+/* The kernel has begun to end the process's main thread, by the text of /proc/PID/stat. */
+bool occ_process_parse_ending(const char *text);
+
+/* The same of a process; true also where that is unknown. */
+bool occ_process_is_ending(const char *root, int32_t pid);
+
 /* Start of a process in nanoseconds since the machine's start (occ_boot_ns); -1: unknown. `root` is "" or the
  * directory that stands for "/" (tests). */
 int64_t occ_process_start_boot_ns(const char *root, int32_t pid);

@@ -113,6 +113,16 @@ static void leave_a_ring(const struct place *p, int uid)
     (void)offer(p, &ring);
 }
 
+static bool is_told(const struct place *p, const char *request, const char *what)
+{
+    char answer[OCC_CONTROL_BYTES];
+    int fd = connect_to(p);
+    bool told = occ_control_request(fd, request, DEADLINE_MS, answer, sizeof answer, NULL) == 0 &&
+                strstr(answer, what) != NULL;
+    (void)close(fd);
+    return told;
+}
+
 /* Its number may soon be another's, whose launches these would be. */
 static void a_process_that_has_ended_is_nobody(void **state)
 {
@@ -129,14 +139,70 @@ static void a_process_that_has_ended_is_nobody(void **state)
     assert_stops(p);
 }
 
-static bool is_told(const struct place *p, const char *request, const char *what)
+/* What the daemon sees of a process that is ending (PF_EXITING, 4) or not. */
+static void be_seen(const struct place *p, const char *cgroups, int flags)
 {
-    char answer[OCC_CONTROL_BYTES];
-    int fd = connect_to(p);
-    bool told = occ_control_request(fd, request, DEADLINE_MS, answer, sizeof answer, NULL) == 0 &&
-                strstr(answer, what) != NULL;
-    (void)close(fd);
-    return told;
+    char path[64], text[64];
+    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
+    put_file(p, path, cgroups);
+    (void)snprintf(path, sizeof path, "proc/%d/stat", (int)getpid());
+    (void)snprintf(text, sizeof text, "%d (x) Z 1 1 1 0 -1 %d 0", (int)getpid(), flags);
+    put_file(p, path, text);
+}
+
+static const struct seen {
+    const char *cgroups;
+    int flags;
+    bool lives, is_taken;
+} seen[] = {
+    {"0::/docker/" CONTAINER, 4, false, true},
+    {"0::/docker/" CONTAINER " (deleted)", 4, false, true},
+    /* as the kernel shows a process of /docker/ID that ends */
+    {"4:memory:/\\n0::/", 4, false, false},
+    {"4:memory:/\\n0::/", 4, true, false}, /* its main thread has ended, another one has not */
+    {"4:memory:/docker/" CONTAINER "\\n0::/", 0, true, true},
+};
+
+static void offer_as_seen(const struct place *p, int i)
+{
+    struct occ_ring_producer ring;
+    be_seen(p, seen[i].cgroups, seen[i].flags);
+    make_ring(&ring, 0);
+    for (uint64_t n = 0; n < 10; n++) {
+        struct occ_ring_launch launch = launch_now(n);
+        check(occ_ring_push(&ring, &launch));
+    }
+    (void)offer(p, &ring);
+    begin();
+    if (seen[i].lives)
+        wait_for_end(p);
+}
+
+/* While nobody waits for a process that has ended, its number is no other's. Its control groups are, of
+ * version 2, what they were; of version 1 they have become the root, which is in no container. */
+static void a_process_that_is_ending_is_known_by_lasting_control_groups(void **state)
+{
+    struct place *p = *state;
+    char taken[32], refused[32];
+    int n[2] = {0, 0};
+    start_with_root(p);
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        siginfo_t ended;
+        suspend(p);
+        pid_t program = run(p, offer_as_seen, (int)i);
+        await_byte();
+        if (!seen[i].lives)
+            assert_int_equal(waitid(P_PID, (id_t)program, &ended, WEXITED | WNOWAIT), 0);
+        assert_int_equal(kill(p->daemon, SIGCONT), 0);
+        n[seen[i].is_taken]++;
+        (void)snprintf(taken, sizeof taken, "\nlaunches %d\n", 10 * n[true]);
+        (void)snprintf(refused, sizeof refused, "\nrefused %d\n", n[false]);
+        await_status(p, taken);
+        await_status(p, refused);
+        let_go(p, program);
+    }
+    await_status(p, "\nhistories 2\n"); /* root's own is empty */
+    assert_stops(p);
 }
 
 static void command_as_root(const struct place *p, int in_container)
@@ -538,6 +604,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(a_descriptor_that_does_not_close_keeps_its_sender_alone),
         T(a_process_that_has_ended_is_nobody),
+        T(a_process_that_is_ending_is_known_by_lasting_control_groups),
         T(root_in_a_container_is_not_root),
         T(pods_of_a_namespace_share_a_history),
         T(a_container_has_a_share_of_its_own),

@@ -62,6 +62,8 @@ static void test_control_groups(void **state)
         {"0::/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0\n", "", "", "4711", "batch",
          "u1000"},
         {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern\n", "", "", "12", "extern", "u1000"},
+        {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern (deleted)\n", "", "", "12", "extern",
+         "u1000"},
         {"0::/user.slice/job_4711/step_0\n", "", "", "", "", "u1000"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -127,6 +129,42 @@ static void test_processes(void **state)
         assert_string_equal(id.container, "");
         assert_string_equal(owner.name, "u7");
         assert_int_equal(owner.uid, 7);
+    }
+    occ_accounts_free(accounts);
+    (void)snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+/* A process that ends is shown in the root of hierarchies of version 1, in which no container is. */
+static void test_ending_processes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cgroups, *stat;
+        bool is_uncertain;
+    } cases[] = {
+        {"0::/a\n", "79 (x) Z 1 1 1 0 -1 4 0", false},
+        {"0::/a (deleted)\n", "79 (x) Z 1 1 1 0 -1 4 0", false},
+        {"1:name=systemd:/\n0::/\n", "79 (x) S 1 1 1 0 -1 4194304 0", false},
+        {"1:name=systemd:/\n0::/\n", "79 (x) Z 1 1 1 0 -1 4227148 0", true},
+        {"1:name=systemd:/\n0::/\n", "79 (a b) 0 (c) R 1 1 1 0 -1 4 0",
+         true}, /* it has not become a zombie yet */
+        {"4:memory:/\n", "79 (x) Z 1 1 1 0 -1 4 0", true},
+        {"4:memory:/\n", "79 (x", true},
+        {"0::/a", "79 (x) Z 1 1 1 0 -1 4 0", true}, /* cut */
+        {"", "79 (x) Z 1 1 1 0 -1 4 0", true},
+    };
+    char root[] = "/tmp/occtrace-identity-XXXXXX", command[64];
+    struct occ_identity id;
+    struct occ_accounts *accounts;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(occ_accounts_new(root, &accounts, NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file(root, "/proc/79/cgroup", cases[i].cgroups);
+        put_file(root, "/proc/79/stat", cases[i].stat);
+        occ_identity_read(accounts, 79, 7, &id);
+        if (id.is_uncertain != cases[i].is_uncertain)
+            fail_msg("%s with %s", cases[i].cgroups, cases[i].stat);
     }
     occ_accounts_free(accounts);
     (void)snprintf(command, sizeof command, "rm -r %s", root);
@@ -437,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_a_users_pods_have_no_namespace),
+        cmocka_unit_test(test_ending_processes),
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_jobs_of_gpus),
         cmocka_unit_test(test_gpus_with_instances_have_no_jobs),

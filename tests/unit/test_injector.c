@@ -1122,7 +1122,6 @@ int main(int argc, char **argv)
         TEST(test_a_forked_child_keeps_errno),
         TEST(test_the_helper_is_not_real_time),
         TEST(test_the_helper_takes_no_signals),
-        TEST(test_the_helper_is_not_taken_for_the_worker),
         TEST(test_a_late_worker_is_found),
         TEST(test_no_thread_of_the_program_is_taken_for_the_worker),
         TEST(test_the_pool_of_device_buffers),
