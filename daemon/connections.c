@@ -56,9 +56,9 @@ static void on_client(struct occ_server *s, void *about)
         if (status == OCC_PACKET_END)
             occ_program_hang_up(s, client);
         else if (!occ_client_identify(&s->clients, client))
-            occ_program_refuse(s, client, "it has ended");
+            occ_program_refuse(s, client, OCC_REFUSED_ENDED, "it has ended");
         else if (!join_owner(s, client))
-            occ_program_refuse(s, client, "too many connections");
+            occ_program_refuse(s, client, OCC_REFUSED_FULL, "too many connections");
         else if (occ_packet_is_hello(&s->packet))
             occ_program_offer(s, client);
         else
@@ -76,7 +76,7 @@ static void admit(struct occ_server *s, int fd, const struct occ_peer *peer, int
         occ_clients_close_idle(&s->clients, client->user, now_ns - IDLE_CLIENT_NS);
     client->socket_source = (struct occ_event_source){on_client, client};
     if (has_too_many(s, client->user) || occ_event_watch(client->user->queue.fd, fd, &client->socket_source))
-        occ_program_refuse(s, client, "too many connections");
+        occ_program_refuse(s, client, OCC_REFUSED_FULL, "too many connections");
 }
 
 /* A daemon of one user has no allowances. */
@@ -102,6 +102,7 @@ void occ_connections_accept(struct occ_server *s, void *none)
             admitted++;
         } else {
             s->refused++;
+            occ_refusals_count(&s->refusals, peer.uid, OCC_REFUSED_FULL);
             (void)close(fd);
         }
     } while (admitted < ACCEPTS_AT_ONCE && !is_turn_over(s, &s->arrivals));

@@ -105,9 +105,11 @@ void occ_program_hang_up(struct occ_server *s, struct occ_client *client)
         occ_collector_orphaned(client->history->collector, client->producer, occ_monotonic_ns());
 }
 
-void occ_program_refuse(struct occ_server *s, struct occ_client *client, const char *why)
+void occ_program_refuse(struct occ_server *s, struct occ_client *client, enum occ_refusal cause,
+                        const char *why)
 {
     s->refused++;
+    occ_refusals_count(&s->refusals, client->user->uid, cause);
     occ_ratelimit_log(&client->user->refusals, occ_monotonic_ns(), OCC_LOG_WARNING,
                       "process %d of uid %u is refused: %s", (int)client->peer.pid, client->peer.uid, why);
     occ_program_hang_up(s, client);
@@ -137,12 +139,20 @@ static int take_offer(struct occ_server *s, struct occ_client *client, const str
 {
     int64_t now_ns = occ_monotonic_ns();
     struct occ_owner owner;
+    client->history = NULL;
     occ_histories_owner(&s->histories, offer->identity, &owner);
     if (occ_histories_of(&s->histories, &owner, now_ns, &client->history, err) != 0) {
         (void)close(offer->fd);
         return -1;
     }
     return occ_collector_offer(client->history->collector, offer, now_ns, &client->producer, err);
+}
+
+static enum occ_refusal refusal_of(int error)
+{
+    return error == OCC_E_FULL                             ? OCC_REFUSED_FULL
+           : error == OCC_E_IO || error == OCC_E_NO_MEMORY ? OCC_REFUSED_HISTORY
+                                                           : OCC_REFUSED_INVALID;
 }
 
 void occ_program_offer(struct occ_server *s, struct occ_client *client)
@@ -152,14 +162,15 @@ void occ_program_offer(struct occ_server *s, struct occ_client *client)
     const char *wrong = client->was_producer ? "a second ring on one connection"
                                              : occ_packet_check_hello(&s->packet, offer.uuid);
     if (wrong) {
-        occ_program_refuse(s, client, wrong);
+        occ_program_refuse(s, client, OCC_REFUSED_INVALID, wrong);
         return;
     }
     offer.fd = s->packet.fds[0];
     s->packet.n_fds = 0;
     if (take_offer(s, client, &offer, &err) != 0) {
         client->producer = NULL;
-        occ_program_refuse(s, client, err.message);
+        occ_program_refuse(s, client, client->history ? refusal_of(err.code) : OCC_REFUSED_HISTORY,
+                           err.message);
         return;
     }
     client->was_producer = true;

@@ -9,6 +9,7 @@
 #include "metrics/http.h"
 #include "metrics/meter.h"
 #include "packet.h"
+#include "refusals.h"
 #include "server.h"
 #include "support/driver_gpus.h"
 
@@ -56,10 +57,11 @@ struct occ_server {
     bool stopping, program_ended;
     int64_t started_ns, next_chores_ns, next_notify_ns; /* monotonic, as all times here */
     int64_t next_upkeep_ns;                             /* of a history; INT64_MAX: none needs it soon */
-    int64_t watchdog_ns;       /* between two signs of life; 0: nobody waits for them */
-    uint64_t accepts, refused; /* connections; and handshakes */
-    struct occ_http *http;     /* NULL: nobody is to be answered, */
-    struct occ_meter *meter;   /* and this is NULL too */
+    int64_t watchdog_ns;          /* between two signs of life; 0: nobody waits for them */
+    uint64_t accepts, refused;    /* connections; and handshakes */
+    struct occ_refusals refusals; /* of `refused`, as far as their user is known */
+    struct occ_http *http;        /* NULL: nobody is to be answered, */
+    struct occ_meter *meter;      /* and this is NULL too */
     struct occ_queue http_queue;
     struct occ_driver_list driver_list;
     struct occ_totals closed;      /* counters of histories that were closed */
@@ -82,8 +84,9 @@ int64_t occ_connections_resume(struct occ_server *server, int64_t now_ns);
 void occ_program_offer(struct occ_server *server, struct occ_client *client);
 /* The connection's end, whoever ends it: also the program's, if there is no pidfd to report that. */
 void occ_program_hang_up(struct occ_server *server, struct occ_client *client);
-/* Hangs up because of `why`, which is counted and logged. */
-void occ_program_refuse(struct occ_server *server, struct occ_client *client, const char *why);
+/* Hangs up; the cause is counted, and `why` is logged. */
+void occ_program_refuse(struct occ_server *server, struct occ_client *client, enum occ_refusal cause,
+                        const char *why);
 /* The collectors' functions; `context` is the history. */
 void occ_program_gone(void *owner, void *context);
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,

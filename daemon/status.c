@@ -128,6 +128,18 @@ static void put_totals(struct occ_answer *answer, const struct occ_totals *t)
         put(answer, OCC_STATUS_OLDEST, (double)t->store.oldest_ns / 1e9);
 }
 
+/* Of the asker's programs, or of all. In a container a uid means nothing outside. */
+static void put_refusals(const struct occ_server *s, const struct occ_client *client,
+                         struct occ_answer *answer)
+{
+    const uint64_t *n = occ_client_may_command(&s->clients, client, NULL) ? s->refusals.all
+                        : client->owner.uid >= 0 ? occ_refusals_by(&s->refusals, client->user->uid)
+                                                 : NULL;
+    for (unsigned int i = 0; n && i < OCC_REFUSAL_COUNT; i++)
+        if (n[i] > 0)
+            put(answer, (enum occ_status_value)(OCC_STATUS_REFUSED_ENDED + i), (double)n[i]);
+}
+
 void occ_status_answer(const struct occ_server *s, struct occ_client *client, struct occ_answer *answer)
 {
     const struct occ_totals t = occ_totals_of(s);
@@ -152,6 +164,7 @@ void occ_status_answer(const struct occ_server *s, struct occ_client *client, st
     if (s->histories.node.is_known)
         put(answer, OCC_STATUS_TOTAL_QUOTA, (double)s->histories.options->max_total_bytes);
     put(answer, OCC_STATUS_REFUSED, (double)s->refused);
+    put_refusals(s, client, answer);
     put(answer, OCC_STATUS_CLIENTS, (double)s->clients.n);
     put_totals(answer, &t);
     put_text(answer, OCC_STATUS_STALLED, t.all.stalled ? "yes" : "no");

@@ -7,6 +7,7 @@
 
 #include "ring/ring_abi.h"
 #include "support/error.h"
+#include "support/refusals.h"
 
 /* X(ID, key, kind, label), in the order in which they are printed. An answer has those that are about it and
  * known. Kinds: TEXT; COUNT; LOSS, a count that is printed only where there is one; BYTES; SECONDS, a
@@ -32,6 +33,7 @@
     X(CLIENTS, "clients", COUNT, "connections")                                                              \
     X(PROGRAMS, "programs", COUNT, "programs")                                                               \
     X(REFUSED, "refused", COUNT, "refused")                                                                  \
+    OCC_REFUSALS(OCC_STATUS_REFUSAL)                                                                         \
     X(QUARANTINED, "quarantined", COUNT, "quarantined")                                                      \
     X(LAUNCHES, "launches", COUNT, "launches")                                                               \
     OCC_LOSS_CAUSES(OCC_STATUS_LOSS)                                                                         \
@@ -49,6 +51,9 @@
 
 /* A row for each cause: OCC_STATUS_ROW, of the file that has the table, makes what X makes of the others. */
 #define OCC_STATUS_LOSS(name, word, text) OCC_STATUS_ROW(LOST_##name, "lost_" word, LOSS, "lost: " word)
+
+#define OCC_STATUS_REFUSAL(name, word, text)                                                                 \
+    OCC_STATUS_ROW(REFUSED_##name, "refused_" word, LOSS, "refused: " word)
 
 #define OCC_STATUS_ROW(id, key, kind, label) OCC_STATUS_##id,
 enum occ_status_value { OCC_STATUS(OCC_STATUS_ROW) OCC_STATUS_COUNT };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/usage.h"
 #include "cluster.h"
@@ -12,6 +13,7 @@
 #include "lists.h"
 #include "support/cleanup.h"
 #include "support/control.h"
+#include "support/refusals.h"
 #include "support/text.h"
 
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
@@ -134,6 +136,46 @@ static int send_pause(const struct cli_command *command, const struct runs_args 
     return cli_usage_error(command, &err);
 }
 
+/* ---- programs without a row ---- */
+
+static const struct {
+    const char *key, *text;
+} refusals[] = {
+#define REFUSAL(name, word, text) {"refused_" word, text},
+    OCC_REFUSALS(REFUSAL)
+#undef REFUSAL
+};
+
+/* The answer to `status` of the daemon that writes this history; false: none does. */
+static bool ask_writer(struct occ_store *store, const char *socket, char *answer, size_t size)
+{
+    _cleanup_(occ_closep) int fd = -1;
+    if (connect_daemon(socket, &fd, NULL) != 0 ||
+        occ_control_request(fd, "status", PATIENCE_MS, answer, size, NULL) != 0)
+        return false;
+    _cleanup_(occ_freep) char *path = occ_control_value(answer, "database");
+    struct stat its, ours;
+    return path && stat(path, &its) == 0 && stat(cli_history_path(store), &ours) == 0 &&
+           its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+}
+
+/* What the daemon refused is in no history: it may not know whose it was. */
+static void note_refused(const struct cli_command *command, const struct cli_selection *selection,
+                         struct occ_store *store, const char *socket)
+{
+    char answer[OCC_CONTROL_BYTES + 1];
+    if (!ask_writer(store, socket, answer, sizeof answer))
+        return;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        _cleanup_(occ_freep) char *value = occ_control_value(answer, refusals[i].key);
+        uint64_t n = 0;
+        if (value && occ_parse_u64(value, 0, UINT64_MAX, &n, NULL) == 0 && n > 0)
+            cli_footer(command, selection,
+                       "refused since the daemon began, without a row: %" PRIu64 " that %s", n,
+                       refusals[i].text);
+    }
+}
+
 /* ---- the command ---- */
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -150,7 +192,10 @@ static int run(const struct cli_command *command, const void *arguments)
         return send_pause(command, runs);
     if (cluster_open(command, args, CLUSTER_RUNS, OCC_TOP_BY_KERNEL, &store, &err) != 0)
         return cli_failure(command, &err);
-    return sql_list(command, store, &list);
+    int status = sql_list(command, store, &list);
+    if (!cluster_url(args) && status != CLI_EXIT_FAILURE)
+        note_refused(command, list.selection, store, runs->socket);
+    return status;
 }
 
 static int check(void *args, struct occ_error *err)
@@ -187,7 +232,10 @@ const struct cli_command cli_runs = {
     .summary = "observed programs, newest first",
     .description =
         "Lists the observed processes: what was recorded and at which level, what was lost, and the "
-        "overhead. A program of which nothing could be recorded has a row too, with the reason.\n\n--since "
+        "overhead. A program of which nothing could be recorded has a row too, with the reason. "
+        "Programs that the daemon refused have none: lines below the table count them by cause, for root "
+        "those of "
+        "all users.\n\n--since "
         "and --until choose runs that were going on in that period; their numbers are those of the whole "
         "run.\n\n"
         "pause stops the recording of a running process, resume continues it; both are for its owner and "

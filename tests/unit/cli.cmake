@@ -32,6 +32,9 @@ target_link_libraries(cli_fake_daemon PRIVATE occ_compile_options occ_support)
 occ_add_script_test(cli_sampler
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_sampler.sh" "$<TARGET_FILE:occtraced>" "$<TARGET_FILE:occq>"
           "$<TARGET_FILE:cli_fake_daemon>")
+occ_add_script_test(cli_refusals
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_refusals.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
+          "$<TARGET_FILE:cli_fake_daemon>")
 
 # occq doctor: its checks on machines that the test makes up, and its page.
 occ_add_test(test_doctor SOURCES test_doctor.c USES occ_doctor)

@@ -123,6 +123,18 @@ static bool is_told(const struct place *p, const char *request, const char *what
     return told;
 }
 
+static void hear_of_one(const struct place *p, int uid)
+{
+    be_user(uid);
+    check(is_told(p, "status", "\nrefused_ended 1\n"));
+}
+
+static void hear_of_none(const struct place *p, int uid)
+{
+    be_user(uid);
+    check(is_told(p, "status", "\nrefused 1\n") && !is_told(p, "status", "refused_"));
+}
+
 /* Its number may soon be another's, whose launches these would be. */
 static void a_process_that_has_ended_is_nobody(void **state)
 {
@@ -132,7 +144,9 @@ static void a_process_that_has_ended_is_nobody(void **state)
     assert_int_equal(kill(p->daemon, SIGSTOP), 0);
     let_go(p, run(p, leave_a_ring, ATTACKER));
     assert_int_equal(kill(p->daemon, SIGCONT), 0);
-    await_status(p, "\nrefused 1\n");
+    await_status(p, "\nrefused 1\nrefused_ended 1\n");
+    let_go(p, run(p, hear_of_one, ATTACKER));
+    let_go(p, run(p, hear_of_none, VICTIM));
     path_of(p, ATTACKER, path);
     assert_int_not_equal(access(path, F_OK), 0);
     let_go(p, run(p, launch_in_portions, VICTIM));
@@ -201,6 +215,7 @@ static void a_process_that_is_ending_is_known_by_lasting_control_groups(void **s
         await_status(p, refused);
         let_go(p, program);
     }
+    await_status(p, "\nrefused_ended 2\n");
     await_status(p, "\nhistories 2\n"); /* root's own is empty */
     assert_stops(p);
 }

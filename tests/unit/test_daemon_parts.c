@@ -1,4 +1,5 @@
-/* Small parts of the daemon, each without the rest: times of launches, descriptors that others sent. */
+/* Small parts of the daemon, each without the rest: times of launches, descriptors that others sent, turns of
+ * the loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,14 +9,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/batch.h"
 #include "daemon/closer.h"
+#include "daemon/server_state.h"
 #include "support/clock.h"
 
 #define SECOND INT64_C(1000000000)
@@ -190,6 +194,82 @@ static void descriptors_are_closed(void **state)
     assert_false(occ_closer_is_busy(&closer));
 }
 
+/* ---- turns of the loop ---- */
+
+/* A server with nothing but its socket, of no path: an address that the kernel chose. */
+static struct occ_server *new_server(struct sockaddr_un *address, socklen_t *size)
+{
+    struct occ_server *s = calloc(1, sizeof *s);
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    *size = sizeof *address;
+    s->listener = (struct occ_listener){
+        .fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), .spare = -1};
+    s->loop.epoll = s->clients.epoll = epoll_create1(EPOLL_CLOEXEC);
+    s->histories_options.collector.max_producers = 16;
+    assert_int_equal(bind(s->listener.fd, (struct sockaddr *)address, sizeof address->sun_family), 0);
+    assert_int_equal(listen(s->listener.fd, 1024), 0);
+    assert_int_equal(getsockname(s->listener.fd, (struct sockaddr *)address, size), 0);
+    return s;
+}
+
+static void free_server(struct occ_server *s)
+{
+    occ_clients_clear(&s->clients);
+    (void)close(s->listener.fd);
+    (void)close(s->loop.epoll);
+    free(s);
+}
+
+/* A flush waits for connections that were there before it, by their number: those that are admitted, and
+ * those that their uid has no allowance for. */
+static void every_accepted_connection_counts(void **state)
+{
+    (void)state;
+    enum { CONNECTIONS = 30 };
+    struct sockaddr_un address;
+    socklen_t size;
+    int fds[CONNECTIONS];
+    for (int is_allowed = 0; is_allowed < 2; is_allowed++) {
+        struct occ_server *s = new_server(&address, &size);
+        s->histories_options.collector.round_ns = INT64_C(3600) * SECOND;
+        while (!is_allowed && occ_arrivals_admit(&s->by_uid, getuid(), occ_monotonic_ns() + 3600 * SECOND))
+            ;
+        for (int i = 0; i < CONNECTIONS; i++) {
+            fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+            assert_int_equal(connect(fds[i], (struct sockaddr *)&address, size), 0);
+        }
+        occ_connections_accept(s, NULL);
+        assert_int_equal(s->accepts, CONNECTIONS);
+        assert_int_equal(s->clients.n, is_allowed ? CONNECTIONS : 0);
+        assert_int_equal(s->refusals.all[OCC_REFUSED_FULL], is_allowed ? 0 : CONNECTIONS);
+        assert_true(s->arrivals.is_drained);
+        for (int i = 0; i < CONNECTIONS; i++)
+            (void)close(fds[i]);
+        free_server(s);
+    }
+}
+
+/* ---- refusals ---- */
+
+static void refusals_of_a_user_are_his(void **state)
+{
+    (void)state;
+    static struct occ_refusals r;
+    assert_null(occ_refusals_by(&r, 0));
+    for (int i = 0; i < 3; i++)
+        occ_refusals_count(&r, 1000, OCC_REFUSED_ENDED);
+    occ_refusals_count(&r, 0, OCC_REFUSED_INVALID);
+    assert_int_equal(occ_refusals_by(&r, 1000)[OCC_REFUSED_ENDED], 3);
+    assert_int_equal(occ_refusals_by(&r, 1000)[OCC_REFUSED_INVALID], 0);
+    assert_int_equal(occ_refusals_by(&r, 0)[OCC_REFUSED_INVALID], 1);
+    for (uint32_t uid = 2000; uid < 2000 + 2 * OCC_REFUSALS_USERS; uid++) /* more than there are places */
+        occ_refusals_count(&r, uid, OCC_REFUSED_FULL);
+    assert_int_equal(occ_refusals_by(&r, 1000)[OCC_REFUSED_ENDED], 3);
+    assert_int_equal(occ_refusals_by(&r, 1999 + 2 * OCC_REFUSALS_USERS)[OCC_REFUSED_FULL], 1);
+    assert_null(occ_refusals_by(&r, 3000));
+    assert_int_equal(r.all[OCC_REFUSED_FULL], 2 * OCC_REFUSALS_USERS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +279,8 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_set_costs_no_launch),
         cmocka_unit_test(suspended_time_and_adjusted_rates_are_no_step),
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
+        cmocka_unit_test(every_accepted_connection_counts),
+        cmocka_unit_test(refusals_of_a_user_are_his),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,11 @@ static bool ask_status(const struct place *p)
     return is_told(p, "status", "\nlaunches ");
 }
 
+static bool ask_for_alices_refusals(const struct place *p)
+{
+    return is_told(p, "status", "\nrefused_invalid 1\n");
+}
+
 static bool ask_for_alices_history(const struct place *p)
 {
     return is_told(p, "history 0", "owner u61001\n") || is_told(p, "history 1", "owner u61001\n") ||
@@ -121,6 +126,7 @@ static const struct {
     {"Alice's history: launches, command lines, measured values, seconds of her GPUs", read_alices_history},
     {"root's history: samples of all GPUs at full rate", read_roots_history},
     {"totals of the daemon (`occtraced --status`)", ask_status},
+    {"refusals of Alice's programs by cause (`occtraced --status`, `occq runs`)", ask_for_alices_refusals},
     {"path, size and losses of Alice's history (`occtraced --status`)", ask_for_alices_history},
     {"number of launches of a session of Alice, by its id", ask_for_alices_session},
     {"`/metrics` on the Unix socket, with users, jobs, runs and kernels", read_metrics},
@@ -140,6 +146,17 @@ static void launch_ten(const struct place *p, int uid)
     make_ring(&ring, 10);
     meet(offer(p, &ring));
     wait_for_end(p);
+}
+
+static void be_refused(const struct place *p, int uid)
+{
+    const struct occ_hello hello = {.magic = OCC_HELLO_MAGIC}; /* and no ring */
+    char byte;
+    check(setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
+    int fd = connect_to(p);
+    check(send(fd, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello);
+    while (recv(fd, &byte, 1, 0) != 0) /* until the daemon hangs up */
+        pause_ms(1);
 }
 
 static bool tries(const struct place *p, uid_t uid, bool (*try)(const struct place *p))
@@ -185,6 +202,7 @@ static void the_documents_table_holds(void **state)
     (void)snprintf(p->http, sizeof p->http, "%s/metrics.sock", p->directory);
     assert_int_equal(chmod(p->directory, 0755), 0);
     start(p, NEVER_NS);
+    let_go(p, run(p, be_refused, ALICE));
     program = run(p, launch_ten, ALICE);
     for (int ms = 0; !strstr(answer, "\nlaunches 10\n"); ms += 5) {
         assert_true(ms < DEADLINE_MS && ask(p, "status", answer));

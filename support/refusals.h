@@ -1,0 +1,16 @@
+/*
+ * Why a daemon refuses a program or a client. The answer to `status` (control.h) has a line for each cause
+ * that has occurred since the daemon's start: "refused_" and the word, then how often. A user is told of his
+ * own programs, who may command the daemon of all.
+ */
+#pragma once
+
+/* X(NAME, "word", "text"): the text follows a number of programs. */
+#define OCC_REFUSALS(X)                                                                                      \
+    X(ENDED, "ended", "ended before the daemon saw whose they were")                                         \
+    X(FULL, "full", "were beyond the user's share of connections, programs or ring memory")                  \
+    X(HISTORY, "history", "had a history that could not be opened")                                          \
+    X(INVALID, "invalid", "sent what is no valid offer of a ring")
+
+#define OCC_REFUSAL_ENUMERATOR(name, word, text) OCC_REFUSED_##name,
+enum occ_refusal { OCC_REFUSALS(OCC_REFUSAL_ENUMERATOR) OCC_REFUSAL_COUNT };
