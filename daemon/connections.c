@@ -24,10 +24,12 @@ static bool is_turn_over(const struct occ_server *s, const struct occ_queue *que
     return queue->closer.n > 0 || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
 }
 
-static void end_turn(struct occ_server *s, struct occ_queue *queue)
+/* The price is of CPU time: on a full machine, the loop waits for a processor in somebody's turn. */
+static void end_turn(struct occ_server *s, struct occ_queue *queue, int64_t began_cpu_ns)
 {
-    int64_t now_ns = occ_monotonic_ns(), cost_ns = PRICE * (now_ns - s->loop.turn_ns);
-    occ_queue_charge(queue, s->loop.epoll, now_ns, s->histories_options.collector.round_ns ? cost_ns : 0);
+    int64_t cost_ns = PRICE * (occ_thread_cpu_ns() - began_cpu_ns);
+    occ_queue_charge(queue, s->loop.epoll, occ_monotonic_ns(),
+                     s->histories_options.collector.round_ns ? cost_ns : 0);
 }
 
 /* Of all users, and of this one where each has a share. */
@@ -114,6 +116,7 @@ void occ_connections_serve(struct occ_server *s, void *about)
     struct occ_user *user = about;
     struct epoll_event events[EVENTS_AT_ONCE];
     int n;
+    int64_t began_cpu_ns = occ_thread_cpu_ns();
     s->loop.turn_ns = occ_monotonic_ns();
     do { /* what is left when the turn is over is reported again */
         n = epoll_wait(user->queue.fd, events, EVENTS_AT_ONCE, 0);
@@ -123,7 +126,7 @@ void occ_connections_serve(struct occ_server *s, void *about)
         }
     } while (n > 0 && !is_turn_over(s, &user->queue));
     user->queue.is_drained = n <= 0;
-    end_turn(s, &user->queue);
+    end_turn(s, &user->queue, began_cpu_ns);
 }
 
 static int64_t least_wait_ns(int64_t a_ns, int64_t b_ns)

@@ -215,10 +215,10 @@ static bool write_health(void *context, FILE *out)
 static void on_http(struct occ_server *s, void *none)
 {
     (void)none;
-    int64_t began_ns = occ_monotonic_ns();
+    int64_t began_cpu_ns = occ_thread_cpu_ns(); /* see end_turn() in connections.c */
     occ_http_serve(s->http);
-    int64_t now_ns = occ_monotonic_ns();
-    occ_queue_charge(&s->http_queue, s->loop.epoll, now_ns, PRICE * (now_ns - began_ns));
+    occ_queue_charge(&s->http_queue, s->loop.epoll, occ_monotonic_ns(),
+                     PRICE * (occ_thread_cpu_ns() - began_cpu_ns));
 }
 
 void occ_pages_open(struct occ_server *s)

@@ -23,6 +23,12 @@ static inline int64_t occ_boot_ns(void)
     return occ_clock_of(CLOCK_BOOTTIME);
 }
 
+/* CLOCK_THREAD_CPUTIME_ID: processor time of the calling thread. */
+static inline int64_t occ_thread_cpu_ns(void)
+{
+    return occ_clock_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* CLOCK_MONOTONIC: from an unspecified origin, never set back. */
 static inline int64_t occ_monotonic_ns(void)
 {

@@ -249,6 +249,58 @@ static void every_accepted_connection_counts(void **state)
     }
 }
 
+static void sleep_long(struct occ_server *s, void *unused)
+{
+    const struct timespec long_time = {.tv_nsec = 300000000};
+    (void)s;
+    (void)unused;
+    (void)nanosleep(&long_time, NULL);
+}
+
+static void work_long(struct occ_server *s, void *unused)
+{
+    int64_t until_ns = occ_thread_cpu_ns() + SECOND / 10;
+    (void)s;
+    (void)unused;
+    while (occ_thread_cpu_ns() < until_ns)
+        ;
+}
+
+/* How long a user waits after a turn with this handler. */
+static int64_t wait_after(void (*handle)(struct occ_server *server, void *about))
+{
+    struct sockaddr_un address;
+    socklen_t size;
+    struct occ_server *s = new_server(&address, &size);
+    struct occ_user user = {.queue = {.fd = epoll_create1(EPOLL_CLOEXEC)}};
+    struct occ_event_source source = {handle, NULL};
+    int ends[2];
+    s->histories_options.collector.round_ns = 250000;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(occ_event_watch(user.queue.fd, ends[0], &source), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    occ_connections_serve(s, &user);
+    int64_t wait_ns = occ_share_wait_ns(&user.queue.share, occ_monotonic_ns());
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    (void)close(user.queue.fd);
+    free_server(s);
+    return wait_ns;
+}
+
+/* The loop waits for a processor in the turn of a user who cannot help it. */
+static void a_turn_that_waits_costs_its_user_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(wait_after(sleep_long), 0);
+}
+
+static void a_turn_that_works_costs_its_user(void **state)
+{
+    (void)state;
+    assert_in_range(wait_after(work_long), SECOND, 60 * SECOND);
+}
+
 /* ---- refusals ---- */
 
 static void refusals_of_a_user_are_his(void **state)
@@ -280,6 +332,8 @@ int main(void)
         cmocka_unit_test(suspended_time_and_adjusted_rates_are_no_step),
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
         cmocka_unit_test(every_accepted_connection_counts),
+        cmocka_unit_test(a_turn_that_waits_costs_its_user_nothing),
+        cmocka_unit_test(a_turn_that_works_costs_its_user),
         cmocka_unit_test(refusals_of_a_user_are_his),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
