@@ -1,5 +1,5 @@
 /*
- * A disk that becomes full at any write while a history ages: the step says so and changes
+ * A disk that becomes full at any write while a history ages or is made smaller: the step says so and changes
  * nothing, the file stays whole, and with room again the history ends as if the disk had never been full.
  */
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "full_disk.h"
 #include "test_store_world.h"
@@ -56,15 +57,15 @@ static void close_history(struct world *w)
     w->store = NULL;
 }
 
-/* In the file "base": launches of each hour, without limits. */
-static void make_base(struct world *w, size_t launches)
+/* In the file "base": so many launches of each unit of time from BEGIN to `until_ns`, without limits. */
+static void make_base(struct world *w, int64_t unit_ns, int64_t until_ns, size_t launches)
 {
     char command[256];
     struct occ_error err = OCC_ERROR_INIT;
-    w->options.chunk_rows = 1000;
+    w->options.chunk_rows = 4000;
     world_open(w);
-    for (int64_t at_ns = BEGIN; at_ns < NOW; at_ns += HOUR) {
-        world_append(w, 0, at_ns, HOUR, launches);
+    for (int64_t at_ns = BEGIN; at_ns < until_ns; at_ns += unit_ns) {
+        world_append(w, 0, at_ns, unit_ns, launches);
         assert_int_equal(occ_store_commit(w->store, &err), 0);
     }
     close_history(w);
@@ -72,11 +73,12 @@ static void make_base(struct world *w, size_t launches)
     assert_int_equal(system(command), 0);
 }
 
-static void open_base(struct world *w, const struct occ_store_ages *limits)
+static void open_base(struct world *w, uint64_t max_bytes, const struct occ_store_ages *limits)
 {
     char command[256];
     struct occ_error err = OCC_ERROR_INIT;
-    const struct occ_store_options options = {.mode = OCC_STORE_WRITE, .chunk_rows = 1000, .ages = *limits};
+    const struct occ_store_options options = {
+        .mode = OCC_STORE_WRITE, .chunk_rows = 4000, .max_bytes = max_bytes, .ages = *limits};
     (void)snprintf(command, sizeof command, "cp %s/base %s && rm -f %s-wal %s-shm", w->directory, w->path,
                    w->path, w->path);
     assert_int_equal(system(command), 0);
@@ -106,9 +108,10 @@ static int64_t sum(struct world *w)
 }
 
 /* Maintains a copy of the base with room for `writes` writes, then with any. false: the room sufficed. */
-static bool is_full_after(struct world *w, int64_t writes, const struct occ_store_ages *limits)
+static bool is_full_after(struct world *w, int64_t writes, uint64_t max_bytes,
+                          const struct occ_store_ages *limits)
 {
-    open_base(w, limits);
+    open_base(w, max_bytes, limits);
     writes_left = writes;
     int status = maintain(w);
     if (status != 0) {
@@ -124,12 +127,12 @@ static void a_full_disk_while_ageing(void **state)
 {
     struct world *w = *state;
     int tries = 0;
-    make_base(w, 500);
-    assert_false(is_full_after(w, WITH_ROOM, &ages));
+    make_base(w, HOUR, NOW, 500);
+    assert_false(is_full_after(w, WITH_ROOM, 0, &ages));
     int64_t expected = sum(w);
     close_history(w);
     for (int64_t writes = 0, is_full = 1; is_full; writes = writes * 3 / 2 + 1) {
-        is_full = is_full_after(w, writes, &ages);
+        is_full = is_full_after(w, writes, 0, &ages);
         assert_int_equal(sum(w), expected);
         close_history(w);
         tries++;
@@ -137,10 +140,30 @@ static void a_full_disk_while_ageing(void **state)
     assert_true(tries > 5);
 }
 
+/* Hours, which the quota keeps, count every launch still. */
+static void a_full_disk_while_shrinking(void **state)
+{
+    struct world *w = *state;
+    const struct occ_store_ages none = {.raw_ns = 0};
+    struct stat status;
+    int tries = 0;
+    make_base(w, MINUTE, BEGIN + 200 * MINUTE, 6000);
+    for (int64_t writes = 0, is_full = 1; is_full; writes = writes * 3 + 1) {
+        is_full = is_full_after(w, writes, 4u << 20, &none);
+        (void)sum(w);
+        assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM stored_hour"), w->n);
+        close_history(w);
+        assert_int_equal(stat(w->path, &status), 0);
+        assert_true(status.st_size <= 4 << 20);
+        tries++;
+    }
+    assert_true(tries > 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(a_full_disk_while_ageing)};
+    const struct CMUnitTest tests[] = {TEST(a_full_disk_while_ageing), TEST(a_full_disk_while_shrinking)};
     return cmocka_run_group_tests(tests, replace_writes, NULL);
 }
