@@ -28,7 +28,7 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/cluster"))
 import engines  # noqa: E402
-from site_ import choose_mean, choose_share, off_elapsed  # noqa: E402
+from site_ import choose_covered, choose_mean, choose_share, off_covered, off_elapsed  # noqa: E402
 
 COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, sources, means, shares, "
            "wasted_warp_s, capacity_warp_s, version")
@@ -90,7 +90,10 @@ def measured(config, n, differ, noise, rng, kept):
         last_means[i] = choose_mean(means[i], errors[i], last_means[i], i == ERROR_OF[i])
         time_share = of_own if of_own and i not in (*ALONE[:4], *GROUPED) else known[i]
         off = off_elapsed(time_share, means[2], errors[2], expected) if i == 2 else time_share / (16 if i in (*ALONE[:4], *GROUPED) else 8)
-        last_shares[i] = choose_share(time_share, off, last_shares[i], max(time_share, 1 - last_shares[2]) if i == 14 else math.inf)
+        if i in (0, 2):
+            last_shares[i] = choose_covered(time_share, off_covered(time_share, means[i], errors[i], off), last_shares[i])
+        else:
+            last_shares[i] = choose_share(time_share, off, last_shares[i], max(time_share, 1 - last_shares[2]) if i == 14 else math.inf)
     return ([0, own, grouped, 0, 0, own - alone],
             *([f"{value:.6g}" if known.get(i) else 0 for i, value in enumerate(values)] for values in (last_means, last_shares)))
 

@@ -35,8 +35,10 @@ int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, con
 {
     char sql[2 * SQL_BYTES], token[512];
     bool batches = w->dialect == OCC_DIALECT_NEW && rows->rows < SYNC_INSERT_ROWS;
+    const char *columns =
+        table == OCC_SHIP_MINUTE && !w->has_evidence ? OCC_SHIP_MINUTE_COLUMNS("") : tables[table].columns;
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s) FORMAT TabSeparated", w->options.database,
-                   tables[table].name, tables[table].columns);
+                   tables[table].name, columns);
     (void)snprintf(token, sizeof token, "%s:%llu:%s", w->options.node, (unsigned long long)version,
                    tables[table].name);
     int rc = occ_http_add(w->http, "query", sql, err);

@@ -38,9 +38,12 @@ struct occ_sent {
     int64_t day;
 };
 
+/* The column evidence. */
+enum { OCC_EVIDENCE_SPREAD, OCC_EVIDENCE_SHIFT, OCC_EVIDENCE_ERROR, OCC_EVIDENCE_REST, OCC_EVIDENCE_COUNT };
+
 /* Measured values as they were sent last, by row but for its minute. */
 struct occ_kept_values {
-    double means[OCC_MEASURED_VALUE_COUNT], shares[OCC_MEASURED_VALUE_COUNT];
+    double means[OCC_MEASURED_VALUE_COUNT], shares[OCC_MEASURED_VALUE_COUNT], evidence[OCC_EVIDENCE_COUNT];
 };
 struct occ_kept {
     struct occ_map index;
@@ -64,6 +67,7 @@ struct occ_batch_options {
     uint64_t version;      /* of the rows */
     uint64_t max_configs;  /* of a job in a minute */
     int64_t first_change;  /* evicted minutes with a later change are lost */
+    bool has_evidence;     /* the warehouse's table of minutes has the column */
     int64_t newest_minute; /* rows of it and of earlier ones may have been sent */
     int64_t now_s;         /* minutes that ended less than WAIT_S before wait; 0: none does */
     const struct occ_sent *sent;
@@ -138,6 +142,9 @@ struct occ_measured_row {
 };
 /* The columns sources, means and shares. */
 void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_row *row,
+                             struct occ_kept *kept);
+/* The column evidence of the same row, after its measured values. */
+void occ_outbox_put_evidence(struct occ_body *rows, const struct occ_measured_row *row,
                              struct occ_kept *kept);
 
 /* ---- outbox_minutes.c ---- */

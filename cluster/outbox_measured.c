@@ -18,7 +18,10 @@
  * share that is a weight only, among minutes with nearly the same mean, is off by at most 1/8, others, which
  * are compared with each other, by 1/16. That of elapsed occupancy weighs what was measured against what is
  * expected, too: off by at most 1/64, and so that the sum of both changes by at most a quarter of the error;
- * nothing is known finer than to 1e-5 of it. */
+ * nothing is known finer than to 1e-6 of it.
+ *
+ * Launches without a value widen a mean's error (occ_measured_widened()): the shares of achieved and elapsed
+ * occupancy are rounded down, and so that the widened error grows by at most 1/16. */
 #define OFF_MEAN    0.5
 #define ERROR_LOW   1.0408
 #define ERROR_HIGH  1.4142
@@ -26,8 +29,11 @@
 #define OFF_SHARE   (1.0 / 16)
 #define OFF_ELAPSED (1.0 / 64)
 #define OFF_SUM     0.25
-#define OFF_MIN     1e-5
-#define STEP_MIN    1e-7 /* below it digits stay as they are */
+#define OFF_MIN     1e-6
+#define OFF_WIDENED (1.0 / 16)
+#define OFF_BOUND   (1.0 / 16) /* of evidence, by the bound that it is compared with */
+#define STEP_MIN    1e-7       /* below it digits stay as they are */
+#define WHOLE       1e-12      /* a quotient that is as near below a whole number is that number */
 
 #define KEPT_MAX     16384
 #define NUMBER_BYTES 32
@@ -67,6 +73,13 @@ static double mean_of(const struct occ_measured_sums *sums, int value)
     return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : 0;
 }
 
+/* The largest of 1, 2, 5, 10, 20, ... that is no larger. */
+static double unit_of(double max_step)
+{
+    double unit = pow(10, floor(log10(max_step))), room = max_step / unit;
+    return unit * (room >= 5 ? 5 : room >= 2 ? 2 : 1);
+}
+
 /* One from low to high: the last one, or one of few digits near the middle, so that the next minute's range
  * is likely to have it, too. */
 static double choose(double low, double high, double max_step, double last)
@@ -76,9 +89,17 @@ static double choose(double low, double high, double max_step, double last)
         return last;
     if (!(max_step > STEP_MIN) || !(fabs(middle) < max_step / DBL_EPSILON))
         return middle;
-    double unit = pow(10, floor(log10(max_step))), room = max_step / unit;
-    unit *= room >= 5 ? 5 : room >= 2 ? 2 : 1;
+    double unit = unit_of(max_step);
     return round(middle / unit) * unit;
+}
+
+/* The same, of few digits just below `value`. */
+static double choose_below(double value, double off, double last)
+{
+    if (last >= value - off && last <= value)
+        return last;
+    double unit = unit_of(off);
+    return off > STEP_MIN ? floor(value / unit * (1 + WHOLE)) * unit : value;
 }
 
 /* Active SMs and blocks, by which occupancy is multiplied, are off by as large a part of them as it is. */
@@ -110,6 +131,19 @@ static bool is_weight(int value)
            value != OCC_MEASURED_elapsed && error_of[value] != OCC_MEASURED_group_elapsed_error;
 }
 
+/* How far the share of achieved or elapsed occupancy may be below the true one. */
+static double off_covered(const struct occ_measured_row *row, int value, double share)
+{
+    const struct occ_measured_sums *sums = row->sums;
+    double mean = mean_of(sums, value), error = mean_of(sums, (int)error_of[value]);
+    double widened = mean > 0 ? share * error / (OCC_MEASURED_UNTOLD * mean) + fmax(1 - share, 0) : INFINITY;
+    double off =
+        fmin((value == OCC_MEASURED_elapsed ? OFF_ELAPSED : OFF_SHARE) * share, OFF_WIDENED * widened);
+    if (value == OCC_MEASURED_elapsed)
+        off = fmin(off, OFF_SUM * error / fabs(mean - row->expected_elapsed));
+    return fmax(off, OFF_MIN * share);
+}
+
 /* Weights of values that were found for some of the launches only, each minute for others, are as if for all
  * that have an elapsed occupancy. All shares together are not more than the whole. */
 static double choose_share(const struct occ_measured_row *row, int value, const double *last)
@@ -118,12 +152,9 @@ static double choose_share(const struct occ_measured_row *row, int value, const 
     bool as_elapsed = is_weight(value) && sums->ns[OCC_MEASURED_elapsed] > 0;
     double share = sums->ns[as_elapsed ? OCC_MEASURED_elapsed : value] / (double)row->total_ns;
     double off = (is_weight(value) ? OFF_WEIGHT : OFF_SHARE) * share, high = share + off;
-    if (value == OCC_MEASURED_elapsed) {
-        double room = OFF_SUM * mean_of(sums, OCC_MEASURED_elapsed_error) /
-                      fabs(mean_of(sums, OCC_MEASURED_elapsed) - row->expected_elapsed);
-        off = fmin(OFF_ELAPSED * share, fmax(room, OFF_MIN * share));
-        high = share + off;
-    } else if (value == OCC_MEASURED_group_elapsed)
+    if (value == OCC_MEASURED_achieved || value == OCC_MEASURED_elapsed)
+        return choose_below(share, off_covered(row, value, share), last[value]);
+    if (value == OCC_MEASURED_group_elapsed)
         high = fmin(high, fmax(share, 1 - last[OCC_MEASURED_elapsed]));
     return choose(share - off, high, high - share + off, last[value]);
 }
@@ -186,4 +217,61 @@ void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_ro
     occ_body_put_list(rows, sources, is_measured ? sizeof sources / sizeof *sources : 0);
     occ_body_put_text(rows, means, n_means);
     occ_body_put_text(rows, shares, n_shares);
+}
+
+/* ---- evidence ---- */
+
+struct range {
+    double middle, off;
+};
+
+/* The reader compares the variance with the square of the rounded error, so that the variance grows by as
+ * much as the square. */
+static struct range spread_of(const struct occ_measured_sums *sums, double sent_error)
+{
+    double mean = mean_of(sums, OCC_MEASURED_elapsed), error = mean_of(sums, OCC_MEASURED_elapsed_error);
+    double allowed = OCC_MEASURED_UNTOLD * mean, sent = fmax(sent_error, error);
+    if (!(sums->ns[OCC_MEASURED_elapsed] > 0))
+        return (struct range){0};
+    double variance = sums->elapsed_square_sum / sums->ns[OCC_MEASURED_elapsed] - mean * mean;
+    return (struct range){.middle = fmax(variance + sent * sent - error * error, 0),
+                          .off = OFF_BOUND * (allowed * allowed + sent * sent)};
+}
+
+static void choose_evidence(const struct occ_measured_row *row, struct occ_kept_values *last)
+{
+    const struct occ_measured_sums *sums = row->sums;
+    double total_ns = (double)row->total_ns, error = sums->rest_error_sum / total_ns,
+           rest = sums->rest_ns / total_ns;
+    const struct range ranges[] = {
+        [OCC_EVIDENCE_SPREAD] = spread_of(sums, last->means[OCC_MEASURED_elapsed_error]),
+        [OCC_EVIDENCE_SHIFT] = {sums->rest_shift_sum / total_ns,
+                                OFF_BOUND *
+                                    (OCC_ERRORS_OF_95_PERCENT * error + OCC_MEASURED_CONTRADICTION * rest)},
+        [OCC_EVIDENCE_ERROR] = {error, OFF_BOUND * error},
+        [OCC_EVIDENCE_REST] = {rest, OFF_BOUND * rest},
+    };
+    for (int i = 0; i < OCC_EVIDENCE_COUNT; i++) {
+        double low = ranges[i].middle - ranges[i].off, high = ranges[i].middle + ranges[i].off;
+        low = i == OCC_EVIDENCE_SHIFT ? low : fmax(low, 0);
+        last->evidence[i] = choose(low, high, high - low, last->evidence[i]);
+    }
+}
+
+void occ_outbox_put_evidence(struct occ_body *rows, const struct occ_measured_row *row, struct occ_kept *kept)
+{
+    const struct occ_measured_sums *sums = row->sums;
+    bool is_known = row->total_ns > 0 && (sums->elapsed_square_sum > 0 || sums->rest_ns > 0);
+    struct occ_kept_values none = {0}, *last = is_known ? find_kept(kept, row->key, &none) : &none;
+    char list[OCC_EVIDENCE_COUNT * NUMBER_BYTES] = "[";
+    size_t n = 1;
+    if (is_known)
+        choose_evidence(row, last);
+    for (int i = 0; i < OCC_EVIDENCE_COUNT && is_known; i++) {
+        if (i > 0)
+            list[n++] = ',';
+        n += print(list + n, last->evidence[i]);
+    }
+    list[n++] = ']';
+    occ_body_put_text(rows, list, n);
 }

@@ -22,19 +22,23 @@
 #define MEASURED_SUMS(name)        ", e." #name "_sum, e." #name "_ns"
 #define NO_COUNT(name, text)       ", 0"
 #define NO_SUMS(name)              ", 0, 0"
+#define EVIDENCE(name)             ", e." #name
+#define NO_EVIDENCE(name)          ", 0"
 /* Then, without launches, the configurations of removed runs. */
 static const char read_minute[] =
     "SELECT m.run_id, m.config_id, m.launches, m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, "
-    "m.histogram" OCC_MEASURED_SOURCES(MEASURED_COUNT) ", e.overlapped" OCC_MEASURED_VALUES(
-        MEASURED_SUMS) " FROM stored_minute m JOIN stored_run r ON r.run_id = m.run_id LEFT JOIN "
-                       "stored_measured_minute e ON e.config_id = m.config_id AND e.minute = m.minute AND "
-                       "e.run_id = m.run_id WHERE m.minute = ?1 AND r.source_hash IS NULL AND r.time_base IS "
-                       "NOT 'unknown' UNION ALL SELECT " OCC_OUTBOX_RUN_OF(
-                           "x") ", p.config_id, 0, 0, 0, "
-                                "0, NULL" OCC_MEASURED_SOURCES(NO_COUNT) ", 0" OCC_MEASURED_VALUES(
-                                    NO_SUMS) " FROM stored_removed_minute p JOIN stored_removed_run x "
-                                             "USING(run_id) "
-                                             "WHERE p.minute = ?1 ORDER BY 1, 2";
+    "m.histogram" OCC_MEASURED_SOURCES(MEASURED_COUNT) ", e.overlapped" OCC_MEASURED_VALUES(MEASURED_SUMS)
+        OCC_MEASURED_EVIDENCE(
+            EVIDENCE) " FROM stored_minute m JOIN stored_run r ON r.run_id = m.run_id LEFT JOIN "
+                      "stored_measured_minute e ON e.config_id = m.config_id AND e.minute = m.minute AND "
+                      "e.run_id = m.run_id WHERE m.minute = ?1 AND r.source_hash IS NULL AND r.time_base IS "
+                      "NOT 'unknown' UNION ALL SELECT " OCC_OUTBOX_RUN_OF(
+                          "x") ", p.config_id, 0, 0, 0, "
+                               "0, NULL" OCC_MEASURED_SOURCES(NO_COUNT) ", 0" OCC_MEASURED_VALUES(NO_SUMS)
+                                   OCC_MEASURED_EVIDENCE(
+                                       NO_EVIDENCE) " FROM stored_removed_minute p JOIN stored_removed_run x "
+                                                    "USING(run_id) "
+                                                    "WHERE p.minute = ?1 ORDER BY 1, 2";
 enum { RUN, CONFIG, LAUNCHES, TOTAL, MIN, MAX, HISTOGRAM, MEASURED };
 
 /* A row of the table minute; without launches: it takes away the row that was sent before. */
@@ -112,6 +116,13 @@ static void read_measured(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
         sums->ns[i] = sqlite3_column_double(stmt, at++);
         is_possible &= sums->ns[i] < NS_MAX && fabs(sums->sum[i]) <= MEAN_MAX * sums->ns[i];
     }
+#define X(name)                                                                                              \
+    sums->name = sqlite3_column_double(stmt, at++);                                                          \
+    is_possible &= fabs(sums->name) < NS_MAX;
+    OCC_MEASURED_EVIDENCE(X)
+#undef X
+    is_possible &= fmin(fmin(sums->elapsed_square_sum, sums->rest_error_sum), sums->rest_ns) >= 0 &&
+                   sums->elapsed_square_sum <= MEAN_MAX * sums->ns[OCC_MEASURED_elapsed];
     if (!is_possible)
         *sums = (struct occ_measured_sums){0};
 }
@@ -126,6 +137,9 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
         sums->sum[i] += more->sum[i];
         sums->ns[i] += more->ns[i];
     }
+#define X(name) sums->name += more->name;
+    OCC_MEASURED_EVIDENCE(X)
+#undef X
 }
 
 /* As occ_top_row's: by what was measured, for the other launches by the model. */
@@ -276,6 +290,10 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, row->max_ns);
     put_histogram(rows, &row->histogram, row->launches);
     occ_outbox_put_measured(rows, &measured, m->batch->options.kept);
+    if (m->batch->options.has_evidence && row->is_other) /* no mean of theirs is reported */
+        occ_body_put_list(rows, NULL, 0);
+    else if (m->batch->options.has_evidence)
+        occ_outbox_put_evidence(rows, &measured, m->batch->options.kept);
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);
     occ_body_put_u64(rows, m->batch->options.version);

@@ -6,7 +6,7 @@
 #include "support/cleanup.h"
 #include "insert.h"
 
-#define SQL_BYTES 1024
+#define HAS_COLUMN 44 /* ClickHouse's exception */
 
 /* ---- making it ---- */
 
@@ -56,10 +56,18 @@ static int for_statements(enum occ_dialect dialect, const char *database,
     return rc;
 }
 
+/* 18.16 has no ADD COLUMN IF NOT EXISTS. */
+static bool adds_a_column(const char *statement)
+{
+    return strncmp(statement, "ALTER TABLE ", 12) == 0 && strstr(statement, " ADD COLUMN ") &&
+           !strstr(statement, " IF NOT EXISTS ");
+}
+
 static int print_statement(void *out, const char *statement, struct occ_error *err)
 {
     (void)err;
-    (void)fprintf(out, "%s;\n\n", statement);
+    (void)fprintf(out, "%s%s;\n\n", adds_a_column(statement) ? "-- of tables that were made before: " : "",
+                  statement);
     return 0;
 }
 
@@ -83,7 +91,9 @@ static int run_statement(void *warehouse, const char *statement, struct occ_erro
     int rc = w->dialect == OCC_DIALECT_OLD
                  ? occ_http_add(w->http, "allow_experimental_low_cardinality_type", "1", err)
                  : 0;
-    return rc == 0 ? occ_warehouse_ask(w, statement, err) : rc;
+    rc = rc == 0 ? occ_warehouse_ask(w, statement, err) : rc;
+    bool is_there = rc != 0 && adds_a_column(statement) && occ_warehouse_exception(w) == HAS_COLUMN;
+    return is_there ? 0 : rc;
 }
 
 int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)

@@ -161,7 +161,8 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     hist_n          Array(UInt64),      -- 0: what the others leave of `launches`
     sources         Array(UInt64),      -- of measured values: launches by source, and overlapped ones
     means           Array(Float32),     -- in the order of store/measured.h, to half of their standard errors; these are rounded up
-    shares          Array(Float32),     -- of what part of total_ns: weights, to 1/8 (achieved's: 1/16; elapsed's: 1/64 or finer)
+    shares          Array(Float32),     -- of what part of total_ns: weights, to 1/8 (achieved's: 1/16; elapsed's: 1/64 or finer), never above
+    evidence        Array(Float32),     -- whether means stand for the launches without a value: see below
     achieved_sum    Nullable(Float64) ALIAS if(shares[1] > 0, means[1] * shares[1] * total_ns, NULL),
     achieved_ns     Nullable(Float64) ALIAS if(shares[1] > 0, shares[1] * toFloat64(total_ns), NULL),
     elapsed_sum     Nullable(Float64) ALIAS if(shares[3] > 0, means[3] * shares[3] * total_ns, NULL),
@@ -173,18 +174,26 @@ CREATE TABLE IF NOT EXISTS $db.minute (
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
   TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
+-- evidence: [variance of elapsed occupancy between blocks of launches; rest_shift_sum, rest_error_sum, rest_ns (store/measured.h), each divided
+-- by total_ns]. The variance is larger by as much as rounding enlarged the square of elapsed's standard error in `means`. Each number is rounded
+-- by at most 1/16 of the bound that a reader compares it with. Empty: unknown, so that a reader withholds no mean because of this row.
+{ALTER TABLE $db.minute ADD COLUMN IF NOT EXISTS evidence Array(Float32) AFTER shares|
+ALTER TABLE $db.minute ADD COLUMN evidence Array(Float32) AFTER shares};
+
 -- Tables that were made before get these, too, part by part as they are merged.
 {ALTER TABLE $db.minute MODIFY COLUMN launches CODEC(Delta, T64('bit'), ZSTD(3)), MODIFY COLUMN total_ns CODEC(Delta, T64('bit'), ZSTD(3)),
   MODIFY COLUMN min_ns CODEC(Delta, T64('bit'), ZSTD(3)), MODIFY COLUMN max_ns CODEC(Delta, T64('bit'), ZSTD(3)),
   MODIFY COLUMN hist_bin CODEC(T64, ZSTD(3)), MODIFY COLUMN hist_n CODEC(T64, ZSTD(3)), MODIFY COLUMN sources CODEC(T64, ZSTD(9)),
-  MODIFY COLUMN means CODEC(ZSTD(6)), MODIFY COLUMN shares CODEC(ZSTD(7))|};
+  MODIFY COLUMN means CODEC(ZSTD(6)), MODIFY COLUMN shares CODEC(ZSTD(7)), MODIFY COLUMN evidence CODEC(ZSTD(7))|};
 
 -- Rows that no question can be answered with: at most 2^40 launches and 2^53 ns a row, finite numbers, lists of their lengths. occq leaves
 -- others out by the same text, each a line: 18.16 takes them, and tables that were made before.
 {ALTER TABLE $db.minute DROP CONSTRAINT IF EXISTS possible, DROP CONSTRAINT IF EXISTS possible_histogram, DROP CONSTRAINT IF EXISTS possible_measured,
+  DROP CONSTRAINT IF EXISTS possible_evidence,
   ADD CONSTRAINT possible CHECK launches < 1099511627776 AND total_ns < 9007199254740992 AND max_ns < 9007199254740992 AND (launches = 0 OR min_ns <= max_ns) AND wasted_warp_s >= 0 AND wasted_warp_s < 1e30 AND capacity_warp_s < 1e30 AND (capacity_warp_s <= 0 OR total_ns > 0),
   ADD CONSTRAINT possible_histogram CHECK length(hist_bin) = length(hist_n) AND length(hist_bin) <= 496 AND NOT arrayExists(x -> x >= 496, hist_bin) AND NOT arrayExists(x -> x >= 1099511627776, hist_n),
-  ADD CONSTRAINT possible_measured CHECK length(means) = length(shares) AND (length(sources), length(means)) IN ((0, 0), (6, 23)) AND NOT arrayExists(x -> isNaN(x) OR isInfinite(x), arrayConcat(means, shares))|};
+  ADD CONSTRAINT possible_measured CHECK length(means) = length(shares) AND (length(sources), length(means)) IN ((0, 0), (6, 23)) AND NOT arrayExists(x -> isNaN(x) OR isInfinite(x), arrayConcat(means, shares)),
+  ADD CONSTRAINT possible_evidence CHECK length(evidence) IN (0, 4) AND NOT arrayExists(x -> isNaN(x) OR isInfinite(x), evidence) AND evidence[1] >= 0 AND evidence[3] >= 0 AND evidence[4] >= 0|};
 
 -- The same by run and GPU, over all launch configurations.
 CREATE TABLE IF NOT EXISTS $db.rank_minute (

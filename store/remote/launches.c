@@ -105,6 +105,12 @@ static const char measured_sums[] =
     "toFloat64(total_ns), shares), notEmpty(sources)) AS value_ns";
 static const char none_measured[] = "'[]' AS by_source, '[]' AS value_sums, '[]' AS value_ns";
 
+/* Sums of evidence, in its order in store/measured.h, of rows that have some. */
+static const char evidence_sums[] =
+    "[sumIf((means[3] * means[3] + evidence[1]) * shares[3] * total_ns, notEmpty(evidence)), "
+    "sum(evidence[2] * total_ns), sum(evidence[3] * total_ns), sum(evidence[4] * total_ns)] AS evidence_sums";
+static const char no_evidence[] = "'[]' AS evidence_sums";
+
 /* A count of 0 is what the others leave of the launches. */
 static const char histogram_sums[] =
     "sumMap(hist_bin, arrayMap(c -> if(c = 0, toUInt64(greatest(launches, arraySum(hist_n)) - "
@@ -127,23 +133,25 @@ static int fetch_groups(const struct occ_load *l, const char *group)
 {
     bool histograms = l->question->histograms,
          measured = occ_load_number(l, "SELECT measured FROM kinds") > 0,
-         folded = occ_load_number(l, "SELECT folded FROM kinds") > 0;
-    char *columns = sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns%s%s%s, %s AS whose",
-                                    measured ? ", sources, means, shares" : "",
+         folded = occ_load_number(l, "SELECT folded FROM kinds") > 0,
+         evidence = measured && l->w->has_evidence;
+    char *columns = sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns%s%s%s%s, %s AS whose",
+                                    measured ? ", sources, means, shares" : "", evidence ? ", evidence" : "",
                                     folded ? ", wasted_warp_s, capacity_warp_s" : "",
                                     histograms ? ", hist_bin, hist_n" : "", group);
     char *sums = sqlite3_mprintf(
         "toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS total, "
         "minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
-        "toUInt32(max(bucket)) AS last, %s AS histogram, %s, %s",
+        "toUInt32(max(bucket)) AS last, %s AS histogram, %s, %s, %s",
         has_groups(l) ? "whose" : "''", histograms ? histogram_sums : "''",
-        measured ? measured_sums : none_measured,
+        measured ? measured_sums : none_measured, evidence ? evidence_sums : no_evidence,
         folded ? "sum(wasted_warp_s) AS waste, sum(capacity_warp_s) AS capacity"
                : "0 AS waste, 0 AS capacity");
     struct occ_load_sums what = {.columns = columns,
                                  .sums = sums,
                                  .names = "config_id, grp, n, total, low, high, first, last, histogram, "
-                                          "by_source, value_sums, value_ns, waste, capacity, counted",
+                                          "by_source, value_sums, value_ns, evidence_sums, waste, capacity, "
+                                          "counted",
                                  .keys = has_groups(l) ? "whose, config" : "config"};
     int rc = columns && sums ? occ_load_sums(l, &what) : occ_no_memory(l->err);
     sqlite3_free(columns);
@@ -210,8 +218,11 @@ static int leave_out_impossible(struct occ_load *l)
     append_constraint(sql, "possible");
     if (l->question->histograms)
         append_constraint(sql, "possible_histogram");
-    if (occ_load_number(l, "SELECT measured FROM kinds") > 0)
+    bool measured = occ_load_number(l, "SELECT measured FROM kinds") > 0;
+    if (measured)
         append_constraint(sql, "possible_measured");
+    if (measured && l->w->has_evidence)
+        append_constraint(sql, "possible_evidence");
     char *possible = sqlite3_str_finish(sql);
     int rc = possible
                  ? occ_load_fetch(
@@ -338,13 +349,14 @@ static int put_measured(const struct occ_load *l)
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
         sqlite3_str_appendf(sql, ", json_extract(value_sums, '$[%d]'), json_extract(value_ns, '$[%d]')", i,
                             i);
-#define X(name) ", 0" /* a warehouse has none */
-    sqlite3_str_appendall(
-        sql, OCC_MEASURED_EVIDENCE(
-                 X) " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
-                    "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
-                    "'[]' AND capacity + 0 = 0"); /* waste of others has what was measured */
+    n = 0;
+#define X(name) sqlite3_str_appendf(sql, ", coalesce(json_extract(evidence_sums, '$[%d]'), 0)", n++);
+    OCC_MEASURED_EVIDENCE(X)
 #undef X
+    sqlite3_str_appendall(sql,
+                          " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
+                          "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
+                          "'[]' AND capacity + 0 = 0"); /* waste of others has what was measured */
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 

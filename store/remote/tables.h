@@ -175,16 +175,18 @@ enum occ_ship_table {
 #define OCC_SHIP_EXPRESSION(column, expression, ...)             ", " expression
 #define OCC_SHIP_REMOVED_EXPRESSION(column, expression, removed) ", " removed
 
+/* evidence: ", evidence", or "" for a table that lacks the column. */
+#define OCC_SHIP_MINUTE_COLUMNS(evidence)                                                                    \
+    "bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, "         \
+    "hist_bin, hist_n, sources, means, shares" evidence ", wasted_warp_s, capacity_warp_s, version"
+
 /* X(NAME, table, columns) */
 #define OCC_SHIP_TABLES(X)                                                                                   \
     X(KERNEL, "kernel", "kernel" OCC_SHIP_KERNEL_COLUMNS(OCC_SHIP_NAME) ", cluster, node, version")          \
     X(LAUNCH_CONFIG, "launch_config",                                                                        \
       "config, kernel" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_SHIP_NAME) ", cluster, node, version")             \
     X(RUN, "run", "run, cluster, node, history" OCC_SHIP_RUN_COLUMNS(OCC_SHIP_NAME) ", version")             \
-    X(MINUTE, "minute",                                                                                      \
-      "bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, "       \
-      "hist_bin, hist_n, sources, means, shares, wasted_warp_s, "                                            \
-      "capacity_warp_s, version")                                                                            \
+    X(MINUTE, "minute", OCC_SHIP_MINUTE_COLUMNS(", evidence"))                                               \
     X(RANK_MINUTE, "rank_minute",                                                                            \
       "bucket, cluster, node, history, run, gpu, user, launches, busy_ns, wasted_warp_s, capacity_warp_s, "  \
       "version")                                                                                             \

@@ -260,6 +260,20 @@ int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, st
                     w->options.http.url, w->options.database, names, w->options.section);
 }
 
+/* A column that tables which were made before lack until --init adds it. */
+static int find_evidence(struct occ_warehouse *w, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    uint64_t n = 0;
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'minute' AND name = "
+                   "'evidence'",
+                   w->options.database);
+    int rc = occ_warehouse_ask_numbers(w, sql, &n, 1, err);
+    w->has_evidence = n > 0;
+    return rc;
+}
+
 /* Of a name that the server does not list: there is none, or the account has no right to know. */
 static int ask_table(struct occ_warehouse *w, const char *name, bool *ret_missing, struct occ_error *err)
 {
@@ -322,7 +336,8 @@ int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_
             "%s: the tables of database %s are of an older occtrace (version %llu, needed is %d): update "
             "them with occtrace-ship --init",
             w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
-    return check_tables(w, needs, err);
+    int found = check_tables(w, needs, err);
+    return found == 0 ? find_evidence(w, err) : found;
 }
 
 /* ---- the password ---- */

@@ -31,6 +31,7 @@ struct occ_warehouse {
     enum occ_dialect dialect;      /* of the server, after occ_warehouse_meet() */
     char version[32];
     bool has_no_answer;      /* to the last request */
+    bool has_evidence;       /* the table of minutes has the column; after occ_warehouse_check() */
     char unseen[512];        /* tables and views that the account may not see; after occ_warehouse_check() */
     int64_t clock_offset_ms; /* our clock minus the server's, to half a second */
 };

@@ -63,8 +63,8 @@ def is_made_of_errors(key):
 
 
 def is_error(theirs, ours):
-    """The warehouse's errors are rounded up; the part that covers launches without a value is not."""
-    return theirs == ours or (bool(ours) and 0.9999 <= theirs / ours <= ERRORS[1] * 1.0001)
+    """The shipper rounds errors up and shares of measured time down: the error that covers launches without a value grows by both."""
+    return theirs == ours or (bool(ours) and 0.9999 <= theirs / ours <= (ERRORS[1] + 1 / 16) * 1.0001)
 
 
 def difference(theirs, ours, where):

@@ -122,6 +122,15 @@ def available():
     return names
 
 
+def chosen(words):
+    """The available engines that `words` name, or all available ones. Exits with 77 if a named engine is not available."""
+    named = [word for word in words if word in ("18", "26")]
+    names = [name for name in available() if name in named or not named]
+    if not names:
+        sys.exit(77)
+    return names
+
+
 @contextlib.contextmanager
 def started(name, on_disk=False):
     engine = Engine(name, on_disk)

@@ -1,10 +1,11 @@
 /*
  * Makes or extends a history for the tests of occtrace-ship and of occq --cluster.
  *
- *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [end] [nodeN] [firstN]
+ *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [withheld] [end] [nodeN] [firstN]
  *
  * RUNS ranks of a Slurm job, two to a GPU, launch CONFIGS configurations of 5 kernels in each of MINUTES
- * minutes from FROM_S on. measured: some of it has measured values. end: the runs end, and so all minutes are
+ * minutes from FROM_S on. measured: some of it has measured values. withheld: and evidence that some of them
+ * stand for no other launches. end: the runs end, and so all minutes are
  * written. nodeN: the runs of that node, which are others than those of node0. firstN: the
  * first run's number, which runs of two histories of a node must not share.
  */
@@ -84,20 +85,39 @@ static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
     }
 }
 
-/* Errors are so small that the warehouse keeps what answers are compared by, digit by digit. */
-static void measure(int64_t minute, int run, int config, double ns)
+/* Evidence about values for half of the time: blocks of launches differ, a known total contradicts, or
+ * neither. */
+static const struct evidence {
+    double spread, shift;
+} evidence_kinds[] = {{0.15, 0}, {0, 0.1}, {0.01, 0.005}};
+
+static void put_block(int64_t minute, int run, int config, double elapsed, double ns,
+                      const struct evidence *evidence)
 {
     struct occ_measured_sums sums = {.direct = EACH};
     sums.sum[OCC_MEASURED_achieved] = 0.5 * ns;
-    sums.sum[OCC_MEASURED_elapsed] = 0.25 * ns;
+    sums.sum[OCC_MEASURED_elapsed] = elapsed * ns;
     sums.sum[OCC_MEASURED_achieved_error] = sums.sum[OCC_MEASURED_elapsed_error] = 1e-6 * ns;
     sums.ns[OCC_MEASURED_achieved] = sums.ns[OCC_MEASURED_elapsed] = ns;
     sums.ns[OCC_MEASURED_achieved_error] = sums.ns[OCC_MEASURED_elapsed_error] = ns;
+    sums.rest_ns = evidence ? ns : 0;
+    sums.rest_shift_sum = evidence ? evidence->shift * ns : 0;
+    sums.rest_error_sum = evidence ? 0.001 * ns : 0;
     check(occ_store_add_measured(store, minute, runs[run], (uint32_t)configs[run / 2 % DEVICES][config],
                                  &sums, &err));
 }
 
-static void launch(int64_t minute, int run, int n_configs, bool measured)
+/* Errors are so small that the warehouse keeps what answers are compared by, digit by digit. */
+static void measure(int64_t minute, int run, int config, double ns, bool has_evidence)
+{
+    const struct evidence *evidence =
+        has_evidence && config % 2 ? &evidence_kinds[config / 6 % 3] : NULL; /* half of the time */
+    double spread = evidence ? evidence->spread : 0;
+    put_block(minute, run, config, 0.25 + spread, ns / 2, evidence);
+    put_block(minute, run, config, 0.25 - spread, ns / 2, evidence);
+}
+
+static void launch(int64_t minute, int run, int n_configs, bool measured, bool has_evidence)
 {
     for (int c = 0; c < n_configs; c++) {
         struct occ_store_launch launches[EACH];
@@ -116,16 +136,17 @@ static void launch(int64_t minute, int run, int n_configs, bool measured)
         }
         check(occ_store_append(store, runs[run], devices[run / 2 % DEVICES], launches, EACH, &err));
         if (measured && c % 3 == 0 && (c % 4 || minute % 2)) /* some in part, some in every other minute */
-            measure(minute, run, c, c % 2 ? ns / 2 : ns);
+            measure(minute, run, c, c % 2 ? ns / 2 : ns, has_evidence);
     }
 }
 
 int main(int argc, char **argv)
 {
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
-    bool measured = false, end = false;
+    bool measured = false, withheld = false, end = false;
     for (int i = 7; i < argc; i++) {
         measured |= strcmp(argv[i], "measured") == 0;
+        withheld |= strcmp(argv[i], "withheld") == 0;
         end |= strcmp(argv[i], "end") == 0;
         node = strncmp(argv[i], "node", 4) == 0 ? atoi(argv[i] + 4) : node;
         first = strncmp(argv[i], "first", 5) == 0 ? atoi(argv[i] + 5) : first;
@@ -141,7 +162,7 @@ int main(int argc, char **argv)
     put_names(minute * MINUTE, n_runs, n_configs, end);
     for (int64_t m = minute; m < minute + minutes; m++) {
         for (int run = 0; run < n_runs; run++)
-            launch(m, run, n_configs, measured);
+            launch(m, run, n_configs, measured, withheld);
         check(occ_store_commit(store, &err));
     }
     if (end)

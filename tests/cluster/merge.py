@@ -124,11 +124,20 @@ def merge(output, histories):
     db.close()
 
 
+def exact(value, key=""):
+    """Without values that are rounded: rows of both answers have the same order by it."""
+    if isinstance(value, dict):
+        return {k: exact(v, k) for k, v in value.items()}
+    if isinstance(value, list):
+        return [exact(v, key) for v in value]
+    return value if isinstance(value, str) or key == "launches" or key.endswith("_ns") else None
+
+
 def plain(value, key=None):
     if isinstance(value, dict):
         return {k: plain(v, k) for k, v in value.items() if k not in HERE | ON_THE_NODE | {"cluster"}}
     if isinstance(value, list):
-        return sorted((plain(v) for v in value), key=lambda v: json.dumps(v, sort_keys=True))
+        return sorted((plain(v) for v in value), key=lambda v: [json.dumps(x, sort_keys=True) for x in (exact(v), v)])
     if key in ("first_start_ns", "last_start_ns") and value is not None:
         return value // 60000000000
     if isinstance(value, float):

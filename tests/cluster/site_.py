@@ -80,6 +80,7 @@ class Row:
         self.low = math.inf
         self.bins = collections.Counter()
         self.measured = [0.0] * 6  # achieved and its ns, elapsed and its ns, their errors
+        self.evidence = [0.0] * 4  # elapsed_square_sum, rest_shift_sum, rest_error_sum, rest_ns
         self.waste = self.capacity = self.expected = 0.0
         self.runs = set()
 
@@ -94,7 +95,7 @@ def rows_of(history):
         m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, m.histogram, e.achieved_sum, e.achieved_ns, e.elapsed_sum,
         e.elapsed_ns, e.achieved_error_sum, e.elapsed_error_sum, coalesce(d.sm_count * c.max_warps_per_sm, 0), coalesce(c.expected_elapsed_low, 0), lower(hex(r.uuid)),
         lower(hex(d.uuid)), (SELECT identity FROM stored_identity),
-        coalesce(e.direct + e.regression + e.grouped + e.exact + e.ncu, 0)
+        coalesce(e.direct + e.regression + e.grouped + e.exact + e.ncu, 0), e.elapsed_square_sum, e.rest_shift_sum, e.rest_error_sum, e.rest_ns
         FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id)
         JOIN stored_kernel k USING(kernel_id) JOIN stored_device d USING(device_id)
         LEFT JOIN stored_measured_minute e USING(minute, run_id, config_id)"""
@@ -109,6 +110,7 @@ def rows_of(history):
             add_histogram(sums.bins, row[11])
             sums.measured = [a + (b or 0) for a, b in zip(sums.measured, row[12:18])]
             sums.measured_launches += row[23]
+            sums.evidence = [a + (b or 0) for a, b in zip(sums.evidence, row[24:28])]
             sums.expected = row[19]
             capacity = row[8] * 1e-9 * row[18]
             elapsed = row[19] + ((row[14] - row[15] * row[19]) / max(row[8], row[15]) if row[15] else 0)
@@ -120,6 +122,12 @@ def rows_of(history):
 
 
 ERRORS = 1.0408, 1.4142  # of a mean's standard error, what is sent of it
+UNTOLD = 0.13  # relative to a mean, how far launches without a value may be off
+
+
+def unit_of(max_step):
+    unit = 10.0**math.floor(math.log10(max_step))
+    return unit * (5 if max_step / unit >= 5 else 2 if max_step / unit >= 2 else 1)
 
 
 def choose(low, high, max_step, last):
@@ -129,8 +137,7 @@ def choose(low, high, max_step, last):
         return last
     if max_step <= 1e-7:
         return middle
-    unit = 10.0**math.floor(math.log10(max_step))
-    unit *= 5 if max_step / unit >= 5 else 2 if max_step / unit >= 2 else 1
+    unit = unit_of(max_step)
     return round(middle / unit) * unit
 
 
@@ -146,7 +153,19 @@ def choose_share(share, off, last, high=math.inf):
 
 def off_elapsed(share, mean, error, expected):
     """How far the share of elapsed occupancy may be off."""
-    return min(share / 64, max(error / 4 / max(abs(mean - expected), 1e-30), share * 1e-5))
+    return min(share / 64, max(error / 4 / max(abs(mean - expected), 1e-30), share * 1e-6))
+
+
+def off_covered(share, mean, error, off):
+    """How far a share may be below, so that the error that covers launches without a value grows by at most 1/16."""
+    return max(min(off, (share * error / (UNTOLD * mean) + max(1 - share, 0)) / 16 if mean > 0 else off), share * 1e-6)
+
+
+def choose_covered(share, off, last):
+    if share - off <= last <= share or off <= 1e-7:
+        return last if share - off <= last <= share else share
+    unit = unit_of(off)
+    return math.floor(share / unit * (1 + 1e-12)) * unit
 
 
 def near(text, value):
@@ -165,11 +184,25 @@ def check_measured(columns, errors, sums):
             assert columns[i:i + 2] == ["\\N", "\\N"], columns
             continue
         mean, error, share, kept = total / ns, error / ns, ns / sums.total, float(columns[i + 1]) / sums.total
-        off = off_elapsed(share, mean, error, sums.expected) if i == 2 else share / 16
+        off = off_covered(share, mean, error, off_elapsed(share, mean, error, sums.expected) if i == 2 else share / 16)
         where = (columns, errors, mean, error, share, sums.expected)
         assert abs(float(columns[i]) / float(columns[i + 1]) - mean) <= error / 2 + mean * 2e-6, where
-        assert abs(kept - share) <= off + share * 2e-6, where
+        assert -share * 2e-6 <= share - kept <= off + share * 2e-6, where
         assert ERRORS[0] * error * (1 - 1e-6) <= float(errors[i // 2]) <= ERRORS[1] * error * (1 + 1e-6), where
+
+
+def check_evidence(text, sent_error, sums):
+    """Each number within 1/16 of its bound; the variance is larger by as much as the error's square."""
+    square, shift, noise, rest = sums.evidence
+    if square <= 0 and rest <= 0:
+        assert text == "[]", (text, sums.evidence)
+        return
+    total, elapsed_ns, found = sums.total, sums.measured[3], [float(x) for x in text[1:-1].split(",")]
+    mean, error = (sums.measured[i] / elapsed_ns if elapsed_ns else 0 for i in (2, 5))
+    spread = max(0, (square / elapsed_ns if elapsed_ns else 0) - mean**2 + sent_error**2 - error**2)
+    offs = ((UNTOLD * mean)**2 + sent_error**2, (1.96 * noise + 0.02 * rest) / total, noise / total, rest / total)
+    for sent, value, off in zip(found, (spread, shift / total, noise / total, rest / total), offs):
+        assert abs(sent - value) <= off / 16 + abs(value) * 2e-6 + mean**2 * 1e-6, (found, sums.evidence, sent, value, off)
 
 
 def check_row(row, sums, where):
@@ -195,7 +228,7 @@ def check_minutes(engine, expected, limit):
     left = dict(expected)
     for row in engine.ask("SELECT history, toUInt32(bucket), job, user, config, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, "
                           "ranks, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, "
-                          "arraySum(arraySlice(sources, 1, 5)), means[2], means[4] "
+                          "arraySum(arraySlice(sources, 1, 5)), means[2], means[4], evidence "
                           "FROM occtrace.minute FINAL WHERE launches > 0"):
         config = configs[row[4]]
         where = (int(row[0]), int(row[1]), row[2], row[3])
@@ -205,6 +238,7 @@ def check_minutes(engine, expected, limit):
             continue
         sums = left.pop((*where, *config))
         check_row(row[5:], sums, where)
+        check_evidence(row[21], float(row[20]), sums)
         assert int(row[11]) == len(sums.runs), (row, sums.runs)
     assert not in_job or max(in_job.values()) <= limit, max(in_job.values())
     rest = collections.defaultdict(Row)

@@ -47,7 +47,7 @@ def refused(engine, user, sql):
 def make(site, users):
     """Nine runs, whose users are these in turn."""
     os.makedirs(os.path.dirname(site.history))
-    subprocess.run([make_history, site.history, "1", str(NOW - 3600), "5", "9", "20", "measured", "end"], check=True)
+    subprocess.run([make_history, site.history, "1", str(NOW - 3600), "5", "9", "20", "measured", "withheld", "end"], check=True)
     with sqlite3.connect(site.history) as db:
         for i, user in enumerate(users):
             db.execute("UPDATE stored_run SET user = ? WHERE run_id % ? = ?", (user, len(users), i))
@@ -198,6 +198,6 @@ def on_26():
         engine.close()
 
 
-for name in engines.available():
+for name in engines.chosen(sys.argv[3:]):
     {"18": on_18, "26": on_26}[name]()
     print(f"{name}: accounts", flush=True)

@@ -1,6 +1,7 @@
 """occq --cluster answers what occq answers from the nodes' histories merged into one, and says what is wrong.
 Arguments: OCCQ OCCTRACE-SHIP MAKE_HISTORY ENGINE [answers|left_out]."""
 
+import collections
 import contextlib
 import json
 import os
@@ -43,7 +44,8 @@ def three_nodes(engine, directory):
         if node == 0:
             site.run("--init")
         os.makedirs(os.path.dirname(site.history))
-        subprocess.run([make_history, site.history, str(node), str(NOW - 7200), "90", "9", "20", "measured", "end", f"node{node}"], check=True)
+        for minutes, *options in (("10",), ("90", "measured", "withheld", "end")):  # of the first ones some part is measured
+            subprocess.run([make_history, site.history, str(node), str(NOW - 7200), minutes, "9", "20", *options, f"node{node}"], check=True)
         leave_the_job(site.history, node)
         site.run("--once")
         sites.append(site)
@@ -62,6 +64,48 @@ def the_same_answers(asker, merged):
     since = f"@{NOW - 3600}"
     assert asker.compare(merged, "top", "--since", since, "--until", f"@{NOW - 1800}")
     assert asker.compare(merged, "show", "kernel", "--since", since)
+
+
+def reasons(text):
+    return collections.Counter(config["measured"]["withheld"] for kernel in json.loads(text)["kernels"] for config in kernel["launch_configs"]
+                               if config["measured"])
+
+
+def means_that_are_withheld(asker, merged):
+    """The warehouse withholds means for the history's reasons."""
+    question = ("show", "kernel", "--job", "42", "--json")
+    ours = reasons(asker.run(question[0], "--db", merged, *question[1:]))
+    assert ours == reasons(asker.ask(*question)) and ours["total_contradicts"] > 0 and ours["launches_differ"] > 0 and ours[None] > 1, ours
+
+
+def a_table_of_before(asker, engine):
+    """A table without the column, or rows of the previous shipper: answers as before, no mean is withheld."""
+    site = Site(ship, engine.url, node="node8", cluster="c1", database="before")
+    os.makedirs(os.path.dirname(site.history))
+    subprocess.run([make_history, site.history, "8", str(NOW - 7200), "3", "8", "20", "measured", "withheld", "end", "node8"], check=True)
+    site.run("--init")
+    columns = [row[0] for row in engine.ask("SELECT name FROM system.columns WHERE database = 'before' AND table = 'minute' AND default_kind <> 'ALIAS'")]
+    if engine.name == "26":
+        engine.ask("ALTER TABLE before.minute DROP CONSTRAINT possible_evidence")
+    engine.ask("ALTER TABLE before.minute DROP COLUMN evidence")
+    site.run("--once")
+    asker.set(engines.PASSWORD, database="before")
+    question = ("show", "kernel", "--json")
+    unknown = reasons(asker.ask(*question))
+    assert unknown[None] == sum(unknown.values()) > 3, unknown
+    site.run("--init")
+    assert reasons(asker.ask(*question)) == unknown
+    os.unlink(site.state)
+    site.run("--once")
+    merged = os.path.join(site.dir, "merged.db")
+    merge(merged, [site.history])
+    assert reasons(asker.ask(*question)) == reasons(asker.run("show", "--db", merged, *question[1:])) != unknown
+    # and the shipper of before sends them again
+    values = {"version": "version + 1", "evidence": None}
+    engine.ask(f"INSERT INTO before.minute ({', '.join(name for name in columns if name != 'evidence')}) SELECT "
+               f"{', '.join(values.get(name, name) for name in columns if name != 'evidence')} FROM before.minute FINAL")
+    assert reasons(asker.ask(*question)) == unknown
+    asker.set(engines.PASSWORD)
 
 
 def what_only_a_cluster_knows(asker, merged):
@@ -303,8 +347,9 @@ IMPOSSIBLE = (  # of minutes
     {"capacity_warp_s": "toFloat32(1)", "total_ns": "toUInt64(0)"}, {"wasted_warp_s": NAN}, {"hist_bin": "arrayPushBack(hist_bin, toUInt16(1))"},
     {"hist_bin": "[toUInt16(65535)]", "hist_n": "[toUInt64(1)]"}, {"hist_bin": "[toUInt16(1)]", "hist_n": f"[{MOST}]"},
     {"means": f"arrayMap(x -> {NAN}, means)"}, {"shares": f"arrayMap(x -> toFloat32(1) / 0, means)"}, {"means": "arraySlice(means, 1, 3)"},
-    {"sources": "arraySlice(sources, 1, 2)"})
-CONSTRAINTS = ("possible", "possible_histogram", "possible_measured")
+    {"sources": "arraySlice(sources, 1, 2)"}, {"evidence": "[toFloat32(0)]"}, {"evidence": f"[toFloat32(0), {NAN}, toFloat32(0), toFloat32(0)]"},
+    {"evidence": "arrayMap(x -> toFloat32(x), [0, 0, 0, -1])"})
+CONSTRAINTS = ("possible", "possible_histogram", "possible_measured", "possible_evidence")
 
 
 def changed_rows(engine, table, changes, where):
@@ -514,10 +559,10 @@ for name in engines.available():
     with engines.started(name) as engine, tempfile.TemporaryDirectory() as directory:
         merged, sites = three_nodes(engine, directory)
         asker = Asker(occq, engine.url)
-        groups = {"answers": ((the_same_answers, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
+        groups = {"answers": ((the_same_answers, merged), (means_that_are_withheld, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
                             (comparisons, merged), (single_launches_of_a_node, directory),
                             (a_minute_that_is_open, sites), (statements, engine), (texts_of_the_question, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
-                            (gpus_that_nobody_uses, engine),
+                            (gpus_that_nobody_uses, engine), (a_table_of_before, engine),
                             (verdicts_by_minutes, engine), (configurations_that_are_added_up, engine),
                             (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)),
                   "left_out": ((configurations_that_are_added_up, engine), (rows_that_cannot_be, engine), (configurations_that_cannot_be, engine),

@@ -35,7 +35,7 @@ def fresh(engine, proxy=None, **settings):
 
 def all_rows_and_only_once(engine):
     site = fresh(engine)
-    extend(site.history, 1, 60, 20, 9, 30, "measured", "end")
+    extend(site.history, 1, 60, 20, 9, 30, "measured", "withheld", "end")
     with sqlite3.connect(site.history) as db:  # digits that no error bar justifies, and some that have none
         db.execute("UPDATE stored_measured_minute SET achieved_sum = achieved_ns * (0.3 + config_id % 17 * 0.0123), elapsed_sum = elapsed_ns * 0.12345, "
                    "achieved_error_sum = achieved_error_ns * 0.0137 * (minute % 5), elapsed_error_sum = elapsed_error_ns * 0.00371, "

@@ -280,6 +280,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (occ_warehouse_open(&options, &w, NULL) != 0)
         abort();
     w->dialect = control & 128 ? OCC_DIALECT_NEW : OCC_DIALECT_OLD;
+    w->has_evidence = control & 32;
     switch (control % 8) {
     case 5:
         run_statement(w);

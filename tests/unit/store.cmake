@@ -42,6 +42,7 @@ add_test(NAME store_documents
 _occ_test_properties(store_documents quick)
 if(TARGET occ_cluster)
   occ_add_test(test_outbox SOURCES test_outbox.c USES occ_cluster PkgConfig::SQLITE)
+  occ_add_test(test_outbox_measured SOURCES test_outbox_measured.c USES occ_cluster)
   occ_add_test(test_seen SOURCES test_seen.c USES occ_cluster)
 endif()
 occ_add_test(test_remote_texts SOURCES test_remote_texts.c USES occ_remote)
