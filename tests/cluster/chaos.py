@@ -14,6 +14,7 @@ import collections
 import concurrent.futures
 import contextlib
 import glob
+import math
 import os
 import random
 import re
@@ -66,6 +67,14 @@ def free(path):
     os.unlink(os.path.join(path, "ballast"))
 
 
+def ended_runs(path):
+    """Runs whose last launch is minutes ago end now, as they do where their daemon finds them gone."""
+    settled_ns = time.time_ns() - 2 * MINUTE_NS
+    with contextlib.closing(sqlite3.connect(path, timeout=60)) as db, db:
+        db.execute("UPDATE stored_run SET end_ns = last_start_ns + 1 WHERE last_start_ns < ?", [settled_ns])
+        return [row[0] for row in db.execute("SELECT run_id FROM stored_run WHERE end_ns < ? ORDER BY run_id", [settled_ns])]
+
+
 def is_history(path):
     """Not where who makes it was killed before its tables were there: that file is empty."""
     if not os.path.exists(path):
@@ -114,6 +123,8 @@ class Node:
         self.clock_off_s = 0
         self.past = []  # rows of histories that are gone,
         self.gone = []  # and copies of them
+        self.removed = collections.Counter()  # single launches of removed runs: their rows stay
+        self.is_restored = False  # rows of a later copy of the history are in the warehouse
         self.daemon = self.service = None
         self.start_daemon()
 
@@ -222,7 +233,7 @@ class Node:
 
     def expected(self):
         """Of launches each as often as the file with most of it has it: a backup has what was sent before."""
-        minutes, ranks, launches, all_launches = {}, {}, collections.Counter(), collections.Counter()
+        minutes, ranks, launches, all_launches = {}, {}, collections.Counter(), collections.Counter(self.removed)
         for more in [*self.past, *(self.rows(path) for path in self.files())]:
             minutes.update(more[0])
             ranks.update(more[1])
@@ -504,6 +515,7 @@ def history_replaced(world, node):
     node.past.append(node.rows(node.history()))
     node.gone.append(os.path.join(world.engine.dir, f"node{node.number}-{len(node.gone)}.db"))
     copy_history(node.history(), node.gone[-1])
+    node.is_restored = False
     for path in glob.glob(node.history() + "*"):
         os.unlink(path)
 
@@ -527,6 +539,22 @@ def backup_restored(world, node):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
     os.rename(copy, node.history())
+    node.is_restored = True
+
+
+def runs_removed(world, node):
+    """Some that have ended, or all but the newest. Where a backup was restored, its own rows may be of the same runs."""
+    is_prune, share, draw = world.random.random() < 0.3, world.random.random(), random.Random(world.random.random())
+    if node.is_restored or not is_history(node.history()):
+        return
+    with contextlib.suppress(sqlite3.OperationalError):  # a full disk
+        runs = ended_runs(node.history())
+        node.removed |= node.rows(node.history())[3]
+        if runs:
+            chosen = ["--keep", "3"] if is_prune else map(str, draw.sample(runs, math.ceil(share * len(runs))))
+            done = subprocess.run([world.program("occq"), "prune" if is_prune else "rm", "--db", node.history(), *chosen],
+                                  stdout=world.log, stderr=world.log)
+            assert done.returncode in (0, 1, 3), done.returncode
 
 
 def state_lost(world, node):
@@ -538,7 +566,7 @@ def state_lost(world, node):
 
 FAULTS = (*(on_the_way(kind) for kind in ON_THE_WAY), shipper_killed, service_killed, daemon_killed, server_killed, server_frozen, network_cut,
           wrong_password, user_removed, node_disk_full, server_disk_full, clock_off, history_replaced, owner_removed,
-          backup_restored, state_lost)
+          backup_restored, runs_removed, state_lost)
 
 
 # what needs the server goes first, and of those that take it away there is one at a time

@@ -19,6 +19,7 @@
 #define HOUR        (60 * MINUTE)
 #define BEGIN       (INT64_C(1700000000000000000) / HOUR * HOUR)
 #define MINUTES     200
+#define APART       25 /* minutes: so few that some have more configurations than MAX_CONFIGS */
 #define RUNS        64
 #define DEVICES     2
 #define CONFIGS     24
@@ -123,7 +124,7 @@ static void record(struct world *w)
     if (w->runs[i].has_ended)
         return;
     int d = i % DEVICES;
-    uint64_t minute = below(w, MINUTES), n = 1 + below(w, CONFIGS);
+    uint64_t minute = APART * below(w, MINUTES / APART), n = 1 + below(w, CONFIGS);
     for (uint64_t c = 0; c < n; c++) {
         const struct occ_store_launch launch = {.start_ns = BEGIN + (int64_t)(minute + below(w, 2)) * MINUTE +
                                                             (int64_t)below(w, MINUTE),
@@ -164,7 +165,7 @@ static int choose(void *context, struct occ_store *store, const int64_t **ret_ru
 }
 
 /* By another process, as occq rm and occq prune do: some of the ended ones, or all but the newest. */
-static void remove_runs(struct world *w)
+static void remove_runs_at(struct world *w, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_store *other = NULL;
@@ -178,10 +179,13 @@ static void remove_runs(struct world *w)
             w->runs[i].is_removed = true;
         }
     check(occ_store_open(w->path, &options, &other, &err), &err);
-    check(occ_store_remove_runs(other, &(struct occ_run_chooser){choose, &chosen}, BEGIN + DEVICES * HOUR,
-                                &err),
-          &err);
+    check(occ_store_remove_runs(other, &(struct occ_run_chooser){choose, &chosen}, now_ns, &err), &err);
     occ_store_close(other);
+}
+
+static void remove_runs(struct world *w)
+{
+    remove_runs_at(w, BEGIN + 2 * HOUR);
 }
 
 static void evict(struct world *w)
@@ -458,11 +462,32 @@ static void nothing_of_a_run_that_was_removed_unsent(void **state)
     tear_down(&w);
 }
 
+/* Minutes of such a run have left the warehouse, its row has not. */
+static void the_row_of_a_run_that_ended_long_ago(void **state)
+{
+    struct world w;
+    (void)state;
+    set_up(&w, 1);
+    while (w.n_runs < 3)
+        record(&w);
+    while (!w.runs[0].has_ended || !w.runs[1].has_ended || !w.runs[2].has_ended)
+        end(&w);
+    ship(&w, LIVES);
+    assert_int_equal(number(w.warehouse, "SELECT count(*) FROM final_run WHERE level <> 'removed'"), 3);
+    while (number(occ_store_sqlite(w.store), "SELECT count(*) FROM run") > 0)
+        remove_runs_at(&w, BEGIN + 100 * 24 * HOUR);
+    ship(&w, LIVES);
+    assert_int_equal(number(w.warehouse, "SELECT count(*) FROM final_run WHERE level <> 'removed'"), 0);
+    assert_int_equal(number(w.warehouse, "SELECT count(*) FROM final_run WHERE program <> ''"), 0);
+    tear_down(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_warehouse_has_what_the_history_has),
         cmocka_unit_test(nothing_of_a_run_that_was_removed_unsent),
+        cmocka_unit_test(the_row_of_a_run_that_ended_long_ago),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
