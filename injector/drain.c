@@ -63,12 +63,28 @@ static bool is_beyond(struct occ_drain *drain, const struct occ_activity *r)
     return true;
 }
 
+static bool is_one(const uint32_t extent[3])
+{
+    return extent[0] == 1 && extent[1] == 1 && extent[2] == 1;
+}
+
+/* With --exact the range profiler runs a kernel of its own before each range, which has a record and no
+ * range. A program's own kernel of that name and size is taken for it. */
+static bool is_replay_wait(struct occ_drain *drain, const struct occ_activity *r)
+{
+    static const char name[] = "WaitNs";
+    return drain->exact->call && r->launch.graph_node == 0 && is_one(r->config.grid) &&
+           is_one(r->config.block) &&
+           occ_readable_length(&drain->intern.readable, r->name, sizeof name) == sizeof name - 1 &&
+           memcmp(r->name, name, sizeof name - 1) == 0;
+}
+
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record)
 {
     struct occ_activity r;
     occ_activity_parse(record, drain->tracing->cupti.version, &r);
     drain->records++;
-    if (is_beyond(drain, &r))
+    if (is_beyond(drain, &r) || is_replay_wait(drain, &r))
         return;
     uint32_t config = config_of(drain, &r); /* also without valid times: the configuration was launched */
     bool is_known = config != OCC_INTERN_FULL && config != OCC_INTERN_UNREADABLE;

@@ -11,7 +11,7 @@
 
 /* --exact: libocctrace-exact.so, opened only when $OCCTRACE_EXACT asks for it. */
 struct occ_exact_client {
-    const struct occ_exact_library *call; /* valid if `run` is */
+    const struct occ_exact_library *call; /* valid if `run` is or was; NULL: without --exact */
     struct occ_exact *run;                /* NULL: nothing is measured */
 };
 

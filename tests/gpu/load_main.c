@@ -8,7 +8,7 @@
  *   done    last
  *
  * Ends after --seconds or --launches, at SIGTERM or SIGINT (both are a normal end), and with its parent.
- * One thread. On a simulated device kernels last what OCCSIM_BLOCK_NS says; it is set to --ns.
+ * One thread. On a simulated device kernels last what OCCSIM_BLOCK_NS says; it is set to --ns, exactly.
  */
 #include "load.h"
 #include "sampling.h"
@@ -152,6 +152,7 @@ int main(int argc, char **argv)
     char simulated_ns[24];
     (void)snprintf(simulated_ns, sizeof simulated_ns, "%" PRIu64, o.ns);
     setenv("OCCSIM_BLOCK_NS", simulated_ns, 0);
+    setenv("OCCSIM_EXACT_BLOCKS", "1", 0);
     const struct gpu_load_options options = {.kernel = kernel,
                                              .threads = (uint32_t)o.threads,
                                              .percent = (uint32_t)o.percent,

@@ -96,6 +96,7 @@ passes:2 0 no exact values: the counters need 2 passes
 subscribe:39 0 no exact values: callbacks: error 39
 rangeloss:7 0 0 of 600 launches measured
 shuffle:5 600 600 of 600 launches measured
+nowait:1 600 600 of 600 launches measured
 FAULTS
 # A library without the range profiler that we know.
 OCCSIM_CUPTI_VERSION=28 trace h200 "" --exact "$hello" --launches 3

@@ -76,7 +76,7 @@ static int counters_fd(struct sim_device *device)
         return -1;
     }
     sim_gpu_uuid(device->gpu, (uint32_t)device->ordinal, uuid);
-    device->counters_fd = sim_segments_open(directory, uuid, SIM_SEGMENT_SUFFIX, 1);
+    device->counters_fd = sim_segments_open(directory, uuid, SIM_SEGMENT_SUFFIX, SIM_APPEND);
     if (device->counters_fd < 0)
         sim_complain("OCCSIM_COUNTERS: %s: %s", directory, strerror(errno));
     return device->counters_fd;

@@ -99,6 +99,8 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valu
     struct attribute *attribute;
     CUptiResult result = attribute_of(attr, valueSize, value, &attribute);
     sim_cupti_enter(__func__);
+    if (!sim_cupti_has_device())
+        return CUPTI_ERROR_UNKNOWN;
     if (result)
         return sim_cupti_result(result);
     pthread_mutex_lock(&lock);
@@ -521,6 +523,8 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
 {
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_REGISTER);
     sim_cupti_enter(__func__);
+    if (!sim_cupti_has_device())
+        return CUPTI_ERROR_UNKNOWN;
     if (fault || !funcBufferRequested || !funcBufferCompleted)
         return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
     pthread_mutex_lock(&lock);
@@ -538,8 +542,8 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
         return sim_cupti_result(fault);
     if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT)
         return sim_cupti_result(CUPTI_ERROR_INVALID_KIND);
-    if (!sim_cupti_driver())
-        return sim_cupti_result(CUPTI_ERROR_UNKNOWN);
+    if (!sim_cupti_has_device())
+        return CUPTI_ERROR_UNKNOWN;
     if (!sim_record_bytes(kind, sim_cupti_version()))
         sim_log("activity kind %d is accepted and has no records", (int)kind);
     pthread_mutex_lock(&lock);
@@ -563,6 +567,8 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     sim_cupti_enter(__func__);
+    if (!sim_cupti_has_device())
+        return CUPTI_ERROR_UNKNOWN;
     pthread_mutex_lock(&lock);
     bool registered = return_buffer != NULL;
     take_outlets_locked(flag & FORCED_FLUSH);

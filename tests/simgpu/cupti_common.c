@@ -74,8 +74,10 @@ static void on_activity(const struct sim_activity *activity)
 {
     if (sim_cupti_is_torn_down())
         return;
+    struct sim_activity wait;
     sim_cupti_follow_context();
-    sim_range_activity(activity);
+    if (sim_range_activity(activity, &wait))
+        sim_cupti_activity(&wait);
     sim_cupti_activity(activity);
 }
 
@@ -103,6 +105,11 @@ const struct sim_driver *sim_cupti_driver(void)
 {
     pthread_once(&driver_once, find_driver);
     return driver;
+}
+
+bool sim_cupti_has_device(void)
+{
+    return sim_cupti_driver() && sim_cupti_driver()->has_devices();
 }
 
 uint64_t sim_cupti_now(void)
@@ -217,8 +224,8 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackF
     sim_cupti_enter("cuptiSubscribe");
     if (fault || !subscriber)
         return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
-    if (!sim_cupti_driver())
-        return sim_cupti_result(CUPTI_ERROR_UNKNOWN);
+    if (!sim_cupti_has_device())
+        return CUPTI_ERROR_UNKNOWN;
     if (atomic_exchange(&subscribed, 1))
         return sim_cupti_result(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     subscriber_callback = callback;

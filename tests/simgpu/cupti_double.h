@@ -32,6 +32,9 @@ void sim_cupti_follow_context(void);
 void sim_cupti_enter(const char *function);
 /* The driver's side, found and hooked at the first call; NULL: no simulated driver. */
 const struct sim_driver *sim_cupti_driver(void);
+/* False: as without a device, of which CUPTI says "unknown error" (seen with 13.0.85 on drivers 550 and 580).
+ */
+bool sim_cupti_has_device(void);
 /* CLOCK_REALTIME without a driver. */
 uint64_t sim_cupti_now(void);
 
@@ -46,7 +49,8 @@ void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns);
 void sim_record_times(const uint8_t *record, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
 
 /* ---- cupti_range.c ---- */
-void sim_range_activity(const struct sim_activity *activity);
+/* True: the profiler ran its own kernel before this one; `wait` is its activity. */
+bool sim_range_activity(const struct sim_activity *activity, struct sim_activity *wait);
 /* Waits for what a measured context still has to do, and for launches of other threads. */
 void sim_range_before_launch(CUcontext context);
 void sim_range_after_launch(void);

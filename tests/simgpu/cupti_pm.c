@@ -226,7 +226,7 @@ static CUptiResult claim(CUpti_PmSampling_Object *object, const uint8_t *uuid)
         sim_log("OCCSIM_COUNTERS is not set: this device has no counters");
         return CUPTI_ERROR_NOT_SUPPORTED;
     }
-    object->lock_fd = sim_segments_open(directory, uuid, SIM_SAMPLER_SUFFIX, 1);
+    object->lock_fd = sim_segments_open(directory, uuid, SIM_SAMPLER_SUFFIX, SIM_APPEND);
     if (object->lock_fd < 0) {
         sim_complain("OCCSIM_COUNTERS: %s: %s", directory, strerror(errno));
         return CUPTI_ERROR_UNKNOWN;

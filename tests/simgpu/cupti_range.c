@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SESSIONS 64
+#define SESSIONS       64
+#define WAIT_BEFORE_NS 800
+#define WAIT_NS        500
 
 struct CUpti_RangeProfiler_Object {
     CUcontext context; /* NULL: free */
@@ -57,17 +59,18 @@ static struct CUpti_RangeProfiler_Object *running_locked(uint32_t context_id)
     return NULL;
 }
 
-static void add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_activity *activity)
+/* True: a range begins with this launch. */
+static bool add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_activity *activity)
 {
     const struct sim_counts *counts = &activity->kernel.counts;
     static uint64_t ranges;
     uint64_t every = sim_fault(SIM_FAULT_RANGE_LOSS);
     bool same = activity->graph && s->n && activity->correlation == s->last_correlation;
     if (!same && every && ++ranges % every == 0)
-        return;
+        return true;
     if (!same && s->n == s->most) {
         s->lost++;
-        return;
+        return true;
     }
     if (!same)
         s->counts[s->n++] = (struct sim_counts){0};
@@ -77,17 +80,40 @@ static void add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_ac
     to->sms_ns += counts->sms_ns;
     to->blocks_ns += counts->blocks_ns;
     to->ns += counts->ns;
+    return !same;
 }
 
-void sim_range_activity(const struct sim_activity *activity)
+/* Kernel replay's own kernel, "WaitNs" of one thread (its name is in libnvperf_target.so; GPUFl's client sees
+ * its activity records). A launch of a measured context waits for the one before, so that there is room. */
+static void fill_wait(const struct sim_activity *launch, struct sim_activity *wait)
 {
+    *wait = (struct sim_activity){.kind = SIM_ACTIVITY_KERNEL,
+                                  .start_ns = launch->start_ns - WAIT_BEFORE_NS,
+                                  .end_ns = launch->start_ns - WAIT_BEFORE_NS + WAIT_NS,
+                                  .device = launch->device,
+                                  .context = launch->context,
+                                  .stream = launch->stream,
+                                  .kernel = {.name = "WaitNs",
+                                             .grid = {1, 1, 1},
+                                             .block = {1, 1, 1},
+                                             .registers = 16,
+                                             .carveout_percent = -1}};
+}
+
+bool sim_range_activity(const struct sim_activity *activity, struct sim_activity *wait)
+{
+    bool begins = false;
     pthread_mutex_lock(&lock);
     struct CUpti_RangeProfiler_Object *s = running_locked(activity->context);
     if (s && activity->end_ns > s->busy_until_ns)
         s->busy_until_ns = activity->end_ns;
     if (s && activity->kind == SIM_ACTIVITY_KERNEL)
-        add_locked(s, activity);
+        begins = add_locked(s, activity);
     pthread_mutex_unlock(&lock);
+    if (!begins || sim_fault(SIM_FAULT_NO_WAIT))
+        return false;
+    fill_wait(activity, wait);
+    return true;
 }
 
 void sim_range_before_launch(CUcontext context)

@@ -46,7 +46,7 @@ struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid)
     tail->sms = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     tail->ghz = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
     tail->fd = -1;
-    tail->fd = sim_segments_open(sim_env()->counters, uuid, SIM_SEGMENT_SUFFIX, 0);
+    tail->fd = sim_segments_open(sim_env()->counters, uuid, SIM_SEGMENT_SUFFIX, SIM_READ);
     if (tail->fd < 0)
         sim_complain("OCCSIM_COUNTERS: %s cannot be used: the device seems idle", sim_env()->counters);
     return tail;

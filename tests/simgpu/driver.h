@@ -50,6 +50,8 @@ struct sim_device {
     struct sim_timeline *timeline;
     bool counters_asked;                    /* counters_fd is settled */
     int counters_fd;                        /* where samplers are told; -1: nobody is told */
+    bool turn_asked;                        /* turn_fd is settled */
+    int turn_fd;                            /* whose turn it is; -1: nobody asks */
     uint64_t copy_engine_ns[3];             /* when it is free: to the device, from it, inside it */
     uint64_t in_flight_ns[SIM_QUEUE_DEPTH]; /* ends of the last launches, a ring */
     uint64_t launches;
@@ -307,6 +309,11 @@ bool sim_counters_begin_locked(struct sim_device *device);
 void sim_counters_end_locked(struct sim_device *device);
 /* Fills achieved and elapsed, and tells samplers; between begin and end. */
 void sim_counters_publish_locked(struct sim_device *device, struct sim_occupation *occupation);
+
+/* ---- turns.c ---- */
+/* When other processes' turn ends, 0: it is ours; and ours lasts until then. Between begin and end. */
+uint64_t sim_turn_ready_locked(struct sim_device *device);
+void sim_turn_take_locked(struct sim_device *device, uint64_t until_ns);
 
 /* ---- truth.c ---- */
 struct sim_truth {

@@ -139,8 +139,8 @@ static void after_fork_in_child(void)
         atomic_store(&state, STATE_FORKED);
 }
 
-/* What the driver does with CUDA_INJECTION64_PATH. A library that cannot be loaded is not the program's
- * problem. */
+/* What the driver does with CUDA_INJECTION64_PATH, also when it finds no device (seen with drivers 550 and
+ * 580). A library that cannot be loaded is not the program's problem. */
 static void inject(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -190,7 +190,7 @@ CUresult cuInit(unsigned int flags)
     if (atomic_load(&state) == STATE_FORKED)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (become_starter()) {
-        if (start_result == CUDA_SUCCESS)
+        if (start_result == CUDA_SUCCESS || start_result == CUDA_ERROR_NO_DEVICE)
             inject();
         sim_lock();
         state = start_result == CUDA_SUCCESS ? STATE_READY : STATE_FAILED;
@@ -258,6 +258,11 @@ static bool stream_id(CUcontext handle, CUstream stream_handle, uint32_t *ret_id
     return true;
 }
 
+static bool has_devices(void)
+{
+    return start_result != CUDA_ERROR_NO_DEVICE && sim_fault(SIM_FAULT_INIT) != CUDA_ERROR_NO_DEVICE;
+}
+
 static const struct sim_gpu *device_at(size_t ordinal, uint8_t *ret_uuid)
 {
     struct sim_device *device = NULL;
@@ -280,6 +285,7 @@ const struct sim_driver *occsim_hook(const struct sim_sink *sink)
                                        .graph_id = sim_graph_id,
                                        .node_id = sim_node_id,
                                        .device = device_at,
+                                       .has_devices = has_devices,
                                        .wait_until = sim_clock_wait_until};
     sim_set_sink(sink);
     return &driver;

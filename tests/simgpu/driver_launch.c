@@ -4,7 +4,7 @@
  * An operation is executed when it is submitted: its start and end on the device's timeline are computed then
  * and there, and the host goes on. Costs of the host and of copies are constants below, kernels' come from a
  * cost model: a base (OCCSIM_BLOCK_NS) times 0.5 to 2, chosen by the kernel's name and the size of its
- * parameters. Threads: any; the state is under sim_lock().
+ * parameters, or exactly the base (OCCSIM_EXACT_BLOCKS). Threads: any; the state is under sim_lock().
  */
 #include "driver.h"
 
@@ -201,6 +201,8 @@ static bool residency_locked(const struct sim_launch *launch, const struct sim_c
 
 static uint64_t cost_ns(const struct sim_function *function)
 {
+    if (sim_env()->exact_blocks)
+        return sim_env()->block_ns;
     uint64_t choice = (function->hash ^ function->parameters->bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
     uint64_t ns = sim_env()->block_ns * (64 + choice % 193) / 128;
     return ns ? ns : 1;
@@ -312,7 +314,7 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     bool is_told = sim_counters_begin_locked(device);
     uint64_t now_ns = sim_clock_now();
     if (is_told)
-        work.ready_ns = later(work.ready_ns, now_ns);
+        work.ready_ns = later(later(work.ready_ns, now_ns), sim_turn_ready_locked(device));
     if (!sim_timeline_place(device->timeline, later(now_ns, device->horizon_ns), &work, &placed)) {
         sim_counters_end_locked(device);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -326,6 +328,8 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     sim_report_locked(origin->batch, &activity);
     struct sim_occupation occupation = {.launch = &launch, .residency = &residency};
     sim_counters_publish_locked(device, &occupation);
+    if (is_told)
+        sim_turn_take_locked(device, placed.end_ns);
     sim_counters_end_locked(device);
     sim_truth_write(&(struct sim_truth){&activity, work.blocks, work.wave_blocks, residency.blocks_per_sm,
                                         work.block_ns, placed.block_ns_total, &occupation});

@@ -16,12 +16,14 @@
     X(gpu, "OCCSIM_GPU", TEXT, "h200", 0, 0, "t4, a100 or h200; a list makes several devices")               \
     X(clock, "OCCSIM_CLOCK", TEXT, "real", 0, 0, "real, ahead (real, nothing waits) or virtual")             \
     X(block_ns, "OCCSIM_BLOCK_NS", NUMBER, "2000", 1, 1000000000, "base of a block's duration")              \
+    X(exact_blocks, "OCCSIM_EXACT_BLOCKS", NUMBER, "0", 0, 1, "1: every block lasts OCCSIM_BLOCK_NS")        \
     X(gap_ns, "OCCSIM_GAP_NS", NUMBER, "900", 0, 1000000000, "pause between two kernels of a stream")        \
     X(imbalance_percent, "OCCSIM_IMBALANCE", NUMBER, "0", 0, 100, "blocks differ by up to this much")        \
     X(ramp_ns, "OCCSIM_RAMP_NS", NUMBER, "0", 0, 1000000000, "a launch's first blocks start over this time") \
     X(warp_imbalance_percent, "OCCSIM_WARP_IMBALANCE", NUMBER, "0", 0, 100,                                  \
       "half of a block's warps end so much earlier")                                                         \
     X(counters, "OCCSIM_COUNTERS", TEXT, "", 0, 0, "directory that tells samplers what is executed")         \
+    X(mps, "OCCSIM_MPS", NUMBER, "0", 0, 1, "1: processes share a device instead of taking turns")           \
     X(counter_offset_ns, "OCCSIM_COUNTER_OFFSET_NS", INTEGER, "0", 0, 1000000000,                            \
       "samples' times are so far ahead")                                                                     \
     X(counter_drift_ppm, "OCCSIM_COUNTER_DRIFT_PPM", INTEGER, "0", 0, 1000000, "and run so much faster")     \
@@ -59,7 +61,9 @@
     X(RANGE, "range", "CUptiResult", "cuptiRangeProfilerEnable returns it")                                  \
     X(PASSES, "passes", "N", "cuptiProfilerHostGetNumOfPasses says N")                                       \
     X(LACKS, "lacks", "N", "the Nth metric of cupti_pm.h does not exist")                                    \
-    X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")
+    X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")                     \
+    X(GPM, "gpm", "nvmlReturn_t", "nvmlGpmSampleGet returns it")                                             \
+    X(NO_WAIT, "nowait", "1", "the range profiler runs no kernel of its own")
 
 enum sim_fault {
 #define X(name, word, argument, text) SIM_FAULT_##name,

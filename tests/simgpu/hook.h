@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SIM_HOOK_SYMBOL  "occsim_hook"
-#define SIM_HOOK_VERSION 2
+#define SIM_HOOK_VERSION 3
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
@@ -93,6 +93,8 @@ struct sim_driver {
     bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
     /* NULL: no such device, or the driver is not initialized */
     const struct sim_gpu *(*device)(size_t ordinal, uint8_t *ret_uuid);
+    /* false: cuInit finds none */
+    bool (*has_devices)(void);
     /* The host waits until the device has reached this time. */
     void (*wait_until)(uint64_t ns);
 };

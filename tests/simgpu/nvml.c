@@ -32,6 +32,7 @@ enum metric { SM_UTIL = 2, SM_OCCUPANCY = 3 };
     X(UNINITIALIZED, 1, "not initialized")                                                                   \
     X(INVALID_ARGUMENT, 2, "invalid argument")                                                               \
     X(NOT_SUPPORTED, 3, "not supported by this device")                                                      \
+    X(NO_PERMISSION, 4, "insufficient permissions")                                                          \
     X(NOT_FOUND, 6, "not found")                                                                             \
     X(ARGUMENT_VERSION_MISMATCH, 25, "another version of the structure")                                     \
     X(MEMORY, 20, "no memory")                                                                               \
@@ -232,6 +233,9 @@ static enum result count_locked(struct device *device)
 
 enum result nvmlGpmSampleGet(struct device *device, struct look *sample)
 {
+    enum result fault = (enum result)sim_fault(SIM_FAULT_GPM);
+    if (fault != SUCCESS)
+        return fault;
     pthread_mutex_lock(&lock);
     enum result result = known_locked(device) && sample ? SUCCESS : INVALID_ARGUMENT;
     if (result == SUCCESS)

@@ -24,6 +24,7 @@
 #define SIM_NOT_WAITING    SIM_LIMITS
 #define SIM_SEGMENT_SUFFIX "segments" /* the records */
 #define SIM_SAMPLER_SUFFIX "sampler"  /* empty; locked by the process that samples the device */
+#define SIM_TURN_SUFFIX    "turn"     /* the process whose turn it is (turns.c) */
 
 /* What a launch keeps busy beside its SMs. */
 enum sim_unit { SIM_UNIT_ISSUE, SIM_UNIT_DRAM, SIM_UNIT_L2, SIM_UNIT_L1, SIM_UNIT_TENSOR, SIM_UNITS };
@@ -38,7 +39,8 @@ struct sim_segment {
     double busy[SIM_UNITS]; /* 0...1 of what the device can do */
 };
 
-/* Opens a device's file, made if it is not there: for appending, or (`writing` false) for reading. -1: errno.
- */
+enum sim_access { SIM_READ, SIM_APPEND, SIM_UPDATE };
+
+/* Opens a device's file, made if it is not there. -1: errno. */
 int sim_segments_open(const char *directory, const uint8_t uuid[SIM_UUID_BYTES], const char *suffix,
-                      int writing);
+                      enum sim_access access);

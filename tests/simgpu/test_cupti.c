@@ -828,9 +828,26 @@ static void finalized(void)
     CHECK_EQUAL(record_count, 3);
 }
 
+/* As seen with 13.0.85 on drivers 550 and 580. */
+static void without_a_device(void)
+{
+    CUpti_SubscriberHandle subscriber;
+    size_t value = 4, bytes = sizeof value;
+    CHECK_EQUAL(cuInit(0), CUDA_ERROR_NO_DEVICE);
+    CHECK_EQUAL(
+        cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, &bytes, &value),
+        CUPTI_ERROR_UNKNOWN);
+    CHECK_EQUAL(cuptiActivityRegisterCallbacks(request_buffer, take_buffer), CUPTI_ERROR_UNKNOWN);
+    CHECK_EQUAL(cuptiSubscribe(&subscriber, NULL, NULL), CUPTI_ERROR_UNKNOWN);
+    CHECK_EQUAL(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_ERROR_UNKNOWN);
+    CHECK_EQUAL(cuptiActivityFlushAll(0), CUPTI_ERROR_UNKNOWN);
+    CHECK_EQUAL(cuptiGetLastError(), CUPTI_SUCCESS);
+}
+
 static void test_faults(void **state)
 {
     (void)state;
+    RUN(without_a_device, "OCCSIM_FAULT=init:100");
     RUN(refused_subscription, "OCCSIM_FAULT=subscribe:39");
     RUN(second_subscriber);
     RUN(refused_registration, "OCCSIM_FAULT=register:15");

@@ -60,6 +60,14 @@ static void init_fails(void)
     CHECK_EQUAL(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
 }
 
+static void no_device(void)
+{
+    CHECK_EQUAL(cuInit(0), CUDA_ERROR_NO_DEVICE);
+    CHECK(getenv("SIM_TEST_INJECTED") && strcmp(getenv("SIM_TEST_INJECTED"), "1 call, 0 device") == 0);
+    CHECK_EQUAL(cuInit(0), CUDA_ERROR_NO_DEVICE);
+    CHECK(strcmp(getenv("SIM_TEST_INJECTED"), "1 call, 0 device") == 0);
+}
+
 static void child_after_init(void)
 {
     OK(cuInit(0));
@@ -95,6 +103,7 @@ static void test_beginning(void **state)
     RUN(injection, "CUDA_INJECTION64_PATH=" SIM_TEST_INJECTION);
     RUN(missing_injection, "CUDA_INJECTION64_PATH=/nonexistent.so");
     RUN(init_fails, "OCCSIM_FAULT=init:803");
+    RUN(no_device, "OCCSIM_FAULT=init:100", "CUDA_INJECTION64_PATH=" SIM_TEST_INJECTION);
     RUN(child_after_init);
     RUN(child_before_init, "CUDA_INJECTION64_PATH=" SIM_TEST_INJECTION);
 }

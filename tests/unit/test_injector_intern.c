@@ -589,6 +589,44 @@ static void test_exact_gets_every_record(void **state)
     assert_int_equal(got.lost, 3);
 }
 
+static struct occ_cupti_kernel one_thread(const char *name)
+{
+    struct occ_cupti_kernel k = sample_kernel(name, 1, 0);
+    k.graph_node = 0;
+    for (int i = 0; i < 3; i++)
+        k.grid[i] = k.block[i] = 1;
+    return k;
+}
+
+/* The range profiler's kernel replay runs a kernel of its own, which no program launched. */
+static void test_the_profilers_own_kernel_is_no_launch(void **state)
+{
+    static const struct occ_exact_library library = {.add_launch = add_launch, .add_lost = add_lost};
+    struct fixture *f = *state;
+    struct occ_exact got = {0};
+    struct occ_cupti_kernel own = one_thread("WaitNs"), timeless = own, node = own, wide = own,
+                            longer = one_thread("WaitNs2");
+    timeless.start_ns = timeless.end_ns = 0;
+    node.graph_node = 7;
+    wide.block[0] = 32;
+    occ_drain_record(&f->drain, &own); /* without --exact it is the program's */
+    assert_int_equal(f->ring.head, 1);
+    f->exact = (struct occ_exact_client){.call = &library, .run = &got};
+    occ_drain_record(&f->drain, &own);
+    occ_drain_record(&f->drain, &timeless);
+    f->exact.run = NULL; /* buffers of the time before come later */
+    occ_drain_record(&f->drain, &own);
+    assert_int_equal(f->ring.head, 1);
+    assert_int_equal(got.n, 0);
+    assert_int_equal(got.lost, 0);
+    f->exact.run = &got;
+    occ_drain_record(&f->drain, &wide);
+    occ_drain_record(&f->drain, &longer);
+    occ_drain_record(&f->drain, &node);
+    assert_int_equal(f->ring.head, 4);
+    assert_int_equal(got.n, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -613,6 +651,7 @@ int main(void)
         TEST(test_a_program_that_is_faster_does_not_keep_the_helper),
         TEST(test_losses_by_cause),
         TEST(test_exact_gets_every_record),
+        TEST(test_the_profilers_own_kernel_is_no_launch),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
 }
