@@ -1,6 +1,8 @@
 /* See library.h. */
 #include "library.h"
 #include "activity_abi.h"
+#include "python.h"
+#include "trusted.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,7 +15,9 @@
 
 /* ---- the search ---- */
 
-enum group { TOOLKIT, PACKAGES, CONFIGURED, MAPPED }; /* the best last */
+/* The best last. Those of PYTHON and OFFERED are only opened if they can be trusted: another user may have
+ * written what PATH or another process names. */
+enum group { PYTHON, OFFERED, TOOLKIT, PACKAGES, CONFIGURED, MAPPED };
 
 /* Rank of a candidate: group, major version, release, place in the list; a larger one comes first. */
 #define RELEASE_SHIFT              16
@@ -72,12 +76,18 @@ static void add_directory(struct pass *p, enum group group, const char *base, co
     uint64_t release = 0;
     for (size_t i = 0; i < FILES; i++) {
         int n = snprintf(path, sizeof path, "%s%s%s", base, directory, files[i].name);
-        if (n >= PATH_MAX || (group == TOOLKIT && p->is_theirs[i]) ||
+        if (n >= PATH_MAX || (group <= TOOLKIT && p->is_theirs[i]) ||
             (path[0] == '/' && !read_release(path, &release)))
             continue;
         p->is_theirs[i] |= group == PACKAGES;
         add(p, group, files[i].major, release, path);
     }
+}
+
+static void add_python(void *pass, const char *directory)
+{
+    add_directory(pass, PYTHON, directory, "/nvidia/cu13/lib/");
+    add_directory(pass, PYTHON, directory, "/nvidia/cuda_cupti/lib/");
 }
 
 static void add_packages(struct pass *p, const char *object)
@@ -169,6 +179,10 @@ static bool next_candidate(struct occ_cupti_search *search)
         add_toolkit(&p, secure_getenv("CUDA_HOME"));
         add_toolkit(&p, secure_getenv("CUDA_PATH"));
         add_toolkit(&p, "/usr/local/cuda");
+        if (search->offered && search->offered[0])
+            add(&p, OFFERED, 0, 0, search->offered);
+        if (p.best == 0) /* the last group: a pass looks there when nothing else is left */
+            occ_python_packages(add_python, &p);
     }
     search->rank = p.best;
     return p.best != 0;
@@ -185,16 +199,22 @@ const char *occ_cupti_version_problem(uint32_t version)
     return NULL;
 }
 
-/* The first reason stays: it is that of the best candidate. */
-__attribute__((format(printf, 2, 3))) static void refuse(char reason[OCC_CUPTI_REASON_BYTES],
-                                                         const char *format, ...)
+void occ_cupti_refuse(char reason[OCC_CUPTI_REASON_BYTES], const char *format, ...)
 {
+    static const char separator[] = "; ", more[] = "; ...";
     va_list arguments;
-    if (reason[0] != '\0')
+    size_t used = strlen(reason), at = used ? used + sizeof separator - 1 : 0;
+    if (used + sizeof more > OCC_CUPTI_REASON_BYTES)
         return;
     va_start(arguments, format);
-    (void)vsnprintf(reason, OCC_CUPTI_REASON_BYTES, format, arguments);
+    int n = at < OCC_CUPTI_REASON_BYTES
+                ? vsnprintf(reason + at, OCC_CUPTI_REASON_BYTES - at, format, arguments)
+                : OCC_CUPTI_REASON_BYTES;
     va_end(arguments);
+    if (used == 0)
+        return;
+    bool fits = at + (size_t)n + sizeof more <= OCC_CUPTI_REASON_BYTES;
+    memcpy(reason + used, fits ? separator : more, fits ? sizeof separator - 1 : sizeof more);
 }
 
 /* By the release in its name. */
@@ -205,7 +225,7 @@ static const char *release_problem(uint64_t release)
     return release != 0 && release < FIRST_RELEASE ? occ_cupti_version_problem(0) : NULL;
 }
 
-static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BYTES])
+static bool is_accepted(struct occ_cupti *cupti, const char *name, char reason[OCC_CUPTI_REASON_BYTES])
 {
     static const char *const names[] = {"cuptiGetVersion", "cuptiGetResultString"};
     struct {
@@ -215,7 +235,7 @@ static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BY
     Dl_info info;
     (void)occ_library_bind(cupti->handle, names, 2, &calls);
     if (!calls.get_version) {
-        refuse(reason, "libcupti lacks %s", names[0]);
+        occ_cupti_refuse(reason, "%.150s lacks %s", name, names[0]);
         return false;
     }
     cupti->result_string = calls.result_string;
@@ -224,7 +244,7 @@ static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BY
         cupti->version = 0;
     const char *problem = occ_cupti_version_problem(cupti->version);
     if (problem)
-        refuse(reason, "libcupti (version %u) %s", cupti->version, problem);
+        occ_cupti_refuse(reason, "%.150s (version %u) %s", name, cupti->version, problem);
     return problem == NULL;
 }
 
@@ -242,24 +262,54 @@ static bool is_tried(struct occ_cupti_search *search, void *handle)
     return false;
 }
 
+/* False: it is there, and others may have written it. */
+static bool is_trusted(enum group group, const char *name, char resolved[PATH_MAX],
+                       char reason[OCC_CUPTI_REASON_BYTES])
+{
+    char why[OCC_CUPTI_REASON_BYTES] = "";
+    const char *file = strrchr(name, '/');
+    if (group > OFFERED) {
+        memcpy(resolved, name, strlen(name) + 1);
+        return true;
+    }
+    if (!file || strncmp(file, "/libcupti", 9) != 0)
+        (void)snprintf(why, sizeof why, "its name is not that of a libcupti");
+    else if (occ_trusted_file(name, resolved, why, sizeof why))
+        return true;
+    occ_cupti_refuse(reason, "%.150s is not trusted: %.150s", name, why);
+    return false;
+}
+
+/* Opens the candidate; a null handle: it cannot be. */
+static void open_candidate(const struct occ_cupti_search *search, enum group group, struct occ_cupti *cupti,
+                           char reason[OCC_CUPTI_REASON_BYTES])
+{
+    char path[PATH_MAX];
+    if (!is_trusted(group, search->name, path, reason))
+        return;
+    cupti->handle =
+        dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE | (group == MAPPED ? RTLD_NOLOAD : 0));
+    if (cupti->handle)
+        return;
+    (void)dlerror(); /* the program must not read our error */
+    if (group == CONFIGURED)
+        occ_cupti_refuse(reason, "OCCTRACE_CUPTI cannot be opened: %.180s", path);
+    else if (path[0] == '/' && group != MAPPED)
+        occ_cupti_refuse(reason, "%.180s cannot be opened", path);
+}
+
 bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
                     char reason[OCC_CUPTI_REASON_BYTES])
 {
     while (next_candidate(search)) {
-        enum group group = (enum group)(search->rank >> 56);
         const char *problem = release_problem(search->rank >> RELEASE_SHIFT & RELEASE_BITS);
         *cupti = (struct occ_cupti){0};
         if (problem)
-            refuse(reason, "%.150s %s", search->name, problem);
+            occ_cupti_refuse(reason, "%.150s %s", search->name, problem);
         else
-            cupti->handle = dlopen(search->name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE |
-                                                     (group == MAPPED ? RTLD_NOLOAD : 0));
-        if (cupti->handle && !is_tried(search, cupti->handle) && is_accepted(cupti, reason))
+            open_candidate(search, (enum group)(search->rank >> 56), cupti, reason);
+        if (cupti->handle && !is_tried(search, cupti->handle) && is_accepted(cupti, search->name, reason))
             return true;
-        if (!cupti->handle)
-            (void)dlerror(); /* the program must not read our error */
-        if (!cupti->handle && group == CONFIGURED)
-            refuse(reason, "OCCTRACE_CUPTI cannot be opened: %.180s", search->name);
     }
     *cupti = (struct occ_cupti){0};
     return false;

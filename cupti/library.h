@@ -10,10 +10,13 @@
  * that is mapped by then, whatever its path, so others of the same major version are passed over
  *   4. LD_LIBRARY_PATH, what else the loader finds, and below $CUDA_HOME, $CUDA_PATH and /usr/local/cuda
  *      extras/CUPTI/lib64, lib64, lib (pip's layout)
- * Within 3 and 4 the newest first: by major version, then by the release in the name of the real file
- * (libcupti.so.13 is a link to libcupti.so.2025.3.1). A file without it, as in pip's packages, comes after
- * those with one, in the order above. Releases that are refused are known by that name and not opened: a
- * library that was opened stays, since several versions crash in dlclose.
+ *   5. the one that was offered: by another process, which uses it
+ *   6. that of the packages of Python's installations (python.h): nvidia/cu13/lib, nvidia/cuda_cupti/lib
+ * Those of 5 and 6 are opened only if nobody but root and this process's user can have written them
+ * (trusted.h). Within 3, 4 and 6 the newest first: by major version, then by the release in the name of the
+ * real file (libcupti.so.13 is a link to libcupti.so.2025.3.1). A file without it, as in pip's packages,
+ * comes after those with one, in the order above. Releases that are refused are known by that name and not
+ * opened: a library that was opened stays, since several versions crash in dlclose.
  *
  * Accepted: 12.2 and newer but for 13.0 GA, whose crashes and hangs its update 1 fixed. A newer major version
  * than those in the list above is accepted: its records begin as the known ones do.
@@ -38,15 +41,20 @@ struct occ_cupti {
 
 struct occ_cupti_search {
     const char *configured; /* absolute path or "" */
+    const char *offered;    /* absolute path, not checked; NULL: none */
     uint64_t rank;          /* of the candidate tried last, the best first; 0 at first */
     void *tried[8];         /* libraries: one may have several names */
     char name[PATH_MAX];    /* of the candidate tried last, as dlopen(3) got it */
 };
 
-/* Opens the next candidate that the version gate accepts. False: there is no further one. An empty `reason`
- * gets why the first one was refused, if any was. */
+/* Opens the next candidate that the version gate accepts. False: there is no further one. `reason` gets each
+ * candidate that was refused meanwhile, and why. */
 bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
                     char reason[OCC_CUPTI_REASON_BYTES]);
+
+/* Appends to the reasons; what does not fit is "...". */
+void occ_cupti_refuse(char reason[OCC_CUPTI_REASON_BYTES], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The version gate alone: NULL or the reason for refusal. */
 const char *occ_cupti_version_problem(uint32_t version);

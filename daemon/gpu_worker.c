@@ -40,6 +40,7 @@ struct occ_gpu_worker {
     pthread_mutex_t mutex; /* guards up to `status` */
     pthread_cond_t wake, settled;
     struct orders orders;
+    char *offered; /* for sources; NULL: nothing new */
     struct occ_launch_queue inbox;
     struct occ_gpu_results results;
     uint64_t inbox_dropped;
@@ -273,7 +274,11 @@ static struct orders take_orders(struct occ_gpu_worker *w)
         w->watermark_ns = OCC_RECORD_AGE_MIN_NS + OCC_RECORD_AGE_MARGIN_NS;
     w->orders.now = false;
     struct orders orders = w->orders;
+    char *offered = w->offered;
+    w->offered = NULL;
     (void)pthread_mutex_unlock(&w->mutex);
+    if (offered)
+        occ_source_select_offer(&w->sources, offered);
     return orders;
 }
 
@@ -312,13 +317,26 @@ int64_t occ_gpu_worker_step(struct occ_gpu_worker *w)
 
 void occ_gpu_worker_want(struct occ_gpu_worker *w, int64_t wanted_until_ns, int64_t paused_until_ns)
 {
+    int64_t now_ns = w->machine->monotonic_ns();
     (void)pthread_mutex_lock(&w->mutex);
+    bool begins = w->orders.wanted_until_ns <= now_ns && wanted_until_ns > now_ns; /* a program may wait */
     if (wanted_until_ns > w->orders.wanted_until_ns)
         w->orders.wanted_until_ns = wanted_until_ns;
-    w->orders.now |= w->orders.paused_until_ns != paused_until_ns;
+    w->orders.now |= begins || w->orders.paused_until_ns != paused_until_ns;
     w->orders.paused_until_ns = paused_until_ns;
     (void)pthread_cond_signal(&w->wake);
     (void)pthread_mutex_unlock(&w->mutex);
+}
+
+void occ_gpu_worker_offer(struct occ_gpu_worker *w, const char *cupti)
+{
+    char *offered = strdup(cupti);
+    (void)pthread_mutex_lock(&w->mutex);
+    char *last = w->offered;
+    w->offered = offered ? offered : last;
+    (void)pthread_mutex_unlock(&w->mutex);
+    if (offered)
+        free(last);
 }
 
 void occ_gpu_worker_feed(struct occ_gpu_worker *w, const struct occ_attribution_launch *launches, size_t n)
@@ -366,6 +384,8 @@ static void free_memory(struct occ_gpu_worker *w)
     occ_attribution_free(w->attribution);
     occ_known_totals_free(w->totals);
     occ_gpu_results_free(&w->results);
+    free(w->offered);
+    free(w->sources.offered);
     free(w->inbox.items);
     free(w->taken.items);
     free(w->waiting.items);

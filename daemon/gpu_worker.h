@@ -41,6 +41,9 @@ void occ_gpu_worker_free(struct occ_gpu_worker *worker);
 /* Samples until `wanted_until_ns` at least, but not before `paused_until_ns` (both monotonic). */
 void occ_gpu_worker_want(struct occ_gpu_worker *worker, int64_t wanted_until_ns, int64_t paused_until_ns);
 
+/* A libcupti that a program uses: tried where none was found. No memory: nothing. */
+void occ_gpu_worker_offer(struct occ_gpu_worker *worker, const char *cupti);
+
 /* Launches in any order, tagged for gpu_queues.h; those of the future or without room count as dropped. */
 void occ_gpu_worker_feed(struct occ_gpu_worker *worker, const struct occ_attribution_launch *launches,
                          size_t n);

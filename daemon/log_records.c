@@ -238,7 +238,8 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     struct occ_producer_run *run = &p->run;
     if (s->level >= OCC_LEVEL_COUNT)
         return occ_fail(err, OCC_E_INVALID, "state record: unknown level");
-    bool is_first = run->row.level == NULL;
+    bool is_first = run->row.level == NULL || /* or a better reason for the same */
+                    (s->level == OCC_LEVEL_NOTHING && run->row.level == level_words[OCC_LEVEL_NOTHING]);
     char reason[sizeof run->reason] = "";
     size_t n = strnlen(s->reason, sizeof s->reason);
     memcpy(reason, s->reason, n);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "counters/competing_profilers.h"
+#include "counters/gpus.h"
+#include "cupti/driver_text.h"
 #include "cupti/library.h"
 
 static void print_libraries(FILE *out)
@@ -25,10 +27,25 @@ static void print_libraries(FILE *out)
     }
 }
 
+/* A machine without libcuda has no line. */
+static void print_driver(FILE *out)
+{
+    struct occ_driver_answer answer;
+    char text[OCC_DRIVER_TEXT_BYTES];
+    if (!occ_gpus_ask_driver(&answer))
+        return;
+    (void)fprintf(out, "cuda\tCUDA %d.%d, %d GPU%s\n", answer.version / 1000, answer.version % 1000 / 10,
+                  answer.gpus, answer.gpus == 1 ? "" : "s");
+    occ_driver_text(answer.result, text);
+    if (text[0])
+        (void)fprintf(out, "fault\t%s\n", text);
+}
+
 void occ_probe(FILE *out, const char *root)
 {
     char proc[PATH_MAX];
     print_libraries(out);
+    print_driver(out);
     (void)snprintf(proc, sizeof proc, "%s/proc", root);
     const char *profiler = occ_competing_profiler_text(occ_competing_profilers(proc, 0, NULL), 0);
     if (profiler)

@@ -3,8 +3,9 @@
  * profilers. Lines of a word, a tab and a text:
  *
  *   cupti PATH (version N[, first choice])    refused REASON    profiler TEXT
+ *   cuda CUDA VERSION, N GPUs                 fault TEXT         (what the driver says of its start)
  *
- * One thread; loads libraries.
+ * One thread; loads libraries and starts the driver.
  */
 #pragma once
 

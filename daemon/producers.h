@@ -96,6 +96,7 @@ struct occ_producer_run {
     bool is_name_final;         /* row.user is the user's name, or NULL for a user without one */
     bool is_without_counters;   /* hardware counters do not measure it, by its own wish */
     bool was_scheduled;         /* the scheduler's word on its job was asked for */
+    bool has_offered;           /* its libcupti was offered to the sampler */
     bool is_cut;                /* the program ended before its last records were delivered */
     bool is_exact;              /* the program measures its launches itself: they are not sampled */
     char reason[320];           /* of the program's level; "" */

@@ -41,6 +41,16 @@ static void ask_scheduler(const struct occ_server *s, struct occ_producer *produ
             producer->run.row_changed |= occ_run_texts_schedule(&producer->run.row.job, &gpus[i]);
 }
 
+/* What a program records with, the daemon may be able to sample with. */
+static void offer_library(const struct occ_server *s, struct occ_producer *producer)
+{
+    const char *path = producer->run.row.cupti.path;
+    if (!path || producer->run.has_offered)
+        return;
+    producer->run.has_offered = true;
+    occ_sampler_offer_library(s->sampler, path, producer->peer.uid);
+}
+
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
                           const struct occ_store_launch *rows, size_t n, void *context)
 {
@@ -63,6 +73,7 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                       occ_monotonic_ns());
     if (producer->run.is_without_counters)
         return;
+    offer_library(s, producer);
     occ_sampler_feed(s->sampler, &(struct occ_sampler_launches){.history = h->number,
                                                                 .uuid = device->uuid,
                                                                 .device = device->id,

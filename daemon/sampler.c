@@ -1,10 +1,12 @@
 /* The loop's side of hardware counters: see sampler.h. */
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sampler_state.h"
 #include "support/array.h"
@@ -13,7 +15,7 @@
 
 #define WANTED_NS     INT64_C(10000000000)
 #define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
-#define AWAIT_STEP_NS 2000000
+#define AWAIT_STEP_NS 200000
 #define FEED_BATCH    256
 #define MODELS_MAX    (1u << 16) /* twice: 7 MB of models, 3 MB of maps */
 
@@ -35,6 +37,17 @@ static void *discover(void *argument)
     return NULL;
 }
 
+/* With all signals blocked, whatever the loop has blocked by now. */
+static bool start_discovery(struct occ_sampler *s)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(&s->discovery_thread, NULL, discover, s) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
 void occ_sampler_discover(struct occ_sampler *s)
 {
     if (s->options.mode == OCC_SAMPLER_NONE || s->discovery != OCC_DISCOVERY_NONE)
@@ -46,7 +59,7 @@ void occ_sampler_discover(struct occ_sampler *s)
         (void)discover(s);
         return;
     }
-    if (pthread_create(&s->discovery_thread, NULL, discover, s) == 0)
+    if (start_discovery(s))
         return;
     s->discovery = OCC_DISCOVERY_DONE;
     s->discovered_ns = s->options.machine->monotonic_ns();
@@ -66,10 +79,13 @@ static void start_workers(struct occ_sampler *s)
         struct occ_error err = OCC_ERROR_INIT;
         struct occ_sampler_gpu *gpu = &s->gpus[s->n_gpus];
         *gpu = (struct occ_sampler_gpu){.found = found->gpus[i]};
-        if (occ_gpu_worker_new(&found->gpus[i], &s->options, s->watch, &gpu->worker, &err) == 0)
+        if (occ_gpu_worker_new(&found->gpus[i], &s->options, s->watch, &gpu->worker, &err) == 0) {
             s->n_gpus++;
-        else
+            if (s->offered)
+                occ_gpu_worker_offer(gpu->worker, s->offered);
+        } else {
             occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", gpu->found.ordinal, err.message);
+        }
     }
     if (found->state != OCC_SOURCE_OK)
         occ_log(OCC_LOG_INFO, "no hardware counters: %s: %s", occ_source_state_text(found->state),
@@ -145,6 +161,20 @@ void occ_sampler_wake(struct occ_sampler *s)
     occ_sampler_discover(s);
     if (is_ready(s))
         want_all(s, s->wanted_until_ns);
+}
+
+void occ_sampler_offer_library(struct occ_sampler *s, const char *path, uint32_t uid)
+{
+    bool is_taken = geteuid() == 0 || uid == geteuid();
+    if (!is_taken || path[0] != '/' || (s->offered && strcmp(path, s->offered) == 0))
+        return;
+    char *copy = strdup(path);
+    if (!copy)
+        return;
+    free(s->offered);
+    s->offered = copy;
+    for (size_t i = 0; i < s->n_gpus; i++)
+        occ_gpu_worker_offer(s->gpus[i].worker, path);
 }
 
 void occ_sampler_pause(struct occ_sampler *s, int64_t duration_ns)
@@ -336,6 +366,7 @@ void occ_sampler_free(struct occ_sampler *s)
     while (s->n_histories > 0)
         occ_sampler_remove_history(s, s->histories[0]->number);
     free(s->histories);
+    free(s->offered);
     occ_profiler_watch_free(s->watch);
     free_models(&s->recent_models);
     free_models(&s->older_models);

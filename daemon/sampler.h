@@ -11,8 +11,8 @@
  * (source_select.h). Launches never wait for any of this: queues are bounded, what does not fit is counted
  * and has no measured value.
  *
- * Threads: every function here belongs to the daemon's loop. The threads that it starts (one a GPU, and one
- * that finds the GPUs, since starting the driver can take a second) inherit its signal mask.
+ * Threads: every function here belongs to the daemon's loop. One thread a GPU inherits its signal mask; the one
+ * that finds the GPUs, since starting the driver can take a second, has all signals blocked.
  */
 #pragma once
 
@@ -51,6 +51,11 @@ void occ_sampler_wake(struct occ_sampler *sampler);
 /* Waits, for `patience_ns` at most, until it is known of every GPU whether its counters can be read: the
  * first launches of a program that starts afterwards are measured too. */
 void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
+
+/* A program of user `uid` uses this libcupti, where the daemon may have found none. It is taken from any user
+ * by root's daemon, else from the daemon's own, and is opened only if nobody else can have written it
+ * (cupti/trusted.h). */
+void occ_sampler_offer_library(struct occ_sampler *sampler, const char *path, uint32_t uid);
 
 /* Launches of one run on the GPU with this uuid, which the history calls `device`, as they were appended. */
 struct occ_sampler_launches {

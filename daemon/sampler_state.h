@@ -64,6 +64,7 @@ struct occ_sampler {
     pthread_t discovery_thread;
     struct occ_sampler_found found;
     struct occ_sampler_models recent_models, older_models;
+    char *offered; /* the libcupti that was offered last; NULL: none */
 };
 
 /* ---- sampler_results.c ---- */

@@ -2,6 +2,7 @@
 #include "source_select.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
@@ -79,10 +80,18 @@ static void refuse(struct occ_source_slot *slot, enum occ_source_state state, co
     (void)snprintf(slot->detail, sizeof slot->detail, "%s", detail);
 }
 
+/* Counters that have been read are passed: an unknown error has another cause then, which may go away. */
+static enum occ_source_state of_slot(const struct occ_source_select *s, size_t slot,
+                                     enum occ_source_state why)
+{
+    return why == OCC_SOURCE_NOT_PASSED && s->has_worked[slot] ? OCC_SOURCE_FAILED : why;
+}
+
 static void on_source_lost(struct occ_source_select *s, enum occ_source_state why,
                            const struct occ_error *err)
 {
     occ_source_select_close(s);
+    why = of_slot(s, s->slot, why);
     refuse(&s->slots[s->slot], why, err->message, monotonic_ns(s) + RETRY_NS);
     report(s, why, err->message);
 }
@@ -102,7 +111,7 @@ static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
     case OCC_SOURCE_LOST:
         return now_ns + RETRY_NS;
     case OCC_SOURCE_FAILED:
-    case OCC_SOURCE_NO_PERMISSION: /* also the library's unknown errors, which may pass */
+    case OCC_SOURCE_NO_PERMISSION: /* also the library's unknown errors without a privilege, which may pass */
         return now_ns + RETRY_FAILED_NS;
     default:
         return INT64_MAX;
@@ -113,15 +122,18 @@ static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
 {
     const struct occ_source_options options = {.gpu = s->gpu,
                                                .interval_ns = s->options.interval_ns,
+                                               .cupti_offered = s->offered,
                                                .keeps_first_set = s->closed.failed_changes > 0};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_source *source = NULL;
     const struct occ_source_kind *kind = s->options.machine->kinds[slot];
     enum occ_source_state state = occ_source_open(kind, &options, &source, &err);
     if (state != OCC_SOURCE_OK) {
+        state = of_slot(s, slot, state);
         refuse(&s->slots[slot], state, err.message, retry_at(state, now_ns));
         return false;
     }
+    s->has_worked[slot] = true;
     occ_source_select_close(s);
     s->source = source;
     s->kind = kind;
@@ -159,6 +171,15 @@ static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
             occ_source_select_close(s);
         refuse(&s->slots[i], OCC_SOURCE_BUSY, s->competitor, 0);
     }
+}
+
+void occ_source_select_offer(struct occ_source_select *s, char *path)
+{
+    free(s->offered);
+    s->offered = path;
+    for (size_t i = 0; i < OCC_SOURCE_SLOTS; i++)
+        if (s->slots[i].state == OCC_SOURCE_NO_LIBRARY)
+            s->slots[i].retry_ns = 0;
 }
 
 bool occ_source_select_poll(struct occ_source_select *s, int64_t now_ns, int64_t wanted_until_ns,

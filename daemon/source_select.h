@@ -44,14 +44,19 @@ struct occ_source_select {
     struct occ_source *source;          /* NULL: none is open */
     size_t slot;                        /* of `kind` */
     struct occ_source_slot slots[OCC_SOURCE_SLOTS];
-    struct occ_profiler_watch *watch; /* of all GPUs */
-    const char *competitor;           /* another tool that wants the counters; NULL: none */
+    bool has_worked[OCC_SOURCE_SLOTS]; /* was opened, ever */
+    struct occ_profiler_watch *watch;  /* of all GPUs */
+    const char *competitor;            /* another tool that wants the counters; NULL: none */
     bool is_paused, has_tried;
     enum occ_source_state state;          /* why there is no better source; OK: `source` is the best kind */
     char reason[256];                     /* the same for people; "" */
     int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: no burst */
     struct occ_source_stats closed;       /* of sources that were closed */
+    char *offered;                        /* a libcupti that a program uses, not checked; NULL: none */
 };
+
+/* Takes the path (malloc'ed): sources that found no library are tried again. Freed by the select's owner. */
+void occ_source_select_offer(struct occ_source_select *select, char *path);
 
 /* Opens, closes or changes the source. True: it is of another kind than the last one. Times are monotonic. */
 bool occ_source_select_poll(struct occ_source_select *select, int64_t now_ns, int64_t wanted_until_ns,

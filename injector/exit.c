@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "clock.h"
 #include "guest.h"
 #include "guest_log.h"
@@ -82,6 +83,8 @@ static void finish(void)
     int quiet = OCC_GUEST_QUIET;
     if (g->pid != getpid())
         return;
+    if (g->asks)
+        occ_ask_finish(g);
     if (atomic_load(&g->state) == OCC_GUEST_RUNNING) {
         if (g->tracing.nvtx)
             g->tracing.nvtx->attach(NULL);

@@ -4,12 +4,14 @@
  *   IDLE ---InitializeInjection---> STARTING ---> RUNNING  (CUPTI delivers, the helper works)
  *                                      |
  *                                      +--------> QUIET    (nothing is recorded; the reason is in the ring)
- *   RUNNING, QUIET ---exit---> CLOSED          any ---fork, in the child---> IDLE
+ *                                      +---> ASKING ---> QUIET   (CUPTI refused: a thread asks the driver
+ * why) RUNNING, ASKING, QUIET ---exit---> CLOSED          any ---fork, in the child---> IDLE
  *
  * Threads and what they touch:
  *   the one that initialises CUDA   everything, until RUNNING or QUIET
  *   any of the program's, CUPTI's   pool (take, complete), wake, foreign_buffer
  *   the helper                      all the rest, while RUNNING
+ *   the one that asks (ask.h)       ring, link, while ASKING
  *   the one that calls exit         closing, wake, finished, settled, leave_ns; everything if QUIET
  * No locks, so fork() is safe at any time (that of libocctrace-exact.so is never taken in a child).
  */
@@ -32,6 +34,7 @@ enum occ_guest_state {
     OCC_GUEST_IDLE,
     OCC_GUEST_STARTING,
     OCC_GUEST_RUNNING,
+    OCC_GUEST_ASKING,
     OCC_GUEST_QUIET,
     OCC_GUEST_CLOSED
 };
@@ -58,6 +61,7 @@ struct occ_guest {
     _Atomic int worker_clock;    /* of CUPTI's worker; 0: it is not known */
     _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
     _Atomic bool has_context;    /* CUPTI asked for a buffer */
+    bool asks;                   /* a thread asks the driver, or has (ask.h) */
 };
 
 /* The only one. */

@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "clock.h"
 #include "coexist.h"
 #include "companion.h"
@@ -47,7 +48,10 @@ static void stay_quiet(struct occ_guest *g, const char *reason)
     }
     occ_guest_report(g, OCC_LEVEL_NOTHING, occ_clock_ns(CLOCK_REALTIME), reason);
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
-    atomic_store(&g->state, OCC_GUEST_QUIET);
+    if (g->tracing.is_refused)
+        occ_ask_start(g, reason);
+    else
+        atomic_store(&g->state, OCC_GUEST_QUIET);
 }
 
 /* Everything that CUPTI's callbacks need. */

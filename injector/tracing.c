@@ -14,7 +14,7 @@ static bool bind_functions(struct occ_tracing *t, char reason[OCC_REASON_BYTES])
     static const char *const names[] = {OCC_CUPTI_ACTIVITY(OCC_CUPTI_NAME)};
     size_t missing = occ_library_bind(t->cupti.handle, names, sizeof names / sizeof names[0], &t->call);
     if (missing < REQUIRED)
-        (void)snprintf(reason, OCC_REASON_BYTES, "libcupti lacks %s", names[missing]);
+        (void)snprintf(reason, OCC_REASON_BYTES, "%.150s lacks %s", t->cupti.path, names[missing]);
     return missing >= REQUIRED;
 }
 
@@ -172,18 +172,22 @@ bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool
         occ_guest_log("libcupti: %s", tracing->cupti.path);
         uint32_t result =
             bind_functions(tracing, why) ? start(tracing, ret_zeroed, why) : OCC_CUPTI_ERROR_NOT_COMPATIBLE;
+        tracing->is_refused &= result != OCC_CUPTI_SUCCESS;
         if (result == OCC_CUPTI_SUCCESS)
             return true;
         occ_guest_log("%s", why);
         bool is_last = result == OCC_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS;
-        if (is_last || reason[0] == '\0') /* else the reason of a better candidate stays */
+        if (is_last) {
             memcpy(reason, why, sizeof why);
-        if (is_last)
             return false;
+        }
+        tracing->is_refused |= result != OCC_CUPTI_ERROR_NOT_COMPATIBLE;
+        occ_cupti_refuse(reason, "%s", why);
     }
     if (reason[0] == '\0')
-        (void)snprintf(reason, OCC_REASON_BYTES,
-                       "no libcupti was found (set OCCTRACE_CUPTI, or LD_LIBRARY_PATH)");
+        (void)snprintf(
+            reason, OCC_REASON_BYTES,
+            "no libcupti was found: no CUDA toolkit and no Python package has one here (set OCCTRACE_CUPTI)");
     return false;
 }
 

@@ -13,6 +13,7 @@ struct occ_tracing {
     struct occ_cupti cupti;
     struct occ_cupti_activity call;
     const char *note; /* for the run's row: how this version is used otherwise, and why; "": as usual */
+    bool is_refused;  /* CUPTI was there and refused, not for another client */
     uint32_t signs;   /* bit n: row n of tracing.c's attributes read as we had set it */
     struct occ_cupti_external external;
     const struct occ_nvtx_library *nvtx; /* NULL: launches do not know their ranges */

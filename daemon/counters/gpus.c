@@ -1,5 +1,6 @@
 /* See gpus.h. The driver API is bound at run time; the library stays open, since cuInit cannot be undone. */
 #include "gpus.h"
+#include "cupti/driver_text.h"
 #include "cupti/library.h"
 
 #include <assert.h>
@@ -12,7 +13,6 @@
 #define ATTRIBUTE_MAX_THREADS_PER_SM 39
 #define ATTRIBUTE_CC_MAJOR           75
 #define ATTRIBUTE_CC_MINOR           76
-#define ERROR_NO_DEVICE              100
 
 struct driver {
     int (*init)(unsigned int flags);
@@ -21,16 +21,19 @@ struct driver {
     int (*get_uuid)(void *uuid, int device);
     int (*get_attribute)(int *value, int attribute, int device);
     int (*get_name)(char *name, int bytes, int device);
+    int (*get_version)(int *version);
 };
 
 /* In the order of struct driver. */
 static const char *const names[] = {
-    "cuInit",         "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2", "cuDeviceGetAttribute",
-    "cuDeviceGetName"};
+    "cuInit",          "cuDeviceGetCount",  "cuDeviceGet", "cuDeviceGetUuid_v2", "cuDeviceGetAttribute",
+    "cuDeviceGetName", "cuDriverGetVersion"};
 #define CALLS (sizeof names / sizeof names[0])
 static_assert(sizeof(struct driver) == CALLS * sizeof(void *), "a name for each call");
 
-static enum occ_source_state start_driver(struct driver *driver, int *ret_count, struct occ_error *err)
+/* Loads the driver; *ret_result is cuInit's answer. */
+static enum occ_source_state start_driver(struct driver *driver, int *ret_result, int *ret_count,
+                                          struct occ_error *err)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
@@ -43,13 +46,10 @@ static enum occ_source_state start_driver(struct driver *driver, int *ret_count,
         return OCC_SOURCE_NO_DRIVER;
     }
     *ret_count = 0;
-    int code = driver->init(0);
-    if (code == 0)
-        code = driver->get_count(ret_count);
-    if (code == 0 || code == ERROR_NO_DEVICE)
-        return OCC_SOURCE_OK;
-    (void)occ_fail(err, OCC_E_IO, "the CUDA driver fails to start (error %d)", code);
-    return OCC_SOURCE_NO_DRIVER;
+    *ret_result = driver->init(0);
+    if (*ret_result == 0)
+        *ret_result = driver->get_count(ret_count);
+    return OCC_SOURCE_OK;
 }
 
 static bool describe(const struct driver *driver, int ordinal, struct occ_gpu_found *gpu)
@@ -78,13 +78,31 @@ enum occ_source_state occ_gpus_find(struct occ_gpu_found *gpus, size_t max, size
                                     struct occ_error *err)
 {
     struct driver driver;
-    int count;
+    int result, count;
+    char text[OCC_DRIVER_TEXT_BYTES];
     *ret_n = 0;
-    enum occ_source_state state = start_driver(&driver, &count, err);
-    if (state != OCC_SOURCE_OK)
+    enum occ_source_state state = start_driver(&driver, &result, &count, err);
+    if (state != OCC_SOURCE_OK || result == OCC_DRIVER_NO_DEVICE)
         return state;
+    occ_driver_text(result, text);
+    if (result != 0) {
+        (void)occ_fail(err, OCC_E_IO, "%s", text);
+        return OCC_SOURCE_NO_DRIVER;
+    }
     for (int i = 0; i < count && *ret_n < max; i++)
         if (describe(&driver, i, &gpus[*ret_n]))
             ++*ret_n;
     return OCC_SOURCE_OK;
+}
+
+bool occ_gpus_ask_driver(struct occ_driver_answer *ret_answer)
+{
+    struct driver driver;
+    struct occ_driver_answer *a = ret_answer;
+    *a = (struct occ_driver_answer){.version = 0};
+    if (start_driver(&driver, &a->result, &a->gpus, NULL) != OCC_SOURCE_OK)
+        return false;
+    if (a->result == 0 && a->gpus == 0)
+        a->result = OCC_DRIVER_NO_DEVICE;
+    return driver.get_version(&a->version) == 0; /* needs no GPU */
 }

@@ -2,6 +2,7 @@
  * CUDA ordinal. cuInit only, no context. Any thread, one at a time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "source.h"
@@ -12,3 +13,13 @@
  * does not start; `err` has the reason. */
 enum occ_source_state occ_gpus_find(struct occ_gpu_found *gpus, size_t max, size_t *ret_n,
                                     struct occ_error *err);
+
+/* What the driver says of itself. */
+struct occ_driver_answer {
+    int version; /* newest CUDA that it takes: 13000 is 13.0 */
+    int result;  /* of its start; 0: there are GPUs */
+    int gpus;
+};
+
+/* Starts the driver. False: there is none. */
+bool occ_gpus_ask_driver(struct occ_driver_answer *ret_answer);

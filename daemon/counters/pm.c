@@ -160,7 +160,7 @@ static enum occ_source_state pm_begin(struct occ_source *s, const struct occ_sou
     s->keeps_first_set = options->keeps_first_set;
     s->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES;
     s->buffer_bytes = s->buffer_bytes < BUFFER_MAX_BYTES ? s->buffer_bytes : BUFFER_MAX_BYTES;
-    enum occ_source_state state = occ_pm_bind(options->cupti_path, &s->library, err);
+    enum occ_source_state state = occ_pm_bind(options->cupti_path, options->cupti_offered, &s->library, err);
     if (state == OCC_SOURCE_OK)
         state = find_sets(s, err);
     if (state == OCC_SOURCE_OK)

@@ -16,30 +16,28 @@ static const char *bind_functions(struct occ_pm_library *library)
     return missing ? missing : names[occ_library_bind(library->cupti.handle, names, n, &library->pm)];
 }
 
-enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *library, struct occ_error *err)
+enum occ_source_state occ_pm_bind(const char *path, const char *offered, struct occ_pm_library *library,
+                                  struct occ_error *err)
 {
     const char *given = path ? path : secure_getenv("OCCTRACE_CUPTI");
-    struct occ_cupti_search search = {.configured = given ? given : ""};
+    struct occ_cupti_search search = {.configured = given ? given : "", .offered = offered};
     char reason[OCC_CUPTI_REASON_BYTES] = "";
     while (occ_cupti_find(&search, &library->cupti, reason)) {
         const char *missing = bind_functions(library);
         if (!missing)
             return OCC_SOURCE_OK;
-        if (reason[0] == '\0')
-            (void)snprintf(reason, sizeof reason, "libcupti (version %u) lacks %s", library->cupti.version,
-                           missing);
+        occ_cupti_refuse(reason, "%.150s (version %u) lacks %s", library->cupti.path, library->cupti.version,
+                         missing);
     }
     (void)occ_fail(err, OCC_E_NOT_FOUND, "%s", reason[0] ? reason : "no libcupti was found");
     return OCC_SOURCE_NO_LIBRARY;
 }
 
-/* The driver lets such a process read counters. */
+/* The driver lets such a process read counters. Root of a container may lack the capabilities. */
 static bool is_privileged(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {{0}};
-    if (geteuid() == 0)
-        return true;
     return syscall(SYS_capget, &header, caps) == 0 &&
            ((caps[CAP_TO_INDEX(CAP_PERFMON)].effective & CAP_TO_MASK(CAP_PERFMON)) ||
             (caps[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN)));
@@ -71,9 +69,10 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (states[i].result == result)
             return states[i].state;
-    /* without privileges the library often reports no more than "unknown" */
-    return result == OCC_CUPTI_ERROR_UNKNOWN && !is_privileged() ? OCC_SOURCE_NO_PERMISSION
-                                                                 : OCC_SOURCE_FAILED;
+    /* the library often reports no more than "unknown" when the driver says no */
+    if (result == OCC_CUPTI_ERROR_UNKNOWN)
+        return is_privileged() ? OCC_SOURCE_NOT_PASSED : OCC_SOURCE_NO_PERMISSION;
+    return OCC_SOURCE_FAILED;
 }
 
 /* The answers of cuptiProfilerDeviceSupported() that are a no. */

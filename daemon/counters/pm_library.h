@@ -11,8 +11,10 @@ struct occ_pm_library {
     struct occ_cupti_pm pm;
 };
 
-/* `path` NULL: $OCCTRACE_CUPTI, else the search of cupti/library.h. The library stays open. */
-enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *library, struct occ_error *err);
+/* `path` NULL: $OCCTRACE_CUPTI, else the search of cupti/library.h with what was `offered` (NULL: nothing).
+ * The library stays open. */
+enum occ_source_state occ_pm_bind(const char *path, const char *offered, struct occ_pm_library *library,
+                                  struct occ_error *err);
 
 /* The state for a result code of CUPTI; `err` gets `what` was tried and the library's text. */
 enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t result, const char *what,

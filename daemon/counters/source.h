@@ -23,6 +23,7 @@
     X(NO_PERMISSION, "no_permission",                                                                        \
       "needs root, CAP_PERFMON or the driver's option NVreg_RestrictProfilingToAdminUsers=0")                \
     X(NOT_SUPPORTED, "not_supported", "this GPU, driver or mode (MIG, vGPU) has no such counters")           \
+    X(NOT_PASSED, "not_passed", "the kernel or the hypervisor does not pass the counters (gVisor, vGPU)")    \
     X(BUSY, "busy", "another tool uses the counters")                                                        \
     X(LOST, "gpu_lost", "the GPU does not answer")                                                           \
     X(IDLE, "idle", "the counters were closed, since no program had used this GPU for 10 s")                 \
@@ -46,12 +47,13 @@ struct occ_gpu_found {
 
 struct occ_source_options {
     struct occ_gpu_found gpu;
-    int64_t interval_ns;    /* requested; a source may take a longer one (GPM: at least 100 ms) */
-    uint64_t buffer_bytes;  /* hardware buffer; 0: the default */
-    const char *cupti_path; /* NULL: by the rules of cupti/library.h */
-    const char *nvml_path;  /* NULL: libnvidia-ml.so.1 */
-    int64_t turn_ns;        /* of PM's first counter set; 0: the default */
-    bool keeps_first_set;   /* a change of the counter set or the interval has failed before */
+    int64_t interval_ns;       /* requested; a source may take a longer one (GPM: at least 100 ms) */
+    uint64_t buffer_bytes;     /* hardware buffer; 0: the default */
+    const char *cupti_path;    /* NULL: by the rules of cupti/library.h */
+    const char *cupti_offered; /* by a program that uses it, not checked; NULL: none */
+    const char *nvml_path;     /* NULL: libnvidia-ml.so.1 */
+    int64_t turn_ns;           /* of PM's first counter set; 0: the default */
+    bool keeps_first_set;      /* a change of the counter set or the interval has failed before */
 };
 
 struct occ_source;

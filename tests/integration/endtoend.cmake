@@ -41,6 +41,7 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(guests COMMAND bash "${_here}/guests.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(guests_all COMMAND bash "${_here}/guests.sh" "${PROJECT_BINARY_DIR}" --all LABELS slow)
   occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}")
+  occ_add_script_test(packages COMMAND bash "${_here}/packages.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(sessions COMMAND bash "${_here}/sessions.sh" "${PROJECT_BINARY_DIR}" LABELS long)
   add_library(clock_step SHARED clock_step.c)
   target_link_libraries(clock_step PRIVATE occ_compile_options)

@@ -44,6 +44,12 @@ reason_kept "older than CUDA 12.2"
 expect "no libcupti" 0 "cannot be opened: /nonexistent" \
   env OCCTRACE_CUPTI=/nonexistent/libcupti.so LD_LIBRARY_PATH="$build/simgpu" "${trace[@]}" "$hello" --launches 3
 said_it_all 3
+expect "no GPU" 77 "nothing was recorded: the CUDA driver found no GPU (error 100)" \
+  env OCCSIM_FAULT=init:100 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
+reason_kept "the CUDA driver found no GPU (error 100): CUPTI (version 130001) refused its callbacks: error 999, CUPTI_ERROR_UNKNOWN"
+expect "CUPTI refuses, the driver does not" 0 "nothing was recorded: CUPTI (version 130001) refused kernel records: error 999" \
+  env OCCSIM_FAULT=enable:999 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
+said_it_all 3
 expect "another profiler" 0 "another profiler uses CUPTI" \
   env OCCSIM_FAULT=enable:39 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
 said_it_all 3

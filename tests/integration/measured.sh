@@ -123,6 +123,14 @@ nothing_measured "NVreg_RestrictProfilingToAdminUsers"
 OCCSIM_FAULT=pm_enable:35 trace h200 --counters=auto
 [ "$(query 'SELECT level FROM run')" = gpm ] || fail "level $(query 'SELECT level, level_reason FROM run')"
 query 'SELECT level_reason FROM run' | grep -q NVreg_RestrictProfilingToAdminUsers || fail "why not pm? $(query 'SELECT level_reason FROM run')"
+OCCSIM_FAULT=gpm:4 trace h200 --counters=gpm
+nothing_measured "=0: a GPM sample: insufficient permissions"
+OCCSIM_FAULT=pm_enable:999 trace h200 --counters=pm
+if grep -q "^CapEff:.*[2367abef][0-9a-f]\{5\}$" /proc/self/status; then # CAP_SYS_ADMIN
+  nothing_measured "the kernel or the hypervisor does not pass the counters (gVisor, vGPU)"
+else
+  nothing_measured "NVreg_RestrictProfilingToAdminUsers"
+fi
 OCCSIM_FAULT=pm_enable:35 trace a100 --counters=auto # has no GPM
 nothing_measured "NVreg_RestrictProfilingToAdminUsers"
 OCCSIM_FAULT=pm_enable:38 trace h200 --counters=pm

@@ -57,6 +57,8 @@ static enum occ_source_state begin(struct occ_source *source, enum occ_source_sl
 static enum occ_source_state pm_begin(struct occ_source *source, const struct occ_source_options *options,
                                       struct occ_error *err)
 {
+    (void)snprintf(fake.offered, sizeof fake.offered, "%s",
+                   options->cupti_offered ? options->cupti_offered : "");
     return begin(source, OCC_SLOT_PM, options, err);
 }
 

@@ -28,6 +28,7 @@ struct fake_machine {
     size_t n_gpus;
     enum occ_source_state gpu_state; /* of find_gpus() */
     unsigned searches;               /* for GPUs */
+    char offered[64];                /* libcupti that the last source of kind PM got; "" */
     char proc[64];
 };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,7 +60,10 @@ static int set_up(void **state)
     (void)setenv("CUDA_HOME", path, 1);
     (void)snprintf(path, sizeof path, "%s/path", root);
     (void)setenv("CUDA_PATH", path, 1);
-    return 0;
+    (void)setenv("PATH", "/bin", 1);
+    (void)unsetenv("VIRTUAL_ENV");
+    (void)setenv("HOME", root, 1);
+    return chmod(root, 0755);
 }
 
 static int tear_down(void **state)
@@ -212,6 +216,161 @@ static void a_relative_variable_is_no_place(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
+#define SITE12 "lib/python3.12/site-packages/"
+#define SITE9  "lib/python3.9/site-packages/"
+#define DEBIAN "local/lib/python3.11/dist-packages/"
+
+/* The variable gets a directory below the test's. */
+static void set_place(const char *variable, const char *before, const char *directory, const char *behind)
+{
+    char value[256];
+    (void)snprintf(value, sizeof value, "%s%s/%s%s", before, root, directory, behind);
+    (void)setenv(variable, value, 1);
+}
+
+/* In a C program no package is mapped; the packages of the environment have a libcupti all the same, of each
+ * major version one. */
+static void pythons_packages_come_last(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *found; /* as it is named */
+    } expected[] = {
+        {"home/lib64/libcupti.so.12", "home/lib64/libcupti.so.12"},
+        {"venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13", "venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13"},
+        {"py/" DEBIAN "nvidia/cuda_cupti/lib/libcupti.so.12",
+         "py/bin/../" DEBIAN "nvidia/cuda_cupti/lib/libcupti.so.12"},
+    };
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        put(expected[i].file);
+    copy("/bin/true", "py/bin/python3");
+    set_place("VIRTUAL_ENV", "", "venv", "");
+    set_place("PATH", "relative/bin::/nowhere:", "py", "/bin:/bin");
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_string_equal(next(&search, &cupti, reason), expected[i].found);
+        assert_string_equal(cupti.path + strlen(root) + 1, expected[i].file);
+    }
+    assert_string_equal(next(&search, &cupti, reason), "");
+}
+
+/* A link to another installation, whose packages count too. */
+static void the_python_behind_a_link_has_packages(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "", link[256];
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    put("real/" SITE9 "nvidia/cuda_cupti/lib/libcupti.so.12");
+    put(".local/" SITE9 "nvidia/cu13/lib/libcupti.so.13");
+    copy("/bin/true", "real/bin/python3.9");
+    (void)snprintf(link, sizeof link,
+                   "mkdir -p %s/py/bin && ln -s ../../real/bin/python3.9 %s/py/bin/python3", root, root);
+    assert_int_equal(system(link), 0);
+    set_place("PATH", "", "py", "/bin:/bin");
+    assert_string_equal(next(&search, &cupti, reason), ".local/" SITE9 "nvidia/cu13/lib/libcupti.so.13");
+    assert_string_equal(next(&search, &cupti, reason),
+                        "real/bin/../" SITE9 "nvidia/cuda_cupti/lib/libcupti.so.12");
+    assert_string_equal(next(&search, &cupti, reason), "");
+}
+
+/* Of whoever may write on the way to it. */
+static void packages_that_others_may_write_are_refused(void **state)
+{
+    (void)state;
+    static const char *const open_places[] = {"venv", "venv/lib", "venv/" SITE12 "nvidia/cu13/lib",
+                                              "venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13"};
+    struct occ_cupti cupti;
+    char path[256], expected[300];
+    put("venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13");
+    set_place("VIRTUAL_ENV", "", "venv", "");
+    for (size_t i = 0; i < sizeof open_places / sizeof open_places[0]; i++) {
+        char reason[OCC_CUPTI_REASON_BYTES] = "";
+        struct occ_cupti_search search = {.configured = ""};
+        (void)snprintf(path, sizeof path, "%s/%s", root, open_places[i]);
+        assert_int_equal(chmod(path, 0777), 0);
+        assert_string_equal(next(&search, &cupti, reason), "");
+        (void)snprintf(expected, sizeof expected, "is not trusted: %s can be written by others", path);
+        assert_non_null(strstr(reason, expected));
+        assert_int_equal(chmod(path, 0755), 0);
+    }
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    assert_string_not_equal(next(&search, &cupti, reason), "");
+}
+
+/* Each that was found and why it is not used, as many as there is room for. */
+static void all_that_are_refused_are_listed(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "", long_one[200];
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    put_release("home/lib64/libcupti.so.13", "2025.3.0");
+    put_release("home/lib64/libcupti.so.12", "2022.4.1");
+    copy("/bin/sh", "venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13");
+    set_place("VIRTUAL_ENV", "", "venv", "");
+    assert_string_equal(next(&search, &cupti, reason), "");
+    assert_non_null(strstr(reason, "home/lib64/libcupti.so.13 is that of CUDA 13.0 without"));
+    assert_non_null(strstr(reason, "; "));
+    assert_non_null(strstr(reason, "home/lib64/libcupti.so.12 is older than CUDA 12.2"));
+    memset(long_one, 'x', sizeof long_one);
+    long_one[sizeof long_one - 1] = '\0';
+    for (int i = 0; i < 3; i++)
+        occ_cupti_refuse(reason, "%s", long_one);
+    assert_string_equal(reason + strlen(reason) - 5, "; ...");
+}
+
+/* What another process uses: a last resort, and not one that others may have written. */
+static void an_offered_one_must_be_trusted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *offered, *text; /* text "": it is found */
+        mode_t directory;
+        uid_t owner;
+    } cases[] = {
+        {"theirs/libcupti.so.13", "", 0755, 0},
+        {"link/libcupti.so.13", "", 0755, 0},
+        {"link/../theirs/./libcupti.so.13", "", 0755, 0},
+        {"theirs/libcupti.so.13", "", 01777, 0},
+        {"link/libcupti.so.13", "theirs can be written by others", 0775, 0},
+        {"theirs/libcupti.so.13", "theirs can be written by others", 0777, 0},
+        {"theirs/libcupti.so.13", "libcupti.so.13 belongs to another user (65534)", 0755, 65534},
+        {"theirs/evil.so", "its name is not that of a libcupti", 0755, 0},
+        {"theirs/libcupti.so.14", "No such file", 0755, 0},
+        {"theirs", "its name is not that of a libcupti", 0755, 0},
+        {"link/libcupti.d", "is no file", 0755, 0},
+        {"loop/libcupti.so.13", "cannot be followed", 0755, 0},
+    };
+    struct occ_cupti cupti;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char reason[OCC_CUPTI_REASON_BYTES] = "", path[256], command[512];
+        if (geteuid() != 0 && (cases[i].owner != 0 || cases[i].directory == 0775))
+            continue; /* needs root; is right for a user's own group */
+        (void)snprintf(path, sizeof path, "%zu/theirs/libcupti.so.13", i);
+        put(path);
+        (void)snprintf(
+            command, sizeof command,
+            "cd %s/%zu && mkdir link theirs/libcupti.d && touch theirs/evil.so && ln -s loop loop && "
+            "ln -s ../theirs/libcupti.so.13 ../theirs/libcupti.d link && chown %u "
+            "theirs/libcupti.so.13 && chmod %o theirs",
+            root, i, geteuid() == 0 ? cases[i].owner : geteuid(), cases[i].directory);
+        assert_int_equal(system(command), 0);
+        (void)snprintf(path, sizeof path, "%s/%zu/%s", root, i, cases[i].offered);
+        struct occ_cupti_search search = {.configured = "", .offered = path};
+        bool found = false; /* those of the cases before are mapped */
+        while (!found && occ_cupti_find(&search, &cupti, reason))
+            found = strcmp(search.name, path) == 0;
+        if (found != (cases[i].text[0] == '\0') || !strstr(reason, cases[i].text))
+            fail_msg("%s: found %d, '%s', not '%s'", path, found, reason, cases[i].text);
+        (void)snprintf(command, sizeof command, "%s/%zu/theirs/libcupti.so.13", root, i);
+        assert_true(!found || strcmp(cupti.path, command) == 0); /* without links */
+    }
+}
+
 static void a_configured_one_is_the_only_one(void **state)
 {
     (void)state;
@@ -282,6 +441,11 @@ int main(void)
         T(the_packages_have_their_own),
         T(libtorch_has_its_own),
         T(a_relative_variable_is_no_place),
+        T(pythons_packages_come_last),
+        T(the_python_behind_a_link_has_packages),
+        T(packages_that_others_may_write_are_refused),
+        T(all_that_are_refused_are_listed),
+        T(an_offered_one_must_be_trusted),
         T(a_configured_one_is_the_only_one),
         T(versions_are_refused_with_a_reason),
         T(the_first_missing_function_is_named),

@@ -43,8 +43,10 @@ static int start(void **state)
 static int end(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
         occ_source_select_close(&select_of_gpu[i]);
+        free(select_of_gpu[i].offered);
+    }
     occ_profiler_watch_free(watch);
     fake_machine_remove();
     return 0;
@@ -121,12 +123,32 @@ static void a_better_kind_is_tried_again(void **state)
         int64_t after_ns;
     } rows[] = {{OCC_SOURCE_BUSY, 30 * FAKE_SECOND},    {OCC_SOURCE_LOST, 30 * FAKE_SECOND},
                 {OCC_SOURCE_FAILED, 300 * FAKE_SECOND}, {OCC_SOURCE_NO_PERMISSION, 300 * FAKE_SECOND},
-                {OCC_SOURCE_NO_LIBRARY, INT64_MAX},     {OCC_SOURCE_NOT_SUPPORTED, INT64_MAX}};
+                {OCC_SOURCE_NO_LIBRARY, INT64_MAX},     {OCC_SOURCE_NOT_SUPPORTED, INT64_MAX},
+                {OCC_SOURCE_NOT_PASSED, INT64_MAX}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(retried_after(rows[i].state), rows[i].after_ns);
         (void)end(state);
         (void)start(state);
     }
+}
+
+/* A program names a libcupti that the daemon did not find. */
+static void an_offered_library_is_tried_at_once(void **state)
+{
+    (void)state;
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_NO_LIBRARY;
+    poll_for(FAKE_SECOND);
+    assert_string_equal(fake.offered, "");
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open);
+    fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_OK;
+    occ_source_select_offer(&select_of_gpu[0], strdup("/a/libcupti.so.13"));
+    poll_for(FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    assert_false(fake.kinds[OCC_SLOT_GPM].is_open);
+    assert_string_equal(fake.offered, "/a/libcupti.so.13");
+    occ_source_select_offer(&select_of_gpu[0], strdup("/b/libcupti.so.13")); /* one is enough */
+    poll_for(FAKE_SECOND);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 2);
 }
 
 /* README: "occtrace backs off while another profiler runs, and resumes". */
@@ -203,6 +225,22 @@ static size_t read_gpu(void)
 {
     static struct occ_sample samples[4096];
     return occ_source_select_read(&select_of_gpu[0], samples, 4096);
+}
+
+/* An unknown error of counters that have worked has another cause. */
+static void counters_that_worked_are_passed(void **state)
+{
+    (void)state;
+    poll_for(FAKE_SECOND);
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);
+    fake.kinds[OCC_SLOT_PM].read = fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_NOT_PASSED;
+    (void)read_gpu();
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_FAILED);
+    poll_for(60 * FAKE_SECOND); /* tried again after 30 s */
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_FAILED);
+    fake.kinds[OCC_SLOT_PM].read = fake.kinds[OCC_SLOT_PM].begin = OCC_SOURCE_OK;
+    poll_for(300 * FAKE_SECOND);
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_OK);
 }
 
 /* The other kind takes over at once; the first is tried again after 30 s. */
@@ -415,6 +453,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(gpus_share_one_look_at_proc, start, end),
         cmocka_unit_test_setup_teardown(a_better_kind_is_tried_again, start, end),
+        cmocka_unit_test_setup_teardown(counters_that_worked_are_passed, start, end),
+        cmocka_unit_test_setup_teardown(an_offered_library_is_tried_at_once, start, end),
         cmocka_unit_test_setup_teardown(another_profiler_gets_the_counters, start, end),
         cmocka_unit_test_setup_teardown(a_profiler_that_runs_already_keeps_the_counters, start, end),
         cmocka_unit_test_setup_teardown(counters_are_given_back_while_they_are_not_wanted, start, end),

@@ -493,9 +493,32 @@ static void a_thread_does_the_rounds(void **state)
     assert_int_equal(fake.kinds[OCC_SLOT_PM].closes, 2);
 }
 
+static int64_t an_hour_ahead_ns(void)
+{
+    return real_ns() + 3600 * FAKE_SECOND;
+}
+
+/* A program waits for the first look: it is not that of the next round, which here is due in an hour. */
+static void a_gpu_that_becomes_wanted_is_looked_at_at_once(void **state)
+{
+    (void)state;
+    occ_gpu_worker_free(worker);
+    fake.machine.has_threads = true;
+    fake.machine.monotonic_ns = an_hour_ahead_ns;
+    const struct occ_sampler_options options = {
+        .mode = OCC_SAMPLER_AUTO, .interval_ns = FAKE_MS, .machine = &fake.machine};
+    assert_int_equal(occ_gpu_worker_new(&fake.gpus[0], &options, watch, &worker, NULL), 0);
+    occ_gpu_worker_want(worker, an_hour_ahead_ns() + FOREVER_NS, 0);
+    int64_t until_ns = real_ns() + 60 * FAKE_SECOND; /* that only a fault reaches */
+    while (!status_of().has_tried && real_ns() < until_ns)
+        (void)usleep(1000);
+    assert_true(status_of().has_tried);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_gpu_that_becomes_wanted_is_looked_at_at_once, start, end),
         cmocka_unit_test_setup_teardown(launches_get_the_occupancy_of_their_time, start, end),
         cmocka_unit_test_setup_teardown(last_launches_get_values_after_old_records, start, end),
         cmocka_unit_test_setup_teardown(launches_with_values_need_no_burst, start, end),

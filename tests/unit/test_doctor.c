@@ -20,16 +20,18 @@
 
 #include <cmocka.h>
 
-#define SETTINGS "/etc/occtrace/occtrace.yaml"
-#define GPU     "/proc/driver/nvidia/gpus/0000:18:00.0/information"
-#define MIG     "/proc/driver/nvidia/capabilities/gpu0/mig/gi1/"
-#define ADMIN   "Name:\tocq\nCapEff:\t0000000000200000\nCapBnd:\t000001ffffffffff\n"
-#define PERFMON "CapEff:\t0000004000000000\n"
-#define PLAIN   "CapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\n"
-#define CUPTI   "cupti\t/opt/libcupti.so.13 (version 130301, first choice)\n"
-#define UNIT    "/etc/systemd/system/occtraced.service"
-#define POD     "0::/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/cri-containerd-"
-#define ID      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define SETTINGS  "/etc/occtrace/occtrace.yaml"
+#define GPU       "/proc/driver/nvidia/gpus/0000:18:00.0/information"
+#define MIG       "/proc/driver/nvidia/capabilities/gpu0/mig/gi1/"
+#define NVRM      "/proc/driver/nvidia/version"
+#define NVRM_TEXT "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
+#define ADMIN     "Name:\tocq\nCapEff:\t0000000000200000\nCapBnd:\t000001ffffffffff\n"
+#define PERFMON   "CapEff:\t0000004000000000\n"
+#define PLAIN     "CapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\n"
+#define CUPTI     "cupti\t/opt/libcupti.so.13 (version 130301, first choice)\n"
+#define UNIT      "/etc/systemd/system/occtraced.service"
+#define POD       "0::/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/cri-containerd-"
+#define ID        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static char root[] = "/tmp/test_doctor_XXXXXX";
 static const char *file_system; /* what statfs says of the history's disk */
@@ -74,6 +76,8 @@ static const struct file sound[] = {
     {MIG "ci1/access", NULL},
     {"/proc/driver/nvidia/gpus/0000:2a:00.0/information", NULL},
     {SETTINGS, NULL},
+    {NVRM, NULL},
+    {"/proc/version", "Linux version 6.8.0-31-generic (buildd@lcy02) #31-Ubuntu SMP\n"},
 };
 
 static void put(const struct file *file)
@@ -153,6 +157,19 @@ static const struct machine {
     {.files = {{"/sys/module/nvidia/version", "525.60.13\n"}}, .faults = "note driver: 525.60.13\n"},
     {.files = {{"/sys/module/nvidia/version", "579.1\n"}}, .faults = "note driver: 579.1\n"},
     {.files = {{"/sys/module/nvidia/version", "1024.1\n"}}, .faults = ""},
+    {.files = {{"/sys/module/nvidia/version", NULL}, {NVRM, NVRM_TEXT "580.159.04  Release Build\n"}},
+     .faults = ""},
+    {.files = {{"/sys/module/nvidia/version", NULL}, {NVRM, NVRM_TEXT "470.1.2  Release Build\n"}},
+     .faults = "problem driver: 470.1.2\n"},
+    {.files = {{"/sys/module/nvidia/version", NULL}},
+     .probe = CUPTI "cuda\tCUDA 13.0, 1 GPU\n",
+     .faults = ""},
+    {.probe = CUPTI "cuda\tCUDA 13.0, 0 GPUs\nfault\tthe CUDA driver found no GPU (error 100)\n",
+     .faults = "problem driver: the CUDA driver found no GPU (error 100)\n"},
+    {.files = {{"/proc/version", "Linux version 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016\n"}},
+     .faults = "note sandbox: gvisor\n"},
+    {.files = {{"/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n"}},
+     .faults = "note sandbox: Sun Jan 10 15:06:54 PST 2016\n"},
     {.files = {{"/dev/nvidia-uvm", NULL}},
      .faults = "problem device nodes: not all of /dev/{nvidiactl,nvidia-uvm,nvidia[0-9]*}\n"},
     {.files = {{"/dev/nvidia0", "->"}}, .faults = "problem device nodes: /dev/nvidia0: permission denied\n"},
@@ -202,8 +219,7 @@ static const struct machine {
     {.files = {{SETTINGS, "database:\n max_size: 1T\n"}},
      .faults = "note disk space: 100.0 GiB free, the history's limit is 1.0 TiB\n"},
     {.files = {{SETTINGS, "database:\n max_sise: 1T\n"}},
-     .faults =
-         "problem settings: " SETTINGS ":2:2: unknown key 'max_sise'; did you mean 'max_size'?\n"},
+     .faults = "problem settings: " SETTINGS ":2:2: unknown key 'max_sise'; did you mean 'max_size'?\n"},
     {.files = {{UNIT, "[Unit]\n"}}, .faults = "note service: " UNIT " does not run\n"},
     {.files = {{UNIT, "[Unit]\n"}, {"/sys/fs/cgroup/system.slice/occtraced.service/cgroup.procs", "1\n"}},
      .faults = ""},

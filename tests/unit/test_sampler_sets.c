@@ -133,7 +133,7 @@ int main(void)
         cmocka_unit_test(unknown_chips),
     };
     struct occ_error err = OCC_ERROR_INIT;
-    if (occ_pm_bind(NULL, &library, &err) != OCC_SOURCE_OK) {
+    if (occ_pm_bind(NULL, NULL, &library, &err) != OCC_SOURCE_OK) {
         (void)printf("skipped: %s\n", err.message);
         return 77;
     }

@@ -11,19 +11,27 @@
 #define RECORD   (DOCTOR_RECORD | DOCTOR_MEASURE)
 #define MEASURE  DOCTOR_MEASURE
 #define KEEP     DOCTOR_KEEP
-#define DRIVER   "/sys/module/nvidia/version"
 #define MPS      "Launches of MPS clients are recorded; CUPTI has no counters for them."
 #define NO_MPS   "end MPS where occupancy is to be measured (echo quit | nvidia-cuda-mps-control)"
 #define OTHER_DB "name another file with --db FILE (-d)"
 #define TOOLKIT  "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 
 static const struct doctor_check checks[] = {
-    {"driver", doctor_must, DRIVER, "^([0-9]+\\.[0-9.]+)$", PROBLEM, RECORD, "No CUDA program can run here.",
+    {"driver", doctor_driver, NULL, NULL, PROBLEM, RECORD, "No CUDA program can run here.",
      "install NVIDIA's driver; start a container with --gpus all or --device nvidia.com/gpu=all"},
-    {"driver", doctor_must_not, DRIVER, "^((..?|[1-4]..|5[01].|52[0-4])\\..*)", PROBLEM, RECORD,
+    {"driver", doctor_must_not, "", "^fault\t(.*)", PROBLEM, RECORD, "CUDA programs do not start here.",
+     "make the GPU visible (CUDA_VISIBLE_DEVICES, the container's options), or load the driver that belongs "
+     "to "
+     "this libcuda"},
+    {"driver", doctor_driver_not, NULL, "^((..?|[1-4]..|5[01].|52[0-4])\\..*)", PROBLEM, RECORD,
      "libcupti of CUDA 12 needs driver 525 or newer.", "update the driver"},
-    {"driver", doctor_must_not, DRIVER, "^((52[5-9]|5[3-7].)\\..*)", NOTE, 0,
+    {"driver", doctor_driver_not, NULL, "^((52[5-9]|5[3-7].)\\..*)", NOTE, 0,
      "libcupti of CUDA 13 needs driver 580 or newer; one of CUDA 12 is used.", NULL},
+    {"sandbox", doctor_must_not, "/proc/version", "(gvisor|Sun Jan 10 15:06:54 PST 2016)", NOTE, MEASURE,
+     "gVisor stands between programs and the driver: launches are recorded since its releases of October "
+     "2024, "
+     "counters only where it passes them.",
+     "use runsc of June 2026 or newer, with --nvproxy-allowed-driver-capabilities=compute,utility,profiling"},
     {"device nodes", doctor_node, "/dev/{nvidiactl,nvidia-uvm,nvidia[0-9]*}", NULL, PROBLEM, RECORD,
      "CUDA programs of this user cannot use the GPUs.",
      "run nvidia-modprobe -u -c 0; give the user access; in a batch job, ask for a GPU"},

@@ -63,9 +63,14 @@ void doctor_examine(const struct doctor_machine *machine, struct doctor_page *re
  * POSIX extended expression for a line of it. `found` lists what group 1 matched. doctor_if_set: a variable
  * that must match where it is set. */
 doctor_look doctor_must, doctor_must_not, doctor_may, doctor_if_set;
-/* look.c: `pattern` is not used but by doctor_identity */
-doctor_look doctor_node, doctor_mig, doctor_counters, doctor_memfd, doctor_local, doctor_readable,
-    doctor_writable, doctor_space, doctor_settings, doctor_daemon, doctor_unit, doctor_identity, doctor_clock;
+/* Appends what group 1 is in each line of the text; false: no line matches. */
+bool doctor_match(const char *text, const char *pattern, char *found);
+/* look.c: `pattern` is not used but by doctor_driver_not (of the kernel's driver's version) and
+ * doctor_identity
+ */
+doctor_look doctor_driver, doctor_driver_not, doctor_node, doctor_mig, doctor_counters, doctor_memfd,
+    doctor_local, doctor_readable, doctor_writable, doctor_space, doctor_settings, doctor_daemon, doctor_unit,
+    doctor_identity, doctor_clock;
 
 /* Number of paths below the root that match (braces, too); the caller calls globfree(). */
 size_t doctor_glob(const struct doctor_machine *machine, const char *pattern, glob_t *ret_paths);

@@ -18,11 +18,39 @@
 
 enum { PATIENCE_MS = 2000 };
 
+/* Of the kernel's driver: both files exist with it, but a sandbox may show the second alone, or none. False:
+ * neither has one. */
+static bool driver_version(const struct doctor_machine *machine, char *version)
+{
+    static const struct doctor_check module = {.what = "/sys/module/nvidia/version",
+                                               .pattern = "^([0-9]+\\.[0-9.]+)$"},
+                                     nvrm = {.what = "/proc/driver/nvidia/version",
+                                             .pattern = "^NVRM version: .*  ([0-9]+\\.[0-9.]+) "};
+    return !doctor_must_not(machine, &module, version) || !doctor_must_not(machine, &nvrm, version);
+}
+
+/* The kernel's version, and what libcuda says when it is asked. */
+bool doctor_driver(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    (void)check;
+    bool has_module = driver_version(machine, found);
+    bool answers = doctor_match(machine->probe, "^cuda\t(.*)", found);
+    if (!has_module && !answers)
+        doctor_append(found, "none");
+    return has_module || answers;
+}
+
+bool doctor_driver_not(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    char version[DOCTOR_FOUND_BYTES] = "";
+    return !driver_version(machine, version) || !doctor_match(version, check->pattern, found);
+}
+
 /* Of the driver's nodes one is missing (where there is a driver) or closed to us. */
 bool doctor_node(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     glob_t paths;
-    size_t n = doctor_glob(machine, "/sys/module/nvidia/version", &paths);
+    size_t n = doctor_glob(machine, "/{sys/module,proc/driver}/nvidia/version", &paths);
     globfree(&paths);
     bool lacks = n > 0 && doctor_glob(machine, check->what, &paths) < 3;
     if (n == 0)
@@ -58,13 +86,12 @@ bool doctor_counters(const struct doctor_machine *machine, const struct doctor_c
                                      admin = {.what = "/proc/self/status",
                                               .pattern = "^CapEff:.*([2367abef])[0-9a-f]{5}$"},
                                      perfmon = {.what = "/proc/self/status",
-                                                .pattern = "^CapEff:.*([4-7c-f])[0-9a-f]{9}$"},
-                                     knows = {.what = "/sys/module/nvidia/version",
-                                              .pattern = "^(56[5-9]|5[7-9].|[6-9]..|....+)\\."};
-    char unused[DOCTOR_FOUND_BYTES] = "";
+                                                .pattern = "^CapEff:.*([4-7c-f])[0-9a-f]{9}$"};
+    char unused[DOCTOR_FOUND_BYTES] = "", version[DOCTOR_FOUND_BYTES] = "";
     (void)check;
     return doctor_must_not(machine, &restricted, found) || doctor_must(machine, &admin, unused) ||
-           (doctor_must(machine, &perfmon, unused) && doctor_must(machine, &knows, unused));
+           (doctor_must(machine, &perfmon, unused) && driver_version(machine, version) &&
+            doctor_match(version, "^(56[5-9]|5[7-9].|[6-9]..|....+)\\.", unused));
 }
 
 /* Rings are sealed memory files: the size of /dev/shm and RLIMIT_MEMLOCK do not matter. */

@@ -27,8 +27,7 @@ static bool read_file(const char *path, char *text, size_t size)
     return n > 0;
 }
 
-/* Appends what group 1 is in each line that matches; false: none does. */
-static bool match_lines(const char *text, const char *pattern, char *found)
+bool doctor_match(const char *text, const char *pattern, char *found)
 {
     regex_t expression;
     regmatch_t group[2];
@@ -53,11 +52,11 @@ static bool matches(const struct doctor_machine *machine, const struct doctor_ch
     bool matched = false;
     const char *value = check->what[0] == '$' ? getenv(check->what + 1) : machine->probe;
     if (check->what[0] != '/')
-        return value && match_lines(value, check->pattern, found);
+        return value && doctor_match(value, check->pattern, found);
     size_t n = doctor_glob(machine, check->what, &paths);
     for (size_t i = 0; i < n; i++)
         matched |=
-            read_file(paths.gl_pathv[i], text, sizeof text) && match_lines(text, check->pattern, found);
+            read_file(paths.gl_pathv[i], text, sizeof text) && doctor_match(text, check->pattern, found);
     globfree(&paths);
     return matched;
 }

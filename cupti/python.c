@@ -1,0 +1,72 @@
+/* See python.h. */
+#include "python.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of the python3.N that are looked for. */
+#define OLDEST_MINOR 6
+#define NEWEST_MINOR 40
+
+struct search {
+    void (*found)(void *context, const char *directory);
+    void *context;
+};
+
+/* Below an installation's prefix; Debian's pip and apt have places of their own. */
+static void look_below(const struct search *s, const char *prefix)
+{
+    char path[PATH_MAX];
+    for (unsigned int minor = NEWEST_MINOR; minor >= OLDEST_MINOR; minor--) {
+        if (snprintf(path, sizeof path, "%s/lib/python3.%u/site-packages", prefix, minor) < PATH_MAX &&
+            access(path, X_OK) == 0)
+            s->found(s->context, path);
+        if (snprintf(path, sizeof path, "%s/local/lib/python3.%u/dist-packages", prefix, minor) < PATH_MAX &&
+            access(path, X_OK) == 0)
+            s->found(s->context, path);
+    }
+    if (snprintf(path, sizeof path, "%s/lib/python3/dist-packages", prefix) < PATH_MAX &&
+        access(path, X_OK) == 0)
+        s->found(s->context, path);
+}
+
+/* The prefix of an interpreter is the parent of its directory. */
+static void look_beside(const struct search *s, const char *python)
+{
+    char prefix[PATH_MAX];
+    const char *slash = strrchr(python, '/');
+    if (snprintf(prefix, sizeof prefix, "%.*s/..", (int)(slash - python), python) < PATH_MAX)
+        look_below(s, prefix);
+}
+
+/* A virtual environment's python3 is a link to that of the installation, which has packages of its own. */
+static void look_in_path(const struct search *s)
+{
+    char python[PATH_MAX], target[PATH_MAX];
+    const char *list = secure_getenv("PATH");
+    for (size_t n; list && *list; list += n + (list[n] == ':')) {
+        n = strcspn(list, ":");
+        if (list[0] != '/' || snprintf(python, sizeof python, "%.*s/python3", (int)n, list) >= PATH_MAX ||
+            access(python, X_OK) != 0)
+            continue;
+        look_beside(s, python);
+        if (realpath(python, target) && strcmp(python, target) != 0)
+            look_beside(s, target);
+        return;
+    }
+}
+
+void occ_python_packages(void (*found)(void *context, const char *directory), void *context)
+{
+    const struct search s = {found, context};
+    char own[PATH_MAX];
+    const char *environment = secure_getenv("VIRTUAL_ENV"), *home = secure_getenv("HOME");
+    if (environment && environment[0] == '/')
+        look_below(&s, environment);
+    look_in_path(&s);
+    if (home && home[0] == '/' && snprintf(own, sizeof own, "%s/.local", home) < PATH_MAX)
+        look_below(&s, own);
+}

@@ -1,0 +1,10 @@
+/*
+ * Where Python's packages lie, by the environment: those of $VIRTUAL_ENV, of the python3 in PATH, and the
+ * user's own. Nothing is run. Relative directories of PATH are no place.
+ *
+ * Uses libc only, allocates nothing. Threads: any.
+ */
+#pragma once
+
+/* Calls `found` with each directory of packages that exists, at most 4096 bytes long with its NUL. */
+void occ_python_packages(void (*found)(void *context, const char *directory), void *context);

@@ -1,0 +1,123 @@
+/*
+ * See trusted.h. One step for each component, from the root down: a directory that others may write is never
+ * looked into, so that what was checked cannot be changed by them any more. Their file systems are not asked
+ * either (AT_STATX_DONT_SYNC): a mount point of theirs shows another owner by what the kernel knows of it, or
+ * lies below a directory that is refused.
+ */
+#include "trusted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX   40 /* symbolic links of one path, as the kernel has it */
+#define OTHERS_MAY  (S_IWGRP | S_IWOTH)
+#define STATX_ASKED (STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID)
+
+struct walk {
+    char *done;          /* PATH_MAX bytes; checked, without symbolic links and without a slash at its end */
+    char rest[PATH_MAX]; /* what is to follow */
+    unsigned int links;
+};
+
+/* Takes the first component off the rest; "": none is left. */
+static void take_component(struct walk *w, char component[NAME_MAX + 1])
+{
+    size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/");
+    size_t kept = n <= NAME_MAX ? n : NAME_MAX; /* a longer name is of no file */
+    memcpy(component, w->rest + skip, kept);
+    component[kept] = '\0';
+    memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
+}
+
+/* A user's own group is as good as the user: many systems' umask lets it write. */
+static bool may_others_write(const struct statx *status)
+{
+    bool is_sticky = S_ISDIR(status->stx_mode) && (status->stx_mode & S_ISVTX) != 0;
+    unsigned int mode = status->stx_mode & OTHERS_MAY;
+    if (geteuid() != 0 && status->stx_gid == getegid())
+        mode &= ~(unsigned int)S_IWGRP;
+    return mode != 0 && !is_sticky && !S_ISLNK(status->stx_mode);
+}
+
+static bool check(const char *path, struct statx *status, char *reason, size_t size)
+{
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_ASKED,
+              status) != 0)
+        (void)snprintf(reason, size, "%.150s: %s", path, strerror(errno));
+    else if (status->stx_uid != 0 && status->stx_uid != geteuid())
+        (void)snprintf(reason, size, "%.150s belongs to another user (%u)", path, status->stx_uid);
+    else if (may_others_write(status))
+        (void)snprintf(reason, size, "%.150s can be written by others", path);
+    else
+        return true;
+    return false;
+}
+
+/* Puts a symbolic link's target before the rest. */
+static bool follow(struct walk *w, const char *link)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    size_t rest = strlen(w->rest);
+    if (n <= 0 || (size_t)n + rest >= sizeof w->rest || ++w->links > LINKS_MAX)
+        return false;
+    memmove(w->rest + n, w->rest, rest + 1);
+    memcpy(w->rest, target, (size_t)n);
+    if (target[0] == '/')
+        w->done[0] = '\0';
+    return true;
+}
+
+/* One component further. */
+static bool step(struct walk *w, const char *component, struct statx *status, char *reason, size_t size)
+{
+    char next[PATH_MAX];
+    if (strcmp(component, ".") == 0)
+        return true;
+    if (strcmp(component, "..") == 0) {
+        char *slash = strrchr(w->done, '/');
+        if (slash)
+            *slash = '\0';
+        return true;
+    }
+    if (snprintf(next, sizeof next, "%s/%s", w->done, component) >= (int)sizeof next) {
+        (void)snprintf(reason, size, "its path is too long");
+        return false;
+    }
+    if (!check(next, status, reason, size))
+        return false;
+    if (S_ISLNK(status->stx_mode)) {
+        if (follow(w, next))
+            return true;
+        (void)snprintf(reason, size, "%.150s cannot be followed", next);
+        return false;
+    }
+    memcpy(w->done, next, strlen(next) + 1);
+    return true;
+}
+
+bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, size_t size)
+{
+    struct walk w = {.done = resolved};
+    struct statx status = {0};
+    char component[NAME_MAX + 1];
+    resolved[0] = '\0';
+    if (path[0] != '/' || strlen(path) >= sizeof w.rest) {
+        (void)snprintf(reason, size, "its path is not absolute, or too long");
+        return false;
+    }
+    memcpy(w.rest, path, strlen(path) + 1);
+    if (!check("/", &status, reason, size))
+        return false;
+    for (take_component(&w, component); component[0]; take_component(&w, component))
+        if (!step(&w, component, &status, reason, size))
+            return false;
+    if (S_ISREG(status.stx_mode))
+        return true;
+    (void)snprintf(reason, size, "%.150s is no file", resolved);
+    return false;
+}
