@@ -316,6 +316,19 @@ static int about_to_commit(void *context, struct occ_error *err)
     return occ_sampler_store(s->sampler, h->number, err);
 }
 
+/* The driver starts beside the rest: it may take longer. With a private daemon a program is about to start.
+ */
+static int start_sampler(struct occ_server *s, struct occ_error *err)
+{
+    int status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
+    if (status != 0)
+        return status;
+    occ_sampler_discover(s->sampler);
+    if (s->private.on)
+        occ_sampler_wake(s->sampler);
+    return 0;
+}
+
 static int start(struct occ_server *s, struct occ_error *err)
 {
     s->histories_options = s->options->histories;
@@ -326,7 +339,7 @@ static int start(struct occ_server *s, struct occ_error *err)
     int status = occ_accounts_new(s->options->root ? s->options->root : "", &s->clients.accounts, err);
     s->histories_options.collector.accounts = s->clients.accounts;
     if (status == 0)
-        status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
+        status = start_sampler(s, err);
     s->histories_options.sampler = s->sampler;
     if (status == 0)
         status = occ_histories_open(&s->histories, &s->histories_options, err);
@@ -339,11 +352,8 @@ static int start(struct occ_server *s, struct occ_error *err)
     occ_tour_plan(&s->histories, occ_monotonic_ns());
     occ_node_quota_plan(&s->histories, occ_monotonic_ns());
     occ_pages_open(s);
-    occ_sampler_discover(s->sampler);
-    if (s->private.on) { /* the program is about to start */
-        occ_sampler_wake(s->sampler);
+    if (s->private.on)
         occ_sampler_await(s->sampler, AWAIT_NS);
-    }
     if (s->private.on && send(s->private.fd, "l", 1, MSG_NOSIGNAL) != 1)
         return occ_fail_errno(err, errno, "cannot write to the starter");
     occ_notify("READY=1");
