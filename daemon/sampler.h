@@ -11,8 +11,8 @@
  * (source_select.h). Launches never wait for any of this: queues are bounded, what does not fit is counted
  * and has no measured value.
  *
- * Threads: every function here belongs to the daemon's loop. One thread a GPU inherits its signal mask; the one
- * that finds the GPUs, since starting the driver can take a second, has all signals blocked.
+ * Threads: every function here belongs to the daemon's loop. One thread a GPU inherits its signal mask; the
+ * one that finds the GPUs, since starting the driver can take a second, has all signals blocked.
  */
 #pragma once
 
