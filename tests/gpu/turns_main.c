@@ -67,7 +67,7 @@ static enum occ_source_state open_turns(struct turns *t, struct occ_error *err)
     struct occ_params_none initialize = {.size = sizeof initialize};
     enum occ_source_state state = occ_gpus_find(&gpu, 1, &gpus, err);
     if (state == OCC_SOURCE_OK)
-        state = occ_pm_bind(NULL, &t->library, err);
+        state = occ_pm_bind(NULL, NULL, &t->library, err);
     if (state != OCC_SOURCE_OK)
         return state;
     t->ordinal = gpu.ordinal;
