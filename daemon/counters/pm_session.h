@@ -2,7 +2,7 @@
  * CUPTI's sampling object of one GPU, from Enable to Disable, and the counter data image that its samples are
  * decoded into.
  *
- * An object is configured once: decoding is known to fail after a second configuration (decision 0042), so
+ * An object is configured once: decoding is known to fail after a second configuration (decision 0040), so
  * whoever wants another one ends the session and begins again.
  *
  * Disable ends the sampling of a whole process on some versions of CUPTI ("disabling pm sampling object
