@@ -233,6 +233,8 @@ static int exclude_kernels(struct occ_store *s, const char *text, struct occ_map
 {
     struct occ_map excluded = {0}, kept = {0};
     int rc = find_kernels(s, text, &excluded, err);
+    if (rc == 0 && excluded.used == 0 && strstr(text, OCC_ELLIPSIS))
+        rc = occ_fail(err, OCC_E_INVALID, "no kernel to exclude has the cut name '%.96s'", text);
     for (uint32_t i = 0; i < kernels->capacity && rc == 0; i++)
         if (kernels->values[i] != OCC_MAP_NONE && occ_map_get(&excluded, kernels->keys[i]) == OCC_MAP_NONE &&
             occ_map_put(&kept, kernels->keys[i], 0) == OCC_MAP_NONE)

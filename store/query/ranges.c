@@ -13,9 +13,16 @@ struct test {
     struct occ_regexp *regexp;
 };
 
+/* The range, or one inside it: a launch carries the innermost range. */
+static bool is_within(const char *path, const char *outer)
+{
+    size_t n = strlen(outer);
+    return strncmp(path, outer, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
 static bool holds(const struct test *test, const char *path)
 {
-    return test->path  ? strcmp(path, test->path) == 0
+    return test->path  ? is_within(path, test->path)
            : test->cut ? occ_text_is_cut_of(test->cut, path)
                        : !test->regexp || occ_regexp_matches(test->regexp, path);
 }
@@ -78,6 +85,10 @@ int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_
                       why.message);
     if (rc == 0 && (text || f->by_range))
         rc = find_ranges(s, &test, f, err);
+    if (rc == 0 && test.regexp && f->ranges.used == 0 && strstr(text, OCC_ASCII_ELLIPSIS)) {
+        f->n_ranges = 0;
+        rc = find_ranges(s, &(struct test){.cut = text}, f, err);
+    }
     occ_regexp_free(test.regexp);
     return rc;
 }
