@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
-#define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason, or for permissions */
+#define RETRY_NS        INT64_C(30000000000)  /* a source that is busy or was lost */
+#define RETRY_FAILED_NS INT64_C(300000000000) /* one that failed for no known reason, or for permissions */
+#define RETRY_NOT_PASSED_NS                                                                                  \
+    INT64_C(3600000000000) /* counters that the kernel or hypervisor seems not to pass */
 #define BURST_EVERY_NS    INT64_C(60000000000)
 #define BURST_NS          INT64_C(2000000000)
 #define BURST_INTERVAL_NS INT64_C(50000)
@@ -113,6 +115,8 @@ static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
     case OCC_SOURCE_FAILED:
     case OCC_SOURCE_NO_PERMISSION: /* also the library's unknown errors without a privilege, which may pass */
         return now_ns + RETRY_FAILED_NS;
+    case OCC_SOURCE_NOT_PASSED: /* a guess from the library's unknown error */
+        return now_ns + RETRY_NOT_PASSED_NS;
     default:
         return INT64_MAX;
     }

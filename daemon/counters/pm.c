@@ -34,7 +34,7 @@ struct occ_source {
     struct occ_pm_session session;
     bool is_full;         /* the hardware buffer, which keeps its oldest records: it takes no more */
     bool keeps_first_set; /* and the first interval: see above */
-    bool has_changed;     /* the set or the interval */
+    bool has_changed;     /* the set or the interval, and no sample has been decoded since */
     uint32_t ordinal;     /* CUDA's, of the GPU */
     int64_t interval_ns, first_interval_ns, turn_ns, turn_ends_ns; /* turn_ends: CLOCK_MONOTONIC */
     uint64_t buffer_bytes;
@@ -42,7 +42,7 @@ struct occ_source {
     bool first;             /* the next decode's first sample has a start that means nothing */
     int64_t last_end_ns;
     struct occ_source_stats stats;
-    char note[OCC_PM_MISSING_BYTES + 192];
+    char note[OCC_PM_MISSING_BYTES + 256];
 };
 
 /* ---- begin and end ---- */
@@ -101,9 +101,8 @@ static void begin_turn(struct occ_source *s)
 
 static enum occ_source_state find_chip(struct occ_source *s, const char **ret_chip, struct occ_error *err)
 {
-    struct occ_params_none initialize = {.size = sizeof initialize};
     struct occ_params_chip_name name = {.size = sizeof name, .device = s->ordinal};
-    uint32_t result = s->library.host.initialize(&initialize);
+    uint32_t result = occ_pm_initialize(&s->library);
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "initialising the profiler", err);
     enum occ_source_state state = occ_pm_check_support(&s->library, s->ordinal, err);
@@ -132,7 +131,8 @@ static void write_note(struct occ_source *s, const char *why_fixed)
     char missing[OCC_PM_MISSING_BYTES];
     occ_pm_sets_write_missing(&s->sets, missing);
     (void)snprintf(
-        s->note, sizeof s->note, "%s%s%s%s%s", missing[0] ? "this GPU does not count " : "", missing,
+        s->note, sizeof s->note, "%s%s%s%s%s",
+        missing[0] ? "not counted on this GPU, or not in one pass: " : "", missing,
         missing[0] && s->keeps_first_set ? "; " : "",
         s->keeps_first_set ? "only one counter set and no bursts, since CUPTI failed after a change" : "",
         why_fixed);
@@ -202,9 +202,9 @@ static enum occ_source_state give_up_changes(struct occ_source *s, enum occ_sour
 static enum occ_source_state change(struct occ_source *s, uint32_t at, int64_t interval_ns,
                                     struct occ_error *err)
 {
+    s->has_changed = s->has_changed || at != s->at || interval_ns != s->interval_ns;
     s->at = at;
     s->interval_ns = interval_ns;
-    s->has_changed = true;
     enum occ_source_state state = reopen(s, err);
     return state == OCC_SOURCE_OK ? state : give_up_changes(s, state, err);
 }
@@ -317,8 +317,9 @@ static enum occ_source_state change_if_due(struct occ_source *s, struct occ_erro
     if (!is_due && !s->is_full)
         return OCC_SOURCE_OK;
     uint32_t next = is_due && may_change(s) ? (s->at + 1) % s->sets.n : is_due ? 0 : s->at;
-    s->stats.rotations += next != s->at;
+    bool is_other = next != s->at;
     enum occ_source_state state = change(s, next, s->interval_ns, err);
+    s->stats.rotations += is_other && state == OCC_SOURCE_OK && !s->keeps_first_set;
     if (is_due)
         begin_turn(s);
     return state;
@@ -335,6 +336,7 @@ static enum occ_source_state pm_read(struct occ_source *s, struct occ_sample *sa
     s->stats.samples += *ret_n;
     if (result != OCC_CUPTI_SUCCESS)
         return recover(s, result, err);
+    s->has_changed = s->has_changed && *ret_n == 0; /* samples have been decoded after the last change */
     return is_drained ? change_if_due(s, err) : OCC_SOURCE_OK;
 }
 

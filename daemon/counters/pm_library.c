@@ -2,6 +2,7 @@
 #include "pm_library.h"
 
 #include <linux/capability.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -75,6 +76,16 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
     return OCC_SOURCE_FAILED;
 }
 
+uint32_t occ_pm_initialize(const struct occ_pm_library *library)
+{
+    static pthread_mutex_t initializing = PTHREAD_MUTEX_INITIALIZER;
+    struct occ_params_none p = {.size = sizeof p};
+    (void)pthread_mutex_lock(&initializing);
+    uint32_t result = library->host.initialize(&p);
+    (void)pthread_mutex_unlock(&initializing);
+    return result;
+}
+
 /* The answers of cuptiProfilerDeviceSupported() that are a no. */
 static const char *find_obstacle(const struct occ_params_supported *p)
 {
@@ -115,8 +126,11 @@ enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, con
 {
     *host = (struct occ_cupti_host){.call = &library->host, .metrics = {set->metric, set->n}};
     uint32_t result = occ_cupti_host_open(host, OCC_PROFILER_TYPE_PM_SAMPLING, chip, availability);
-    if (result != OCC_CUPTI_SUCCESS)
-        return occ_pm_fail(library, result, "counters of this chip", err);
+    if (result != OCC_CUPTI_SUCCESS) {
+        enum occ_source_state state = occ_pm_fail(library, result, "counters of this chip", err);
+        return state == OCC_SOURCE_NOT_PASSED ? OCC_SOURCE_FAILED
+                                              : state; /* the host library asks no driver */
+    }
     if (host->passes == 1)
         return OCC_SOURCE_OK;
     (void)occ_fail(err, OCC_E_INVALID, "the counters need %zu passes on %s", host->passes, chip);

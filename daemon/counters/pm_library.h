@@ -20,6 +20,9 @@ enum occ_source_state occ_pm_bind(const char *path, const char *offered, struct 
 enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t result, const char *what,
                                   struct occ_error *err);
 
+/* cuptiProfilerInitialize(), by one thread at a time: CUPTI does not promise more. A result of CUPTI. */
+uint32_t occ_pm_initialize(const struct occ_pm_library *library);
+
 /* NOT_SUPPORTED, with the reason, where CUPTI says that it cannot sample this GPU as it is set up; where
  * CUPTI does not know, the calls that follow will tell. */
 enum occ_source_state occ_pm_check_support(const struct occ_pm_library *library, uint32_t ordinal,

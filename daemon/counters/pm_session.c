@@ -5,10 +5,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static pthread_rwlock_t calls = PTHREAD_RWLOCK_INITIALIZER; /* held for writing while a session ends */
-static uint64_t ends;                                       /* of sessions so far; guarded by `calls` */
-static atomic_uint running;                                 /* sessions */
-static atomic_bool end_ends_all;                            /* the end of one session has ended another one */
+/* Held for writing while a session ends. Threads that read samples do not keep one out that waits to write.
+ */
+static pthread_rwlock_t calls = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static uint64_t ends;            /* of sessions so far; guarded by `calls` */
+static atomic_uint running;      /* sessions */
+static atomic_bool end_ends_all; /* the end of one session has ended another one */
 
 void occ_pm_session_enter(void)
 {
@@ -59,9 +61,8 @@ void occ_pm_session_free(struct occ_pm_session *s)
 
 static uint32_t enable(struct occ_pm_session *s, const struct occ_pm_plan *plan)
 {
-    struct occ_params_none initialize = {.size = sizeof initialize};
     struct occ_params_enable p = {.size = sizeof p, .subject = plan->device};
-    uint32_t result = s->library->host.initialize(&initialize);
+    uint32_t result = occ_pm_initialize(s->library);
     if (result == OCC_CUPTI_SUCCESS)
         result = s->library->pm.enable(&p);
     if (result != OCC_CUPTI_SUCCESS)
@@ -154,6 +155,8 @@ bool occ_pm_session_renew(struct occ_pm_session *session, const struct occ_pm_pl
     if (!is_begun) {
         session->image = next.image;
         session->empty = next.empty;
+        if (next.object) /* Enable was not refused: the old object had ended */
+            forget(session);
         occ_pm_session_end(&next);
         return false;
     }

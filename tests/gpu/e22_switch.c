@@ -132,6 +132,8 @@ static int judge(const struct seen *s)
     if (s->enable.sets > 1 && !(s->enable.done >= s->enable.of))
         gpu_check(&checks, enough, "as shipped: %.0f switches, though Disable and Enable fail",
                   s->shipped.rotations);
+    if (s->shipped.failed_changes > 0)
+        gpu_check(&checks, false, "as shipped: a change failed after %.0f switches", s->shipped.rotations);
     enum gpu_verdict verdict = gpu_checks_verdict(&checks);
     return gpu_report_decide(verdict == GPU_CONFIRMED && !enough ? GPU_UNCLEAR : verdict, &decisions,
                              "%.0f switches as shipped; turns in place %.0f of %.0f, with Disable and Enable "

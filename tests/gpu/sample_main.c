@@ -60,12 +60,12 @@ static void print_sampled(const struct sampling *sampling, double wall_s, double
     gpu_sampling_stats(sampling, &stats);
     gpu_sampling_means(sampling, gpu.max_warps_per_sm, gpu.sm_count, &means);
     printf("sampled state=%s samples=%zu wall_s=%.6f covered_s=%.6f bad=%" PRIu64 " overflows=%" PRIu64
-           " gaps=%" PRIu64 " rotations=%" PRIu64 " bytes_per_sample=%" PRIu64
+           " gaps=%" PRIu64 " rotations=%" PRIu64 " failed_changes=%" PRIu64 " bytes_per_sample=%" PRIu64
            " achieved=%.6f elapsed=%.6f sm_active=%.6f blocks=%.4f block_us=%.4f ghz=%.4f silent_s=%.6f "
            "cpu_s=%.6f read_cpu_s=%.6f reads=%" PRIu64 " full_reads=%" PRIu64 "\n",
            occ_source_state_word(sampling->state), sampling->n, wall_s, means.seconds, stats.bad_samples,
-           stats.overflows, stats.gaps, stats.rotations, stats.bytes_per_sample, means.achieved,
-           means.elapsed, means.sm_active, means.blocks, means.block_us, means.cycles_per_ns,
+           stats.overflows, stats.gaps, stats.rotations, stats.failed_changes, stats.bytes_per_sample,
+           means.achieved, means.elapsed, means.sm_active, means.blocks, means.block_us, means.cycles_per_ns,
            silent_s(sampling), cpu_s, sampling->cpu_s, sampling->reads, sampling->full_reads);
 }
 

@@ -16,6 +16,7 @@
     X(overflows)                                                                                             \
     X(gaps)                                                                                                  \
     X(rotations)                                                                                             \
+    X(failed_changes)                                                                                        \
     X(bytes_per_sample)                                                                                      \
     X(achieved)                                                                                              \
     X(elapsed)                                                                                               \

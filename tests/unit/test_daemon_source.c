@@ -121,10 +121,10 @@ static void a_better_kind_is_tried_again(void **state)
     static const struct {
         enum occ_source_state state;
         int64_t after_ns;
-    } rows[] = {{OCC_SOURCE_BUSY, 30 * FAKE_SECOND},    {OCC_SOURCE_LOST, 30 * FAKE_SECOND},
-                {OCC_SOURCE_FAILED, 300 * FAKE_SECOND}, {OCC_SOURCE_NO_PERMISSION, 300 * FAKE_SECOND},
-                {OCC_SOURCE_NO_LIBRARY, INT64_MAX},     {OCC_SOURCE_NOT_SUPPORTED, INT64_MAX},
-                {OCC_SOURCE_NOT_PASSED, INT64_MAX}};
+    } rows[] = {{OCC_SOURCE_BUSY, 30 * FAKE_SECOND},        {OCC_SOURCE_LOST, 30 * FAKE_SECOND},
+                {OCC_SOURCE_FAILED, 300 * FAKE_SECOND},     {OCC_SOURCE_NO_PERMISSION, 300 * FAKE_SECOND},
+                {OCC_SOURCE_NO_LIBRARY, INT64_MAX},         {OCC_SOURCE_NOT_SUPPORTED, INT64_MAX},
+                {OCC_SOURCE_NOT_PASSED, 3600 * FAKE_SECOND}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(retried_after(rows[i].state), rows[i].after_ns);
         (void)end(state);

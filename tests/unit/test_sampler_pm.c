@@ -236,6 +236,20 @@ static void other_failures_are_reported(void **state)
     assert_int_equal(pm->enables, 1);
 }
 
+static void a_failure_after_samples_is_not_the_changes(void **state)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    size_t n = 0;
+    (void)state;
+    assert_int_equal(open_source("GH100", 10000), OCC_SOURCE_OK);
+    assert_int_equal(set_interval(INTERVAL_NS / 20), OCC_SOURCE_OK);
+    assert_true(read_after(10) > 0);
+    pm->configurations = 2;
+    assert_int_not_equal(occ_source_pm.read(source, samples, SAMPLES, &n, &err), OCC_SOURCE_OK);
+    assert_int_equal(stats().failed_changes, 0);
+    assert_string_equal(occ_source_pm.get_note(source), "");
+}
+
 /* ---- what a GPU has ---- */
 
 static void support_is_asked_for_first(void **state)
@@ -269,7 +283,7 @@ static void a_missing_metric_costs_that_metric(void **state)
         assert_true(isnan(value[OCC_COUNTER_UTILIZATION + OCC_UTILIZATION_DRAM]));
     }
     const char *note = occ_source_pm.get_note(source);
-    assert_non_null(strstr(note, "does not count sm__ctas_launched.sum and 1 more"));
+    assert_non_null(strstr(note, "not in one pass: sm__ctas_launched.sum and 1 more"));
 }
 
 /* Occupancy is told by the smallest set where the chip's own first one lacks what it takes. */
@@ -370,6 +384,7 @@ int main(void)
         cmocka_unit_test_teardown(a_burst_that_fails_is_the_last, close_source),
         cmocka_unit_test_teardown(a_failed_change_is_remembered, close_source),
         cmocka_unit_test_teardown(other_failures_are_reported, close_source),
+        cmocka_unit_test_teardown(a_failure_after_samples_is_not_the_changes, close_source),
         cmocka_unit_test_teardown(support_is_asked_for_first, close_source),
         cmocka_unit_test_teardown(a_missing_metric_costs_that_metric, close_source),
         cmocka_unit_test_teardown(without_its_warps_a_chip_gets_the_smallest_set, close_source),
