@@ -32,10 +32,19 @@ int occ_histories_path(const struct occ_histories *all, const struct occ_owner *
     return occ_format_text(ret_path, err, "%.*s/%s%s", (int)(file - path), path, owner->name, file);
 }
 
+void occ_history_note_use(struct occ_history *h)
+{
+    struct occ_collector_stats stats;
+    occ_collector_get_stats(h->collector, &stats);
+    if (stats.launches != h->launches_noted)
+        occ_owner_directory_note_use(h->path);
+    h->launches_noted = stats.launches;
+}
+
 static void free_history(const struct occ_histories *all, struct occ_history *h)
 {
     if (all->options->split && h->collector)
-        occ_node_quota_note_use(h);
+        occ_history_note_use(h);
     occ_sampler_remove_history(all->options->sampler, h->number);
     occ_collector_free(h->collector);
     occ_store_close(h->store);
@@ -177,7 +186,6 @@ void occ_histories_close(struct occ_histories *all)
         all->first = next;
     }
     all->n = 0;
-    occ_node_quota_free(&all->node);
 }
 
 void occ_histories_configure(struct occ_histories *all, struct occ_histories_options *own,
@@ -200,7 +208,6 @@ void occ_histories_configure(struct occ_histories *all, struct occ_histories_opt
             occ_log(OCC_LOG_ERROR, "%s", err.message);
         h->next_upkeep_ns = 0;
     }
-    occ_node_quota_plan(all, occ_monotonic_ns());
 }
 
 void occ_histories_limit(struct occ_histories *all, struct occ_history *h, uint64_t quota_bytes)

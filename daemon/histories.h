@@ -56,7 +56,7 @@ struct occ_history {
     bool needs_upkeep;             /* and it has more to do */
     bool has_spare_names;          /* a program has ended: names may be those of nobody now */
     uint64_t quota_bytes;          /* for the sake of database.max_total_size; 0: none of its own */
-    uint64_t launches_noted;       /* at the last occ_node_quota_note_use() */
+    uint64_t launches_noted;       /* at the last occ_history_note_use() */
 };
 
 struct occ_histories_options {
@@ -92,10 +92,6 @@ struct occ_histories {
     int64_t next_tour_ns;    /* and when the next one is; INT64_MAX: never */
     struct occ_node_quota node;
 };
-
-/* Histories of several owners beside `path` are of use where all users may enter its directories.
- * OCC_E_DENIED: a directory keeps others out. Those that are missing are made when histories are opened. */
-int occ_histories_check_path(const char *path, struct occ_error *err);
 
 /* Opens the history for all, or root's. Not split, an owner is anybody. */
 int occ_histories_open(struct occ_histories *histories, const struct occ_histories_options *options,
@@ -141,6 +137,8 @@ bool occ_histories_follow(struct occ_histories *histories, struct occ_history *h
 void occ_histories_commit_results(const struct occ_histories *histories, struct occ_history *history,
                                   int64_t now_ns);
 
+/* If its programs have launched since the last call, it was used now. */
+void occ_history_note_use(struct occ_history *history);
 enum occ_history_state occ_history_state(const struct occ_history *history);
 const char *occ_history_state_word(enum occ_history_state state);
 

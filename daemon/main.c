@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "histories.h"
 #include "options.h"
+#include "owner_directory.h"
 #include "probe.h"
 #include "server.h"
 #include "status.h"
@@ -199,7 +200,7 @@ static int find_places(const struct occ_options *options, const struct occ_confi
     p->is_shared = geteuid() == 0 && (p->socket_mode & 0066) != 0 && options->private_fd < 0;
     p->split = p->is_shared && config->users_split == 0 && !options->database;
     /* a default one that keeps users out is that of a daemon that root tries by hand */
-    return p->split && config->database_path[0] ? occ_histories_check_path(p->database, err) : 0;
+    return p->split && config->database_path[0] ? occ_owner_directory_check_path(p->database, err) : 0;
 }
 
 static int run(struct service *service, struct occ_error *err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "histories.h"
+#include "owner_directory.h"
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
@@ -20,7 +21,6 @@
 #define STEP_NS       INT64_C(20000000)
 #define OWNERS_A_STEP 64
 #define OWNERS_MAX    (1u << 20)
-#define USED          "used"
 
 /* ---- the rule ---- */
 
@@ -60,37 +60,12 @@ void occ_node_quota_share(struct occ_node_owner *owners, size_t n, uint64_t max_
     (void)take(owners, n, max_bytes / n, left, true);
 }
 
-/* ---- when an owner's history was used ---- */
-
-void occ_node_quota_note_use(struct occ_history *h)
-{
-    struct occ_collector_stats stats;
-    _cleanup_(occ_freep) char *path = NULL;
-    occ_collector_get_stats(h->collector, &stats);
-    if (stats.launches == h->launches_noted ||
-        occ_format_text(&path, NULL, "%.*s" USED, (int)(strrchr(h->path, '/') + 1 - h->path), h->path) != 0)
-        return;
-    h->launches_noted = stats.launches;
-    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
-    if (fd < 0)
-        return; /* a full disk: the file's own time stands for it */
-    (void)futimens(fd, NULL);
-    (void)close(fd);
-}
-
-void occ_node_quota_forget_use(const char *directory)
-{
-    _cleanup_(occ_freep) char *path = NULL;
-    if (occ_format_text(&path, NULL, "%s/" USED, directory) == 0)
-        (void)unlink(path);
-}
+/* ---- the census ---- */
 
 static int64_t changed_ns(const struct stat *status)
 {
     return status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
 }
-
-/* ---- the census ---- */
 
 static bool has_limit(const struct occ_histories *all)
 {
@@ -140,7 +115,7 @@ static void count_owner(struct occ_histories *all, const char *name)
     (void)snprintf(path + length, sizeof path - (size_t)length, "-wal");
     if (fstatat(directory, path, &other, AT_SYMLINK_NOFOLLOW) == 0)
         row.bytes += (uint64_t)other.st_size;
-    (void)snprintf(path, sizeof path, "%s/" USED, name);
+    (void)snprintf(path, sizeof path, "%s/" OCC_OWNER_USED_FILE, name);
     if (fstatat(directory, path, &other, AT_SYMLINK_NOFOLLOW) == 0)
         row.used_ns = changed_ns(&other);
     row.is_spared = strcmp(q->stuck.name, name) == 0;
@@ -154,7 +129,7 @@ static void begin_census(struct occ_histories *all)
     _cleanup_(occ_freep) char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
     q->n = q->at = 0;
     for (struct occ_history *h = all->first; h; h = h->next) {
-        occ_node_quota_note_use(h);
+        occ_history_note_use(h);
         occ_histories_limit(all, h, 0);
     }
     q->directory = parent ? opendir(parent) : NULL;

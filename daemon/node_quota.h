@@ -56,8 +56,4 @@ void occ_node_quota_share(struct occ_node_owner *owners, size_t n, uint64_t max_
 void occ_node_quota_plan(struct occ_histories *histories, int64_t now_ns);
 /* A step, if one is due. */
 void occ_node_quota_poll(struct occ_histories *histories, int64_t now_ns);
-/* The history's programs launched since the last call: it was used now. */
-void occ_node_quota_note_use(struct occ_history *history);
-/* Before an owner's directory is removed. */
-void occ_node_quota_forget_use(const char *directory);
 void occ_node_quota_free(struct occ_node_quota *quota);

@@ -2,6 +2,7 @@
 #include "owner_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "histories.h"
 #include "support/cleanup.h"
 #include "support/groups.h"
 #include "support/log.h"
@@ -72,7 +72,7 @@ static bool lets_others_pass(const char *directory)
     return stat(directory, &status) != 0 || (status.st_mode & S_IXOTH) || acl_extended_file(directory) == 1;
 }
 
-int occ_histories_check_path(const char *path, struct occ_error *err)
+int occ_owner_directory_check_path(const char *path, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *directory = strdup(path);
     if (!directory)
@@ -101,6 +101,19 @@ int occ_owner_directory_let_shipper_list(const char *path, struct occ_error *err
     return set_access(OCC_PATH_SERVICE_DIRECTORY, ACL_TYPE_ACCESS, text, err);
 }
 
+void occ_owner_directory_note_use(const char *path)
+{
+    _cleanup_(occ_freep) char *used = NULL;
+    if (occ_format_text(&used, NULL, "%.*s" OCC_OWNER_USED_FILE, (int)(strrchr(path, '/') + 1 - path),
+                        path) != 0)
+        return;
+    int fd = open(used, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+    if (fd < 0)
+        return;
+    (void)futimens(fd, NULL);
+    (void)close(fd);
+}
+
 void occ_owner_directory_remove(const char *path, const char *why)
 {
     static const char *const suffixes[] = {"-wal", "-shm", ""};
@@ -112,7 +125,9 @@ void occ_owner_directory_remove(const char *path, const char *why)
     _cleanup_(occ_freep) char *directory = strdup(path);
     if (directory) {
         *strrchr(directory, '/') = '\0';
-        occ_node_quota_forget_use(directory);
+        _cleanup_(occ_freep) char *used = NULL;
+        if (occ_format_text(&used, NULL, "%s/" OCC_OWNER_USED_FILE, directory) == 0)
+            (void)unlink(used);
         (void)rmdir(directory);
     }
     occ_log(OCC_LOG_INFO, "%s is removed %s", path, why);

@@ -82,6 +82,7 @@ static void reload(struct occ_server *s)
         occ_log(OCC_LOG_ERROR, "the settings stay as they were: %s", s->reload_error.message);
     } else {
         occ_histories_configure(&s->histories, &s->histories_options, &limits);
+        occ_node_quota_plan(&s->histories, occ_monotonic_ns());
         s->config_read_ns = occ_now_ns();
     }
     s->next_chores_ns = 0;
@@ -393,6 +394,7 @@ static void close_all(struct occ_server *s)
         (void)rmdir(directory);
     }
     occ_histories_close(&s->histories);
+    occ_node_quota_free(&s->histories.node);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
     occ_accounts_free(s->clients.accounts);

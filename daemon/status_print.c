@@ -21,11 +21,6 @@ static const struct row {
     const char *label;
 } rows[OCC_STATUS_COUNT] = {OCC_STATUS(OCC_STATUS_ROW)};
 
-const char *occ_status_key(enum occ_status_value value)
-{
-    return rows[value].key;
-}
-
 /* ---- as text ---- */
 
 static void format_time(double seconds, char *text, size_t size)

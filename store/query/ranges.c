@@ -92,16 +92,3 @@ int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_
     occ_regexp_free(test.regexp);
     return rc;
 }
-
-int occ_store_choose_ranges(struct occ_store *s, const char *text, struct occ_map *ret_ranges,
-                            struct occ_error *err)
-{
-    struct occ_resolved_filter f = {0};
-    int rc = occ_filter_resolve_ranges(s, text, &f, err);
-    if (rc == 0) {
-        *ret_ranges = f.ranges;
-        f.ranges = (struct occ_map){0};
-    }
-    occ_resolved_filter_free(&f);
-    return rc;
-}

@@ -956,6 +956,8 @@ static int program_whose_worker_is_late(void)
     initialise_and_wait_for_helper();
     launch(20000);
     _Atomic pid_t *worker = fake("fake_late_worker");
+    for (int ms = 0; ms < 20000 && atomic_load(&occ_guest()->worker_clock) == 0; ms++)
+        usleep(1000);
     int clock = atomic_load(&occ_guest()->worker_clock);
     if (atomic_load(worker) == 0 || clock == 0 || ~(clock >> 3) != atomic_load(worker))
         return 1;
