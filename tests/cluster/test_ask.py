@@ -329,7 +329,7 @@ def answers_that_are_broken(asker, engine):
                 broken.ask("top", code=1, says=says)
         proxy.fault, proxy.marker = "parts_merged", b"any(_part) AS part"
         assert canonical(broken.ask("top", "--json")) == canonical(asker.ask("top", "--json"))
-        assert engine.ask("SELECT count() = uniqExact(partition) FROM system.parts WHERE table = 'minute' AND active") == [["1"]]
+        assert engine.ask("SELECT count() = uniqExact(partition) FROM system.parts WHERE database = 'occtrace' AND table = 'minute' AND active") == [["1"]]
         proxy.fault, proxy.marker = "dropped", b"nonsense"
         assert broken.ask("top")
         proxy.marker = b"version()"
