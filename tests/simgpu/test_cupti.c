@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,7 +24,8 @@ static union {
     uint8_t bytes[256];
 } records[MOST];
 static CUpti_ActivityGraphTrace2 graph_record;
-static unsigned record_count, copy_count, set_count, graph_count, requested, returned;
+static unsigned record_count, copy_count, set_count, graph_count, requested;
+static atomic_uint returned; /* counted by the worker, also while a test waits for it */
 static size_t most_in_buffer;
 static pthread_t requester;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
