@@ -48,6 +48,9 @@ static void offer_library(const struct occ_server *s, struct occ_producer *produ
     if (!path || producer->run.has_offered)
         return;
     producer->run.has_offered = true;
+    /* Root of a container is uid 0: a file that it wrote looks like the host's. */
+    if (producer->identity.pod[0] || producer->identity.container[0])
+        return;
     occ_sampler_offer_library(s->sampler, path, producer->peer.uid);
 }
 
