@@ -10,6 +10,7 @@ used() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev
 worse=0 leaks='' sound=''
 while read -r version library; do
   db=$work/$version.db
+  rm -f "$db" "$db"-* # two libraries may be of one version
   OCCTRACE_CUPTI=$library "$occtrace" --counters=none -q -d "$db" "$OCC_SAMPLES/transformer" --steps $steps >"$work/out" 2>"$work/err" &
   pid=$!
   sleep 2
