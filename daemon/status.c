@@ -81,7 +81,7 @@ double occ_status_cpu_seconds(void)
 
 static void put(struct occ_answer *answer, enum occ_status_value value, double number)
 {
-    OCC_ANSWER(answer, "%s %.15g\n", occ_status_key(value), number);
+    OCC_ANSWER(answer, "%s %.15g\n", occ_status_rows[value].key, number);
 }
 
 /* What is unknown is left out. Fit for a line. */
@@ -92,7 +92,7 @@ static void put_text(struct occ_answer *answer, enum occ_status_value value, con
         return;
     (void)snprintf(line, sizeof line, "%s", text);
     occ_text_sanitise(line);
-    OCC_ANSWER(answer, "%s %s\n", occ_status_key(value), line);
+    OCC_ANSWER(answer, "%s %s\n", occ_status_rows[value].key, line);
 }
 
 /* What a daemon has as a whole, and each of its histories. */

@@ -59,8 +59,26 @@
 enum occ_status_value { OCC_STATUS(OCC_STATUS_ROW) OCC_STATUS_COUNT };
 #undef OCC_STATUS_ROW
 
-/* The word before a value's line in an answer. */
-const char *occ_status_key(enum occ_status_value value);
+enum occ_status_kind {
+    OCC_STATUS_AS_TEXT,
+    OCC_STATUS_AS_COUNT,
+    OCC_STATUS_AS_LOSS,
+    OCC_STATUS_AS_BYTES,
+    OCC_STATUS_AS_SECONDS,
+    OCC_STATUS_AS_TIME,
+    OCC_STATUS_AS_RATIO
+};
+
+struct occ_status_row {
+    const char *key; /* the word before the value's line in an answer */
+    enum occ_status_kind kind;
+    const char *label;
+};
+extern const struct occ_status_row occ_status_rows[OCC_STATUS_COUNT];
+
+/* A value that is not a text, for people: "1.5 MiB", "20 ms", "12.0 %". */
+#define OCC_STATUS_TEXT_BYTES 64
+const char *occ_status_format(enum occ_status_kind kind, double number, char text[OCC_STATUS_TEXT_BYTES]);
 
 enum occ_status_form { OCC_STATUS_LINES /* one for each history */, OCC_STATUS_ALL, OCC_STATUS_JSON };
 

@@ -11,27 +11,26 @@
 #include "support/control.h"
 #include "support/text.h"
 
-#define CELL_BYTES 96
-#define LINES_MAX  (1u << 16)
-#define SPACES     2
-
-enum kind { TEXT, COUNT, BYTES, SECONDS, RATIO };
+#define LINES_MAX (1u << 16)
+#define SPACES    2
 
 /* LOST stands for the sum of all causes. */
 static const struct column {
     const char *heading;
     enum occ_status_value value;
-    enum kind kind;
 } columns[] = {
-    {"OWNER", OCC_STATUS_OWNER, TEXT},          {"STATE", OCC_STATUS_STATE, TEXT},
-    {"PROGRAMS", OCC_STATUS_PROGRAMS, COUNT},   {"LAUNCHES", OCC_STATUS_LAUNCHES, COUNT},
-    {"LOST", OCC_STATUS_LOST_RING_FULL, COUNT}, {"FAILED", OCC_STATUS_FAILURES, COUNT},
-    {"BEHIND", OCC_STATUS_LAG, SECONDS},        {"RING", OCC_STATUS_RING_FILL, RATIO},
-    {"SIZE", OCC_STATUS_BYTES, BYTES},          {"QUOTA", OCC_STATUS_QUOTA_FILL, RATIO},
-    {"REASON", OCC_STATUS_REASON, TEXT},
+    {"OWNER", OCC_STATUS_OWNER},       {"STATE", OCC_STATUS_STATE},         {"PROGRAMS", OCC_STATUS_PROGRAMS},
+    {"LAUNCHES", OCC_STATUS_LAUNCHES}, {"LOST", OCC_STATUS_LOST_RING_FULL}, {"FAILED", OCC_STATUS_FAILURES},
+    {"BEHIND", OCC_STATUS_LAG},        {"RING", OCC_STATUS_RING_FILL},      {"SIZE", OCC_STATUS_BYTES},
+    {"QUOTA", OCC_STATUS_QUOTA_FILL},  {"REASON", OCC_STATUS_REASON},
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
 enum { OWNER, STATE, LOST = 4, FAILED, RING = 7, QUOTA = 9, REASON };
+
+static bool is_text(size_t column)
+{
+    return occ_status_rows[columns[column].value].kind == OCC_STATUS_AS_TEXT;
+}
 
 struct occ_owner_line {
     char *texts[N_COLUMNS];    /* NULL: not known */
@@ -43,7 +42,7 @@ struct occ_owner_line {
 static double read_number(const char *answer, enum occ_status_value value)
 {
     double number = NAN;
-    char *text = occ_control_value(answer, occ_status_key(value));
+    char *text = occ_control_value(answer, occ_status_rows[value].key);
     if (text && occ_parse_double(text, 0, 1e19, &number, NULL) != 0)
         number = NAN;
     free(text);
@@ -74,13 +73,13 @@ int occ_owner_lines_add(struct occ_owner_lines *l, const char *answer, struct oc
     if (!occ_grow((void **)&l->lines, &l->allocated, l->n, LINES_MAX, sizeof *l->lines))
         return occ_no_memory(err);
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        if (columns[i].kind == TEXT)
-            line.texts[i] = occ_control_value(answer, occ_status_key(columns[i].value));
+        if (is_text(i))
+            line.texts[i] = occ_control_value(answer, occ_status_rows[columns[i].value].key);
         if (line.texts[i])
             occ_text_sanitise(line.texts[i]);
-        line.numbers[i] = columns[i].kind == TEXT ? NAN
-                          : i == LOST             ? read_lost(answer)
-                                                  : read_number(answer, columns[i].value);
+        line.numbers[i] = is_text(i)  ? NAN
+                          : i == LOST ? read_lost(answer)
+                                      : read_number(answer, columns[i].value);
     }
     l->lines[l->n++] = line;
     return 0;
@@ -123,31 +122,18 @@ static int compare_lines(const void *a, const void *b)
 
 /* ---- printing ---- */
 
-static const char *format_cell(const struct occ_owner_line *line, size_t column, char text[CELL_BYTES])
+static const char *format_cell(const struct occ_owner_line *line, size_t column,
+                               char text[OCC_STATUS_TEXT_BYTES])
 {
-    double number = line->numbers[column];
-    if (columns[column].kind == TEXT)
+    if (is_text(column))
         return line->texts[column] ? line->texts[column] : column == REASON ? "" : "-";
-    (void)snprintf(text, CELL_BYTES, "-");
-    if (isnan(number))
-        return text;
-    switch (columns[column].kind) {
-    case BYTES:
-        return occ_format_bytes((uint64_t)number, text, CELL_BYTES);
-    case SECONDS:
-        return number > 0 ? occ_format_duration((int64_t)(number * 1e9), text, CELL_BYTES) : "0 s";
-    case RATIO:
-        (void)snprintf(text, CELL_BYTES, "%.1f %%", 100 * number);
-        return text;
-    default:
-        (void)snprintf(text, CELL_BYTES, "%.0f", number);
-        return text;
-    }
+    double number = line->numbers[column];
+    return isnan(number) ? "-" : occ_status_format(occ_status_rows[columns[column].value].kind, number, text);
 }
 
 static void find_widths(const struct occ_owner_lines *l, int widths[N_COLUMNS])
 {
-    char text[CELL_BYTES];
+    char text[OCC_STATUS_TEXT_BYTES];
     for (size_t c = 0; c < N_COLUMNS; c++) {
         widths[c] = (int)strlen(columns[c].heading);
         for (size_t i = 0; i < l->n; i++) {
@@ -160,7 +146,7 @@ static void find_widths(const struct occ_owner_lines *l, int widths[N_COLUMNS])
 /* The last column is not filled up, and without any text not there. */
 static void print_cell(size_t column, const char *text, int width, FILE *out)
 {
-    int left = columns[column].kind == TEXT ? -width : width;
+    int left = is_text(column) ? -width : width;
     if (column == REASON && text[0])
         (void)fprintf(out, "%*s%s", SPACES, "", text);
     else if (column != REASON)
@@ -170,7 +156,7 @@ static void print_cell(size_t column, const char *text, int width, FILE *out)
 void occ_owner_lines_print(struct occ_owner_lines *l, FILE *out)
 {
     int widths[N_COLUMNS];
-    char text[CELL_BYTES];
+    char text[OCC_STATUS_TEXT_BYTES];
     bool some_reason = false;
     if (l->n > 1)
         qsort(l->lines, l->n, sizeof *l->lines, compare_lines);

@@ -2,7 +2,6 @@
 #include "status.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "status_owners.h"
 #include "support/control.h"
@@ -12,41 +11,17 @@
 #define LABEL_WIDTH   20
 #define HISTORIES_MAX 4096 /* more than a daemon opens */
 
-enum kind { TEXT, COUNT, LOSS, BYTES, SECONDS, TIME, RATIO };
-
-#define OCC_STATUS_ROW(id, key, kind, label) {key, kind, label},
-static const struct row {
-    const char *key;
-    enum kind kind;
-    const char *label;
-} rows[OCC_STATUS_COUNT] = {OCC_STATUS(OCC_STATUS_ROW)};
-
 /* ---- as text ---- */
 
-static void format_time(double seconds, char *text, size_t size)
+static void print_text(const struct occ_status_row *row, const char *value, double number, FILE *out)
 {
-    time_t time = (time_t)seconds;
-    struct tm tm = {0};
-    (void)localtime_r(&time, &tm);
-    if (strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-        text[0] = '\0';
-}
-
-static void print_text(const struct row *row, const char *value, double number, FILE *out)
-{
-    char text[64];
-    if (row->kind == LOSS && number == 0)
+    char text[OCC_STATUS_TEXT_BYTES];
+    bool is_as_said = row->kind == OCC_STATUS_AS_TEXT || row->kind == OCC_STATUS_AS_COUNT ||
+                      row->kind == OCC_STATUS_AS_LOSS;
+    if (row->kind == OCC_STATUS_AS_LOSS && number == 0)
         return;
-    if (row->kind == BYTES)
-        value = occ_format_bytes((uint64_t)number, text, sizeof text);
-    else if (row->kind == SECONDS)
-        value = number > 0 ? occ_format_duration((int64_t)(number * 1e9), text, sizeof text) : "0 s";
-    else if (row->kind == RATIO)
-        (void)snprintf(text, sizeof text, "%.1f %%", 100 * number);
-    else if (row->kind == TIME)
-        format_time(number, text, sizeof text);
     (void)fprintf(out, "  %-*s %s\n", LABEL_WIDTH, row->label,
-                  row->kind == RATIO || row->kind == TIME ? text : value);
+                  is_as_said ? value : occ_status_format(row->kind, number, text));
 }
 
 /* ---- as JSON ---- */
@@ -63,12 +38,12 @@ static void print_string(const char *text, FILE *out)
 }
 
 /* After another member. */
-static void print_member(const struct row *row, const char *value, double number, FILE *out)
+static void print_member(const struct occ_status_row *row, const char *value, double number, FILE *out)
 {
     (void)fputs(", ", out);
     print_string(row->key, out);
     (void)fputs(": ", out);
-    if (row->kind == TEXT)
+    if (row->kind == OCC_STATUS_AS_TEXT)
         print_string(value, out);
     else
         (void)fprintf(out, "%.15g", number);
@@ -79,10 +54,12 @@ static void print_member(const struct row *row, const char *value, double number
 /* A number that is none is left out, as what the daemon does not know is. */
 static void print_values(const char *answer, bool is_json, FILE *out)
 {
-    for (const struct row *row = rows; row < rows + OCC_STATUS_COUNT; row++) {
+    for (const struct occ_status_row *row = occ_status_rows; row < occ_status_rows + OCC_STATUS_COUNT;
+         row++) {
         char *value = occ_control_value(answer, row->key);
         double number = 0;
-        bool is_valid = value && (row->kind == TEXT || occ_parse_double(value, 0, 1e19, &number, NULL) == 0);
+        bool is_valid = value && (row->kind == OCC_STATUS_AS_TEXT ||
+                                  occ_parse_double(value, 0, 1e19, &number, NULL) == 0);
         if (is_valid) {
             occ_text_sanitise(value);
             (is_json ? print_member : print_text)(row, value, number, out);
