@@ -4,17 +4,21 @@
  */
 #pragma once
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "daemon_served.h"
 #include "ring/handshake.h"
 #include "ring_samples.h"
 
-static inline void check(bool good)
+static inline void check_at(bool good, const char *file, int line, const char *condition)
 {
-    if (!good)
-        _exit(99);
+    if (good)
+        return;
+    (void)fprintf(stderr, "%s:%d: not true: %s\n", file, line, condition);
+    _exit(99);
 }
+#define check(condition) check_at(condition, __FILE__, __LINE__, #condition)
 
 /* With `n` launches in it. */
 static inline void make_ring(struct occ_ring_producer *ring, uint64_t n)
@@ -72,6 +76,7 @@ static inline pid_t run(struct place *p, void (*program)(const struct place *p, 
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies leaves nobody who holds its output */
         (void)close(p->leave[1]);
         program(p, variant);
         _exit(0);

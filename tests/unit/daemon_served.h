@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -156,8 +157,10 @@ static inline void start(struct place *p, int64_t grace_ns)
     (void)fflush(NULL);
     p->daemon = fork();
     assert_true(p->daemon >= 0);
-    if (p->daemon == 0)
+    if (p->daemon == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* as in run() of daemon_programs.h */
         _exit(serve(p, grace_ns));
+    }
     for (int ms = 0; occ_control_connect(p->socket, &p->control, NULL) != 0; ms += 5) {
         assert_true(ms < DEADLINE_MS && is_alive(p));
         pause_ms(5);
