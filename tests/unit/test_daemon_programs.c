@@ -1,0 +1,45 @@
+/* Programs' launches in the daemon's loop: whose libcupti the sampler is offered. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon/sampler_state.h"
+#include "daemon/server_state.h"
+
+#define LIBRARY   "/usr/lib/libcupti.so.13"
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define POD       "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+
+/* Root of a container is uid 0 on the host too, and a user of a container may have the daemon's uid. */
+static void a_library_from_a_container_is_not_offered(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *container, *pod, *offered;
+    } cases[] = {{"", "", LIBRARY}, {CONTAINER, "", ""}, {"", POD, ""}, {CONTAINER, POD, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct occ_sampler_options sampling = {.mode = OCC_SAMPLER_NONE};
+        const struct occ_server_options options = {.private_fd = -1};
+        struct occ_server server = {.options = &options};
+        struct occ_history history = {.context = &server};
+        struct occ_producer_device device = {.uuid = {1}};
+        struct occ_producer producer = {.peer = {.uid = geteuid()}, .run.row.cupti.path = LIBRARY};
+        (void)snprintf(producer.identity.container, sizeof producer.identity.container, "%s",
+                       cases[i].container);
+        (void)snprintf(producer.identity.pod, sizeof producer.identity.pod, "%s", cases[i].pod);
+        assert_int_equal(occ_sampler_new(&sampling, &server.sampler, NULL), 0);
+        occ_program_appended(&producer, &device, NULL, 0, &history);
+        assert_string_equal(server.sampler->offered ? server.sampler->offered : "", cases[i].offered);
+        occ_sampler_free(server.sampler);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_from_a_container_is_not_offered)};
+    return cmocka_run_group_tests_name("programs", tests, NULL, NULL);
+}
