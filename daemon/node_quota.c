@@ -1,8 +1,6 @@
 /* See node_quota.h. */
 #include "node_quota.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,28 +94,30 @@ void occ_node_quota_free(struct occ_node_quota *q)
     *q = (struct occ_node_quota){.next_ns = INT64_MAX};
 }
 
+/* How large the owner's history is, and when it was used. false: there is none. */
+static bool measure(const struct occ_histories *all, struct occ_node_owner *row)
+{
+    struct stat file, other;
+    _cleanup_(occ_freep) char *path = NULL, *log = NULL, *used = NULL;
+    if (occ_histories_path(all, &row->owner, &path, NULL) != 0 || lstat(path, &file) != 0 ||
+        occ_format_text(&log, NULL, "%s-wal", path) != 0 ||
+        occ_format_text(&used, NULL, "%.*s/" OCC_OWNER_USED_FILE, (int)(strrchr(path, '/') - path), path) !=
+            0)
+        return false;
+    row->bytes = (uint64_t)file.st_size;
+    row->bytes += lstat(log, &other) == 0 ? (uint64_t)other.st_size : 0;
+    row->used_ns = changed_ns(lstat(used, &other) == 0 ? &other : &file);
+    return true;
+}
+
 static void count_owner(struct occ_histories *all, const char *name)
 {
     struct occ_node_quota *q = &all->node;
     struct occ_node_owner row = {.target = OCC_NODE_KEEPS};
-    struct stat file, other;
-    char path[512];
-    int directory = dirfd(q->directory);
-    const char *base = strrchr(all->options->path, '/') + 1;
     if (!occ_identity_parse_owner(name, &row.owner) ||
-        !occ_grow((void **)&q->owners, &q->allocated, q->n, OWNERS_MAX, sizeof *q->owners))
+        !occ_grow((void **)&q->owners, &q->allocated, q->n, OWNERS_MAX, sizeof *q->owners) ||
+        !measure(all, &row))
         return;
-    int length = snprintf(path, sizeof path, "%s/%s", name, base);
-    if (length >= (int)sizeof path - 4 || fstatat(directory, path, &file, AT_SYMLINK_NOFOLLOW) != 0)
-        return;
-    row.bytes = (uint64_t)file.st_size;
-    row.used_ns = changed_ns(&file);
-    (void)snprintf(path + length, sizeof path - (size_t)length, "-wal");
-    if (fstatat(directory, path, &other, AT_SYMLINK_NOFOLLOW) == 0)
-        row.bytes += (uint64_t)other.st_size;
-    (void)snprintf(path, sizeof path, "%s/" OCC_OWNER_USED_FILE, name);
-    if (fstatat(directory, path, &other, AT_SYMLINK_NOFOLLOW) == 0)
-        row.used_ns = changed_ns(&other);
     row.is_spared = strcmp(q->stuck.name, name) == 0;
     q->owners[q->n++] = row;
 }
@@ -175,6 +175,13 @@ static bool begin_to_shrink(struct occ_histories *all, const struct occ_node_own
     return true;
 }
 
+/* Its owner has not come back since the census. */
+static bool is_as_counted(const struct occ_histories *all, const struct occ_node_owner *row)
+{
+    struct occ_node_owner now = {.owner = row->owner};
+    return measure(all, &now) && now.bytes == row->bytes && now.used_ns == row->used_ns;
+}
+
 /* true: its turn is over. */
 static bool shrink(struct occ_histories *all, struct occ_node_owner *row, int64_t now_ns)
 {
@@ -183,9 +190,9 @@ static bool shrink(struct occ_histories *all, struct occ_node_owner *row, int64_
     if (row->target == OCC_NODE_KEEPS || (row->is_begun && !h)) /* idle again, and closed */
         return true;
     if (row->target < OCC_NODE_LEAST_BYTES && row->bytes <= 2 * OCC_NODE_LEAST_BYTES) {
-        if (!h)
+        if (!h && is_as_counted(all, row))
             occ_histories_remove(all, &row->owner, "for database.max_total_size");
-        return true; /* an open one: in a later census, when it is closed */
+        return true; /* an open one, or one in use since: in a later census */
     }
     if (!row->is_begun) {
         row->is_begun = begin_to_shrink(all, row, now_ns);

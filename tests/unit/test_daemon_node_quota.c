@@ -5,9 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "daemon/histories.h"
 #include "daemon/node_quota.h"
+#include "support/log.h"
 
 #define MAX_OWNERS 6
 #define KEEPS      OCC_NODE_KEEPS
@@ -95,9 +99,50 @@ static void the_limit_is_kept_and_so_is_each_share(void **state)
     }
 }
 
+/* Between a census and the removal an owner may have come back. A poll removes one history. */
+static void a_history_that_changed_since_the_census_stays(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *change;
+        bool stays;
+    } cases[] = {{"true", false},
+                 {"touch u2/used", true},
+                 {"echo more >>u2/history.db", true},
+                 {"echo new >u2/history.db-wal", true},
+                 {"rm u2/history.db && echo it >u2/history.db", true}};
+    occ_log_set_level(OCC_LOG_ERROR);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char directory[] = "/tmp/occtrace_quota_XXXXXX", path[64], command[256];
+        assert_non_null(mkdtemp(directory));
+        (void)snprintf(path, sizeof path, "%s/history.db", directory);
+        const struct occ_histories_options options = {.path = path, .split = true, .max_total_bytes = 1};
+        struct occ_histories all = {.options = &options};
+        (void)snprintf(command, sizeof command,
+                       "cd %s && mkdir u1 u2 && echo it >u1/history.db && echo it >u2/history.db && "
+                       "touch -d @1000 u1/* && touch -d @2000 u2/*",
+                       directory);
+        assert_int_equal(system(command), 0);
+        occ_node_quota_plan(&all, 1);
+        occ_node_quota_poll(&all, all.node.next_ns);
+        (void)snprintf(command, sizeof command, "cd %s && %s", directory, cases[i].change);
+        assert_int_equal(system(command), 0);
+        occ_node_quota_poll(&all, all.node.next_ns);
+        (void)snprintf(command, sizeof command, "%s/u1/history.db", directory);
+        assert_int_not_equal(access(command, F_OK), 0);
+        (void)snprintf(command, sizeof command, "%s/u2/history.db", directory);
+        if ((access(command, F_OK) == 0) != cases[i].stays)
+            fail_msg("after %s", cases[i].change);
+        occ_node_quota_free(&all.node);
+        (void)snprintf(command, sizeof command, "rm -r %s", directory);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(targets_follow_the_rule),
-                                       cmocka_unit_test(the_limit_is_kept_and_so_is_each_share)};
+                                       cmocka_unit_test(the_limit_is_kept_and_so_is_each_share),
+                                       cmocka_unit_test(a_history_that_changed_since_the_census_stays)};
     return cmocka_run_group_tests_name("node quota", tests, NULL, NULL);
 }
