@@ -134,18 +134,26 @@ static void handle_backlog(struct occ_server *s)
 
 /* ---- one round ---- */
 
+/* The earliest of the chores that have a time of their own; INT64_MAX: none has. */
+static int64_t next_chore_ns(const struct occ_server *s)
+{
+    const int64_t times_ns[] = {s->histories.next_tour_ns, s->histories.node.next_ns};
+    int64_t next_ns = s->next_upkeep_ns;
+    for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
+        next_ns = times_ns[i] < next_ns ? times_ns[i] : next_ns;
+    return next_ns;
+}
+
 /* The earliest of what is to be done; INT64_MAX: nothing is. */
 static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t queues_ns)
 {
     int64_t idle_ns = s->histories.n > 1 ? now_ns + IDLE_POLL_NS : INT64_MAX;
-    int64_t next_ns = s->next_upkeep_ns < idle_ns ? s->next_upkeep_ns : idle_ns;
+    int64_t chore_ns = next_chore_ns(s), next_ns = chore_ns < idle_ns ? chore_ns : idle_ns;
     const int64_t waits_ns[] = {queues_ns, occ_requests_await_flush(s) ? SOON_NS : 0, s->watchdog_ns,
                                 occ_sampler_is_busy(s->sampler) ? OCC_SAMPLER_POLL_NS : 0};
     for (size_t i = 0; i < sizeof waits_ns / sizeof *waits_ns; i++)
         if (waits_ns[i] && now_ns + waits_ns[i] < next_ns)
             next_ns = now_ns + waits_ns[i];
-    next_ns = s->histories.next_tour_ns < next_ns ? s->histories.next_tour_ns : next_ns;
-    next_ns = s->histories.node.next_ns < next_ns ? s->histories.node.next_ns : next_ns;
     for (const struct occ_history *h = s->histories.first; h; h = h->next)
         next_ns = h->next_poll_ns < next_ns ? h->next_poll_ns : next_ns;
     return next_ns;
@@ -222,7 +230,7 @@ static void notify_state(struct occ_server *s, int64_t now_ns)
 static void do_chores(struct occ_server *s, int64_t now_ns)
 {
     bool has_programs = false;
-    if (now_ns < s->next_chores_ns && now_ns < s->next_upkeep_ns)
+    if (now_ns < s->next_chores_ns && now_ns < next_chore_ns(s))
         return;
     s->next_chores_ns = now_ns + CHORES_NS;
     for (struct occ_history *h = s->histories.first; h; h = h->next)

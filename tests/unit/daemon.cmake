@@ -11,6 +11,8 @@ occ_add_test(test_daemon_worker SOURCES test_daemon_worker.c daemon_fake_machine
 occ_add_test(test_daemon_source SOURCES test_daemon_source.c daemon_fake_machine.c USES occ_daemon)
 occ_add_test(test_daemon_node_quota SOURCES test_daemon_node_quota.c USES occ_daemon)
 occ_add_test(test_daemon_programs SOURCES test_daemon_programs.c USES occ_daemon)
+occ_add_test(test_daemon_rounds SOURCES test_daemon_rounds.c USES occ_daemon PkgConfig::SQLITE)
+target_link_options(test_daemon_rounds PRIVATE LINKER:--wrap=epoll_wait)
 occ_add_test(test_daemon_parts SOURCES test_daemon_parts.c USES occ_daemon)
 occ_add_test(test_daemon_sampler SOURCES test_daemon_sampler.c daemon_fake_machine.c daemon_fake_store.c USES occ_daemon)
 occ_add_test(test_daemon_users SOURCES test_daemon_users.c USES occ_daemon PkgConfig::SQLITE)
