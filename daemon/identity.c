@@ -133,13 +133,13 @@ static bool is_namespace(const char *name, size_t length)
            name[length - 1] != '-';
 }
 
-/* true: a directory of root or of the daemon's user, which no other user may write. Other directories are no
- * evidence. */
+/* true: a directory of root or of the daemon's user, which no group and no other user may write. Other
+ * directories are no evidence. */
 static bool is_kubelets(int directory, const char *name)
 {
     struct stat status;
     return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
-           (status.st_uid == 0 || status.st_uid == geteuid()) && !(status.st_mode & S_IWOTH);
+           (status.st_uid == 0 || status.st_uid == geteuid()) && !(status.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* Kubelet names a pod's directory of logs NAMESPACE_POD_UID, whatever its containers' engine. */

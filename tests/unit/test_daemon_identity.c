@@ -415,6 +415,8 @@ static void test_namespaces(void **state)
         {"a123456789a123456789a123456789a123456789a123456789a123456789abcd_x_" POD, "true", "pod-" POD},
         {"team-a_x_" POD, "chmod o+w .", "pod-" POD},
         {"team-a_x_" POD, "chmod o+w team-a_*", "pod-" POD},
+        {"team-a_x_" POD, "chmod g+w .", "pod-" POD},
+        {"team-a_x_" POD, "chmod g+w team-a_*", "pod-" POD},
         {"team-a_x_" POD, "mv team-a_* old && ln -s old team-a_x_" POD, "pod-" POD},
         {"team-a_x_" POD, "rmdir team-a_* && touch team-a_x_" POD, "pod-" POD},
     };
