@@ -2,15 +2,16 @@
 #include "ask.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "cupti/driver_text.h"
 #include "cupti/library.h"
+#include "threads.h"
+#include "wake.h"
 
 #define PATIENCE_NS UINT64_C(500000000)
 
@@ -20,8 +21,11 @@ struct driver {
 };
 
 static struct asking {
-    pthread_t thread;
-    _Atomic bool is_joined; /* a thread waits for it, or has */
+    _Atomic bool is_taken;      /* by the thread, which asks; or by another one: it never asks */
+    _Atomic uint32_t ended;     /* not 0: the thread does nothing of ours any more */
+    _Atomic pid_t thread;       /* while it asks */
+    _Atomic bool is_awaited;    /* by the exit */
+    _Atomic bool has_held_fork; /* once is enough */
     char reason[OCC_REASON_BYTES];
 } asking;
 
@@ -37,11 +41,15 @@ static int ask_driver(void)
         (void)dlerror();
         return 0;
     }
-    if (occ_library_bind(library, names, 2, &driver) < 2)
-        return 0;
-    int result = driver.init(0);
-    if (result == 0)
+    int result = 0;
+    bool is_driver = occ_library_bind(library, names, 2, &driver) == 2;
+    if (is_driver)
+        result = driver.init(0);
+    if (is_driver && result == 0)
         result = driver.get_count(&count);
+    (void)dlclose(library);
+    if (!is_driver)
+        return 0;
     return result == 0 && count == 0 ? OCC_DRIVER_NO_DEVICE : result;
 }
 
@@ -59,38 +67,73 @@ static void *ask(void *guest)
     struct occ_guest *g = guest;
     char text[OCC_DRIVER_TEXT_BYTES];
     int state = OCC_GUEST_ASKING;
-    (void)pthread_setname_np(pthread_self(), "occtrace");
+    occ_thread_settle();
+    if (atomic_exchange(&asking.is_taken, true))
+        return NULL;
+    atomic_store(&asking.thread, (pid_t)syscall(SYS_gettid));
     occ_driver_text(ask_driver(), text);
     if (atomic_compare_exchange_strong(&g->state, &state, OCC_GUEST_STARTING)) {
         if (text[0])
             report(g, text);
         atomic_store(&g->state, OCC_GUEST_QUIET);
     }
+    atomic_store(&asking.thread, 0);
+    occ_wake(&asking.ended);
     return NULL;
 }
 
 void occ_ask_start(struct occ_guest *g, const char *reason)
 {
-    sigset_t all, before;
     (void)snprintf(asking.reason, sizeof asking.reason, "%s", reason);
-    atomic_store(&asking.is_joined, false);
+    atomic_store(&asking.is_taken, false);
+    atomic_store(&asking.ended, 0);
+    atomic_store(&asking.thread, 0);
+    atomic_store(&asking.is_awaited, false);
+    atomic_store(&asking.has_held_fork, false);
     atomic_store(&g->state, OCC_GUEST_ASKING);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* for the new thread, before it runs */
-    g->asks = pthread_create(&asking.thread, NULL, ask, g) == 0;
-    if (!g->asks)
-        atomic_store(&g->state, OCC_GUEST_QUIET);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atomic_store(&g->asks, true);
+    if (occ_thread_start(ask, g))
+        return;
+    atomic_store(&g->asks, false);
+    atomic_store(&g->state, OCC_GUEST_QUIET);
+}
+
+/* The thread has not begun: it never will. */
+static void call_off(struct occ_guest *g, int left_state)
+{
+    int state = OCC_GUEST_ASKING;
+    if (atomic_exchange(&asking.is_taken, true))
+        return;
+    (void)atomic_compare_exchange_strong(&g->state, &state, left_state);
+    occ_wake(&asking.ended);
+}
+
+static bool await_answer(uint64_t limit_ns)
+{
+    uint64_t now_ns;
+    while (atomic_load(&asking.ended) == 0 && (now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < limit_ns)
+        occ_wake_wait(&asking.ended, 0, limit_ns - now_ns);
+    return atomic_load(&asking.ended) != 0;
+}
+
+void occ_ask_before_fork(struct occ_guest *g)
+{
+    if (!atomic_load(&g->asks) || atomic_load(&asking.ended) != 0 ||
+        atomic_load(&asking.thread) == (pid_t)syscall(SYS_gettid))
+        return;
+    call_off(g, OCC_GUEST_QUIET);
+    if (!atomic_exchange(&asking.has_held_fork, true))
+        (void)await_answer(occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
 }
 
 void occ_ask_finish(struct occ_guest *g)
 {
     int state = OCC_GUEST_ASKING;
-    if (atomic_exchange(&asking.is_joined, true))
+    if (atomic_exchange(&asking.is_awaited, true))
         return;
-    uint64_t at_ns = occ_clock_ns(CLOCK_REALTIME) + PATIENCE_NS;
-    const struct timespec until = {.tv_sec = (time_t)(at_ns / UINT64_C(1000000000)),
-                                   .tv_nsec = (long)(at_ns % UINT64_C(1000000000))};
-    if (pthread_timedjoin_np(asking.thread, NULL, &until) != 0)
-        (void)atomic_compare_exchange_strong(&g->state, &state, OCC_GUEST_CLOSED);
+    uint64_t limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, exit_ns = occ_exit_limit_ns(g);
+    if (await_answer(limit_ns < exit_ns ? limit_ns : exit_ns))
+        return;
+    call_off(g, OCC_GUEST_CLOSED);
+    (void)atomic_compare_exchange_strong(&g->state, &state, OCC_GUEST_CLOSED);
 }

@@ -2,13 +2,23 @@
  * fork(2): the child has no helper and must not report for its parent. It drops what it inherited:
  * descriptors are closed and the ring is unmapped; the pool stays, since CUPTI's copy in the child may still
  * point into it. No call to CUPTI (it would hang), no free. A child that initialises CUDA itself starts anew.
- * The handler runs in the child before fork returns: only async-signal-safe calls.
+ * The handlers run within fork, in the parent and in the child: only async-signal-safe calls.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "guest.h"
+
+static void before(void)
+{
+    struct occ_guest *g = occ_guest();
+    int saved = errno;
+    if (g->pid == getpid())
+        occ_ask_before_fork(g);
+    errno = saved;
+}
 
 static void in_child(void)
 {
@@ -31,5 +41,5 @@ void occ_fork_prepare(void)
 {
     static bool prepared; /* inherited by children, as is the handler */
     if (!prepared)
-        prepared = pthread_atfork(NULL, NULL, in_child) == 0;
+        prepared = pthread_atfork(before, NULL, in_child) == 0;
 }

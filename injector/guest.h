@@ -61,7 +61,7 @@ struct occ_guest {
     _Atomic int worker_clock;    /* of CUPTI's worker; 0: it is not known */
     _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
     _Atomic bool has_context;    /* CUPTI asked for a buffer */
-    bool asks;                   /* a thread asks the driver, or has (ask.h) */
+    _Atomic bool asks;           /* a thread asks the driver, or has (ask.h) */
 };
 
 /* The only one. */

@@ -11,8 +11,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -20,6 +18,7 @@
 
 #include "clock.h"
 #include "guest.h"
+#include "threads.h"
 #include "wake.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -159,15 +158,6 @@ static void do_last_round(struct occ_guest *g)
     occ_wake(&g->settled);
 }
 
-/* A thread inherits the scheduling of the one that created it. */
-static void leave_real_time_scheduling(void)
-{
-    const struct sched_param none = {0};
-    int policy = sched_getscheduler(0);
-    if (policy == SCHED_FIFO || policy == SCHED_RR)
-        (void)sched_setscheduler(0, SCHED_OTHER, &none);
-}
-
 /* As glibc ends a process whose last thread ends: with the handlers of exit(3), among them ours. */
 static void end_the_process(struct helper *h)
 {
@@ -197,8 +187,7 @@ static void *run(void *arg)
 {
     struct helper h = {.guest = arg};
     struct occ_guest *g = h.guest;
-    (void)pthread_setname_np(pthread_self(), "occtrace");
-    leave_real_time_scheduling();
+    occ_thread_settle();
     clockid_t cpu_clock = 0;
     if (pthread_getcpuclockid(pthread_self(), &cpu_clock) == 0)
         atomic_store_explicit(&g->helper_clock, (int)cpu_clock, memory_order_relaxed);
@@ -223,16 +212,5 @@ static void *run(void *arg)
 
 bool occ_helper_start(struct occ_guest *guest)
 {
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* for the new thread, before it runs */
-    int rc = pthread_create(&thread, &attributes, run, guest);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return rc == 0;
+    return occ_thread_start(run, guest);
 }

@@ -9,7 +9,7 @@ target_link_libraries(occ_fake_cuda PRIVATE occ_compile_options)
 target_link_options(occ_fake_cuda PRIVATE "LINKER:-soname,libcuda.so.1")
 set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
 
-foreach(part activity intern buffers env governor guest_log link preflight reclaim recording)
+foreach(part activity ask intern buffers env governor guest_log link preflight reclaim recording)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
 target_link_options(test_injector_recording PRIVATE LINKER:--wrap=clock_gettime)
@@ -28,8 +28,10 @@ target_compile_definitions(test_injector PRIVATE
 add_dependencies(test_injector occ_fake_cupti occtrace_injector)
 add_test(NAME test_injector_seconds COMMAND test_injector seconds)
 _occ_test_properties(test_injector_seconds slow)
-target_compile_definitions(test_injector_intern PRIVATE OCC_FAKE_CUDA="$<TARGET_FILE:occ_fake_cuda>")
-add_dependencies(test_injector_intern occ_fake_cuda)
+foreach(part ask intern)
+  target_compile_definitions(test_injector_${part} PRIVATE OCC_FAKE_CUDA="$<TARGET_FILE:occ_fake_cuda>")
+  add_dependencies(test_injector_${part} occ_fake_cuda)
+endforeach()
 
 if(NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers refuse
   occ_add_test(test_exact_passes SOURCES test_exact_passes.c USES occ_exact)

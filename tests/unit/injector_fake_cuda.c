@@ -2,12 +2,55 @@
  * A libcuda.so.1 of the test's own: the questions that the guest asks of a driver, answered so that each
  * answer tells which question it was.
  */
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* A test opens the gate (a pipe), of which cuInit takes a byte while it is inside; -1: there is none. */
+EXPORT extern _Atomic int fake_cuda_gate, fake_cuda_is_inside, fake_cuda_policy, fake_cuda_forks;
+_Atomic int fake_cuda_gate = -1, fake_cuda_is_inside, fake_cuda_policy = -1, fake_cuda_forks;
+
+/* As the driver starts its helper for device files. */
+static void fork_once(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    (void)waitpid(child, NULL, 0);
+}
+
+EXPORT int cuInit(unsigned int flags);
+EXPORT int cuInit(unsigned int flags)
+{
+    char byte;
+    (void)flags;
+    atomic_store(&fake_cuda_policy, sched_getscheduler(0));
+    atomic_store(&fake_cuda_is_inside, 1);
+    if (atomic_load(&fake_cuda_forks))
+        fork_once();
+    if (atomic_load(&fake_cuda_gate) >= 0) {
+        (void)!read(atomic_load(&fake_cuda_gate), &byte, 1);
+        (void)poll(NULL, 0, 20); /* work of the driver */
+    }
+    atomic_store(&fake_cuda_is_inside, 0);
+    return 100; /* CUDA_ERROR_NO_DEVICE */
+}
+
+EXPORT int cuDeviceGetCount(int *count);
+EXPORT int cuDeviceGetCount(int *count)
+{
+    *count = 0;
+    return 0;
+}
 
 EXPORT int cuDriverGetVersion(int *version);
 EXPORT int cuDriverGetVersion(int *version)

@@ -1,0 +1,33 @@
+/* See threads.h. */
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+bool occ_thread_start(void *(*run)(void *), void *context)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* for the new thread, before it runs */
+    int rc = pthread_create(&thread, &attributes, run, context);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return rc == 0;
+}
+
+/* By the thread itself: an attribute for it would make its creation fail where the right to change the
+ * scheduling is missing. */
+void occ_thread_settle(void)
+{
+    const struct sched_param none = {0};
+    int policy = sched_getscheduler(0);
+    (void)pthread_setname_np(pthread_self(), "occtrace");
+    if (policy == SCHED_FIFO || policy == SCHED_RR)
+        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+}
