@@ -274,7 +274,8 @@ static bool is_trusted(enum group group, const char *name, char resolved[PATH_MA
     }
     if (!file || strncmp(file, "/libcupti", 9) != 0)
         (void)snprintf(why, sizeof why, "its name is not that of a libcupti");
-    else if (occ_trusted_file(name, resolved, why, sizeof why))
+    else if (group == OFFERED ? occ_trusted_offered(name, "/proc/self/mountinfo", resolved, why, sizeof why)
+                              : occ_trusted_file(name, resolved, why, sizeof why))
         return true;
     occ_cupti_refuse(reason, "%.150s is not trusted: %.150s", name, why);
     return false;

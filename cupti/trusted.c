@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,12 +16,14 @@
 
 #define LINKS_MAX   40 /* symbolic links of one path, as the kernel has it */
 #define OTHERS_MAY  (S_IWGRP | S_IWOTH)
-#define STATX_ASKED (STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID)
+#define STATX_ASKED (STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_MNT_ID)
 
 struct walk {
     char *done;          /* PATH_MAX bytes; checked, without symbolic links and without a slash at its end */
     char rest[PATH_MAX]; /* what is to follow */
     unsigned int links;
+    const char *mounts;        /* the list of mounts; NULL: every mount will do */
+    unsigned int major, minor; /* of the device of "/" */
 };
 
 /* Takes the first component off the rest; "": none is left. */
@@ -41,6 +44,39 @@ static bool may_others_write(const struct statx *status)
     if (geteuid() != 0 && status->stx_gid == getegid())
         mode &= ~(unsigned int)S_IWGRP;
     return mode != 0 && !is_sticky && !S_ISLNK(status->stx_mode);
+}
+
+enum mount { MOUNT_UNKNOWN, MOUNT_NOSUID, MOUNT_SUID };
+
+/* A line: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... (proc_pid_mountinfo(5)). */
+static enum mount find_mount(const char *mounts, uint64_t id)
+{
+    unsigned long long listed;
+    char options[512];
+    enum mount found = MOUNT_UNKNOWN;
+    FILE *list = fopen(mounts, "re");
+    while (list && found == MOUNT_UNKNOWN &&
+           fscanf(list, "%llu %*s %*s %*s %*s %511s%*[^\n]", &listed, options) == 2)
+        if (listed == id)
+            found = strstr(options, "nosuid") ? MOUNT_NOSUID : MOUNT_SUID;
+    if (list)
+        (void)fclose(list);
+    return found;
+}
+
+/* The status names the mount that it was read through: one that comes later covers a directory of root. */
+static bool check_mount(const struct walk *w, const char *path, const struct statx *status, char *reason,
+                        size_t size)
+{
+    if (!w->mounts || (status->stx_dev_major == w->major && status->stx_dev_minor == w->minor))
+        return true;
+    enum mount mount =
+        status->stx_mask & STATX_MNT_ID ? find_mount(w->mounts, status->stx_mnt_id) : MOUNT_UNKNOWN;
+    if (mount == MOUNT_SUID)
+        return true;
+    (void)snprintf(reason, size, "%.150s lies on a mount %s", path,
+                   mount == MOUNT_NOSUID ? "with nosuid" : "whose options are not known");
+    return false;
 }
 
 static bool check(const char *path, struct statx *status, char *reason, size_t size)
@@ -88,7 +124,7 @@ static bool step(struct walk *w, const char *component, struct statx *status, ch
         (void)snprintf(reason, size, "its path is too long");
         return false;
     }
-    if (!check(next, status, reason, size))
+    if (!check(next, status, reason, size) || !check_mount(w, next, status, reason, size))
         return false;
     if (S_ISLNK(status->stx_mode)) {
         if (follow(w, next))
@@ -100,9 +136,9 @@ static bool step(struct walk *w, const char *component, struct statx *status, ch
     return true;
 }
 
-bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, size_t size)
+static bool walk(const char *path, const char *mounts, char resolved[PATH_MAX], char *reason, size_t size)
 {
-    struct walk w = {.done = resolved};
+    struct walk w = {.done = resolved, .mounts = mounts};
     struct statx status = {0};
     char component[NAME_MAX + 1];
     resolved[0] = '\0';
@@ -113,6 +149,8 @@ bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, s
     memcpy(w.rest, path, strlen(path) + 1);
     if (!check("/", &status, reason, size))
         return false;
+    w.major = status.stx_dev_major;
+    w.minor = status.stx_dev_minor;
     for (take_component(&w, component); component[0]; take_component(&w, component))
         if (!step(&w, component, &status, reason, size))
             return false;
@@ -120,4 +158,15 @@ bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, s
         return true;
     (void)snprintf(reason, size, "%.150s is no file", resolved);
     return false;
+}
+
+bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, size_t size)
+{
+    return walk(path, NULL, resolved, reason, size);
+}
+
+bool occ_trusted_offered(const char *path, const char *mounts, char resolved[PATH_MAX], char *reason,
+                         size_t size)
+{
+    return walk(path, geteuid() == 0 ? mounts : NULL, resolved, reason, size);
 }

@@ -11,7 +11,7 @@ if [ -z "${OCC_TEST_HIDDEN:-}" ]; then # the toolkit is hidden in a mount namesp
   unshare --mount true 2>/dev/null || { echo "SKIP: no mount namespace"; exit 77; }
   exec unshare --mount bash -c 'mount -t tmpfs none "$0" || exit 77; exec bash "$@"' "$toolkit" "$0" "$@"
 fi
-work=$(mktemp -d)
+work=$(mktemp -d -p /var/tmp) # /tmp may be a mount with nosuid, of which root's daemon takes no library
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0

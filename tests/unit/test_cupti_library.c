@@ -4,8 +4,10 @@
  */
 #include "cupti/functions.h"
 #include "cupti/library.h"
+#include "cupti/trusted.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +18,8 @@
 
 #include <cmocka.h>
 
-static char root[sizeof "/tmp/test_cupti_library_XXXXXX"];
+/* /tmp may be a mount with nosuid. */
+static char root[sizeof "/var/tmp/test_cupti_XXXXXX"];
 
 static void copy(const char *file, const char *path)
 {
@@ -53,7 +56,7 @@ static int set_up(void **state)
 {
     char path[64];
     *state = NULL;
-    strcpy(root, "/tmp/test_cupti_library_XXXXXX");
+    strcpy(root, "/var/tmp/test_cupti_XXXXXX");
     if (!mkdtemp(root))
         return -1;
     (void)snprintf(path, sizeof path, "%s/home", root);
@@ -371,6 +374,51 @@ static void an_offered_one_must_be_trusted(void **state)
     }
 }
 
+/* Where a user may have made the mount, root's files are his. Root's daemon alone believes no such file. */
+static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *text; /* NULL: the mount is not listed; text "": it is trusted */
+    } cases[] = {{"rw,relatime", ""},
+                 {"rw,nosuid,nodev", "lies on a mount with nosuid"},
+                 {"ro,nodev,nosuid", "lies on a mount with nosuid"},
+                 {NULL, "lies on a mount whose options are not known"}};
+    char directory[] = "/dev/shm/test_cupti_library_XXXXXX", path[64], mounts[64], resolved[PATH_MAX];
+    struct stat top, other;
+    struct statx status, parent;
+    if (stat("/", &top) != 0 || stat("/dev/shm", &other) != 0 || top.st_dev == other.st_dev ||
+        !mkdtemp(directory))
+        skip(); /* a container's may be a directory */
+    assert_int_equal(chmod(directory, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/libcupti.so.13", directory);
+    (void)snprintf(mounts, sizeof mounts, "%s/mounts", directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(statx(AT_FDCWD, path, 0, STATX_MNT_ID, &status), 0);
+    assert_int_equal(statx(AT_FDCWD, "/dev", 0, STATX_MNT_ID, &parent), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned long long id = status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+        char reason[OCC_CUPTI_REASON_BYTES] = "";
+        bool is_root = geteuid() == 0, is_good = cases[i].text[0] == '\0' && (status.stx_mask & STATX_MNT_ID);
+        file = fopen(mounts, "we");
+        assert_non_null(file);
+        (void)fprintf(file, "%llu 1 0:98 / /a\\040b rw,relatime shared:1 - tmpfs tmpfs rw,nosuid\n",
+                      (unsigned long long)parent.stx_mnt_id);
+        if (cases[i].options)
+            (void)fprintf(file, "%llu 1 0:99 / /mnt %s - tmpfs tmpfs rw,nosuid\n", id, cases[i].options);
+        assert_int_equal(fclose(file), 0);
+        if (occ_trusted_offered(path, mounts, resolved, reason, sizeof reason) != (is_good || !is_root) ||
+            (is_root && !is_good && !strstr(reason, "lies on a mount")))
+            fail_msg("case %zu: '%s'", i, reason);
+        if (is_root && (status.stx_mask & STATX_MNT_ID) && !strstr(reason, cases[i].text))
+            fail_msg("'%s', not '%s'", reason, cases[i].text);
+        assert_true(occ_trusted_file(path, resolved, reason, sizeof reason));
+    }
+    assert_int_equal(unlink(mounts) | unlink(path) | rmdir(directory), 0);
+}
+
 static void a_configured_one_is_the_only_one(void **state)
 {
     (void)state;
@@ -446,6 +494,7 @@ int main(void)
         T(packages_that_others_may_write_are_refused),
         T(all_that_are_refused_are_listed),
         T(an_offered_one_must_be_trusted),
+        T(an_offered_one_lies_on_no_mount_of_a_user),
         T(a_configured_one_is_the_only_one),
         T(versions_are_refused_with_a_reason),
         T(the_first_missing_function_is_named),
