@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,8 @@
 
 void occ_seen_open(struct occ_seen *ret_seen)
 {
-    *ret_seen = (struct occ_seen){.events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+    *ret_seen = (struct occ_seen){.events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
+                                  .mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)};
 }
 
 void occ_seen_close(struct occ_seen *s)
@@ -37,9 +40,9 @@ void occ_seen_close(struct occ_seen *s)
         free(s->entries[i].path);
     free(s->entries);
     occ_map_free(&s->watches);
-    if (s->events >= 0)
-        (void)close(s->events);
-    *s = (struct occ_seen){.events = -1};
+    occ_close_fd(&s->events);
+    occ_close_fd(&s->mounts);
+    *s = (struct occ_seen){.events = -1, .mounts = -1};
 }
 
 /* ---- files ---- */
@@ -56,6 +59,13 @@ static int look_at(const char *path, struct occ_seen_file *file)
                                    .bytes = s.st_size,
                                    .changed_ns = s.st_mtim.tv_sec * INT64_C(1000000000) + s.st_mtim.tv_nsec};
     return 0;
+}
+
+/* Every write is one in the directory of its path: it is no link, and has no name elsewhere. */
+static bool is_only_here(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 ? S_ISREG(s.st_mode) && s.st_nlink == 1 : errno == ENOENT;
 }
 
 static bool is_settled(const struct occ_seen_file *file, int64_t now_ns)
@@ -247,6 +257,16 @@ static void forget_watches(struct occ_seen *s)
     occ_map_clear(&s->watches);
 }
 
+/* Of a directory that is not at its path any more a watch tells nothing. */
+static void check_places(struct occ_seen *s, const struct occ_seen_file *tree)
+{
+    struct pollfd mounts = {.fd = s->mounts, .events = POLLPRI};
+    bool is_same_tree = tree->device == s->tree.device && tree->inode == s->tree.inode;
+    if (!is_same_tree || (s->mounts >= 0 && poll(&mounts, 1, 0) > 0))
+        forget_watches(s);
+    s->tree = *tree;
+}
+
 static void take_event(struct occ_seen *s, const struct inotify_event *event)
 {
     if (event->mask & IN_Q_OVERFLOW)
@@ -277,7 +297,7 @@ static void watch(struct occ_seen *s, size_t index)
 {
     struct occ_seen_entry *entry = &s->entries[index];
     _cleanup_(occ_freep) char *directory =
-        s->events >= 0 && s->may_watch && !entry->watch
+        s->events >= 0 && s->mounts >= 0 && s->may_watch && !entry->watch
             ? strndup(entry->path, (size_t)(strrchr(entry->path, '/') - entry->path))
             : NULL;
     if (!directory)
@@ -305,6 +325,7 @@ int occ_seen_update(struct occ_seen *s, const char *path, int64_t now_ns, struct
         return occ_no_memory(err);
     take_events(s);
     (void)look_at(parent, &now);
+    check_places(s, &now);
     if (now.inode != 0 && is_same(&now, &s->directory))
         return 0;
     int rc = list(s, parent, path, err);
@@ -339,7 +360,8 @@ enum occ_seen_state occ_seen_look(struct occ_seen *s, size_t index, int64_t now_
     if (!entry->is_sent || !is_same(&entry->sent.file, &ret_now->file) ||
         !is_same(&entry->sent.log, &ret_now->log))
         return OCC_SEEN_CHANGED;
-    entry->is_unchanged = entry->watch && ret_now->file.device == s->directory.device;
+    entry->is_unchanged = entry->watch && ret_now->file.device == s->directory.device &&
+                          is_only_here(entry->path) && is_only_here(log);
     *ret_now = entry->sent;
     return OCC_SEEN_SENT;
 }

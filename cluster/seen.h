@@ -3,8 +3,10 @@
  * neither opens nor reads a marked history. A history is unchanged while file and write-ahead log keep
  * device, inode, size and time of change. The kernel watches the directories of unchanged histories
  * (inotify), so that the cost of a pass depends on the number of changed histories, not on the number of
- * histories. Without a watch (a network's file system, the kernel's limit) each pass looks at both files. The
- * state keeps the marks for the next start. One thread.
+ * histories. Without a watch (a network's file system, the kernel's limit, a file with another name
+ * elsewhere) each pass looks at both files, and so does the pass after the tree was replaced or the machine's
+ * mounts have changed: a watch stays with the directory that it was set on. The state keeps the marks for the
+ * next start. One thread.
  */
 #pragma once
 
@@ -53,8 +55,10 @@ struct occ_seen {
     struct occ_seen_entry *entries; /* by path */
     size_t n, allocated;
     struct occ_seen_file directory; /* above the entries', when it was listed; zeros: list it again */
+    struct occ_seen_file tree;      /* of which only device and inode count: the watches are of this one */
     struct occ_map watches;         /* to entries; may have old ones */
     int events;                     /* descriptor; -1: nothing is watched */
+    int mounts;                     /* the list of mounts, which can be polled for changes; -1: likewise */
     bool may_watch;                 /* the file system tells of every change */
     bool is_hidden;                 /* we may not list the directory */
     bool has_unstored;              /* entries to be stored, or deleted there */

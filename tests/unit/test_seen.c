@@ -4,11 +4,14 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cluster/seen.h"
@@ -200,6 +203,74 @@ static void lost_events_are_made_up_for(void **state)
 }
 
 /* The next write may get the same time. */
+/* Another tree comes to the old one's place: no watch of the old one tells. */
+static void a_tree_that_is_replaced_shows(void **state)
+{
+    struct place *p = *state;
+    char old[48], command[160];
+    put(p->file, "one", BEGIN_S);
+    settle(p->directory);
+    send_it(p);
+    (void)snprintf(old, sizeof old, "%s.old", p->directory);
+    assert_int_equal(rename(p->directory, old), 0);
+    assert_true(mkdir(p->directory, 0700) == 0 && mkdir(p->owner, 0700) == 0);
+    put(p->file, "other", BEGIN_S);
+    settle(p->directory);
+    assert_false(is_sent(p));
+    send_it(p);
+    (void)snprintf(command, sizeof command, "rm -r '%s'", old);
+    assert_int_equal(system(command), 0);
+}
+
+/* A write through another name of the file is none in the watched directory. */
+static void a_file_with_another_name_is_looked_at(void **state)
+{
+    static int (*const name[])(const char *target, const char *path) = {symlink, link};
+    struct place *p = *state;
+    char target[64];
+    (void)snprintf(target, sizeof target, "%s/target", p->directory);
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        put(target, "one", BEGIN_S + (int64_t)i);
+        assert_int_equal(name[i](target, p->file), 0);
+        settle(p->directory);
+        send_it(p);
+        put(target, "another", BEGIN_S);
+        settle(p->directory);
+        assert_false(is_sent(p));
+        assert_int_equal(unlink(p->file), 0);
+    }
+}
+
+/* In a child, whose mounts are its own. */
+static void run_with_a_mount(struct place *p)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        _exit(77);
+    occ_seen_close(&p->seen);
+    occ_seen_open(&p->seen);
+    put(p->file, "one", BEGIN_S);
+    settle(p->directory);
+    send_it(p);
+    if (mount("tmpfs", p->owner, "tmpfs", 0, NULL) != 0)
+        _exit(77);
+    put(p->file, "other", BEGIN_S);
+    _exit(is_sent(p) ? 1 : 0);
+}
+
+static void a_mount_over_a_directory_shows(void **state)
+{
+    int status = -1;
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        run_with_a_mount(*state);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 static void a_recent_write_is_not_trusted(void **state)
 {
     struct place *p = *state;
@@ -319,6 +390,9 @@ int main(void)
         T(every_change_shows_without_watches),
         T(watched_files_are_not_looked_at),
         T(lost_events_are_made_up_for),
+        T(a_tree_that_is_replaced_shows),
+        T(a_file_with_another_name_is_looked_at),
+        T(a_mount_over_a_directory_shows),
         T(new_histories_are_found),
         T(the_next_start_knows_what_was_sent),
         T(a_recent_write_is_not_trusted),
