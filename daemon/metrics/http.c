@@ -24,6 +24,7 @@
 #define REQUEST_NS      INT64_C(10000000000)
 #define PER_ADDRESS_MAX 8u /* connections of one address to a TCP socket */
 #define CACHE_NS        INT64_C(500000000)
+#define RELOAD_NS       INT64_C(10000000000)
 
 /* Opened at run time, and only by a daemon that answers: with the TLS library that it brings, it would delay
  * the start of every private daemon. */
@@ -69,7 +70,8 @@ struct server {
 
 struct occ_http {
     struct occ_http_options options;
-    int64_t request_ns;
+    int64_t request_ns, reload_ns;
+    int64_t next_reload_ns; /* of files that are good and could not be used; 0: there are none */
     struct occ_tls tls;
     struct occ_file_signature tls_files[OCC_TLS_PARTS]; /* as they were when they were read last */
     struct server servers[SERVERS_MAX];
@@ -316,6 +318,7 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
         return occ_no_memory(err);
     *http = (struct occ_http){.options = *options,
                               .request_ns = options->request_ns ? options->request_ns : REQUEST_NS,
+                              .reload_ns = options->reload_ns ? options->reload_ns : RELOAD_NS,
                               .epoll = epoll_create1(EPOLL_CLOEXEC),
                               .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
     struct epoll_event event = {.events = EPOLLIN};
@@ -411,6 +414,8 @@ void occ_http_reload(struct occ_http *http)
     int status = occ_tls_load(http->options.tls_paths, &tls, &err);
     if (status == 0)
         status = use_tls(http, &tls, &err);
+    bool may_succeed_later = status != 0 && err.code != OCC_E_INVALID;
+    http->next_reload_ns = may_succeed_later ? occ_monotonic_ns() + http->reload_ns : 0;
     if (status != 0) {
         occ_tls_free(&tls);
         occ_log(OCC_LOG_ERROR, "the certificate of /metrics stays as it was: %s", err.message);
@@ -424,7 +429,8 @@ void occ_http_reload(struct occ_http *http)
     occ_log(OCC_LOG_INFO, "the certificate of /metrics is read anew from %s", http->options.tls_paths[0]);
 }
 
-/* Files that have changed are read before the next connection is accepted. */
+/* Files that have changed are read before the next connection is accepted; so are those that could not be
+ * used for want of descriptors or memory, now and then. */
 static void follow_files(struct occ_http *http)
 {
     struct occ_file_signature now[OCC_TLS_PARTS];
@@ -434,7 +440,7 @@ static void follow_files(struct occ_http *http)
     occ_tls_look(http->options.tls_paths, now);
     for (int i = 0; i < OCC_TLS_PARTS; i++)
         is_same = is_same && occ_file_signature_is_same(&now[i], &http->tls_files[i]);
-    if (!is_same)
+    if (!is_same || (http->next_reload_ns && occ_monotonic_ns() >= http->next_reload_ns))
         occ_http_reload(http);
 }
 

@@ -27,6 +27,7 @@ struct occ_http_options {
     bool (*write_health)(void *context, FILE *out);
     void *context;
     int64_t request_ns; /* for a request; 0: 10 s */
+    int64_t reload_ns;  /* between two tries of good files that could not be used; 0: 10 s */
 };
 
 /* *ret_http is NULL where there is nothing to listen at. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -227,6 +228,98 @@ static void an_address_leaves_places_for_others(void **state)
     (void)close(listening);
 }
 
+/* ---- another certificate ---- */
+
+static void make_certificates(void)
+{
+    char command[1024];
+    (void)snprintf(
+        command, sizeof command,
+        "cd %s && for days in 2 30; do openssl req -x509 -newkey rsa:2048 -nodes -days $days -subj "
+        "/CN=ca -keyout $days.key -out $days.pem || exit 1; done 2>errors",
+        directory);
+    if (system("command -v openssl >/dev/null") != 0)
+        skip();
+    assert_int_equal(system(command), 0);
+}
+
+static void use_certificate(int days)
+{
+    char command[256];
+    (void)snprintf(command, sizeof command, "cd %s && cp %d.pem server.pem && cp %d.key server.key",
+                   directory, days, days);
+    if (system(command) != 0)
+        _exit(1);
+}
+
+/* Descriptors for files, and not for another server. */
+static void leave_one_descriptor(rlim_t *ret_before)
+{
+    struct rlimit limit;
+    int next = dup(0);
+    (void)close(next);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(2);
+    *ret_before = limit.rlim_cur;
+    limit.rlim_cur = (rlim_t)next + 1;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(2);
+}
+
+/* A server that listens at `listening` is given a certificate while it has no descriptor for it; then it has.
+ */
+static int change_certificate(int listening)
+{
+    char certificate[64], key[64], text[24];
+    struct occ_http *http = NULL;
+    struct rlimit limit;
+    rlim_t before;
+    (void)snprintf(certificate, sizeof certificate, "%s/server.pem", directory);
+    (void)snprintf(key, sizeof key, "%s/server.key", directory);
+    (void)snprintf(text, sizeof text, "%lld", (long long)getpid());
+    const struct occ_http_options options = {
+        .socket_path = "", .tls_paths = {certificate, key, certificate}, .reload_ns = 1};
+    use_certificate(2);
+    if (dup2(listening, 3) != 3 || setenv("LISTEN_PID", text, 1) != 0 || setenv("LISTEN_FDS", "1", 1) != 0 ||
+        occ_http_open(&options, &http, NULL) != 0)
+        return 3;
+    int64_t first_s = occ_http_expiry_s(http, OCC_TLS_CERTIFICATE);
+    use_certificate(30);
+    leave_one_descriptor(&before);
+    occ_http_serve(http);
+    if (occ_http_expiry_s(http, OCC_TLS_CERTIFICATE) != first_s)
+        return 4;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 5;
+    limit.rlim_cur = before;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 5;
+    occ_http_serve(http);
+    int64_t second_s = occ_http_expiry_s(http, OCC_TLS_CERTIFICATE);
+    occ_http_close(http);
+    return second_s > first_s ? 0 : 6;
+}
+
+static void a_certificate_that_failed_is_tried_again(void **state)
+{
+    (void)state;
+    struct sockaddr_in name;
+    char command[64];
+    int status = -1;
+    make_certificates();
+    int listening = listen_tcp(&name);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(change_certificate(listening));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    (void)close(listening);
+    (void)snprintf(command, sizeof command, "rm %s/*", directory);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +328,7 @@ int main(void)
         cmocka_unit_test(sockets_of_another_process_are_not_taken),
         cmocka_unit_test(a_request_has_a_deadline),
         cmocka_unit_test(an_address_leaves_places_for_others),
+        cmocka_unit_test(a_certificate_that_failed_is_tried_again),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
