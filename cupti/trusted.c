@@ -36,12 +36,13 @@ static void take_component(struct walk *w, char component[NAME_MAX + 1])
     memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
 }
 
-/* A user's own group is as good as the user: many systems' umask lets it write. */
+/* A group that was made with the user is as good as the user: many systems' umask lets it write. It has the
+ * user's number; a group of many users has another one. */
 static bool may_others_write(const struct statx *status)
 {
     bool is_sticky = S_ISDIR(status->stx_mode) && (status->stx_mode & S_ISVTX) != 0;
     unsigned int mode = status->stx_mode & OTHERS_MAY;
-    if (geteuid() != 0 && status->stx_gid == getegid())
+    if (geteuid() != 0 && status->stx_gid == getegid() && status->stx_gid == geteuid())
         mode &= ~(unsigned int)S_IWGRP;
     return mode != 0 && !is_sticky && !S_ISLNK(status->stx_mode);
 }

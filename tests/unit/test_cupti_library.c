@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -374,6 +375,36 @@ static void an_offered_one_must_be_trusted(void **state)
     }
 }
 
+/* A group made with the user has the user's number; `users` has many members. */
+static void a_group_of_many_is_not_the_users_own(void **state)
+{
+    (void)state;
+    static const struct {
+        gid_t group;
+        bool is_trusted;
+    } cases[] = {{61007, true}, {100, false}};
+    char path[64], resolved[PATH_MAX], reason[OCC_CUPTI_REASON_BYTES];
+    if (geteuid() != 0)
+        skip(); /* only root has other users */
+    (void)snprintf(path, sizeof path, "%s/libcupti.so.13", root);
+    put("libcupti.so.13");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status = -1;
+        assert_int_equal(chown(path, 61007, cases[i].group) | chmod(path, 0664), 0);
+        (void)fflush(NULL);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            _exit(setresgid(cases[i].group, cases[i].group, cases[i].group) == 0 &&
+                          setresuid(61007, 61007, 61007) == 0
+                      ? occ_trusted_file(path, resolved, reason, sizeof reason)
+                      : 99);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), cases[i].is_trusted);
+    }
+}
+
 /* Where a user may have made the mount, root's files are his. Root's daemon alone believes no such file. */
 static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
 {
@@ -494,6 +525,7 @@ int main(void)
         T(packages_that_others_may_write_are_refused),
         T(all_that_are_refused_are_listed),
         T(an_offered_one_must_be_trusted),
+        T(a_group_of_many_is_not_the_users_own),
         T(an_offered_one_lies_on_no_mount_of_a_user),
         T(a_configured_one_is_the_only_one),
         T(versions_are_refused_with_a_reason),
