@@ -226,7 +226,10 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     occ_identity_read(clients->accounts, client->peer.pid, client->peer.uid, &client->identity);
     occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
-    return !clients->is_shared || is_peers(&client->identity, client->fd, &client->peer);
+    bool is_known = !clients->is_shared || is_peers(&client->identity, client->fd, &client->peer);
+    if (!is_known) /* perhaps another process's */
+        client->owner = (struct occ_owner){.uid = -1};
+    return is_known;
 }
 
 int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns)

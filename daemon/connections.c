@@ -104,7 +104,7 @@ void occ_connections_accept(struct occ_server *s, void *none)
             admitted++;
         } else {
             s->refused++;
-            occ_refusals_count(&s->refusals, peer.uid, OCC_REFUSED_FULL);
+            occ_refusals_count_uid(&s->refusals, peer.uid, OCC_REFUSED_FULL);
             (void)close(fd);
         }
     } while (admitted < ACCEPTS_AT_ONCE && !is_turn_over(s, &s->arrivals));

@@ -119,11 +119,19 @@ void occ_program_hang_up(struct occ_server *s, struct occ_client *client)
         occ_collector_orphaned(client->history->collector, client->producer, occ_monotonic_ns());
 }
 
+static void count_refusal(struct occ_server *s, const struct occ_client *client, enum occ_refusal cause)
+{
+    s->refused++;
+    if (client->owner.name[0])
+        occ_refusals_count(&s->refusals, client->owner.name, cause);
+    else
+        occ_refusals_count_uid(&s->refusals, client->user->uid, cause);
+}
+
 void occ_program_refuse(struct occ_server *s, struct occ_client *client, enum occ_refusal cause,
                         const char *why)
 {
-    s->refused++;
-    occ_refusals_count(&s->refusals, client->user->uid, cause);
+    count_refusal(s, client, cause);
     occ_ratelimit_log(&client->user->refusals, occ_monotonic_ns(), OCC_LOG_WARNING,
                       "process %d of uid %u is refused: %s", (int)client->peer.pid, client->peer.uid, why);
     occ_program_hang_up(s, client);

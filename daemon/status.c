@@ -128,13 +128,13 @@ static void put_totals(struct occ_answer *answer, const struct occ_totals *t)
         put(answer, OCC_STATUS_OLDEST, (double)t->store.oldest_ns / 1e9);
 }
 
-/* Of the asker's programs, or of all. In a container a uid means nothing outside. */
+/* Of the asker's programs, or of all. */
 static void put_refusals(const struct occ_server *s, const struct occ_client *client,
                          struct occ_answer *answer)
 {
-    const uint64_t *n = occ_client_may_command(&s->clients, client, NULL) ? s->refusals.all
-                        : client->owner.uid >= 0 ? occ_refusals_by(&s->refusals, client->user->uid)
-                                                 : NULL;
+    const uint64_t *n = occ_client_may_command(&s->clients, client, NULL)
+                            ? s->refusals.all
+                            : occ_refusals_by(&s->refusals, client->owner.name);
     for (unsigned int i = 0; n && i < OCC_REFUSAL_COUNT; i++)
         if (n[i] > 0)
             put(answer, (enum occ_status_value)(OCC_STATUS_REFUSED_ENDED + i), (double)n[i]);

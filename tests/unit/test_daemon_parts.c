@@ -303,23 +303,27 @@ static void a_turn_that_works_costs_its_user(void **state)
 
 /* ---- refusals ---- */
 
-static void refusals_of_a_user_are_his(void **state)
+static void refusals_of_an_owner_are_its_own(void **state)
 {
     (void)state;
     static struct occ_refusals r;
-    assert_null(occ_refusals_by(&r, 0));
+    char owner[16];
+    assert_null(occ_refusals_by(&r, "u0"));
     for (int i = 0; i < 3; i++)
-        occ_refusals_count(&r, 1000, OCC_REFUSED_ENDED);
-    occ_refusals_count(&r, 0, OCC_REFUSED_INVALID);
-    assert_int_equal(occ_refusals_by(&r, 1000)[OCC_REFUSED_ENDED], 3);
-    assert_int_equal(occ_refusals_by(&r, 1000)[OCC_REFUSED_INVALID], 0);
-    assert_int_equal(occ_refusals_by(&r, 0)[OCC_REFUSED_INVALID], 1);
-    for (uint32_t uid = 2000; uid < 2000 + 2 * OCC_REFUSALS_USERS; uid++) /* more than there are places */
-        occ_refusals_count(&r, uid, OCC_REFUSED_FULL);
-    assert_int_equal(occ_refusals_by(&r, 1000)[OCC_REFUSED_ENDED], 3);
-    assert_int_equal(occ_refusals_by(&r, 1999 + 2 * OCC_REFUSALS_USERS)[OCC_REFUSED_FULL], 1);
-    assert_null(occ_refusals_by(&r, 3000));
-    assert_int_equal(r.all[OCC_REFUSED_FULL], 2 * OCC_REFUSALS_USERS);
+        occ_refusals_count(&r, "u1000", OCC_REFUSED_ENDED);
+    occ_refusals_count(&r, "container-1", OCC_REFUSED_INVALID);
+    assert_null(occ_refusals_by(&r, "u0"));
+    assert_int_equal(occ_refusals_by(&r, "u1000")[OCC_REFUSED_ENDED], 3);
+    assert_int_equal(occ_refusals_by(&r, "u1000")[OCC_REFUSED_INVALID], 0);
+    assert_int_equal(occ_refusals_by(&r, "container-1")[OCC_REFUSED_INVALID], 1);
+    for (int uid = 2000; uid < 2000 + 2 * OCC_REFUSALS_OWNERS; uid++) { /* more than there are places */
+        (void)snprintf(owner, sizeof owner, "u%d", uid);
+        occ_refusals_count(&r, owner, OCC_REFUSED_FULL);
+    }
+    assert_int_equal(occ_refusals_by(&r, "u1000")[OCC_REFUSED_ENDED], 3);
+    assert_int_equal(occ_refusals_by(&r, owner)[OCC_REFUSED_FULL], 1);
+    assert_null(occ_refusals_by(&r, "u3000"));
+    assert_int_equal(r.all[OCC_REFUSED_FULL], 2 * OCC_REFUSALS_OWNERS);
 }
 
 int main(void)
@@ -334,7 +338,7 @@ int main(void)
         cmocka_unit_test(every_accepted_connection_counts),
         cmocka_unit_test(a_turn_that_waits_costs_its_user_nothing),
         cmocka_unit_test(a_turn_that_works_costs_its_user),
-        cmocka_unit_test(refusals_of_a_user_are_his),
+        cmocka_unit_test(refusals_of_an_owner_are_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

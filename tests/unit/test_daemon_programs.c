@@ -9,6 +9,7 @@
 
 #include "daemon/sampler_state.h"
 #include "daemon/server_state.h"
+#include "support/log.h"
 
 #define LIBRARY   "/usr/lib/libcupti.so.13"
 #define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -38,8 +39,31 @@ static void a_library_from_a_container_is_not_offered(void **state)
     }
 }
 
+/* A container's root is not the machine's. */
+static void a_refusal_is_its_owners(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *owner, *counted;
+    } cases[] = {{"", "u0"}, {"u0", "u0"}, {"container-" CONTAINER, "container-" CONTAINER}};
+    static struct occ_server server;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *other = i < 2 ? "container-" CONTAINER : "u0";
+        struct occ_user user = {.uid = 0};
+        struct occ_client client = {.fd = -1, .pidfd = -1, .user = &user};
+        server = (struct occ_server){.refused = 0};
+        (void)snprintf(client.owner.name, sizeof client.owner.name, "%s", cases[i].owner);
+        occ_program_refuse(&server, &client, OCC_REFUSED_INVALID, "of the test");
+        assert_non_null(occ_refusals_by(&server.refusals, cases[i].counted));
+        assert_null(occ_refusals_by(&server.refusals, other));
+        assert_int_equal(server.refused, 1);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_from_a_container_is_not_offered)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_from_a_container_is_not_offered),
+                                       cmocka_unit_test(a_refusal_is_its_owners)};
+    occ_log_set_level(OCC_LOG_ERROR);
     return cmocka_run_group_tests_name("programs", tests, NULL, NULL);
 }
