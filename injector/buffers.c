@@ -1,7 +1,6 @@
 /* See buffers.h. */
 #include "buffers.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -89,18 +88,36 @@ static uint32_t slot_of(uintptr_t thread)
     return (uint32_t)(thread >> 12) * UINT32_C(0x9e3779b1) / (UINT32_MAX / OCC_POOL_THREADS + 1);
 }
 
-static_assert(OCC_POOL_THREADS == 64, "a bit in askers for each");
-
-static void note_asker(struct occ_pool *pool, uint32_t slot)
+/* The thread's place among the askers, or the free one where it would be; NULL: others have them all. */
+static _Atomic uintptr_t *find_asker(struct occ_pool *pool, uintptr_t thread)
 {
-    uint64_t bit = UINT64_C(1) << slot;
-    if (!(atomic_load_explicit(&pool->askers, memory_order_relaxed) & bit)) /* once: others share the line */
-        atomic_fetch_or_explicit(&pool->askers, bit, memory_order_relaxed);
+    uint32_t first = slot_of(thread) * (OCC_POOL_ASKERS / OCC_POOL_THREADS);
+    for (uint32_t i = 0; i < OCC_POOL_ASKERS; i++) {
+        _Atomic uintptr_t *place = &pool->askers[(first + i) % OCC_POOL_ASKERS];
+        uintptr_t asker = atomic_load_explicit(place, memory_order_relaxed);
+        if (asker == thread || asker == 0)
+            return place;
+    }
+    return NULL;
 }
 
-bool occ_pool_may_have_asked(const struct occ_pool *pool, uintptr_t thread)
+/* A store once for each thread: others read the same lines. */
+static void note_asker(struct occ_pool *pool, uintptr_t thread)
 {
-    return atomic_load_explicit(&pool->askers, memory_order_relaxed) >> slot_of(thread) & 1;
+    _Atomic uintptr_t *place = find_asker(pool, thread);
+    uintptr_t none = 0;
+    while (place && atomic_load_explicit(place, memory_order_relaxed) != thread &&
+           !atomic_compare_exchange_strong_explicit(place, &none, thread, memory_order_relaxed,
+                                                    memory_order_relaxed)) {
+        place = find_asker(pool, thread); /* another thread took it */
+        none = 0;
+    }
+}
+
+bool occ_pool_may_have_asked(struct occ_pool *pool, uintptr_t thread)
+{
+    const _Atomic uintptr_t *place = find_asker(pool, thread);
+    return !place || atomic_load_explicit(place, memory_order_relaxed) == thread;
 }
 
 uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes)
@@ -113,7 +130,7 @@ uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns,
         bytes = next_bytes(pool, bytes, now_ns - last_ns);
     atomic_store_explicit(&t->bytes, bytes, memory_order_relaxed);
     *ret_bytes = bytes;
-    note_asker(pool, slot);
+    note_asker(pool, thread);
     atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
     int index = take_any(pool, READY);
     if (index < 0)

@@ -37,6 +37,7 @@
 #define OCC_POOL_DEFAULT_BYTES (1u << 17)
 #define OCC_POOL_MIN_BYTES     4096u /* 18 records; also the first of a thread */
 #define OCC_POOL_THREADS       64u   /* whose sizes are told apart; threads beyond share */
+#define OCC_POOL_ASKERS        1024u /* threads whose asking is known */
 
 /* One buffer, from take() to recycle(). Written by the taker, then by the one that completes it: CUPTI orders
  * these. */
@@ -60,7 +61,7 @@ struct occ_pool {
     _Atomic uint8_t state[OCC_POOL_MAX_BUFFERS];
     struct occ_pool_use use[OCC_POOL_MAX_BUFFERS]; /* of a buffer that is TAKEN or DONE */
     struct occ_pool_thread threads[OCC_POOL_THREADS];
-    _Atomic uint64_t askers; /* bit n: a thread that is threads[n] has taken a buffer */
+    _Atomic uintptr_t askers[OCC_POOL_ASKERS]; /* threads that have taken a buffer; 0: a free place */
     /* Delivered buffers in order: entry n % count holds index + 1. As many entries as buffers: never full. */
     _Atomic uint32_t done[OCC_POOL_MAX_BUFFERS];
     _Atomic uint64_t done_tail;
@@ -75,8 +76,8 @@ struct occ_pool {
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes);
 /* `thread` identifies the caller; *ret_bytes is the size of the buffer for it. All times: CLOCK_MONOTONIC. */
 uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes);
-/* False: this thread has never taken a buffer; true: it has, or another one that cannot be told from it. */
-bool occ_pool_may_have_asked(const struct occ_pool *pool, uintptr_t thread);
+/* False: this thread has never taken a buffer; true: it has, or had its number, or there were too many. */
+bool occ_pool_may_have_asked(struct occ_pool *pool, uintptr_t thread);
 /* False: the buffer is not from this pool. */
 bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes, uint64_t now_ns);
 

@@ -19,7 +19,7 @@ static void add_cost(struct occ_pool *pool, uint64_t began_ns)
  * the first context, it has the mask of a thread of the program, and is known by what no thread of the
  * program does: it returns buffers and has never asked for one. Whoever flushes returns buffers too: our
  * helper, and the program's main thread. */
-static bool is_worker(const struct occ_guest *guest)
+static bool is_worker(struct occ_guest *guest)
 {
     sigset_t blocked;
     if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)

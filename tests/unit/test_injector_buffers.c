@@ -322,6 +322,23 @@ static void test_who_has_asked(void **state)
     }
 }
 
+/* CUPTI's worker never asks: it must not be taken for one of many threads that do. */
+static void test_who_has_not_asked_is_told_from_many(void **state)
+{
+    (void)state;
+    static struct occ_pool pool;
+    size_t bytes;
+    assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
+    for (uintptr_t thread = 1; thread <= OCC_POOL_ASKERS / 2; thread++)
+        (void)occ_pool_take(&pool, thread << 12, SECOND_NS, &bytes);
+    for (uintptr_t thread = 1; thread <= OCC_POOL_ASKERS; thread++)
+        assert_int_equal(occ_pool_may_have_asked(&pool, thread << 12), thread <= OCC_POOL_ASKERS / 2);
+    for (uintptr_t thread = 1; thread <= 2 * OCC_POOL_ASKERS; thread++) /* more than can be told apart */
+        (void)occ_pool_take(&pool, thread << 12, SECOND_NS, &bytes);
+    for (uintptr_t thread = 1; thread <= 2 * OCC_POOL_ASKERS; thread++)
+        assert_true(occ_pool_may_have_asked(&pool, thread << 12));
+}
+
 /* ---- several threads take and complete while one drains ---- */
 
 #define THREADS 4
@@ -393,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_a_busy_stream_shows_its_records),
         cmocka_unit_test(test_each_thread_has_its_size),
         cmocka_unit_test(test_who_has_asked),
+        cmocka_unit_test(test_who_has_not_asked_is_told_from_many),
         cmocka_unit_test(test_a_buffer_that_is_not_full_changes_nothing),
         cmocka_unit_test(test_a_buffer_that_a_flush_returns_early_does_not_grow),
         cmocka_unit_test(test_threads),
