@@ -2,7 +2,6 @@
 #include "command.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,47 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "all_users.h"
+#include "gather.h"
 #include "screen.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "usage.h"
-
-/* The command for each history DIR/OWNER/history.db, under its owner's name. */
-static int run_for_all(const struct cli_command *command, struct cli_args *args)
-{
-    struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(globfree) glob_t found = {0};
-    _cleanup_(occ_freep) char *pattern = NULL;
-    int result = CLI_EXIT_NOTHING;
-    if (occ_format_text(&pattern, &err, "%s/*/history.db", args->all_users) != 0)
-        return cli_failure(command, &err);
-    if (glob(pattern, 0, NULL, &found) != 0) {
-        (void)occ_fail(&err, OCC_E_NOT_FOUND, "there is no history that you may read below %s",
-                       args->all_users);
-        return cli_failure(command, &err);
-    }
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        const char *owner = found.gl_pathv[i] + strlen(args->all_users) + 1;
-        (void)printf("%s%.*s\n", i ? "\n" : "", (int)strcspn(owner, "/"), owner);
-        args->db = found.gl_pathv[i];
-        int status = command->run(command, args);
-        if (result != CLI_EXIT_FAILURE && status != CLI_EXIT_NOTHING)
-            result = status;
-    }
-    return result;
-}
-
-static int check_all_users(const struct cli_command *command, const struct cli_args *args,
-                           struct occ_error *err)
-{
-    const struct cli_output *output = &((const struct cli_list_args *)args)->output;
-    if (args->db)
-        return occ_fail(err, OCC_E_INVALID, "--all-users and --db exclude each other");
-    if (command->columns && (output->json || output->csv))
-        return occ_fail(err, OCC_E_INVALID, "--all-users prints text only; ask one history with --db for %s",
-                        output->json ? "JSON" : "CSV");
-    return 0;
-}
 
 int cli_run(const struct cli_command *command, char **argv)
 {
@@ -73,13 +37,13 @@ int cli_run(const struct cli_command *command, char **argv)
     if (status == 0 && command->check)
         status = command->check(args, &err);
     if (status == 0 && args->all_users)
-        status = check_all_users(command, args, &err);
+        status = cli_check_all_users(command, args, &err);
     if (status == OCC_E_NO_MEMORY)
         return cli_failure(command, &err);
     if (status != 0)
         return cli_usage_error(command, &err);
     cli_screen_begin(args->colour ? args->colour : "auto", command->is_paged && !args->no_pager);
-    status = args->all_users ? run_for_all(command, args) : command->run(command, args);
+    status = args->all_users ? cli_run_for_all(command, args) : command->run(command, args);
     if (!cli_screen_lost_text())
         return status;
     (void)occ_no_memory(&err);
@@ -104,20 +68,10 @@ int cli_output_choose(const struct cli_output *output, const struct cli_column *
         cli_select(table, CLI_DEFAULT, 0, ret_selection);
     else
         cli_select(table, 0, CLI_TEXT_ONLY, ret_selection);
-    return output->columns ? cli_select_list(table, output->columns, ret_selection, err) : 0;
-}
-
-void cli_note(const struct cli_command *command, const char *format, ...)
-{
-    char line[OCC_ERROR_MESSAGE_BYTES + 64];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    occ_text_sanitise(line);
-    cli_flush_stdout();
-    (void)fprintf(stderr, "%s%s%s: %s\n", cli_program(command), command->name ? " " : "",
-                  command->name ? command->name : "", line);
+    if (output->columns)
+        status = cli_select_list(table, output->columns, ret_selection, err);
+    ret_selection->gather = output->gather;
+    return status;
 }
 
 int cli_failure(const struct cli_command *command, const struct occ_error *err)
@@ -126,18 +80,20 @@ int cli_failure(const struct cli_command *command, const struct occ_error *err)
     return CLI_EXIT_FAILURE;
 }
 
-int cli_nothing(const struct cli_command *command, const char *why)
-{
-    cli_note(command, "%s", why);
-    return CLI_EXIT_NOTHING;
-}
-
 void cli_note_simulated(const struct cli_command *command, const struct cli_selection *selection)
 {
     for (size_t i = 0; selection->format == CLI_FORMAT_TEXT && i < selection->n; i++)
         if (selection->columns[i]->flags & CLI_MARKS)
             return; /* the legend has it */
     cli_note(command, "some results are from a simulated device");
+}
+
+void cli_put_below(const struct cli_selection *selection, const char *line)
+{
+    if (selection->gather)
+        cli_gather_line(selection->gather, line);
+    else
+        cli_print("%s\n", line);
 }
 
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,
@@ -149,7 +105,7 @@ void cli_footer(const struct cli_command *command, const struct cli_selection *s
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (selection->format == CLI_FORMAT_TEXT)
-        (void)printf("%s\n", line);
+        cli_put_below(selection, line);
     else
         cli_note(command, "%s", line);
 }

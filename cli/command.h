@@ -1,6 +1,7 @@
 /* Steps that commands have in common: arguments, the form of the output, closing lines. One thread. */
 #pragma once
 
+#include "gather.h"
 #include "options.h"
 #include "table.h"
 #include "values.h"
@@ -8,6 +9,8 @@
 struct cli_output {
     bool json, csv;
     const char *columns;
+    struct cli_merge merge;    /* of commands whose answers for all owners are one */
+    struct cli_gather *gather; /* that the rows go to; NULL: to the output */
 };
 
 /* Of commands that print a table; the first member of their arguments. */
@@ -40,7 +43,8 @@ int cli_output_format(const struct cli_output *output, enum cli_format *ret_form
 int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
                       struct cli_selection *ret_selection, struct occ_error *err);
 
-/* "occq top: TEXT" on stderr, made safe to print, after what stdout holds. */
+/* "occq top: TEXT" on stderr, made safe to print, after what stdout holds; with the owner where there are
+ * several (notes.h). */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same of an error; returns CLI_EXIT_FAILURE. */
@@ -49,7 +53,9 @@ int cli_failure(const struct cli_command *command, const struct occ_error *err);
 int cli_nothing(const struct cli_command *command, const char *why);
 /* One line on stderr, unless a table's legend has it: some of the results are from a simulated device. */
 void cli_note_simulated(const struct cli_command *command, const struct cli_selection *selection);
-/* A line below a table; a note where the output is for programs. Nothing in it is from a traced program. */
+/* A line below a table for people, where there are several with their owner. */
+void cli_put_below(const struct cli_selection *selection, const char *line);
+/* The same; a note where the output is for programs. Nothing in it is from a traced program. */
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,
                 ...) __attribute__((format(printf, 3, 4)));
 

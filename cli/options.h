@@ -68,6 +68,7 @@ struct cli_command {
     const char *operands; /* for the synopsis: "KERNEL"; NULL: none */
     int min_operands, max_operands;
     bool stops_at_operand;
+    bool merges_owners;      /* --all-users gives one table; else an answer for each owner */
     bool is_paged;           /* its answers may be longer than a screen */
     const char *summary;     /* of occq's commands: half a sentence, lower case */
     const char *description; /* paragraphs, divided by an empty line */
@@ -106,12 +107,17 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
         .help = help_, __VA_ARGS__                                                                           \
     }
 /* Rows that every command has. */
-/* Of commands whose answers for several histories may follow one another. */
-#define CLI_OPTION_ALL_USERS                                                                                 \
+/* Of commands whose answers for several histories are one (struct cli_command, merges_owners), or follow one
+ * another. Their arguments begin with a struct cli_list_args. */
+#define CLI_OPTION_OF_ALL_USERS(answer)                                                                      \
     CLI_OPTION(0, "all-users", CLI_TEXT, struct cli_args, all_users, "DIR",                                  \
-               "ask the service's histories of all owners, one after the other "                             \
-               "(default " OCC_PATH_SERVICE_DIRECTORY "), as text; for root",                                \
+               "ask the service's histories of all owners (default " OCC_PATH_SERVICE_DIRECTORY              \
+               "; for root): " answer,                                                                       \
                .without = OCC_PATH_SERVICE_DIRECTORY)
+#define CLI_OPTION_ALL_USERS                                                                                 \
+    CLI_OPTION_OF_ALL_USERS("one table in the command's order, with column owner and a sum of the columns "  \
+                            "that add up, over the rows above")
+#define CLI_OPTION_EACH_USER CLI_OPTION_OF_ALL_USERS("text, one owner's answer after the other's")
 #define CLI_OPTION_DB                                                                                        \
     CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",                                             \
                "the history (default: $XDG_STATE_HOME/occtrace/history.db)")

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "csv.h"
+#include "gather.h"
 #include "json.h"
 #include "table_text.h"
 #include "support/cleanup.h"
@@ -50,6 +51,24 @@ static void csv_add(struct cli_table *table, const void *row)
 
 /* ---- all ---- */
 
+static int begin(struct cli_table *table, const char *name, struct occ_error *err)
+{
+    if (table->selection->gather)
+        return cli_gather_begin(table->selection->gather, name, table->selection, err);
+    switch (table->selection->format) {
+    case CLI_FORMAT_TEXT:
+        return cli_text_table_new(table->out, table->selection, &table->text, err);
+    case CLI_FORMAT_CSV:
+        csv_begin(table);
+        return 0;
+    case CLI_FORMAT_JSON:
+        break;
+    }
+    cli_json_begin(&table->json, table->out);
+    cli_json_array(&table->json, name, false);
+    return 0;
+}
+
 int cli_table_new(FILE *out, const char *name, const struct cli_selection *selection,
                   struct cli_table **ret_table, struct occ_error *err)
 {
@@ -58,20 +77,16 @@ int cli_table_new(FILE *out, const char *name, const struct cli_selection *selec
         return occ_no_memory(err);
     table->out = out;
     table->selection = selection;
-    if (selection->format == CLI_FORMAT_TEXT && cli_text_table_new(out, selection, &table->text, err) != 0)
-        return OCC_E_NO_MEMORY;
-    if (selection->format == CLI_FORMAT_JSON) {
-        cli_json_begin(&table->json, out);
-        cli_json_array(&table->json, name, false);
-    }
-    if (selection->format == CLI_FORMAT_CSV)
-        csv_begin(table);
-    *ret_table = occ_take(table);
-    return 0;
+    int status = begin(table, name, err);
+    if (status == 0)
+        *ret_table = occ_take(table);
+    return status;
 }
 
 int cli_table_add(struct cli_table *table, const void *row, struct occ_error *err)
 {
+    if (table->selection->gather)
+        return cli_gather_add(table->selection->gather, row, err);
     switch (table->selection->format) {
     case CLI_FORMAT_TEXT:
         return cli_text_table_add(table->text, row, err);
@@ -87,6 +102,8 @@ int cli_table_add(struct cli_table *table, const void *row, struct occ_error *er
 
 int cli_table_finish(struct cli_table *table, struct occ_error *err)
 {
+    if (table->selection->gather)
+        return 0;
     if (table->selection->format == CLI_FORMAT_TEXT)
         return cli_text_table_finish(table->text, err);
     if (table->selection->format == CLI_FORMAT_JSON) {

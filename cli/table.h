@@ -2,6 +2,8 @@
  * Rows out: one table, three renderers. Text is laid out for the screen (table_text.h); JSON and CSV (csv.h)
  * are written row by row, so that a million rows need no memory. CSV has a heading line; lines end with LF.
  *
+ * With a gatherer in the selection nothing is written: the gatherer has the rows (gather.h).
+ *
  * A table belongs to one thread. Write errors stay in the stream.
  */
 #pragma once

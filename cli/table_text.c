@@ -125,7 +125,7 @@ static int add_cell(struct cli_text_table *table, struct libscols_line *line, si
     size_t width = cli_text_width(text);
     table->widths[i] = width > table->widths[i] ? width : table->widths[i];
     table->filled[i] |= value.type != CLI_NONE;
-    table->varies[i] |= column->flags & CLI_VARIES && differs(table, i, text);
+    table->varies[i] |= column->flags & CLI_VARIES && value.type != CLI_NONE && differs(table, i, text);
     if (column->flags & CLI_MARKS && value.type == CLI_STRING)
         remember_marks(table, text);
     if (cli_screen_has_colour() && colour_of(column, &value))

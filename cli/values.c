@@ -223,6 +223,8 @@ void cli_select(const struct cli_column *table, unsigned int with, unsigned int 
                 struct cli_selection *ret_selection)
 {
     ret_selection->n = 0;
+    ret_selection->table = table;
+    ret_selection->gather = NULL;
     memset(ret_selection->asked, false, sizeof ret_selection->asked);
     for (const struct cli_column *c = table; c->name && ret_selection->n < CLI_MAX_COLUMNS; c++)
         if ((c->flags & with) == with && (c->flags & without) == 0)
@@ -277,10 +279,13 @@ int cli_select_list(const struct cli_column *table, const char *list, struct cli
                     struct occ_error *err)
 {
     bool adds = list[0] == '+';
-    if (adds)
+    if (adds) {
         list++;
-    else
+    } else {
         selection->n = 0;
+        selection->table = table;
+        selection->gather = NULL;
+    }
     for (;;) {
         size_t length = strcspn(list, ",");
         int status = select_one(table, list, length, adds, selection, err);

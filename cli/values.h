@@ -58,8 +58,9 @@ enum {
     CLI_WIDE = 64,     /* with CLI_DEFAULT: only on a screen with room for it */
     CLI_MARKS = 128,   /* letters of marks.h, with a legend below */
     CLI_RARE = 512,    /* by default only if a row has a value */
-    CLI_VARIES = 1024, /* by default only if rows differ in it */
+    CLI_VARIES = 1024, /* by default only if rows with a value differ in it */
     CLI_HEAT = 256,    /* a ratio that is coloured where it is large */
+    CLI_ADDS = 2048,   /* adds up: rows of all owners have a sum of it */
 };
 /* On a narrow screen columns that nobody asked for are left out, those of the largest rank first; without a
  * rank they stay. */
@@ -106,15 +107,20 @@ cli_getter cli_get_u32, cli_get_u64, cli_get_i64, cli_get_real, cli_get_bool, cl
 
 enum cli_format { CLI_FORMAT_TEXT, CLI_FORMAT_JSON, CLI_FORMAT_CSV };
 
+struct cli_gather;
+
 /* Which columns, in which order and form. */
 struct cli_selection {
+    const struct cli_column *table; /* that they were chosen from */
+    struct cli_gather *gather;      /* takes the rows instead of the output (gather.h); NULL: none */
     enum cli_format format;
     const struct cli_column *columns[CLI_MAX_COLUMNS];
     size_t n;
     bool asked[CLI_MAX_COLUMNS]; /* by name; of the others what is CLI_SPARE may go */
 };
 
-/* All columns with (flags & with) == with and (flags & without) == 0; leaves the format alone. */
+/* All columns with (flags & with) == with and (flags & without) == 0; leaves the format alone, and no
+ * gatherer. */
 void cli_select(const struct cli_column *table, unsigned int with, unsigned int without,
                 struct cli_selection *ret_selection);
 

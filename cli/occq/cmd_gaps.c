@@ -34,13 +34,13 @@ static const struct cli_column columns[] = {
     FIELD("gpu", "device_id", CLI_PLAIN, CLI_DEFAULT, use.device, "the device's number in the history"),
     FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(4), use.device_name,
           "name of the GPU"),
-    FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), use.launches,
+    FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(6), use.launches,
           "number of launches that are kept one by one"),
     FIELD("span", "span_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5), span_ns,
           "from the first start to the last end"),
     FIELD("busy_time", "busy_ns", CLI_DURATION, 0, use.busy_ns, "in which a kernel of the run ran"),
     FIELD("busy", "busy_ratio", CLI_RATIO, CLI_DEFAULT, busy, "busy_time / (span - unrecorded)"),
-    FIELD("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(3), use.gaps,
+    FIELD("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(3), use.gaps,
           "number of times in which no kernel of the run ran; copies are not kernels"),
     FIELD("gap_p50", "gap_p50_ns", CLI_DURATION, CLI_DEFAULT, p50_ns,
           "half of the gaps are shorter; from a histogram, at most 12.5 % off"),
@@ -144,6 +144,13 @@ static bool is_replayed(struct occ_store *store, int64_t run)
     return sql_number(occ_store_sqlite(store), sql) != 0;
 }
 
+static void put_advice(const struct cli_selection *selection, const struct line *line)
+{
+    char text[sizeof line->advice + 32];
+    (void)snprintf(text, sizeof text, "GPU %" PRId64 ": %s", line->use.device, line->advice);
+    cli_put_below(selection, text);
+}
+
 static int print(const struct occ_gpu_uses *uses, const struct cli_selection *selection,
                  struct occ_error *err)
 {
@@ -155,7 +162,7 @@ static int print(const struct occ_gpu_uses *uses, const struct cli_selection *se
     int status = cli_table_print("gpus", selection, lines, uses->n_gpus, sizeof *lines, err);
     for (size_t i = 0; i < uses->n_gpus && status == 0 && selection->format == CLI_FORMAT_TEXT; i++)
         if (lines[i].advice[0])
-            cli_print("GPU %" PRId64 ": %s\n", lines[i].use.device, lines[i].advice);
+            put_advice(selection, &lines[i]);
     return status;
 }
 
@@ -198,6 +205,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_gaps = {
     .name = "gaps",
+    .merges_owners = true,
     .is_paged = true,
     .summary = "whether a run's GPUs wait for the CPU",
     .description =

@@ -229,7 +229,7 @@ static int check(void *arguments, struct occ_error *err)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTION_ALL_USERS,
+    CLI_OPTION_EACH_USER,
     CLI_OPTIONS_PERIOD,
     CLI_OPTIONS_RUN,
     CLI_OPTION_EXCLUDE,

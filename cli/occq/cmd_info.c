@@ -1,16 +1,19 @@
 /* occq info: what is in the history, since when, how large and by what. One thread. */
-#include <stdio.h>
+#include <inttypes.h>
 
+#include "cli/screen.h"
 #include "commands.h"
 #include "history.h"
 #include "lists.h"
+#include "support/cleanup.h"
+#include "support/text.h"
 
 #define COLUMN(name, unit, flags, help) SQL_COLUMN(name, name, unit, flags, NULL, help)
 
 static const struct cli_column columns[] = {
     COLUMN("what", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "what is counted"),
-    COLUMN("count", CLI_PLAIN, CLI_DEFAULT, "how many there are"),
-    SQL_COLUMN("size", "bytes", CLI_MEMORY, CLI_DEFAULT, NULL, "their part of the file"),
+    COLUMN("count", CLI_PLAIN, CLI_DEFAULT | CLI_ADDS, "how many there are"),
+    SQL_COLUMN("size", "bytes", CLI_MEMORY, CLI_DEFAULT | CLI_ADDS, NULL, "their part of the file"),
     SQL_COLUMN("first", "first_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_RARE, NULL, "the oldest"),
     SQL_COLUMN("last", "last_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_RARE | CLI_SPARE(1), NULL,
                "the newest"),
@@ -40,6 +43,16 @@ static const char rows[] =
 const struct sql_list info_list = {
     .name = "info", .table = columns, .from = rows, .order = "at", .nothing = "nothing"};
 
+static void put_path(struct occ_store *store, const struct cli_selection *selection)
+{
+    _cleanup_(occ_freep) char *line = NULL;
+    int64_t schema = sql_number(occ_store_sqlite(store), "SELECT user_version FROM pragma_user_version");
+    if (occ_format_text(&line, NULL, "%s, schema %" PRId64, cli_history_path(store), schema) == 0)
+        cli_put_below(selection, line);
+    else
+        cli_screen_lose_text();
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct history_args *args = arguments;
@@ -53,9 +66,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     int status = sql_list(command, store, &list);
     if (status == CLI_EXIT_OK && args->list.selection.format == CLI_FORMAT_TEXT)
-        (void)printf(
-            "%s, schema %lld\n", cli_history_path(store),
-            (long long)sql_number(occ_store_sqlite(store), "SELECT user_version FROM pragma_user_version"));
+        put_path(store, &args->list.selection);
     return status;
 }
 
@@ -67,6 +78,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_info = {
     .name = "info",
+    .merges_owners = true,
     .summary = "what is in the history, since when, how large and by what",
     .description = "Counts what the history holds and shows what its file is made of. Launches are kept one "
                    "by one until "
@@ -74,6 +86,6 @@ const struct cli_command cli_info = {
     .options = options,
     .columns = columns,
     .examples = {{"occq info", "how large the history is, and what makes it so"}},
-    CLI_ARGS(struct history_args, .number = 100),
+    CLI_ARGS(struct history_args, .list.output.merge.sum_by = "what", .number = 100),
     .run = run,
 };

@@ -29,7 +29,7 @@
 static const struct cli_column columns[] = {
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when it began on the device"),
     UNIT("end", "end_ns", CLI_TIME, CLI_LEFT, "when it ended"),
-    UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT, "its duration"),
+    UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS, "its duration"),
     COLUMN("run", "run_id", CLI_DEFAULT | CLI_SPARE(6), "the run it belongs to"),
     SQL_COLUMN("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "kernel_name(kernel_id)",
                "its name, see --name"),
@@ -68,7 +68,7 @@ static const struct cli_column columns[] = {
          "part of the time of the launches that the values are means of: 1 for a launch's own; shown by "
          "default "
          "where achieved is"),
-    UNIT("waste", "waste_warp_seconds", CLI_AMOUNT, 0,
+    UNIT("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_ADDS,
          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - elapsed), measured, else "
          "expected_elapsed_low"),
     UNIT("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(8), "waves"),
@@ -136,8 +136,9 @@ static void note_more(const struct cli_command *command, struct occ_store *store
                grouped(launches, all));
 }
 
-/* Shown by default where something was measured, or has a range. */
-static void mark_known(struct occ_store *store, struct cli_column *table)
+/* Shown by default where something was measured, or has a range; of all owners' rows, which must have the
+ * same columns, the table itself finds out. */
+static void mark_known(struct occ_store *store, bool is_merged, struct cli_column *table)
 {
     static const struct {
         const char *key, *exists;
@@ -148,8 +149,8 @@ static void mark_known(struct occ_store *store, struct cli_column *table)
     for (; table->name; table++)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             if (strcmp(table->key, known[i].key) == 0 &&
-                sql_number(occ_store_sqlite(store), known[i].exists) != 0)
-                table->flags |= CLI_DEFAULT;
+                (is_merged || sql_number(occ_store_sqlite(store), known[i].exists) != 0))
+                table->flags |= is_merged ? CLI_DEFAULT | CLI_RARE : CLI_DEFAULT;
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -178,7 +179,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return node_run(command, args->node);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
-    mark_known(store, table);
+    mark_known(store, args->list.output.gather, table);
     if (kernel_names_load(store, args->name, &names, &err) != 0 ||
         kernel_names_add_function(names, occ_store_sqlite(store), &err) != 0 ||
         cli_output_choose(&args->list.output, table, &selection, &err) != 0)
@@ -199,6 +200,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_launches = {
     .name = "launches",
+    .merges_owners = true,
     .is_paged = true,
     .summary = "single launches, newest first",
     .description = "Lists single launches, those that started last first. 'occq sql' gives any other order. "
@@ -208,7 +210,7 @@ const struct cli_command cli_launches = {
     .columns = columns,
     .examples = {{"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},
                  {"occq launches --run 3 -n 1000000 --csv", "the launches of a run, for another tool"}},
-    CLI_ARGS(struct history_args, .number = 50),
+    CLI_ARGS(struct history_args, .list.output.merge.keys = {"start_ns"}, .number = 50),
     .check = node_check,
     .run = run,
 };

@@ -29,18 +29,18 @@ static const struct cli_column columns[] = {
     UNIT("end", "end_ns", CLI_TIME, CLI_LEFT, "when it ended; - while it goes on"),
     COLUMN("program", "program", CLI_DEFAULT | TEXT, "file name of the executable, or of the recording"),
     COLUMN("pid", "pid", CLI_DEFAULT | CLI_SPARE(8), "process id"),
-    COLUMN("launches", "launches", CLI_DEFAULT, "number of launches recorded"),
+    COLUMN("launches", "launches", CLI_DEFAULT | CLI_ADDS, "number of launches recorded"),
     COLUMN("kernels", "kernels", CLI_DEFAULT | CLI_SPARE(9), "number of kernels"),
     COLUMN("configs", "configs", 0, "number of launch configurations"),
-    UNIT("gpu_time", "gpu_time_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5),
+    UNIT("gpu_time", "gpu_time_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(5),
          "sum of the launches' durations"),
-    COLUMN("lost", "lost", CLI_DEFAULT | CLI_SPARE(2),
+    COLUMN("lost", "lost", CLI_DEFAULT | CLI_ADDS | CLI_SPARE(2),
            "launches that are known to be lost; -: none, while it goes on, or nobody knows"),
     COLUMN("lost_causes", "lost_causes", TEXT, "the same by cause"),
     UNIT("overhead", "overhead_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3),
          "CPU time of our thread / CPU time of the process"),
-    UNIT("helper_cpu", "helper_cpu_ns", CLI_DURATION, 0, "CPU time of our thread"),
-    UNIT("process_cpu", "process_cpu_ns", CLI_DURATION, 0, "CPU time of the process"),
+    UNIT("helper_cpu", "helper_cpu_ns", CLI_DURATION, CLI_ADDS, "CPU time of our thread"),
+    UNIT("process_cpu", "process_cpu_ns", CLI_DURATION, CLI_ADDS, "CPU time of the process"),
     COLUMN("level", "level", CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1), "full, gpm, trace, configs or nothing"),
     COLUMN("reason", "level_reason", CLI_DEFAULT | TEXT | CLI_SPARE(7), "why not more"),
     COLUMN("label", "label", CLI_DEFAULT | CLI_SPARE(6) | TEXT, "the text of occtrace --label"),
@@ -202,6 +202,8 @@ static int check(void *args, struct occ_error *err)
 {
     struct runs_args *runs = args;
     struct cli_list_args *list = &runs->history.list;
+    if (list->common.all_users && list->common.operand_count > 0)
+        return occ_fail(err, OCC_E_INVALID, "--all-users lists runs; pause and resume are of one process");
     int status = cli_check_history(args, err);
     if (status == 0)
         status = cluster_check(&runs->history, CLUSTER_RUNS, err);
@@ -228,6 +230,7 @@ const struct cli_command cli_runs = {
     .name = "runs",
     .operands = "[pause|resume PID]",
     .max_operands = 2,
+    .merges_owners = true,
     .is_paged = true,
     .summary = "observed programs, newest first",
     .description =
@@ -247,7 +250,7 @@ const struct cli_command cli_runs = {
                  {"occq runs --label 'nightly*'", "those that were given such a label"},
                  {"occq runs -o +lost_causes,devices,command_line", "with more about each"},
                  {"occq runs pause 4711", "record nothing more of that process for now"}},
-    CLI_ARGS(struct runs_args, .history = {.number = 50}),
+    CLI_ARGS(struct runs_args, .history = {.list.output.merge.keys = {"start_ns"}, .number = 50}),
     .check = check,
     .run = run,
 };

@@ -141,7 +141,7 @@ static const char *const with_words[] = {"ncu", NULL};
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTIONS_CLUSTER,
-    CLI_OPTION_ALL_USERS,
+    CLI_OPTION_EACH_USER,
     CLI_OPTIONS_PERIOD,
     CLI_OPTIONS_RUN,
     CLI_OPTION_DEVICE("gpu"),

@@ -76,22 +76,36 @@ static bool is_of_advice(const char *name)
     return false;
 }
 
-/* Shows the causes that rows were ordered or chosen by, achieved occupancy with its coverage if any was
- * measured, and the device if rows differ in it alone. */
-static void mark_defaults(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
-                          size_t shown)
+/* Shows achieved occupancy with its coverage if any was measured, and the device if rows differ in it alone.
+ * Of all owners' rows, which must have the same columns, nobody knows yet. */
+static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
+                       size_t shown)
 {
-    bool has_measured = any_measured(top), needs_device = top_needs_device(top, shown, by_of(args));
+    bool has_device = by_of(args) == OCC_TOP_BY_KERNEL || by_of(args) == OCC_TOP_BY_CONFIG ||
+                      by_of(args) == OCC_TOP_BY_STREAM;
+    bool is_merged = args->history.list.output.gather, has_measured = !is_merged && any_measured(top);
+    bool needs_device = is_merged ? has_device : top_needs_device(top, shown, by_of(args));
+    for (; table->name; table++) {
+        bool is_achieved = strcmp(table->name, "achieved") == 0;
+        if (has_measured && (is_achieved || strcmp(table->name, "measured") == 0))
+            table->flags |= CLI_DEFAULT;
+        if (is_merged && is_achieved)
+            table->flags |= CLI_DEFAULT | CLI_RARE;
+        if (needs_device && strcmp(table->name, "device_id") == 0)
+            table->flags |= CLI_DEFAULT;
+    }
+}
+
+/* Shows the causes that rows were ordered or chosen by. */
+static void mark_defaults(struct cli_column *table, const struct top_args *args)
+{
     for (; table->name; table++) {
         if (args->advice)
             table->flags = is_of_advice(table->name) ? table->flags | CLI_DEFAULT
                                                      : table->flags & ~(unsigned)CLI_DEFAULT;
         bool is_cause = top_part_of(table->name) < OCC_PART_COUNT;
         if ((is_cause && strcmp(table->name, args->order) == 0) ||
-            (is_cause && args->cause && strcmp(table->name, args->cause) == 0) ||
-            (has_measured && (strcmp(table->name, "achieved") == 0 || strcmp(table->name, "measured") == 0)))
-            table->flags |= CLI_DEFAULT;
-        if (needs_device && strcmp(table->name, "device_id") == 0)
+            (is_cause && args->cause && strcmp(table->name, args->cause) == 0))
             table->flags |= CLI_DEFAULT;
     }
 }
@@ -115,7 +129,7 @@ static void print_footer(const struct report *report, const struct cli_selection
     if (isfinite(report->covered_ratio))
         cli_footer(report->command, selection, "%.1f %% of kernel time has a range",
                    floor(report->covered_ratio * 1000) / 10);
-    if (shown == 0 || (shown == n && selection->format != CLI_FORMAT_TEXT))
+    if (shown == 0 || selection->gather || (shown == n && selection->format != CLI_FORMAT_TEXT))
         return;
     if (shown < n && isfinite(waste_ratio))
         (void)snprintf(waste, sizeof waste, ", %.0f %% of the waste", waste_ratio * 100);
@@ -188,7 +202,8 @@ static int print_top(const struct report *report, struct occ_error *err)
     if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
         top_leave_unknown(table);
     top_sort(report->top, args->order);
-    mark_defaults(table, args, report->top, report->shown);
+    mark_defaults(table, args);
+    mark_known(table, args, report->top, report->shown);
     int status = cli_output_choose(&args->history.list.output, table, &selection, err);
     top_name_rows(by_of(args), table);
     return status == 0 ? print(report, &selection, err) : status;
@@ -222,7 +237,9 @@ static int run(const struct cli_command *command, const void *arguments)
     sql_note_partial(command, store, &args->history.filter);
     double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
     filter_losses(&top, args);
-    size_t number = (size_t)args->history.number, shown = top.n < number ? top.n : number;
+    /* all rows of an owner count in the sums of all owners */
+    size_t number = args->history.list.output.gather ? top.n : (size_t)args->history.number;
+    size_t shown = top.n < number ? top.n : number;
     if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)
         return cli_failure(command, &err);
     return shown ? CLI_EXIT_OK
@@ -248,11 +265,37 @@ static int check_by(const struct top_args *args, struct occ_error *err)
                : 0;
 }
 
+/* The order of top_sort(), by columns, and the columns that are parts of all rows'. */
+static struct cli_merge merge_of(const char *order)
+{
+    static const struct {
+        const char *order;
+        struct cli_merge merge;
+    } orders[] = {{"waste", {.keys = {"waste_warp_seconds"}}},
+                  {"time", {.keys = {"total_duration_ns"}}},
+                  {"launches", {.keys = {"launches"}}},
+                  {"occupancy", {.keys = {"achieved", "expected_achieved_low"}, .ascending = true}}};
+    static const struct cli_part parts[] = {{"time_ratio", "total_duration_ns", false},
+                                            {"waste_ratio", "waste_warp_seconds", false},
+                                            {"running_waste_ratio", "waste_warp_seconds", true},
+                                            {0}};
+    struct cli_merge merge = {0};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (strcmp(order, orders[i].order) == 0)
+            merge = orders[i].merge;
+    for (const struct cli_column *c = top_columns; c->name && !merge.keys[0]; c++)
+        if (strcmp(c->name, order) == 0)
+            merge.keys[0] = c->key;
+    merge.parts = parts;
+    return merge;
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
-    const struct top_args *args = arguments;
+    struct top_args *args = arguments;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
+    args->history.list.output.merge = merge_of(args->order);
     top_copy_columns(by_of(args), table);
     if (cli_output_choose(&args->history.list.output, table, &selection, err) != 0)
         return err->code;
@@ -294,6 +337,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_top = {
     .name = "top",
+    .merges_owners = true,
     .is_paged = true,
     .summary = "kernels by wasted warp-seconds",
     .description =
@@ -323,6 +367,7 @@ const struct cli_command cli_top = {
                   "whose kernels waste the GPU, without communication"},
                  {"occq top --run last --by range",
                   "which layer of a model, or range of NVTX, wastes the GPU"},
+                 {"occq top --all-users --since 1h", "what wastes the machine, whoever runs it; for root"},
                  {"occq top --advice -n 5", "what to change first"},
                  {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"}},
     CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),

@@ -29,8 +29,9 @@ int cli_check_kernel(const char *text, struct occ_error *err)
 
 int cli_check_history(void *arguments, struct occ_error *err)
 {
-    const struct history_args *args = arguments;
+    struct history_args *args = arguments;
     const struct occ_filter *filter = &args->filter;
+    args->list.output.merge.number = args->number;
     if (filter->since_ns != 0 && filter->until_ns != 0 && filter->until_ns <= filter->since_ns)
         return occ_fail(err, OCC_E_INVALID, "--until is not after --since");
     if (filter->rank && cli_check_rank(filter->rank, err) != 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/gather.h"
 #include "sql_chosen.h"
 #include "support/cleanup.h"
 #include "support/cut.h"
@@ -133,7 +134,8 @@ static bool is_selected(const struct cli_selection *selection, const struct cli_
     for (size_t i = 0; selection && i < selection->n; i++)
         if (selection->columns[i] == column)
             return true;
-    return !selection || strcmp(column->key, "simulated") == 0;
+    return !selection || strcmp(column->key, "simulated") == 0 ||
+           cli_gather_reads(selection->gather, column->key);
 }
 
 static void add_number(sqlite3_str *sql, const char *condition, int64_t number)
@@ -276,7 +278,9 @@ int sql_list(const struct cli_command *command, struct occ_store *store, const s
     if (ask_list(store, list, NULL, &answer, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, list->filter);
-    if (answer.has_more)
+    if (answer.has_more && list->selection->gather)
+        cli_gather_more(list->selection->gather);
+    else if (answer.has_more)
         list->note_more(command, store, list);
     if (answer.simulated)
         cli_note_simulated(command, list->selection);

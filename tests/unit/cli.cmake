@@ -8,7 +8,7 @@ occ_add_script_test(cli_expected
           "${PROJECT_SOURCE_DIR}/tests/data/cli")
 
 occ_add_script_test(cli_all_users
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_all_users.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_all_users.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" LABELS slow)
 
 # The committed man pages and completion are what the tables give, and list what --help lists.
 occ_add_script_test(cli_documents

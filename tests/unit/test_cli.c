@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "cli/gather.h"
 #include "cli/json.h"
 #include "cli/occq/commands.h"
 #include "cli/occtrace/trace_options.h"
@@ -378,6 +379,121 @@ static void test_json(void **state)
     assert_rendered(CLI_FORMAT_JSON, 0, "{\n  \"schema\": 1,\n  \"things\": []\n}\n");
 }
 
+/* ---- rows of several histories ---- */
+
+static const struct cli_column gathered_columns[] = {
+    CLI_FIELD("name", "name", CLI_PLAIN, CLI_LEFT, struct thing, name, "a name"),
+    CLI_FIELD("part", "part", CLI_RATIO, 0, struct thing, ratio, "a part of large"),
+    CLI_FIELD("large", "large", CLI_PLAIN, CLI_ADDS, struct thing, large, "a number"),
+    CLI_FIELD("small", "small", CLI_PLAIN, 0, struct thing, small, "a time"),
+    CLI_COLUMN_END,
+};
+static const struct cli_part gathered_parts[] = {{"part", "large", false}, {0}};
+
+/* Rows of an owner, whose times are `first`, `first` + 2 ... and whose numbers are 1. */
+static void gather_rows(struct cli_gather *gather, const char *owner, int64_t first, size_t n)
+{
+    struct cli_selection selection = {.format = CLI_FORMAT_JSON};
+    struct cli_table *table = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    char name[16];
+    cli_gather_of(gather, owner);
+    assert_int_equal(cli_select_list(gathered_columns, "part,name,large", &selection, &err), 0);
+    selection.gather = gather;
+    assert_int_equal(cli_table_new(stdout, "things", &selection, &table, &err), 0);
+    for (size_t i = 0; i < n; i++) {
+        struct thing thing = {.name = name, .ratio = 1, .large = 1, .small = first + 2 * (int64_t)i};
+        (void)snprintf(name, sizeof name, "%lld", (long long)thing.small % 10000);
+        assert_int_equal(cli_table_add(table, &thing, &err), 0);
+    }
+    assert_int_equal(cli_table_finish(table, &err), 0);
+    cli_table_freep(&table);
+}
+
+static char *gathered(struct cli_gather *gather)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(cli_gather_print(gather, out, &err), 0);
+    (void)fclose(out);
+    return text;
+}
+
+/* Times of more digits than a double has stay in order; rows that are dropped count in what parts are of;
+ * texts outlive the row they came from. */
+static void test_gathered_rows(void **state)
+{
+    (void)state;
+    const struct cli_merge merge = {.keys = {"small"}, .parts = gathered_parts, .number = 3};
+    const int64_t first = INT64_C(1700000000000000000);
+    struct cli_gather *gather = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    char cut[96];
+    assert_int_equal(cli_gather_new(&merge, &gather, &err), 0);
+    gather_rows(gather, "ada", first, 2000);
+    gather_rows(gather, "bob", first + 1, 2000);
+    char *text = gathered(gather);
+    assert_string_equal(text,
+                        "{\n  \"schema\": 1,\n  \"things\": [\n"
+                        "    {\"owner\": \"bob\", \"part\": 0.00025, \"name\": \"3999\", \"large\": 1},\n"
+                        "    {\"owner\": \"ada\", \"part\": 0.00025, \"name\": \"3998\", \"large\": 1},\n"
+                        "    {\"owner\": \"bob\", \"part\": 0.00025, \"name\": \"3997\", \"large\": 1}\n"
+                        "  ],\n  \"total\": {\"large\": 3}\n}\n");
+    assert_true(cli_gather_cut_text(gather, cut, sizeof cut));
+    assert_string_equal(cut, "the first 3 of 4000 rows of all owners; -n shows more");
+    free(text);
+    cli_gather_freep(&gather);
+}
+
+/* No order: by place, as each history gave them. A sum that an integer cannot hold is a real number. */
+static void test_gathered_sums(void **state)
+{
+    (void)state;
+    const struct cli_merge merge = {.sum_by = "name"};
+    const struct thing rows_of_each[] = {{.name = "a", .large = UINT64_MAX}, {.name = "b", .large = 2}};
+    struct cli_selection selection = {.format = CLI_FORMAT_JSON};
+    struct cli_gather *gather = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(cli_gather_new(&merge, &gather, &err), 0);
+    assert_int_equal(cli_select_list(gathered_columns, "name,large", &selection, &err), 0);
+    selection.gather = gather;
+    for (int i = 0; i < 2; i++) {
+        cli_gather_of(gather, i ? "bob" : "ada");
+        assert_int_equal(cli_table_print("things", &selection, rows_of_each, 2, sizeof rows_of_each[0], &err),
+                         0);
+    }
+    char *text = gathered(gather);
+    assert_string_equal(text, "{\n  \"schema\": 1,\n  \"things\": [\n"
+                              "    {\"owner\": \"ada\", \"name\": \"a\", \"large\": 18446744073709551615},\n"
+                              "    {\"owner\": \"bob\", \"name\": \"a\", \"large\": 18446744073709551615},\n"
+                              "    {\"owner\": \"ada\", \"name\": \"b\", \"large\": 2},\n"
+                              "    {\"owner\": \"bob\", \"name\": \"b\", \"large\": 2}\n"
+                              "  ],\n  \"totals\": [\n"
+                              "    {\"name\": \"a\", \"large\": 3.6893488147419103e+19},\n"
+                              "    {\"name\": \"b\", \"large\": 4}\n  ]\n}\n");
+    free(text);
+    cli_gather_freep(&gather);
+}
+
+/* A history whose answer has other columns is no part of the table. */
+static void test_gathered_columns(void **state)
+{
+    (void)state;
+    struct cli_selection selection = {.format = CLI_FORMAT_CSV};
+    struct cli_gather *gather = NULL;
+    struct cli_table *table = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(cli_gather_new(&(struct cli_merge){0}, &gather, &err), 0);
+    gather_rows(gather, "ada", 1, 1);
+    assert_int_equal(cli_select_list(gathered_columns, "name", &selection, &err), 0);
+    selection.gather = gather;
+    assert_int_equal(cli_table_new(stdout, "things", &selection, &table, &err), OCC_E_INVALID);
+    assert_null(table);
+    cli_gather_freep(&gather);
+}
+
 /* ---- the real tables ---- */
 
 static void check_options(const struct cli_command *checked)
@@ -451,6 +567,9 @@ int main(void)
         cmocka_unit_test(test_text_table),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_gathered_rows),
+        cmocka_unit_test(test_gathered_sums),
+        cmocka_unit_test(test_gathered_columns),
         cmocka_unit_test(test_tables_are_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,7 @@ static int check(void *arguments, struct occ_error *err)
     if (!args->batch && args->history.number != 0)
         return occ_fail(err, OCC_E_INVALID, "-n is for batches (-b, --json)");
     if (args->history.list.common.all_users && !(args->batch && args->history.number == 1))
-        return occ_fail(err, OCC_E_INVALID, "--all-users is for a single batch (-b -n 1, --json -n 1)");
+        return occ_fail(err, OCC_E_INVALID, "--all-users is for a single batch (-b -n 1)");
     if (args->history.list.output.json && args->history.list.output.columns)
         return occ_fail(err, OCC_E_INVALID, "--json prints all columns");
     int status = cli_check_history(arguments, err);
@@ -146,7 +146,7 @@ static int check(void *arguments, struct occ_error *err)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTION_ALL_USERS,
+    CLI_OPTION_EACH_USER,
     CLI_OPTION('w', "window", CLI_SPAN, struct live_args, window_ns, "DURATION",
                "launches of the last DURATION (default 5s; 1s to 1h)", .min = SECOND_NS,
                .max = 3600 * SECOND_NS),

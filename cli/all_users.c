@@ -1,0 +1,139 @@
+/* A command for all owners' histories; see all_users.h. One thread. */
+#include "all_users.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "gather.h"
+#include "notes.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+
+struct history {
+    char *path;
+    char *owner;
+};
+
+struct histories {
+    struct history *items;
+    size_t n, closed; /* closed: of directories into which one may not look */
+};
+
+static void release(struct histories *found)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        free(found->items[i].path);
+        free(found->items[i].owner);
+    }
+    free(found->items);
+}
+
+static int add(struct histories *found, const char *directory, struct occ_error *err)
+{
+    struct history *item = &found->items[found->n];
+    _cleanup_(occ_freep) char *path = NULL;
+    if (occ_format_text(&path, err, "%s/history.db", directory) != 0)
+        return err->code;
+    if (access(path, F_OK) != 0) {
+        found->closed += errno == EACCES;
+        return 0;
+    }
+    item->owner = strdup(strrchr(directory, '/') + 1);
+    if (!item->owner)
+        return occ_no_memory(err);
+    item->path = occ_take(path);
+    found->n++;
+    return 0;
+}
+
+/* In the order of owners. */
+static int find(const char *directory, struct histories *found, struct occ_error *err)
+{
+    _cleanup_(globfree) glob_t names = {0};
+    _cleanup_(occ_freep) char *pattern = NULL;
+    int status = occ_format_text(&pattern, err, "%s/*", directory);
+    if (status == 0 && glob(pattern, 0, NULL, &names) == GLOB_NOSPACE)
+        return occ_no_memory(err);
+    found->items = status == 0 ? calloc(names.gl_pathc + 1, sizeof *found->items) : NULL;
+    if (status == 0 && !found->items)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < names.gl_pathc && status == 0; i++)
+        status = add(found, names.gl_pathv[i], err);
+    return status != 0 || found->n > 0
+               ? status
+               : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
+}
+
+/* Of all: a failure, else an answer if there is any. */
+static int join(int result, int status)
+{
+    return result == CLI_EXIT_FAILURE || status == CLI_EXIT_NOTHING ? result : status;
+}
+
+static int run_each(const struct cli_command *command, struct cli_args *args, const struct histories *found)
+{
+    int result = CLI_EXIT_NOTHING;
+    for (size_t i = 0; i < found->n; i++) {
+        if (!command->merges_owners)
+            (void)printf("%s%s\n", i ? "\n" : "", found->items[i].owner);
+        args->db = found->items[i].path;
+        cli_notes_of(found->items[i].owner);
+        struct cli_gather *gather = ((struct cli_list_args *)args)->output.gather;
+        if (gather)
+            cli_gather_of(gather, found->items[i].owner);
+        result = join(result, command->run(command, args));
+    }
+    cli_notes_of(NULL);
+    return result;
+}
+
+static int run_merged(const struct cli_command *command, struct cli_args *args, const struct histories *found)
+{
+    struct cli_list_args *list = (struct cli_list_args *)args;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(cli_gather_freep) struct cli_gather *gather = NULL;
+    struct cli_selection below = {0};
+    char cut[96];
+    if (cli_gather_new(&list->output.merge, &gather, &err) != 0)
+        return cli_failure(command, &err);
+    list->output.gather = list->selection.gather = gather;
+    cli_notes_hold();
+    int result = run_each(command, args, found);
+    if (cli_gather_print(gather, stdout, &err) != 0)
+        result = cli_failure(command, &err);
+    if (cli_output_format(&list->output, &below.format, &err) == 0 &&
+        cli_gather_cut_text(gather, cut, sizeof cut))
+        cli_footer(command, &below, "%s", cut);
+    cli_notes_release(command);
+    return result;
+}
+
+int cli_check_all_users(const struct cli_command *command, const struct cli_args *args, struct occ_error *err)
+{
+    const struct cli_output *output = &((const struct cli_list_args *)args)->output;
+    if (args->db)
+        return occ_fail(err, OCC_E_INVALID, "--all-users and --db exclude each other");
+    if (!command->merges_owners && (output->json || output->csv))
+        return occ_fail(err, OCC_E_INVALID,
+                        "--all-users: owners' answers do not add up; ask one history with --db for %s",
+                        output->json ? "JSON" : "CSV");
+    return 0;
+}
+
+int cli_run_for_all(const struct cli_command *command, struct cli_args *args)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(release) struct histories found = {0};
+    if (find(args->all_users, &found, &err) != 0)
+        return cli_failure(command, &err);
+    int result = (command->merges_owners ? run_merged : run_each)(command, args, &found);
+    if (found.closed > 0)
+        cli_note(command, "%zu owner%s left out: you may not read what is below %s", found.closed,
+                 found.closed == 1 ? " is" : "s are", args->all_users);
+    return result;
+}

@@ -1,0 +1,249 @@
+/* Rows of several histories: which are kept, in which order; see gather.h. One thread. */
+#include "gather.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gather_state.h"
+#include "screen.h"
+#include "support/array.h"
+#include "support/text.h"
+
+enum { KEPT_MORE = 1024 }; /* rows beyond the number, before the rows behind it are dropped */
+
+int cli_gather_new(const struct cli_merge *merge, struct cli_gather **ret_gather, struct occ_error *err)
+{
+    struct cli_gather *gather = calloc(1, sizeof *gather);
+    if (!gather)
+        return occ_no_memory(err);
+    gather->merge = *merge;
+    *ret_gather = gather;
+    return 0;
+}
+
+void cli_gather_freep(struct cli_gather **gather)
+{
+    struct cli_gather *g = *gather;
+    for (size_t i = 0; g && i < g->n; i++)
+        free(g->rows[i]);
+    if (g) {
+        free((void *)g->rows);
+        free(g->lines);
+    }
+    free(g);
+    *gather = NULL;
+}
+
+void cli_gather_of(struct cli_gather *gather, const char *owner)
+{
+    gather->owner = owner;
+    gather->owner_place++;
+    gather->place = 0;
+}
+
+/* The keys of the hidden columns: what parts are of, and what sums are of. */
+static const char *hidden_key(const struct cli_merge *merge, size_t i)
+{
+    return i < CLI_PARTS_MAX ? i < gather_count_parts(merge) ? merge->parts[i].of : NULL : merge->sum_by;
+}
+
+bool cli_gather_reads(const struct cli_gather *gather, const char *key)
+{
+    for (size_t i = 0; gather && i < 2; i++)
+        if (gather->merge.keys[i] && strcmp(gather->merge.keys[i], key) == 0)
+            return true;
+    for (size_t i = 0; gather && i < CLI_GATHER_HIDDEN; i++)
+        if (hidden_key(&gather->merge, i) && strcmp(hidden_key(&gather->merge, i), key) == 0)
+            return true;
+    return false;
+}
+
+/* ---- columns ---- */
+
+static struct cli_value get_owner(const struct cli_column *column, const void *row)
+{
+    const struct cli_gathered *gathered = row;
+    (void)column;
+    return cli_string(gathered->owner);
+}
+
+static struct cli_value get_value(const struct cli_column *column, const void *row)
+{
+    const struct cli_gathered *gathered = row;
+    return gathered->values[column->index];
+}
+
+static const struct cli_column owner_column = {.name = "owner",
+                                               .key = "owner",
+                                               .flags = CLI_LEFT | CLI_CUTS,
+                                               .help = "whose history the row is from",
+                                               .get = get_owner};
+
+static void copy_columns(struct cli_gather *g, const struct cli_selection *from)
+{
+    g->columns[0] = owner_column;
+    g->shown.format = from->format;
+    g->shown.columns[0] = &g->columns[0];
+    for (size_t i = 0; i < from->n; i++) {
+        g->columns[i + 1] = *from->columns[i];
+        g->columns[i + 1].get = get_value;
+        g->columns[i + 1].index = i;
+        g->shown.columns[i + 1] = &g->columns[i + 1];
+        g->shown.asked[i + 1] = from->asked[i];
+    }
+    g->shown.n = from->n + 1;
+    g->n_values = from->n + CLI_GATHER_HIDDEN;
+}
+
+static const struct cli_column *find(const struct cli_column *table, const char *key)
+{
+    for (; key && table && table->name; table++)
+        if (strcmp(table->key, key) == 0)
+            return table;
+    return NULL;
+}
+
+/* Whether answers have the columns of the first one. */
+static bool is_alike(const struct cli_gather *g, const struct cli_selection *from)
+{
+    bool alike = from->n + 1 == g->shown.n;
+    for (size_t i = 0; alike && i < from->n; i++)
+        alike = strcmp(from->columns[i]->key, g->columns[i + 1].key) == 0;
+    return alike;
+}
+
+int cli_gather_begin(struct cli_gather *gather, const char *name, const struct cli_selection *selection,
+                     struct occ_error *err)
+{
+    if (selection->n >= CLI_MAX_COLUMNS)
+        return occ_fail(err, OCC_E_INVALID, "too many columns");
+    if (!gather->name)
+        copy_columns(gather, selection);
+    else if (!is_alike(gather, selection))
+        return occ_fail(err, OCC_E_INVALID, "the history's columns are not those of the others");
+    gather->name = name;
+    gather->from = selection;
+    for (size_t i = 0; i < 2; i++)
+        gather->keys[i] = find(selection->table, gather->merge.keys[i]);
+    for (size_t i = 0; i < CLI_GATHER_HIDDEN; i++)
+        gather->hidden[i] = find(selection->table, hidden_key(&gather->merge, i));
+    return 0;
+}
+
+/* ---- rows ---- */
+
+/* -1, 0, 1; integers whole, since times in nanoseconds have more digits than a double. */
+static int compare_keys(const struct cli_value *a, const struct cli_value *b)
+{
+    double x = gather_real(a), y = gather_real(b);
+    if (isnan(x) || isnan(y))
+        return 0;
+    if (a->type == CLI_INTEGER && b->type == CLI_INTEGER)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    return (x > y) - (x < y);
+}
+
+static int compare(const void *left, const void *right, void *gather)
+{
+    const struct cli_gather *g = gather;
+    const struct cli_gathered *a = *(struct cli_gathered *const *)left,
+                              *b = *(struct cli_gathered *const *)right;
+    bool a_last = isnan(gather_real(&a->key)), b_last = isnan(gather_real(&b->key));
+    int order = compare_keys(&a->key, &b->key);
+    int owners = (a->owner_place > b->owner_place) - (a->owner_place < b->owner_place);
+    int places = (a->place > b->place) - (a->place < b->place);
+    if (!g->merge.keys[0])
+        return places != 0 ? places : owners;
+    if (a_last != b_last)
+        return a_last - b_last;
+    if (order != 0)
+        return g->merge.ascending ? order : -order;
+    return owners != 0 ? owners : places;
+}
+
+void gather_sort(struct cli_gather *g, size_t most)
+{
+    if (g->n > 1)
+        qsort_r((void *)g->rows, g->n, sizeof *g->rows, compare, g);
+    while (most > 0 && g->n > most)
+        free(g->rows[--g->n]);
+}
+
+static struct cli_value value_of(const struct cli_column *column, const void *row)
+{
+    return column ? column->get(column, row) : cli_string(NULL);
+}
+
+/* The first text of `value` goes to *text, which is moved behind it. */
+static void copy_text(struct cli_value *value, char **text)
+{
+    if (value->type != CLI_STRING)
+        return;
+    size_t size = strlen(value->string) + 1;
+    value->string = memcpy(*text, value->string, size);
+    *text += size;
+}
+
+/* A getter's text lasts until the next text (sql_table.h): each is copied as it is read, its length twice. */
+static struct cli_gathered *copy_row(const struct cli_gather *g, const void *row)
+{
+    const struct cli_selection *from = g->from;
+    size_t bytes = sizeof(struct cli_gathered) + g->n_values * sizeof(struct cli_value);
+    size_t at = bytes;
+    for (size_t i = 0; i < g->n_values; i++) {
+        const struct cli_column *column = i < from->n ? from->columns[i] : g->hidden[i - from->n];
+        struct cli_value value = value_of(column, row);
+        bytes += value.type == CLI_STRING ? strlen(value.string) + 1 : 0;
+    }
+    struct cli_gathered *made = malloc(bytes);
+    char *text = made ? (char *)made + at : NULL;
+    for (size_t i = 0; made && i < g->n_values; i++) {
+        const struct cli_column *column = i < from->n ? from->columns[i] : g->hidden[i - from->n];
+        made->values[i] = value_of(column, row);
+        copy_text(&made->values[i], &text);
+    }
+    return made;
+}
+
+int cli_gather_add(struct cli_gather *gather, const void *row, struct occ_error *err)
+{
+    size_t most = (size_t)gather->merge.number;
+    if (!occ_grow((void **)&gather->rows, &gather->allocated, gather->n, SIZE_MAX / sizeof *gather->rows,
+                  sizeof *gather->rows))
+        return occ_no_memory(err);
+    struct cli_gathered *made = copy_row(gather, row);
+    if (!made)
+        return occ_no_memory(err);
+    made->owner = gather->owner;
+    made->owner_place = gather->owner_place;
+    made->place = gather->place++;
+    made->key = value_of(gather->keys[0], row);
+    if (made->key.type == CLI_NONE)
+        made->key = value_of(gather->keys[1], row);
+    for (size_t i = 0; i < gather_count_parts(&gather->merge); i++)
+        gather->totals[i] += isnan(gather_whole(gather, made, i)) ? 0 : gather_whole(gather, made, i);
+    gather->rows[gather->n++] = made;
+    gather->added++;
+    if (most > 0 && gather->n >= 2 * most + KEPT_MORE)
+        gather_sort(gather, most);
+    return 0;
+}
+
+void cli_gather_more(struct cli_gather *gather)
+{
+    gather->has_more = true;
+}
+
+void cli_gather_line(struct cli_gather *gather, const char *line)
+{
+    char *lines = NULL;
+    if (occ_format_text(&lines, NULL, "%s%s: %s\n", gather->lines ? gather->lines : "", gather->owner,
+                        line) != 0) {
+        cli_screen_lose_text();
+        return;
+    }
+    free(gather->lines);
+    gather->lines = lines;
+}

@@ -1,0 +1,60 @@
+/* What gather.c collects and gather_print.c prints; see gather.h. One thread. */
+#pragma once
+
+#include <math.h>
+
+#include "gather.h"
+
+enum {
+    CLI_GATHER_HIDDEN = CLI_PARTS_MAX + 1, /* columns that are read and not shown: of parts, and of sums */
+};
+
+struct cli_gathered {
+    const char *owner;
+    size_t owner_place, place; /* of the owner; in his history's answer */
+    struct cli_value key;
+    struct cli_value values[]; /* of the shown columns, then of the hidden ones; then the texts */
+};
+
+struct cli_gather {
+    struct cli_merge merge;
+    const char *name;                                             /* NULL: no answer has begun */
+    const struct cli_selection *from;                             /* of the answer that comes in */
+    const struct cli_column *keys[2], *hidden[CLI_GATHER_HIDDEN]; /* of its table */
+    struct cli_column columns[CLI_MAX_COLUMNS]; /* as they are printed; the first one is the owner */
+    struct cli_selection shown;
+    size_t n_values; /* of a row */
+    const char *owner;
+    size_t owner_place, place;
+    struct cli_gathered **rows;
+    size_t n, allocated, added;
+    double totals[CLI_PARTS_MAX]; /* of what parts are of, over all rows */
+    bool has_more;
+    char *lines;
+};
+
+/* NaN: no number. */
+static inline double gather_real(const struct cli_value *value)
+{
+    return value->type == CLI_INTEGER    ? (double)value->integer
+           : value->type == CLI_UNSIGNED ? (double)value->number
+           : value->type == CLI_REAL     ? value->real
+                                         : (double)NAN;
+}
+
+static inline size_t gather_count_parts(const struct cli_merge *merge)
+{
+    size_t n = 0;
+    while (merge->parts && n < CLI_PARTS_MAX && merge->parts[n].key)
+        n++;
+    return n;
+}
+
+/* The row's value of what the part is of; NaN: not known. */
+static inline double gather_whole(const struct cli_gather *g, const struct cli_gathered *row, size_t part)
+{
+    return gather_real(&row->values[g->shown.n - 1 + part]);
+}
+
+/* Leaves `most` rows at most (0: all), the first ones in order. */
+void gather_sort(struct cli_gather *g, size_t most);
