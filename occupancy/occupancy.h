@@ -33,7 +33,8 @@
  * blocks. Then expected_elapsed counts SMs on which no cluster fits (they are idle but elapse), and
  * expected_achieved has min(C, S) instead of S (they are not active), and B is C / min(C, S). Where the
  * driver's number is unknown and the SMs of each GPC are known, max_active_clusters is the sum over GPCs of
- * floor(SMs * B / size): the blocks of a cluster are assumed to fit on any SMs of its GPC.
+ * floor(SMs * B / size): the blocks of a cluster are assumed to fit on any SMs of its GPC. That is an upper
+ * bound: an H100's driver has fewer (docs/evidence/2026-11-28-h100).
  *
  * The waterfall explains 1 - expected_elapsed_low from the top down; analyse.c has the picture:
  *   1. The resource limits: warps that do not fit, in equal shares for the resources that tie. The warp limit
