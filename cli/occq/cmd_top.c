@@ -367,7 +367,6 @@ const struct cli_command cli_top = {
                   "whose kernels waste the GPU, without communication"},
                  {"occq top --run last --by range",
                   "which layer of a model, or range of NVTX, wastes the GPU"},
-                 {"occq top --all-users --since 1h", "what wastes the machine, whoever runs it; for root"},
                  {"occq top --advice -n 5", "what to change first"},
                  {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"}},
     CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),
