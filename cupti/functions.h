@@ -48,7 +48,6 @@
     X(unsubscribe, "cuptiUnsubscribe", (void *subscriber))                                                   \
     X(enable_callback, "cuptiEnableCallback",                                                                \
       (uint32_t enable, void *subscriber, uint32_t domain, uint32_t id))                                     \
-    X(timestamp, "cuptiGetTimestamp", (uint64_t * ret_ns))                                                   \
     X(device_id, "cuptiGetDeviceId", (void *context, uint32_t *ret_device))                                  \
     X(availability, "cuptiProfilerGetCounterAvailability", (struct occ_params_availability *))               \
     X(enable, "cuptiRangeProfilerEnable", (struct occ_params_enable *))                                      \

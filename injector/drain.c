@@ -16,13 +16,6 @@ int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, cons
     return occ_intern_init(&drain->intern, ring);
 }
 
-void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n)
-{
-    occ_ring_count_loss(drain->ring, cause, n);
-    if (drain->exact->run)
-        drain->exact->call->add_lost(drain->exact->run, n);
-}
-
 /* The id of the launch configuration, or OCC_INTERN_FULL or _UNREADABLE. */
 static uint32_t config_of(struct occ_drain *drain, struct occ_activity *r)
 {
@@ -39,16 +32,36 @@ static uint32_t config_of(struct occ_drain *drain, struct occ_activity *r)
     return occ_intern_config(&drain->intern, config);
 }
 
-/* For --exact: also launches that the ring does not take, since their ranges were measured. */
-static void add_exact(struct occ_drain *drain, const struct occ_activity *r, bool pushed)
+/* False: --exact does not keep it. */
+static bool add_exact(struct occ_drain *drain, const struct occ_activity *r, enum occ_loss_cause cause)
 {
     if (!drain->exact->run)
+        return false;
+    const struct occ_exact_launch launch = {
+        .launch = r->launch, .is_timed = r->times_are_valid, .cause = cause};
+    return drain->exact->call->add_launch(drain->exact->run, &launch);
+}
+
+static void push(struct occ_drain *drain, struct occ_activity *r)
+{
+    if (!occ_ring_push(drain->ring, &r->launch)) /* counts its own loss */
+        r->launch.config = OCC_EXACT_NO_CONFIG;
+    (void)add_exact(drain, r, OCC_LOSS_BAD_TIMES);
+}
+
+static void lose_or_wait(struct occ_drain *drain, const struct occ_activity *r)
+{
+    enum occ_loss_cause cause = drain->by_force && r->has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES;
+    if (add_exact(drain, r, cause))
         return;
-    const struct occ_exact_launch launch = {.start_ns = r->launch.start_ns,
-                                            .duration_ns = r->launch.duration_ns,
-                                            .context = r->config.context,
-                                            .config = pushed ? r->launch.config : OCC_EXACT_NO_CONFIG};
-    drain->exact->call->add_launch(drain->exact->run, &launch);
+    drain->bad_times++;
+    occ_ring_count_loss(drain->ring, cause, 1);
+}
+
+bool occ_drain_found(struct occ_drain *drain, struct occ_ring_launch *launch)
+{
+    bool is_ignored = drain->off_since_ns > 0 && launch->start_ns >= drain->off_since_ns;
+    return !is_ignored && occ_ring_push(drain->ring, launch);
 }
 
 /* Nothing is recorded at the moment, or no more ($OCCTRACE_LAUNCHES). Records come in any order of time. */
@@ -89,18 +102,13 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
     uint32_t config = config_of(drain, &r); /* also without valid times: the configuration was launched */
     bool is_known = config != OCC_INTERN_FULL && config != OCC_INTERN_UNREADABLE;
     enum occ_loss_cause unknown = config == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
-    if (!is_known && !r.times_are_valid) {
-        occ_drain_lose(drain, unknown, 1);
-    } else if (!is_known) {
+    r.launch.config = config;
+    if (!is_known)
         occ_ring_count_loss(drain->ring, unknown, 1);
-        add_exact(drain, &r, false);
-    } else if (!r.times_are_valid) {
-        drain->bad_times++;
-        occ_drain_lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES, 1);
-    } else {
-        r.launch.config = config;
-        add_exact(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* counts its own loss */
-    }
+    else if (r.times_are_valid)
+        push(drain, &r);
+    else
+        lose_or_wait(drain, &r);
 }
 
 /* The record lies within the valid bytes, whole and aligned. */
@@ -116,7 +124,7 @@ static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_b
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
     size_t rest = done_bytes < valid_bytes ? (valid_bytes - done_bytes) / record_bytes : 0;
     if (valid_bytes > 0)
-        occ_drain_lose(drain, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
+        occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
 }
 
 /* Reading 125 names again costs as much as 150 records. */
@@ -154,7 +162,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         if (is_within(buffer, valid_bytes, record, record_bytes))
             occ_drain_record(drain, record);
         else
-            occ_drain_lose(drain, OCC_LOSS_BAD_RECORD, 1);
+            occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, 1);
     }
     if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED && !occ_drain_is_stopped(drain))
         lose_rest(drain, valid_bytes, done_bytes);
@@ -209,7 +217,7 @@ static void count_discarded(struct occ_drain *drain)
     uint64_t bytes = atomic_load_explicit(&drain->pool->discarded_bytes, memory_order_relaxed);
     uint64_t records = bytes / occ_cupti_kernel_bytes(drain->tracing->cupti.version);
     if (records > drain->no_buffer)
-        occ_drain_lose(drain, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
+        occ_ring_count_loss(drain->ring, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
     drain->no_buffer = records;
 }
 

@@ -62,5 +62,7 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
 /* Every buffer that was delivered before the call, and the losses in the discard buffer. */
 void occ_drain_all(struct occ_drain *drain);
 
-/* Counts the loss of n records of unknown time. */
-void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n);
+/* A launch without times whose times --exact has found. False: the ring did not take it, and counted the
+ * loss.
+ */
+bool occ_drain_found(struct occ_drain *drain, struct occ_ring_launch *launch);

@@ -58,30 +58,44 @@ static void count_dropped(struct occ_guest *g)
         !has_had_buffers(&g->pool) || occ_drain_is_stopped(&g->drain))
         return;
     if (g->tracing.call.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
-        occ_drain_lose(&g->drain, OCC_LOSS_CUPTI_DROPPED, dropped);
+        occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
 }
 
-/* The sink of measured values. A record that is not valid would be the last that the daemon reads. */
+/* A record that is not valid would be the last that the daemon reads. */
 static int log_measured(void *context, struct occ_record_measured *record)
 {
-    struct occ_ring_producer *ring = context;
+    struct occ_ring_producer *ring = &((struct occ_guest *)context)->ring;
     record->head = ring->head;
     if (!occ_record_measured_is_valid(record))
         return 0;
     return occ_ring_log(ring, &record->record, sizeof *record, NULL, 0) ? 1 : -1;
 }
 
+static bool push_found(void *context, struct occ_ring_launch *launch)
+{
+    return occ_drain_found(&((struct occ_guest *)context)->drain, launch);
+}
+
+static void lose(void *context, enum occ_loss_cause cause, uint64_t n)
+{
+    struct occ_guest *g = context;
+    g->drain.bad_times += n;
+    occ_ring_count_loss(&g->ring, cause, n);
+}
+
 /* is_last: reports how much of a run that was to be measured was measured. */
 static void poll_exact(struct occ_guest *g, bool is_last)
 {
-    struct occ_exact_report report;
+    const struct occ_exact_sink sink = {g, log_measured, push_found, lose};
+    struct occ_exact_report report, last;
     if (!g->exact.run)
         return;
-    g->exact.call->poll(g->exact.run, is_last, log_measured, &g->ring, &report);
+    g->exact.call->poll(g->exact.run, is_last, &sink, &report);
     if (g->recording.is_gone)
         g->exact.call->retire(g->exact.run);
     if (report.has_failed && !is_last) { /* the daemon may measure the launches instead */
         g->exact.call->finish(g->exact.run);
+        g->exact.call->poll(g->exact.run, true, &sink, &last); /* what waits in it */
         g->exact.run = NULL;
     }
     if (!occ_recording_is_full(&g->recording) || (!is_last && !report.is_new))

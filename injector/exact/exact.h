@@ -20,14 +20,14 @@
 #include "ring/ring_abi.h"
 
 /* Both libraries come from one build; a number that differs means a mixture. */
-#define OCC_EXACT_ABI 2u
+#define OCC_EXACT_ABI 3u
 
 struct occ_exact; /* one run of the profiler in this process */
 
 struct occ_exact_launch {
-    uint64_t start_ns, duration_ns; /* as CUPTI's activity record has them */
-    uint32_t context;
-    uint32_t config; /* id of a CONFIG record, or OCC_EXACT_NO_CONFIG: the ring did not take the launch */
+    struct occ_ring_launch launch; /* config: OCC_EXACT_NO_CONFIG: the ring did not take it */
+    bool is_timed;                 /* else both times are 0, and the ring has not had it yet */
+    enum occ_loss_cause cause;     /* of its loss if no time is found for it */
 };
 #define OCC_EXACT_NO_CONFIG UINT32_MAX
 
@@ -38,8 +38,17 @@ struct occ_exact_report {
     char reason[OCC_REASON_BYTES];
 };
 
-/* Writes one record into the ring's log and sets its `head`. 1: written; 0: invalid, dropped; -1: no room. */
-typedef int occ_exact_sink(void *context, struct occ_record_measured *record);
+/* Where results go. */
+struct occ_exact_sink {
+    void *context;
+    /* Writes one record into the ring's log and sets its `head`. 1: written; 0: invalid, dropped; -1: no
+     * room. */
+    int (*measured)(void *context, struct occ_record_measured *record);
+    /* A launch whose times were found. False: the ring did not take it, and counted the loss. */
+    bool (*launch)(void *context, struct occ_ring_launch *launch);
+    /* n launches whose times are unknown. */
+    void (*lost)(void *context, enum occ_loss_cause cause, uint64_t n);
+};
 
 struct occ_exact_library {
     uint32_t abi; /* OCC_EXACT_ABI */
@@ -48,13 +57,12 @@ struct occ_exact_library {
     struct occ_exact *(*start)(const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES]);
     /* Ends all sessions and unsubscribes, at a time when nobody launches. */
     void (*stop)(struct occ_exact *exact);
-    /* A launch that has valid times; every one is needed, or no range can be matched. */
-    void (*add_launch)(struct occ_exact *exact, const struct occ_exact_launch *launch);
-    /* Launches whose time is unknown. */
-    void (*add_lost)(struct occ_exact *exact, uint64_t n);
+    /* False: a graph's kernel, which has no range of its own. A launch without times is kept until they are
+     * found or given up. */
+    bool (*add_launch)(struct occ_exact *exact, const struct occ_exact_launch *launch);
     /* Once a round: matches measured ranges with launches and writes sums. is_last: no launch will follow;
-     * writes all, and the reason is the run's summary. */
-    void (*poll)(struct occ_exact *exact, bool is_last, occ_exact_sink *sink, void *context,
+     * keeps none, writes all, and the reason is the run's summary. */
+    void (*poll)(struct occ_exact *exact, bool is_last, const struct occ_exact_sink *sink,
                  struct occ_exact_report *ret_report);
     /* No session begins any more; running ones end in the threads that launch next. Waits for nothing. */
     void (*retire)(struct occ_exact *exact);

@@ -105,14 +105,9 @@ static void stop(struct occ_exact *e)
     (void)e->call.unsubscribe(e->subscriber);
 }
 
-static void add_launch(struct occ_exact *e, const struct occ_exact_launch *launch)
+static bool add_launch(struct occ_exact *e, const struct occ_exact_launch *launch)
 {
-    occ_matching_add_launch(&e->matching, launch);
-}
-
-static void add_lost(struct occ_exact *e, uint64_t n)
-{
-    e->matching.lost += n;
+    return occ_matching_add_launch(&e->matching, launch);
 }
 
 /* CUPTI refuses each context that has launched. */
@@ -159,22 +154,23 @@ static void end_when_full(struct occ_exact *e, struct occ_exact_report *report)
                    "exact values only of the beginning: half of the log is full");
 }
 
-static void poll_round(struct occ_exact *e, bool is_last, occ_exact_sink *sink, void *context,
+static void poll_round(struct occ_exact *e, bool is_last, const struct occ_exact_sink *sink,
                        struct occ_exact_report *ret_report)
 {
     struct occ_matching *m = &e->matching;
     *ret_report = (struct occ_exact_report){0};
-    atomic_store(&e->lost, m->lost);
     take(e, ret_report);
-    occ_matching_run(m, is_last, sink, context);
+    occ_matching_run(m, is_last, sink);
     end_when_full(e, ret_report);
     ret_report->measured = m->measured;
     ret_report->launches = m->launches;
-    ret_report->has_failed &= m->measured == 0 && !m->first && !atomic_load(&e->is_retired);
+    ret_report->has_failed &= m->ranges == 0 && !atomic_load(&e->is_retired);
     if (is_last && (ret_report->reason[0] == '\0' || m->measured > 0))
         (void)snprintf(ret_report->reason, sizeof ret_report->reason,
-                       "--exact: kernels ran one after the other; %llu of %llu launches measured",
-                       (unsigned long long)m->measured, (unsigned long long)m->launches);
+                       "--exact: kernels ran one after the other; %llu of %llu launches measured%s",
+                       (unsigned long long)m->measured, (unsigned long long)m->launches,
+                       m->by_call > 0 ? "; they start when they were called and last as the counter says"
+                                      : "");
 }
 
 __attribute__((visibility("default"))) const struct occ_exact_library occ_exact_library = {
@@ -182,7 +178,6 @@ __attribute__((visibility("default"))) const struct occ_exact_library occ_exact_
     .start = start,
     .stop = stop,
     .add_launch = add_launch,
-    .add_lost = add_lost,
     .poll = poll_round,
     .retire = retire,
     .finish = finish,

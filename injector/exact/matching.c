@@ -18,11 +18,11 @@ static void *get_table(size_t bytes)
 bool occ_matching_init(struct occ_matching *m)
 {
     memset(m, 0, sizeof *m);
-    m->last = &m->first;
     m->pause = 1;
-    m->recent = get_table(OCC_MATCHING_MAX_LAUNCHES * sizeof *m->recent);
+    m->waiting = get_table(OCC_MATCHING_MAX_LAUNCHES * sizeof *m->waiting);
+    m->values = get_table(OCC_MATCHING_MAX_LAUNCHES * sizeof *m->values);
     m->sums = get_table(OCC_MATCHING_MAX_SUMS * sizeof *m->sums);
-    return m->recent && m->sums;
+    return m->waiting && m->values && m->sums;
 }
 
 struct occ_session *occ_session_new(void)
@@ -35,54 +35,77 @@ void occ_session_free(struct occ_session *session)
     (void)munmap(session, sizeof *session);
 }
 
+/* ---- sessions ---- */
+
+static bool is_launched(const struct occ_session_call *call, bool with_captured)
+{
+    return call->has_returned && !call->is_refused && (with_captured || !call->may_be_captured);
+}
+
+static uint32_t count_launched(const struct occ_session *s, bool with_captured)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        n += is_launched(&s->calls[i], with_captured);
+    return n;
+}
+
+/* Of a call that has not returned it is not known whether it is a range. The last one leaves the others'
+ * order alone. */
+static bool only_the_last_is_open(const struct occ_session *s)
+{
+    for (uint32_t i = 0; i + 1 < s->n; i++)
+        if (!s->calls[i].has_returned)
+            return false;
+    return true;
+}
+
+/* True: the ranges are that many launches, and perhaps one more that has not returned. */
+static bool fits(const struct occ_session *s, uint32_t launched)
+{
+    bool is_open = s->n > 0 && !s->calls[s->n - 1].has_returned;
+    return s->ranges == launched || (is_open && s->ranges == launched + 1);
+}
+
+/* True: it is known which of the calls that have returned are ranges: with those during a capture or without.
+ */
+static bool is_paired(const struct occ_session *s, bool *ret_with_captured)
+{
+    uint32_t all = count_launched(s, true), certain = count_launched(s, false);
+    *ret_with_captured = fits(s, all);
+    return !s->is_unpaired && only_the_last_is_open(s) &&
+           fits(s, all) + (all != certain && fits(s, certain)) == 1;
+}
+
+/* counts: NULL: not known. */
+static void set_value(struct occ_matching *m, const struct occ_session_call *call,
+                      const struct occ_range_counts *counts)
+{
+    struct occ_call_value *v = &m->values[call->correlation % OCC_MATCHING_MAX_LAUNCHES];
+    *v = (struct occ_call_value){.correlation = call->correlation,
+                                 .state = counts ? OCC_VALUE_MEASURED : OCC_VALUE_UNKNOWN,
+                                 .start_ns = call->start_ns};
+    if (counts)
+        v->counts = *counts;
+    m->ranges += counts != NULL;
+}
+
 void occ_matching_add_session(struct occ_matching *m, struct occ_session *session)
 {
-    session->next = NULL;
-    session->rounds = 0;
-    *m->last = session;
-    m->last = &session->next;
-}
-
-/* Removes the launches of a session's context, and older ones of it, for which no session can follow. Returns
- * the number of the session's; the first OCC_SESSION_MAX_RANGES of them are in `own`. */
-static uint32_t take_launches(struct occ_matching *m, const struct occ_session *s,
-                              struct occ_exact_launch own[OCC_SESSION_MAX_RANGES])
-{
-    uint32_t kept = 0, found = 0;
-    for (uint32_t i = 0; i < m->n; i++) {
-        const struct occ_exact_launch l = m->recent[i];
-        if (l.context != s->context || l.start_ns > s->ended_ns)
-            m->recent[kept++] = l;
-        else if (l.start_ns >= s->began_ns && found++ < OCC_SESSION_MAX_RANGES)
-            own[found - 1] = l;
+    const struct occ_session *s = session;
+    bool with_captured, pairs = is_paired(s, &with_captured);
+    uint32_t range = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        bool is_range = pairs && is_launched(&s->calls[i], with_captured);
+        set_value(m, &s->calls[i], is_range ? &s->counts[range++] : NULL);
     }
-    m->n = kept;
-    return found;
+    occ_session_free(session);
 }
 
-/* By insertion: they are few and nearly in order. */
-static void sort_by_start(struct occ_exact_launch *launches, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        struct occ_exact_launch l = launches[i];
-        uint32_t at = i;
-        for (; at > 0 && launches[at - 1].start_ns > l.start_ns; at--)
-            launches[at] = launches[at - 1];
-        launches[at] = l;
-    }
-}
-
-/* Kernels that overlap were not serialised, so their order does not identify ranges. */
-static bool overlap(const struct occ_exact_launch *launches, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++)
-        if (launches[i - 1].start_ns + launches[i - 1].duration_ns > launches[i].start_ns)
-            return true;
-    return false;
-}
+/* ---- values ---- */
 
 /* The record of one launch. Counters may hold any value; NaN fails every comparison. */
-static bool measure(const struct occ_exact_launch *l, const struct occ_range_counts *c,
+static bool measure(const struct occ_ring_launch *l, const struct occ_range_counts *c,
                     struct occ_record_measured *ret)
 {
     double ns = (double)l->duration_ns;
@@ -134,49 +157,11 @@ static void add(struct occ_matching *m, const struct occ_record_measured *launch
     sum->blocks_active_ns += launch->blocks_active_ns;
 }
 
-static void settle_one(struct occ_matching *m, const struct occ_session *s)
-{
-    struct occ_exact_launch own[OCC_SESSION_MAX_RANGES];
-    struct occ_record_measured launch;
-    uint32_t n = take_launches(m, s, own);
-    if (n != s->ranges || n > OCC_SESSION_MAX_RANGES || s->lost != m->lost)
-        return;
-    sort_by_start(own, n);
-    if (overlap(own, n))
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        if (measure(&own[i], &s->counts[i], &launch))
-            add(m, &launch);
-}
-
-static void settle_first(struct occ_matching *m)
-{
-    struct occ_session *s = m->first;
-    settle_one(m, s);
-    m->first = s->next;
-    if (!m->first)
-        m->last = &m->first;
-    occ_session_free(s);
-}
-
-void occ_matching_add_launch(struct occ_matching *m, const struct occ_exact_launch *launch)
-{
-    uint32_t half = OCC_MATCHING_MAX_LAUNCHES / 2;
-    m->launches++;
-    while (m->n == OCC_MATCHING_MAX_LAUNCHES && m->first) /* the oldest have waited long enough */
-        settle_first(m);
-    if (m->n == OCC_MATCHING_MAX_LAUNCHES) { /* no session for so long: the older half gets no values */
-        memmove(m->recent, m->recent + half, half * sizeof *m->recent);
-        m->n = half;
-    }
-    m->recent[m->n++] = *launch;
-}
-
-static void write_sums(struct occ_matching *m, occ_exact_sink *sink, void *context)
+static void write_sums(struct occ_matching *m, const struct occ_exact_sink *sink)
 {
     for (uint32_t i = 0; i < OCC_MATCHING_MAX_SUMS; i++) {
         struct occ_record_measured *sum = &m->sums[i];
-        int written = sum->launches > 0 ? sink(context, sum) : 0;
+        int written = sum->launches > 0 ? sink->measured(sink->context, sum) : 0;
         m->measured += written > 0 ? sum->launches : 0;
         m->is_full |= written < 0;
         sum->launches = 0;
@@ -184,18 +169,90 @@ static void write_sums(struct occ_matching *m, occ_exact_sink *sink, void *conte
     m->n_sums = m->paused = 0;
 }
 
-void occ_matching_run(struct occ_matching *m, bool is_last, occ_exact_sink *sink, void *context)
+/* ---- launches ---- */
+
+bool occ_matching_add_launch(struct occ_matching *m, const struct occ_exact_launch *launch)
 {
-    for (struct occ_session *s = m->first; s; s = s->next)
-        s->rounds++;
-    while (m->first && (is_last || m->first->rounds > OCC_MATCHING_ROUNDS)) {
-        settle_first(m);
-        if (m->n_sums > SUMS_FILLED - OCC_SESSION_MAX_RANGES)
-            write_sums(m, sink, context);
+    uint32_t half = OCC_MATCHING_MAX_LAUNCHES / 2;
+    m->launches++;
+    if (launch->launch.graph_node != 0)
+        return false;
+    if (m->n == OCC_MATCHING_MAX_LAUNCHES) { /* the older half has waited in vain */
+        for (uint32_t i = 0; i < half; i++)
+            if (!m->waiting[i].is_timed)
+                m->forgotten[m->waiting[i].cause]++;
+        memmove(m->waiting, m->waiting + half, half * sizeof *m->waiting);
+        m->n = half;
     }
+    m->waiting[m->n++] = *launch;
+    return true;
+}
+
+/* Times of a record that has none. False: the counter says no possible duration. */
+static bool set_times(struct occ_ring_launch *l, const struct occ_call_value *v)
+{
+    if (v->state != OCC_VALUE_MEASURED || !(v->counts.ns >= 1 && v->counts.ns < (double)INT64_MAX))
+        return false;
+    l->start_ns = v->start_ns;
+    l->duration_ns = (uint64_t)(v->counts.ns + 0.5);
+    return occ_ring_times_are_valid(l->start_ns, l->duration_ns);
+}
+
+/* False: the ring has not got the launch. */
+static bool record(struct occ_matching *m, struct occ_exact_launch *l, const struct occ_call_value *v,
+                   const struct occ_exact_sink *sink)
+{
+    if (l->is_timed)
+        return true;
+    if (!set_times(&l->launch, v)) {
+        sink->lost(sink->context, l->cause, 1);
+        return false;
+    }
+    m->by_call++;
+    return sink->launch(sink->context, &l->launch);
+}
+
+/* False: the value of its call is not there yet. */
+static bool settle(struct occ_matching *m, struct occ_exact_launch *l, const struct occ_exact_sink *sink)
+{
+    struct occ_call_value *v = &m->values[l->launch.correlation % OCC_MATCHING_MAX_LAUNCHES];
+    struct occ_record_measured measured;
+    if (v->state == OCC_VALUE_NONE || v->correlation != l->launch.correlation)
+        return false;
+    if (record(m, l, v, sink) && v->state == OCC_VALUE_MEASURED && measure(&l->launch, &v->counts, &measured))
+        add(m, &measured);
+    v->state = OCC_VALUE_UNKNOWN;
+    if (m->n_sums >= SUMS_FILLED)
+        write_sums(m, sink);
+    return true;
+}
+
+static void settle_all(struct occ_matching *m, bool is_last, const struct occ_exact_sink *sink)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct occ_exact_launch l = m->waiting[i];
+        if (settle(m, &l, sink))
+            continue;
+        if (!is_last)
+            m->waiting[kept++] = l;
+        else if (!l.is_timed)
+            m->forgotten[l.cause]++;
+    }
+    m->n = kept;
+    for (uint32_t cause = 0; cause < OCC_LOSS_COUNT; cause++) {
+        if (m->forgotten[cause] > 0)
+            sink->lost(sink->context, cause, m->forgotten[cause]);
+        m->forgotten[cause] = 0;
+    }
+}
+
+void occ_matching_run(struct occ_matching *m, bool is_last, const struct occ_exact_sink *sink)
+{
+    settle_all(m, is_last, sink);
     m->paused += m->n_sums > 0;
     if (m->n_sums == 0 || (!is_last && m->paused < m->pause))
         return;
-    write_sums(m, sink, context);
+    write_sums(m, sink);
     m->pause = m->pause < OCC_MATCHING_MAX_PAUSE / 2 ? m->pause * 2 : OCC_MATCHING_MAX_PAUSE;
 }

@@ -7,7 +7,8 @@
 #define MAX_WAITING 4096u
 
 static const char *const metric_names[] = {"sm__warps_active.sum", "sm__cycles_active.sum",
-                                           "sm__cycles_elapsed.max", "sm__ctas_active.sum"};
+                                           "sm__cycles_elapsed.max", "sm__ctas_active.sum",
+                                           "gpu__time_duration.sum"};
 #define METRICS (sizeof metric_names / sizeof metric_names[0])
 const struct occ_cupti_metrics occ_exact_metrics = {metric_names, METRICS};
 
@@ -104,6 +105,9 @@ void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c)
     c->profiler = NULL;
     occ_cupti_host_close(&c->host);
     occ_cupti_image_free(&c->data);
+    if (c->session)
+        occ_session_free(c->session);
+    c->session = NULL;
 }
 
 void occ_exact_give_up(struct occ_exact *e, struct occ_exact_context *c)
@@ -128,10 +132,11 @@ static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
                                              .nesting_levels = 1,
                                              .min_nesting_level = 1};
     CALL(e, "configuration of the range profiler", e->call.set_config(&config));
-    CALL(e, "CUPTI's time", e->call.timestamp(&c->began_ns));
+    c->session = occ_session_new();
+    CALL(e, "memory for a session", c->session ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
+    c->strays = atomic_load(&e->strays);
     struct occ_params_object start = {.size = sizeof start, .object = c->profiler};
     CALL(e, "start of the range profiler", e->call.start(&start));
-    c->lost = atomic_load(&e->lost);
     c->launches = 0;
     c->is_graph = false;
     c->state = OCC_EXACT_RUNNING;
@@ -143,7 +148,7 @@ static bool read_ranges(struct occ_exact *e, struct occ_exact_context *c, struct
     for (uint32_t i = 0; i < s->ranges; i++) {
         double v[METRICS] = {0};
         CALL(e, "a launch's counters", occ_cupti_host_evaluate(&c->host, &c->data, i, v));
-        s->counts[i] = (struct occ_range_counts){v[0], v[1], v[2], v[3]};
+        s->counts[i] = (struct occ_range_counts){v[0], v[1], v[2], v[3], v[4]};
     }
     return true;
 }
@@ -162,40 +167,38 @@ static bool queue(struct occ_exact *e, struct occ_session *s)
     return has_room;
 }
 
-/* Dropped ranges leave the session without meaning: nothing is queued then. */
-static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint64_t ended_ns)
+/* Dropped ranges leave the others without meaning. */
+static bool read_session(struct occ_exact *e, struct occ_exact_context *c, struct occ_session *s)
 {
     struct occ_params_range_decode decode = {.size = sizeof decode, .object = c->profiler};
     CALL(e, "decoding the counters", e->call.decode(&decode));
     struct occ_params_range_info info = {
         .size = sizeof info, .data = c->data.bytes, .data_size = c->data.size};
     CALL(e, "number of ranges", e->call.info(&info));
-    if (decode.dropped > 0 || info.ranges == 0 || info.ranges > OCC_SESSION_MAX_RANGES)
-        return true;
-    struct occ_session *s = occ_session_new();
-    CALL(e, "memory for a session", s ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
-    s->context = c->id; /* field by field: some threads' stacks have no room for a whole one */
-    s->began_ns = c->began_ns;
-    s->ended_ns = ended_ns;
-    s->lost = c->lost;
-    s->ranges = (uint32_t)info.ranges;
-    if (!read_ranges(e, c, s)) {
-        occ_session_free(s);
-        return false;
-    }
-    if (!queue(e, s))
-        occ_session_free(s);
-    return true;
+    bool is_whole = decode.dropped == 0 && info.ranges <= OCC_SESSION_MAX_RANGES;
+    s->ranges = is_whole ? (uint32_t)info.ranges : 0;
+    s->is_unpaired |= !is_whole;
+    return read_ranges(e, c, s);
 }
 
-static bool stop_session(struct occ_exact *e, struct occ_exact_context *c)
+static bool stop_session(struct occ_exact *e, struct occ_exact_context *c, struct occ_session *s)
 {
-    uint64_t ended_ns = 0;
     struct occ_params_range_stop stop = {.size = OCC_RANGE_STOP_SIZE, .object = c->profiler};
     c->state = OCC_EXACT_READY;
     CALL(e, "end of the range profiler", e->call.stop(&stop));
-    CALL(e, "CUPTI's time", e->call.timestamp(&ended_ns));
-    return read_session(e, c, ended_ns);
+    return read_session(e, c, s);
+}
+
+/* The calls are told to the helper in any case: their launches wait for it. */
+static bool end_session(struct occ_exact *e, struct occ_exact_context *c)
+{
+    struct occ_session *s = c->session;
+    c->session = NULL;
+    bool is_read = stop_session(e, c, s);
+    s->is_unpaired |= !is_read || c->strays != atomic_load(&e->strays);
+    if (!queue(e, s))
+        occ_session_free(s);
+    return is_read;
 }
 
 void occ_exact_start_session(struct occ_exact *e, struct occ_exact_context *c)
@@ -206,6 +209,6 @@ void occ_exact_start_session(struct occ_exact *e, struct occ_exact_context *c)
 
 void occ_exact_end_session(struct occ_exact *e, struct occ_exact_context *c)
 {
-    if (c->state == OCC_EXACT_RUNNING && !stop_session(e, c))
+    if (c->state == OCC_EXACT_RUNNING && !end_session(e, c))
         occ_exact_give_up(e, c);
 }

@@ -2,9 +2,9 @@
  * The range profiler of one context: from counters of the chip to sessions.
  *
  * A session lasts from the profiler's start to its stop in one context. It ends when it holds enough
- * launches, before and after the launch of a graph (of unknown size), when its context is destroyed, and at
- * the program's end; the next launch begins the next one. While a stream is captured none begins or ends,
- * since that could break the capture.
+ * launches, before the launch of a graph (of unknown size), when its context is destroyed, and at the
+ * program's end; the next launch of a kernel begins the next one. While a stream is captured none begins or
+ * ends, since that could break the capture.
  *
  * Threads: any of the program's that CUPTI calls back. A thread claims a context before it calls CUPTI for
  * it, and holds no lock of ours meanwhile: CUPTI may hold its own while it calls another thread back. Whoever
@@ -29,11 +29,13 @@ struct occ_exact_context {
     bool is_claimed;    /* a thread prepares it, or ends and begins its sessions */
     bool is_gone;       /* it was destroyed while another thread had it claimed: the place stays empty */
     bool is_graph;      /* the session holds a graph's launch */
-    uint32_t id;        /* in activity records */
+    bool is_crowded;    /* a launch kept others waiting for too long: they overlap from now on */
     uint32_t launches;  /* in the session */
     uint32_t in_flight; /* threads inside a call that launches */
-    uint64_t began_ns;  /* CUPTI's time */
-    uint64_t lost;      /* occ_exact.lost when the session began */
+    uint64_t turns;     /* launches, ever */
+    uint64_t serial;    /* changes when a session begins, and when it takes no more calls */
+    uint64_t strays;    /* occ_exact.strays when the session began */
+    struct occ_session *session; /* that runs: calls are written into it */
     void *context, *profiler;
     struct occ_cupti_host host;
     struct occ_cupti_image data; /* counter data of one session */
@@ -43,7 +45,8 @@ struct occ_exact {
     _Atomic bool is_on;      /* callbacks do anything */
     pid_t pid;               /* the child of a fork does nothing: `lock` may be held there for ever */
     _Atomic bool is_retired; /* each context is given up when it launches next */
-    pthread_mutex_t lock; /* of all members below but `lost` and `matching`; never held in a call of CUPTI */
+    pthread_mutex_t
+        lock; /* of all members below but `strays` and `matching`; never held in a call of CUPTI */
     pthread_cond_t changed; /* no launch is in flight, a capture begins, or a context is claimed no more */
     _Atomic bool is_initialised; /* cuptiProfilerInitialize has succeeded */
     const struct occ_cupti *cupti;
@@ -51,13 +54,14 @@ struct occ_exact {
     struct occ_cupti_range call;
     void *subscriber;
     uint32_t captures; /* streams that are being captured */
+    uint64_t serials;  /* given to contexts, ever */
     struct occ_exact_context contexts[OCC_EXACT_MAX_CONTEXTS];
     bool is_full;                      /* a context found no place in them */
     struct occ_session *first, **last; /* ended, for the helper; oldest first */
     uint32_t waiting;                  /* number of these */
     bool problem_is_new;
     char problem[OCC_REASON_BYTES]; /* why a context has no values; "" */
-    _Atomic uint64_t lost;          /* matching.lost at the helper's last round */
+    _Atomic uint64_t strays;        /* beginnings and ends of launches that could be a range of any session */
     struct occ_matching matching;   /* the helper's alone */
 };
 

@@ -34,6 +34,7 @@ struct buffer {
     uint8_t *bytes;
     size_t size, used;
     size_t records, max_records; /* 0: as many as fit */
+    bool is_incomplete;          /* has a record without an end: a flush that is not forced leaves it */
     uint64_t complete_ns;
 };
 
@@ -225,7 +226,8 @@ static void take_outlets_locked(bool forced)
 {
     uint64_t now_ns = sim_cupti_now();
     for (struct outlet *o = outlets; o; o = o->next) {
-        if (o->current && o->current->used && (forced || complete(o->current, now_ns))) {
+        if (o->current && o->current->used &&
+            (forced || (!o->current->is_incomplete && complete(o->current, now_ns)))) {
             put_waiting_locked(o->current);
             o->current = NULL;
         }
@@ -384,17 +386,20 @@ static void put_locked(struct buffer *buffer, const void *record, size_t bytes, 
         buffer->complete_ns = complete_ns;
 }
 
-static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind kind, bool without_times)
+static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind kind, bool leaks,
+                         bool without_times)
 {
     static uint64_t count;
     uint8_t record[SIM_RECORD_MAX_BYTES];
     size_t bytes = sim_record_write(activity, kind, sim_cupti_version(), record);
     bool lose = every(sim_fault(SIM_FAULT_DROP), ++count);
     struct buffer *buffer = lose ? NULL : room_locked(bytes);
-    if (without_times || every(sim_fault(SIM_FAULT_ZERO), count))
+    if (leaks || without_times || every(sim_fault(SIM_FAULT_ZERO), count))
         sim_record_set_times(record, 0, 0);
     else if (every(sim_fault(SIM_FAULT_BACKWARDS), count))
         sim_record_set_times(record, activity->end_ns, activity->start_ns);
+    if (buffer)
+        buffer->is_incomplete |= without_times;
     put_locked(buffer, record, bytes, activity->end_ns);
 }
 
@@ -500,7 +505,7 @@ static CUpti_ActivityKind kind_of(const struct sim_activity *activity, uint64_t 
     return kinds & KIND_BIT(kind) ? kind : CUPTI_ACTIVITY_KIND_INVALID;
 }
 
-void sim_cupti_activity(const struct sim_activity *activity)
+void sim_cupti_activity(const struct sim_activity *activity, bool without_times)
 {
     uint64_t kinds = atomic_load_explicit(&enabled_kinds, memory_order_relaxed);
     CUpti_ActivityKind kind = kind_of(activity, kinds);
@@ -508,11 +513,11 @@ void sim_cupti_activity(const struct sim_activity *activity)
         return;
     pthread_mutex_lock(&lock);
     start_worker_locked();
-    bool without_times = leaks_locked(activity, kind);
+    bool leaks = leaks_locked(activity, kind);
     if (request_buffer)
         store_call_locked(activity, kinds);
     if (request_buffer && kind != CUPTI_ACTIVITY_KIND_INVALID)
-        store_locked(activity, kind, without_times);
+        store_locked(activity, kind, leaks, without_times);
     pthread_mutex_unlock(&lock);
 }
 

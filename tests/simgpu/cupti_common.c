@@ -75,13 +75,16 @@ static void on_activity(const struct sim_activity *activity)
     if (sim_cupti_is_torn_down())
         return;
     struct sim_activity wait;
+    bool is_measured = false;
     sim_cupti_follow_context();
-    if (sim_range_activity(activity, &wait))
-        sim_cupti_activity(&wait);
-    sim_cupti_activity(activity);
+    bool waits = sim_range_activity(activity, &wait, &is_measured);
+    bool without_times = is_measured && !sim_fault(SIM_FAULT_RANGE_TIMES);
+    if (waits)
+        sim_cupti_activity(&wait, without_times);
+    sim_cupti_activity(activity, without_times);
 }
 
-static void on_call(enum sim_call call, CUcontext context, const CUresult *result);
+static void on_call(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result);
 
 static const struct sim_sink sink = {on_activity, on_call};
 static const struct sim_driver *driver;
@@ -189,7 +192,7 @@ static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const vo
         subscriber_callback(subscriber_data, domain, id, data);
 }
 
-static void on_call(enum sim_call call, CUcontext context, const CUresult *result)
+static void on_call(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result)
 {
     static const CUpti_CallbackId ids[] = {
         [SIM_CALL_LAUNCH] = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
@@ -205,7 +208,8 @@ static void on_call(enum sim_call call, CUcontext context, const CUresult *resul
     CUresult returned = result ? *result : CUDA_SUCCESS;
     CUpti_CallbackData data = {.callbackSite = result ? CUPTI_API_EXIT : CUPTI_API_ENTER,
                                .functionReturnValue = result ? &returned : NULL,
-                               .context = context};
+                               .context = context,
+                               .correlationId = correlation};
     (void)cuptiGetContextId(context, &data.contextUid);
     if (!result && call == SIM_CALL_LAUNCH)
         sim_client_before_launch();

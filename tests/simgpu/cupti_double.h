@@ -49,8 +49,10 @@ void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns);
 void sim_record_times(const uint8_t *record, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
 
 /* ---- cupti_range.c ---- */
-/* True: the profiler ran its own kernel before this one; `wait` is its activity. */
-bool sim_range_activity(const struct sim_activity *activity, struct sim_activity *wait);
+/* True: the profiler ran its own kernel before this one; `wait` is its activity. ret_is_measured: a kernel of
+ * a context that has a session. */
+bool sim_range_activity(const struct sim_activity *activity, struct sim_activity *wait,
+                        bool *ret_is_measured);
 /* Waits for what a measured context still has to do, and for launches of other threads. */
 void sim_range_before_launch(CUcontext context);
 void sim_range_after_launch(void);
@@ -60,5 +62,6 @@ void sim_range_after_launch(void);
 void sim_client_before_launch(void);
 
 /* ---- cupti_activity.c ---- */
-void sim_cupti_activity(const struct sim_activity *activity);
+/* without_times: its record has start = end = 0. */
+void sim_cupti_activity(const struct sim_activity *activity, bool without_times);
 void sim_cupti_stop(void);

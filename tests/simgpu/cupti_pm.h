@@ -47,7 +47,8 @@
     X(TENSOR, SIM_PERCENT("sm__pipe_tensor_cycles_active"))                                                  \
     X(DRAMC, SIM_PERCENT("dramc__throughput"))                                                               \
     X(LAUNCHED, "sm__ctas_launched.sum")                                                                     \
-    X(LAUNCHED_OF_GR, "gr__ctas_launched.sum")
+    X(LAUNCHED_OF_GR, "gr__ctas_launched.sum")                                                               \
+    X(DURATION, "gpu__time_duration.sum")
 
 enum sim_metric {
 #define X(name, metric) SIM_METRIC_##name,

@@ -1,7 +1,7 @@
 /*
  * The range profiler of the CUPTI double: one range for each launch (a graph's launch is one, whatever it
  * holds), with what the simulation knows of it. While a session runs in a context its launches wait for each
- * other, as the real one has it.
+ * other, as the real one has it, and its kernels' records have no times, as those of CUPTI 13.0.1 on an H100.
  *
  * Only what one pass of automatic ranges needs; anything else is refused. A range is kept as a sample of PM
  * sampling is (cupti_pm.h); the image gets them when the session's data is decoded.
@@ -83,8 +83,9 @@ static bool add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_ac
     return !same;
 }
 
-/* Kernel replay's own kernel, "WaitNs" of one thread (its name is in libnvperf_target.so; GPUFl's client sees
- * its activity records). A launch of a measured context waits for the one before, so that there is room. */
+/* With the fault "rangewait": kernel replay's own kernel, "WaitNs" of one thread (its name is in
+ * libnvperf_target.so; GPUFl's client sees its activity records, CUPTI 13.0.1 on an H100 returns none). A
+ * launch of a measured context waits for the one before, so that there is room. */
 static void fill_wait(const struct sim_activity *launch, struct sim_activity *wait)
 {
     *wait = (struct sim_activity){.kind = SIM_ACTIVITY_KERNEL,
@@ -100,17 +101,18 @@ static void fill_wait(const struct sim_activity *launch, struct sim_activity *wa
                                              .carveout_percent = -1}};
 }
 
-bool sim_range_activity(const struct sim_activity *activity, struct sim_activity *wait)
+bool sim_range_activity(const struct sim_activity *activity, struct sim_activity *wait, bool *ret_is_measured)
 {
     bool begins = false;
     pthread_mutex_lock(&lock);
     struct CUpti_RangeProfiler_Object *s = running_locked(activity->context);
     if (s && activity->end_ns > s->busy_until_ns)
         s->busy_until_ns = activity->end_ns;
-    if (s && activity->kind == SIM_ACTIVITY_KERNEL)
+    *ret_is_measured = s && activity->kind == SIM_ACTIVITY_KERNEL;
+    if (*ret_is_measured)
         begins = add_locked(s, activity);
     pthread_mutex_unlock(&lock);
-    if (!begins || sim_fault(SIM_FAULT_NO_WAIT))
+    if (!begins || !sim_fault(SIM_FAULT_RANGE_WAIT))
         return false;
     fill_wait(activity, wait);
     return true;
@@ -264,6 +266,7 @@ static bool decode_locked(struct CUpti_RangeProfiler_Object *s)
         sample.value[SIM_METRIC_BLOCKS] = s->counts[i].blocks_ns;
         sample.value[SIM_METRIC_ACTIVE] = s->counts[i].sms_ns;
         sample.value[SIM_METRIC_ELAPSED] = s->counts[i].ns;
+        sample.value[SIM_METRIC_DURATION] = s->counts[i].ns;
         sim_image_append(s->image, &head, &sample);
     }
     return true;

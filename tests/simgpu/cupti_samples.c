@@ -213,6 +213,7 @@ static void to_cycles(const struct sim_tail *tail, double ns, double ret[SIM_MET
     }
     ret[SIM_METRIC_WARPS_OF_TPC] = ret[SIM_METRIC_WARPS];
     ret[SIM_METRIC_ELAPSED] = ns;
+    ret[SIM_METRIC_DURATION] = ns;
     for (int i = 0; i < SIM_METRIC_ISSUE; i++)
         ret[i] *= tail->ghz;
     ret[SIM_METRIC_LAUNCHED_OF_GR] = ret[SIM_METRIC_LAUNCHED];

@@ -50,11 +50,32 @@ void sim_report_locked(struct sim_batch *batch, const struct sim_activity *activ
     batch->items[batch->count++ - 1] = *activity;
 }
 
+/* Of the launch that this thread is in the middle of; 0: of none. Clients hear of it before it is placed. */
+static _Thread_local uint32_t own_correlation;
+
+static uint32_t new_correlation_locked(void)
+{
+    static uint32_t last;
+    return ++last;
+}
+
+uint32_t sim_next_correlation_locked(void)
+{
+    return own_correlation ? own_correlation : new_correlation_locked();
+}
+
 void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result)
 {
     const struct sim_sink *now = atomic_load_explicit(&sink, memory_order_acquire);
+    if (!result && (call == SIM_CALL_LAUNCH || call == SIM_CALL_GRAPH)) {
+        sim_lock();
+        own_correlation = new_correlation_locked();
+        sim_unlock();
+    }
     if (now)
-        now->call(call, context, result);
+        now->call(call, context, own_correlation, result);
+    if (result)
+        own_correlation = 0;
 }
 
 void sim_batch_deliver(struct sim_batch *batch)
@@ -65,12 +86,6 @@ void sim_batch_deliver(struct sim_batch *batch)
     for (size_t i = 1; now && i < batch->count; i++)
         now->activity(&batch->items[i - 1]);
     free(batch->items);
-}
-
-uint32_t sim_next_correlation_locked(void)
-{
-    static uint32_t last;
-    return ++last;
 }
 
 /* ---- what a launch may ask for ---- */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SIM_HOOK_SYMBOL  "occsim_hook"
-#define SIM_HOOK_VERSION 3
+#define SIM_HOOK_VERSION 4
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
@@ -79,8 +79,9 @@ enum sim_call {
 
 struct sim_sink {
     void (*activity)(const struct sim_activity *activity);
-    /* `result`: NULL on the way in, else what the call returns. `context` is the stream's. */
-    void (*call)(enum sim_call call, CUcontext context, const CUresult *result);
+    /* `result`: NULL on the way in, else what the call returns. `context` is the stream's. `correlation`:
+     * that of the activities of a launch, 0 for other calls. */
+    void (*call)(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result);
 };
 
 struct sim_driver {

@@ -34,7 +34,8 @@ static struct {
     atomic_bool capturing, broke_a_capture, was_called_under_lock;
     void (*in_stop)(void); /* another thread's doing, for which cuptiRangeProfilerStop waits */
     uint32_t subscribe_result, initialise_result;
-    atomic_ullong clock;
+    atomic_int ranges;    /* of each session */
+    uint32_t correlation; /* of the call that is reported */
 } fake;
 
 /* Every call of CUPTI in a thread of the program. The lock is this thread's own, so trying it is no question
@@ -67,12 +68,6 @@ FAKE(cuptiUnsubscribe, void *subscriber)
 {
     assert_ptr_equal(subscriber, &fake);
     fake.subscribers--;
-    return 0;
-}
-FAKE(cuptiGetTimestamp, uint64_t *ret_ns)
-{
-    look_at_lock();
-    *ret_ns = atomic_fetch_add(&fake.clock, 10) + 10;
     return 0;
 }
 FAKE(cuptiProfilerInitialize, struct occ_params_none *p)
@@ -139,7 +134,7 @@ FAKE(cuptiRangeProfilerStop, void *p)
 FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
 {
     look_at_lock();
-    p->ranges = 1;
+    p->ranges = (size_t)fake.ranges;
     return 0;
 }
 
@@ -191,27 +186,35 @@ static int drop(void *context, struct occ_record_measured *record)
     (void)context, (void)record;
     return 0;
 }
+static bool take_launch(void *context, struct occ_ring_launch *launch)
+{
+    (void)context, (void)launch;
+    return true;
+}
+static void lose(void *context, enum occ_loss_cause cause, uint64_t n)
+{
+    (void)context, (void)cause, (void)n;
+}
 
 /* A round of the helper's. */
 static struct occ_exact_report round_of_helper(void)
 {
     struct occ_exact_report report;
-    occ_exact_library.poll(exact, false, drop, NULL, &report);
+    const struct occ_exact_sink sink = {NULL, drop, take_launch, lose};
+    occ_exact_library.poll(exact, false, &sink, &report);
     return report;
 }
 
-/* The sessions that ended since the last time; frees them. */
-static unsigned int take_sessions(void)
+/* The sessions that ended since the last time: the oldest is copied, all go to the matching. */
+static unsigned int take_sessions(struct occ_session *ret_oldest)
 {
     unsigned int n = 0;
-    struct occ_session *next;
+    if (exact->first && ret_oldest)
+        *ret_oldest = *exact->first;
+    for (const struct occ_session *s = exact->first; s; s = s->next)
+        n++;
     (void)round_of_helper();
-    for (struct occ_session *s = exact->matching.first; s; s = next, n++) {
-        next = s->next;
-        occ_session_free(s);
-    }
-    exact->matching.first = NULL;
-    exact->matching.last = &exact->matching.first;
+    assert_null(exact->first);
     return n;
 }
 
@@ -220,7 +223,7 @@ static int tear_down(void **state)
     (void)state;
     fake.in_stop = NULL;
     occ_exact_library.finish(exact);
-    (void)take_sessions();
+    (void)take_sessions(NULL);
     assert_false(fake.was_called_under_lock);
     exact = NULL;
     return dlclose(cupti.handle);
@@ -231,12 +234,14 @@ static void call(uint32_t id, enum occ_callback_site site, uint32_t result, uint
     const struct occ_callback_data data = {.site = site,
                                            .function_result = &result,
                                            .context = (void *)(context << 12),
-                                           .context_id = (uint32_t)context};
+                                           .context_id = (uint32_t)context,
+                                           .correlation = fake.correlation};
     fake.callback(fake.user_data, OCC_CALLBACK_DRIVER, id, &data);
 }
 
 static void launch(uint32_t id, uintptr_t context)
 {
+    fake.correlation++;
     call(id, OCC_CALLBACK_ENTER, 0, context);
     call(id, OCC_CALLBACK_EXIT, 0, context);
 }
@@ -298,24 +303,101 @@ static void a_full_session_ends_with_the_next_launch(void **state)
     launch(LAUNCH, 1);
     assert_int_equal(fake.starts, 2);
     assert_int_equal(fake.stops, 1);
+    launch(GRAPH, 1); /* runs in none */
+    assert_int_equal(fake.stops, 2);
     launch(GRAPH, 1);
+    assert_int_equal(fake.starts, 2);
     launch(LAUNCH, 1);
-    assert_int_equal(fake.stops, 3);
-    assert_int_equal(take_sessions(), 3);
+    assert_int_equal(fake.starts, 3);
+    assert_int_equal(fake.stops, 2);
+    assert_int_equal(take_sessions(NULL), 2);
 }
 
-static void a_session_knows_what_was_lost_before_it(void **state)
+/* What the helper gets of three launches, one of which the driver refuses. */
+static void a_session_has_its_calls_in_their_order(void **state)
 {
+    static struct occ_session s;
     (void)state;
-    occ_exact_library.add_lost(exact, 5);
-    (void)round_of_helper();
+    fake.ranges = 2;
+    launch(LAUNCH, 1);
+    fake.correlation = 40;
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 1, 1);
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 2); /* another context's */
     launch(GRAPH, 1);
-    occ_exact_library.add_lost(exact, 1);
-    (void)round_of_helper();
+    assert_int_equal(take_sessions(&s), 1);
+    assert_false(s.is_unpaired);
+    assert_int_equal(s.n, 3);
+    assert_int_equal(s.ranges, 2);
+    assert_int_equal(s.calls[0].correlation, 1);
+    assert_int_equal(s.calls[1].correlation, 40);
+    assert_int_equal(s.calls[2].correlation, 41);
+    for (int i = 0; i < 3; i++) {
+        assert_true(s.calls[i].has_returned && !s.calls[i].may_be_captured);
+        assert_int_equal(s.calls[i].is_refused, i == 1);
+        assert_true(s.calls[i].start_ns > UINT64_C(1700000000000000000));
+        assert_true(i == 0 || s.calls[i].start_ns >= s.calls[i - 1].start_ns);
+    }
+    assert_int_equal(exact->matching.ranges, 2);
+}
+
+static void a_call_during_a_capture_may_be_captured(void **state)
+{
+    static struct occ_session s;
+    (void)state;
+    launch(LAUNCH, 1);
+    begin_capture(0);
+    launch(LAUNCH, 1);
+    end_capture(0, true);
     launch(GRAPH, 1);
-    (void)round_of_helper();
-    assert_non_null(exact->matching.first);
-    assert_int_equal(exact->matching.first->lost, 5);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_int_equal(s.n, 2);
+    assert_true(!s.calls[0].may_be_captured && s.calls[1].may_be_captured && !s.is_unpaired);
+    launch(LAUNCH, 1);
+    begin_capture(0);
+    launch(GRAPH, 1); /* in the session, since it may not end: any number of ranges */
+    end_capture(0, true);
+    launch(LAUNCH, 1);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_true(s.is_unpaired);
+    assert_false(fake.broke_a_capture);
+}
+
+/* In the midst of another one of its thread's context no launch begins. */
+static void launches_of_threads_take_turns(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    launch(LAUNCH, 1);
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
+    pthread_mutex_lock(&exact->lock);
+    assert_int_equal(exact->contexts[0].session->n, 2);
+    pthread_mutex_unlock(&exact->lock);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(exact->contexts[0].session->n, 3);
+    assert_false(exact->contexts[0].session->is_unpaired);
+}
+
+/* Nobody waits for it twice, and order is not claimed where there is none. */
+static void a_launch_that_keeps_others_waiting_leaves_no_values(void **state)
+{
+    static struct occ_session s;
+    pthread_t thread;
+    (void)state;
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(exact->contexts[0].is_crowded);
+    }
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    launch(GRAPH, 1);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_true(s.is_unpaired);
+    assert_int_equal(s.n, 3);
 }
 
 static void a_capture_counts_from_before_its_beginning(void **state)
@@ -399,12 +481,13 @@ static void a_cancelled_thread_leaves_no_lock(void **state)
 static void the_helper_does_not_wait_for_the_lock(void **state)
 {
     (void)state;
+    launch(LAUNCH, 1);
     launch(GRAPH, 1);
     launch(LAUNCH, 1);
     assert_int_equal(fake.stops, 1);
     pthread_mutex_lock(&exact->lock);
     struct occ_exact_report report = round_of_helper();
-    assert_null(exact->matching.first); /* the session that has ended stays where it is */
+    assert_non_null(exact->first); /* the session that has ended stays where it is */
     assert_false(report.is_new);
     assert_string_equal(report.reason, "");
     occ_exact_library.finish(exact);
@@ -434,7 +517,7 @@ static void retired_sessions_end_with_the_next_launch(void **state)
     assert_int_equal(fake.starts, 2);
     assert_int_equal(fake.stops, 2);
     assert_false(exact->is_on);
-    assert_int_equal(take_sessions(), 2);
+    assert_int_equal(take_sessions(NULL), 2);
 }
 
 /* cuLaunch may call cuLaunchGrid, say, and both are reported. */
@@ -449,10 +532,12 @@ static void a_nested_launch_leaves_none_in_flight(void **state)
         call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
         assert_int_equal(exact->contexts[0].in_flight, 0);
     }
-    assert_int_equal(exact->contexts[0].launches, 6); /* each is a range */
+    assert_int_equal(exact->contexts[0].launches, 6); /* each may be a range */
+    assert_int_equal(exact->contexts[0].session->n, 3);
     call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
     launch(LAUNCH, 2); /* in another context: no session begins inside a launch */
-    launch(GRAPH, 1);  /* nor ends */
+    launch(GRAPH, 1);  /* nor ends, and it leaves the session without values */
+    assert_true(exact->contexts[0].session->is_unpaired);
     assert_int_equal(exact->contexts[0].in_flight, 1);
     assert_int_equal(fake.starts, 1);
     assert_int_equal(fake.stops, 0);
@@ -484,18 +569,21 @@ static void a_call_of_cupti_may_wait_for_another_callback(void **state)
     fake.in_stop = let_another_thread_launch;
     launch(GRAPH, 1);
     assert_int_equal(fake.stops, 1);
-    assert_int_equal(fake.starts, 3);
+    assert_int_equal(fake.starts, 2);
 }
 
 static void sessions_that_nobody_takes_do_not_pile_up(void **state)
 {
     (void)state;
-    for (int i = 0; i < 5000; i++)
+    for (int i = 0; i < 5000; i++) {
+        launch(LAUNCH, 1);
         launch(GRAPH, 1);
-    assert_int_equal(fake.stops, 4999);
-    assert_int_equal(take_sessions(), 4096);
+    }
+    assert_int_equal(fake.stops, 5000);
+    assert_int_equal(take_sessions(NULL), 4096);
+    launch(LAUNCH, 1);
     launch(GRAPH, 1);
-    assert_int_equal(take_sessions(), 1);
+    assert_int_equal(take_sessions(NULL), 1);
 }
 
 static void too_many_contexts_are_a_reason(void **state)
@@ -551,11 +639,27 @@ static void contexts_that_all_fail_are_reported(void **state)
     assert_int_equal(fake.starts, 1);
 }
 
+/* Its launches are none of ours: they do not wait for each other. */
+static void a_failed_context_is_left_alone(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    fake.initialise_result = 1;
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    assert_int_equal(exact->contexts[0].state, OCC_EXACT_FAILED);
+    assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(exact->contexts[0].in_flight, 0);
+    assert_int_equal(exact->contexts[0].turns, 0);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(exact->strays, 0);
+}
+
 static void a_value_is_no_failure(void **state)
 {
     (void)state;
     launch(LAUNCH, 1);
-    exact->matching.measured = 1;
+    exact->matching.ranges = 1;
     fake.initialise_result = 1;
     occ_exact_give_up(exact, &exact->contexts[0]);
     assert_false(round_of_helper().has_failed);
@@ -571,6 +675,7 @@ static void a_context_that_stays_claimed_is_left_alone(void **state)
     launch(GRAPH, 1);
     assert_int_equal(fake.stops, 0);
     assert_int_equal(exact->contexts[0].in_flight, 0);
+    assert_int_equal(exact->strays, 2); /* its ranges could be any session's */
     begin_capture(0);
     end_capture(0, true);
     const struct occ_callback_resource gone = {.context = (void *)(uintptr_t)(1 << 12)};
@@ -589,7 +694,7 @@ static void a_destroyed_context_ends_its_session(void **state)
     fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
     assert_int_equal(fake.stops, 1);
     assert_int_equal(exact->contexts[0].state, OCC_EXACT_FREE);
-    assert_int_equal(take_sessions(), 1);
+    assert_int_equal(take_sessions(NULL), 1);
 }
 
 int main(void)
@@ -597,7 +702,10 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(a_full_session_ends_with_the_next_launch),
-        T(a_session_knows_what_was_lost_before_it),
+        T(a_session_has_its_calls_in_their_order),
+        T(a_call_during_a_capture_may_be_captured),
+        T(launches_of_threads_take_turns),
+        T(a_launch_that_keeps_others_waiting_leaves_no_values),
         T(a_capture_counts_from_before_its_beginning),
         T(a_capture_that_was_refused_is_none),
         T(a_capture_that_begins_while_a_launch_waits_is_left_alone),
@@ -613,6 +721,7 @@ int main(void)
         T(what_cannot_begin_leaves_nothing_behind),
         T(the_profiler_is_initialised_with_the_first_launch),
         T(contexts_that_all_fail_are_reported),
+        T(a_failed_context_is_left_alone),
         T(a_value_is_no_failure),
         T(a_context_that_stays_claimed_is_left_alone),
         T(a_destroyed_context_ends_its_session),

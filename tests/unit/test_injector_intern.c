@@ -542,51 +542,62 @@ static void test_losses_by_cause(void **state)
 struct occ_exact {
     uint32_t n;
     struct occ_exact_launch launches[8];
-    uint64_t lost;
 };
 
-static void add_launch(struct occ_exact *exact, const struct occ_exact_launch *launch)
+static bool add_launch(struct occ_exact *exact, const struct occ_exact_launch *launch)
 {
     assert_true(exact->n < 8);
     exact->launches[exact->n++] = *launch;
+    return launch->launch.graph_node == 0;
 }
 
-static void add_lost(struct occ_exact *exact, uint64_t n)
-{
-    exact->lost += n;
-}
-
-/* Records with times are launches to match with ranges, also when the ring does not take them; the others are
- * lost. */
+/* Records without times wait there for a time; a graph's kernel, which is not kept, is lost. */
 static void test_exact_gets_every_record(void **state)
 {
-    static const struct occ_exact_library library = {.add_launch = add_launch, .add_lost = add_lost};
+    static const struct occ_exact_library library = {.add_launch = add_launch};
     struct fixture *f = *state;
     struct occ_exact got = {0};
     f->exact = (struct occ_exact_client){.call = &library, .run = &got};
     struct occ_cupti_kernel good = sample_kernel("k", 1, 0), nameless = sample_kernel((const char *)8, 1, 1),
-                            timeless = sample_kernel("k", 1, 2), neither = nameless;
-    timeless.start_ns = timeless.end_ns = neither.start_ns = neither.end_ns = 0;
+                            timeless = sample_kernel("k", 1, 2), neither = nameless, node = timeless;
+    good.graph_node = timeless.graph_node = 0;
+    node.graph_node = 7;
+    timeless.start_ns = timeless.end_ns = neither.start_ns = neither.end_ns = node.start_ns = node.end_ns = 0;
+    timeless.correlation = 77;
     occ_drain_record(&f->drain, &good);
+    assert_int_equal(got.n, 1);
+    assert_int_equal(got.launches[0].launch.config, 0);
+    assert_int_equal(got.launches[0].launch.start_ns, SAMPLE_START_NS);
+    assert_true(got.launches[0].is_timed);
     occ_drain_record(&f->drain, &nameless);
-    assert_int_equal(got.n, 2);
-    assert_int_equal(got.launches[0].config, 0);
-    assert_int_equal(got.launches[1].config, OCC_EXACT_NO_CONFIG);
-    assert_int_equal(got.launches[1].context, 1);
-    assert_int_equal(got.launches[1].start_ns, SAMPLE_START_NS + 1000);
-    assert_int_equal(got.lost, 0);
-    occ_drain_record(&f->drain, &timeless);
     occ_drain_record(&f->drain, &neither);
-    assert_int_equal(got.n, 2);
-    assert_int_equal(got.lost, 2);
-    f->tracing.call.get_next_record = next_record;
-    struct occ_cupti_kernel *records = (void *)take(&f->pool);
-    records[0] = good;
-    records[1] = good;
-    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, sizeof *records + 100, 0)); /* cut off */
-    occ_drain_all(&f->drain);
+    assert_int_equal(lost(f, OCC_LOSS_BAD_RECORD), 2);
+    assert_int_equal(got.n, 1);
+    occ_drain_record(&f->drain, &timeless);
+    f->drain.by_force = true;
+    occ_drain_record(&f->drain, &timeless);
     assert_int_equal(got.n, 3);
-    assert_int_equal(got.lost, 3);
+    assert_false(got.launches[1].is_timed);
+    assert_int_equal(got.launches[1].launch.config, 0);
+    assert_int_equal(got.launches[1].launch.correlation, 77);
+    assert_int_equal(got.launches[1].cause, OCC_LOSS_BAD_TIMES);
+    assert_int_equal(got.launches[2].cause, OCC_LOSS_EXIT);
+    assert_int_equal(lost(f, OCC_LOSS_BAD_TIMES) + lost(f, OCC_LOSS_EXIT), 0);
+    assert_int_equal(f->ring.head, 1);
+    occ_drain_record(&f->drain, &node);
+    assert_int_equal(lost(f, OCC_LOSS_EXIT), 1);
+    assert_int_equal(f->drain.bad_times, 1);
+}
+
+/* Found times are recorded as others are: not once recording is off. */
+static void test_a_launch_whose_times_were_found(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_ring_launch launch = {.start_ns = SAMPLE_START_NS, .duration_ns = 5};
+    assert_true(occ_drain_found(&f->drain, &launch));
+    f->drain.off_since_ns = SAMPLE_START_NS;
+    assert_false(occ_drain_found(&f->drain, &launch));
+    assert_int_equal(f->ring.head, 1);
 }
 
 static struct occ_cupti_kernel one_thread(const char *name)
@@ -601,7 +612,7 @@ static struct occ_cupti_kernel one_thread(const char *name)
 /* The range profiler's kernel replay runs a kernel of its own, which no program launched. */
 static void test_the_profilers_own_kernel_is_no_launch(void **state)
 {
-    static const struct occ_exact_library library = {.add_launch = add_launch, .add_lost = add_lost};
+    static const struct occ_exact_library library = {.add_launch = add_launch};
     struct fixture *f = *state;
     struct occ_exact got = {0};
     struct occ_cupti_kernel own = one_thread("WaitNs"), timeless = own, node = own, wide = own,
@@ -618,7 +629,6 @@ static void test_the_profilers_own_kernel_is_no_launch(void **state)
     occ_drain_record(&f->drain, &own);
     assert_int_equal(f->ring.head, 1);
     assert_int_equal(got.n, 0);
-    assert_int_equal(got.lost, 0);
     f->exact.run = &got;
     occ_drain_record(&f->drain, &wide);
     occ_drain_record(&f->drain, &longer);
@@ -651,6 +661,7 @@ int main(void)
         TEST(test_a_program_that_is_faster_does_not_keep_the_helper),
         TEST(test_losses_by_cause),
         TEST(test_exact_gets_every_record),
+        TEST(test_a_launch_whose_times_were_found),
         TEST(test_the_profilers_own_kernel_is_no_launch),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
