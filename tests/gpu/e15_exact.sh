@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # E15: exact mode: do activity records and the range profiler work side by side, and are the values ncu's?
 . "${OCC_KIT:?}/report.sh"
-expect "every launch is recorded and measured, but those of graphs of several kernels, and achieved occupancy is within a point of ncu's"
+expect "every launch is recorded and measured, but those of graphs, and achieved occupancy is within a point of ncu's"
 total=0 measured=0 lost=0
 trace() { # name sample argument...: says what became of it; leaves said, recorded and exact
   local sample=$1 code
@@ -27,11 +27,11 @@ hello --launches 1000 --threads 2
 zoo
 transformer --steps 3 --no-graph
 RUNS
-trace graphs transformer --steps 3 # how many ranges a graph's launch gives
+trace graphs transformer --steps 3 # graphs are launched between sessions, so their kernels have times
 lost=$((lost + ${said:-0} - ${recorded:-0}))
 [ "$total" -gt 0 ] || skip "no sample runs: $(tail -1 "$work/err")"
 refute_surplus
-[ "$lost" -eq 0 ] || decide refuted "$lost of $total launches have no record in exact mode: launch callbacks have to name them (docs/decisions/0015)"
+[ "$lost" -eq 0 ] || decide refuted "$lost of $total launches are lost in exact mode: their ranges are not as many as their calls, or correlations differ (docs/decisions/0015)"
 if [ "$measured" -eq 0 ]; then
   decide refuted "nothing is measured, see the reasons (docs/decisions/0015)"
 fi

@@ -18,6 +18,7 @@ for threads in 1 8 32; do
   value "${threads}_traced" "$(longest "$work/traced")" "ms"
   value "${threads}_exact" "$(longest "$work/exact" | grep . || echo -)" "ms"
   value "${threads}_exact_code" "$code" "(expected 0; 124: it hung)"
+  value "${threads}_recorded" "$(ask "$work/$threads.db" 'SELECT count(*) FROM launch')" "of $((n * threads)) launches"
   value "${threads}_measured" "$(ask "$work/$threads.db" 'SELECT coalesce(sum(exact), 0) FROM measured_config')" "of $((n * threads)) launches"
   saw "${threads}_level" "$(ask "$work/$threads.db" "SELECT level || coalesce(': ' || level_reason, '') FROM run")"
   now=$(longest "$work/exact")
