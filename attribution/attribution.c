@@ -1,7 +1,11 @@
-/* See attribution.h. Launches and samples wait. When all launches up to a time are here, blocks of samples
- *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c)
- *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
- * Then launches that ended get their value, and leave; long ones are read from their rows (direct.c). */
+/* See attribution.h. Launches and samples wait in queues. Once all launches up to a time have arrived, each
+ * block of samples passes these steps:
+ *     join     makes each sample a row: the share of each regressor in the sample, and the counted ratios
+ *     (join.c)
+ *     solve    when enough rows are new, estimates all values from the rows of the last WINDOW_NS (solve.c,
+ *     errors.c)
+ * Then each ended launch gets a value and leaves its queue; the value of a long launch is read directly from
+ * its rows (direct.c). */
 #include <string.h>
 
 #include "state.h"
@@ -37,7 +41,7 @@ static double known(double value, double max)
     return value > 0 ? fmin(value, max) : max;
 }
 
-/* What the model expects before anything is measured. */
+/* Sets the values that the model expects before any measurement. */
 static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key)
 {
     r->bound = fmax(known(key->bound * BOUND_SLACK, 1), BOUND_MIN);
@@ -52,14 +56,14 @@ static void set_prior(struct occ_regressor *r, const struct occ_attribution_key 
     memcpy(r->value, r->prior, sizeof r->value);
 }
 
-/* New or old; OCC_NONE: there is no room. */
+/* The index of the existing or new regressor; OCC_NONE: there is no room. */
 static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attribution_key *key)
 {
     uint64_t id = key->shape * UINT64_C(0x9e3779b97f4a7c15) ^ key->graph_node * UINT64_C(0xc2b2ae3d27d4eb4f);
     uint32_t at = occ_map_get(&a->index, id);
     if (at != OCC_MAP_NONE && a->regressors[at].shape == key->shape)
         return at;
-    if (at != OCC_MAP_NONE || /* ids are of programs: they can be made to have the same */
+    if (at != OCC_MAP_NONE || /* programs choose the ids, so two configurations can collide */
         !occ_grow((void **)&a->regressors, &a->regressors_allocated, a->n_regressors, REGRESSORS_MAX,
                   sizeof *a->regressors) ||
         occ_map_put(&a->index, id, (uint32_t)a->n_regressors) == OCC_MAP_NONE) {
@@ -72,7 +76,7 @@ static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attri
     return (uint32_t)a->n_regressors++;
 }
 
-/* How long launches of its regressor run, and how long of that beside one that came before or after it. */
+/* Adds the launch's duration, and its overlap with the launch before or after, to the regressors. */
 static void note_launch(struct occ_attribution *a, const struct occ_queued_launch *l)
 {
     struct occ_regressor *r = &a->regressors[l->regressor];
@@ -121,7 +125,8 @@ bool occ_attribution_sample(struct occ_attribution *a, const struct occ_attribut
     return true;
 }
 
-/* Launches that ended before leave with their values; late ones are marked first. */
+/* Reports each launch that ended before `before_ns` with its value and removes it. Late launches are marked
+ * first. */
 static void report_launches(struct occ_attribution *a, int64_t before_ns)
 {
     size_t kept = 0, n_late = 0;
@@ -152,7 +157,7 @@ static void report_launches(struct occ_attribution *a, int64_t before_ns)
     a->next_launch = a->n_running = 0;
 }
 
-/* Of the rows that start in it, as far as they are still there. */
+/* Reports the mean over the remaining rows that start in this second. */
 static void report_second(struct occ_attribution *a, int64_t second)
 {
     double unexplained[OCC_RATIO_DIRECT], residual = 0, counted = 0, sum_ns = 0;
@@ -170,11 +175,12 @@ static void report_second(struct occ_attribution *a, int64_t second)
     const struct occ_attribution_second value = {second, residual / sum_ns};
     if (sum_ns > 0)
         a->options.add_second(a->options.context, &value);
-    a->stats.residual_ratio = residual / counted; /* of nothing: not finite */
+    a->stats.residual_ratio = residual / counted; /* not finite if nothing was counted */
 }
 
-/* Until an estimate is known, and where samples are finer than before, they are joined and solved several
- * times, to find the clocks' offset: it and values, and profiles of fine samples, depend on each other. */
+/* Joins the next n samples. The first samples, and samples that are finer than any before, are joined and
+ * solved several times to find the clocks' offset, because the offset, the values and the profiles of fine
+ * samples depend on each other. */
 static void process_block(struct occ_attribution *a, size_t n, bool is_last)
 {
     int64_t end_ns = a->samples[n - 1].end_ns, first_ns = a->samples[0].start_ns;
@@ -204,7 +210,7 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
         report_second(a, second);
 }
 
-/* Where no launch ran for as long as rows are kept, clocks and launches have changed. */
+/* Discards the estimate: after WINDOW_NS without launches, clocks and launches may have changed. */
 static void begin_anew(struct occ_attribution *a)
 {
     a->estimate.known = false;
@@ -217,7 +223,8 @@ static void begin_anew(struct occ_attribution *a)
             note_launch(a, &a->launches[i]);
 }
 
-/* Number of samples whose launches are all here, of BLOCK_NS; of more at first, which the clock needs. */
+/* The number of samples in the next block of BLOCK_NS whose launches have all arrived. The first block is
+ * longer, since the clocks' offset needs more samples. */
 static size_t next_block(const struct occ_attribution *a, bool final)
 {
     int64_t until_ns = a->advanced_ns - CLOCKS_NS;
@@ -244,7 +251,7 @@ void occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool f
     }
     int64_t settled_ns = a->joined_ns - CLOCKS_NS;
     if (a->n_samples == 0 && a->advanced_ns - WATERMARK_NS > settled_ns)
-        settled_ns = a->advanced_ns - WATERMARK_NS; /* no samples of these will come */
+        settled_ns = a->advanced_ns - WATERMARK_NS; /* samples of earlier launches will no longer come */
     report_launches(a, final ? INT64_MAX : settled_ns);
 }
 

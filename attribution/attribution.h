@@ -1,8 +1,11 @@
-/* Attributes what device-wide counters counted to the launches that ran meanwhile (docs/decisions/0016). One
- * object a GPU. Arithmetic only: no clock, no I/O. Memory and time are bounded (constants.h). One thread.
- * In: launches of all processes on the GPU and samples, each in order of their start, on one clock up to an
- * offset that is fitted here. Out: per launch and launch configuration (and graph node) the achieved and
- * elapsed occupancy, each with its source, standard error and variance inflation. */
+/* Attributes the counts of device-wide hardware counters to the launches that ran at the time
+ * (docs/decisions/0016). One object for each GPU. Arithmetic only: no clock, no I/O. Memory and time are
+ * bounded (constants.h). One thread.
+ *
+ * Input: launches of all processes on the GPU, and samples, each in order of their start. Launches and
+ * samples have one clock up to an offset, which is estimated here. Output: the achieved and elapsed occupancy
+ * of each launch and launch configuration (and graph node), with source, standard error and variance
+ * inflation. */
 #pragma once
 
 #include <math.h>
@@ -11,18 +14,19 @@
 
 struct occ_attribution;
 
-/* What may keep more warps from helping. */
+/* Units of the GPU that can limit a kernel, so that more warps do not help. */
 enum occ_utilization {
     OCC_UTILIZATION_ISSUE,  /* cycles in which a scheduler issued an instruction */
     OCC_UTILIZATION_DRAM,   /* throughput of device memory */
-    OCC_UTILIZATION_L2,     /* the same of the L2 cache */
-    OCC_UTILIZATION_L1,     /* the same of L1 caches and shared memory */
+    OCC_UTILIZATION_L2,     /* throughput of the L2 cache */
+    OCC_UTILIZATION_L1,     /* throughput of the L1 caches and shared memory */
     OCC_UTILIZATION_TENSOR, /* cycles in which tensor cores were active */
     OCC_UTILIZATION_COUNT
 };
 
-/* What is counted, as ratios: warps and active SMs of what the GPU has, blocks per SM, launches of warps that
- * stalled for a resource of all cycles, enum occ_utilization of the peak. */
+/* The counted ratios: warps and active SMs relative to the GPU's maximum; blocks per SM; cycles in which
+ * launching a warp stalled for a resource, relative to all cycles; enum occ_utilization relative to the
+ * peak. */
 enum occ_ratio {
     OCC_RATIO_WARPS,
     OCC_RATIO_ACTIVE,
@@ -35,51 +39,53 @@ enum occ_ratio {
 
 #define OCC_BLOCKS_MAX 64.0 /* per SM: more than any GPU has */
 
-/* [start_ns, end_ns) of a clock whose offset to the launches' is not known. */
+/* The interval is [start_ns, end_ns) on a clock whose offset to the launches' clock is unknown. */
 struct occ_attribution_sample {
     int64_t start_ns, end_ns;
     float ratio[OCC_RATIO_COUNT]; /* NaN: not counted */
-    float imbalance;              /* 1 - least / most active SM's cycles; NaN */
-    float launched;               /* blocks that were launched; NaN */
+    float imbalance;              /* 1 - cycles of the least / of the most active SM; NaN: not counted */
+    float launched;               /* number of launched blocks; NaN: not counted */
 };
 
-/* What is known of a launch before it is measured; NaN or 0: unknown. */
+/* The model's values for a launch before any measurement; NaN or 0: unknown. */
 struct occ_attribution_key {
-    uint64_t shape;      /* any id that is the same for the same shape */
+    uint64_t shape;      /* an id of the launch configuration */
     uint64_t graph_node; /* 0: not from a graph */
-    double bound;        /* of elapsed occupancy */
+    double bound;        /* maximum elapsed occupancy */
     double expected;     /* elapsed occupancy of a balanced grid */
-    double active;       /* SMs that have blocks, of all */
-    double blocks;       /* resident per SM */
-    double grid;         /* blocks of a launch */
+    double active;       /* share of SMs that have blocks */
+    double blocks;       /* resident blocks per SM */
+    double grid;         /* number of blocks */
 };
 
 struct occ_attribution_launch {
     struct occ_attribution_key key;
     int64_t start_ns, end_ns;
-    uint64_t tag; /* the caller's, comes back with the launch's value */
+    uint64_t tag; /* chosen by the caller, returned with the launch's value */
 };
 
 enum occ_attribution_source {
     OCC_ATTRIBUTION_NONE,      /* not measured */
     OCC_ATTRIBUTION_DIRECT,    /* read from samples that lie inside the launch */
-    OCC_ATTRIBUTION_REGRESSED, /* least squares over many launches of the shape */
-    OCC_ATTRIBUTION_GROUP,     /* mean of kernels that always run together and cannot be told apart */
+    OCC_ATTRIBUTION_REGRESSED, /* estimated by least squares over many launches of the configuration */
+    /* mean of kernels that always run together, so that their values cannot be separated */
+    OCC_ATTRIBUTION_GROUP,
 };
 
-/* A measured occupancy. NaN where it is not defined (achieved beside overlapping kernels). */
+/* A measured occupancy; NaN: not defined (such as achieved occupancy beside overlapping kernels). */
 struct occ_measured {
     enum occ_attribution_source source;
-    double achieved, achieved_se; /* warp-cycles / (active SM-cycles x max warps); its standard error */
-    double elapsed, elapsed_se;   /* warp-cycles / (elapsed SM-cycles x max warps) */
-    double variance_inflation;    /* of the regression; 1 for direct */
+    double achieved, achieved_se; /* warp-cycles / (active SM-cycles x max warps), and its standard error */
+    double elapsed, elapsed_se;   /* warp-cycles / (elapsed SM-cycles x max warps), and its standard error */
+    double variance_inflation;    /* of the least squares estimate; 1 if DIRECT */
     double sm_active;             /* active / elapsed SM-cycles */
-    double blocks;                /* resident blocks per active SM; NaN */
-    double imbalance;             /* 1 - least / most active SM's cycles; NaN */
+    double blocks;                /* resident blocks per active SM; NaN: not measured */
+    double imbalance;             /* 1 - cycles of the least / of the most active SM; NaN: not measured */
     double stall[OCC_STALL_COUNT];
-    /* of the peak; ISSUE: of active cycles, others of elapsed ones; NaN; undefined if the source is NONE */
+    /* Relative to the peak: ISSUE over active cycles, the others over elapsed cycles. NaN: not measured.
+     * Undefined if the source is NONE. */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
-    bool overlapped; /* ran beside other kernels for a good part of its time */
+    bool overlapped; /* overlapped with other kernels for more than OVERLAPPED of its time */
 };
 
 #define OCC_NOT_MEASURED                                                                                     \
@@ -89,28 +95,29 @@ struct occ_measured {
         .elapsed_se = NAN, .sm_active = NAN, .blocks = NAN, .imbalance = NAN                                 \
     }
 
-/* A launch whose samples are joined. Without a value of its own it has its configuration's. */
+/* A launch whose samples are joined. If `measured` has no value, the value of the launch's configuration
+ * applies. */
 struct occ_attribution_value {
     uint64_t tag, shape;
-    int64_t start_ns, end_ns; /* the launch's own, as given */
+    int64_t start_ns, end_ns; /* as passed to occ_attribution_launch() */
     struct occ_measured measured;
 };
 
-/* A second (of the samples' clock, since the epoch) of which joined samples tell. */
+/* The joined samples of one second, by the samples' clock, since the epoch. */
 struct occ_attribution_second {
     int64_t second;
-    double unexplained; /* elapsed occupancy but for launches'; may be below 0 */
+    double unexplained; /* elapsed occupancy that no launch explains; may be negative */
 };
 
 struct occ_attribution_stats {
     int64_t offset_ns; /* fitted: added to launch times to get sample times */
     double drift_ppm;
-    double residual_ratio; /* of the last second: warp-cycles that no launch explains / all */
+    double residual_ratio; /* warp-cycles without a launch / all warp-cycles, in the last second */
     uint64_t keys_refused, late_launches;
-    uint64_t waiting; /* launches that have no value yet */
+    uint64_t waiting; /* launches without a value */
 };
 
-/* What advance() calls, for seconds oldest first. */
+/* Called by occ_attribution_advance(), the oldest second first. */
 struct occ_attribution_options {
     void (*add_value)(void *context, const struct occ_attribution_value *value);
     void (*add_second)(void *context, const struct occ_attribution_second *second);
@@ -121,12 +128,13 @@ struct occ_attribution_options {
 struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options);
 void occ_attribution_free(struct occ_attribution *attribution);
 
-/* False: it cannot be (no time, a sample back in time, longer than a minute, a day), or there is no room. */
+/* False: the launch or sample is refused, because its time is impossible (no duration, a sample before the
+ * last one, a sample longer than a minute, a launch longer than a day) or because there is no room. */
 bool occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch);
 bool occ_attribution_sample(struct occ_attribution *attribution, const struct occ_attribution_sample *sample);
-/* No launch that starts before this comes any more: samples up to here are joined, block by block, and
- * launches that ended before reported, `final`: all of them. Late ones without a value of their own are
- * counted only. */
+/* All launches that start before `until_ns` have arrived: joins the samples up to there, block by block, and
+ * reports the launches that ended; with `final` all launches. A late launch without a value of its own is
+ * only counted. */
 void occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final);
 
 void occ_attribution_get_stats(const struct occ_attribution *attribution,

@@ -1,63 +1,63 @@
-/* Every number of the attribution that is neither a unit nor in a formula: limits, which bound memory and
- * hostile input, and what was tuned, with bench_attribution and tests ("Guards" in test_attribution.c). */
+/* All tuned numbers and limits of the attribution. Limits bound memory and hostile input. The other numbers
+ * were tuned with bench_attribution and the "Guards" tests in test_attribution.c. */
 #pragma once
 
 /* clang-format off */
 /* ---- limits ---- */
 #define REGRESSORS_MAX   8192
-#define WAITING_MAX      262144                /* samples and launches that wait, ... */
-#define BEGIN_MAX        16384                 /* ... of which the first are not waited for */
+#define WAITING_MAX      262144                /* launches, and samples, in the queues */
+#define BEGIN_MAX        16384                 /* queued launches after which the first block need not be longer */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
 #define OCC_RUNNING_MAX  4096                  /* launches in one sample */
-#define OCC_ENTRIES_MAX  4096                  /* of one row */
-#define OCC_PAST_NS      INT64_C(100000000)    /* in so much older rows become one, ... */
-#define OCC_PAST_COUNT   4096                  /* ... the last of which are kept */
-#define LATE_MAX         64                    /* late launches at once: of more, the past is dropped */
-#define ROWS_BYTES       ((size_t)1408 << 10)  /* of memory for rows, ... */
-#define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
-#define MEANS_MAX        1500.0                /* columns of means ... */
-#define PROFILES_MAX     450.0                 /* ... from which on regressors' other functions have none */
-/* ---- what launches and counters are like ---- */
-#define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
-#define PRIOR_SD         0.35    /* of a mean, in bounds */
-#define PROFILE_SD       0.25    /* of a regressor's other functions: the first ones most */
-#define PROFILE_FROM     0.05    /* of a sample: functions that have less of every row have no own columns */
+#define OCC_ENTRIES_MAX  4096                  /* entries in one row */
+#define OCC_PAST_NS      INT64_C(100000000)    /* older rows are merged in intervals of this length */
+#define OCC_PAST_COUNT   4096                  /* number of merged intervals that are kept */
+#define LATE_MAX         64                    /* late launches in one report; beyond this number, old rows are dropped */
+#define ROWS_BYTES       ((size_t)1408 << 10)  /* memory for rows */
+#define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* additional memory for rows, for each regressor */
+#define MEANS_MAX        1500.0                /* columns of means */
+#define PROFILES_MAX     450.0                 /* columns at which regressors get no further functions than the mean */
+/* ---- priors and properties of launches and counters ---- */
+#define PRIOR_PART       0.9     /* expected mean / bound: most kernels come near the bound */
+#define PRIOR_SD         0.35    /* prior standard deviation of a mean, in bounds */
+#define PROFILE_SD       0.25    /* prior standard deviation of other functions; largest for the first ones */
+#define PROFILE_FROM     0.05    /* minimum share of a sample for which a function gets a column */
 #define BOUND_SLACK      1.02
-#define BOUND_MIN        1e-5    /* a warp of all that a GPU has */
-#define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
-#define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
-#define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
-#define SPREAD_MAX       0.18    /* by which a configuration's launches differ: more is others' work */
-#define NOISE            0.03    /* of a sample's count, relative */
-#define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own, ... */
-#define OVERLAPPED_MARGIN 2.0    /* ... and what it takes from others changes: a factor of its variance */
-#define CLOCKS_NS        INT64_C(64000)  /* by which launches' and samples' differ at most */
-#define BEGIN_ROUNDS     6               /* until an offset is found; half of it for finer samples */
-#define CLOCK_SD_US      16.0            /* by which they drift apart between estimates, or in WINDOW_NS */
-/* ---- when ---- */
-#define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
-#define UTILIZATION_NS   INT64_C(120000000000) /* the same of the rare samples of utilization */
-#define BLOCK_NS         INT64_C(250000000)    /* joined at once; between estimates at least */
-#define BEGIN_NS         INT64_C(750000000)    /* the first one with launches is longer by this */
-#define FRESH            4                     /* an estimate is due for one in so many rows, ... */
-#define COST_MAX         0.05                  /* ... that may take this part of a core, at ... */
-#define CUBE_NS          0.3                   /* ... so much for a column's cube */
-#define DEAR_NS          INT64_C(500000000)    /* due so late: its like begin with two, not BEGIN_ROUNDS */
+#define BOUND_MIN        1e-5    /* a single warp on the whole GPU */
+#define IDLE_SD          0.002   /* standard deviation of occupancy while no launch is known to run */
+#define SCALE_MIN        1e-4    /* minimum scale of row variances: launches differ by 1 % at least */
+#define DRIFT_TIME_NS    4e9     /* time in which a kernel's mean drifts by the spread of its launches */
+#define SPREAD_MAX       0.18    /* max relative spread of a configuration's launches; more is other work */
+#define NOISE            0.03    /* relative noise of a sample's count */
+#define OVERLAPPED       0.1     /* share of a launch's time; with more overlap, active cycles are shared */
+#define OVERLAPPED_MARGIN 2.0    /* factor of the variance of overlapping launches, whose mutual effect varies */
+#define CLOCKS_NS        INT64_C(64000)  /* maximum offset between the clocks of launches and samples */
+#define BEGIN_ROUNDS     6               /* joins and estimates of the first block; half as many if samples get finer */
+#define CLOCK_SD_US      16.0            /* clock drift between two estimates, or within WINDOW_NS */
+/* ---- time and cost ---- */
+#define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
+#define UTILIZATION_NS   INT64_C(120000000000) /* the same for the rare samples with utilization */
+#define BLOCK_NS         INT64_C(250000000)    /* samples joined at once; minimum time between estimates */
+#define BEGIN_NS         INT64_C(750000000)    /* additional length of the first block that has launches */
+#define FRESH            4                     /* one in FRESH rows must be new before the next estimate, ... */
+#define COST_MAX         0.05                  /* ... which may use this share of one core */
+#define CUBE_NS          0.3                   /* estimated cost of an estimate: CUBE_NS x columns^3 */
+#define DEAR_NS          INT64_C(500000000)    /* an estimate that costs more than this delay is repeated less */
 /* ---- errors ---- */
-#define OCC_CLUSTERS     32      /* of rows whose errors are taken to be independent */
-#define PHASES           8       /* of a launch, in which residuals are alike */
+#define OCC_CLUSTERS     32      /* groups of rows whose errors are assumed to be independent */
+#define PHASES           8       /* phases of a launch; residuals in the same phase are correlated */
 #define LEVERAGE_MAX     0.75
-#define ERROR_MIN        0.001   /* of values, and of rows' counts */
-#define ERROR_MAX        0.024   /* a mean that is less certain is withheld, ... */
-#define DIRECT_ERROR_MAX 0.05    /* ... and a single launch's value */
-#define CORRELATED       0.3     /* means without values that are reported as one */
-#define CLOCK_ERROR_US   4.0     /* of the clocks, beside what their offset is uncertain */
-#define UNTOLD           0.13    /* by which launches without values differ from those that have one */
-#define ABOVE            3.0     /* standard errors; others' work may be so many times what shows of it */
-#define BLOCKS_LAST      10.0    /* times as long as launches', at most: blocks of others */
-#define UNTRACED_SD      0.4     /* of what is counted while nothing runs */
-#define INTERVALS        3       /* samples that a launch lasts which is read directly */
-#define COVERED          0.75    /* of its time, by samples; other counter sets have had their turns */
+#define ERROR_MIN        0.001   /* minimum standard error of a value and of a row's count */
+#define ERROR_MAX        0.024   /* maximum standard error of a reported mean, ... */
+#define DIRECT_ERROR_MAX 0.05    /* ... and of the value of a single launch */
+#define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
+#define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */
+#define UNTOLD           0.13    /* relative spread between launches with and without an estimate */
+#define ABOVE            3.0     /* standard errors; also max ratio of other work to its visible part */
+#define BLOCKS_LAST      10.0    /* maximum duration of other work's blocks / duration of launches */
+#define UNTRACED_SD      0.4     /* relative standard deviation of the occupancy counted while idle */
+#define INTERVALS        3       /* minimum number of samples during a launch that is read directly */
+#define COVERED          0.75    /* minimum share of a launch's time with samples; counter sets take turns */

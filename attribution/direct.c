@@ -1,15 +1,19 @@
-/* Launches that last several samples are read from them: what was counted less what the others had of it;
- * those that are reported later, from the past: a kernel's record comes when it ends. See state.h. */
+/* Reads the value of a launch that lasts several samples directly from its samples: the counts minus the
+ * estimated share of the other launches. A kernel's record arrives when the kernel ends; if the samples were
+ * joined before, the value is read from the merged old rows. See state.h. */
 #include "state.h"
 
-/* Sums over the rows of a launch. */
+/* Sums over the rows during a launch. */
 struct sums {
-    double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT]; /* of what it had x ns; of rows that count it */
-    double n, others;         /* rows; standard error of what it is taken to have had beside others, x ns */
-    double imbalance, own_ns; /* of rows that it had alone: x ns; ns */
+    /* sum: the launch's ratios x ns; ns: time of the rows that count the ratio */
+    double sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT];
+    /* n: number of rows; others: standard error of the launch's share beside other launches, x ns */
+    double n, others;
+    double imbalance, own_ns; /* over rows without another launch: imbalance x ns; ns */
 };
 
-/* Fills in the means of the sums. `edges`: ns of which nothing is known. Returns whether rows are enough. */
+/* Divides the sums by their time and fills in the result. `edges`: ns of the launch without data. True: the
+ * rows cover enough of the launch. */
 static bool fill(const struct occ_attribution *a, struct sums *s, double duration, double edges,
                  struct occ_measured *m)
 {
@@ -17,20 +21,22 @@ static bool fill(const struct occ_attribution *a, struct sums *s, double duratio
     double unseen = SPREAD_MAX * fmax(1 - ns / duration, 0) + edges / duration;
     double se = occ_quadrature(s->others / ns, unseen * x), noise = NOISE * x;
     for (int r = 0; r < OCC_RATIO_DIRECT; r++)
-        s->sum[r] /= s->ns[r]; /* not counted: NaN */
+        s->sum[r] /= s->ns[r]; /* NaN: not counted */
     occ_errors_fill(a, s->sum, se * se + noise * noise / s->n, m);
     m->imbalance = s->imbalance / s->own_ns;
     return ns >= COVERED * duration;
 }
 
-/* Adds what a launch had of a row for `ns`: the mean, and its part of what is unexplained. */
+/* Adds the launch's part of a row, `ns` long: the mean of its configuration and a share of the unexplained
+ * count. */
 static void add_row(const struct occ_attribution *a, const struct occ_row *row, const double *mean, double ns,
                     struct sums *s)
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns);
     double own = mean[OCC_RATIO_WARPS] * ns / length, variance = occ_join_unexplained(a, row, unexplained);
     double weight = fmin(own * own / variance, 1);
-    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
+    /* spread of launches; their values may be withheld */
+    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         double rest = unexplained[r] - row->idle * a->estimate.idle[r];
         s->sum[r] += !isfinite(rest) ? 0 : mean[r] * ns + weight * rest * length;
@@ -44,7 +50,8 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
     s->own_ns += isfinite(row->imbalance) ? ns : 0;
 }
 
-/* Reads the rows of [start_ns, end_ns): others' values have what they had. It may end after all samples. */
+/* Reads the rows in [start_ns, end_ns) and subtracts the estimates of the other launches. The interval may
+ * end after the last sample. */
 static bool read_rows(const struct occ_attribution *a, const struct occ_regressor *own, int64_t start_ns,
                       int64_t end_ns, struct occ_measured *m)
 {
@@ -56,11 +63,13 @@ static bool read_rows(const struct occ_attribution *a, const struct occ_regresso
         if (ns > 0)
             add_row(a, row, own->value, ns, &s);
     }
-    s.sum[0] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration) * s.ns[0]; /* of warps */
+    /* sum[0] is the sum of warps */
+    s.sum[0] += own->profile[OCC_ELASTICITY] * occ_shorter(own, duration) * s.ns[0];
     return fill(a, &s, duration, fmax((double)(end_ns - a->joined_ns), 0), m);
 }
 
-/* Reads the past that lies in [start_ns, end_ns). Its error: known launches beside it, and its edges. */
+/* Reads the merged old rows in [start_ns, end_ns). The error comes from other known launches at the time and
+ * from the partly covered intervals at both ends. */
 static bool read_past(const struct occ_attribution *a, int64_t start_ns, int64_t end_ns,
                       struct occ_measured *m)
 {
@@ -86,7 +95,7 @@ void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *
 {
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), start_ns = l->start_ns + offset;
     int64_t end_ns = l->end_ns + offset, end = end_ns / OCC_PAST_NS;
-    int64_t first = (start_ns - SAMPLE_NS_MAX) / OCC_PAST_NS - 1; /* rows before it end before the launch */
+    int64_t first = (start_ns - SAMPLE_NS_MAX) / OCC_PAST_NS - 1; /* earlier rows end before the launch */
     occ_join_forget(a, &a->rows, start_ns, end_ns, SIZE_MAX);
     occ_join_forget(a, &a->utilization_rows, start_ns, end_ns, SIZE_MAX);
     for (int64_t at = end; at + OCC_PAST_COUNT > end && at >= first; at--) {
@@ -103,12 +112,12 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
     double ns = (double)(end_ns - start_ns), usual = l->is_late ? ns : r->launch_ns / r->launches;
     double longest = l->is_late ? fmax(a->longest_ns, (double)OCC_PAST_NS) : a->longest_ns;
     bool is_alone = l->is_late || r->overlapped_ns <= OVERLAPPED * r->launch_ns;
-    if (!is_alone || fmin(ns, usual) < INTERVALS * longest) /* stragglers would stand for all */
+    if (!is_alone || fmin(ns, usual) < INTERVALS * longest) /* rare long launches are not typical */
         return false;
     struct occ_measured own = {.source = OCC_ATTRIBUTION_DIRECT, .variance_inflation = 1};
     bool is_enough =
         l->is_late ? read_past(a, start_ns, end_ns, &own) : read_rows(a, r, start_ns, end_ns, &own);
-    if (is_enough && own.elapsed > 0 && /* 0: others have it */
+    if (is_enough && own.elapsed > 0 && /* 0: attributed to other launches */
         own.elapsed_se <= DIRECT_ERROR_MAX && a->estimate.untraced_sd <= ERROR_MAX)
         *m = own;
     m->imbalance = own.imbalance;

@@ -14,7 +14,8 @@ static void add_scaled(double *restrict y, const double *restrict x, double scal
 void occ_equations_invert(double *matrix, const double *prior, uint32_t n, double *column)
 {
     for (uint32_t k = 0; k < n; k++) {
-        double pivot = fmax(*occ_equations_at(matrix, k, k), prior[k]); /* less is a rounding error */
+        /* a smaller pivot is a rounding error */
+        double pivot = fmax(*occ_equations_at(matrix, k, k), prior[k]);
         for (uint32_t i = 0; i < n; i++)
             column[i] = *occ_equations_at(matrix, i, k);
         for (uint32_t i = 0; i < n; i++)

@@ -1,11 +1,12 @@
-/* From the solution to values: mean, standard error, variance inflation, and groups of those that cannot be
- * told apart. The error is the larger of what the equations give and of how scores of clusters of rows
- * scatter, which sees what the model does not know of (MacKinnon, Nielsen and Webb, Cluster-robust inference,
- * 2023). Clusters: rows that begin at the same place of the same kernel, whose errors repeat. See state.h. */
+/* Makes reported values from the solution: mean, standard error, variance inflation, and groups of kernels
+ * whose values cannot be separated. The standard error is the larger of two estimates: one from the
+ * equations, and one from the scatter of the scores of row clusters, which also covers effects outside the
+ * model (MacKinnon, Nielsen and Webb, Cluster-robust inference, 2023). A cluster has the rows that begin at
+ * the same phase of the same kernel, because their errors repeat. See state.h. */
 #include "equations.h"
 #include "state.h"
 
-/* Columns whose mean is reported, weighted by their launches' time; weights add up to 1. */
+/* Columns whose common mean is reported, weighted by the time of their launches; weights add up to 1. */
 struct selection {
     uint32_t n, columns[(size_t)MEANS_MAX];
     double weights[(size_t)MEANS_MAX];
@@ -22,7 +23,8 @@ static struct occ_regressor *regressor_at(const struct occ_attribution *a, const
     return &a->regressors[s->columns[column].regressor];
 }
 
-/* What scores of clusters give, of the mean less a part of that of active SMs; few say less than many. */
+/* The variance of the mean by the scatter of cluster scores, after subtracting `part` times the score of
+ * active SMs. Widened if only a few clusters contribute. */
 static double cluster_variance(const struct occ_solution *s, const struct selection *of, double part)
 {
     double squares = 0, fourths = 1e-300;
@@ -57,9 +59,10 @@ void occ_errors_find(struct occ_solution *s)
         s->columns[one.columns[0]].variance = variance_of(s, &one);
 }
 
-/* What is counted while no launch runs may be there beside launches too, or be launches without records: half
- * of it is assumed. Blocks that are no launch's, launches that seem to differ by more than SPREAD_MAX and
- * means above what a configuration allows are others' work too, which may be more elsewhere. */
+/* Estimates untraced work. The occupancy counted while no launch runs may also be present during launches, or
+ * be launches without records: half of it is assumed. Three more signs of other work, which may be larger
+ * elsewhere: blocks of no known launch, launches that differ by more than SPREAD_MAX, and means above the
+ * bound of their configuration. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
@@ -80,10 +83,12 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
     double x = clamp(ratio[OCC_RATIO_WARPS] - a->estimate.untraced), y = clamp(ratio[OCC_RATIO_ACTIVE]);
     m->elapsed = x;
     m->elapsed_se = occ_quadrature(sqrt(variance), occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
-    bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se; /* else one of them is wrong */
+    /* otherwise elapsed or active is wrong */
+    bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se;
     m->sm_active = m->overlapped ? NAN : y;
     m->achieved = defined ? fmin(x / y, 1) : NAN;
-    m->achieved_se = defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y errs as well */
+    /* y has an error too */
+    m->achieved_se = defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN;
     m->blocks =
         defined && ratio[OCC_RATIO_BLOCKS] >= 0 ? fmin(ratio[OCC_RATIO_BLOCKS] / y, OCC_BLOCKS_MAX) : NAN;
     for (int i = 0; i < OCC_STALL_COUNT; i++)
@@ -98,17 +103,17 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         double value = clamp(r->value[OCC_RATIO_UTILIZATION + i]);
         double se = occ_quadrature(r->utilization_se[i], occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
-        if (i == OCC_UTILIZATION_ISSUE) { /* schedulers have no cycles while their SM is idle */
+        if (i == OCC_UTILIZATION_ISSUE) { /* a scheduler counts no cycles while its SM is idle */
             value = m->overlapped ? NAN : fmin(value / active, 1);
-            se *= occ_quadrature(1, value) / active; /* active cycles are as uncertain */
+            se *= occ_quadrature(1, value) / active; /* active cycles have the same relative error */
         }
-        bool is_known = is_own && isfinite(value) && se <= ERROR_MAX; /* infinite where no SM seems active */
+        bool is_known = is_own && isfinite(value) && se <= ERROR_MAX; /* infinite if no SM seems active */
         m->utilization[i] = is_known ? value : NAN;
         m->utilization_se[i] = is_known ? se : NAN;
     }
 }
 
-/* Reports the selection's mean as the value of all in it, if it is certain enough. */
+/* Reports the selection's mean as the value of all its regressors, if the standard error is small enough. */
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
     double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(s, of);
@@ -125,7 +130,8 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
     by_clock *= CLOCK_ERROR_US / *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
     variance = fmax(variance + by_clock * by_clock, moved * moved) * (m.overlapped ? OVERLAPPED_MARGIN : 1);
-    if (of->n == 1) { /* one that comes and goes stands for launches without one too */
+    /* a configuration that has a value only at times: its value also represents launches without one */
+    if (of->n == 1) {
         struct occ_regressor *r = regressor_at(a, s, of->columns[0]);
         r->untold += variance <= ERROR_MAX * ERROR_MAX ? 0 : 1 - a->estimate.faded;
         variance += pow(UNTOLD * r->untold * r->value[OCC_RATIO_WARPS], 2);
@@ -143,7 +149,8 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
     }
 }
 
-/* Selects the column and, of those without a value, all whose error goes along with its. False: none does. */
+/* Selects the column and all columns without a value whose errors are correlated with its error. False: there
+ * is no other column. */
 static bool select_group(const struct occ_attribution *a, const struct occ_solution *s, uint32_t column,
                          struct selection *ret)
 {

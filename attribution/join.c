@@ -1,4 +1,5 @@
-/* Samples become rows of the equations: which launches ran in them, what was counted. See state.h. */
+/* Makes samples rows of the equations: the launches that ran in the sample, and the counted ratios. See
+ * state.h. */
 #include <string.h>
 
 #include "state.h"
@@ -76,8 +77,9 @@ void occ_join_undo(struct occ_attribution *a, int64_t from_ns)
     a->next_launch = a->n_running = 0;
 }
 
-/* Finds the launches that run in [from_ns, to_ns) of their clock, or end where it begins, which is an edge in
- * it. Those that ended before are not found again. False: there are too many. */
+/* Finds the launches that run in [from_ns, to_ns) of the launches' clock. A launch that ends at from_ns
+ * counts too, since its end is an edge in the interval. Launches that ended earlier are removed. False: too
+ * many launches. */
 static bool find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_ns)
 {
     size_t kept = 0;
@@ -96,7 +98,7 @@ static bool find_running(struct occ_attribution *a, int64_t from_ns, int64_t to_
     return kept < OCC_RUNNING_MAX;
 }
 
-/* Adds to the entry that the row has for a function of the regressor, or to a new one. */
+/* Adds to the row's entry for a function of the regressor; creates the entry if needed. */
 static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t regressor, uint32_t function,
                       double share)
 {
@@ -111,8 +113,9 @@ static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t r
     row->entries[*entry].share += (float)share;
 }
 
-/* Adds what the sample's edge does that cuts a launch at u: what of the wavelets there is before u, and how
- * the edge's place matters. `scale`: the launch's duration in samples, negative for their first edge. */
+/* Adds the effect of a sample's edge that cuts a launch at u: the integral of each wavelet up to u, and the
+ * derivative with respect to the edge's position. `scale`: the launch's duration in samples, negative for the
+ * sample's start. */
 static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t regressor, double u,
                      double scale)
 {
@@ -128,7 +131,7 @@ static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t re
     row->gradient += (scale < 0 ? level : -level) * 1e3 / (double)(row->end_ns - row->start_ns);
 }
 
-/* Adds a launch that runs in [start, end), in ns from the sample's start. */
+/* Adds a launch that runs in [start, end) ns after the sample's start. */
 static void add_launch(struct occ_attribution *a, struct occ_row *row, const struct occ_queued_launch *l,
                        double start, double end)
 {

@@ -1,20 +1,21 @@
-/* The estimate: weighted least squares over all rows that are kept, with Gaussian priors. Unknowns are what
- * runs while no launch is known to, the clocks' offset and drift, by which rows are corrected to first order,
- * and regressors' functions. What other counter sets count is a problem of its own. See state.h. */
+/* The estimate: weighted least squares over all kept rows, with Gaussian priors. Unknowns are the idle
+ * occupancy (while no launch is known to run), the clocks' offset and drift, to which rows are corrected to
+ * first order, and the functions of the regressors. Each further counter set has its own system of equations.
+ * See state.h. */
 #include <string.h>
 
 #include "equations.h"
 #include "state.h"
 
-/* A row in columns of the solution. */
+/* A row, with its entries in the columns of the solution. */
 struct placed {
     uint32_t n, place[OCC_ENTRIES_MAX + OCC_SPECIAL];
     double share[OCC_ENTRIES_MAX + OCC_SPECIAL], variance;
-    double aged; /* factor of the variance, by the row's age */
-    double rest; /* of what warps counted, that is no unknown */
+    double aged; /* factor of the variance, from the row's age */
+    double rest; /* warps of this row that the current clock offset explains */
 };
 
-/* Marks the columns that rows have a good part of, and finds what all of the rows count. */
+/* Marks the columns that have a sufficient share of a row, and finds the ratios that all rows count. */
 static void scan_rows(struct occ_attribution *a, struct occ_solution *s)
 {
     for (size_t i = 0; i < a->n_regressors; i++)
@@ -33,12 +34,13 @@ static void scan_rows(struct occ_attribution *a, struct occ_solution *s)
     }
 }
 
-/* Numbers the columns, function by function. False: more means than the rows can tell, or than we can. */
+/* Numbers the columns, function by function. False: more means than the rows or MEANS_MAX allow. */
 static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
 {
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
-        bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY; /* others have few rows */
+        /* other counter sets have few rows */
+        bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY;
         double room = function == 0 ? MEANS_MAX : has_room ? a->estimate.room : 0;
         double max = OCC_SPECIAL + fmin(room, s->rows / 2);
         for (size_t i = 0; i < a->n_regressors; i++) {
@@ -70,7 +72,7 @@ static bool make_equations(struct occ_solution *s)
     return true;
 }
 
-/* False: the row is not used. */
+/* Fills in *p. False: the row is not usable. */
 static bool place_row(const struct occ_attribution *a, const struct occ_solution *s,
                       const struct occ_row *row, struct placed *p)
 {
@@ -80,7 +82,8 @@ static bool place_row(const struct occ_attribution *a, const struct occ_solution
     double noise = NOISE / SPREAD_MAX * (double)row->ratio[s->lead];
     if (!isfinite(noise))
         return false;
-    p->aged = s->lead < OCC_RATIO_UTILIZATION ? 1 + age * age : 1; /* those have to be kept for long */
+    /* rows with utilization are rare and have to count for longer */
+    p->aged = s->lead < OCC_RATIO_UTILIZATION ? 1 + age * age : 1;
     p->variance = row->variance + noise * noise;
     p->rest = gradient * (occ_clock_offset(a, row->start_ns) - row->offset_ns) / 1e3;
     p->n = 0;
@@ -95,7 +98,8 @@ static bool place_row(const struct occ_attribution *a, const struct occ_solution
         double *shared = shares + OCC_SPECIAL_SHARED + 2 * (e->column % OCC_COLUMNS - 1);
         shared[0] += in_bounds;
         shared[1] += share;
-        p->variance += in_bounds * in_bounds; /* there was no room for it: it is no mean */
+        /* no column was free: the function (never a mean) counts as variance */
+        p->variance += in_bounds * in_bounds;
     }
     for (uint32_t i = 0; i < OCC_SPECIAL; i++) {
         p->place[p->n] = i;
@@ -129,7 +133,8 @@ static void add_prior(struct occ_solution *s, uint32_t column, double sd)
     *occ_equations_at(s->inverse, column, column) += s->prior[column];
 }
 
-/* Until an estimate is known, rows do not know what the clocks do to them. */
+/* Adds the priors. Before the first estimate the clock columns are fixed to 0, because rows do not have the
+ * effect of the clocks yet. */
 static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
 {
     double clock = a->estimate.known ? CLOCK_SD_US : 1e-6;
@@ -163,7 +168,7 @@ static void build(const struct occ_attribution *a, struct occ_solution *s)
     occ_equations_invert(s->inverse, s->prior, s->n, s->scratch);
 }
 
-/* What a row's residual, corrected for the row's own pull on it, adds to the scale and to its cluster. */
+/* Adds a row's residual, corrected for the row's own leverage, to the scale and to its cluster. */
 static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r,
                           double *score)
 {
@@ -178,7 +183,7 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
         s->busy_rows++;
     }
     s->counted += (double)row->ratio[r];
-    bool tells = row->idle <= OVERLAPPED && isfinite(row->others); /* else idle time shows others */
+    bool tells = row->idle <= OVERLAPPED && isfinite(row->others); /* otherwise idle time shows other work */
     s->launched += tells ? row->launched : 0;
     s->others += tells ? row->others : 0;
     s->others_squares += tells ? row->others * row->others : 0;
@@ -186,7 +191,7 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
         score[p->place[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
 }
 
-/* What clusters of residuals of a response add to its solution. */
+/* Computes how each cluster of residuals of a ratio changes the solution. */
 static void find_scores(const struct occ_attribution *a, struct occ_solution *s, int r)
 {
     struct placed p;
@@ -214,7 +219,7 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
     }
 }
 
-/* What follows from the solution of rows that count warps. */
+/* Sets the clock, the scale and the reported values from the solution for warps. */
 static void report(struct occ_attribution *a, const struct occ_solution *s)
 {
     double step_us = fmin(fmax(s->x[OCC_SPECIAL_OFFSET], -CLOCK_SD_US), CLOCK_SD_US),
@@ -228,7 +233,8 @@ static void report(struct occ_attribution *a, const struct occ_solution *s)
     a->estimate.known = true;
 }
 
-/* Solves the equations for all that the rows count; warps last: their solution is reported. */
+/* Solves the equations for all ratios that the rows count. Warps come last, since their solution is
+ * reported. */
 static void solve_all(struct occ_attribution *a, struct occ_solution *s)
 {
     build(a, s);
@@ -250,7 +256,7 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
         report(a, s);
 }
 
-/* Solves for what rows count that count `lead`, but for what is known already. */
+/* Solves for the ratios of the rows that count `lead`, except the ratios that are known already. */
 static void solve(struct occ_attribution *a, enum occ_ratio lead, bool *known)
 {
     struct occ_solution s = {.from = lead < OCC_RATIO_UTILIZATION ? &a->rows : &a->utilization_rows,
@@ -267,8 +273,8 @@ static void solve(struct occ_attribution *a, enum occ_ratio lead, bool *known)
     free(s.inverse);
 }
 
-/* What is not estimated anew is not known any more. What sums say of launches is of the last while. Returns
- * whether utilization is kept: nothing of it is new, and equations are large. */
+/* Discards the values of the last estimate, and lets sums over launches decay by age. True: utilization is
+ * kept, because no row with utilization is new and the equations are large. */
 static bool forget(struct occ_attribution *a)
 {
     double past_ns = a->estimate.known ? (double)(a->joined_ns - a->estimate.made_ns) : 0;

@@ -1,4 +1,5 @@
-/* The state of one attribution and the steps that its files share (their order: attribution.c). */
+/* The state of one attribution, and the functions that the files of attribution/ share (attribution.c has
+ * their order). */
 #pragma once
 
 #include "attribution.h"
@@ -6,50 +7,54 @@
 #include "support/array.h"
 #include "support/map.h"
 
-#define OCC_RATIO_DIRECT OCC_RATIO_UTILIZATION /* those before are read from single launches too */
+#define OCC_RATIO_DIRECT OCC_RATIO_UTILIZATION /* lower ratios are also read directly */
 #define OCC_NONE         UINT32_MAX
 
-/* The functions of a regressor, each a column. The occupancy of its launches over u = (time - start) /
- * duration, 0...1, is a mean; plus Haar wavelets, of level i 2^i, which matter only where a sample's edge
- * cuts a launch; plus elasticity x (mean duration / duration - 1): a launch that takes longer often has fewer
- * warps, and without it durations bias the means of those before and after. First ones have room first; those
- * without, or of which rows have little, are taken to be a x bound + b: most kernels drain, which is not the
- * clocks' offset. */
+/* The functions of a regressor; each can have a column in the equations. The occupancy of a launch over u =
+ * (time - start) / duration, 0...1, is the sum of
+ * - a mean
+ * - Haar wavelets; level i has 2^i wavelets. A wavelet matters only where a sample's edge cuts a launch.
+ * - elasticity x (mean duration / duration - 1): a longer launch often has fewer warps. Without this term,
+ *   durations would bias the means of the launches before and after.
+ * Columns are given out function by function while there is room. A function without a column, or with a
+ * small share of every row, is approximated as a x bound + b, common to all regressors: most kernels drain at
+ * their end, and this effect must not be taken for the clocks' offset. */
 #define OCC_LEVELS     3
-#define OCC_ELASTICITY 4U /* after two levels */
+#define OCC_ELASTICITY 4U /* column of the elasticity: after two levels */
 #define OCC_COLUMNS    ((1U << OCC_LEVELS) + 1)
 
-/* The first columns of all equations. */
+/* The first columns of every system of equations. */
 enum occ_special {
     OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
-    OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
-    OCC_SPECIAL_DRIFT,  /* ... and with its drift */
-    OCC_SPECIAL_SHARED, /* two for each function but the mean: a and b of those without room */
+    OCC_SPECIAL_OFFSET, /* derivative of the prediction by the clocks' offset, per us */
+    OCC_SPECIAL_DRIFT,  /* derivative of the prediction by the clocks' drift */
+    OCC_SPECIAL_SHARED, /* a and b of each function except the mean, for regressors without a column */
     OCC_SPECIAL = OCC_SPECIAL_SHARED + 2 * (OCC_COLUMNS - 1)
 };
 
 /* A launch configuration (of one graph node). */
 struct occ_regressor {
     uint64_t shape;
-    double bound;                                          /* of elapsed occupancy */
+    double bound;                                          /* maximum elapsed occupancy */
     double prior[OCC_RATIO_COUNT], value[OCC_RATIO_COUNT]; /* value: the last estimate */
-    double grid;                                           /* blocks of a launch; NaN */
-    double before;                                         /* of warps: the estimate before */
-    double profile[OCC_COLUMNS];                           /* of warps, by function but the mean */
+    double grid;                                           /* blocks of a launch; NaN: unknown */
+    double before;                                         /* warps, by the previous estimate */
+    double profile[OCC_COLUMNS];                           /* warps, by function (the mean excepted) */
     double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
-    double launches, launch_ns, overlapped_ns;             /* of late */
-    double untold;                /* part of the last while without a value that was certain enough */
-    uint32_t entry[OCC_COLUMNS];  /* by function: in the row that is made now, if it is its column's */
-    uint32_t place[OCC_COLUMNS];  /* by function: column of the equations that are solved now; OCC_NONE */
-    struct occ_measured measured; /* as of the last estimate */
+    double launches, launch_ns, overlapped_ns;             /* sums that decay with WINDOW_NS */
+    double untold; /* share of the recent time without a sufficiently certain value */
+    /* by function: index in the current row; valid if that entry has this column */
+    uint32_t entry[OCC_COLUMNS];
+    uint32_t place[OCC_COLUMNS];  /* by function: column in the current equations; OCC_NONE: none */
+    struct occ_measured measured; /* by the last estimate */
 };
 
 struct occ_queued_launch {
     int64_t start_ns, end_ns; /* start < end */
     uint64_t tag;
     uint32_t regressor;
-    bool is_late; /* it came when advance() had passed its start, and is not in rows */
-    bool covered; /* a sample saw it */
+    bool is_late; /* came after advance() had passed its start; not in any row */
+    bool covered; /* a sample includes a part of the launch */
 };
 
 struct occ_entry {
@@ -59,42 +64,44 @@ struct occ_entry {
 
 /* A sample as a row of the equations. */
 struct occ_row {
-    struct occ_row *before, *next; /* in time */
+    struct occ_row *before, *next; /* ordered by time */
     int64_t start_ns, end_ns;
-    double offset_ns;        /* by which the clocks were taken to differ */
-    double idle, gradient;   /* as in enum occ_special */
-    double variance;         /* expected, but for a factor that residuals give */
-    double launched, others; /* blocks; but for those of its launches; NaN: not counted */
-    double imbalance;        /* 1 - least / most active SM's cycles; NaN: not of one launch */
+    double offset_ns;        /* clock offset with which the row was made */
+    double idle, gradient;   /* see OCC_SPECIAL_IDLE, OCC_SPECIAL_OFFSET */
+    double variance;         /* prior variance, to be multiplied by the estimated scale */
+    double launched, others; /* launched blocks; the same without known launches; NaN: not counted */
+    double imbalance;        /* 1 - cycles of the least / most active SM; NaN: not a single launch */
     float ratio[OCC_RATIO_COUNT];
-    uint32_t phase, n; /* phase: equal for rows that begin at the same place of the same regressor */
+    uint32_t phase, n; /* phase: equal for rows that begin at the same phase of the same regressor */
     struct occ_entry *entries;
 };
 
-/* What no launch explained of rows that are dropped, and start in the same OCC_PAST_NS. */
+/* The unexplained counts of dropped rows that start in the same interval of OCC_PAST_NS. */
 struct occ_past {
-    int64_t number, end_ns;                            /* since the epoch; of the last row */
-    float sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT]; /* x time; time in which it was counted */
-    float busy_ns;                                     /* time in which launches are known to have run */
-    uint32_t late;                                     /* late launches that ran in it, too */
+    int64_t number, end_ns; /* number: start / OCC_PAST_NS since the epoch; end_ns: end of the last row */
+    /* sum: ratio x time; ns: time in which the ratio was counted */
+    float sum[OCC_RATIO_DIRECT], ns[OCC_RATIO_DIRECT];
+    float busy_ns; /* time in which a launch is known to have run */
+    uint32_t late; /* number of late launches in the interval */
 };
 
 struct occ_rows {
     struct occ_row *first, *last;
     size_t bytes;
-    size_t busy, fresh; /* rows with launches; new ones since the last estimate, and old ones that left */
+    /* busy: rows with launches; fresh: rows added (and, for utilization, dropped) since the estimate */
+    size_t busy, fresh;
 };
 
 struct occ_estimate {
     bool known;
-    double room;  /* columns for functions but means; none where profiles would hide the clocks' offset */
-    double faded; /* by which what is of the last while counts less than in the estimate before */
-    int64_t made_ns, due_ns; /* end of its samples; when the next one is */
-    int64_t clock_ns;        /* launch time + offset + drift x (time - this) = sample time */
+    double room;  /* columns for functions other than means; 0 if profiles would hide the clocks' offset */
+    double faded; /* factor of decay since the previous estimate */
+    int64_t made_ns, due_ns; /* made_ns: end of the last sample; due_ns: time of the next estimate */
+    int64_t clock_ns;        /* sample time = launch time + offset + drift x (time - clock_ns) */
     double offset_ns, drift;
     double idle[OCC_RATIO_COUNT]; /* while no launch is known to run */
-    double scale;                 /* of rows' variances */
-    double untraced, untraced_sd; /* occupancy of work that nobody traced */
+    double scale;                 /* factor of the rows' variances */
+    double untraced, untraced_sd; /* occupancy of untraced work */
 };
 
 struct occ_attribution {
@@ -102,98 +109,106 @@ struct occ_attribution {
     struct occ_attribution_stats stats;
     struct occ_estimate estimate;
     struct occ_regressor *regressors;
-    struct occ_map index; /* of regressors, by shape and graph node */
-    uint32_t busy;        /* regressor whose launch is the last to end, so far: */
+    struct occ_map index; /* index in `regressors` by shape and graph node */
+    uint32_t busy;        /* regressor of the launch that ends last, at busy_until_ns */
     int64_t busy_until_ns;
-    struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
-    struct occ_past past[OCC_PAST_COUNT];   /* by number modulo this */
-    /* what waits: launches by start, but for late ones; samples */
+    struct occ_rows rows, utilization_rows; /* rows with utilization are few, and kept for longer */
+    struct occ_past past[OCC_PAST_COUNT];   /* at index number % OCC_PAST_COUNT */
+    /* queues: launches ordered by start, except late ones; samples */
     struct occ_queued_launch *launches;
     struct occ_attribution_sample *samples;
     size_t n_regressors, n_launches, n_samples;
     size_t regressors_allocated, launches_allocated, samples_allocated;
-    int64_t advanced_ns, joined_ns; /* launches before are all here; end of the joined samples */
-    double longest_ns, shortest_ns; /* of the samples */
-    int64_t again_ns;               /* rows that start then or later are joined again */
-    /* the row that is being made: its launches, and its entries until the next one */
-    size_t next_launch, n_running; /* next: the first that has not started */
+    /* all launches that start before advanced_ns have arrived; joined samples end at joined_ns */
+    int64_t advanced_ns, joined_ns;
+    double longest_ns, shortest_ns; /* longest and shortest duration of the samples */
+    int64_t again_ns;               /* rows that start at this time or later will be joined again */
+    /* the row in the making: its launches, and its entries until the next row */
+    size_t next_launch, n_running; /* next_launch: the first launch that has not started */
     uint32_t running[OCC_RUNNING_MAX];
     struct occ_entry entries[OCC_ENTRIES_MAX];
 };
 
-/* Not hypot(): its version of glibc 2.35 would keep the portable bundle from running with 2.34. */
+/* Replaces hypot(), whose version in glibc 2.35 would keep the portable bundle from running with glibc
+ * 2.34. */
 static inline double occ_quadrature(double a, double b)
 {
     return sqrt(a * a + b * b);
 }
 
-/* To be added to launch times, to get sample times. */
+/* Sample time minus launch time. */
 static inline double occ_clock_offset(const struct occ_attribution *a, int64_t at_ns)
 {
     return a->estimate.offset_ns + a->estimate.drift * (double)(at_ns - a->estimate.clock_ns);
 }
 
-/* Of a row's column in the equations that are solved now; OCC_NONE. */
+/* The place of a row's column in the current equations; OCC_NONE: none. */
 static inline uint32_t *occ_place(const struct occ_attribution *a, uint32_t column)
 {
     return &a->regressors[column / OCC_COLUMNS].place[column % OCC_COLUMNS];
 }
 
-/* By how much a launch is shorter than others of its configuration, in its own duration. */
+/* (mean duration of the configuration's launches - the launch's duration) / the launch's duration. */
 static inline double occ_shorter(const struct occ_regressor *regressor, double duration_ns)
 {
     return regressor->launch_ns / regressor->launches / duration_ns - 1;
 }
 
-/* Makes a row of the sample and its launches, for the equations. Without room for all it is not kept. */
+/* Makes a row from the sample and the launches that ran in it. The row is dropped if it has too many
+ * entries. */
 void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample);
-/* What the row counted that no launch explains, by present values; returns the variance as of a row. */
+/* Sets the row's ratios minus the current estimates of its launches. Returns the variance of the
+ * difference. */
 double occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
                             double ret_ratio[OCC_RATIO_DIRECT]);
-/* Drops rows that have a part of [from_ns, to_ns), and the oldest while there are more bytes. What no launch
- * explains of those of `rows` goes into the past. */
+/* Drops the rows that overlap [from_ns, to_ns), and the oldest rows while the rows have more than `bytes_max`
+ * bytes. The unexplained counts of rows in `a->rows` go to the merged old rows (struct occ_past). */
 void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
                      size_t bytes_max);
-/* Drops all rows that start at this time or later, and starts anew to look for what runs. */
+/* Drops all rows that start at from_ns or later, and searches the running launches from the start again. */
 void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
 
 struct occ_column {
     uint32_t regressor;
-    double precision; /* 1 / variance, if other columns were known */
-    double variance;  /* of a mean */
-    bool in_group;    /* one was tried; all of them would cost the cube of their number */
+    double precision; /* 1 / variance, if all other columns were known */
+    double variance;  /* variance of a mean */
+    bool in_group;    /* a group with this column was tried; one try for each column would cost columns^3 */
 };
 
-/* A weighted least squares problem and its solution. Columns: special ones, means, other functions. */
+/* A weighted least squares problem and its solution. Order of columns: special columns, means, other
+ * functions. */
 struct occ_solution {
     const struct occ_rows *from;
-    enum occ_ratio lead; /* rows are used that count this */
+    enum occ_ratio lead; /* rows that count this ratio are used */
     uint32_t n, means_end;
-    bool is_unknown[OCC_RATIO_COUNT]; /* all of the rows count it, and it is not known yet */
-    double rows, busy_rows;           /* number; of those with launches ... */
-    double squares, counted;          /* ... and of their residuals, in units of the variance; by all rows */
-    double launched, others, others_squares; /* blocks, in rows of no idle time; of such, no launch's */
+    bool is_unknown[OCC_RATIO_COUNT]; /* true if all rows count the ratio, and it is not solved yet */
+    double rows, busy_rows;           /* number of rows; number of rows with launches */
+    double squares, counted; /* squares: of residuals, in units of the variance; counted: sum over all rows */
+    /* blocks in rows without idle time; the same of unknown launches */
+    double launched, others, others_squares;
     struct occ_column *columns;
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
-    double *rhs;     /* n x OCC_RATIO_COUNT; solved: x */
-    double *score;   /* 2 x n x OCC_CLUSTERS: what rows of one begin add to x, to that of active SMs */
-    double *x, *prior, *scratch; /* of one response; 1 / variance before rows; n x OCC_CLUSTERS */
+    double *rhs;     /* n x OCC_RATIO_COUNT right-hand sides, then solutions */
+    double *score;   /* 2 x n x OCC_CLUSTERS: change of x by the rows of a cluster; the same for active SMs */
+    double *x, *prior, *scratch; /* solution for one ratio; 1 / prior variance; n x OCC_CLUSTERS values */
 };
 
-/* Estimates everything from the rows; nothing where there is no memory for it. */
+/* Estimates all values from the rows. Without memory there is no new estimate. */
 void occ_solve(struct occ_attribution *a);
-/* Sets the variances of means, by what the equations give and by how clusters of rows scatter. */
+/* Sets the variances of the means: the larger of the equations' variance and the scatter of row clusters. */
 void occ_errors_find(struct occ_solution *s);
-/* Sets every regressor's `measured` from its values. */
+/* Sets the `measured` member of every regressor. */
 void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s);
-/* Fills in what the ratios and the variance of that of warps say, of one launch or a selection of means. */
+/* Fills in *measured for a launch or a selection of means, from its ratios and the variance of its warps. */
 void occ_errors_fill(const struct occ_attribution *a, const double *ratio, double variance,
                      struct occ_measured *measured);
-/* Fills in the regressor's utilization, where occupancy is its own. */
+/* Fills in the utilization, if the occupancy is the regressor's own value (not a group's). */
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
                                  struct occ_measured *measured);
-/* Takes note of a launch that was reported after its samples were joined: where it ran is the past. */
+/* Excludes the time of a launch that arrived after its samples were joined: drops its rows to the merged old
+ * rows, and counts the launch there. */
 void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *launch);
-/* A launch's own value, from the rows; of a late one, from the past. False: it has none. */
+/* Reads the launch's own value from the rows, or from the merged old rows if it is late. False: there is
+ * none. */
 bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *launch,
                      struct occ_measured *ret_measured);
