@@ -65,7 +65,7 @@ static int check_header(const struct occ_ring_header *h, uint64_t file_bytes, co
     return 0;
 }
 
-/* The position to read from: [tail, head] is what the producer must still keep. */
+/* Finds the position to read from; the producer must still keep the launches in [tail, head]. */
 static int find_position(struct occ_ring_consumer *c, uint64_t next, const char **why)
 {
     uint64_t tail = atomic_load_explicit(&c->header->tail, memory_order_acquire);
@@ -99,7 +99,7 @@ static int map_header(struct occ_ring_consumer *c, uint64_t file_bytes, const ch
     return 0;
 }
 
-/* Leaves fd open: on failure it stays the caller's. */
+/* Leaves fd open: after a failure the descriptor belongs to the caller. */
 static void free_consumer(struct occ_ring_consumer *c)
 {
     if (c->header)

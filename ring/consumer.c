@@ -1,7 +1,7 @@
 /* Reading launches, and the rest of the header (contract: ring.h, design: consumer.h). Threads: one. */
 #include "consumer.h"
 
-/* Loads head once and clamps it; NULL or what is wrong. */
+/* Loads head once and clamps it. Returns NULL, or the error as text. */
 static const char *load_head(struct occ_ring_consumer *c)
 {
     /* pairs with the release store in occ_ring_push() */
@@ -23,8 +23,8 @@ static bool copy_launches(const struct occ_ring_consumer *c, struct occ_ring_lau
            occ_ring_copy(c->fd, launches + first, (n - first) * sizeof *launches, slots);
 }
 
-/* The number of copied launches that may be returned; *wrong is what is wrong with the next one, NULL if its
- * configuration is in a log record that was not read yet. */
+/* Returns the number of copied launches that are valid. *wrong: the error of the next launch; NULL if its
+ * configuration is in a log record that the caller has not read yet. */
 static size_t check_launches(struct occ_ring_consumer *c, const struct occ_ring_launch *launches, size_t n,
                              const char **wrong)
 {
@@ -60,7 +60,8 @@ enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct oc
     if (!copy_launches(c, launches, n))
         return occ_ring_quarantine(c, "launches cannot be read");
     n = check_launches(c, launches, n, &wrong);
-    if (wrong && n == 0) /* else the valid ones first; the next call finds the bad one again */
+    /* valid launches are returned first; the next call finds the invalid one again */
+    if (wrong && n == 0)
         return occ_ring_quarantine(c, wrong);
     c->position += n;
     *ret_n = n;

@@ -1,12 +1,14 @@
 /*
- * Inside the consumer's end of the ring: attach.c maps it, log_reader.c reads the log, consumer.c launches.
+ * Internals of the ring's consumer: attach.c maps the ring, log_reader.c reads the log, consumer.c reads
+ * launches.
  *
- * The other end is somebody else's process and may be broken or hostile, so:
+ * The other end is another user's process and may be broken or hostile. Therefore
  *   - the memfd must be sealed against shrinking (its header could raise SIGBUS) and growing;
- *   - the header is copied and checked once; later only what changes is read, once per use, and clamped;
+ *   - the header is copied and checked once; later only the changing fields are read, once per use,
+ *     and clamped;
  *   - launches and log records are copied first and checked in the copy: the original may change meanwhile;
- *   - only the header's page is mapped. The rest is read as a file: a page that nobody wrote then reads as
- *     zeroes, where a mapping would make it, and charge it to the reader.
+ *   - only the header's page is mapped. The rest is read as a file: a page that was never written then reads
+ *     as zeroes, while a mapping would allocate the page and charge it to the reader.
  */
 #pragma once
 
@@ -33,7 +35,7 @@ struct occ_ring_consumer {
     _Alignas(8) uint8_t record[OCC_RECORD_MAX_BYTES];
 };
 
-/* Copies from the file. false: it cannot be read. */
+/* Copies n bytes from the file. False: a read error. */
 static inline bool occ_ring_copy(int fd, void *to, size_t n, uint64_t at)
 {
     return pread(fd, to, n, (off_t)at) == (ssize_t)n;
@@ -45,5 +47,5 @@ static inline enum occ_ring_status occ_ring_quarantine(struct occ_ring_consumer 
     return OCC_RING_BROKEN;
 }
 
-/* Loads log_head once and clamps it; NULL or what is wrong. */
+/* Loads log_head once and clamps it. Returns NULL, or the error as text. */
 const char *occ_ring_load_log_head(struct occ_ring_consumer *c);

@@ -1,4 +1,4 @@
-/* See handshake.h. In somebody else's process too: allocates nothing. Any thread. */
+/* See handshake.h. Runs inside other people's processes too, so it allocates nothing. Any thread. */
 #include "handshake.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct occ_hello occ_hello_of(const struct occ_ring_producer *ring)
 bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd)
 {
     union {
-        struct cmsghdr header; /* for its alignment */
+        struct cmsghdr header; /* aligns the buffer */
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = {.bytes = {0}};
     struct iovec body = {(void *)(uintptr_t)hello, sizeof *hello};
@@ -36,7 +36,7 @@ bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd)
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof *hello;
 }
 
-/* A socket whose other end died with a packet of ours unread reports ECONNRESET. */
+/* A socket reports ECONNRESET if its other end died before reading our packet. */
 enum occ_hello_answer occ_hello_receive(int socket)
 {
     char answer[sizeof OCC_HELLO_TAKEN];

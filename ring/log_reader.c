@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define UNKNOWN_MAX 1024 /* records of unknown types that one call skips: its time is bounded */
+#define UNKNOWN_MAX 1024 /* records of unknown types skipped in one call; bounds the time of a call */
 
-/* Checks of a record that was copied whole; NULL or what is wrong with it. */
+/* Checks of a completely copied record. Each returns NULL, or the error as text. */
 
 static uint32_t padded(uint64_t bytes)
 {
@@ -115,15 +115,16 @@ static const char *check_measured(struct occ_ring_consumer *c)
         return "measured record: unknown config";
     if (!occ_record_measured_is_valid(r))
         return "measured record: impossible values";
-    /* Pairs with the release store of head in occ_ring_push(), which precedes the record's. A record that
-     * counts launches that never come would wait for ever. */
+    /* Pairs with the release store of head in occ_ring_push(), which the producer executes before it writes
+     * the log record. A record that counts launches beyond head would have to wait for launches that may
+     * never come. */
     uint64_t head = atomic_load_explicit(&c->header->head, memory_order_acquire);
     return r->head <= head ? NULL : "measured record: counts future launches";
 }
 
-/* By type. `bytes` is 0 where text follows, whose size the check looks at. */
+/* The record types. `bytes` is 0 if text follows; then `check` verifies the size. */
 static const struct kind {
-    const char *(*check)(struct occ_ring_consumer *c); /* NULL: nothing but the size */
+    const char *(*check)(struct occ_ring_consumer *c); /* NULL: only the size is checked */
     uint32_t bytes;
     const char *wrong_size;
 } kinds[] = {
@@ -137,7 +138,7 @@ static const struct kind {
     [OCC_RECORD_RANGE] = {check_range, 0, "range record: size"},
 };
 
-/* NULL: a type of a newer version. */
+/* NULL: an unknown type, from a newer version. */
 static const struct kind *find_kind(uint16_t type)
 {
     return type < sizeof kinds / sizeof kinds[0] && kinds[type].wrong_size ? &kinds[type] : NULL;
@@ -153,7 +154,8 @@ const char *occ_ring_load_log_head(struct occ_ring_consumer *c)
     return NULL;
 }
 
-/* Copies the record at log_position to c->record, of an unknown type its head only. NULL or what is wrong. */
+/* Copies the record at log_position to c->record; of an unknown type, only the header. Returns NULL, or the
+ * error as text. */
 static const char *copy_record(struct occ_ring_consumer *c)
 {
     uint64_t published = c->log_head - c->log_position, at = OCC_RING_HEADER_BYTES + c->log_position;
@@ -163,7 +165,8 @@ static const char *copy_record(struct occ_ring_consumer *c)
     if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > OCC_RECORD_MAX_BYTES ||
         head.bytes > published)
         return "log record: size";
-    memcpy(c->record, &head, sizeof head); /* as it was checked, not as it may be by now */
+    /* keep the checked header: the producer may have changed the original since */
+    memcpy(c->record, &head, sizeof head);
     if (find_kind(head.type) &&
         !occ_ring_copy(c->fd, c->record + sizeof head, head.bytes - sizeof head, at + sizeof head))
         return "log record: cannot be read";

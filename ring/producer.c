@@ -1,9 +1,9 @@
 /*
  * The producer's end of the ring (format: ring_abi.h, contract: ring.h).
  *
- * In somebody else's process: create makes every system call and every allocation; push and log only write
- * memory. Threads: one producer thread calls push, log, heartbeat and close; any thread may count losses and
- * set costs.
+ * Runs inside other people's processes: create makes every system call and every allocation; push and log
+ * only write memory. Threads: one producer thread calls push, log, heartbeat and close; any thread may count
+ * losses and set costs.
  */
 #include "ring.h"
 
@@ -22,7 +22,7 @@
 #endif
 
 /* Kernels and launch configurations leave this much of the log free, so that STATE and CLOSED always fit.
- * Measured values leave half of it: they never end, and new kernels matter more. */
+ * Measured values leave half of the log free: their number has no limit, and new kernels matter more. */
 #define LOG_RESERVE_BYTES 2048u
 
 static bool geometry_is_valid(uint32_t slots, uint64_t log_bytes)
@@ -39,7 +39,7 @@ static int make_memfd(void)
         fd = memfd_create("occtrace-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    /* a program without stdin, stdout or stderr must not find us in their place */
+    /* keep the memfd out of descriptors 0 to 2, which the program may have closed */
     int high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     (void)close(fd);
     return high;
@@ -128,7 +128,7 @@ int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t
 void occ_ring_destroy(struct occ_ring_producer *producer)
 {
     if (producer->header) {
-        /* by our own numbers: others may have changed those in shared memory */
+        /* computed from our own copies: the consumer may have changed the header in shared memory */
         size_t total = (size_t)occ_ring_total_bytes(producer->mask + 1, producer->log_bytes);
         (void)munmap(producer->header, total);
         (void)close(producer->fd);
@@ -153,7 +153,8 @@ bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
 {
     /* pairs with the release store of tail in occ_ring_release() */
     uint64_t tail = atomic_load_explicit(&producer->header->tail, memory_order_acquire);
-    if (tail > producer->tail_seen && tail <= producer->head) /* else the consumer is wrong: ignored */
+    /* an invalid tail from the consumer is ignored */
+    if (tail > producer->tail_seen && tail <= producer->head)
         producer->tail_seen = tail;
     if (producer->head - producer->tail_seen <= producer->mask)
         return true;
@@ -206,6 +207,6 @@ void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)
 
 void occ_ring_close(struct occ_ring_producer *producer)
 {
-    /* pairs with the acquire load in occ_ring_is_closed(): whoever sees it sees every record */
+    /* pairs with the acquire load in occ_ring_is_closed(): a consumer that sees the flag sees all records */
     atomic_store_explicit(&producer->header->closed, 1, memory_order_release);
 }

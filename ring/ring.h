@@ -6,7 +6,7 @@
  * Consumer: trusts nothing. Geometry is checked once and kept privately; head and log_head are clamped (a
  * head that moves back or ahead by more than the ring is a broken producer); every launch and log record is
  * checked before it is returned. A broken producer makes next and read return OCC_RING_BROKEN for ever
- * (quarantine); what was returned before stays valid. One thread.
+ * (quarantine); launches and records returned before stay valid. One thread.
  *
  * Errors: functions that can fail for a cause return 0 or a negative errno value.
  */
@@ -26,7 +26,7 @@ struct occ_ring_producer {
     uint8_t *log;
     uint64_t head; /* private copies; published with release stores */
     uint64_t log_head;
-    uint64_t tail_seen; /* tail when last loaded; loaded again only when the ring seems full */
+    uint64_t tail_seen; /* last loaded tail; loaded again only when the ring seems full */
     uint64_t log_bytes;
     uint32_t mask;
     int fd;
@@ -37,30 +37,30 @@ struct occ_ring_producer {
  * mapped. */
 int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t log_bytes);
 
-/* Unmaps and closes; a zeroed or half-made producer is fine. Does not mark the ring closed. */
+/* Unmaps and closes. A zeroed or partly initialized producer is allowed. Does not mark the ring closed. */
 void occ_ring_destroy(struct occ_ring_producer *producer);
 
-/* Counts n losses; sets a cost's total. Any thread. */
+/* Both: any thread. The first counts n losses; the second sets the total of a cost. */
 void occ_ring_count_loss(struct occ_ring_producer *producer, enum occ_loss_cause cause, uint64_t n);
 void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, uint64_t total);
 
-/* Appends a record: `record` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
- * text. False: the log is full; nothing was written, and LOG_FULL is NOT counted, since only the caller knows
- * what is lost. Kernels and launch configurations leave the last 2 KiB to the other types, so that STATE and
- * CLOSED always fit; measured values leave half of the log. */
+/* Appends a record to the log: `record` (`fixed_bytes` long, its header complete except for `bytes`), then
+ * `tail_bytes` of text. False: the log is full; nothing was written, and LOG_FULL is NOT counted, since only
+ * the caller knows the lost record. Kernels and launch configurations leave the last 2 KiB to the other
+ * types, so that STATE and CLOSED always fit; measured values leave half of the log. */
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 
-/* What the consumer wants (ring_abi.h): only a 1 pauses; no other value has a meaning. */
+/* The consumer's requests (ring_abi.h). Only the value 1 pauses; other values have no meaning. */
 bool occ_ring_is_paused(const struct occ_ring_producer *producer);
 uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer);
 
-/* Publishes the heartbeat; marks the ring closed for good. */
+/* The first publishes the heartbeat; the second marks the ring closed for good. */
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);
 void occ_ring_close(struct occ_ring_producer *producer);
 
-/* Pushes one launch (its `check` is filled here). False: the ring is full, the record is dropped and
- * RING_FULL counted. Inline, to compile into the caller's loop. */
+/* Pushes one launch and sets its `check`. False: the ring is full; the launch is dropped and RING_FULL
+ * counted. Inline, to compile into the caller's loop. */
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch);
 
 /* ---- consumer ---- */
@@ -81,28 +81,28 @@ struct occ_ring_consumer;
 int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consumer, const char **why);
 void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 
-/* The next log record, copied and checked; valid until the next call. Records come in order, once. Checks:
- * sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a launch configuration
- * known, values within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are
- * skipped unread; EMPTY also after many of them, and the next call goes on. */
+/* The next log record, copied and checked; valid until the next call. Each record is returned once, in order.
+ * Checks: sizes; text NUL-terminated and within its bytes; ids dense; kernel and device of a launch
+ * configuration known; values within the limits of ring_abi.h; a kernel's hash (unless its name was cut).
+ * Unknown types are skipped unread; EMPTY also after many unknown records, and the next call continues. */
 enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
                                               const struct occ_log_record **ret_record);
 
-/* Whether there was more of the log at a look. */
+/* True if the log had unread records when the consumer last loaded log_head. */
 bool occ_ring_has_log(const struct occ_ring_consumer *consumer);
 
 /* Copies up to `max` launches and advances the private position; *ret_n is 0 when empty. Verifies each
- * record's check word, times and launch configuration; an invalid record makes the ring BROKEN, after those
- * before it were returned. Call occ_ring_next_log_record() until empty first: reading stops before a launch
- * whose launch configuration was not returned yet (EMPTY if it is the first). */
+ * record's check word, times and launch configuration. An invalid record makes the ring BROKEN, once all
+ * earlier records are returned. Call occ_ring_next_log_record() until empty first: reading stops before a
+ * launch whose launch configuration was not returned yet (EMPTY if that is the first launch). */
 enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct occ_ring_launch *launches,
                                    size_t max, size_t *ret_n);
 
-/* The sequence number after the last launch read: what a transaction stores. */
+/* The sequence number after the last launch read, to be stored in the same transaction as the launches. */
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
 /* Lets the producer overwrite the slots below `next`: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
-/* Whether the producer's version knows the request to pause. */
+/* True if the producer's version supports the request to pause. */
 bool occ_ring_can_pause(const struct occ_ring_consumer *consumer);
 /* Requests to the producer. */
 void occ_ring_pause(struct occ_ring_consumer *consumer, bool pause);
@@ -112,21 +112,21 @@ void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm);
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer);
 double occ_ring_fill(const struct occ_ring_consumer *consumer);
 
-int occ_ring_fd(const struct occ_ring_consumer *consumer);              /* stays the consumer's */
+int occ_ring_fd(const struct occ_ring_consumer *consumer); /* the descriptor stays the consumer's */
 const uint8_t *occ_ring_uuid(const struct occ_ring_consumer *consumer); /* 16 bytes */
 bool occ_ring_is_closed(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_heartbeat_ns(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_start_ns(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_lost(const struct occ_ring_consumer *consumer, enum occ_loss_cause cause);
 uint64_t occ_ring_cost(const struct occ_ring_consumer *consumer, enum occ_cost cost);
-/* Why it is broken, one line for people; NULL while it is not. */
+/* The reason why the ring is broken, one line for people; NULL: not broken. */
 const char *occ_ring_broken_reason(const struct occ_ring_consumer *consumer);
 
 /* ---- inline part ---- */
 
 #include <stdatomic.h>
 
-/* Slow path of push: loads the consumer's tail. True if there is room now, else RING_FULL is counted. */
+/* Slow path of push: loads the consumer's tail. True: there is room now. False: RING_FULL was counted. */
 bool occ_ring_refresh_tail(struct occ_ring_producer *producer);
 
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch)

@@ -8,8 +8,8 @@
  *   header  4096 bytes, fields below. Geometry is written once, before the memfd is sealed and passed on, and
  *           never changes: the consumer checks it once and keeps its own copy.
  *   log     append-only records: definitions, each written once (process, device, kernel, range, launch
- *           configuration, state, closed), and sums of measured values. A consumer that comes later reads it
- *           from the start, so a new daemon knows every id that the ring may hold.
+ *           configuration, state, closed), and sums of measured values. A later consumer reads the log from
+ *           the start, so a new daemon knows every id that the ring may hold.
  *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
  *           n & (slots - 1). The sequence number is the position: a daemon that stored "next = n" in the same
  *           transaction as records < n continues at n, exactly once.
@@ -35,7 +35,7 @@
  *   090 u64      heartbeat_ns    producer  CLOCK_REALTIME of the helper thread's last round
  *   098 u32      closed          producer  1 after the last record of an orderly end
  *   0c0 u64      tail            consumer  launches that the producer may overwrite (committed by the daemon)
- *   0c8 u32      paused          consumer  1: the program's owner wants nothing recorded (since 1.2)
+ *   0c8 u32      paused          consumer  1: the program's owner has paused recording (since 1.2)
  *   0cc u32      budget_ppm      consumer  overhead that the daemon allows, in parts per million; 0: not set
  *   100 u64[32]  lost            producer  totals by enum occ_loss_cause
  *   200 u64[32]  cost            producer  totals by enum occ_cost
@@ -44,7 +44,7 @@
  * Publication: the producer fills a record, then stores head with release order; the consumer loads head with
  * acquire order (pairs). The consumer stores tail with release order after its commit; the producer loads it
  * with acquire order before it overwrites a slot (pairs). log_head likewise, with no counterpart: the log is
- * never overwritten. If the ring is full the newest record is dropped and counted; nobody waits.
+ * never overwritten. If the ring is full the newest record is dropped and counted; neither side waits.
  *
  * Threads: one producer thread (the injector's helper), one consumer thread (the daemon's collector). The
  * lost and cost counters are written by any producer thread with relaxed atomics, read by the consumer any
@@ -75,7 +75,7 @@
 #define OCC_RING_MIN_LOG_BYTES (UINT64_C(1) << 12)
 #define OCC_RING_MAX_LOG_BYTES (UINT64_C(1) << 28)
 #define OCC_RING_DEFAULT_LOG_BYTES                                                                           \
-    (UINT64_C(1) << 25) /* 32 MiB of address space, memory only for what is written */
+    (UINT64_C(1) << 25) /* 32 MiB of address space; only written pages take memory */
 
 /* Causes of loss: X(NAME, word, text for people). Append only. */
 #define OCC_LOSS_CAUSES(X)                                                                                   \
@@ -90,7 +90,7 @@
 #define OCC_LOSS_ENUMERATOR(name, word, text) OCC_LOSS_##name,
 enum occ_loss_cause { OCC_LOSS_CAUSES(OCC_LOSS_ENUMERATOR) OCC_LOSS_COUNT };
 
-/* Overhead, as the injector measures it: X(NAME, word, text). Append only. Totals; times in nanoseconds. */
+/* Overhead, as measured by the injector: X(NAME, word, text). Append only. Totals; times in nanoseconds. */
 #define OCC_COSTS(X)                                                                                         \
     X(RECORDS, "records", "activity records parsed")                                                         \
     X(HELPER_CPU_NS, "helper_cpu_ns", "CPU time of our helper thread")                                       \
@@ -105,7 +105,7 @@ enum occ_cost { OCC_COSTS(OCC_COST_ENUMERATOR) OCC_COST_COUNT };
 
 #define OCC_RING_COUNTERS 32
 
-/* What the consumer asks of the producer. */
+/* The consumer's requests to the producer. */
 struct occ_ring_wishes {
     _Atomic uint32_t paused;
     _Atomic uint32_t budget_ppm;
@@ -151,8 +151,8 @@ static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
 static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
 
-/* One launch. Valid if: check == occ_ring_check(sequence), config is the id of a CONFIG record of the log,
- * start_ns > 0, start_ns + duration_ns < 2^63. */
+/* A launch. Valid if check == occ_ring_check(sequence), config is the id of a CONFIG record of the log,
+ * start_ns > 0, and start_ns + duration_ns < 2^63. */
 struct occ_ring_launch {
     uint64_t start_ns;    /* CLOCK_REALTIME domain of CUPTI, nanoseconds since the epoch */
     uint64_t duration_ns; /* end - start */
@@ -167,7 +167,7 @@ static_assert(sizeof(struct occ_ring_launch) == OCC_RING_RECORD_BYTES, "wire");
 static_assert(offsetof(struct occ_ring_launch, config) == 24, "wire");
 static_assert(offsetof(struct occ_ring_launch, check) == 36, "wire");
 
-/* Distinguishes a record of this round of the ring from a stale or torn one. */
+/* Distinguishes a record of the current round of the ring from a stale or torn record. */
 static inline uint32_t occ_ring_check(uint64_t sequence)
 {
     return (uint32_t)sequence ^ (uint32_t)(sequence >> 32) ^ UINT32_C(0x6f636321);
@@ -203,25 +203,24 @@ enum occ_record_type {
 
 struct occ_log_record {
     uint16_t type;
-    uint16_t flags; /* of the type; 0 for types without flags and before 1.4 */
+    uint16_t flags; /* meaning depends on the type; 0 for types without flags and before 1.4 */
     uint32_t bytes;
 };
 
 #define OCC_RECORD_MAX_BYTES (64u * 1024u)
 
-/* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
- * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname; in a record of their own
- * exact ("1": the program measures its launches itself, since 1.1), cupti_path (of the libcupti that is used)
- * and cupti_note (which OCCTRACE_ variables are not valid; how it is used otherwise than usual, and why).
- * Unknown keys are skipped.
- */
+/* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd,
+ * label, session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname; in a record of
+ * their own exact ("1": the program measures its launches itself, since 1.1), cupti_path (of the libcupti
+ * that is used) and cupti_note (which OCCTRACE_ variables are not valid; how it is used otherwise than
+ * usual, and why). Unknown keys are skipped. */
 struct occ_record_process {
     struct occ_log_record record;
     uint32_t count;
     uint32_t text_bytes;
 };
 
-/* Whether a device's name is that of a simulated one. */
+/* True if the device's name marks a simulated device. */
 static inline bool occ_ring_name_is_simulated(const char *name)
 {
     static const char suffix[] = "(simulated)";
@@ -229,7 +228,7 @@ static inline bool occ_ring_name_is_simulated(const char *name)
     return n >= m && memcmp(name + n - m, suffix, m) == 0;
 }
 
-/* DEVICE: what the driver reports; 0 = unknown. Names follow CUdevice_attribute. */
+/* DEVICE: a device, as the driver reports it; 0: unknown. Names follow CUdevice_attribute. */
 struct occ_record_device {
     struct occ_log_record record;
     uint32_t id;
@@ -263,7 +262,7 @@ struct occ_record_kernel {
 #define OCC_KERNEL_NAME_MAX_BYTES 4096u
 static_assert(sizeof(struct occ_record_kernel) == 32, "wire");
 
-/* CONFIG: a launch configuration with its kernel and device, all that occupancy depends on. */
+/* CONFIG: a launch configuration with its kernel and device: all inputs of the occupancy model. */
 struct occ_record_config {
     struct occ_log_record record;
     uint32_t id, kernel, device;
@@ -278,15 +277,15 @@ struct occ_record_config {
     uint8_t launch_type;          /* 0 regular, 1 cooperative, 2 cooperative on several devices */
     uint8_t cache_config;         /* executed; CUfunc_cache */
     uint8_t smem_optin;           /* 1: the kernel's limit was raised above the default */
-    uint8_t device_launched;      /* 1: by a graph on the device */
+    uint8_t device_launched;      /* 1: launched by a graph on the device */
     uint32_t context;
-    uint32_t range; /* 1 + id of a RANGE record, in which it was launched; 0: not known (since 1.3) */
+    uint32_t range; /* 1 + id of the RANGE record in which the launch was made; 0: unknown (since 1.3) */
     uint32_t reserved;
 };
 static_assert(sizeof(struct occ_record_config) == 104, "wire");
 
-/* RANGE: the names of the ranges that a thread had open (NVTX), outermost first, joined by '/', follow:
- * `path_bytes` with their NUL. */
+/* RANGE: the path of the NVTX ranges that a thread had open: names, outermost first, joined by '/'. The path
+ * follows: `path_bytes` with its NUL. */
 struct occ_record_range {
     struct occ_log_record record;
     uint32_t id;
@@ -294,16 +293,17 @@ struct occ_record_range {
 };
 #define OCC_RANGE_PATH_MAX_BYTES 1024u
 
-/* Limits of a log: a reader accepts no more, a writer counts LOG_FULL beyond. */
+/* Limits of a log: a reader rejects more, a writer counts LOG_FULL beyond. */
 #define OCC_LOG_MAX_DEVICES      256u
 #define OCC_LOG_MAX_KERNELS      (1u << 20)
 #define OCC_LOG_MAX_CONFIGS      (1u << 20)
 #define OCC_LOG_MAX_RANGES       4096u
 #define OCC_LOG_MAX_PROCESS_KEYS 64u
 
-/* A possible launch configuration (ids apart): every extent at least 1 and no larger than any GPU's limit,
- * known enumerators. Both ends use it: the reader never refuses what the writer accepted. Bounds: grid x <=
- * 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and register bounds are well above any GPU's. */
+/* True if the launch configuration (ids apart) is possible: every extent at least 1 and at most the largest
+ * of any GPU, and only known enumerators. Both ends check it, so the reader never refuses a configuration
+ * that the writer accepted. Bounds: grid x <= 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and
+ * register bounds are well above any GPU's. */
 static inline bool occ_record_config_is_valid(const struct occ_record_config *config)
 {
     const uint32_t *g = config->grid, *b = config->block, *c = config->cluster;
@@ -327,9 +327,9 @@ static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
     return hash;
 }
 
-/* STATE: the level of this process since time_ns, and the reason. The last one counts; a lower one after the
- * first begins a period in which less is recorded, which the next one ends. An end that is the begin
- * withdraws the period. The reason is text for people: it decides nothing. */
+/* STATE: the level of recording in this process since time_ns, and the reason. The last record counts. A
+ * lower level after the first record begins a period with less recording; the next record ends the period. If
+ * begin and end are equal, the period is withdrawn. The reason is text for people: it decides nothing. */
 #define OCC_STATE_UNMEASURED 1u /* flag: the daemon must not measure the launches of this process */
 #define OCC_LEVELS(X)                                                                                        \
     X(FULL, "full", "launches, times and hardware counters")                                                 \
@@ -371,7 +371,7 @@ struct occ_record_measured {
     uint32_t config;
     uint32_t reserved;
     uint64_t minute;         /* since the epoch */
-    uint64_t head;           /* launches pushed when this was written, including those counted here */
+    uint64_t head;           /* launches pushed before this record, including the counted ones */
     uint64_t launches;       /* at least 1 */
     double ns;               /* sum of durations, above 0 */
     double warps_active_ns;  /* warps per cycle of an active SM, x duration */
@@ -381,8 +381,8 @@ struct occ_record_measured {
 };
 static_assert(sizeof(struct occ_record_measured) == 80, "wire");
 
-/* No GPU has so many SMs or warps, and none starts so many launches in a minute; NaN fails every comparison.
- * The reader also checks that `head` is not beyond the ring's. */
+/* No GPU has so many SMs or warps or starts so many launches in a minute; NaN fails every comparison. The
+ * reader also checks that `head` is not beyond the ring's. */
 #define OCC_MEASURED_MAX_WARPS    1.0e6
 #define OCC_MEASURED_MAX_LAUNCHES (UINT64_C(1) << 32)
 static inline bool occ_record_measured_is_valid(const struct occ_record_measured *m)
