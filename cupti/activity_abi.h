@@ -1,11 +1,11 @@
 /*
- * What we need of the binary interface of CUPTI's activity records, declared here so that the build needs
- * nothing of the toolkit. Where its headers are installed, tests/unit/test_cupti_abi.c compares every
- * constant and offset with NVIDIA's.
+ * The parts of CUPTI's activity records (binary interface) that the project uses, declared here so that the
+ * build needs no CUDA toolkit. If NVIDIA's headers are installed, tests/unit/test_cupti_abi.c compares every
+ * constant and offset with them.
  *
- * Kernel records only grow at their end from release to release (CUPTI's guide and the headers of 9.0
- * ... 13.0 agree). All that we accept (12.2 and newer) end with max_active_clusters or later; device_launched
- * exists since 13.0. The loaded library, not this struct, knows how long its records are: never step by
+ * Kernel records only grow at their end from release to release (CUPTI's guide and the headers of 9.0 ...
+ * 13.0 agree). All accepted records (12.2 and newer) end with max_active_clusters or later; device_launched
+ * exists since 13.0. The length of a record depends on the loaded library, not on this struct: never step by
  * sizeof.
  */
 #pragma once
@@ -56,7 +56,7 @@ enum occ_cupti_attribute {
     OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER = 9, /* since 12.3 */
 };
 
-/* CUpti_ActivityKernel10, the record of CUDA 13.0; nobody reads the fields that are `unused` here. */
+/* CUpti_ActivityKernel10, the record of CUDA 13.0. Fields named `unused` here are not read. */
 struct occ_cupti_kernel {
     struct { /* since CUDA 9.0 */
         uint32_t kind;
@@ -65,7 +65,7 @@ struct occ_cupti_kernel {
         uint16_t registers_per_thread;
         uint64_t unused2;
         uint64_t start_ns;
-        uint64_t end_ns; /* 0: not ended when the record was taken by force */
+        uint64_t end_ns; /* 0: the kernel had not ended when a forced flush returned the record */
         uint64_t unused3;
         uint32_t device;
         uint32_t context;
@@ -88,7 +88,7 @@ struct occ_cupti_kernel {
     };
     struct { /* since 11.0 ... 12.0 */
         uint64_t graph_node;
-        uint32_t smem_limit_config; /* 1: opted in to more */
+        uint32_t smem_limit_config; /* 1: limit raised above the default */
         uint32_t unused8[5];
         uint32_t cluster[3]; /* 0: no cluster */
         uint32_t unused9[3];
@@ -112,8 +112,8 @@ static inline size_t occ_cupti_kernel_bytes(uint32_t version)
     return version >= OCC_CUPTI_VERSION_13_0 ? OCC_CUPTI_KERNEL_BYTES_13 : OCC_CUPTI_KERNEL_BYTES_12;
 }
 
-/* CUpti_ActivityExternalCorrelation: precedes the record of an API call that a thread makes while it has a
- * number of `external_kind`; kernels have the call's correlation. */
+/* CUpti_ActivityExternalCorrelation: precedes the record of an API call that a thread makes while a number of
+ * `external_kind` is pushed. The kernel has the same correlation id as the call. */
 struct occ_cupti_external_record {
     uint32_t kind;
     uint32_t external_kind;
@@ -123,7 +123,7 @@ struct occ_cupti_external_record {
 };
 static_assert(sizeof(struct occ_cupti_external_record) == 24, "record of all versions");
 
-#define OCC_CUPTI_EXTERNAL_KIND 5u /* CUSTOM2: Kineto takes the first two */
+#define OCC_CUPTI_EXTERNAL_KIND 5u /* CUSTOM2: Kineto uses the two kinds before it */
 
 /* CUpti_driver_api_trace_cbid of calls that launch kernels: X(name, number) */
 #define OCC_CUPTI_LAUNCH_CALLS(X)                                                                            \

@@ -1,8 +1,8 @@
 /*
- * Every function of libcupti that we call, in groups that are bound together: X(slot, symbol, parameters);
- * all return a CUptiResult. A group is a struct of pointers in this order, which occ_library_bind() fills
- * from the names in the same order. A table of names is defined where it is bound, so that a library carries
- * only the names that it uses.
+ * All functions of libcupti that the project calls, in groups that are bound together: X(slot, symbol,
+ * parameters). Each returns a CUptiResult. A group is a struct of function pointers in this order;
+ * occ_library_bind() fills it from names in the same order. Each table of names is defined in the file that
+ * binds the group, so that a library contains only the names that it uses.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define OCC_CUPTI_SLOT(slot, symbol, parameters) uint32_t(*slot) parameters;
 #define OCC_CUPTI_NAME(slot, symbol, parameters) symbol,
 
-/* Activity records (the guest). From get_dropped on a library may lack them. */
+/* Activity records (the guest). Older libraries may lack get_dropped and the functions after it. */
 #define OCC_CUPTI_ACTIVITY(X)                                                                                \
     X(register_callbacks, "cuptiActivityRegisterCallbacks",                                                  \
       (occ_cupti_buffer_requested * requested, occ_cupti_buffer_completed * completed))                      \
@@ -24,7 +24,7 @@
     X(set_attribute, "cuptiActivitySetAttribute", (uint32_t attribute, size_t * bytes, void *value))         \
     X(get_attribute, "cuptiActivityGetAttribute", (uint32_t attribute, size_t * bytes, void *value))
 
-/* Numbers beside the launches of a thread (--nvtx); the last one since 12.5. */
+/* External correlation numbers on a thread's launches (--nvtx); the last function exists since 12.5. */
 #define OCC_CUPTI_EXTERNAL(X)                                                                                \
     X(push, "cuptiActivityPushExternalCorrelationId", (uint32_t kind, uint64_t id))                          \
     X(pop, "cuptiActivityPopExternalCorrelationId", (uint32_t kind, uint64_t * last_id))                     \

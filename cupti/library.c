@@ -15,11 +15,11 @@
 
 /* ---- the search ---- */
 
-/* The best last. Those of PYTHON and OFFERED are only opened if they can be trusted: another user may have
- * written what PATH or another process names. */
+/* Groups of candidates, the best last. Candidates in PYTHON and OFFERED are opened only if they can be
+ * trusted: another user may have written a directory of PATH or a path that another process names. */
 enum group { PYTHON, OFFERED, TOOLKIT, PACKAGES, CONFIGURED, MAPPED };
 
-/* Rank of a candidate: group, major version, release, place in the list; a larger one comes first. */
+/* Rank of a candidate: group, major version, release, place in the list. The largest rank comes first. */
 #define RELEASE_SHIFT              16
 #define RELEASE_BITS               UINT64_C(0xffffffff)
 #define RELEASE(year, part, patch) ((uint64_t)(year) << 20 | (uint64_t)(part) << 10 | (uint64_t)(patch))
@@ -32,17 +32,17 @@ static const struct {
 } files[] = {{13, "libcupti.so.13"}, {12, "libcupti.so.12"}};
 #define FILES (sizeof files / sizeof files[0])
 
-/* One pass over all places, which keeps the best candidate after the one tried last. */
+/* A pass over all places, which keeps the best candidate below the last one tried. */
 struct pass {
-    struct occ_cupti_search *search; /* its name becomes the candidate's */
-    uint64_t below, best;            /* ranks; best 0: none */
-    uint32_t places[MAPPED + 1];     /* seen of each group */
-    bool is_theirs[FILES];           /* the program's packages have one of this major version */
-    char root[PATH_MAX];             /* of the packages seen last */
-    char torch[PATH_MAX];            /* a mapped libtorch, or "" */
+    struct occ_cupti_search *search; /* the name of the candidate goes to `search` */
+    uint64_t below, best;            /* ranks; best 0: no candidate */
+    uint32_t places[MAPPED + 1];     /* number of candidates seen in each group */
+    bool is_theirs[FILES];           /* the program's packages contain this major version */
+    char root[PATH_MAX];             /* directory of the packages seen last */
+    char torch[PATH_MAX];            /* path of a mapped libtorch, or "" */
 };
 
-/* The release in a file's real name, 0 if it has none; false: there is no such file. */
+/* Reads the release from the file's real name; 0: the name has none. False: the file does not exist. */
 static bool read_release(const char *path, uint64_t *ret_release)
 {
     char target[256];
@@ -50,7 +50,7 @@ static bool read_release(const char *path, uint64_t *ret_release)
     ssize_t n = readlink(path, target, sizeof target - 1);
     *ret_release = 0;
     if (n < 0)
-        return errno == EINVAL; /* no link, but there */
+        return errno == EINVAL; /* EINVAL: the file exists, but is no symbolic link */
     target[n] = '\0';
     const char *suffix = strstr(target, ".so.");
     if (suffix && sscanf(suffix, ".so.%4u.%4u.%3u", &year, &part, &patch) >= 2 && year >= 2000 &&
@@ -69,7 +69,7 @@ static void add(struct pass *p, enum group group, uint32_t major, uint64_t relea
     memcpy(p->search->name, name, strlen(name) + 1);
 }
 
-/* Both major versions in `directory`, "" for where the loader looks, below `base`. */
+/* Adds both major versions in `directory` below `base`; "": the loader's search path. */
 static void add_directory(struct pass *p, enum group group, const char *base, const char *directory)
 {
     char path[PATH_MAX];
@@ -107,7 +107,7 @@ static void add_packages(struct pass *p, const char *object)
     add_directory(p, PACKAGES, p->root, "/nvidia/cuda_cupti/lib/");
 }
 
-/* Must not open anything: dl_iterate_phdr(3) holds a lock of the loader. */
+/* Must not open files: dl_iterate_phdr(3) holds a lock of the loader. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *pass)
 {
     (void)size;
@@ -124,7 +124,7 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *pass)
     return 0;
 }
 
-/* The directories of libtorch's RPATH. */
+/* Adds the directories of libtorch's RPATH. */
 static void add_rpath(struct pass *p)
 {
     union {
@@ -165,7 +165,7 @@ static void add_library_path(struct pass *p)
     }
 }
 
-/* Puts the name of the next candidate into `search`; false: there is none. */
+/* Puts the name of the next candidate into `search`. False: no candidate is left. */
 static bool next_candidate(struct occ_cupti_search *search)
 {
     struct pass p = {.search = search, .below = search->rank ? search->rank : UINT64_MAX};
@@ -217,7 +217,7 @@ void occ_cupti_refuse(char reason[OCC_CUPTI_REASON_BYTES], const char *format, .
     memcpy(reason + used, fits ? separator : more, fits ? sizeof separator - 1 : sizeof more);
 }
 
-/* By the release in its name. */
+/* Checks the release in the file's name. */
 static const char *release_problem(uint64_t release)
 {
     if (release == RELEASE_13_0_GA)
@@ -248,7 +248,7 @@ static bool is_accepted(struct occ_cupti *cupti, const char *name, char reason[O
     return problem == NULL;
 }
 
-/* True: a candidate before this one was the same library. */
+/* True if an earlier candidate was the same library. */
 static bool is_tried(struct occ_cupti_search *search, void *handle)
 {
     for (size_t i = 0; i < sizeof search->tried / sizeof search->tried[0]; i++) {
@@ -262,7 +262,7 @@ static bool is_tried(struct occ_cupti_search *search, void *handle)
     return false;
 }
 
-/* False: it is there, and others may have written it. */
+/* False: the file exists, and users other than root and this process's user may have written it. */
 static bool is_trusted(enum group group, const char *name, char resolved[PATH_MAX],
                        char reason[OCC_CUPTI_REASON_BYTES])
 {
@@ -281,7 +281,7 @@ static bool is_trusted(enum group group, const char *name, char resolved[PATH_MA
     return false;
 }
 
-/* Opens the candidate; a null handle: it cannot be. */
+/* Opens the candidate; a null handle: failed. */
 static void open_candidate(const struct occ_cupti_search *search, enum group group, struct occ_cupti *cupti,
                            char reason[OCC_CUPTI_REASON_BYTES])
 {
@@ -292,7 +292,7 @@ static void open_candidate(const struct occ_cupti_search *search, enum group gro
         dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE | (group == MAPPED ? RTLD_NOLOAD : 0));
     if (cupti->handle)
         return;
-    (void)dlerror(); /* the program must not read our error */
+    (void)dlerror(); /* the program must not read our error with dlerror() */
     if (group == CONFIGURED)
         occ_cupti_refuse(reason, "OCCTRACE_CUPTI cannot be opened: %.180s", path);
     else if (path[0] == '/' && group != MAPPED)

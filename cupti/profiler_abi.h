@@ -1,10 +1,10 @@
 /*
- * The parts of CUPTI's callback, profiler host, range profiler and PM sampling interfaces that we use,
- * declared here so that neither building nor running needs the toolkit; tests/unit/test_cupti_abi.c compares
- * them with NVIDIA's headers.
+ * The parts of CUPTI's callback, profiler host, range profiler and PM sampling interfaces that the project
+ * uses, declared here so that neither building nor running needs the toolkit; tests/unit/test_cupti_abi.c
+ * compares them with NVIDIA's headers.
  *
- * Every parameter struct begins with its size up to the last field that its caller knows: the library reads
- * no further. That is sizeof but for those with a constant OCC_..._SIZE.
+ * Each parameter struct begins with its size up to the last field that the caller knows: the library reads no
+ * further. The size is sizeof, except for structs with a constant OCC_..._SIZE.
  */
 #pragma once
 
@@ -48,19 +48,19 @@ typedef void occ_callback(void *user_data, uint32_t domain, uint32_t id, const v
 #define OCC_PM_KEEP_LATEST            1u
 #define OCC_PM_STOP_IMAGE_FULL        1u /* why a decode stopped */
 
-/* Memory that CUPTI fills: a configuration, the availability of counters, or their data. All zero: none. */
+/* Memory that CUPTI fills: a configuration, the availability of counters, or their data. All zero: empty. */
 struct occ_cupti_image {
     size_t size;
     uint8_t *bytes;
 };
 
-/* Which metrics, by CUPTI's names. Borrowed: they live longer than what is made with them. */
+/* Metrics by CUPTI's names. Borrowed: the names must outlive every object made with them. */
 struct occ_cupti_metrics {
     const char *const *names;
     size_t count;
 };
 
-/* `size` is that of the parameter struct. */
+/* `size` is the size of the parameter struct. */
 #define OCC_PARAMS                                                                                           \
     size_t size;                                                                                             \
     void *reserved
@@ -85,16 +85,16 @@ struct occ_params_availability { /* of the range profiler and of PM sampling */
     uintptr_t subject; /* a CUcontext or a device's index */
     struct occ_cupti_image image;
 };
-struct occ_params_enable { /* the same two */
+struct occ_params_enable { /* for the range profiler and for PM sampling */
     OCC_PARAMS;
     uintptr_t subject;
     void *object;
 };
-struct occ_params_object { /* their start and disable, PM sampling's stop, the host's end */
+struct occ_params_object { /* start and disable of both, stop of PM sampling, end of the profiler host */
     OCC_PARAMS;
     void *object;
 };
-struct occ_params_data { /* initialisation of the counter data of both */
+struct occ_params_data { /* initializes the counter data of both */
     OCC_PARAMS;
     void *object;
     struct occ_cupti_image data;
@@ -114,7 +114,7 @@ struct occ_params_metrics {
     void *object;
     struct occ_cupti_metrics metrics;
 };
-struct occ_params_config { /* up to config.size: the question for it */
+struct occ_params_config { /* the fields up to config.size also ask for that size */
     OCC_PARAMS;
     void *object;
     struct occ_cupti_image config;
@@ -208,7 +208,7 @@ struct occ_params_pm_sample {
     uint64_t start_ns, end_ns;
 };
 
-/* Sizes of those that are not sizeof: another field or padding follows the last one that counts. */
+/* Sizes that differ from sizeof, because another field or padding follows the last known field. */
 #define OCC_SUPPORTED_SIZE    OCC_PARAMS_SIZE(occ_params_supported, api)
 #define OCC_CONFIG_SIZE_SIZE  OCC_PARAMS_SIZE(occ_params_config, config.size)
 #define OCC_RANGE_CONFIG_SIZE OCC_PARAMS_SIZE(occ_params_range_config, target_nesting_level)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the python3.N that are looked for. */
+/* Minor versions of python3.N to look for. */
 #define OLDEST_MINOR 6
 #define NEWEST_MINOR 40
 
@@ -16,7 +16,7 @@ struct search {
     void *context;
 };
 
-/* Below an installation's prefix; Debian's pip and apt have places of their own. */
+/* Looks below an installation's prefix; Debian's pip and apt use further directories. */
 static void look_below(const struct search *s, const char *prefix)
 {
     char path[PATH_MAX];
@@ -33,7 +33,7 @@ static void look_below(const struct search *s, const char *prefix)
         s->found(s->context, path);
 }
 
-/* The prefix of an interpreter is the parent of its directory. */
+/* Looks beside an interpreter: the prefix is the parent of the interpreter's directory. */
 static void look_beside(const struct search *s, const char *python)
 {
     char prefix[PATH_MAX];
@@ -42,7 +42,8 @@ static void look_beside(const struct search *s, const char *python)
         look_below(s, prefix);
 }
 
-/* A virtual environment's python3 is a link to that of the installation, which has packages of its own. */
+/* Looks in PATH. In a virtual environment, python3 is a link to the installation's python3, which has further
+ * packages. */
 static void look_in_path(const struct search *s)
 {
     char python[PATH_MAX], target[PATH_MAX];

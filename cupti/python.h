@@ -1,6 +1,6 @@
 /*
- * Where Python's packages lie, by the environment: those of $VIRTUAL_ENV, of the python3 in PATH, and the
- * user's own. Nothing is run. Relative directories of PATH are no place.
+ * Finds the directories of Python packages from the environment: the packages of $VIRTUAL_ENV, of the python3
+ * in PATH, and the user's own. Runs no program. Relative directories in PATH are ignored.
  *
  * Uses libc only, allocates nothing. Threads: any.
  */

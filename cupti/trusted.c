@@ -1,8 +1,8 @@
 /*
- * See trusted.h. One step for each component, from the root down: a directory that others may write is never
- * looked into, so that what was checked cannot be changed by them any more. Their file systems are not asked
- * either (AT_STATX_DONT_SYNC): a mount point of theirs shows another owner by what the kernel knows of it, or
- * lies below a directory that is refused.
+ * See trusted.h. Checks one path component at a time, from the root down: a directory that other users may
+ * write is never searched, so that they cannot change a checked component. Nor are their file systems queried
+ * (AT_STATX_DONT_SYNC): the kernel's cached attributes already show that a mount point has another owner, or
+ * that it lies below a refused directory.
  */
 #include "trusted.h"
 
@@ -14,23 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX   40 /* symbolic links of one path, as the kernel has it */
+#define LINKS_MAX   40 /* symbolic links in one path, the kernel's limit */
 #define OTHERS_MAY  (S_IWGRP | S_IWOTH)
 #define STATX_ASKED (STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_MNT_ID)
 
 struct walk {
     char *done;          /* PATH_MAX bytes; checked, without symbolic links and without a slash at its end */
-    char rest[PATH_MAX]; /* what is to follow */
+    char rest[PATH_MAX]; /* components that are not checked yet */
     unsigned int links;
     const char *mounts;        /* the list of mounts; NULL: every mount will do */
     unsigned int major, minor; /* of the device of "/" */
 };
 
-/* Takes the first component off the rest; "": none is left. */
+/* Moves the first component out of `rest`; "": the path is complete. */
 static void take_component(struct walk *w, char component[NAME_MAX + 1])
 {
     size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/");
-    size_t kept = n <= NAME_MAX ? n : NAME_MAX; /* a longer name is of no file */
+    size_t kept = n <= NAME_MAX ? n : NAME_MAX; /* no file has a longer name */
     memcpy(component, w->rest + skip, kept);
     component[kept] = '\0';
     memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
@@ -109,7 +109,7 @@ static bool follow(struct walk *w, const char *link)
     return true;
 }
 
-/* One component further. */
+/* Checks one component. */
 static bool step(struct walk *w, const char *component, struct statx *status, char *reason, size_t size)
 {
     char next[PATH_MAX];

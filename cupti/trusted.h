@@ -1,6 +1,6 @@
 /*
- * Whether a library may be loaded that somebody else has named: only root or this process's user can have
- * written it. For root that is root alone.
+ * Decides if a library named by another process may be loaded: only if nobody but root and this process's
+ * user can have written the file. If the process runs as root, only root counts.
  *
  * Uses libc only, waits for no file system. Threads: any.
  */
@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The file at an absolute path is regular, and it, every directory above it and every symbolic link on the
- * way belong to root or to the effective user, and nobody else may write them. `resolved`: the same file by a
- * path without symbolic links, which is the one to open. False: `reason` gets a line for people. */
+/* True if the path is absolute, the file is regular, and the file, every directory above it and every
+ * symbolic link on the way belong to root or the effective user and are not writable by others. `resolved`:
+ * the path of the same file without symbolic links; open only this path. False: `reason` gets a line for
+ * people. */
 bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, size_t size);
 
 /* As occ_trusted_file(), of a path that any process may have named. For root the way also enters no mount
