@@ -13,13 +13,13 @@ struct occ_arena_block {
 };
 
 struct occ_arena {
-    struct occ_arena_block *blocks; /* the newest; to be freed with occ_arena_free() */
-    bool failed;                    /* some memory could not be had */
-    char *text;                     /* where the next text begins, in a block for texts */
-    size_t text_bytes;              /* that are left there */
+    struct occ_arena_block *blocks; /* the newest block; free with occ_arena_free() */
+    bool failed;                    /* an allocation failed */
+    char *text;                     /* position of the next text, in a block for texts */
+    size_t text_bytes;              /* bytes left at `text` */
 };
 
-/* Bytes of a block for texts; longer texts than an eighth have their own block. */
+/* Bytes of a block for texts. A text longer than an eighth has a block of its own. */
 enum { OCC_ARENA_TEXTS = 4096 };
 
 /* Zeroed; NULL (failed): no memory. */

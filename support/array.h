@@ -22,7 +22,7 @@ static inline bool occ_grow(void **items, size_t *allocated, size_t n, size_t ma
     return true;
 }
 
-/* Gives half of the room back while n items need less than an eighth of it. */
+/* Halves the allocation while n items need less than an eighth of it. */
 static inline void occ_shrink(void **items, size_t *allocated, size_t n, size_t size)
 {
     void *moved = n < *allocated / 8 ? realloc(*items, *allocated / 2 * size) : NULL;

@@ -25,7 +25,7 @@ static inline void occ_closep(const int *fd)
         (void)close(*fd);
 }
 
-/* Closes it, if it is open; then it is -1. */
+/* Closes the descriptor if it is open, and sets it to -1. */
 static inline void occ_close_fd(int *fd)
 {
     occ_closep(fd);
@@ -38,7 +38,7 @@ static inline void occ_fclosep(FILE **file)
         (void)fclose(*file);
 }
 
-/* TYPE_freep() for _cleanup_, of objects that `free_it` destroys. */
+/* Defines TYPE_freep() for _cleanup_; `free_it` destroys an object of the type. */
 #define OCC_CLEANUP(type, free_it)                                                                           \
     static inline void type##_freep(struct type **object)                                                    \
     {                                                                                                        \

@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <time.h>
 
-#define CONNECT_MS     5000 /* for a place in the queue of a daemon that is busy */
-#define START_MS       100  /* for a daemon that is about to listen */
+#define CONNECT_MS     5000 /* time to wait for a place in the queue of a busy daemon */
+#define START_MS       100  /* time to wait for a daemon that is about to listen */
 #define START_PAUSE_MS 5
 
 static int64_t now_ms(void)
@@ -25,8 +25,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The kernel lets the caller wait in a queue while the daemon's queue is full: a caller that tried again and
- * again would lose each place to a flood. 0 or an errno. */
+/* Connects in one blocking call: the kernel keeps the caller's place while the daemon's queue is full. A
+ * caller that tried again and again would lose each place to a flood of others. 0 or an errno. */
 static int connect_until(int fd, const struct sockaddr_un *address, int64_t end_ms)
 {
     for (int64_t left_ms; (left_ms = end_ms - now_ms()) > 0;) {
@@ -40,7 +40,7 @@ static int connect_until(int fd, const struct sockaddr_un *address, int64_t end_
     return EAGAIN;
 }
 
-/* A daemon that starts has bound its socket a moment before it listens. */
+/* Connects, with retries: a starting daemon binds its socket a moment before it listens. */
 static int connect_patiently(int fd, const struct sockaddr_un *address)
 {
     int64_t begin_ms = now_ms();
@@ -96,7 +96,7 @@ static ssize_t receive(int fd, int timeout_ms, char *packet, size_t size, int *r
     return n;
 }
 
-/* A program's own connection has this packet too (ring/handshake.h). */
+/* True for a packet of the handshake (ring/handshake.h), which a traced program's connection receives too. */
 static bool is_of_handshake(const char *packet)
 {
     return strcmp(packet, "taken") == 0;

@@ -8,9 +8,9 @@
  *   flush SESSION  -> ok LAUNCHES   after all launches that programs of this session (32 hex digits) had
  *                                   recorded when they ended are committed
  *   status         -> ok, then "key value" lines: the daemon and sums over its histories
- *   history INDEX  -> ok, then "key value" lines of the INDEX'th open history (from 0) of those that the
- *                     asker may know of: root and the daemon's own user of all, others of their own; none:
- *                     there is none
+ *   history INDEX  -> ok, then "key value" lines of an open history, by its index (from 0) among the histories
+ *                     that the client may see: all for root and the daemon's own user, otherwise the client's
+ *                     own; no lines: no such history
  *   sampler INDEX  -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason; of GPU
  *                     INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
  *   pause SECONDS  -> ok SECONDS    releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most
@@ -32,8 +32,8 @@
 
 #define OCC_CONTROL_PAUSE_MAX_S 86400 /* a day, so that a forgotten pause ends */
 
-/* How long a daemon of occtrace tries to write what is left, when occtrace has ended and its history takes
- * nothing. */
+/* How long the private daemon of occtrace tries to write the remaining data once occtrace has ended, if the
+ * history refuses writes. */
 #define OCC_CONTROL_PRIVATE_PATIENCE_S 30
 
 /* Waits at most 5 s for a place in the queue of a busy daemon, and 0.1 s for a daemon that is about to

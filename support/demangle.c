@@ -1,8 +1,8 @@
 /*
  * Demangled and short names of kernels. The demangler is the C++ runtime's, in its callback form: a name of
- * 300 bytes can expand to gigabytes, and only the callback can stop it. It keeps its state on the stack, so
- * that longjmp out of it leaks nothing. Names that it does not know (longer than 1 KiB, not mangled) stay as
- * they are; then the short name is taken from the mangled one. Any thread.
+ * 300 bytes can expand to gigabytes, and only the callback can stop the expansion. The demangler keeps its
+ * state on the stack, so that longjmp leaks nothing. Unknown names (longer than 1 KiB, or not
+ * mangled) stay as they are; then the short name comes from the mangled name. Any thread.
  */
 #include "demangle.h"
 
@@ -82,7 +82,7 @@ const char *occ_demangled_skip_brackets(const char *s)
 #define ANONYMOUS       "(anonymous namespace)"
 #define STARTS(s, text) (strncmp(s, text, sizeof text - 1) == 0)
 
-/* Behind "operator()", "operator+" and so on at `s`; NULL: none. */
+/* The position after "operator()", "operator+" and so on at `s`; NULL: none. */
 static const char *skip_operator(const char *s)
 {
     if (!STARTS(s, "operator") || isalnum((unsigned char)s[8]) || s[8] == '_')

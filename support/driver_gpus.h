@@ -7,10 +7,10 @@
 
 struct occ_driver_gpu {
     uint8_t uuid[16];
-    unsigned int number; /* NVML's: the order of PCI addresses */
-    bool has_instances;  /* cut by MIG: the instances have other UUIDs, which are in no list here */
+    unsigned int number; /* NVML's index: the order of PCI addresses */
+    bool has_instances;  /* divided into MIG instances, whose UUIDs are not in this list */
 };
 
-/* At most `max`; returns their number. `root` is "" or the directory that stands for "/" before /proc
- * (tests). */
+/* Reads at most `max` GPUs and returns their number. `root` is "" or the directory that stands for "/" before
+ * /proc (tests). */
 size_t occ_driver_gpus_read(const char *root, struct occ_driver_gpu *gpus, size_t max);

@@ -1,10 +1,10 @@
-/* Whether a file has changed since it was read: stat(2) before reading, and again later. No state. */
+/* Detects a change of a file since it was read, by stat(2) before reading and again later. No state. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* Zeroed: there was no file. */
+/* All zero: there was no file. */
 struct occ_file_signature {
     dev_t dev;
     ino_t ino;

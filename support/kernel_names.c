@@ -1,8 +1,8 @@
 /*
- * Names that tell kernels apart; see kernel_names.h. A name is cut into a head and slots (template arguments,
- * what follows a function's name inside of a type, parameters, namespaces). Names with one head get slots,
- * from left to right, as long as each tells more of them apart; what is in a slot is shortened in the same
- * way. Any thread.
+ * Makes names that distinguish kernels; see kernel_names.h. A name is divided into a head and slots (template
+ * arguments, text after a function's name inside a type, parameters, namespaces). Names with the same head
+ * get slots, from left to right, as long as each slot distinguishes more names. The text of a slot is
+ * shortened in the same way. Any thread.
  */
 #include "kernel_names.h"
 
@@ -16,7 +16,7 @@
 
 #define NEW(arena, n, pointer) occ_arena_get(arena, n, sizeof *(pointer))
 
-enum { ID_BYTES = 32, DEPTH_MAX = 6 /* of nested template arguments */ };
+enum { ID_BYTES = 32, DEPTH_MAX = 6 /* depth of nested template arguments */ };
 
 /* ---- classes of equal texts ---- */
 
@@ -33,8 +33,8 @@ static int compare(const void *left, const void *right)
                                       : strcmp(a->text, b->text);
 }
 
-/* Divides classes (at first all 0) by the texts; returns how many there are, 0 without memory. `ret_sorted`,
- * if it is not NULL: the texts by class, malloc'ed. */
+/* Divides the texts of each class (at first all 0) into classes of equal texts. Returns the number of
+ * classes, 0 without memory. `ret_sorted`, if not NULL: the texts by class, malloc'ed. */
 static size_t divide(struct occ_arena *arena, const char *const *texts, size_t n, uint32_t *class_of,
                      struct entry **ret_sorted)
 {
@@ -78,7 +78,7 @@ static void put_list(struct occ_name_line *line, const char *const shown[SLOTS],
     occ_name_put_text(line, open ? brackets + 1 : "");
 }
 
-/* `shown`: the slots that are, shortened; NULL: not. */
+/* `shown`: the text of each slot, shortened; NULL: the slot is left out. */
 static const char *assemble(struct occ_arena *arena, const char *head, const char *const shown[SLOTS])
 {
     struct occ_name_line line = {.n = 0};
@@ -93,7 +93,7 @@ static const char *assemble(struct occ_arena *arena, const char *head, const cha
     return occ_arena_part(arena, line.text, line.n);
 }
 
-/* Texts for names with one head; `names`: their pieces. */
+/* Makes distinct texts for names with the same head; `names`: their pieces. */
 static void tell_apart(struct occ_arena *arena, const struct occ_name_pieces *const *names, size_t n,
                        unsigned depth, const char **out)
 {
@@ -116,7 +116,7 @@ static void tell_apart(struct occ_arena *arena, const struct occ_name_pieces *co
         out[i] = arena->failed ? "?" : assemble(arena, names[i]->head, (const char *const *)shown[i]);
 }
 
-/* Texts for names by their heads. */
+/* Makes texts for names, grouped by head. */
 static void describe(struct occ_arena *arena, const struct occ_name_pieces *names, size_t n, unsigned depth,
                      const char **out)
 {
@@ -147,7 +147,7 @@ static bool has_word(const char *text, const char *word, size_t n)
     return false;
 }
 
-/* The words that all heads have, with "_" between them. */
+/* The words that all heads have in common, joined by "_". */
 static const char *common_words(struct occ_arena *arena, const struct occ_name_pieces *names, size_t n)
 {
     struct occ_name_line line = {.n = 0};
@@ -162,7 +162,7 @@ static const char *common_words(struct occ_arena *arena, const struct occ_name_p
     return occ_arena_part(arena, line.text, line.n);
 }
 
-/* A long head without common words. */
+/* Shortens a long head without the common words. */
 static const char *shorten_head(struct occ_arena *arena, const char *head, const char *common)
 {
     struct occ_name_line line = {.n = 0};
@@ -183,7 +183,7 @@ static const char *shorten_head(struct occ_arena *arena, const char *head, const
     return occ_arena_part(arena, line.text, line.n);
 }
 
-/* Only what differs between types. */
+/* Describes types by their differences only. */
 static void describe_types(struct occ_arena *arena, const char *const *texts, size_t n, unsigned depth,
                            const char **out)
 {
@@ -201,7 +201,7 @@ static void describe_types(struct occ_arena *arena, const char *const *texts, si
     describe(arena, types, n, depth, out);
 }
 
-/* Short texts, different ones for different texts: without namespaces, of long ones only what differs. */
+/* Makes short, distinct texts for distinct texts: without namespaces; of long texts only the differences. */
 static void shorten(struct occ_arena *arena, const char *const *texts, size_t n, unsigned depth,
                     const char **out)
 {
@@ -226,7 +226,7 @@ static void shorten(struct occ_arena *arena, const char *const *texts, size_t n,
 
 /* ---- kernels ---- */
 
-/* Those whose short name no other has stay whole. */
+/* Shortens the kernels' names. A kernel with a unique short name keeps the whole name. */
 static void cut_kernels(struct occ_arena *arena, const struct occ_kernel_name *kernels, size_t n,
                         struct occ_name_pieces *pieces)
 {
@@ -243,8 +243,8 @@ static void cut_kernels(struct occ_arena *arena, const struct occ_kernel_name *k
             occ_name_cut_kernel(arena, &kernels[i], &pieces[i]);
 }
 
-/* Cut to OCC_NAME_BYTES at the start of a UTF-8 sequence; with " #ID" where the name is not the only one, or
- * looks as if it had one. */
+/* Sets the names, cut to OCC_NAME_BYTES at the start of a UTF-8 sequence. Adds " #ID" if the name is not
+ * unique or already ends like such a name. */
 static int set_names(struct occ_arena *arena, struct occ_kernel_name *kernels, size_t n, const char **names)
 {
     uint32_t *class_of = NEW(arena, n, class_of), *uses = NEW(arena, n, uses);

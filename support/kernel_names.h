@@ -1,13 +1,13 @@
 /*
- * Names that tell kernels apart. A short name that several kernels have gets the template arguments, parts of
- * lambdas, parameters or namespaces in which those kernels differ, from left to right, and of these again
- * only what differs:
+ * Names that tell kernels apart. If several kernels have the same short name, it gets the template arguments,
+ * parts of lambdas, parameters or namespaces in which the kernels differ, from left to right, and of each
+ * only the differing part:
  *
  *   matmul<64>                                          of matmul<64, 8>(float*) and matmul<32, 8>(float*)
  *   vectorized_elementwise_kernel<4,FillFunctor<float>>
  *   Kernel<…64x64_32x6_nn…>                             common parts of identifiers are left out
  *
- * "…" (UTF-8) stands for what is left out before and between; arguments at the end are left out without it.
+ * "…" (UTF-8) stands for omitted text before and between; omitted arguments at the end have no mark.
  *
  * Pure apart from malloc; any thread.
  */
@@ -22,7 +22,7 @@ struct occ_kernel_name {
     char *name;                         /* out: malloc'ed, at most 512 bytes */
 };
 
-/* Fills in all names: no two are equal, they do not depend on the order of the kernels, and a kernel whose
- * short name no other has keeps it. Where the names themselves do not differ, " #ID" is added. 0 or
- * OCC_E_NO_MEMORY (then no name is set). */
+/* Fills in all names: no two are equal, the order of the kernels does not matter, and a kernel with a unique
+ * short name keeps it. If the kernels' full names are equal, " #ID" is added. 0 or OCC_E_NO_MEMORY (then no
+ * name is set). */
 int occ_kernel_names_distinguish(struct occ_kernel_name *kernels, size_t n);

@@ -59,8 +59,8 @@ void occ_log(enum occ_log_level level, const char *format, ...)
     if (length > sizeof line - 2)
         length = sizeof line - 2;
     line[length] = '\0';
-    occ_text_sanitise(line); /* SQLite quotes what a damaged file has */
+    occ_text_sanitise(line); /* SQLite's messages quote the contents of damaged files */
     line[length++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, length);
-    (void)written; /* nothing could be done about a closed stderr */
+    (void)written; /* a closed stderr has no remedy */
 }

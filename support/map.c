@@ -17,7 +17,8 @@ static bool allocate(struct occ_map *map, uint32_t capacity)
     memset(values, 0xff, (size_t)capacity * sizeof *values);
     *map = (struct occ_map){
         .keys = keys, .values = values, .capacity = capacity, .seed = (uint64_t)(uintptr_t)keys};
-    (void)!getrandom(&map->seed, sizeof map->seed, GRND_NONBLOCK); /* else the address has to do */
+    /* without random bytes, the address of the table has to do */
+    (void)!getrandom(&map->seed, sizeof map->seed, GRND_NONBLOCK);
     return true;
 }
 

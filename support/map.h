@@ -31,7 +31,7 @@ static inline uint32_t occ_map_home(const struct occ_map *map, uint64_t key)
     return (uint32_t)((uint64_t)(product >> 64) ^ (uint64_t)product) & (map->capacity - 1);
 }
 
-/* Where the value of `key` is, until the next put, or NULL. */
+/* Pointer to the value of `key`, valid until the next put; NULL: no such key. */
 static inline uint32_t *occ_map_find(const struct occ_map *map, uint64_t key)
 {
     if (map->capacity == 0)

@@ -8,7 +8,7 @@ static size_t identifier(const char *s)
     return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.");
 }
 
-/* Behind "ns::" or "(anonymous namespace)::" at `s`; `s`: there is none. */
+/* The position after "ns::" or "(anonymous namespace)::" at `s`; `s`: no namespace. */
 static const char *skip_namespace(const char *s)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -34,7 +34,7 @@ const char *occ_name_simplify(struct occ_arena *arena, const char *text)
     return out ? out : "?";
 }
 
-/* The items of the list in brackets at `s`; returns what follows it. */
+/* Puts the items of the list in brackets at `s` into the slots; returns the position after the list. */
 static const char *cut_list(struct occ_arena *arena, const char *s, const char **slots)
 {
     const char *end = occ_demangled_skip_brackets(s), *stop = end > s + 1 ? end - 1 : s + 1, *from = ++s;
@@ -49,7 +49,8 @@ static const char *cut_list(struct occ_arena *arena, const char *s, const char *
     return end;
 }
 
-/* What follows arguments and parameters: "::{lambda()#2}::operator()() const", the last part first. */
+/* Puts the text after arguments and parameters, such as "::{lambda()#2}::operator()() const", into slots, the
+ * last part first. */
 static void cut_parts(struct occ_arena *arena, const char *s, const char **slots)
 {
     for (size_t n = 0; *s && n < PARTS; n++) {
@@ -61,7 +62,7 @@ static void cut_parts(struct occ_arena *arena, const char *s, const char **slots
     }
 }
 
-/* What is around the head, which begins and ends at `head` and `after` in `text`. */
+/* Puts the text around the head into slots; the head is [head, after) in `text`. */
 static void cut(struct occ_arena *arena, const char *text, const char *head, const char *after,
                 struct occ_name_pieces *ret_pieces)
 {

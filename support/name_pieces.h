@@ -1,5 +1,5 @@
-/* Names of kernels and types in pieces: the part of kernel_names.c that reads them. Texts are the arena's.
- * Any thread. */
+/* Divides names of kernels and types into pieces, for kernel_names.c. Texts belong to the arena. Any
+ * thread. */
 #pragma once
 
 #include <string.h>
@@ -10,8 +10,8 @@
 
 enum {
     OCC_NAME_BYTES = 512,
-    OCC_NAME_SHORT_ENOUGH = 24, /* bytes that are not shortened further */
-    /* slots; the last of a kind holds all the rest */
+    OCC_NAME_SHORT_ENOUGH = 24, /* longer texts are shortened */
+    /* numbers of slots; the last slot of a kind holds all further text */
     ARGUMENTS = 24,
     PARTS = 8,
     FIRST_PART = ARGUMENTS,
@@ -22,12 +22,12 @@ enum {
 
 /* A name in pieces. */
 struct occ_name_pieces {
-    const char *key, *head;   /* the head: what others may have too, and as it is shown */
-    const char *alone;        /* what is shown if no other has this head */
+    const char *key, *head;   /* head, as key (several names may have the same) and as shown */
+    const char *alone;        /* the text to show if the head is unique */
     const char *slots[SLOTS]; /* "": there is none */
 };
 
-/* A name in the making; what does not fit is left out. */
+/* A name in the making; text beyond the buffer is left out. */
 struct occ_name_line {
     char text[OCC_NAME_BYTES];
     size_t n;
@@ -46,7 +46,7 @@ static inline void occ_name_put_text(struct occ_name_line *line, const char *tex
     occ_name_put(line, text, strlen(text));
 }
 
-/* Without namespaces, and without blanks after commas and between brackets. */
+/* The text without namespaces, and without blanks after commas and between brackets. */
 const char *occ_name_simplify(struct occ_arena *arena, const char *text);
 
 void occ_name_cut_type(struct occ_arena *arena, const char *text, struct occ_name_pieces *ret_pieces);

@@ -7,9 +7,9 @@
 
 #include "text.h"
 
-#define FIRST_ID 256 /* getopt's value of the first row; letters are below */
+#define FIRST_ID 256 /* getopt's value for the first row; lower values are letters */
 
-/* getopt's tables out of ours. */
+/* Makes getopt's tables from ours. */
 static void build_tables(const struct occ_option *rows, size_t n, struct option *options, char *letters)
 {
     char *letter = letters;

@@ -1,5 +1,5 @@
-/* The command line of a program by a table: parsing and --help. getopt_long() keeps state of its own, so: the
- * main thread. */
+/* The command line of a program, as a table: parsing and --help. Main thread only, because getopt_long()
+ * keeps global state. */
 #pragma once
 
 #include <stddef.h>
@@ -8,19 +8,20 @@
 #include "error.h"
 
 #define OCC_OPTIONS_MAX 32
-/* Begins another line of an option's help. */
+/* Begins a further line of an option's help. */
 #define OCC_OPTION_INDENT "\n                          "
 
 struct occ_option {
     char letter; /* 0: none */
     const char *name;
     const char *argument; /* NULL: takes none */
-    size_t offset; /* in the program's struct: of a const char *, or a bool where there is no argument */
+    /* offset in the program's struct: of a const char *, or of a bool for an option without argument */
+    size_t offset;
     const char *help;
 };
 
-/* Sets what is given; texts are argv's. At most OCC_OPTIONS_MAX options, nothing beside them. OCC_E_INVALID:
- * the message names the option. */
+/* Sets the members of the given options; texts point into argv. At most OCC_OPTIONS_MAX options and no other
+ * arguments. OCC_E_INVALID: the message names the option. */
 int occ_options_read(const struct occ_option *options, size_t n, int argc, char **argv, void *values,
                      struct occ_error *err);
 void occ_options_print(const struct occ_option *options, size_t n, FILE *out);

@@ -14,10 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A daemon that does not answer delays the caller no longer. */
+/* maximum delay of the caller by a daemon that does not answer */
 #define DAEMON_PATIENCE_MS 500
 
-/* An environment variable with an absolute path, else NULL: by the XDG rules relative ones are ignored. */
+/* The value of an environment variable with an absolute path, else NULL: the XDG rules ignore relative
+ * paths. */
 static const char *absolute_env(const char *name)
 {
     const char *value = secure_getenv(name);
@@ -47,7 +48,7 @@ int occ_path_daemon_history(char **ret_path, struct occ_error *err)
     return occ_path_default_history(ret_path, err);
 }
 
-/* When a history was written last, by its file or its write-ahead log; -1: there is none. */
+/* Time of the last write to a history (file or write-ahead log); -1: no history. */
 static int64_t written_ns(const char *path)
 {
     static const char *const suffixes[] = {"", "-wal"};
@@ -63,8 +64,8 @@ static int64_t written_ns(const char *path)
     return last_ns;
 }
 
-/* Where the running daemon, the user's own or else the service, keeps the caller's history. malloc'ed; NULL:
- * no daemon answers, or the caller may not read the history. */
+/* Asks the user's own daemon, else the service, for the path of the caller's history. malloc'ed; NULL: no
+ * daemon answers, or the caller may not read the history. */
 static char *ask_daemon(void)
 {
     _cleanup_(occ_freep) char *socket = NULL;
@@ -80,7 +81,7 @@ static char *ask_daemon(void)
     return path && access(path, R_OK) == 0 ? occ_take(path) : NULL;
 }
 
-/* The service's directory is looked at too, since the service may be stopped. */
+/* Looks into the service's directory too, since the service may be stopped. */
 int occ_path_own_history(char **ret_path, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *service = NULL;
@@ -127,7 +128,7 @@ int occ_path_check_parent(const char *file, struct occ_error *err)
     return 0;
 }
 
-/* chmod: the process's umask does not count. */
+/* chmod sets the mode independently of the umask */
 static int make_directory(const char *path, mode_t mode, struct occ_error *err)
 {
     if (mkdir(path, 0700) != 0)

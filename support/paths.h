@@ -13,16 +13,16 @@
  * directory of the user database. Creates nothing. */
 int occ_path_default_history(char **ret_path, struct occ_error *err);
 
-/* The same, but of root without $HOME and $XDG_STATE_HOME, as systemd starts the service:
+/* The same for a daemon. For root without $HOME and $XDG_STATE_HOME, as systemd starts the service:
  * /var/lib/occtrace/history.db. */
 int occ_path_daemon_history(char **ret_path, struct occ_error *err);
 
-/* The history to ask where none is named: the default one, that of the caller in the system service's
- * directory (/var/lib/occtrace/uUID/history.db), or the one that the running daemon names as the caller's,
- * whichever was written last; the default one if none is there. */
+/* The default history for queries: the last written of the user's default history, the caller's history in
+ * the system service's directory (/var/lib/occtrace/uUID/history.db), and the history that the running daemon
+ * names as the caller's. If there is none: the user's default history. */
 int occ_path_own_history(char **ret_path, struct occ_error *err);
 
-/* Where the system service keeps histories. */
+/* Directory of the system service's histories. */
 #define OCC_PATH_SERVICE_DIRECTORY "/var/lib/occtrace"
 
 /* Socket of the system service. */
@@ -35,19 +35,20 @@ int occ_path_default_socket(char **ret_path, struct occ_error *err);
 
 /* Creates the missing parent directories of `file`, mode 0700. */
 int occ_path_make_parents(const char *file, struct occ_error *err);
-/* The same with mode 0711, so that all users reach what is theirs below them. */
+/* The same with mode 0711, so that all users reach their own files below. */
 int occ_path_make_passable_parents(const char *file, struct occ_error *err);
 
-/* OCC_E_NOT_FOUND: the directory of `file` is not there. For paths that people type: a mistyped one makes no
- * directories. */
+/* OCC_E_NOT_FOUND: the directory of `file` does not exist. For paths that people type: a mistyped path must
+ * not create directories. */
 int occ_path_check_parent(const char *file, struct occ_error *err);
 
 /* The directory of the running executable, without a trailing slash. */
 int occ_path_of_self(char **ret_directory, struct occ_error *err);
 
-/* Where the service's settings are: PREFIX/etc/occtrace of PREFIX/bin's programs; /etc/occtrace for /usr. */
+/* Directory of the service's settings: PREFIX/etc/occtrace for programs in PREFIX/bin; /etc/occtrace for
+ * /usr. */
 int occ_path_settings(char **ret_directory, struct occ_error *err);
 
-/* The first `max` bytes of a regular file, and a NUL behind them: a larger file shows by one byte more than
- * it may have. */
+/* Reads up to `max` bytes of a regular file and appends a NUL. One byte more than the caller's limit shows
+ * that the file is too large. */
 int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_bytes, struct occ_error *err);

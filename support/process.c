@@ -21,7 +21,7 @@ enum { FIELD_NAME = 2, FIELD_FLAGS = 9, FIELD_START = 22 };
 
 #define PF_EXITING 0x4 /* of the flags: include/linux/sched.h of the kernel */
 
-/* The text of a field behind the name, which may hold anything. NULL: there is none. */
+/* The text of a field after the name, which may contain any bytes. NULL: no such field. */
 static const char *field_of(const char *text, int field)
 {
     const char *at = strrchr(text, ')');
@@ -42,7 +42,7 @@ bool occ_process_parse_ending(const char *text)
     return !flags || (strtoull(flags, NULL, 10) & PF_EXITING) != 0;
 }
 
-/* /proc/PID/stat, malloc'ed; NULL: it cannot be read. */
+/* The text of /proc/PID/stat, malloc'ed; NULL: not readable. */
 static char *read_stat(const char *root, int32_t pid)
 {
     char path[4096], *text = NULL;

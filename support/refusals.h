@@ -1,11 +1,11 @@
 /*
- * Why a daemon refuses a program or a client. The answer to `status` (control.h) has a line for each cause
- * that has occurred since the daemon's start: "refused_" and the word, then how often. A user is told of his
- * own programs, who may command the daemon of all.
+ * Reasons why a daemon refuses a program or a client. The answer to `status` (control.h) has a line for each
+ * cause since the daemon's start: "refused_" and the word, then the count. Users see the refusals of their
+ * own programs; users who may command the daemon see all.
  */
 #pragma once
 
-/* X(NAME, "word", "text"): the text follows a number of programs. */
+/* X(NAME, "word", "text"): messages put a number of programs before the text. */
 #define OCC_REFUSALS(X)                                                                                      \
     X(ENDED, "ended", "ended before the daemon saw whose they were")                                         \
     X(FULL, "full", "were beyond the user's share of connections, programs or ring memory")                  \

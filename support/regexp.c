@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* glibc keeps a state of up to some 10 KiB for each byte of text that it reads first in a new context, until
- * regfree(3). After so many bytes an expression is compiled again. */
+/* glibc keeps a state of up to about 10 KiB for each byte that it reads first in a new context, until
+ * regfree(3). An expression is compiled again after this number of bytes. */
 #define RENEWAL_BYTES 8192u
 
 struct occ_regexp {
     regex_t compiled;
     char *pattern;
-    size_t read_bytes; /* since it was compiled */
+    size_t read_bytes; /* bytes read since the expression was compiled */
 };
 
 /* The end of a bracket expression; its '[' is before `at`. */
@@ -28,8 +28,8 @@ static const char *skip_brackets(const char *at)
     return at + (*at == ']');
 }
 
-/* The maximum number of copies that "{2,5}" makes, and one for a "*" in place of an upper limit; its '{' is
- * before `at`. */
+/* The maximum number of copies that "{2,5}" makes, plus one for a "*" in place of an upper limit; `at` is
+ * after the '{'. */
 static double copies(const char *at)
 {
     char *end = NULL;
@@ -37,10 +37,11 @@ static double copies(const char *at)
     return 2 + (double)(low > high ? low : high);
 }
 
-/* Why it is not compiled; NULL: it may be. */
+/* The reason not to compile the expression; NULL: none. */
 static const char *find_fault(const char *at)
 {
-    double nodes[OCC_REGEXP_MAX_DEPTH] = {0}, last = 0; /* by depth of groups; of the last operand */
+    /* nodes by depth of groups; nodes of the last operand */
+    double nodes[OCC_REGEXP_MAX_DEPTH] = {0}, last = 0;
     size_t depth = 0;
     while (*at) {
         char c = *at++;
@@ -107,7 +108,8 @@ void occ_regexp_free(struct occ_regexp *r)
     free(r);
 }
 
-/* Without memory the old states stay: they are fewer than memory holds. */
+/* Compiles the expression again to free glibc's states. Without memory the old states stay, which fit into
+ * memory. */
 static void renew(struct occ_regexp *r)
 {
     regex_t fresh;

@@ -8,9 +8,9 @@
 
 struct occ_regexp;
 
-/* The caller frees *ret_regexp. OCC_E_INVALID: not an expression (with the message of regerror(3)), one with
- * a back-reference, which takes exponential time to match, or one that is longer than OCC_REGEXP_MAX_NODES
- * when its repetitions are written out, as regcomp(3) does: "a++++" has 16 times "a". */
+/* Compiles an expression; the caller frees *ret_regexp. OCC_E_INVALID: not an expression (with the message of
+ * regerror(3)); a back-reference, which takes exponential time to match; or more than OCC_REGEXP_MAX_NODES
+ * nodes once repetitions are written out as regcomp(3) does: "a++++" has 16 times "a". */
 enum { OCC_REGEXP_MAX_NODES = 1000, OCC_REGEXP_MAX_DEPTH = 64, OCC_REGEXP_MAX_TEXT = 512 };
 int occ_regexp_compile(const char *pattern, struct occ_regexp **ret_regexp, struct occ_error *err);
 /* NULL is fine. */

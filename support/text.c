@@ -45,7 +45,7 @@ int occ_parse_double(const char *text, double min, double max, double *ret_value
     return 0;
 }
 
-/* A non-negative decimal number with one of `units`, the last of which is named "". */
+/* A non-negative decimal number with one of `units`; the last unit is named "". */
 static bool number_with_unit(const char *text, const struct unit *units, double *ret_value)
 {
     char *end = NULL;
@@ -92,7 +92,7 @@ int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct 
     return 0;
 }
 
-/* Offset of local time from UTC then, in seconds. */
+/* Offset of local time from UTC at that moment, in seconds. */
 static time_t offset_at(time_t seconds)
 {
     struct tm tm;
@@ -129,7 +129,7 @@ static int fail_twice(const char *text, const time_t moments[2], struct occ_erro
                     (long long)moments[0], (long long)moments[1]);
 }
 
-/* OCC_E_NOT_FOUND: no date, or one that no clock shows. */
+/* OCC_E_NOT_FOUND: not a date, or a date that clocks never show. */
 static int parse_date(const char *text, int64_t *ret_ns, struct occ_error *err)
 {
     static const char *const formats[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
@@ -142,7 +142,8 @@ static int parse_date(const char *text, int64_t *ret_ns, struct occ_error *err)
             struct tm asked = tm;
             time_t moments[2] = {0}, seconds = mktime(&tm);
             size_t n = moments_of(&asked, moments);
-            /* February 30 becomes March 1 or 2; a day whose midnight clocks leave out begins after it */
+            /* February 30 becomes March 1 or 2; without a midnight (clocks put forward), a day begins
+             * later */
             if (tm.tm_mday != asked.tm_mday || (n == 0 && has_hours))
                 return OCC_E_NOT_FOUND;
             if (n == 2 && has_hours)
@@ -263,7 +264,8 @@ int occ_format_text(char **ret_text, struct occ_error *err, const char *format, 
     return occ_no_memory(err);
 }
 
-/* Control characters, and Unicode's that are not seen or change the direction of the text around them. */
+/* Control characters, and Unicode characters that are invisible or change the direction of the surrounding
+ * text. */
 static bool is_invisible(unsigned int code)
 {
     static const unsigned int ranges[][2] = {
@@ -318,7 +320,8 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Characters to add, remove, replace or swap with their neighbour; three rows of the table suffice. */
+/* Number of characters to add, remove, replace or swap with their neighbour; three rows of the table
+ * suffice. */
 static size_t edit_distance(const char *a, const char *b)
 {
     enum { MAX = 64 };

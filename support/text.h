@@ -28,8 +28,8 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
 /* "1.235 ms", "45 ns", "2.083 h", "-1.5 s": the largest unit that gives at least 1, at most four significant
  * digits. Returns `buffer`. */
 const char *occ_format_duration(int64_t ns, char *buffer, size_t size);
-/* For columns, where numbers stand below each other: always four digits and the unit, "1.235", "12.30",
- * "123.0", "1235"; "-1.500 s", "45 ns". Return `buffer`. */
+/* Formats for columns, where numbers stand below each other: always four digits and the unit, "1.235",
+ * "12.30", "123.0", "1235"; "-1.500 s", "45 ns". Return `buffer`. */
 const char *occ_format_digits(double value, const char *unit, char *buffer, size_t size);
 const char *occ_format_duration_digits(int64_t ns, char *buffer, size_t size);
 /* "12.3 MiB". */
@@ -39,7 +39,8 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size);
 int occ_format_text(char **ret_text, struct occ_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* printf() behind the text in `buffer`, after `separator` where there is one; cut to `size` bytes. */
+/* Appends printf() output to the text in `buffer`, after `separator` if the buffer has text; cut to `size`
+ * bytes. */
 void occ_text_append(char *buffer, size_t size, const char *separator, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -52,12 +53,12 @@ void occ_text_sanitise(char *text);
 /* Bytes of the character at `text`, 1 to 4; 0: the text ends, or occ_text_sanitise() replaces the byte. */
 size_t occ_text_character(const char *text);
 
-/* The closest of `words` (NULL-terminated) by edit distance, of several one with the same first letter, the
- * first of those; NULL: none is close. */
+/* The closest of `words` (NULL-terminated) by edit distance. Among equally close words, a word with the same
+ * first letter, then the first word. NULL: no word is close. */
 const char *occ_text_nearest(const char *word, const char *const *words);
 
-/* Words that an X-macro lists, X(NAME, word, ...): {LIST(OCC_WORD)} are all of them, OCC_WORDS() defines
- * `const char *function(type value)`, which returns that of an enumerator. */
+/* Words of an X-macro X(NAME, word, ...): {LIST(OCC_WORD)} is an array of all words. OCC_WORDS() defines
+ * `const char *function(type value)`, which returns the word of an enumerator. */
 #define OCC_WORD(name, word, ...) word,
 #define OCC_WORDS(function, type, LIST)                                                                      \
     const char *function(type value)                                                                         \
