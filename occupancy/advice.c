@@ -15,7 +15,8 @@ static bool halve_cluster(struct occ_launch *launch)
     return false;
 }
 
-/* Only where the number of active clusters is computed: the driver's holds for the present size alone. */
+/* Only if the model computes the number of active clusters: a driver's number holds only for the present
+ * size. */
 static void advise_cluster(struct adviser *a)
 {
     struct occ_launch launch = *a->launch;
@@ -111,7 +112,7 @@ static uint64_t next_multiple(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* SMs that a full wave has blocks on. */
+/* Number of SMs that have blocks in a full wave. */
 static uint64_t wave_sms(const struct adviser *a)
 {
     return a->result->wave_blocks < a->device->sm_count ? a->result->wave_blocks : a->device->sm_count;
@@ -162,7 +163,8 @@ size_t occ_advise(const struct occ_device *device, const struct occ_launch *laun
 {
     struct adviser a = {device, launch, result, advice, max, 0};
     struct occ_result unused;
-    if (occ_analyse(device, launch, &unused) != OCC_OK) /* a stored result may be of anything */
+    /* a stored result may belong to another device or launch */
+    if (occ_analyse(device, launch, &unused) != OCC_OK)
         return 0;
     occ_advise_resources(&a);
     advise_cluster(&a);

@@ -14,7 +14,7 @@ struct resource {
     enum occ_axis axis;
     uint32_t min; /* smallest value that makes sense */
     uint32_t unit_cost;
-    bool keeps_half; /* the most blocks are those that half of the present value gives */
+    bool keeps_half; /* also look for the most blocks with at least half of the present value */
 };
 
 #define REGISTER_BYTES 4
@@ -33,8 +33,8 @@ static uint32_t value_of(const struct adviser *a, const struct resource *resourc
     return occ_sweep_present(a->launch, resource->axis);
 }
 
-/* The carve-out stays: a driver that chose a larger one for a larger block would choose a smaller one
- * otherwise, and blocks per SM would no longer be monotonic. */
+/* Changes the resource and keeps the carve-out. If the driver chose a larger carve-out for a larger block and
+ * a smaller one for a smaller block, blocks per SM would no longer be monotonic. */
 static void set(const struct adviser *a, const struct resource *resource, uint32_t value,
                 struct occ_launch *launch)
 {
@@ -62,7 +62,8 @@ static uint32_t blocks_with(const struct adviser *a, const struct resource *reso
     return blocks_of(a, &launch);
 }
 
-/* The largest value below the present one that gives at least `blocks`; the minimum must give them. */
+/* The largest value below the present one with at least `blocks` blocks per SM; the caller ensures that the
+ * minimum value reaches them. */
 static uint32_t largest_with_blocks(const struct adviser *a, const struct resource *resource, uint32_t blocks)
 {
     uint32_t enough = resource->min;
@@ -134,8 +135,9 @@ static uint32_t offer_both(struct adviser *a, const struct adviser *no_smem,
     return blocks_of(a, &launch);
 }
 
-/* Either alone gains nothing. Each threshold is searched where the other resource does not limit; together
- * they hold because blocks per SM are the minimum of all limits. */
+/* Advises a change of both resources, if neither change alone gains. Each threshold is searched with the
+ * other resource at its minimum; together the thresholds hold because blocks per SM are the minimum of all
+ * limits. */
 static void advise_registers_and_smem(struct adviser *a)
 {
     const uint32_t both = 1u << OCC_LIMIT_REGISTERS | 1u << OCC_LIMIT_SMEM;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define RATIO_MAX     2.0 /* as in waterfall.c */
+#define RATIO_MAX     2.0 /* same limit as in waterfall.c */
 #define OF_95_PERCENT 1.96
 
 static bool is_known(const struct occ_hw_utilization *u, enum occ_hw_unit unit)
@@ -21,7 +21,7 @@ enum occ_hw_unit occ_busiest_unit(const struct occ_hw_utilization *u)
     return busiest;
 }
 
-/* Whether no unit is missing that may be the busiest. */
+/* True if every unit that may be the busiest was counted. */
 static bool is_whole(const struct occ_hw_utilization *u)
 {
     bool ours = true;

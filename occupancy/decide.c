@@ -16,8 +16,8 @@ static bool has_range(const struct occ_result *r)
     return r->expected_elapsed_high > r->expected_elapsed_low;
 }
 
-/* Activity at the ends of elapsed occupancy. In an only wave the low end of elapsed is the high one of
- * achieved. */
+/* SM activity at the low end of elapsed occupancy. In an only wave, the low end of elapsed occupancy goes
+ * with the high end of achieved occupancy. */
 static double active_at_low(const struct occ_result *r)
 {
     return r->expected_elapsed_low / (r->full_waves ? r->expected_achieved_low : r->expected_achieved_high);
@@ -32,7 +32,8 @@ struct last_wave {
     double packed_sms; /* r / (B * S) */
 };
 
-/* With a range, a full wave has blocks on every SM: otherwise there is one block per SM and t is 1. */
+/* If there is a range, a full wave has blocks on every SM: otherwise there would be one block per SM and t =
+ * 1. */
 static struct last_wave last_wave_at(const struct occ_result *r, double expected)
 {
     double full_waves = (double)r->full_waves, low = r->expected_elapsed_low;

@@ -5,7 +5,7 @@
  *
  * MIG slices have the SMs of `nvidia-smi mig -lgip` in public outputs: NVIDIA's MIG user guide (A30, A100),
  * jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: its thread 120 (H200), pull
- * requests 139 (GH200) and 166 (B200). Profiles that are not in these are left out. Slices of a product with
+ * requests 139 (GH200) and 166 (B200). Profiles without such a source are left out. Slices of a product with
  * another memory size have other names and the same SMs.
  *
  * Threads: any.

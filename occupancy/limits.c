@@ -105,7 +105,7 @@ static enum occ_status allocate_registers(const struct occ_device *device, const
     return OCC_OK;
 }
 
-/* Whether the kernel has not opted in to more than a block has by default. */
+/* True if the kernel has not opted in to more shared memory per block than the default. */
 static bool default_smem_limit(const struct occ_device *device, const struct occ_launch *launch)
 {
     if (launch->smem_optin_known && !launch->smem_optin)
@@ -183,7 +183,8 @@ uint32_t occ_model_resource_blocks(const uint32_t limit[OCC_LIMIT_COUNT])
     return blocks;
 }
 
-/* Why no block fits although it is within the maxima of a block: an SM may have less than these. */
+/* The reason why no block fits, although the block is within the limits of a block: an SM may have fewer
+ * resources. */
 static enum occ_status nothing_fits(const struct occ_result *result)
 {
     if (result->limit[OCC_LIMIT_WARPS] == 0)
@@ -239,7 +240,8 @@ uint32_t occ_model_largest_carveout(const struct occ_device *device, const struc
     return occ_model_resource_blocks(ret_limit);
 }
 
-/* A driver's number of active clusters holds for the carve-out in use: the limit by clusters stays. */
+/* The driver's number of active clusters holds only for the carve-out in use, so the limit by clusters
+ * stays. */
 static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_launch *launch,
                                              const struct occ_result *result)
 {
@@ -251,9 +253,9 @@ static uint32_t blocks_with_largest_carveout(const struct occ_device *device, co
     return occ_min_u32(blocks, limit[OCC_LIMIT_CLUSTER]);
 }
 
-/* Whether shared memory ties with another resource at `blocks` only because the driver fitted the carve-out
- * to the others. Then it does not limit: with a higher limit of the others the driver would choose a larger
- * carve-out. */
+/* True if shared memory ties with another resource at `blocks` only because the driver fitted the carve-out
+ * to the other limits. Then shared memory does not limit: with higher other limits the driver would choose a
+ * larger carve-out. */
 static bool smem_follows(const struct occ_device *device, const struct occ_result *result, uint32_t blocks)
 {
     bool others_tie = false;

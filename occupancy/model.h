@@ -55,7 +55,7 @@ static inline uint32_t occ_cluster_size(const struct occ_launch *launch)
     return blocks;
 }
 
-/* Whether a launch can ask for a carve-out by a percentage (7.0 and later). */
+/* True if a launch can request a carve-out by percentage (7.0 and later). */
 bool occ_carveout_by_percent(const struct occ_device *device);
 
 /* Device possible, dimensions in range, block and cluster allowed. */
@@ -84,7 +84,8 @@ static inline uint32_t occ_model_threads(const struct occ_launch *launch)
 /* Threads of a row of blocks along x. */
 uint64_t occ_model_threads_along_x(const struct occ_launch *launch);
 
-/* Sets one parameter; sweep.h says what else changes with it. False: impossible, nothing changed. */
+/* Sets one parameter, and the parameters that change with it (listed in sweep.h). False: impossible, nothing
+ * changed. */
 bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value);
 
 /* ---- the parts of occ_advise(): each changes one parameter of the launch and offers the change; the model
@@ -93,7 +94,7 @@ bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value
 struct adviser {
     const struct occ_device *device;
     const struct occ_launch *launch;
-    const struct occ_result *result; /* of the launch as it is */
+    const struct occ_result *result; /* result of the unchanged launch */
     struct occ_advice *list;
     size_t max;
     size_t count;

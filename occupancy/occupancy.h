@@ -118,7 +118,7 @@ struct occ_device {
     uint32_t gpc_sms[OCC_MAX_GPCS];
 };
 
-/* One launch, as CUPTI reports it or a user describes it. */
+/* A launch, as reported by CUPTI or described by a user. */
 struct occ_launch {
     uint32_t grid[3];    /* blocks */
     uint32_t block[3];   /* threads */
@@ -227,9 +227,8 @@ enum occ_status occ_device_from_cc(uint32_t cc, struct occ_device *device);
  * table. */
 enum occ_status occ_device_complete(struct occ_device *device);
 
-/* The capability whose row occ_device_complete() takes for `cc`: another one if the table does not have it;
- * 0: none.
- */
+/* The capability whose row occ_device_complete() uses for `cc`: another capability if the table lacks `cc`;
+ * 0: none. */
 uint32_t occ_device_rules_of(uint32_t cc);
 
 /* The table's rows in ascending order of compute capability; OCC_BAD_DEVICE: no more. sm_count is 0. */

@@ -6,9 +6,9 @@
 #include "decide.h"
 
 /* Values outside these bounds are treated as not measured. */
-#define RATIO_MAX  2.0    /* twice what is possible; noise and rounding stay far below */
+#define RATIO_MAX  2.0    /* twice the possible maximum; noise and rounding stay far below */
 #define BLOCKS_MAX 4096.0 /* per SM */
-#define NOISE      0.02   /* of counters from different passes */
+#define NOISE      0.02   /* relative noise between counters of different passes */
 
 static double sane(double value, double max)
 {
@@ -24,9 +24,9 @@ static void complete(double elapsed, double *achieved, double *active)
         *achieved = sane(elapsed / *active, RATIO_MAX);
 }
 
-#define ROUNDING 1e-12 /* of the difference of equal levels */
+#define ROUNDING 1e-12 /* rounding error of the difference of equal levels */
 
-/* The part between *level and `next`. */
+/* Sets a part of the waterfall: the difference between *level and `next`. */
 static void step(struct occ_waterfall *w, unsigned part, double *level, double next)
 {
     double size = *level - next;
@@ -34,21 +34,22 @@ static void step(struct occ_waterfall *w, unsigned part, double *level, double n
     *level = next;
 }
 
-/* The part that the model has for the grid. */
+/* The model's cause for the loss by the grid. */
 static enum occ_cause grid_cause(const struct occ_result *r)
 {
     return r->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
 }
 
-/* Values as waterfall.h has them; NaN: not measured. */
+/* Values as defined in waterfall.h; NaN: not measured. */
 struct counted {
     double elapsed, achieved, active;
     double resident;     /* active * R * w / W: warps of the resident blocks over the elapsed time */
     double least_active; /* least active SM / most active one */
 };
 
-/* Impossible values are treated as not measured: no active SM beside occupancy, or blocks that have fewer
- * warps than were counted. More active than elapsed cycles, of different passes, count as all of them. */
+/* Impossible values are treated as not measured: no active SM but some occupancy, or resident blocks with
+ * fewer warps than the active warps. More active than elapsed cycles, counted in different passes, are
+ * limited to all cycles. */
 static struct counted count(const struct occ_result *r, const struct occ_measurement *m)
 {
     struct counted c = {.elapsed = m->elapsed,
@@ -65,8 +66,8 @@ static struct counted count(const struct occ_result *r, const struct occ_measure
     return c;
 }
 
-/* The part whose cause is even or uneven activity of the SMs; OCC_PART_COUNT: not known. Equal blocks of a
- * packed last wave make SMs uneven, too. */
+/* The cause by even or uneven activity of the SMs; OCC_PART_COUNT: unknown. Equal blocks of a packed last
+ * wave make SMs uneven, too. */
 static unsigned cause_by_sms(const struct occ_result *r, const struct counted *c, double expected)
 {
     double spread = occ_decide_least_active(r, expected, false);
@@ -77,8 +78,8 @@ static unsigned cause_by_sms(const struct occ_result *r, const struct counted *c
                                                             : OCC_PART_COUNT;
 }
 
-/* Evenly active SMs without blocks wait for the start of blocks; fewer blocks on active SMs can have any
- * cause there. Where SMs are uneven, both are the blocks' unequal durations. */
+/* Names the cause of idle time. Evenly active SMs without blocks wait for blocks to start; then fewer blocks
+ * on active SMs can have any cause. Uneven SMs mean blocks of unequal duration, which explain both parts. */
 static void name_cause(unsigned cause, struct occ_waterfall *w)
 {
     double *idle = &w->part[OCC_PART_IDLE], *across = &w->part[OCC_PART_IMBALANCE_ACROSS_BLOCKS];
@@ -91,7 +92,7 @@ static void name_cause(unsigned cause, struct occ_waterfall *w)
     *across = takes_both ? (double)NAN : *across;
 }
 
-/* From the expected elapsed occupancy `level` down to the measured one. */
+/* Sets the parts from the expected elapsed occupancy `level` down to the measured elapsed occupancy. */
 static void lost_parts(const struct occ_result *r, const struct counted *c, double level,
                        struct occ_waterfall *w)
 {
@@ -135,9 +136,10 @@ static void active_parts(const struct occ_result *r, const struct occ_measuremen
     w->used = m->achieved;
     w->error = OCC_ERRORS_OF_95_PERCENT * sane(m->achieved_error, RATIO_MAX);
     w->expected = fmin(fmax(w->used, r->expected_achieved_low), r->expected_achieved_high);
-    w->uneven_grid = 0; /* of elapsed cycles only */
+    w->uneven_grid = 0; /* defined over elapsed cycles only */
     w->tail_spread = w->small_grid_spread = 0;
-    /* A wave of clusters may leave SMs without a block (then the others have one), or with one less. */
+    /* A wave of clusters may leave SMs without a block (then the other SMs have one block), or with one block
+     * less. */
     double full_sms = r->blocks_per_sm == 1 ? r->theoretical : full_wave;
     step(w, OCC_CAUSE_CLUSTER, &level, fmax(full_sms, w->expected));
     step(w, grid_cause(r), &level, w->expected);

@@ -3,13 +3,13 @@
  * counters measured. The static parts are the model's (occupancy.h); below the expected occupancy, counters
  * tell idle SMs, missing blocks and warps that ended before their block.
  *
- * Of the model: X_e = expected_elapsed, W = maximum warps per SM, w = warps per block. Measured: E = elapsed,
- * A = achieved, a = active SM-cycles / SM-cycles, R = active blocks per active SM, q = active cycles of the
- * least / of the most active SM. By definition E = A * a, so that two of them give the third. Levels, and the
- * parts between them:
+ * From the model: X_e = expected_elapsed, W = maximum warps per SM, w = warps per block. Measured: E =
+ * elapsed, A = achieved, a = active SM-cycles / SM-cycles, R = active blocks per active SM, q = active cycles
+ * of the least / of the most active SM. By definition E = A * a, so that two of the three give the third.
+ * Levels, and the parts between them:
  *
  *   1
- *   |  resources, SMALL_GRID, TAIL: the model's parts; the last two include the SMs that it leaves idle
+ *   |  resources, SMALL_GRID, TAIL: the model's parts; the last two include SMs that the model leaves idle
  *   +- X_e, a range; the measured a * R * w / W decides on a point, without R the measured E: the nearest one
  *   |  IDLE = X_e * (1 - a / a_e): SMs that were idle although the model expects blocks on them; a_e: its
  * activity
@@ -75,7 +75,7 @@ enum occ_part {
     OCC_MEASURED_CAUSES(OCC_PART_ENUMERATOR) OCC_PART_COUNT
 };
 
-/* Where a value comes from. X(NAME, id, text) */
+/* Sources of a value. X(NAME, id, text) */
 #define OCC_VALUE_SOURCES(X)                                                                                 \
     X(MODEL, "model", "the model")                                                                           \
     X(DIRECT, "direct", "samples inside the launches")                                                       \
@@ -88,7 +88,7 @@ enum occ_part {
 #define OCC_FROM_ENUMERATOR(name, word, text) OCC_FROM_##name,
 enum occ_value_source { OCC_VALUE_SOURCES(OCC_FROM_ENUMERATOR) OCC_FROM_COUNT };
 
-/* Why measured values are not given. X(NAME, id, text) */
+/* Reasons why measured values are withheld. X(NAME, id, text) */
 #define OCC_WITHHELD_REASONS(X)                                                                              \
     X(NOT, "", "")                                                                                           \
     X(GROUP, "group", "this kernel cannot be separated from others")                                         \
@@ -101,7 +101,7 @@ enum occ_withheld { OCC_WITHHELD_REASONS(OCC_WITHHELD_ENUMERATOR) OCC_WITHHELD_C
 
 /* Means over launches; NaN (or an impossible value: negative, a ratio above 2): not measured. */
 struct occ_measurement {
-    enum occ_value_source source; /* of most launches; MODEL: not measured */
+    enum occ_value_source source; /* source of most launches; MODEL: not measured */
     enum occ_withheld withheld;   /* the reason; NOT: the means are given */
     double measured_ratio;        /* part of the time of all launches that has a value, 0...1 */
     double achieved, achieved_error, elapsed, elapsed_error; /* ratios; errors are standard errors */
@@ -114,8 +114,8 @@ struct occ_measurement {
     struct occ_hw_utilization utilization;
 };
 
-/* Least / most active SM, relative to the model's. Of 18 simulated launches with a cost of block starts 15
- * are at 0.85 and more, those with unequal blocks at 0.10 to 0.66 (decision 0024). */
+/* Limits of least / most active SM, relative to the model's ratio. Of 18 simulated launches with a cost of
+ * block starts, 15 are at 0.85 and more, and launches with unequal blocks at 0.10 to 0.66 (decision 0024). */
 #define OCC_SMS_EVEN_MIN   0.85
 #define OCC_SMS_UNEVEN_MAX 0.66
 
@@ -134,9 +134,10 @@ struct occ_waterfall {
      * decided. One of the two is 0 for a single launch. */
     double tail_spread, small_grid_spread;
     double
-        uneven_grid; /* of SMALL_GRID: the grid does not divide over the SMs (at most, if a spread remains) */
-    double error;    /* of `used`, 95 %; NaN: unknown. Measured parts below it are not significant. */
-    enum occ_value_source source; /* of `used` and of the parts from OCC_PART_IDLE on */
+        /* part of SMALL_GRID: the grid does not divide over the SMs (at most, if a spread remains) */
+        uneven_grid;
+    double error; /* error of `used`, 95 %; NaN: unknown. Measured parts below it are not significant. */
+    enum occ_value_source source; /* source of `used` and of the parts from OCC_PART_IDLE on */
 };
 
 /* `measurement` may be NULL. */
@@ -148,7 +149,7 @@ void occ_explain(const struct occ_result *result, const struct occ_measurement *
 void occ_explain_partly(const struct occ_result *result, const struct occ_measurement *measurement,
                         double share, struct occ_waterfall *ret_waterfall);
 
-/* The largest of the first `n` parts, or causes, but PARTIAL_WARP, which is none of the sum; `n`: all are
+/* The largest of the first `n` parts or causes, PARTIAL_WARP excepted, which is not in the sum. `n`: all are
  * below the model's accuracy. */
 unsigned occ_largest_part(const double part[], unsigned n);
 
