@@ -27,9 +27,9 @@ static const char *const sql[STATEMENTS] = {
 struct occ_catalog {
     size_t record_bytes;
     uint32_t in_memory, n;
-    struct occ_map index;   /* by lower half */
-    uint64_t *high;         /* upper half by number */
-    unsigned char *records; /* by number */
+    struct occ_map index;   /* lower half of the hash -> number */
+    uint64_t *high;         /* upper half of the hash, by number */
+    unsigned char *records; /* records, by number */
     sqlite3 *db;            /* NULL: all keys are in memory */
     sqlite3_stmt *stmt[STATEMENTS];
 };
@@ -130,7 +130,7 @@ int occ_catalog_find(struct occ_catalog *c, struct occ_catalog_key key, uint32_t
     uint64_t low = key.low;
     uint32_t at;
     while ((at = occ_map_get(&c->index, low)) != OCC_MAP_NONE && c->high[at] != key.high)
-        low++; /* another hash with the same lower half */
+        low++; /* another hash has the same lower half */
     *ret_number = at;
     if (at != OCC_MAP_NONE)
         return 0;

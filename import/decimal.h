@@ -1,4 +1,4 @@
-/* JSON numbers as integers, exactly: without a double in between. Any thread. */
+/* Parses JSON numbers exactly, as integers without an intermediate double. Any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* One file into the history: its format, whether it was imported before, reading, loading. One thread. */
+/* Imports one file: detects the format, checks if the file was imported before, reads it and loads the
+ * history. One thread. */
 #include "import.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #define HASH_CHARS 33
 #define HEAD_BYTES 64u
 
-/* A report of Nsight Compute, by its first byte, or the output of ncu with or without --csv. */
+/* Reads a report of Nsight Compute (by its first byte) or the output of ncu, with or without --csv. */
 static int read_ncu(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
     _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
@@ -38,20 +39,20 @@ static int check_ncu_report(const char *path, struct occ_error *err)
     return occ_ncu_check_report(file, err) == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }
 
-/* Output of ncu that begins with other output. */
+/* True if the output of ncu follows other output. */
 static bool has_ncu_print(const char *path)
 {
     _cleanup_(occ_fclosep) FILE *file = fopen(path, "rbe");
     return file && occ_ncu_has_print(file);
 }
 
-/* By their first bytes, in this order. */
+/* Formats, recognized by their first bytes in this order. */
 static const struct format {
-    const char *source; /* NULL: cannot be read, `hint` has what to do */
+    const char *source; /* NULL: not readable; `hint` tells the user the remedy */
     const char *magic;
     size_t size;
     int (*read)(const char *path, struct occ_import_sink *sink, struct occ_error *err);
-    /* The beginning, before the whole file is hashed; NULL: nothing to check. */
+    /* Checks the beginning before the whole file is hashed; NULL: no check. */
     int (*check)(const char *path, struct occ_error *err);
     const char *hint;
 } formats[] = {
@@ -60,7 +61,8 @@ static const struct format {
     {"ncu", "\"ID\",\"", 6, read_ncu, NULL, NULL},
     {"ncu", "==PROF==", 8, read_ncu, NULL, NULL},
     {"ncu", "==WARNING==", 11, read_ncu, NULL, NULL},
-    {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, NULL, NULL}, /* spool.c unpacked the others */
+    /* spool.c has unpacked all other compressed files */
+    {"kineto", "\x1f\x8b", 2, occ_import_read_kineto, NULL, NULL},
     {"kineto", "{", 1, occ_import_read_kineto, NULL, NULL},
     {"kineto", "[", 1, occ_import_read_kineto, NULL, NULL},
     {NULL, "PK\x03\x04", 4, NULL, NULL, "a zip archive; unpack it first"},
@@ -68,9 +70,9 @@ static const struct format {
 static const struct format ncu_print = {"ncu", "", 0, read_ncu, NULL, NULL};
 
 struct recording {
-    const char *path;        /* as it was given */
-    struct occ_spooled file; /* for the readers */
-    struct stat status;      /* before it was read */
+    const char *path;        /* the path as given by the user */
+    struct occ_spooled file; /* the file to read */
+    struct stat status;      /* status before reading */
     const struct format *format;
     char hash[HASH_CHARS];
 };
@@ -80,7 +82,7 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* The readers open the file by its name: it must still be the file that was hashed. */
+/* Checks that the file is still the hashed one, because readers open it by name. */
 static int check_unchanged(const struct stat *before, const char *path, struct occ_error *err)
 {
     struct stat now;
@@ -226,7 +228,7 @@ static int import_spooled(struct recording *r, struct occ_store *store,
     return status;
 }
 
-/* Readers name the file that they read. */
+/* Replaces the path of the spooled file at the beginning of a reader's message with the original path. */
 static void name_original(const struct recording *r, struct occ_error *err)
 {
     char rest[OCC_ERROR_MESSAGE_BYTES];
@@ -241,7 +243,7 @@ int occ_import_file(struct occ_store *store, const char *path, const struct occ_
                     struct occ_import_result *ret_result, struct occ_error *err)
 {
     struct recording r = {.path = path};
-    struct occ_error own = OCC_ERROR_INIT; /* occ_error_prefix() needs one */
+    struct occ_error own = OCC_ERROR_INIT; /* occ_error_prefix() requires an error */
     err = err ? err : &own;
     int status = occ_spool(path, &r.file, err);
     if (status == 0)

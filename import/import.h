@@ -1,11 +1,11 @@
 /*
- * Recordings of other tools into the history: Nsight Systems' SQLite export, Nsight Compute's reports and the
- * output of ncu with and without --csv, and the PyTorch profiler's (Kineto's) Chrome-trace JSON; plain or
- * compressed with gzip or zstd. The content decides the format.
+ * Imports recordings of other tools into the history: Nsight Systems' SQLite export, Nsight Compute's
+ * reports, the output of ncu with and without --csv, and the Chrome-trace JSON of the PyTorch profiler
+ * (Kineto); plain or compressed with gzip or zstd. The content decides the format.
  *
- * One recording becomes one run with the source's times. All or nothing: the history changes only after the
- * whole file was read without an error, in one transaction. Other writers wait for it: about a second for
- * three million launches. Memory is bounded whatever the file's size. One thread.
+ * A recording becomes a run with the source's times. All or nothing: the history changes only after the whole
+ * file was read without an error, in one transaction. Other writers wait for this transaction: about a second
+ * for three million launches. Memory is bounded whatever the file's size. One thread.
  */
 #pragma once
 
@@ -15,10 +15,11 @@ struct occ_import_options {
     const char *label; /* kept with the run; NULL: none */
     const char
         *gpu;   /* name from `occq gpus`, for recordings that do not describe their devices; NULL: none */
-    bool again; /* import a file that the history has already */
-    /* Called now and then while the file is read; NULL: not wanted. */
+    bool again; /* import the file even if the history has it already */
+    /* Called from time to time while the file is read; NULL: no progress reports. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
-    /* Opens the history once the file was read, where none is given: a failure leaves no new one behind. */
+    /* Opens the history after the file was read, if the caller passes no store: a failure then leaves no new
+     * history behind. */
     int (*open)(void *context, struct occ_store **ret_store, struct occ_error *err);
     void *context;
 };
@@ -26,7 +27,7 @@ struct occ_import_options {
 struct occ_import_result {
     int64_t run;            /* in the history */
     const char *source;     /* "nsys", "kineto", "ncu" */
-    bool known;             /* the file was imported before, as `run`: nothing was done */
+    bool known;             /* the file was already imported, as `run`; nothing was done */
     bool repaired;          /* the file is not strict JSON (repair_json.c) */
     bool time_base_unknown; /* its times do not count from 1970 */
     uint64_t launches, kernels, configs, devices;

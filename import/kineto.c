@@ -1,10 +1,10 @@
 /*
  * Chrome-trace JSON of the PyTorch profiler (Kineto): {"traceEvents": [...], "deviceProperties": [...], ...}
- * in any order, or the bare array of events.
+ * in any order, or only the array of events.
  *
- * Times are microseconds with a decimal fraction, and count from baseTimeNanoseconds where the file has it
- * (it may come after the events: the shift is added when the recording is loaded). A file whose devices come
- * after its kernels is read twice.
+ * Times are microseconds with a decimal fraction. They count from baseTimeNanoseconds if the file has this
+ * key; it may come after the events, so the shift is added when the recording is loaded. A file that
+ * describes its devices after its kernels is read twice.
  *
  * One thread.
  */
@@ -19,7 +19,7 @@
 
 #define GZIP_BUFFER_BYTES (128u * 1024u)
 
-/* Times outside cannot be meant as time of day: 2000-01-01 and 2100-01-01. */
+/* Times outside 2000-01-01 to 2100-01-01 are not taken as time of day. */
 #define EPOCH_FROM_NS INT64_C(946684800000000000)
 #define EPOCH_TO_NS   INT64_C(4102444800000000000)
 

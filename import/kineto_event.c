@@ -19,7 +19,7 @@ static bool take_size(const struct vector *vector, uint32_t size[3])
     return true;
 }
 
-/* Why the event at hand is not a launch that the sink could take; COUNT: it is one. */
+/* The reason to skip the current event; COUNT: the event is a launch that the sink can take. */
 static enum occ_import_skip objection(const struct occ_kineto *k)
 {
     static const enum integer u32s[] = {ARG_CONTEXT, ARG_STREAM, ARG_CORRELATION, ARG_REGISTERS, ARG_SMEM};
@@ -102,7 +102,7 @@ static bool begins_with(const struct occ_kineto *k, const char *prefix)
     return k->event.name_bytes >= n && memcmp(k->name, prefix, n) == 0;
 }
 
-/* Kernels do not have their process. */
+/* Takes a call of CUDA's API. The origin has no process, because kernels do not contain their process. */
 static int take_call(struct occ_kineto *k, int64_t end_ns)
 {
     struct occ_import_call call;
@@ -112,7 +112,7 @@ static int take_call(struct occ_kineto *k, int64_t end_ns)
     call.start_ns = k->values[TS];
     call.end_ns = end_ns;
     call.origin.id = (uint64_t)occ_kineto_get(k, ARG_CORRELATION);
-    /* of the kernels of a graph, the replay is not the place */
+    /* kernels of a graph belong to the place where the graph was made, not to its replay */
     bool is_replay = begins_with(k, "cudaGraphLaunch") || begins_with(k, "cuGraphLaunch");
     return is_replay ? 0 : occ_import_sink_call(k->sink, &call, k->err);
 }
@@ -130,7 +130,8 @@ static int take_range(struct occ_kineto *k, int64_t end_ns)
         .end_ns = end_ns,
         .name = k->name + skipped,
         .name_bytes = k->event.name_bytes - skipped,
-        .keeps_digits = k->event.host != ANNOTATION, /* Linear_3, aten::conv2d */
+        /* digits are part of names such as Linear_3, aten::conv2d */
+        .keeps_digits = k->event.host != ANNOTATION,
         .is_autograd = begins_with(k, autograd),
         .sequence = occ_kineto_has(k, ARG_SEQUENCE) ? k->values[ARG_SEQUENCE] : -1};
     return occ_import_sink_range(k->sink, &range, k->err);
@@ -159,7 +160,7 @@ int occ_kineto_end_event(struct occ_kineto *k)
     return k->event.kernel && k->event.complete ? end_kernel(k) : 0;
 }
 
-/* 0: unknown. */
+/* An integer of a device as a limit; 0: unknown. */
 static uint32_t limit(const struct occ_kineto *k, enum integer what)
 {
     int64_t value = occ_kineto_get(k, what);
@@ -174,8 +175,8 @@ void occ_kineto_note_maker(struct occ_kineto *k, const char *maker, const char *
     k->maker_sign = sign;
 }
 
-/* A warp of 64 threads is a wavefront of AMD; its smaller GPUs have wavefronts of 32 and are known by name.
- */
+/* True for a GPU of another maker. A warp of 64 threads is a wavefront of AMD; AMD's smaller GPUs have
+ * wavefronts of 32 threads and are recognized by name. */
 static bool is_foreign_device(struct occ_kineto *k, uint32_t warp_size)
 {
     static const struct {

@@ -25,7 +25,7 @@ enum {
     XLA_DETAILS,
     XLA_NAME,
     SIZE,
-    SIGN_OF_AMD = SIZE + SIZE_COUNT, /* the key alone shows the maker of the GPU */
+    SIGN_OF_AMD = SIZE + SIZE_COUNT, /* a key that only traces of AMD GPUs have */
     SIGN_OF_INTEL,
     NESTED
 };
@@ -35,8 +35,8 @@ struct kineto_key {
     const char *text;
     size_t length;
     int meaning;
-    int scale;        /* of an integer */
-    enum place inner; /* of the map or array that is its value; ELSEWHERE: none */
+    int scale;        /* decimal exponent of an integer */
+    enum place inner; /* place of the map or array that is the value; ELSEWHERE: none */
 };
 
 static const struct kineto_key keys[] = {
@@ -82,7 +82,7 @@ static enum place inner_place(const struct occ_kineto *k, bool map)
     else if (place_of(k) == DEVICES)
         inner = DEVICE;
     else if (place_of(k) == DOCUMENT)
-        inner = map ? TOP : EVENTS; /* the bare array of events */
+        inner = map ? TOP : EVENTS; /* the document is only the array of events */
     return is_map[inner] == map ? inner : ELSEWHERE;
 }
 
@@ -217,7 +217,7 @@ static int on_number(void *context, const char *text, size_t n)
     return 1;
 }
 
-/* A value that is not a number, where one may be expected. */
+/* Handles a value that is not a number, where a number may be expected. */
 static int other_value(struct occ_kineto *k)
 {
     end_token(k);
@@ -310,10 +310,10 @@ static const yajl_callbacks callbacks = {.yajl_null = on_null,
 struct pass {
     struct occ_kineto *kineto;
     yajl_handle parser;
-    uint64_t bytes;                                     /* parsed */
-    uint64_t token_bytes;                               /* since the last token */
-    enum { BETWEEN_TOKENS, IN_NUMBER, IN_OTHER } state; /* where the last chunk ended */
-    size_t number_bytes;                                /* of the number that it ended in */
+    uint64_t bytes;                                     /* parsed bytes */
+    uint64_t token_bytes;                               /* bytes since the last token */
+    enum { BETWEEN_TOKENS, IN_NUMBER, IN_OTHER } state; /* position in which the last chunk ended */
+    size_t number_bytes; /* length of the unfinished number at the end of the last chunk */
 };
 
 /* The error of the parser or of a callback, with its position. */
@@ -321,7 +321,7 @@ static int parse_failed(struct pass *pass, size_t consumed)
 {
     struct occ_kineto *k = pass->kineto;
     unsigned long long at = (unsigned long long)(pass->bytes + consumed);
-    if (k->status != 0) /* a callback's */
+    if (k->status != 0) /* a callback's error */
         return occ_error_prefix(k->err, "byte %llu", at);
     unsigned char *message = yajl_get_error(pass->parser, 0, NULL, 0);
     if (message)

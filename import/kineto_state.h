@@ -53,18 +53,18 @@ enum size { GRID, BLOCK, CLUSTER, SIZE_COUNT };
 
 struct vector {
     int64_t value[3];
-    unsigned n; /* elements, also those after the third */
-    bool bad;   /* an element that is no integer */
+    unsigned n; /* number of elements, including elements after the third */
+    bool bad;   /* an element is not an integer */
 };
 
-/* What an event of the program itself is. */
+/* Kinds of events of the program itself. */
 enum host { NO_HOST, OPERATOR, ANNOTATION, PYTHON, CALL };
 
 struct event {
     enum host host;
-    bool kernel, complete; /* of category kernel; ph "X" */
-    bool xla;              /* a kernel as XLA's profiler describes it (kineto_xla.c) */
-    int64_t gpu;           /* named by a metadata event; -1: none */
+    bool kernel, complete; /* kernel: category "kernel"; complete: ph "X" */
+    bool xla;              /* a kernel as described by XLA's profiler (kineto_xla.c) */
+    int64_t gpu;           /* GPU number in a metadata event; -1: none */
     bool has_args, bad_name;
     size_t name_bytes;
     struct vector size[SIZE_COUNT];
@@ -72,40 +72,41 @@ struct event {
 
 struct kineto_key;
 
-#define OCC_KINETO_KEY_SLOTS 256u /* a few keys: most texts that are none end at an empty slot */
+#define OCC_KINETO_KEY_SLOTS 256u /* few keys: most other texts hit an empty slot */
 
 struct occ_kineto {
     struct occ_import_sink *sink;
     struct occ_error *err;
-    int status; /* not 0: stop */
+    int status; /* not 0: stop parsing */
 
     struct {
         enum place place[DEPTH_MAX + 1];
         int depth;
     } stack;
     uint8_t key_slots[OCC_KINETO_KEY_SLOTS]; /* 1 + key of the table, by hash; 0: none */
-    const struct kineto_key *key;            /* of the next value; NULL: none of ours */
-    struct vector *vector;                   /* of the array at hand */
-    struct yajl_handle_t *parser;            /* of the pass */
-    uint64_t tokens;                         /* number of tokens so far */
-    size_t token_end; /* where the last token ends in the chunk; 0: no token ends in it */
+    const struct kineto_key *key;            /* key of the next value; NULL: not in the table */
+    struct vector *vector;                   /* the current array */
+    struct yajl_handle_t *parser;            /* parser of the current pass */
+    uint64_t tokens;                         /* number of tokens parsed */
+    size_t token_end; /* end of the last token in the chunk; 0: no token ends in the chunk */
 
     int64_t values[INTEGER_COUNT];
-    uint64_t known, bad; /* a bit for each integer */
+    uint64_t known, bad; /* a bit for each integer: its value is known; it is invalid */
     struct event event;
-    char *name; /* of the event */
+    char *name; /* name of the event */
     size_t name_allocated;
     char device_name[256];
-    const char *maker, *maker_sign; /* of a GPU that the model does not cover, and how the file shows it */
-    int64_t next_device;            /* for devices without an id */
+    /* maker of a GPU that the model does not cover, and the sign in the file */
+    const char *maker, *maker_sign;
+    int64_t next_device; /* for devices without an id */
     struct {
         int64_t pid, gpu;
     } xla_processes[XLA_PROCESSES_MAX];
     size_t n_xla_processes;
 
-    bool described;     /* deviceProperties was there */
-    bool only_metadata; /* kernels came before the devices: this pass reads only the metadata */
-    bool second;        /* the pass after that */
+    bool described;     /* the file has deviceProperties */
+    bool only_metadata; /* kernels came before the devices: the current pass reads only metadata */
+    bool second;        /* the pass after a pass with only_metadata */
     bool several_pids;
     int64_t pid, first_ns;
     uint64_t kernels;
@@ -116,13 +117,13 @@ static inline bool occ_kineto_has(const struct occ_kineto *k, enum integer what)
     return (k->known & BIT(what)) != 0;
 }
 
-/* 0 where there is none. */
+/* The value of an integer; 0: unknown. */
 static inline int64_t occ_kineto_get(const struct occ_kineto *k, enum integer what)
 {
     return occ_kineto_has(k, what) ? k->values[what] : 0;
 }
 
-/* The event or device at hand is complete: launches, ranges, calls and devices go to the sink. */
+/* Called at the end of an event or a device: passes launches, ranges, calls and devices to the sink. */
 int occ_kineto_end_event(struct occ_kineto *k);
 int occ_kineto_end_device(struct occ_kineto *k);
 
@@ -132,10 +133,10 @@ void occ_kineto_note_maker(struct occ_kineto *k, const char *maker, const char *
 /* Traces of XLA (JAX, TensorFlow): a process stands for a GPU, a thread for a stream, and an argument holds
  * the configuration in words: "regs:32 static_shared:0 dynamic_shared:1024 grid:80,1,1 block:128,1,1". */
 void occ_kineto_xla_details(struct occ_kineto *k, const unsigned char *text, size_t n);
-/* "/device:GPU:0", the name of the process of a metadata event. */
+/* Takes the name of a process from a metadata event, such as "/device:GPU:0". */
 void occ_kineto_xla_process_name(struct occ_kineto *k, const unsigned char *text, size_t n);
-/* At the event's end: keeps the process of a GPU; gives a kernel its device and stream. */
+/* Called at the end of an event: keeps the process of a GPU; gives a kernel its device and stream. */
 void occ_kineto_xla_end(struct occ_kineto *k);
 
-/* One pass over the document. Errors name the byte. */
+/* Makes one pass over the document. Errors contain the byte position. */
 int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input);

@@ -27,7 +27,7 @@ void occ_kineto_xla_details(struct occ_kineto *k, const unsigned char *text, siz
                ",%10" SCNd64 ",%10" SCNd64 " block:%10" SCNd64 ",%10" SCNd64 ",%10" SCNd64,
                &registers, &fixed, &dynamic, &grid[0], &grid[1], &grid[2], &block[0], &block[1],
                &block[2]) != 9)
-        return; /* a launch without a configuration */
+        return; /* the launch has no configuration */
     set(k, ARG_REGISTERS, registers);
     set(k, ARG_SMEM, fixed + dynamic);
     set_size(&k->event.size[GRID], grid);

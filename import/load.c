@@ -1,4 +1,4 @@
-/* From the stage into the history, in one transaction. One thread. */
+/* Loads the staged recording into the history, in one transaction. One thread. */
 #include "sink_state.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #define MINUTE_NS       INT64_C(60000000000)
 #define HOUR_NS         (60 * MINUTE_NS)
 #define BATCH_LAUNCHES  4096u
-#define COMMIT_LAUNCHES 49152u /* the history holds 700 bytes of a launch that is alone in its minute */
+#define COMMIT_LAUNCHES 49152u /* a launch that is alone in its minute takes 700 bytes before a commit */
 
 struct load {
     struct occ_import_sink *sink;
@@ -22,11 +22,11 @@ struct load {
     char rank[16];
     int64_t run;
     uint32_t n_kernels, n_configs;                 /* loaded, in the order of their numbers */
-    uint32_t ranges[OCC_RANGES_PLACES_MAX];        /* 0: not there so far */
-    int64_t devices[DEVICES_MAX];                  /* 0: without launches so far */
-    struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */
+    uint32_t ranges[OCC_RANGES_PLACES_MAX];        /* ids of ranges by place; 0: not loaded yet */
+    int64_t devices[DEVICES_MAX];                  /* ids of devices; 0: no launches yet */
+    struct occ_store_launch batch[BATCH_LAUNCHES]; /* launches of one device */
     uint32_t n_batch, batch_device;
-    bool skips_measured; /* the last launch was skipped */
+    bool skips_measured; /* the last launch was skipped, and so are its measured values */
     uint64_t launches, since_commit;
     int64_t first_ns, last_ns; /* start of the first launch, end of the last */
 };
@@ -84,7 +84,7 @@ static int load_config(struct load *l, const void *data, struct occ_error *err)
     return occ_catalog_set(l->sink->configs, l->n_configs++, &record, err);
 }
 
-/* The history's range of the next launch. */
+/* Reads the place of the next launch and gives the history's id of its range. */
 static int load_range(struct load *l, uint32_t *ret_range, struct occ_error *err)
 {
     char path[OCC_STORE_RANGE_BYTES + 1];
@@ -146,7 +146,7 @@ static void add_mean(struct occ_measured_sums *sums, enum occ_measured_value whi
     sums->ns[which] = isnan(value) ? 0 : weight;
 }
 
-/* Of the launch last loaded: for itself, and in its configuration's means. */
+/* Adds the measured occupancy of the last launch: as its own value and to the means of its configuration. */
 static int add_occupancy(struct load *l, const struct occ_store_launch *launch,
                          const struct occ_import_measured *m, struct occ_error *err)
 {
@@ -238,7 +238,7 @@ static int load_run(struct load *l, const struct occ_import_source *source, stru
     (void)snprintf(l->rank, sizeof l->rank, "%d", r->rank);
     l->row = (struct occ_run){.pid = r->pid,
                               .uid_unknown = true,
-                              .start_ns = 1, /* until finish_run() */
+                              .start_ns = 1, /* set by finish_run() */
                               .hostname = known(r->hostname),
                               .exe = known(r->exe),
                               .label = l->sink->options.label,
@@ -280,7 +280,7 @@ static int finish_run(struct load *l, struct occ_error *err)
     return status == 0 ? occ_store_commit(l->store, err) : status;
 }
 
-/* Whether another process imported the same file while this one read it. */
+/* Checks if another process imported the same file while this process read it. */
 static int is_known(struct load *l, const char *hash, bool *ret_known, struct occ_error *err)
 {
     struct occ_error why = OCC_ERROR_INIT;

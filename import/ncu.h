@@ -6,9 +6,9 @@
 
 #include "readers.h"
 
-/* The metrics that are read. X(NAME, metric: a pattern as in fnmatch(), its label on the page "details"
- * (NULL: it is not there), its unit). A metric with a unit is kept under ncu's name; those without make the
- * launch and its device. The first row that matches counts. */
+/* The metrics that are read: X(NAME, metric as a pattern of fnmatch(), label on the page "details" (NULL: not
+ * on this page), unit). A metric with a unit is kept under ncu's name; metrics without a unit describe the
+ * launch and its device. The first matching row counts. */
 #define OCC_NCU_METRICS(X)                                                                                   \
     X(GRID_SIZE, "launch__grid_size", "Grid Size", NULL)                                                     \
     X(GRID_X, "launch__grid_dim_x", NULL, NULL)                                                              \
@@ -46,7 +46,7 @@
     X(DEV_SMEM_RESERVED, "device__attribute_reserved_shared_memory_per_block", NULL, NULL)                   \
     X(DEV_CLOCK_KHZ, "device__attribute_clock_rate", NULL, NULL)                                             \
     X(DEV_MEMORY, "device__attribute_total_memory", NULL, NULL)                                              \
-    /* what ncu computes */                                                                                  \
+    /* computed by ncu */                                                                                    \
     X(SMS, "launch__sm_count", "# SMs", "SMs")                                                               \
     X(GREEN, "launch__uses_green_context", "Uses Green Context", "")                                         \
     X(THEORETICAL_WARPS, "sm__maximum_warps_avg_per_active_cycle", "Theoretical Active Warps per SM", NULL)  \
@@ -59,7 +59,7 @@
     X(CLUSTER_OCCUPANCY, "launch__occupancy_cluster_*pct", NULL, "%")                                        \
     X(WAVES, "launch__waves_per_multiprocessor", "Waves Per SM", "waves")                                    \
     X(PASSES, "profiler__replayer_passes", NULL, "passes")                                                   \
-    /* what it measures */                                                                                   \
+    /* measured by ncu */                                                                                    \
     X(DURATION, "gpu__time_duration.sum", "Duration", "ns")                                                  \
     X(ACHIEVED, "sm__warps_active.avg.pct_of_peak_sustained_active", "Achieved Occupancy", "%")              \
     X(ACHIEVED_OF_SMS, "sm__warps_active.m*.pct_of_peak_sustained_active", NULL, "%")                        \
@@ -94,54 +94,56 @@ struct occ_ncu {
     struct occ_import_sink *sink;
     struct occ_error *err;
     struct occ_import_recording recording;
-    uint32_t results; /* so far; a result's number counts from 1 */
-    int64_t end_ns;   /* of the launch before */
+    uint32_t results; /* number of results read; results count from 1 */
+    int64_t end_ns;   /* end of the previous launch */
     bool lacks_times, lacks_durations, lacks_achieved, rounds_sizes, computes_sms;
 
-    /* the result at hand */
+    /* the current result */
     double value[OCC_NCU_COUNT]; /* NaN: not collected */
     struct occ_import_measured measured;
     char gpu[256];
     int64_t created_s; /* since 1970; 0: unknown */
     size_t name_bytes;
-    char name[16384]; /* of the kernel; as much as the history keeps */
+    char name[16384]; /* kernel name, up to the length that the history keeps */
 };
 
 void occ_ncu_begin(struct occ_ncu *ncu, struct occ_import_sink *sink, struct occ_error *err);
 
-/* By ncu's name of the metric or, on the page "details", by its label. */
+/* The row by ncu's name of the metric or, with `is_label`, by the label on the page "details". */
 enum occ_ncu_metric_row occ_ncu_find(const char *name, bool is_label);
 /* The row with the longest label that begins the line, and the label's length. COUNT: none. */
 enum occ_ncu_metric_row occ_ncu_find_label(const char *line, size_t *ret_bytes);
 /* NULL: the metric is not kept. */
 const char *occ_ncu_unit(enum occ_ncu_metric_row row);
 
-/* A value of the result at hand, in base units. `name` is ncu's, NULL: the row's. OCC_E_FULL: too many. */
+/* Sets a value of the current result, in base units. `name`: ncu's name; NULL: the row's. OCC_E_FULL: too
+ * many values. */
 int occ_ncu_set(struct occ_ncu *ncu, enum occ_ncu_metric_row row, const char *name, double value);
 /* A value as ncu prints it. */
 struct occ_ncu_printed {
     const char *text; /* "4.22" */
     const char *unit; /* "Kbyte/block"; "": none */
-    char point;       /* the decimal one */
+    char point;       /* the decimal point's character */
 };
-/* Scales the value to base units; a size in bytes that was rounded for print becomes the roundest number that
- * prints like that. Ignores a value in another kind of unit than the row's. */
+/* Scales the value to base units. A size in bytes that was rounded for printing becomes the roundest number
+ * that is printed the same. Ignores a value with another kind of unit than the row's. */
 int occ_ncu_set_printed(struct occ_ncu *ncu, enum occ_ncu_metric_row row, const char *name,
                         const struct occ_ncu_printed *printed);
-/* The kernel's name, cut at its maximum. */
+/* Sets the kernel's name, cut at its maximum. */
 void occ_ncu_set_name(struct occ_ncu *ncu, const void *name, size_t n);
 
-/* The result at hand goes to the sink, and the next one begins. OCC_E_INVALID: it is of another GPU than the
- * user named. */
+/* Passes the current result to the sink and begins the next one. OCC_E_INVALID: the result is from another
+ * GPU than the user named. */
 int occ_ncu_end_result(struct occ_ncu *ncu);
-/* The next result begins, and the one at hand is forgotten. */
+/* Discards the current result and begins the next one. */
 void occ_ncu_drop_result(struct occ_ncu *ncu);
-/* After the last one: what the recording is and lacks. */
+/* Call after the last result: describes the recording and its missing fields to the sink. */
 void occ_ncu_end(struct occ_ncu *ncu);
 
-/* "scale(float *) (768, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0": a result begins. */
+/* The heading with which a result begins: "scale(float *) (768, 1, 1)x(256, 1, 1), Context 1, Stream 7,
+ * Device 0, CC 9.0". */
 struct occ_ncu_heading {
-    const char *name; /* of the line */
+    const char *name; /* points into the line */
     size_t name_bytes;
     bool has_sizes, has_date;
     unsigned size[6]; /* grid, block */
@@ -150,7 +152,7 @@ struct occ_ncu_heading {
 /* `line` has no blanks at its ends. */
 bool occ_ncu_parse_heading(const char *line, struct occ_ncu_heading *ret_heading);
 
-/* The readers of both kinds of output, of the results in these streams (ncu_lines.h). */
+/* The readers of both kinds of output, for the results in these streams (ncu_lines.h). */
 struct occ_ncu_streams;
 int occ_ncu_read_csv(FILE *file, const struct occ_ncu_streams *streams, struct occ_import_sink *sink,
                      struct occ_error *err);

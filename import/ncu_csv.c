@@ -1,11 +1,11 @@
 /*
- * What `ncu --csv` prints. Page "details": a record for each metric, with its label or name, its unit and its
- * value. Page "raw": a record for each result, a column for each metric, their units in the second record.
- * Lines that do not begin with a quote are ncu's messages or the program's output.
+ * Reads the output of `ncu --csv`. Page "details": a record for each metric, with its label or name, unit and
+ * value. Page "raw": a record for each result, a column for each metric, units in the second record. Lines
+ * that do not begin with a quote are ncu's messages or the program's output.
  *
- * Numbers have the separators of ncu's locale: the first pass learns from all values which one is the decimal
- * point. Values are scaled to base units; bytes that were rounded for print become the roundest number that
- * prints like that. One thread.
+ * Numbers have the separators of ncu's locale: the first pass over all values finds the decimal point. Values
+ * are scaled to base units; bytes that were rounded for printing become the roundest number that is printed
+ * the same. One thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "ncu_lines.h"
 #include "support/cleanup.h"
 
-/* Beyond what ncu prints; they bound the memory. */
+/* Larger than any output of ncu; they bound the memory. */
 #define RECORD_MAX (4u << 20)
 #define FIELDS_MAX 16384u
 
@@ -26,7 +26,7 @@ static const char *const headings[] = {"ID",          "Kernel Name", "Context", 
 
 struct record {
     char *text;
-    const char *field[FIELDS_MAX]; /* of the text */
+    const char *field[FIELDS_MAX]; /* fields, pointing into the text */
     size_t n;
 };
 
@@ -34,11 +34,11 @@ struct csv {
     struct occ_ncu_lines lines;
     struct occ_ncu *ncu;
     struct occ_error *err;
-    char point;                              /* the decimal one */
-    struct record heading, units, record;    /* units: of the page "raw" */
-    enum occ_ncu_metric_row row[FIELDS_MAX]; /* of the heading's metrics */
-    size_t column[COLUMN_COUNT];             /* FIELDS_MAX: the page lacks it */
-    char id[32];                             /* of the result at hand; "": none */
+    char point;                              /* the decimal point's character */
+    struct record heading, units, record;    /* `units` is for the page "raw" */
+    enum occ_ncu_metric_row row[FIELDS_MAX]; /* rows of the heading's metrics */
+    size_t column[COLUMN_COUNT];             /* FIELDS_MAX: not on the page */
+    char id[32];                             /* ID of the current result; "": none */
 };
 
 static const char *field(const struct record *r, size_t index)
@@ -195,7 +195,7 @@ static int read_heading(struct csv *c)
     return status < 0 ? status : 0;
 }
 
-/* The first pass learns the decimal point, the second reads. */
+/* Reads a record. The first pass only finds the decimal point. */
 static int read_record(struct csv *c, bool second)
 {
     if (strcmp(field(&c->record, 0), headings[ID]) == 0)

@@ -4,7 +4,7 @@
 
 #include "ncu.h"
 
-/* "Context 1, Stream 7": names, each with a number. */
+/* True for names with a number each, such as "Context 1, Stream 7". */
 static bool are_facts(const char *text)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ";
@@ -21,7 +21,7 @@ static bool are_facts(const char *text)
     }
 }
 
-/* Looks back from `end` for "(768, 1, 1)x(256, 1, 1)". */
+/* Searches backwards from `end` for sizes such as "(768, 1, 1)x(256, 1, 1)". */
 static void take_sizes(const char *line, const char *end, struct occ_ncu_heading *h)
 {
     const char *block = end, *grid;
@@ -39,7 +39,7 @@ static void take_sizes(const char *line, const char *end, struct occ_ncu_heading
     h->name_bytes = h->has_sizes ? (size_t)(grid - line) : h->name_bytes;
 }
 
-/* ", 2022-Jan-16 10:42:52" before `end`. */
+/* Searches for a date such as ", 2022-Jan-16 10:42:52" before `end`. */
 static void take_date(const char *line, const char *end, struct occ_ncu_heading *h)
 {
     const char *comma = end - 1;

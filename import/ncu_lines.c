@@ -14,7 +14,8 @@ bool occ_ncu_first_line(struct occ_ncu_lines *lines)
     return fseeko(lines->file, 0, SEEK_SET) == 0;
 }
 
-/* "[rank0]:", "[1,0]<stdout>:", "[host@1,0]<stdout>: ", "[3] ": words in brackets that end with a number. */
+/* Length of a prefix in brackets whose last word ends with a number: "[rank0]:", "[1,0]<stdout>:",
+ * "[host@1,0]<stdout>: ", "[3] ". */
 static size_t bracketed(const char *text)
 {
     static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.@,";
@@ -28,7 +29,7 @@ static size_t bracketed(const char *text)
     return 0;
 }
 
-/* "12:" of srun -l. */
+/* Length of a prefix like "12:", from srun -l. */
 static size_t numbered(const char *text)
 {
     size_t n = strspn(text, digits);
@@ -46,7 +47,7 @@ size_t occ_ncu_prefix(const char *line, char prefix[OCC_NCU_PREFIX_BYTES])
     return n == 0 ? 0 : blanks + n + strspn(text + n, " \t");
 }
 
-/* "[default0]" is a local rank, and other words may be anything. */
+/* "[default0]" is a local rank, and words in other brackets may mean anything. */
 int32_t occ_ncu_rank(const char *prefix)
 {
     static const char word[] = "rank";
@@ -78,7 +79,7 @@ char *occ_ncu_next_line(struct occ_ncu_lines *lines, char *buffer, size_t size)
         lines->number += is_begin;
         if (!is_begin)
             continue;
-        char *text = without_mark(buffer); /* joined files have one in the middle, too */
+        char *text = without_mark(buffer); /* joined files have a byte order mark in the middle, too */
         size_t n = lines->prefix[0] ? occ_ncu_prefix(text, prefix) : 0;
         is_wanted = !lines->prefix[0] || (n > 0 && strcmp(prefix, lines->prefix) == 0);
         memmove(buffer, text + n, strlen(text + n) + 1);

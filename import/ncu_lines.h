@@ -13,20 +13,20 @@ enum { OCC_NCU_PREFIX_BYTES = 96 };
 struct occ_ncu_lines {
     FILE *file;
     const char *prefix; /* only lines with this one; "": all lines, as they are */
-    uint64_t number;    /* of the line that was read */
-    bool goes_on;       /* the buffer did not hold that line's end */
+    uint64_t number;    /* number of the last line */
+    bool goes_on;       /* the line continues beyond the buffer */
 };
 
-/* From the file's beginning. False: errno. */
+/* Reads the first line of the file. False: errno. */
 bool occ_ncu_first_line(struct occ_ncu_lines *lines);
-/* Into the buffer, with the line's end; NULL: no more. A line that is longer than the buffer comes in parts.
- */
+/* Reads the next line into the buffer, with its line end; NULL: no more lines. A line longer than the buffer
+ * comes in parts. */
 char *occ_ncu_next_line(struct occ_ncu_lines *lines, char *buffer, size_t size);
 
-/* The bytes of a prefix of ranks at the beginning of the line, with the blanks around it; 0: none. `prefix`:
- * it without them, "" if it is longer than any launcher's. */
+/* Number of bytes of a launcher's rank prefix at the beginning of the line, with surrounding blanks; 0: none.
+ * `prefix` gets the text without blanks, or "" if it is longer than the prefix of any launcher. */
 size_t occ_ncu_prefix(const char *line, char prefix[OCC_NCU_PREFIX_BYTES]);
-/* The rank that a prefix names; -1: none, or a number that may be another. */
+/* The rank in a prefix; -1: none, or a number with another meaning. */
 int32_t occ_ncu_rank(const char *prefix);
 
 /* The ranks that printed results into a file, by prefix; "": lines have no prefix. */
@@ -34,6 +34,6 @@ enum { OCC_NCU_STREAMS_MAX = 64 };
 struct occ_ncu_streams {
     char prefix[OCC_NCU_STREAMS_MAX][OCC_NCU_PREFIX_BYTES];
     size_t n;
-    bool has_more; /* than these */
-    int32_t rank;  /* of the only one; -1: unknown, or several */
+    bool has_more; /* more streams than the list holds */
+    int32_t rank;  /* rank of the only stream; -1: unknown, or several streams */
 };

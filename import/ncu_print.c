@@ -1,5 +1,5 @@
-/* Values as ncu prints them: scaled units, rounded, with the separators of a locale. See ncu.h. One thread.
- */
+/* Values as ncu prints them: scaled units, rounded, with the separators of a locale. See ncu.h. One
+ * thread. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 static const struct {
     const char *name;
-    double scale; /* to ns, bytes */
+    double scale; /* factor to ns or bytes */
 } scales[] = {{"usecond", 1e3}, {"us", 1e3},    {"msecond", 1e6}, {"ms", 1e6},   {"second", 1e9},
               {"s", 1e9},       {"Kbyte", 1e3}, {"Mbyte", 1e6},   {"Gbyte", 1e9}};
 
-/* NaN: none. *ret_step: the unit of its last digit. */
+/* Reads a number; NaN: not a number. *ret_step: the unit of its last digit. */
 static double read_number(const char *text, char decimal_point, double *ret_step)
 {
     char clean[64], *end = clean;
@@ -29,7 +29,7 @@ static double read_number(const char *text, char decimal_point, double *ret_step
     return n > 0 && *end == '\0' ? value : (double)NAN;
 }
 
-/* The number with the most factors 2 that is printed as `value`, which is rounded to `step`. */
+/* The number with the most factors of 2 that is printed as `value`, which is rounded to `step`. */
 static double roundest(double value, double step)
 {
     for (int bit = 24; bit >= 0; bit--) {
@@ -48,7 +48,7 @@ int occ_ncu_set_printed(struct occ_ncu *n, enum occ_ncu_metric_row row, const ch
     size_t length = strcspn(unit, "/"); /* "Kbyte/block" */
     if (row == OCC_NCU_DEV_NAME)
         (void)snprintf(n->gpu, sizeof n->gpu, "%s", printed->text);
-    /* a label means several metrics: "Memory Throughput" in % and in byte/s */
+    /* a label can mean several metrics: "Memory Throughput" in % and in byte/s */
     if (kept_as && (strcmp(kept_as, "%") == 0) != (strcmp(unit, "%") == 0))
         return 0;
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)

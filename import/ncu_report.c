@@ -21,7 +21,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 
-/* Beyond any report; they bound the memory, which is the import's. */
+/* Larger than in any report; they bound the memory of the whole import. */
 #define MESSAGE_MAX (64u << 20)
 #define STRINGS_MAX (1u << 18)
 #define VERSION_MAX 7u
@@ -43,8 +43,8 @@
 #define METRIC_STRING  "\2\1"
 #define METRIC_VALUE   "\2"
 
-/* What a result has itself, also where its metrics do not: the mangled name, else the demangled, else the
- * function's, and numbers. */
+/* Fields of a result, used where its metrics lack the value: the mangled name, else the demangled name, else
+ * the function's name; and numbers. */
 static const char *const result_names[] = {"\5", "\7", "\6"};
 static const struct {
     const char *path;
@@ -64,7 +64,7 @@ struct string {
 
 struct reader {
     FILE *file;
-    uint64_t size, at; /* bytes of the file; read so far */
+    uint64_t size, at; /* bytes of the file; bytes read */
     struct occ_ncu *ncu;
     struct occ_error *err;
     unsigned char *buffer;
@@ -108,7 +108,7 @@ static int skip_bytes(struct reader *r, uint64_t n)
     return 0;
 }
 
-/* Valid until the next one. */
+/* The message is valid until the next call. */
 static int read_body(struct reader *r, uint32_t n, struct occ_wire *ret_message)
 {
     if (n > r->size - r->at)
@@ -222,7 +222,7 @@ static int read_payload(struct reader *r, uint64_t sources, uint64_t results, ui
         } else if ((status = read_message(r, &m)) == 0) {
             status = read_result(r, &m);
         }
-        if (i >= sources && !is_result) /* of a range of kernels or a graph: no launch */
+        if (i >= sources && !is_result) /* a result for a range of kernels or a graph is not a launch */
             occ_import_sink_skip(r->ncu->sink, OCC_IMPORT_SKIP_NO_CONFIGURATION);
     }
     return status == 0 && r->at != end ? damaged(r, "a block that does not end where it should") : status;
@@ -230,7 +230,8 @@ static int read_payload(struct reader *r, uint64_t sources, uint64_t results, ui
 
 /* ---- both ---- */
 
-/* A block is never empty. Of a report that follows, the magic would be a block's length. */
+/* Reads a block's header. A block is never empty. If another report follows, its magic would be read as a
+ * block's length. */
 static int read_block_header(struct reader *r, struct occ_wire *ret_message)
 {
     uint32_t n = 0;

@@ -25,7 +25,7 @@ enum occ_ncu_metric_row occ_ncu_find(const char *name, bool is_label)
     return (enum occ_ncu_metric_row)i;
 }
 
-/* Labels of 2020 to 2022 beside those of the table. */
+/* Labels in versions from 2020 to 2022, in addition to the table's labels. */
 static const struct {
     const char *label;
     enum occ_ncu_metric_row row;
@@ -34,7 +34,7 @@ static const struct {
                   {"Memory [%]", OCC_NCU_MEMORY},
                   {"SOL FB", OCC_NCU_DRAM}};
 
-/* Longer than *length, and followed by a blank. */
+/* True if the line begins with this label, which is longer than *length, and a blank. */
 static bool is_longer_label(const char *line, const char *label, size_t *length)
 {
     size_t n = label ? strlen(label) : 0;
@@ -79,7 +79,7 @@ void occ_ncu_begin(struct occ_ncu *n, struct occ_import_sink *sink, struct occ_e
     n->sink = sink;
     n->err = err;
     n->recording.rank = -1;
-    n->end_ns = 1; /* the first start that the history takes */
+    n->end_ns = 1; /* the smallest start that the history accepts */
     n->lacks_achieved = true;
     occ_ncu_drop_result(n);
 }
@@ -95,7 +95,7 @@ int occ_ncu_set(struct occ_ncu *n, enum occ_ncu_metric_row row, const char *name
     name = name ? name : rows[row].metric;
     for (uint32_t i = 0; i < m->n_metrics; i++)
         if (strcmp(m->metrics[i].name, name) == 0)
-            return 0; /* the page "details" repeats some */
+            return 0; /* the page "details" repeats some metrics */
     if (m->n_metrics == OCC_IMPORT_METRICS_MAX || strlen(name) >= OCC_IMPORT_METRIC_NAME)
         return occ_fail(n->err, OCC_E_FULL,
                         "result %u has more than %u values about occupancy, or longer names", n->results + 1,
@@ -114,7 +114,7 @@ void occ_ncu_set_name(struct occ_ncu *n, const void *name, size_t size)
         memcpy(n->name, name, n->name_bytes);
 }
 
-/* 0: not collected, or no such number. */
+/* A value as uint32_t; 0: not collected, or out of range. */
 static uint32_t number(const struct occ_ncu *n, enum occ_ncu_metric_row which)
 {
     double value = n->value[which];
@@ -145,8 +145,8 @@ static struct occ_store_device describe_device(const struct occ_ncu *n)
                    .smem_reserved_per_block_bytes = number(n, OCC_NCU_DEV_SMEM_RESERVED)}};
 }
 
-/* Two GPUs of different compute capability, or of different numbers of SMs where both are known, are not one.
- */
+/* Checks the result against the GPU that the user named: a different compute capability, or a different known
+ * number of SMs, means another GPU. */
 static int check_named(struct occ_ncu *n, const struct occ_store_device *named)
 {
     const struct occ_device limits = describe_device(n).limits;
@@ -160,8 +160,9 @@ static int check_named(struct occ_ncu *n, const struct occ_store_device *named)
     return 0;
 }
 
-/* A result has its device's attributes; printed output only the compute capability and, outside of green
- * contexts, the number of SMs. Without them the GPU that the user named stands in. */
+/* Adds the result's device. Reports contain device attributes; printed output contains only the compute
+ * capability and, except in green contexts, the number of SMs. If they are missing, the GPU that the user
+ * named is used. */
 static int put_device(struct occ_ncu *n, uint32_t index)
 {
     const struct occ_store_device *named = occ_import_sink_named_gpu(n->sink);
@@ -180,7 +181,7 @@ static int put_device(struct occ_ncu *n, uint32_t index)
 
 /* ---- its launch ---- */
 
-/* Dimensions, else their product: the page "details" of old versions has no more. */
+/* Sets the dimensions, or else their product: the page "details" of old versions has only the product. */
 static void fill_size(const struct occ_ncu *n, enum occ_ncu_metric_row x, enum occ_ncu_metric_row product,
                       uint32_t size[3])
 {
@@ -206,8 +207,8 @@ static void fill_config(const struct occ_ncu *n, struct occ_launch *l)
     l->carveout_percent = -1;
 }
 
-/* Ratios of what was counted in different passes can be a little off: more active than elapsed cycles count
- * as all of them, more than all warps as not measured. */
+/* Sets the measured ratios. Counts from different passes can differ slightly: more active than elapsed cycles
+ * become all cycles; more than all warps become not measured. */
 static void fill_measured(struct occ_ncu *n)
 {
     struct occ_import_measured *m = &n->measured;
@@ -221,8 +222,8 @@ static void fill_measured(struct occ_ncu *n)
     n->lacks_achieved &= isnan(m->achieved);
 }
 
-/* ncu has the second in which it made the result, or no time: launches follow one another in the report's
- * order, each in its second where that has come. */
+/* Sets the times. ncu has the second in which it made the result, or no time: launches follow one another in
+ * the report's order, each not before its second. */
 static void fill_times(struct occ_ncu *n, struct occ_import_launch *launch)
 {
     double duration = n->value[OCC_NCU_DURATION];
@@ -231,7 +232,7 @@ static void fill_times(struct occ_ncu *n, struct occ_import_launch *launch)
     n->lacks_times |= n->created_s == 0;
     n->lacks_durations |= !known;
     if (__builtin_mul_overflow(n->created_s, SECOND_NS, &created_ns))
-        created_ns = -1; /* an end before the start: skipped */
+        created_ns = -1; /* an end before the start makes the sink skip the launch */
     launch->start_ns = created_ns > n->end_ns || created_ns < 0 ? created_ns : n->end_ns;
     if (__builtin_add_overflow(launch->start_ns, known ? (int64_t)duration : 0, &launch->end_ns))
         launch->end_ns = -1;

@@ -28,7 +28,7 @@ static bool has_stream(const struct occ_ncu_streams *s, const char *prefix)
     return false;
 }
 
-/* The kind of output that begins with this line, without a prefix or behind one. */
+/* The kind of output that begins with this line, with or without a prefix. */
 static enum print read_line(char *line, char prefix[OCC_NCU_PREFIX_BYTES])
 {
     size_t blanks = strspn(line, " \t"), end = strlen(line);
@@ -43,8 +43,8 @@ static enum print read_line(char *line, char prefix[OCC_NCU_PREFIX_BYTES])
     return blanks < end ? print_of(line + blanks) : NO_PRINT;
 }
 
-/* By the first result's heading. `ret_streams`, if it is not NULL: one with prefix "", if that heading has
- * none, else all that have headings. */
+/* Finds the kind of output by the first result's heading. `ret_streams`, if not NULL: a single stream with
+ * prefix "" if that heading has no prefix, else all streams with headings. */
 static enum print find_print(FILE *file, struct occ_ncu_streams *ret_streams)
 {
     _cleanup_(occ_freep) char *line = malloc(LINE_BYTES);

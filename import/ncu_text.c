@@ -29,34 +29,34 @@
 #include "ncu_lines.h"
 #include "support/cleanup.h"
 
-#define LINE_BYTES      (1u << 20) /* a longer line is read as several */
+#define LINE_BYTES      (1u << 20) /* a longer line is read as several lines */
 #define DEVICES_MAX     64u
 #define SMS_MAX         4096.0
-#define WAVES_STEP      0.01 /* ncu prints two decimals, or none of an integer */
-#define WAVES_TOLERANCE 1e-9 /* of a quotient of doubles */
+#define WAVES_STEP      0.01 /* ncu prints two decimals, or no decimals for an integer */
+#define WAVES_TOLERANCE 1e-9 /* rounding of a quotient of doubles */
 
 /* ", Context 1, Stream 7, Device 0, CC 8.9" */
 static const struct {
     const char *name;
     enum occ_ncu_metric_row row;
-    int n; /* integers */
+    int n; /* number of integers */
 } facts[] = {{"Context", OCC_NCU_CONTEXT, 1},
              {"Stream", OCC_NCU_STREAM, 1},
              {"Device", OCC_NCU_DEVICE, 1},
              {"CC", OCC_NCU_DEV_MAJOR, 2}};
 
-/* A GPU's number of SMs is between these. */
+/* The known range of a GPU's number of SMs. */
 struct sms {
     double device, low, high;
 };
 
 struct text {
     struct occ_ncu_lines lines;
-    char *line; /* without blanks at its ends */
+    char *line; /* the line without blanks at its ends */
     struct occ_ncu *ncu;
     struct occ_error *err;
-    bool is_second;  /* pass */
-    bool has_result; /* a heading came */
+    bool is_second;  /* second pass */
+    bool has_result; /* a heading was read */
     bool awaits, in_table, has_rows;
     struct sms sms[DEVICES_MAX];
     size_t n_sms;
@@ -121,8 +121,8 @@ static double product(const struct occ_ncu *n, enum occ_ncu_metric_row x, enum o
     return isnan(n->value[x]) ? n->value[total] : n->value[x] * n->value[x + 1] * n->value[x + 2];
 }
 
-/* waves = blocks / (SMs x blocks of a full SM). Clusters are spread over GPCs, not SMs, and a green context
- * has fewer SMs. */
+/* Narrows the number of SMs by waves = blocks / (SMs x blocks of a full SM). Not used with clusters, which
+ * are spread over GPCs, nor in green contexts, which have fewer SMs. */
 static void learn_sms(struct text *t)
 {
     const struct occ_ncu *n = t->ncu;
@@ -193,7 +193,8 @@ static int refuse_number(const struct text *t, const char *number)
         (unsigned long long)t->lines.number, number);
 }
 
-/* The words after a label: the unit, if there is one, and the value. Copies have remarks behind it. */
+/* Reads the words after a label: the unit, if present, and the value. Copied output can have remarks after
+ * the value. */
 static int read_words(struct text *t, enum occ_ncu_metric_row row, const char *name, char *text)
 {
     char *rest = NULL, *first = strtok_r(text, " \t", &rest);
@@ -280,7 +281,7 @@ static int read_stream(struct text *t, const char *prefix)
     return status == 0 ? end_result(t) : status;
 }
 
-/* The first pass learns the number of SMs, the second reads. */
+/* The first pass finds the number of SMs, the second reads the results. */
 static int read_passes(struct text *t, const struct occ_ncu_streams *streams)
 {
     int status = 0;

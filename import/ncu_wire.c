@@ -43,7 +43,7 @@ static bool read_value(struct occ_wire *m)
         m->bytes = m->at;
         m->at += m->number;
         return true;
-    default: /* groups, which proto3 has not */
+    default: /* groups, which proto3 does not have */
         return false;
     }
 }
@@ -60,7 +60,7 @@ bool occ_wire_next(struct occ_wire *m)
         if (m->field != 0 && read_value(m))
             return true;
     }
-    m->at = start; /* damaged: never the end */
+    m->at = start; /* damaged: at != end */
     return false;
 }
 

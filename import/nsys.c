@@ -1,10 +1,10 @@
 /*
- * The SQLite export of Nsight Systems: table CUPTI_ACTIVITY_KIND_KERNEL with names in StringIds
+ * Reads the SQLite export of Nsight Systems: table CUPTI_ACTIVITY_KIND_KERNEL with names in StringIds
  * (nsys_names.c), devices in TARGET_INFO_GPU (nsys_devices.c), NVTX ranges (nsys_ranges.c), and small tables
- * about host, process and clock (nsys_facts.c). Tables and columns come and go between versions (2019 ...
- * 2026); what is missing is unknown.
+ * about host, process and clock (nsys_facts.c). Tables and columns differ between versions (2019 ... 2026); a
+ * missing column means unknown values.
  *
- * The file is untrusted: it is opened read-only and immutable (no journal is read, no file appears beside
+ * The file is untrusted: it is opened read-only and immutable (no journal is read, no file is created beside
  * it), and read through nsys_db.c. One thread.
  */
 
@@ -78,7 +78,7 @@ struct nsys {
     struct occ_nsys_rows launches;
     int64_t rows_read, rows_expected;
     int64_t process;   /* globalPid of the kernels; 0: unknown */
-    bool any, several; /* launches; processes */
+    bool any, several; /* launches were read; from several processes */
 };
 
 /* ---- launches ---- */
@@ -87,7 +87,7 @@ struct nsys {
 struct row {
     int64_t value[COLUMN_COUNT];
     uint64_t known;
-    bool bad; /* another type among them */
+    bool bad; /* a value has another type */
 };
 
 static void read_row(sqlite3_stmt *stmt, struct row *row)
@@ -107,7 +107,7 @@ static bool has(const struct row *row, enum column column)
     return (row->known >> column & 1) != 0;
 }
 
-/* Whether the columns of 32 bits fit in 32 bits. */
+/* True if the values of 32-bit columns fit into 32 bits. */
 static bool fits(const struct row *row)
 {
     static const enum column u32s[] = {
@@ -127,7 +127,7 @@ static uint8_t launch_type(int64_t exported)
     return exported >= 1 && exported <= 3 ? (uint8_t)(exported - 1) : 0;
 }
 
-/* 0 also means that none was requested. */
+/* 0 can also mean that no carve-out was requested. */
 static int32_t carveout(int64_t percent)
 {
     return percent > 0 && percent <= 100 ? (int32_t)percent : -1;
@@ -165,7 +165,7 @@ static void fill_launch(const struct row *row, struct occ_import_launch *launch)
                                : 0;
 }
 
-/* The mangled name, else the next best. */
+/* Takes the mangled name, or else the best other name. */
 static int take_name(struct nsys *n, const struct row *row, struct occ_import_launch *launch)
 {
     static const enum column choices[] = {MANGLED, DEMANGLED, SHORT};
@@ -177,7 +177,7 @@ static int take_name(struct nsys *n, const struct row *row, struct occ_import_la
     return status;
 }
 
-/* Why a row is not a launch that the sink could take; COUNT: it is one. */
+/* The reason to skip a row; COUNT: the row is a launch that the sink can take. */
 static enum occ_import_skip objection(const struct row *row, size_t name_bytes, bool has_device)
 {
     if (!fits(row) || name_bytes == SIZE_MAX)
@@ -283,7 +283,7 @@ static int describe_recording(struct nsys *n)
 
 static int read_all(struct nsys *n)
 {
-    int status = open_launches(n); /* first: its errors explain most */
+    int status = open_launches(n); /* opened first, because its errors explain the most */
     if (status == 0)
         status = estimate_rows(n);
     if (status == 0)
@@ -351,7 +351,7 @@ static int refuse_journals(const char *path, struct occ_error *err)
     return 0;
 }
 
-/* is_temporary: the name is not needed once the file is open. */
+/* `is_temporary`: unlink the file once it is open. */
 static int read_file(const char *path, bool is_temporary, struct occ_import_sink *sink, struct occ_error *err)
 {
     sqlite3 *db = NULL;
@@ -376,7 +376,7 @@ int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct 
     char name[OCC_SPOOL_PATH_BYTES];
     bool is_named = strncmp(path, OCC_SPOOL_UNNAMED, strlen(OCC_SPOOL_UNNAMED)) == 0 &&
                     occ_spool_link(path, name, NULL) == 0;
-    /* journals are beside the target of a link */
+    /* journals are beside the target of a symbolic link */
     _cleanup_(occ_freep) char *real = is_named ? strdup(name) : realpath(path, NULL);
     if (!real)
         return occ_fail_errno(err, errno, "%s", path);

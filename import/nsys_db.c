@@ -6,11 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
-#define TEXT_MAX_BYTES   (2 << 20)  /* of a value; names of more than 1 MiB are skipped anyway */
-#define SCHEMA_MAX_BYTES (24 << 20) /* with SQLite's cache; valid exports need about 1 MiB */
-#define PROGRESS_STEPS   2000       /* of SQLite's virtual machine, between two checks of the budget */
-/* A launch of a valid export takes 100 bytes and 60 steps. Damaged pages that are shared many times, and name
- * tables without a key, would take forever. */
+/* maximum length of a value; names of more than 1 MiB are skipped anyway */
+#define TEXT_MAX_BYTES   (2 << 20)
+#define SCHEMA_MAX_BYTES (24 << 20) /* memory including SQLite's cache; valid exports need about 1 MiB */
+#define PROGRESS_STEPS   2000       /* steps of SQLite's virtual machine between two checks of the budget */
+/* The budget of steps. A launch of a valid export takes 100 bytes and 60 steps. Damaged pages that are shared
+ * many times, and name tables without a key, would take forever. */
 #define STEPS_PER_BYTE 16u
 #define STEPS_MIN      4000000u
 #define SQL_BYTES      4096
@@ -65,7 +66,7 @@ static int read_number(struct occ_nsys_db *d, const char *sql, int64_t *ret_numb
     return status;
 }
 
-/* SQLite reads what is missing of the last page as zeros. */
+/* Refuses a truncated file: SQLite would read the missing part of the last page as zeros. */
 static int refuse_cut(struct occ_nsys_db *d, int64_t page_bytes)
 {
     sqlite3_file *file = NULL;
@@ -118,7 +119,7 @@ void occ_nsys_release(struct occ_nsys_db *d)
 
 /* ---- tables ---- */
 
-/* 1: a row of a statement about the table at hand; 0: no more; negative: failed. */
+/* Steps a statement on the current table. 1: a row; 0: no more; negative: failed. */
 static int step(struct occ_nsys_db *d, sqlite3_stmt *stmt)
 {
     int code = sqlite3_step(stmt);
@@ -133,7 +134,7 @@ static int is_ordinary(struct occ_nsys_db *d, sqlite3_stmt *stmt)
     return occ_fail(d->err, OCC_E_INVALID, "%s is not an ordinary table", d->table);
 }
 
-/* 1: an ordinary table; 0: none of this name; negative: something else has it, or the schema is damaged. */
+/* 1: an ordinary table; 0: no such name; negative: not a table, or the schema is damaged. */
 static int find_table(struct occ_nsys_db *d)
 {
     sqlite3_stmt *stmt = NULL;

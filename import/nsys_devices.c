@@ -17,10 +17,10 @@
 #define PROCESS_KEY(pid, ordinal) ((uint64_t)(pid) << 24 | (uint64_t)(ordinal))
 
 /*
- * Numbers for the sink. A number identifies a device without a UUID also in later recordings. A described GPU
- * has its index, a part of a GPU's SMs the index of its link. A GPU of a model that the user named has its
- * machine and its id, else its CUDA ordinal. It has no index, because the order of the launches would decide
- * the index.
+ * Numbers of devices for the sink. A number identifies a device without a UUID also in later recordings. A
+ * described GPU has its index, a part of a GPU's SMs the index of its link. A GPU whose model the user named
+ * has its machine and its id, else its CUDA ordinal, but no index, which would depend on the order of the
+ * launches.
  */
 #define NUMBER_OF_LINK(i)                (UINT64_C(1) << 63 | (uint64_t)(i))
 #define NUMBER_OF_NAMED(machine, number) ((uint64_t)(machine) << 32 | (uint64_t)(number))
@@ -65,18 +65,18 @@ static const char *const gpu_columns_2021[GPU_COLUMNS] = {LIMITS(COLUMN_2021) FA
 
 struct gpu {
     int64_t machine, id, ordinal; /* UNKNOWN */
-    uint64_t number;              /* for the sink */
+    uint64_t number;              /* the sink's number */
     struct occ_store_device device;
     char name[256];
     char bus[32]; /* "0000:01:00.0"; "": unknown */
 };
 
-/* In process `pid`, CUDA device `ordinal` is `gpu`. */
+/* A link: in process `pid`, CUDA device `ordinal` is `gpu`. */
 struct link {
-    int64_t pid, ordinal, gpu; /* pid: or UNKNOWN */
+    int64_t pid, ordinal, gpu; /* pid can be UNKNOWN */
     uint8_t uuid[16];
     uint32_t sm_count; /* 0: unknown */
-    bool agreed;       /* of the first link of an ordinal: it is the same GPU in all processes */
+    bool agreed;       /* in the first link of an ordinal: all processes have the same GPU */
 };
 
 struct occ_nsys_devices {
@@ -85,11 +85,10 @@ struct occ_nsys_devices {
     struct gpu gpus[GPUS_MAX];
     size_t n_gpus;
     bool several_machines, ordinals_known;
-    bool are_named; /* the file has no GPUs: each one that a launch mentions is of the model that the user
-                       named */
+    /* the file describes no GPUs: all GPUs of launches are of the model that the user named */
+    bool are_named;
     struct link *links;
-    struct occ_map by_process,
-        by_ordinal; /* -> link: of a process and its ordinal; the first of an ordinal */
+    struct occ_map by_process, by_ordinal; /* key -> link: by process and ordinal; first link by ordinal */
     size_t n_links, links_allocated;
 };
 
@@ -165,7 +164,7 @@ static int add_gpu(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
 enum link_column { LINK_PID, LINK_ORDINAL, LINK_GPU, LINK_UUID, LINK_SM_COUNT, LINK_COLUMNS };
 static const char *const link_columns[] = {"pid", "cudaId", "gpuId", "uuid", "numMultiprocessors"};
 
-/* The GPU of a link without a GPU: the one with its uuid. */
+/* The GPU of a link that names no GPU: the GPU with the link's UUID. */
 static int64_t id_by_uuid(const struct occ_nsys_devices *all, const uint8_t uuid[16])
 {
     static const uint8_t unknown[16];
@@ -209,15 +208,15 @@ static int add_link(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
     return keep_link(all, &link);
 }
 
-/* Another process sees the GPU of a row that came before: the same slot of the same machine. Without slots,
- * it is the GPU of the same name and ordinal. */
+/* True if a row describes the same GPU as an earlier row, seen by another process: same slot of the same
+ * machine, or, without slots, same name and ordinal. */
 static bool is_same_gpu(const struct gpu *a, const struct gpu *b)
 {
     bool same_place = a->bus[0] || b->bus[0] ? strcmp(a->bus, b->bus) == 0 : a->ordinal == b->ordinal;
     return same_place && a->machine == b->machine && strcmp(a->name, b->name) == 0;
 }
 
-/* A row of TARGET_INFO_CUDA_GPU: a GPU as one process sees it. */
+/* Adds a row of TARGET_INFO_CUDA_GPU: a GPU as one process sees it. */
 static int add_gpu_2021(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
 {
     struct gpu *kept = all->gpus, gpu = read_gpu(all, stmt);
@@ -296,7 +295,7 @@ static struct gpu *find_gpu(struct occ_nsys_devices *all, int64_t process, int64
     return NULL;
 }
 
-/* 1, or a negative code. */
+/* Returns 1, or a negative code. */
 static int declare(struct occ_nsys_devices *all, uint64_t number, const struct occ_store_device *device)
 {
     int status = occ_import_sink_has_device(all->sink, number)
@@ -305,7 +304,7 @@ static int declare(struct occ_nsys_devices *all, uint64_t number, const struct o
     return status == 0 ? 1 : status;
 }
 
-/* A GPU without compute capability gets the limits of the one that the user named. */
+/* Completes a GPU without compute capability with the limits of the GPU that the user named. */
 static int complete(const struct occ_nsys_devices *all, struct gpu *gpu)
 {
     const struct occ_store_device *named = occ_import_sink_named_gpu(all->sink);
@@ -320,7 +319,8 @@ static int complete(const struct occ_nsys_devices *all, struct gpu *gpu)
     return 0;
 }
 
-/* A process that sees fewer SMs than its GPU has runs on a slice of it, which is a device of its own. */
+/* Declares the GPU of a link. A process that sees fewer SMs than its GPU has runs on a slice, which is a
+ * separate device. */
 static int declare_gpu(struct occ_nsys_devices *all, struct gpu *gpu, const struct link *link,
                        uint64_t *ret_number)
 {
@@ -333,15 +333,16 @@ static int declare_gpu(struct occ_nsys_devices *all, struct gpu *gpu, const stru
     struct occ_store_device slice = gpu->device;
     memcpy(slice.uuid, link->uuid, sizeof slice.uuid);
     if (memcmp(slice.uuid, gpu->device.uuid, sizeof slice.uuid) == 0)
-        memset(slice.uuid, 0, sizeof slice.uuid); /* the whole GPU's; the slice's own is unknown */
+        /* the UUID is the whole GPU's; the slice's own is unknown */
+        memset(slice.uuid, 0, sizeof slice.uuid);
     slice.limits.sm_count = link->sm_count;
     slice.memory_bytes = 0;
     *ret_number = NUMBER_OF_LINK(link - all->links);
     return declare(all, *ret_number, &slice);
 }
 
-/* The GPU of a launch, of the model that the user named: the one with the id of the link, else the one with
- * the ordinal. *ret_gpu NULL: a number that no GPU has. */
+/* The GPU of a launch, if the user named the model: the GPU with the link's id, else the GPU with the
+ * ordinal. *ret_gpu NULL: an impossible number. */
 static int add_named_gpu(struct occ_nsys_devices *all, int64_t process, const struct link *link,
                          int64_t ordinal, struct gpu **ret_gpu)
 {
@@ -371,7 +372,7 @@ static const struct link *find_link(const struct occ_nsys_devices *all, int64_t 
     return first != OCC_MAP_NONE && all->links[first].agreed ? &all->links[first] : NULL;
 }
 
-/* An ordinal without links means the GPU's own ordinal. */
+/* An ordinal without links is the GPU's own ordinal. */
 int occ_nsys_devices_find(struct occ_nsys_devices *all, int64_t process, int64_t ordinal,
                           uint64_t *ret_number)
 {

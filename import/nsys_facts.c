@@ -14,12 +14,12 @@ int occ_nsys_has_whole_graphs(struct occ_nsys_db *d)
     return found;
 }
 
-/* The first row of a small table whose column `key` has a value gives a text, truncated to `size`, or a
- * number. */
+/* A query: the first row of a small table whose column `key` has a value gives a text, truncated to `size`,
+ * or a number. */
 struct question {
     const char *table, *key, *value;
     const char *where; /* " WHERE name = 'Hostname'" */
-    int64_t parameter; /* of `where` */
+    int64_t parameter; /* parameter in `where` */
     char *text;
     size_t size;
     int32_t *number; /* 0 ... 2^31-1 */

@@ -1,4 +1,4 @@
-/* Names of kernels by id, and the last ones in a cache of fixed size. One thread. */
+/* Names of kernels by id, with a fixed-size cache of the last names. One thread. */
 #include "nsys_parts.h"
 
 #include <sqlite3.h>
@@ -18,7 +18,7 @@ struct slot {
 struct occ_nsys_names {
     struct occ_nsys_db *d;
     struct occ_nsys_rows rows;
-    struct slot slots[SLOTS]; /* memory is touched as it is used */
+    struct slot slots[SLOTS]; /* untouched slots take no memory */
 };
 
 int occ_nsys_names_new(struct occ_nsys_db *d, struct occ_nsys_names **ret_names)

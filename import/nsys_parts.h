@@ -18,24 +18,24 @@ struct sqlite3_stmt;
 struct occ_nsys_db {
     struct sqlite3 *db;
     struct occ_error *err;
-    const char *table; /* at hand, for messages; NULL: none */
-    int64_t row;       /* its rowid; 0: none */
+    const char *table; /* current table, for messages; NULL: none */
+    int64_t row;       /* rowid of the current row; 0: none */
     uint64_t steps_left;
     int64_t memory_max;
 };
 
-/* `db` stays the caller's and must not be used without `ret_db` from then on. 0 or OCC_E_CORRUPT. */
+/* `db` stays the caller's and must not be used without `ret_db` afterwards. 0 or OCC_E_CORRUPT. */
 int occ_nsys_restrict(struct sqlite3 *db, struct occ_nsys_db *ret_db, struct occ_error *err);
-/* Before `db` is closed. */
+/* Call before `db` is closed. */
 void occ_nsys_release(struct occ_nsys_db *d);
 
-/* The rows of a table in file order. Column i of the statement is columns[i], NULL in every row where the
- * table lacks it; the rowid follows the last. */
+/* The rows of a table in file order. Column i of the statement is columns[i], NULL in every row if the table
+ * lacks the column; the rowid follows the last column. */
 struct occ_nsys_rows {
     const char *table;
     const char *const *columns;
     size_t n;                  /* at most 64 */
-    const char *end;           /* after the table's name: " WHERE id = ?"; NULL: nothing */
+    const char *end;           /* SQL after the table's name: " WHERE id = ?"; NULL: none */
     uint64_t required;         /* a bit for each column without which the table counts as missing */
     uint64_t present;          /* out: a bit for each column that the table has */
     struct sqlite3_stmt *stmt; /* out; NULL: the table is missing */
@@ -43,18 +43,18 @@ struct occ_nsys_rows {
 
 /* Prepares the statement. OCC_E_INVALID: not an ordinary table, or it has computed columns. */
 int occ_nsys_open(struct occ_nsys_db *d, struct occ_nsys_rows *rows);
-/* 1: a row is at hand; 0: no more, or the table is missing; negative: damaged, with table and row in the
+/* 1: a row is available; 0: no more, or the table is missing; negative: damaged, with table and row in the
  * message. */
 int occ_nsys_next(struct occ_nsys_db *d, struct occ_nsys_rows *rows);
-/* Both: the first row. */
+/* Opens the table and reads its first row. */
 int occ_nsys_first(struct occ_nsys_db *d, struct occ_nsys_rows *rows);
-/* Returns `result`, or 0 where that is no error. */
+/* Returns `result`, or 0 for results that are no error. */
 int occ_nsys_close(struct occ_nsys_rows *rows, int result);
 
 /* Sets the message of SQLite's last error. */
 int occ_nsys_fail(struct occ_nsys_db *d);
 
-/* Values of the row at hand; another type counts as missing. Texts live until the next row. */
+/* Values of the current row; a value of another type counts as missing. Texts live until the next row. */
 int64_t occ_nsys_integer(struct sqlite3_stmt *stmt, int column, int64_t otherwise);
 uint32_t occ_nsys_u32(struct sqlite3_stmt *stmt, int column); /* 0: missing, or not in 1 ... 2^32-1 */
 const char *occ_nsys_text(struct sqlite3_stmt *stmt, int column);
@@ -67,7 +67,7 @@ int occ_nsys_names_new(struct occ_nsys_db *d, struct occ_nsys_names **ret_names)
 /* NULL is fine. */
 void occ_nsys_names_free(struct occ_nsys_names *names);
 
-/* The text of an id; valid until the next call. *ret_bytes 0: none, SIZE_MAX: too long for a name. */
+/* The text of an id; valid until the next call. *ret_bytes 0: no text; SIZE_MAX: too long for a name. */
 int occ_nsys_names_find(struct occ_nsys_names *names, int64_t id, const char **ret_text, size_t *ret_bytes);
 
 /*
@@ -88,8 +88,8 @@ int occ_nsys_devices_read(struct occ_nsys_db *d, struct occ_import_sink *sink,
 /* NULL is fine. */
 void occ_nsys_devices_free(struct occ_nsys_devices *devices);
 
-/* 1: the sink knows the GPU as *ret_number; 0: the file does not describe it; OCC_E_INVALID: the file lacks
- * what the model needs of it. `process` is the launch's globalPid, 0: unknown. */
+/* 1: *ret_number is the sink's number of the GPU; 0: the file does not describe the GPU; OCC_E_INVALID: the
+ * file lacks values of the GPU that the model needs. `process` is the launch's globalPid, 0: unknown. */
 int occ_nsys_devices_find(struct occ_nsys_devices *devices, int64_t process, int64_t ordinal,
                           uint64_t *ret_number);
 
@@ -109,15 +109,15 @@ static inline int64_t occ_nsys_pid_of(int64_t global)
 
 struct occ_nsys_ranges;
 
-/* Looks for ranges, and reads what nodes of CUDA graphs are clones of. The caller frees *ret_ranges also
+/* Looks for ranges, and reads the originals of cloned CUDA graph nodes. The caller frees *ret_ranges also
  * after a failure. */
 int occ_nsys_ranges_new(struct occ_nsys_db *d, struct occ_nsys_ranges **ret_ranges);
 /* NULL is fine. */
 void occ_nsys_ranges_free(struct occ_nsys_ranges *ranges);
-/* Of a launch; node 0: of no graph. Not known where the recording has no ranges. */
+/* The origin of a launch; node 0: not from a graph. Unknown if the recording has no ranges. */
 struct occ_import_origin occ_nsys_ranges_origin(const struct occ_nsys_ranges *ranges, int64_t process,
                                                 int64_t correlation, int64_t node);
-/* Ranges, calls and nodes into the sink. */
+/* Passes ranges, calls and nodes to the sink. */
 int occ_nsys_ranges_read(struct occ_nsys_ranges *ranges, struct occ_nsys_names *names,
                          struct occ_import_sink *sink);
 
@@ -126,6 +126,6 @@ int occ_nsys_ranges_read(struct occ_nsys_ranges *ranges, struct occ_nsys_names *
 /* 1: CUDA graphs were recorded whole, without their kernels; 0: not; negative: damaged. */
 int occ_nsys_has_whole_graphs(struct occ_nsys_db *d);
 
-/* Fills version, host and times; program and rank where `process` (globalPid) is the only one, 0: not so.
- * Adds what the file lacks to missing_fields. */
+/* Fills in version, host and times; also program and rank, if `process` (globalPid) is the only process (0:
+ * it is not). Adds the file's missing fields to missing_fields. */
 int occ_nsys_facts_read(struct occ_nsys_db *d, int64_t process, struct occ_import_recording *recording);

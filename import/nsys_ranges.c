@@ -1,6 +1,6 @@
-/* NVTX ranges (table NVTX_EVENTS), the calls that launches were made by (CUPTI_ACTIVITY_KIND_RUNTIME), and
- * the nodes of CUDA graphs (CUDA_GRAPH_EVENTS, since 2024 CUDA_GRAPH_NODE_EVENTS): what ranges.h takes.
- * Ranges that end on another thread are left out. One thread. */
+/* Reads the input of ranges.h: NVTX ranges (table NVTX_EVENTS), the calls that made launches
+ * (CUPTI_ACTIVITY_KIND_RUNTIME), and the nodes of CUDA graphs (CUDA_GRAPH_EVENTS, since 2024
+ * CUDA_GRAPH_NODE_EVENTS). Ranges that end on another thread are left out. One thread. */
 #include "nsys_parts.h"
 
 #include <sqlite3.h>
@@ -12,13 +12,13 @@
 
 #define DOMAINS_MAX 256u
 #define CLONES_MAX  (1u << 18) /* nodes of instantiated graphs */
-#define HOPS_MAX    8          /* from a clone to the node that it is of */
+#define HOPS_MAX    8          /* steps from a clone to its original node */
 
-/* Push and pop, start and end; the same of registered strings. */
+/* Event types of push/pop and start/end ranges; the same with registered strings. */
 #define IS_RANGE  " WHERE eventType IN (59, 60, 70, 71)"
 #define IS_DOMAIN " WHERE eventType = 75"
 
-#define PROCESS_OF(thread) ((thread) & ~INT64_C(0xffffff)) /* its last three bytes number the thread */
+#define PROCESS_OF(thread) ((thread) & ~INT64_C(0xffffff)) /* the last three bytes: the thread */
 
 struct occ_nsys_ranges {
     struct occ_nsys_db *d;
@@ -28,7 +28,7 @@ struct occ_nsys_ranges {
         char name[64];
     } domains[DOMAINS_MAX];
     uint32_t n_domains;
-    struct occ_map clones; /* hash of process and node -> index of what it is a clone of */
+    struct occ_map clones; /* hash of process and node -> index of the original node */
     int64_t originals[CLONES_MAX];
     uint32_t n_clones;
     char name[1024];
@@ -61,7 +61,7 @@ static int read_clones(struct occ_nsys_ranges *r, const char *table)
     return occ_nsys_close(&rows, more);
 }
 
-/* The node that was captured or added. */
+/* The captured or added node from which a node was cloned. */
 static int64_t original_of(const struct occ_nsys_ranges *r, int64_t process, int64_t node)
 {
     for (int i = 0; i < HOPS_MAX; i++) {
@@ -88,7 +88,7 @@ struct occ_import_origin occ_nsys_ranges_origin(const struct occ_nsys_ranges *r,
 
 /* ---- calls ---- */
 
-/* Rows of a table of calls: start, end, thread, id. */
+/* Reads rows (start, end, thread, id) of a table of calls. */
 static int read_calls(struct occ_nsys_ranges *r, struct occ_import_sink *sink, const char *table,
                       const char *id, bool is_node)
 {
@@ -105,7 +105,7 @@ static int read_calls(struct occ_nsys_ranges *r, struct occ_import_sink *sink, c
         call.start_ns = start_ns;
         call.end_ns = occ_nsys_integer(rows.stmt, 1, start_ns);
         call.origin = occ_nsys_ranges_origin(r, process, is_node ? 0 : number, is_node ? number : 0);
-        if (!is_node || call.origin.id == (uint64_t)number) /* a clone is made somewhere else */
+        if (!is_node || call.origin.id == (uint64_t)number) /* a clone is made in another place */
             status = occ_import_sink_call(sink, &call, r->d->err);
     }
     return occ_nsys_close(&rows, status != 0 ? status : more);
@@ -130,7 +130,7 @@ static int read_domains(struct occ_nsys_ranges *r)
     return occ_nsys_close(&rows, more);
 }
 
-/* "domain:text" into r->name. */
+/* Writes "domain:text" to r->name. */
 static void make_name(struct occ_nsys_ranges *r, int64_t process, int64_t domain, const char *text, size_t n)
 {
     const char *name = "";
@@ -162,7 +162,7 @@ static int take_range(struct occ_nsys_ranges *r, struct occ_nsys_names *names, s
     const struct occ_import_range range = {.process = PROCESS_OF(thread),
                                            .thread = thread,
                                            .start_ns = start_ns,
-                                           /* without an end it was open when the recording ended */
+                                           /* a range without an end was open when the recording ended */
                                            .end_ns = occ_nsys_integer(stmt, END, INT64_MAX),
                                            .name = r->name,
                                            .name_bytes = strlen(r->name),

@@ -14,7 +14,7 @@ void occ_range_names_free(struct occ_range_names *r)
 #define ELLIPSIS "\xe2\x80\xa6"
 enum { ELLIPSIS_BYTES = sizeof ELLIPSIS - 1 };
 
-/* The name as paths have it; what is cut ends with an ellipsis, at a whole character. */
+/* Makes the name for paths; a cut name ends with an ellipsis, at a whole character. */
 static size_t simplify(const struct occ_import_range *range, char name[OCC_RANGE_NAME_BYTES])
 {
     size_t n = 0;
@@ -79,7 +79,7 @@ const char *occ_range_names_path(const struct occ_range_names *r, uint32_t node,
     for (; node != 0; node = r->node[node].parent) {
         const char *name = r->texts[r->node[node].name];
         size_t n = strlen(name), slash = at < OCC_STORE_RANGE_BYTES;
-        if (n + slash + (r->node[node].parent ? sizeof ELLIPSIS : 0) > at) /* the innermost are kept */
+        if (n + slash + (r->node[node].parent ? sizeof ELLIPSIS : 0) > at) /* the innermost names are kept */
             return memcpy(path + at - sizeof ELLIPSIS, ELLIPSIS "/", sizeof ELLIPSIS);
         if (slash)
             path[--at] = '/';

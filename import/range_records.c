@@ -13,7 +13,7 @@ int occ_compare_events(const void *left, const void *right)
     COMPARE(start_ns);
     COMPARE(is_call);
     if (a->end_ns != b->end_ns)
-        return a->end_ns > b->end_ns ? -1 : 1; /* the outer one first */
+        return a->end_ns > b->end_ns ? -1 : 1; /* the outer range first */
     COMPARE(order);
     return 0;
 }

@@ -1,15 +1,15 @@
-/* What ranges.c sorts, and the orders. Records are zeroed before their members are set: their bytes are kept
- * in files. Internal to import/. Stateless. */
+/* The records that ranges.c sorts, and their orders. Records are zeroed before their members are set, because
+ * their bytes are kept in files. Internal to import/. Stateless. */
 #pragma once
 
 #include "sink.h"
 
-/* A range that begins, a call, or the making of a graph's node. */
+/* The begin of a range, a call, or the creation of a graph's node. */
 struct event {
     int64_t process, thread, start_ns, end_ns;
-    int64_t sequence; /* of a range */
+    int64_t sequence; /* sequence number of a range */
     struct occ_import_origin origin;
-    uint32_t order; /* in the file */
+    uint32_t order; /* order in the file */
     uint16_t name;
     bool is_call, is_autograd;
 };
@@ -35,11 +35,11 @@ struct placed {
     uint32_t place;
 };
 
-/* By thread and time, a range before what it contains. */
+/* Orders by thread and time, a range before its contents. */
 int occ_compare_events(const void *left, const void *right);
-/* By sequence number and time. */
+/* Orders by sequence number and time. */
 int occ_compare_links(const void *left, const void *right);
 int occ_compare_origins(const struct occ_import_origin *a, const struct occ_import_origin *b);
-/* By origin, calls before launches. */
+/* Orders by origin, calls before launches. */
 int occ_compare_ends(const void *left, const void *right);
 int occ_compare_placed(const void *left, const void *right);

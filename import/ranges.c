@@ -14,7 +14,7 @@
 #include "range_records.h"
 #include "sorter.h"
 
-#define RUN_RECORDS (1u << 16) /* that are sorted in memory */
+#define RUN_RECORDS (1u << 16) /* records sorted in memory at a time */
 #define DEPTH_MAX   1024u      /* deeper ranges are left out */
 
 /* A place is a node and, in its lowest bit, whether the phase is "backward". */
@@ -25,7 +25,7 @@ struct open_range {
     int64_t start_ns, end_ns, sequence;
     uint32_t node; /* 0: not made yet */
     uint16_t name;
-    uint16_t autograd; /* 1 + the innermost evaluate_function at or below this; 0: none */
+    uint16_t autograd; /* 1 + index of the innermost evaluate_function at or below this range; 0: none */
     bool is_autograd;
 };
 
@@ -38,9 +38,9 @@ struct occ_ranges {
     bool any_range, is_placed;
 
     struct occ_range_names names;
-    struct open_range stack[DEPTH_MAX]; /* of the thread at hand */
+    struct open_range stack[DEPTH_MAX]; /* open ranges of the current thread */
     uint32_t depth;
-    bool overlaps; /* some do not nest */
+    bool overlaps; /* some ranges do not nest */
     struct placed next;
     bool has_next;
 };
@@ -81,7 +81,7 @@ void occ_ranges_free(struct occ_ranges *r)
     free(r);
 }
 
-/* ---- what comes in ---- */
+/* ---- input ---- */
 
 int occ_ranges_add(struct occ_ranges *r, const struct occ_import_range *range, struct occ_error *err)
 {
@@ -157,7 +157,7 @@ static void set_autograd(struct occ_ranges *r, uint32_t at)
     range->autograd = range->is_autograd ? (uint16_t)(at + 1) : at > 0 ? range[-1].autograd : 0;
 }
 
-/* Takes out the ranges that end before the moment. */
+/* Removes the ranges that end before `now_ns`. */
 static void close_ranges(struct occ_ranges *r, int64_t now_ns)
 {
     uint32_t kept = 0;
@@ -176,7 +176,8 @@ static void close_ranges(struct occ_ranges *r, int64_t now_ns)
     r->overlaps &= r->depth > 1;
 }
 
-/* How many of the stack's ranges count for what ends then: those up to the innermost that contains it. */
+/* The number of the stack's ranges that count for an event with this end: the ranges up to the innermost that
+ * contains it. */
 static uint32_t depth_around(const struct occ_ranges *r, int64_t end_ns)
 {
     uint32_t n = r->depth;
@@ -228,7 +229,7 @@ static int place_call(struct occ_ranges *r, const struct event *call, struct occ
 static int open_range(struct occ_ranges *r, const struct event *event, struct occ_error *err)
 {
     uint32_t node = 0;
-    /* one that ends where this begins is beside it, not around it */
+    /* a range that ends where this event begins is beside the event, not around it */
     while (r->depth > 0 && r->stack[r->depth - 1].end_ns <= event->start_ns &&
            r->stack[r->depth - 1].end_ns < event->end_ns)
         r->depth--;
@@ -266,8 +267,8 @@ static int place_calls(struct occ_ranges *r, struct occ_error *err)
     return status;
 }
 
-/* The forward operator that starts last before a backward call, on another thread: the last one, or the last
- * one of a thread other than that. */
+/* Gives a backward call the place of its forward operator: the operator on another thread that starts last
+ * before the call. Needs the last operator, and the last operator on any other thread. */
 static int link_calls(struct occ_ranges *r, struct occ_error *err)
 {
     const void *record = NULL;
@@ -287,7 +288,7 @@ static int link_calls(struct occ_ranges *r, struct occ_error *err)
     return status;
 }
 
-/* Calls with one origin in several places place nothing. */
+/* If calls with the same origin have several places, their launches get none. */
 static int place_launches(struct occ_ranges *r, struct occ_error *err)
 {
     const void *record = NULL;

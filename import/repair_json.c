@@ -10,7 +10,7 @@
 #include "readers.h"
 
 #define GROWTH_MAX                                                                                           \
-    8u /* bytes of output for one of input: "\u001f" for a control character, and what was held back */
+    8u /* output bytes for one input byte: "\u001f" for a control character, and the held text */
 
 static void put(struct occ_repair *r, const char *text, size_t n)
 {
@@ -18,14 +18,14 @@ static void put(struct occ_repair *r, const char *text, size_t n)
     r->n += n;
 }
 
-/* What was held back, as it stands. */
+/* Writes the held text unchanged. */
 static void put_held(struct occ_repair *r)
 {
     put(r, r->held, r->n_held);
     r->n_held = 0;
 }
 
-/* A word or a sign outside of texts ended: NaN and infinities become null. */
+/* Ends a word or sign outside of texts: NaN and infinities become null. */
 static void end_word(struct occ_repair *r)
 {
     static const char *const none[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
@@ -62,7 +62,7 @@ static void inside(struct occ_repair *r, char c)
     }
 }
 
-/* Held back: a backslash, perhaps "u" and digits. */
+/* Continues an escape; held text: a backslash, perhaps "u" and digits. */
 static void escaped(struct occ_repair *r, char c)
 {
     bool is_unicode = r->n_held > 1, is_digit = isxdigit((unsigned char)c);
@@ -77,7 +77,7 @@ static void escaped(struct occ_repair *r, char c)
     bool is_escape = !is_unicode && c != '\0' && strchr("\"\\/bfnrt", c);
     r->state = OCC_REPAIR_TEXT;
     if (!is_escape)
-        put(r, "\\", 1); /* the backslash itself is meant */
+        put(r, "\\", 1); /* a literal backslash */
     put_held(r);
     if (is_escape)
         put(r, &c, 1);

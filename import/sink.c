@@ -107,7 +107,7 @@ const struct occ_store_device *occ_import_sink_named_gpu(const struct occ_import
 
 /* ---- kernels and configurations ---- */
 
-/* 1: the hash is new. */
+/* Returns 1 if the hash is new. */
 static int number_of(struct occ_catalog *catalog, XXH128_hash_t hash, uint32_t *ret_number,
                      struct occ_error *err)
 {
@@ -145,7 +145,7 @@ static int config_index(struct occ_import_sink *sink, const struct occ_import_la
                         uint32_t *ret_index, struct occ_error *err)
 {
     struct staged_config staged;
-    memset(&staged, 0, sizeof staged); /* its bytes are hashed */
+    memset(&staged, 0, sizeof staged); /* all bytes are hashed, also padding */
     staged.device = device;
     memcpy(&staged.config, &launch->config, sizeof staged.config);
     int status = kernel_index(sink, launch, &staged.kernel, err);
@@ -168,8 +168,8 @@ static bool is_within(const uint32_t size[3], uint32_t x, uint32_t yz)
     return size[0] <= x && size[1] <= yz && size[2] <= yz;
 }
 
-/* Beyond any GPU; the same bounds as for traced launches (ring/ring_abi.h). What is within them and yet
- * impossible on its device is refused by the model. */
+/* True if every value is within bounds above any GPU's; the same bounds as for traced launches
+ * (ring/ring_abi.h). The model refuses other configurations that are impossible on their device. */
 static bool is_plausible(const struct occ_launch *l)
 {
     return is_within(l->grid, INT32_MAX, 65535) && is_within(l->block, 1024, 1024) &&
@@ -199,7 +199,7 @@ static int add_reported(struct occ_import_sink *sink, uint32_t config, double ac
 {
     struct config_record record;
     struct occ_reported_occupancy *reported = &record.reported;
-    if (!(achieved >= 0 && achieved <= 1)) /* NaN: none */
+    if (!(achieved >= 0 && achieved <= 1)) /* NaN: not reported */
         return 0;
     int status = occ_catalog_get(sink->configs, config, &record, err);
     if (status != 0)

@@ -26,7 +26,7 @@ void occ_stage_free(struct occ_stage *stage);
 int occ_stage_put(struct occ_stage *stage, enum occ_stage_kind kind, const void *data, size_t size,
                   struct occ_error *err);
 
-/* To the first record, for reading. */
+/* Goes back to the first record, for reading. */
 int occ_stage_rewind(struct occ_stage *stage, struct occ_error *err);
 
 /* The next record, valid until the next call. *ret_size SIZE_MAX: no more. */
@@ -35,12 +35,13 @@ int occ_stage_next(struct occ_stage *stage, enum occ_stage_kind *ret_kind, const
 
 /* ---- the sink ---- */
 
-#define DEVICES_MAX     1024u
-#define IN_MEMORY       (1u << 16) /* kernels, and configurations, in memory; the others are in a database */
-#define NAME_KEPT_BYTES 16384u     /* as in the history; the whole name is hashed */
+#define DEVICES_MAX 1024u
+/* kernels, and configurations, kept in memory; further ones are in a database */
+#define IN_MEMORY       (1u << 16)
+#define NAME_KEPT_BYTES 16384u /* bytes of a name that the history keeps; the hash covers the whole name */
 
 struct device {
-    uint64_t number; /* the recording's */
+    uint64_t number; /* the recording's number */
     struct occ_store_device device;
     char name[256];
 };
@@ -53,20 +54,19 @@ struct config_record {
 
 struct occ_import_sink {
     struct occ_import_options options;
-    uint64_t seed; /* of the hashes: a file cannot choose names that collide */
+    uint64_t seed; /* seed of the hashes: a file cannot choose names that collide */
     struct occ_stage *stage;
     struct occ_ranges *ranges;
     struct occ_store_device named_gpu;
     struct occ_import_recording recording;
     struct device devices[DEVICES_MAX];
     uint32_t n_devices;
-    struct occ_catalog *kernels; /* -> int64_t, the history's id when it is loaded */
+    struct occ_catalog *kernels; /* -> int64_t, the history's id once loaded */
     struct occ_catalog *configs; /* -> struct config_record */
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 
-/* A record OCC_STAGE_KERNEL is the history's 64-bit hash of the whole name, and as much of the name as it
- * keeps. */
+/* A record OCC_STAGE_KERNEL is the history's 64-bit hash of the whole name, and the kept part of the name. */
 
 /* OCC_STAGE_CONFIG; `kernel` and `device` are indices. */
 struct staged_config {
@@ -81,8 +81,7 @@ struct staged_launch {
     uint64_t duration_ns, graph_node;
 };
 
-/* OCC_STAGE_MEASURED, of the launch before it: struct occ_import_measured without the metrics that it has
- * not. */
+/* OCC_STAGE_MEASURED, for the launch before it: struct occ_import_measured without unused metrics. */
 
 /* `options` are copied, their strings borrowed. OCC_E_INVALID: options->gpu is unknown. */
 int occ_import_sink_new(const struct occ_import_options *options, struct occ_import_sink **ret_sink,
@@ -93,12 +92,12 @@ void occ_import_sink_free(struct occ_import_sink *sink);
 struct occ_import_source {
     const char *tool; /* "nsys", "kineto", "ncu" */
     const char *path;
-    const char *hash; /* of the file */
+    const char *hash; /* hash of the file */
 };
 
-/* OCC_E_INVALID: nothing was staged that could be loaded. */
+/* OCC_E_INVALID: no launch was staged that could be loaded. */
 int occ_import_check_launches(const struct occ_import_sink *sink, struct occ_error *err);
-/* Everything into the store, in one transaction. */
+/* Loads everything into the store, in one transaction. */
 int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
                     const struct occ_import_source *source, struct occ_import_result *ret_result,
                     struct occ_error *err);

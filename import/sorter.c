@@ -12,23 +12,23 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 
-#define BLOCK_RECORDS 256u /* of a run, read at a time */
+#define BLOCK_RECORDS 256u /* records of a run read at a time */
 
-/* A sorted run in the file, and the block of it that is in memory. */
+/* A sorted run in the file, and the run's block in memory. */
 struct run {
     off_t at, end; /* bytes not read yet */
     unsigned char *block;
-    size_t n, next; /* records of the block, the next one */
+    size_t n, next; /* records in the block; the next record */
 };
 
 struct occ_sorter {
     size_t record_bytes, run_records;
     occ_sorter_compare *compare;
-    unsigned char *records; /* of the run at work */
+    unsigned char *records; /* records of the run in the making */
     size_t n, allocated, next;
-    int fd; /* -1: all is in memory */
+    int fd; /* -1: all records are in memory */
     off_t size;
-    struct run *runs; /* a heap by their next records once they are read */
+    struct run *runs; /* a heap by next record, while reading */
     size_t n_runs, runs_allocated;
     bool is_reading, is_first;
 };
@@ -56,7 +56,7 @@ void occ_sorter_free(struct occ_sorter *s)
     free(s);
 }
 
-/* The run at work goes to the file. */
+/* Writes the run in the making to the file. */
 static int spill(struct occ_sorter *s, struct occ_error *err)
 {
     size_t bytes = s->n * s->record_bytes;
@@ -139,7 +139,7 @@ static int begin_reading(struct occ_sorter *s, struct occ_error *err)
     free(s->records);
     s->records = NULL;
     s->is_first = s->is_reading = true;
-    s->runs_allocated = s->n_runs; /* those that hold a block, or NULL */
+    s->runs_allocated = s->n_runs; /* number of runs with a block, or with NULL */
     for (size_t i = 0; i < s->n_runs && status == 0; i++)
         status = read_block(s, &s->runs[i], err);
     for (size_t i = s->n_runs; i-- > 0 && status == 0;)
@@ -147,7 +147,7 @@ static int begin_reading(struct occ_sorter *s, struct occ_error *err)
     return status;
 }
 
-/* Passes over the record that was handed out. */
+/* Moves past the last returned record. */
 static int advance(struct occ_sorter *s, struct occ_error *err)
 {
     struct run *run = &s->runs[0];
@@ -155,7 +155,7 @@ static int advance(struct occ_sorter *s, struct occ_error *err)
     if (++run->next == run->n) {
         if (run->at < run->end) {
             status = read_block(s, run, err);
-        } else { /* the spent run goes behind the others, where occ_sorter_free() finds its block */
+        } else { /* the exhausted run moves to the end, where occ_sorter_free() finds its block */
             struct run spent = *run;
             *run = s->runs[--s->n_runs];
             s->runs[s->n_runs] = spent;

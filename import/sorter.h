@@ -1,5 +1,5 @@
-/* Sorts any number of records of one size in bounded memory: what does not fit lies sorted in an unlinked
- * temporary file, and is merged when it is read. One thread. */
+/* Sorts any number of equally sized records in bounded memory: records beyond the limit are kept, sorted, in
+ * an unlinked temporary file and merged while reading. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -8,16 +8,16 @@
 
 struct occ_sorter;
 
-/* What qsort() takes; records that compare equal come in any order. */
+/* A comparison as for qsort(); records that compare equal come in any order. */
 typedef int occ_sorter_compare(const void *left, const void *right);
 
-/* `run`: records that are held in memory and sorted at a time. Takes no memory before the first record. */
+/* `run`: number of records that are sorted in memory at a time. Takes no memory before the first record. */
 int occ_sorter_new(size_t record_bytes, size_t run, occ_sorter_compare *compare,
                    struct occ_sorter **ret_sorter, struct occ_error *err);
 /* NULL is fine. */
 void occ_sorter_free(struct occ_sorter *sorter);
 
-/* Not after occ_sorter_next(). */
+/* Not allowed after occ_sorter_next(). */
 int occ_sorter_put(struct occ_sorter *sorter, const void *record, struct occ_error *err);
 
 /* The next record, valid until the next call; NULL: no more. */

@@ -23,7 +23,8 @@ static const char *temporary_directory(void)
     return given && given[0] == '/' ? given : "/tmp";
 }
 
-/* A new file in TMPDIR, open for reading and writing; `suffix` ends its name. A descriptor, or negative. */
+/* Creates a file in TMPDIR, open for reading and writing; `suffix` ends its name. Returns a descriptor, or a
+ * negative code. */
 static int create_file(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err)
 {
     int n = snprintf(path, OCC_SPOOL_PATH_BYTES, "%s/occq-import-XXXXXX%s", temporary_directory(), suffix);
@@ -35,7 +36,7 @@ int occ_spool_unnamed(struct occ_error *err)
 {
     char path[OCC_SPOOL_PATH_BYTES];
     int fd = open(temporary_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && (fd = create_file(path, "", err)) >= 0) /* not on this file system */
+    if (fd < 0 && (fd = create_file(path, "", err)) >= 0) /* this file system has no unnamed files */
         (void)unlink(path);
     return fd;
 }
@@ -69,20 +70,21 @@ static int write_all(int fd, const char *data, size_t n, uint64_t *total, struct
 
 /* ---- compressed recordings ---- */
 
-/* UTF-16 is the output of other tools as a PowerShell of Windows writes it to a file. */
+/* Formats of compressed or encoded input. UTF-16 is the output of other tools as Windows PowerShell writes it
+ * to a file. */
 enum packing { PLAIN, PACKED_ZSTD, PACKED_GZIP, PACKED_UTF16 };
 
-#define GZIP_WINDOW (MAX_WBITS + 16) /* with the header of gzip */
+#define GZIP_WINDOW (MAX_WBITS + 16) /* window bits for a stream with the header of gzip */
 
 struct unpacker {
     enum packing packing;
     ZSTD_DStream *zstd;
     z_stream gzip;
     struct {
-        unsigned unit; /* the bytes of a unit, or a pair of units, that came before */
-        unsigned n;    /* of these bytes */
+        unsigned unit; /* bytes of an incomplete unit, or pair of units, from the previous input */
+        unsigned n;    /* number of these bytes */
     } utf16;
-    bool is_complete; /* the input so far ends where a frame, a member or a character ends */
+    bool is_complete; /* the input ends at the end of a frame, a member or a character */
 };
 
 static void free_unpacker(struct unpacker *u)
@@ -100,8 +102,8 @@ size_t occ_spool_blanks(const char *text)
     return n + strspn(text + n, blanks);
 }
 
-/* "[5311] python@host" is the line of a process that Nsight Compute prints, "[rank0]: " and "[1,0]<stdout>:"
- * come from launchers of ranks. */
+/* False for lines of ncu's output and of launchers of ranks that begin with a bracket: "[5311] python@host",
+ * "[rank0]: ", "[1,0]<stdout>:". */
 bool occ_spool_is_json(const char *head, size_t n)
 {
     return n > 0 && (head[0] == '{' || (head[0] == '[' && !(n > 1 && isalnum((unsigned char)head[1]))));
@@ -112,8 +114,8 @@ static bool is_gzip(const void *head, size_t n)
     return n >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
 }
 
-/* The JSON reader streams gzip itself: such a recording needs no copy. Neither does one that is damaged at
- * its beginning: the reader tells where. */
+/* True for JSON in gzip, which needs no copy because the JSON reader streams gzip. Also true for a file that
+ * is damaged at its beginning: the reader reports the position. */
 static bool is_packed_json(const void *head, size_t n)
 {
     char plain[4096];
@@ -181,7 +183,7 @@ static int unpack_gzip(struct unpacker *u, const char *data, size_t n, int out, 
     z->avail_out = 0;
     while (status == 0 && (z->avail_in > 0 || z->avail_out == 0)) {
         if (u->is_complete && (z->avail_in == 0 || z->next_in[0] != 0x1f))
-            return 0; /* the next member begins in the next bytes, or none does */
+            return 0; /* another member may begin in the next bytes */
         z->next_out = (Bytef *)to;
         z->avail_out = sizeof to;
         int code = inflate(z, Z_NO_FLUSH);
@@ -214,7 +216,8 @@ static bool is_high_surrogate(unsigned unit)
     return (unit & 0xfc00) == 0xd800;
 }
 
-/* Little-endian, without the byte order mark. A surrogate without its other half becomes any character. */
+/* Converts little-endian UTF-16 without the byte order mark. An unpaired surrogate becomes an arbitrary
+ * character. */
 static int unpack_utf16(struct unpacker *u, const char *data, size_t n, int out, uint64_t *total,
                         struct occ_error *err)
 {
@@ -235,7 +238,7 @@ static int unpack_utf16(struct unpacker *u, const char *data, size_t n, int out,
     return write_all(out, to, used, total, err);
 }
 
-/* As many bytes as there are, at most `size`; negative: an error. */
+/* Reads up to `size` bytes, fewer only at the end; negative: an error. */
 static ssize_t read_full(int fd, char *data, size_t size)
 {
     size_t n = 0;
@@ -286,7 +289,7 @@ static int copy(int in, int out, struct occ_error *err)
 
 /* ---- reports of Nsight Systems ---- */
 
-/* Nsight Systems' own program, if it is installed; no shell sees the path. */
+/* Runs Nsight Systems' own program, if installed; no shell sees the path. */
 static int export_nsys(const char *path, const char *to, struct occ_error *err)
 {
     char *argv[] = {"nsys",
@@ -321,8 +324,8 @@ static bool is_nsys_report(const char *path)
     return length > 9 && strcmp(path + length - 9, ".nsys-rep") == 0;
 }
 
-/* A file for what is copied: without a name, so that nothing is left if we are killed, where the file system
- * has such files. */
+/* Creates the file for a copy: without a name, if the file system supports unnamed files, so that no file
+ * remains if this process is killed. */
 static int create(struct occ_spooled *spooled, bool is_report, struct occ_error *err)
 {
     int fd = is_report ? -1 : open(temporary_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
