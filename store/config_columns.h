@@ -1,5 +1,5 @@
-/* Which field of a struct is which column of stored_device and stored_launch_config: one list drives
- * inserting and reading back. */
+/* Maps fields of structs to columns of stored_device and stored_launch_config; the same list is used for
+ * inserting and for reading. */
 #pragma once
 
 /* X(column of stored_device, field of struct occ_device) */
@@ -24,7 +24,7 @@
     X(max_barriers_per_sm, max_barriers_per_sm)                                                              \
     X(max_cluster_size, max_cluster_size)
 
-/* X(column of stored_launch_config, field of struct occ_launch): what was launched */
+/* X(column of stored_launch_config, field of struct occ_launch): the parameters of the launch */
 #define OCC_LAUNCH_COLUMNS(X)                                                                                \
     X(grid_x, grid[0])                                                                                       \
     X(grid_y, grid[1])                                                                                       \
@@ -43,7 +43,7 @@
     X(barriers, barriers)                                                                                    \
     X(max_active_clusters, max_active_clusters)
 
-/* X(column of stored_launch_config, field of struct occ_launch_config): what else identifies it */
+/* X(column of stored_launch_config, field of struct occ_launch_config): further fields of the identity */
 #define OCC_CONFIG_COLUMNS(X)                                                                                \
     X(local_bytes_per_thread, local_bytes_per_thread)                                                        \
     X(max_cluster_size, max_cluster_size)                                                                    \

@@ -1,5 +1,5 @@
-/* occ_gen_sql_docs: the tables of docs/sql.md on standard output, from sql_nouns.c. A tool of the build: what
- * it writes is committed, a test compares. */
+/* occ_gen_sql_docs: prints the tables of docs/sql.md, made from sql_nouns.c. A build tool: its output is
+ * committed, and a test compares it. */
 #include <stdio.h>
 
 #include "sql_nouns.h"

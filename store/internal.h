@@ -1,4 +1,4 @@
-/* What the store's files share. Nothing outside store/ includes this. */
+/* Shared by the files of store/; not for other directories. */
 #pragma once
 
 #include <sqlite3.h>
@@ -21,47 +21,50 @@
 #define SECOND_NS INT64_C(1000000000)
 #define MINUTE_NS INT64_C(60000000000)
 #define HOUR_NS   INT64_C(3600000000000)
-/* 90 days: the warehouse keeps its rows of minutes no longer (schema/clickhouse/warehouse.sql). */
+/* 90 days: the warehouse keeps its rows of minutes for this time (schema/clickhouse/warehouse.sql). */
 #define OCC_SENT_MINUTES INT64_C(129600)
 
-/* Text from other programs: what we keep of it. */
+/* Maximum length of stored text from other programs. */
 #define OCC_STORE_TEXT_BYTES 4096
 
-/* Launches of one run on one device that are not in the file, and how much of it is in level-0 chunks
- * (stored_chunk, not is_full). */
+/* Launches of a run on a device that are not in the file yet, and the numbers of its level-0 chunks
+ * (stored_chunk, not is_full) and of their rows. */
 struct occ_pending_rows {
     int64_t device;
     struct occ_store_launch *rows;
     size_t n, allocated;
     struct occ_level0 {
         uint64_t chunks, rows;
-    } level0, planned; /* as committed; in the transaction under way */
+    } level0, planned; /* committed; in the current transaction */
 };
 
 /* Values of occ_run_state.configs. */
 enum { OCC_CONFIG_STORED, OCC_CONFIG_NEW };
 
-/* A run that this handle writes. Totals are those of the file plus what is pending. */
+/* A run that this handle writes. Totals include the file and pending launches. */
 struct occ_run_state {
     int64_t id;
     uint64_t launches, gpu_ns;
     int64_t first_ns, last_ns;
-    int64_t end_ns;     /* waits for the commit: an end means that all launches are there; 0: none */
-    int64_t rolled_ns;  /* the rollups hold exactly the launches that start before: as committed, */
-    int64_t planned_ns; /* and in the transaction under way */
-    int64_t forced_ns;  /* chunks up to here are evicted: rolled up first */
+    int64_t end_ns; /* pending until the commit, because an end means that all launches are stored; 0: none */
+    int64_t rolled_ns;  /* the rollups contain exactly the launches that start earlier: as committed, */
+    int64_t planned_ns; /* and in the current transaction */
+    int64_t forced_ns;  /* chunks up to here will be evicted, so they are rolled up first */
     bool dirty, ending;
-    bool stale;   /* minutes must be loaded again */
-    bool foreign; /* written by another handle: only rolled up to make room, forgotten with the transaction */
+    bool stale; /* minutes must be loaded again */
+    /* another handle writes this run: only rolled up to make room; dropped with the transaction */
+    bool foreign;
     struct occ_pending_rows *pending;
     uint32_t n_pending;
     struct occ_totals_table
-        minutes;            /* minute << 32 | config: launches not in the rollups, pending ones too */
-    struct occ_map configs; /* launched: config -> whether stored_run_config has it */
+        /* key: minute << 32 | config; launches that are not in the rollups, including pending launches */
+        minutes;
+    /* configurations of launches -> whether stored_run_config has the configuration */
+    struct occ_map configs;
     bool has_new_configs;
 };
 
-/* A total or a ring's position that waits for the next commit: the last value of a key counts. */
+/* A total, or the position of a ring, that waits for the next commit; the last value of a key counts. */
 struct occ_pending_total {
     enum occ_sql statement;
     int64_t run;
@@ -70,12 +73,12 @@ struct occ_pending_total {
     int64_t value;
 };
 
-/* Working memory, some 16 MB where full chunks are written. Holds nothing from one call to the next. */
+/* Working memory: about 16 MB where full chunks are written. Empty between calls. */
 struct occ_workspace {
-    unsigned int n_stores; /* that share it */
+    unsigned int n_stores; /* number of stores that share it */
     struct occ_columns_encoder *encoder;
     struct occ_columns_decoder *decoder;
-    struct occ_store_launch *rows; /* for merging */
+    struct occ_store_launch *rows; /* buffer for merging */
     size_t allocated;
 };
 
@@ -93,112 +96,116 @@ struct occ_store {
     size_t n_measured, measured_allocated;
     struct occ_series series;
     struct occ_writer bytes;
-    bool is_alone;    /* no other connection may have the file open */
-    bool bulk;        /* between occ_store_begin_bulk() and occ_store_end_bulk(): one transaction */
-    bool has_no_file; /* of occ_store_open_later(), until one is opened */
-    bool bulk_failed; /* that transaction was rolled back: nothing more is written */
+    bool is_alone; /* no other connection may have the file open */
+    bool bulk; /* true between occ_store_begin_bulk() and occ_store_end_bulk(), which make one transaction */
+    bool has_no_file; /* from occ_store_open_later() until a file is opened */
+    bool bulk_failed; /* the bulk transaction was rolled back: further writes fail */
     int64_t page_limit;
-    int64_t collected[OCC_NAME_COUNT]; /* up to this id, in this pass */
-    dev_t log_dev;                     /* which file the write-ahead log is */
+    int64_t collected[OCC_NAME_COUNT]; /* ids up to here were checked in this pass */
+    dev_t log_dev;                     /* identity of the write-ahead log's file */
     ino_t log_ino;
-    uint64_t evicted_chunks; /* ever */
-    uint32_t shrink_steps;   /* ever */
+    uint64_t evicted_chunks; /* since the store was opened */
+    uint32_t shrink_steps;   /* since the store was opened */
 };
 
-/* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which
- * whoever steps them must reach. One that cannot be prepared is NULL: it may be bound, and fails when it is
+/* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. A statement is reset after its last row, so the
+ * caller must step to the end. A statement that cannot be prepared is NULL: it can be bound, and fails when
  * stepped. */
-/* Ready to be bound. */
+/* Returns the statement, ready to be bound. */
 struct occ_binder occ_store_statement(struct occ_store *s, enum occ_sql which);
-/* With its `n` parameters, which are integers (OCC_INTS). */
+/* Returns the statement with its `n` integer parameters bound (OCC_INTS). */
 sqlite3_stmt *occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n);
-/* SQLite's result code. */
+/* Returns SQLite's result code. */
 int occ_store_step(struct occ_store *s, sqlite3_stmt *stmt);
-/* Resets a statement whose last step gave `step`, which is to be SQLITE_DONE. */
+/* Resets a statement after its last step returned `step`; an error unless `step` is SQLITE_DONE. */
 int occ_store_end(struct occ_store *s, sqlite3_stmt *stmt, int step, const char *what, struct occ_error *err);
-/* Steps to the next row. false: *rc was not 0, or there is none (the statement is reset), or it failed (*rc
- * is set). */
+/* Steps to the next row. False: *rc was not 0 before; there are no more rows (the statement is reset); or the
+ * step failed (*rc is set). */
 bool occ_store_next(struct occ_store *s, sqlite3_stmt *stmt, int *rc, struct occ_error *err);
-/* The first number of the only row; OCC_E_NOT_FOUND, without a message: there is none. */
+/* Reads the first number of the only row. OCC_E_NOT_FOUND, without a message: no row. */
 int occ_store_number(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_number, struct occ_error *err);
-/* Steps a statement that writes to its end. */
+/* Steps a writing statement to its end. */
 int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err);
 int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *values, int n,
                       struct occ_error *err);
-/* A transaction that writes. */
+/* Begins a write transaction. */
 int occ_store_begin(struct occ_store *s, struct occ_error *err);
-/* Its end, with the result so far: commits it where that is 0, else rolls back. Returns the result. */
+/* Ends the transaction: commits if `rc`, the result so far, is 0; otherwise rolls back. Returns the
+ * result. */
 int occ_store_conclude(struct occ_store *s, int rc, struct occ_error *err);
 void occ_store_rollback(struct occ_store *s);
 int occ_store_check_writable(const struct occ_store *s, struct occ_error *err);
 
-/* store.c: opens `name` as SQLite does, with our settings and tables. */
+/* store.c: opens `name` like sqlite3_open(), with our settings and tables. */
 int occ_store_connect(struct occ_store *s, const char *name, int flags, struct occ_error *err);
 void occ_store_disconnect(struct occ_store *s);
 
 /* migrate.c */
-/* Whose file is this, and of which version? Reads only. An empty file is version 0. */
+/* Reads the version of the file, and checks that it is a history. Reads only. An empty file is version 0. */
 int occ_store_file_version(struct occ_store *s, int64_t *ret_version, struct occ_error *err);
 int occ_store_migrate(struct occ_store *s, struct occ_error *err);
-/* The migrations that follow a version. */
+/* Applies the migrations after a version. */
 int occ_store_make_tables(struct occ_store *s, int64_t version, struct occ_error *err);
 
 /* write/identity.c */
-/* Steps a bound statement that adds a row and returns its id; where the file is full, once more after making
- * room. */
+/* Steps a bound statement that adds a row and returns its id. If the file is full, makes room and tries once
+ * more. */
 int occ_store_insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err);
 int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
                             struct occ_error *err);
 
 /* write/runs.c: state of the runs that this handle writes, loaded when first needed */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
-/* Inside a transaction, before occ_run_write(): another writer may have rolled up the run to make room. */
+/* Call inside a transaction, before occ_run_write(): another writer may have rolled up the run to make
+ * room. */
 int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
-/* Inside a transaction: everything of a run that is pending. occ_run_written() when it is committed. */
+/* Call inside a transaction: writes all pending data of a run. Call occ_run_written() after the commit. */
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_run_written(struct occ_run_state *r);
 void occ_runs_forget(struct occ_store *s, bool (*drop)(const struct occ_run_state *r));
 void occ_runs_forget_foreign(struct occ_store *s);
 
-/* write/pending_totals.c: inside a transaction; what waits is dropped when it is committed */
+/* write/pending_totals.c. Call inside a transaction; the caller drops the pending totals after the commit. */
 int occ_pending_totals_write(struct occ_store *s, struct occ_error *err);
 
 /* write/pending_rows.c */
 struct occ_pending_rows *occ_run_pending_rows(struct occ_run_state *r, int64_t device); /* NULL: no memory */
-/* All of them or, without memory, none. */
+/* Adds all rows or, without memory, none. */
 bool occ_pending_rows_add(struct occ_pending_rows *p, const struct occ_store_launch *rows, size_t n);
-/* Inside a transaction; occ_pending_rows_written() when it is committed. */
+/* Call inside a transaction; call occ_pending_rows_written() after the commit. */
 int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, struct occ_pending_rows *p,
                            struct occ_error *err);
-/* Also frees them when they are given up. */
+/* Frees the rows of an abandoned run too. */
 void occ_pending_rows_written(struct occ_pending_rows *p);
 void occ_scratch_trim(struct occ_store *s);
 
-/* write/chunk.c, inside a transaction */
+/* write/chunk.c; call inside a transaction */
 struct occ_chunk {
     int64_t run, device;
-    const struct occ_store_launch *rows; /* sorted */
+    const struct occ_store_launch *rows; /* sorted by start */
     uint32_t n;
-    bool full, compress; /* level-0 chunks are compressed only where they stay small */
+    bool full, compress; /* a level-0 chunk is compressed only if merged from others */
 };
 int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, struct occ_error *err);
 
 /* write/rollup.c */
-/* Gives the connection the SQL function that the rollups' statements use. SQLite's result code. */
+/* Registers the SQL function that the rollups' statements use. SQLite's result code. */
 int occ_rollup_register(sqlite3 *db);
 int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n);
-/* Adds up from the file what its rollups do not hold; before anything of a transaction is written. */
+/* Adds up launches in the file that its rollups do not contain; call before the first write of a
+ * transaction. */
 int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
-/* Whether launches that start before this whole minute are in memory only: the next commit writes them. */
+/* True if launches that start before this whole minute are only in memory; then the next commit writes their
+ * totals. */
 bool occ_rollup_force(struct occ_run_state *r, int64_t before_ns);
-/* Inside a transaction; occ_rollup_written() when it is committed. */
+/* Call inside a transaction; call occ_rollup_written() after the commit. */
 int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_rollup_written(struct occ_run_state *r);
 
-/* write/pending_measured.c: inside a transaction; what waits is dropped when it is committed */
+/* write/pending_measured.c. Call inside a transaction; the caller drops the pending sums after the commit. */
 int occ_measured_write(struct occ_store *s, struct occ_error *err);
 
-/* write/series.c: inside a transaction; occ_series_written() when it is committed */
+/* write/series.c. Call inside a transaction; call occ_series_written() after the commit. */
 int occ_series_write(struct occ_store *s, struct occ_error *err);
 void occ_series_written(struct occ_series *q);
 bool occ_series_is_pending(const struct occ_series *q);
@@ -209,17 +216,18 @@ int occ_names_check(struct occ_store *s, struct occ_error *err);
 
 /* write/quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
-/* Inside a transaction: evicts about `share` times the smallest part of the history, oldest first. *ret_some:
- * there was something to evict. */
+/* Call inside a transaction: evicts about `share` times the smallest part of the history, oldest first.
+ * *ret_some: data was evicted. */
 int occ_quota_evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some,
                     struct occ_error *err);
-/* The same in a transaction of its own, for a statement that found the file full, or too large. */
+/* The same in a separate transaction, for a statement that failed because the file is full or too large. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
-/* Inside a transaction: evicts `max` chunks whose launches all start before `before_ns`. */
+/* Call inside a transaction: evicts up to `max` chunks whose launches all start before `before_ns`. */
 int occ_quota_evict_before(struct occ_store *s, int64_t before_ns, uint32_t max, uint32_t *ret_evicted,
                            struct occ_error *err);
-/* The log, which grows while somebody reads, counts to the quota, with some allowance. OCC_E_FULL: it
- * is too large, and a reader keeps it from being emptied. */
+/* The write-ahead log grows while another process reads; it counts to the quota, with some allowance.
+ * OCC_E_FULL: the log is too large, and a reader prevents emptying it. */
 int occ_quota_check_log(struct occ_store *s, struct occ_error *err);
-/* The file is full: empties the log and sets anew how far the file may grow. true: further than before. */
+/* Call when the file is full: empties the log and sets the maximum size of the file again. True: the maximum
+ * grew. */
 bool occ_quota_relieve(struct occ_store *s);

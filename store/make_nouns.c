@@ -1,4 +1,4 @@
-/* How a history gets the nouns of its SQL: views, virtual tables, column_help. Stateless, any thread. */
+/* Makes the SQL interface of a history: views, virtual tables, column_help. Stateless, any thread. */
 #include "sql_nouns.h"
 
 #include <sqlite3.h>
@@ -47,7 +47,7 @@ int occ_sql_drop_nouns(sqlite3 *db)
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_table_column_metadata(db, "main", "column_help", NULL, NULL, NULL, NULL, NULL, NULL) !=
         SQLITE_OK)
-        return SQLITE_OK; /* a new file */
+        return SQLITE_OK; /* the file is new */
     sqlite3_str *drops = sqlite3_str_new(db);
     int rc = sqlite3_prepare_v2(db, texts, -1, &stmt, NULL);
     while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)

@@ -1,11 +1,11 @@
 /*
- * What hardware counters measured of launches: sums by minute, run and launch configuration. The daemon adds
- * to them as values are settled; `show` and `top` read means. A sum without time has no mean: not measured is
- * NULL, never 0.
+ * Measured values of launches, from hardware counters: sums by minute, run and launch configuration. The
+ * daemon adds values once they are final; `show` and `top` read means. A sum without time has no mean: not
+ * measured is NULL, never 0.
  *
- * Every value is kept as (sum of value x duration, sum of the durations for which it was defined), so that
- * sums of sums are the time-weighted mean again. A mean of standard errors is an upper bound of the mean's
- * standard error: launches that share a regression share its error.
+ * Every value is kept as (sum of value x duration, sum of the durations for which the value was defined), so
+ * that sums of sums give the time-weighted mean again. A mean of standard errors is an upper bound of the
+ * mean's standard error: launches that share a regression share its error.
  */
 #pragma once
 
@@ -18,11 +18,12 @@
 
 struct occ_store;
 
-/* X(name): ratios 0...1, but variance_inflation (>= 1) and resident_blocks (blocks per active SM). stall_*:
- * share of cycles in which block launch was stalled for that resource, as the hardware counts it
- * (non-exclusive). issue_active of active cycles, the throughputs and tensor_active of elapsed ones, as in
- * occupancy/bound.h; throughput_error: the largest of theirs. group_*: means over kernels whose launches
- * cannot be told apart; all others are of launches with values of their own. */
+/* X(name): ratios 0...1, except variance_inflation (>= 1) and resident_blocks (blocks per active SM).
+ * stall_*: share of cycles in which block launch was stalled for that resource, as the hardware counts it
+ * (non-exclusive). issue_active is relative to active cycles, the throughputs and tensor_active to elapsed
+ * cycles, as in occupancy/bound.h; throughput_error: the largest error of a throughput. group_*: means over
+ * kernels whose launches cannot be distinguished; all other values belong to launches with values of their
+ * own. */
 #define OCC_MEASURED_VALUES(X)                                                                               \
     X(achieved)                                                                                              \
     X(achieved_error)                                                                                        \
@@ -48,7 +49,7 @@ struct occ_store;
     X(tensor_active)                                                                                         \
     X(throughput_error)
 
-/* X(name, text): the source of launches' values. */
+/* X(name, text): the source of the values. */
 #define OCC_MEASURED_SOURCES(X)                                                                              \
     X(direct, "samples inside the launch")                                                                   \
     X(regression, "least squares over many launches of the configuration")                                   \
@@ -59,11 +60,11 @@ struct occ_store;
 #define OCC_MEASURED_ENUMERATOR(name) OCC_MEASURED_##name,
 enum occ_measured_value { OCC_MEASURED_VALUES(OCC_MEASURED_ENUMERATOR) OCC_MEASURED_VALUE_COUNT };
 
-/* X(name): sums that show whether the launches with a value differ from each other, and from the rest.
+/* X(name): sums that show if the launches with a value differ from each other, and from the other launches.
  * elapsed_square_sum: square of the mean elapsed occupancy of a block (one call of occ_store_add_measured())
  * x its time, over the time of `elapsed`. rest_*: over the launches of the configuration that have no value
- * and ran in seconds whose total is known; rest_shift_sum: counted occupancy of all launches without a value
- * in that second - the occupancy that the stored means of their configurations predict, x time;
+ * and ran in seconds whose total is known. rest_shift_sum: (counted occupancy of all launches without a value
+ * in that second - the occupancy predicted from the stored means of their configurations) x time;
  * rest_error_sum: the standard error of that difference x time; rest_ns: their time. */
 #define OCC_MEASURED_EVIDENCE(X)                                                                             \
     X(elapsed_square_sum)                                                                                    \
@@ -72,59 +73,59 @@ enum occ_measured_value { OCC_MEASURED_VALUES(OCC_MEASURED_ENUMERATOR) OCC_MEASU
     X(rest_ns)
 
 struct occ_measured_sums {
-    double sum[OCC_MEASURED_VALUE_COUNT]; /* value x nanoseconds */
+    double sum[OCC_MEASURED_VALUE_COUNT]; /* sum of value x nanoseconds */
     double ns[OCC_MEASURED_VALUE_COUNT];
-#define X(name, text) uint64_t name; /* launches */
+#define X(name, text) uint64_t name; /* number of launches */
     OCC_MEASURED_SOURCES(X)
 #undef X
-    uint64_t overlapped; /* of them, those that ran beside other kernels */
-    /* Evidence on launches without a value: */
+    uint64_t overlapped; /* launches that overlapped with other kernels */
+    /* evidence about launches without a value: */
 #define X(name) double name;
     OCC_MEASURED_EVIDENCE(X)
 #undef X
 };
 
-/* The mean; NaN: nothing was measured, or the mean is outside of what a counter can report. */
+/* The mean; NaN: not measured, or outside a counter's range. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
-/* Bounds of what a mean over a part of the launches says about all of them (docs/decisions/0016, "Coverage").
- * MINORITY: up to this part of the time launches without a value cannot change the mean noticeably. ALIKE:
- * mean durations that differ by more are of launches under different conditions. UNTOLD: standard deviation,
- * relative to the value, by which the occupancy of launches without a value may differ; the same figure as in
- * attribution/constants.h. CONTRADICTION: difference of a known total from stored means that is no noise of
- * the counter. */
+/* Limits for using a mean over a part of the launches as the mean of all launches (docs/decisions/0016,
+ * "Coverage"). MINORITY: share of the time up to which launches without a value cannot change the mean
+ * noticeably. ALIKE: ratio of mean durations above which the launches ran under different conditions. UNTOLD:
+ * standard deviation, relative to the value, of the occupancy of launches without a value; same figure as in
+ * attribution/constants.h. CONTRADICTION: minimum difference between a known total and the stored means that
+ * is not noise of the counter. */
 #define OCC_MEASURED_MINORITY      0.1
 #define OCC_MEASURED_ALIKE         1.2
 #define OCC_MEASURED_UNTOLD        0.13
 #define OCC_MEASURED_CONTRADICTION 0.02
 
-/* The part (0...1) of the time of all launches, `total_ns`, whose launches have an elapsed occupancy of their
- * own; where no launch has one (reports without elapsed cycles), an achieved occupancy. Sums
- * are of whole minutes: where they are of more time than `total_ns`, the part is of that time. 0: no launch
- * has one. */
+/* The share (0...1) of the time of all launches, `total_ns`, with an elapsed occupancy of the launch's own;
+ * if no launch has an elapsed occupancy (reports without elapsed cycles), with an achieved occupancy. Sums
+ * cover whole minutes: if they cover more time than `total_ns`, the share refers to the covered time. 0: no
+ * launch has a value. */
 double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns);
 
-/* The standard error of a mean with standard error `error` over the part `ratio` of the time, as a mean over
- * all launches: error + (1 - ratio) x UNTOLD x mean. Both are added, not their squares: the same drift
- * may cause both. An unknown error (NaN: Nsight Compute) counts as 0 where launches have no
+/* The standard error of a mean with standard error `error` over the share `ratio` of the time, used as a mean
+ * over all launches: error + (1 - ratio) x UNTOLD x mean. Both terms are added, not their squares, because
+ * the same drift may cause both. An unknown error (NaN: Nsight Compute) counts as 0 if launches have no
  * value. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNTOLD < 1. */
 double occ_measured_widened(double error, double mean, double ratio);
 
 /* All means of launches with values of their own, and errors that cover all launches, whose time is
- * `total_ns`. The source is that of the majority, of a tie the less direct one. All means are NaN where they
- * are withheld; ret_measurement->withheld has the reason, ->measured_ratio the part that was measured.
- * Withheld where no launch has a value of its own (GROUP); where more than MINORITY of the measured time has
- * group values and durations differ by more than ALIKE (DURATIONS); where more than MINORITY of the time has
- * no value and the known total of these seconds contradicts the means (TOTAL), or blocks of launches differ
- * by more than their errors and UNTOLD explain (LAUNCHES). Achieved occupancy, active SMs and resident
- * blocks, which are not defined for overlapped launches, are NaN too where more than MINORITY of elapsed
- * occupancy's time lacks them: a waterfall must not mix means of different launches. */
+ * `total_ns`. The source is the majority's; in a tie, the less direct source. If the means are withheld, all
+ * are NaN, ret_measurement->withheld has the reason, and ->measured_ratio the measured share. Reasons: no
+ * launch has a value of its own (GROUP); more than MINORITY of the measured time has group values and
+ * durations differ by more than ALIKE (DURATIONS); more than MINORITY of the time has no value and the known
+ * total of these seconds contradicts the means (TOTAL), or blocks of launches differ by more than their
+ * errors and UNTOLD explain (LAUNCHES). Achieved occupancy, active SMs and resident blocks are undefined for
+ * overlapped launches. They are NaN too if more than MINORITY of the time of elapsed occupancy lacks them: a
+ * waterfall must not mix means of different launches. */
 void occ_measured_means(const struct occ_measured_sums *sums, double total_ns,
                         struct occ_measurement *ret_measurement);
 
-/* Means of the launches with values of their own alone, never withheld, with their own errors; returns the
- * part of `total_ns` that has an elapsed occupancy. For occ_explain_partly(): sums over launches do not
- * depend on how launches are grouped (docs/decisions/0035). */
+/* Means of only the launches with values of their own, never withheld, with their own errors. Returns the
+ * share of `total_ns` that has an elapsed occupancy. For occ_explain_partly(): sums over launches do not
+ * depend on the grouping of launches (docs/decisions/0035). */
 double occ_measured_own(const struct occ_measured_sums *sums, double total_ns,
                         struct occ_measurement *ret_measurement);
 
@@ -140,15 +141,16 @@ static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sum
 /* The values measured directly for one launch; NaN: not defined. Launches that share start, correlation id
  * and configuration (nodes of one graph) get their values in any order. */
 struct occ_launch_value {
-    int64_t start_ns; /* as it was appended */
+    int64_t start_ns; /* start of the launch, as appended */
     uint32_t correlation;
     uint32_t config;
-    double achieved, achieved_error; /* to 0.00001; errors are rounded up, by at most 9.1 % */
+    double achieved, achieved_error; /* resolution 0.00001; errors are rounded up, by at most 9.1 % */
     double elapsed, elapsed_error;
 };
 
-/* Values of single launches of a run on a device, in any order, also long after the launches. They wait in
- * memory for the next commit; all of them or, on an error, none. OCC_E_FULL: too many wait, commit first. */
+/* Adds values of single launches of a run on a device, in any order, also long after the launches. They wait
+ * in memory for the next commit. On an error no value is added. OCC_E_FULL: too many values wait, commit
+ * first. */
 int occ_store_add_launch_values(struct occ_store *store, int64_t run, int64_t device,
                                 const struct occ_launch_value *values, size_t n, struct occ_error *err);
 
@@ -161,40 +163,42 @@ struct occ_device_sample {
     double stall_registers, stall_shared_memory, stall_blocks, stall_warps, stall_barriers;
 };
 
-/* Samples of a device, in any order. They wait in memory for the next commit, which also adds up the seconds
- * (a sample belongs to the second it starts in); all of them or, on an error, none. OCC_E_FULL: as above. */
+/* Adds samples of a device, in any order. They wait in memory for the next commit, which also computes the
+ * seconds (a sample belongs to the second of its start). On an error no sample is added. OCC_E_FULL: too many
+ * wait. */
 int occ_store_add_samples(struct occ_store *store, int64_t device, const struct occ_device_sample *samples,
                           size_t n, struct occ_error *err);
 
-/* The elapsed occupancy in a second (since the epoch) that no traced kernel explains; below 0 it is noise.
- * For a second that has samples; waits as they do. */
+/* Adds the elapsed occupancy in a second (since the epoch) that no traced kernel explains; a negative value
+ * is noise. Only for a second with samples; waits for the commit like samples. */
 int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t second, double ratio,
                               struct occ_error *err);
 
-/* A value that Nsight Compute has of a launch of an imported report, by ncu's own metric name. */
+/* A value that Nsight Compute reports for a launch of an imported report, by ncu's metric name. */
 struct occ_ncu_metric {
-    int64_t run, config, hour; /* of the launch */
+    int64_t run, config, hour; /* hour of the launch */
     uint32_t correlation;
     const char *name, *unit;
     double value;
 };
-/* Once for each name and launch. */
+/* Call once for each name and launch. */
 int occ_store_add_ncu_metric(struct occ_store *store, const struct occ_ncu_metric *metric,
                              struct occ_error *err);
 
-/* What Nsight Compute has of a kernel's launches, by its metric names; of one imported report. */
+/* A value that Nsight Compute reports for a kernel's launches, by its metric name; from one imported
+ * report. */
 struct occ_ncu_value {
-    const struct occ_ncu_value *next; /* by name; NULL: none */
+    const struct occ_ncu_value *next; /* ordered by name; NULL: the last */
     const char *metric;
     double mean;
 };
 struct occ_ncu_values {
     int64_t run;
-    uint64_t launches; /* of them, as many as have the value that most have; 0: no report has the kernel */
+    uint64_t launches; /* launches with the most frequent value; 0: no report contains the kernel */
     const struct occ_ncu_value *first;
 };
 
-/* Adds to the sums of a minute and its hour; waits for the next commit. OCC_E_FULL: too many wait, commit
+/* Adds to the sums of a minute and its hour; they wait for the next commit. OCC_E_FULL: too many wait, commit
  * first. */
 int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t config,
                            const struct occ_measured_sums *sums, struct occ_error *err);

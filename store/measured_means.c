@@ -1,10 +1,10 @@
-/* Means of sums of measured values, and whether they are representative. Also compiled into the SQLite
- * extension, so that the virtual table `launch` and our own programs cannot differ. Any thread. */
+/* Computes means from sums of measured values, and decides if they are representative. Also compiled into the
+ * SQLite extension, so that the virtual table `launch` and our own programs cannot differ. Any thread. */
 #include <math.h>
 
 #include "measured.h"
 
-/* The largest mean that a counter can report, with room for noise; the file is not to be trusted. */
+/* The largest mean that a counter can report, with room for noise; the file is untrusted. */
 static double max_of(enum occ_measured_value value)
 {
     return value == OCC_MEASURED_resident_blocks ? 4096 : value == OCC_MEASURED_variance_inflation ? 1e9 : 2;
@@ -16,20 +16,20 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
     return mean >= 0 && mean <= max_of(value) ? mean : NAN;
 }
 
-/* Whether (nearly) all launches with an elapsed occupancy have the value: means of different launches must
+/* True if (nearly) all launches with an elapsed occupancy have the value: means of different launches must
  * not be mixed. */
 static bool is_of_all(const struct occ_measured_sums *sums, enum occ_measured_value value)
 {
     return sums->ns[value] >= (1 - OCC_MEASURED_MINORITY) * sums->ns[OCC_MEASURED_elapsed];
 }
 
-/* Launches with values of their own. */
+/* The number of launches with values of their own. */
 static uint64_t own_launches(const struct occ_measured_sums *sums)
 {
     return occ_measured_launches(sums) - sums->grouped;
 }
 
-/* Time of launches with values of their own: some reports have achieved occupancy alone. */
+/* Time of launches with values of their own; some reports have only achieved occupancy. */
 static double own_ns(const struct occ_measured_sums *sums)
 {
     double elapsed_ns = sums->ns[OCC_MEASURED_elapsed];
@@ -94,7 +94,7 @@ static enum occ_withheld withheld(const struct occ_measured_sums *sums, double r
     return !covers_all && launches_differ(sums) ? OCC_WITHHELD_LAUNCHES : OCC_WITHHELD_NOT;
 }
 
-/* Of launches with values of their own. */
+/* The most frequent source among launches with values of their own. */
 static enum occ_value_source source_of(const struct occ_measured_sums *sums)
 {
     if (occ_measured_launches(sums) == 0)
@@ -115,7 +115,7 @@ static void fill_means(const struct occ_measured_sums *sums, struct occ_measurem
     const struct {
         double *mean;
         enum occ_measured_value value;
-        bool of_all; /* goes with elapsed */
+        bool of_all; /* the value is defined for the same launches as `elapsed` */
     } means[] = {
         {&m->achieved, OCC_MEASURED_achieved, true},
         {&m->achieved_error, OCC_MEASURED_achieved_error, true},
@@ -147,7 +147,7 @@ static void fill_means(const struct occ_measured_sums *sums, struct occ_measurem
     m->utilization.ratio[OCC_HW_COMPUTE] = m->utilization.ratio[OCC_HW_MEMORY] = NAN;
 }
 
-/* The least certain throughput has the error of all. */
+/* Widens the errors of all throughputs, which have the error of the least certain throughput. */
 static void widen_throughput(const struct occ_measured_sums *sums, double time_ns,
                              struct occ_hw_utilization *u)
 {
@@ -206,5 +206,5 @@ double occ_measured_own(const struct occ_measured_sums *sums, double total_ns,
                                   .measured_ratio = occ_measured_ratio(sums, total_ns)};
     fill_means(sums, m);
     double ratio = isnan(m->elapsed) ? 0 : sums->ns[OCC_MEASURED_elapsed] / all_ns(sums, total_ns);
-    return ratio > 0 ? ratio : 0; /* infinite ones are none */
+    return ratio > 0 ? ratio : 0; /* infinite ratios count as 0 */
 }

@@ -1,4 +1,4 @@
-/* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one
+/* Migrates a file to this version's schema: numbered migrations, one transaction each. Called by open, one
  * thread. */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static int execute(struct occ_store *s, const char *sql, struct occ_error *err, 
     return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
 }
 
-/* One migration. Another process may have done it while we waited for the lock. */
+/* Applies one migration. Another process may have applied it while this process waited for the lock. */
 static int apply(struct occ_store *s, const struct occ_schema_migration *m, struct occ_error *err)
 {
     char mark[96];
@@ -75,7 +75,7 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     return occ_store_conclude(s, rc, err);
 }
 
-/* "wal" is the answer where the file system can share memory; another journal would let readers block the
+/* SQLite answers "wal" if the file system supports shared memory; another journal would let readers block the
  * writer. */
 static int ask_for_wal(struct occ_store *s, struct occ_error *err)
 {
@@ -92,7 +92,7 @@ static int ask_for_wal(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-/* busy_timeout does not apply to switching to WAL while another process creates the same file: retry. */
+/* busy_timeout does not apply to a switch to WAL while another process creates the same file: retry. */
 static int switch_to_wal(struct occ_store *s, struct occ_error *err)
 {
     int64_t until_ns = occ_monotonic_ns() + s->options.busy_timeout_ms * INT64_C(1000000);
@@ -102,9 +102,9 @@ static int switch_to_wal(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-/* A file that has nothing yet is synchronised once, by make_durable(): ten times are 20 to 40 ms on a disk,
- * for which a program waits. Only a file without pages takes auto_vacuum, by which a smaller quota makes it
- * smaller. */
+/* An empty file is synchronised once, by make_durable(): ten times would take 20 to 40 ms on a disk, and a
+ * program waits for that. Only a file without pages accepts auto_vacuum, which a smaller quota needs to
+ * shrink the file. */
 static int set_up_writing(struct occ_store *s, int64_t version, struct occ_error *err)
 {
     int rc = 0;
@@ -119,7 +119,7 @@ static int set_up_writing(struct occ_store *s, int64_t version, struct occ_error
     return rc;
 }
 
-/* Commits from now on survive as the options say; so does the page that makes the file a database. */
+/* Makes later commits survive according to the options, and the page that makes the file a database. */
 static int make_durable(struct occ_store *s, int64_t version, struct occ_error *err)
 {
     sqlite3_file *file = NULL;
@@ -133,7 +133,7 @@ static int make_durable(struct occ_store *s, int64_t version, struct occ_error *
     return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot set up");
 }
 
-/* This version and the one before it: a writer may be updated later than its readers. */
+/* Accepts this version and the previous one: a writer may be updated later than its readers. */
 static int check_reading(const struct occ_store *s, int64_t version, struct occ_error *err)
 {
     int newest = occ_store_newest_version();

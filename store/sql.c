@@ -5,8 +5,8 @@ static const char *const texts[OCC_SQL_COUNT] = {
 #define X(name, text) [OCC_SQL_##name] = text,
     OCC_SQL_STATEMENTS(X)};
 
-/* As one of ours. SQLite cannot lengthen the file of its shared memory on a full disk, and names no reason.
- */
+/* Translates an error code. SQLite cannot lengthen the file of its shared memory on a full disk, and gives no
+ * reason. */
 static int code_of(int sqlite_code)
 {
     static const struct {
@@ -63,7 +63,8 @@ sqlite3_stmt *occ_store_query(struct occ_store *s, enum occ_sql which, const int
 
 int occ_store_step(struct occ_store *s, sqlite3_stmt *stmt)
 {
-    return stmt ? sqlite3_step(stmt) : sqlite3_extended_errcode(s->db); /* why it could not be prepared */
+    /* the reason why the statement could not be prepared */
+    return stmt ? sqlite3_step(stmt) : sqlite3_extended_errcode(s->db);
 }
 
 int occ_store_end(struct occ_store *s, sqlite3_stmt *stmt, int step, const char *what, struct occ_error *err)
@@ -112,7 +113,7 @@ int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *va
 
 void occ_store_rollback(struct occ_store *s)
 {
-    /* a full disk has rolled back by itself */
+    /* after a full disk, SQLite has rolled back already */
     if (!sqlite3_get_autocommit(s->db))
         (void)occ_store_execute(s, OCC_SQL_ROLLBACK, NULL, 0, NULL);
 }

@@ -1,5 +1,5 @@
-/* The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step():
- * statements are prepared once, bound in order, and SQLite's result codes become our errors. */
+/* The frequent SQL statements of the store, in one table, and helpers around sqlite3_step(): statements are
+ * prepared once and bound in order, and SQLite's result codes become our errors. */
 #pragma once
 
 #include <math.h>
@@ -71,13 +71,13 @@
                              ", histogram = add_histograms(histogram, "                                      \
                              "excluded.histogram)"
 
-/* At most ?2 rows of units of time before ?1, not those of imported recordings. */
+/* Selects at most ?2 rows of units of time before ?1, except rows of imported recordings. */
 #define OCC_SQL_EXPIRE(table, unit)                                                                          \
     "DELETE FROM " table " WHERE (" unit ", run_id, config_id) IN (SELECT " unit                             \
     ", run_id, config_id FROM " table " WHERE " unit                                                         \
     " < ?1 AND run_id NOT IN (SELECT run_id FROM stored_run WHERE source_hash IS NOT NULL) LIMIT ?2)"
 
-/* The units of time of a table's oldest row, of the row that is ?1 rows newer, and of the newest row. */
+/* The units of time of a table's oldest row, of the row ?1 rows later, and of the newest row. */
 #define OCC_SQL_ENDS(table, unit)                                                                            \
     "SELECT min(" unit "), coalesce((SELECT " unit " FROM " table " ORDER BY " unit                          \
     " LIMIT 1 OFFSET ?1), 9223372036854775807), (SELECT max(" unit ") FROM " table ") FROM " table
@@ -91,7 +91,7 @@
 #define OCC_SQL_OF_CONFIG_3(column, field, type) ", c." #column
 #define OCC_SQL_OF_DEVICE(column, field)         ", d." #column
 
-/* Launches that a chunk of values can be about. */
+/* Launches to which a chunk of values can belong. */
 #define OCC_SQL_LAUNCHES_OF_SERIES                                                                           \
     "SELECT 1 FROM stored_chunk c WHERE c.run_id = stored_series_chunk.run_id "                              \
     "AND c.device_id = stored_series_chunk.device_id "                                                       \
@@ -99,8 +99,8 @@
     "AND c.first_start_ns <= stored_series_chunk.last_start_ns"
 
 /* clang-format off */
-/* Texts of a run: what is unknown now does not erase what was known, but a level comes with its own reason, or
- * none. X(column of stored_run, member of struct occ_run) */
+/* Texts of a run: an unknown text does not erase a known text, but a level sets its own reason, or none.
+ * X(column of stored_run, member of struct occ_run) */
 #define OCC_SQL_KEPT_TEXTS(X) \
     X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session) \
     X(slurm_job, job.slurm_job) X(slurm_step, job.slurm_step) X(k8s_pod, job.k8s_pod) \
@@ -119,7 +119,7 @@
 #define OCC_SQL_SET_LIMIT(name, word, text) OCC_SQL_SET("limit_" word)
 #define OCC_SQL_SET_CAUSE(name, word, text) OCC_SQL_SET("cause_" word)
 
-/* What `top` reads of a configuration. X(NAME, expression) */
+/* Values of a configuration that `top` reads. X(NAME, expression) */
 #define OCC_SQL_TOP(X) \
     X(CONFIG, "c.config_id") X(KERNEL, "c.kernel_id") X(DEVICE_ID, "c.device_id") X(SHORT, "k.short") \
     X(DEMANGLED, "k.demangled") X(MANGLED, "k.mangled") X(DEVICE, "d.name") X(SIMULATED, "d.simulated") \
@@ -146,7 +146,7 @@
     X(FILE_VERSION, "PRAGMA user_version") \
     X(FILE_PAGES, "PRAGMA page_count") \
     X(USE_WAL, "PRAGMA journal_mode=WAL") \
-    /* AUTOINCREMENT would also use up a number where the run is there */ \
+    /* AUTOINCREMENT would use up a number even if the run exists */ \
     X(PUT_RUN, "INSERT INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, cupti_version, simulated" \
       OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(1 + (SELECT max(last_run, coalesce((SELECT max(run_id) " \
       "FROM stored_run), 0)) FROM stored_retention), " \
@@ -166,7 +166,7 @@
     X(DEVICE_LIMITS, "SELECT 1" OCC_DEVICE_COLUMNS(OCC_COLUMN_2) " FROM stored_device WHERE device_id = ?") \
     X(ADD_KERNEL, "INSERT INTO stored_kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) " \
       "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING kernel_id") \
-    /* a new configuration, or one that an older model analysed (or another process just added): keeps its id */ \
+    /* a new configuration, or a configuration analysed by an older model (or just added by another process): keeps its id */ \
     X(PUT_CONFIG, "INSERT INTO stored_launch_config(key, kernel_id, device_id" \
       OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", shared_optin" OCC_CONFIG_COLUMNS(OCC_COLUMN_2) \
       ", model_version, refused, limiters, main_cause" \
@@ -328,7 +328,7 @@
       "NOT NULL " \
       "LEFT JOIN stored_reported_occupancy o ON o.run_id = r.run_id AND o.config_id = x.config_id " \
       "WHERE x.config_id = ?") \
-    /* CSV has no mangled names, and other spaces in demangled ones than ours; Kineto sums shared memory */ \
+    /* CSV has no mangled names, and other spaces in demangled names than ours; Kineto sums shared memory */ \
     X(NCU_METRICS, "WITH same(run_id, config_id) AS (SELECT r.run_id, c.config_id FROM stored_launch_config o " \
       "CROSS JOIN stored_kernel ok ON ok.kernel_id = o.kernel_id " \
       "CROSS JOIN stored_device od ON od.device_id = o.device_id " \
@@ -358,22 +358,22 @@ enum occ_sql {
         OCC_SQL_COUNT
 };
 
-/* Fails with the connection's last message. `what` is what we were about to do: "cannot add a chunk". */
+/* Fails with the connection's last message. `what`: the failed action, such as "cannot add a chunk". */
 int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct occ_error *err,
                  const char *what);
 
-/* A column of the statement's row, clamped: nothing in a file is to be trusted. */
+/* A column of the statement's row, clamped, because the file is untrusted. */
 static inline int64_t occ_column_clamped(sqlite3_stmt *stmt, int column, int64_t low, int64_t high)
 {
     int64_t value = sqlite3_column_int64(stmt, column);
     return value < low ? low : value > high ? high : value;
 }
 
-/* Integers and their number, two arguments. */
+/* An array of integers and their number, as two arguments. */
 #define OCC_INTS(...)                                                                                        \
     (const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-/* Values for a statement, in order. */
+/* Binds values to a statement, in order. */
 struct occ_binder {
     sqlite3_stmt *stmt;
     int at;
@@ -384,7 +384,7 @@ static inline void occ_bind_int(struct occ_binder *b, int64_t v)
     (void)sqlite3_bind_int64(b->stmt, ++b->at, v);
 }
 
-/* NULL when 0. */
+/* Binds NULL for 0. */
 static inline void occ_bind_known(struct occ_binder *b, int64_t v)
 {
     if (v != 0)
@@ -395,16 +395,16 @@ static inline void occ_bind_known(struct occ_binder *b, int64_t v)
 
 static inline void occ_bind_real(struct occ_binder *b, double v)
 {
-    (void)sqlite3_bind_double(b->stmt, ++b->at, v); /* SQLite makes NaN NULL */
+    (void)sqlite3_bind_double(b->stmt, ++b->at, v); /* SQLite stores NaN as NULL */
 }
 
-/* The text must live until the statement is reset. NULL is NULL. */
+/* The text must live until the statement is reset. A NULL pointer binds NULL. */
 static inline void occ_bind_text(struct occ_binder *b, const char *v)
 {
     (void)sqlite3_bind_text(b->stmt, ++b->at, v, -1, SQLITE_STATIC);
 }
 
-/* Until the statement is reset, as text. */
+/* The blob must live until the statement is reset. */
 static inline void occ_bind_blob(struct occ_binder *b, const void *v, size_t n)
 {
     (void)sqlite3_bind_blob64(b->stmt, ++b->at, v, n, SQLITE_STATIC);

@@ -1,4 +1,4 @@
-/* Statements of write/collect.c, as those of sql.h. SPENT_RUNS and UNUSED_...: ids from ?1 on, exclusive, to
+/* Statements of write/collect.c, in the form of sql.h. SPENT_RUNS and UNUSED_...: ids from ?1 (exclusive) to
  * ?2. */
 #pragma once
 

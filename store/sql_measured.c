@@ -1,4 +1,4 @@
-/* The columns of what counters measured of launches, by whatever a view groups them; see sql_nouns.h. */
+/* The columns of measured values, for any grouping of a view; see sql_nouns.h. */
 #include "sql_nouns.h"
 
 #define OF_ROW(name)     "m." name
@@ -7,7 +7,7 @@
 #define MEAN(name)       KNOWN(PURE(name))
 #define GROUP_MEAN(name) PURE(name)
 
-/* As occ_measured_widened(). */
+/* The same as occ_measured_widened(), in SQL. */
 #define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(m.all_ns, 0))"
 #define REST(name)       UNMEASURED(name) " * 0.13 * " PURE(name)
 #define CI95(name)       KNOWN("1.96 * nullif(coalesce(" PURE(name "_error") ", 0) + " REST(name) ", 0)")

@@ -40,7 +40,7 @@ static const struct occ_sql_column config_ids[] = {
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
 
-/* A cause at the high end of expected_elapsed, which is smaller if it is the grid's. */
+/* A cause at the high end of expected_elapsed; a cause by the grid is smaller there. */
 #define OCC_SQL_LOW_CAUSE(cause, is_of_grid)                                                                 \
     "c." cause " - iif(" is_of_grid ", c.expected_elapsed_high - c.expected_elapsed_low, 0)"
 
@@ -223,7 +223,7 @@ static const struct occ_sql_column overhead[] = {
 
 /* ---- minute, hour, measured_minute, measured_hour, measured_config ---- */
 
-/* Conditions on the number use the table's order, those on start_ns cannot. */
+/* Conditions on the number can use the table's order; conditions on start_ns cannot. */
 #define START_COLUMNS(table, unit, ns)                                                                       \
     {"start_ns", "INTEGER", table "." unit " * " ns, OCC_SQL_EPOCH, "start of the " unit},                   \
     {                                                                                                        \
@@ -233,7 +233,7 @@ static const struct occ_sql_column overhead[] = {
 
 #define OF_ONE(name) "e." name
 
-/* What was measured of a row of minutes or hours. */
+/* Measured values of a row of minutes or hours. */
 #define MEASURED_OF(unit, value)                                                                             \
     "(SELECT " value " FROM stored_measured_" unit " AS e WHERE e.config_id = m.config_id AND e." unit       \
     " = m." unit " AND e.run_id = m.run_id)"
@@ -248,7 +248,7 @@ static const struct occ_sql_column overhead[] = {
                            OF_ONE, TOTAL) ") * "                                                             \
                                           "0.13 * e.elapsed_sum / nullif(e.elapsed_ns, 0), 0), NULL)"
 
-/* What the launches that were measured (occ_measured_own()) add to the expected elapsed occupancy. */
+/* The difference that measured launches (occ_measured_own()) make to the expected elapsed occupancy. */
 #define ABOVE_EXPECTED                                                                                       \
     "(e.elapsed_sum - e.elapsed_ns * c.expected_elapsed_low) / max(m.total_duration_ns, e.elapsed_ns + "     \
     "e.group_elapsed_ns)"
@@ -285,7 +285,7 @@ static const struct occ_sql_column overhead[] = {
          "launches that were not measured"},                                                                 \
         END
 
-/* Measured values of a row, with the time of all launches and the reason to withhold. */
+/* Measured values of a row, with the time of all launches and the reason for withholding. */
 #define MEASURED_ROW(name) "s." name
 #define MEASURED(rows, total)                                                                                \
     "(SELECT s.*, " OCC_SQL_ALL_NS(MEASURED_ROW, total) " AS all_ns, " OCC_SQL_WITHHELD(                     \
@@ -358,7 +358,7 @@ static const struct occ_sql_column device_second[] = {
 
 /* ---- nouns ---- */
 
-/* LEFT JOIN: SQLite leaves out what a statement does not ask for. */
+/* LEFT JOIN: SQLite then omits tables whose columns a statement does not use. */
 #define CONFIG                                                                                               \
     "stored_launch_config AS c LEFT JOIN stored_kernel AS k ON k.kernel_id = c.kernel_id "                   \
     "LEFT JOIN stored_device AS d ON d.device_id = c.device_id"

@@ -1,8 +1,8 @@
 /*
- * SQL as an interface: one view or virtual table per noun, over the storage tables of schema/. One table of
- * columns makes the views, the table column_help inside the file and docs/sql.md; the lists below are also
- * what the virtual tables declare. Units are part of a column's name where they are not 1. NULL is "not
- * known" in every column.
+ * SQL as an interface: a view or virtual table for each noun, over the storage tables of schema/. One table
+ * of columns makes the views, the table column_help inside the file, and docs/sql.md; the virtual tables
+ * declare the columns of the lists below. A unit other than 1 is part of the column's name. NULL means
+ * "unknown" in every column.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define OCC_SQL_STALL "share of cycles in which block launch is stalled for "
 #define OCC_SQL_CI95  "half-width of the 95 % confidence interval (1.96 standard errors)"
 
-/* launch: what belongs to the single one. X(NAME, column, type, unit, help) */
+/* launch: columns of the single launch. X(NAME, column, type, unit, help) */
 #define OCC_SQL_LAUNCH(X)                                                                                    \
     X(RUN, "run_id", "INTEGER NOT NULL", "", "the run it belongs to")                                        \
     X(CONFIG, "config_id", "INTEGER NOT NULL", "", "its launch configuration, see launch_config")            \
@@ -46,8 +46,8 @@
       "not "                                                                                                 \
       "measured")
 
-/* launch and launch_config: what all launches of a configuration share. X(column, type, expression, unit,
- * help), over c (stored_launch_config), k (stored_kernel) and d (stored_device) */
+/* launch and launch_config: columns common to all launches of a configuration. X(column, type, expression,
+ * unit, help), over c (stored_launch_config), k (stored_kernel) and d (stored_device) */
 #define OCC_SQL_CONFIG(X)                                                                                    \
     X("kernel", "TEXT", "k.short", "", "short name, without namespaces, template arguments and parameters")  \
     X("kernel_demangled", "TEXT", "k.demangled", "", "full name")                                            \
@@ -98,8 +98,8 @@
     X("limiters", "TEXT", "c.limiters", "", "what limits the blocks per SM; ties are joined by +")           \
     X("main_cause", "TEXT", "c.main_cause", "", "largest static cause of lost occupancy")
 
-/* device_sample and device_second: counters of a device, in the order of OCC_SAMPLE_NUMBERS. scale: of their
- * storage in stored_device_second, as in its columns' names. X(name, scale, unit, help) */
+/* device_sample and device_second: counters of a device, in the order of OCC_SAMPLE_NUMBERS. scale: scale of
+ * the column in stored_device_second, which is also in the column's name. X(name, scale, unit, help) */
 #define OCC_SQL_COUNTERS(X)                                                                                  \
     X(elapsed, 4, "ratio", "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)")               \
     X(sm_active, 4, "ratio", "SM-active cycles / elapsed cycles of all SMs")                                 \
@@ -110,8 +110,8 @@
     X(stall_warps, 4, "ratio", OCC_SQL_STALL "warp slots")                                                   \
     X(stall_barriers, 4, "ratio", OCC_SQL_STALL "barriers")
 
-/* Of a run r. Nobody can count what was launched in periods of level unknown or in the last second of a
- * program that was cut off, nor what is still to be reported of a run without an end. */
+/* Condition on a run r: its losses are unknown. Launches are not countable in periods of level unknown and in
+ * the last second of a program that was cut off; a run without an end may still report losses. */
 #define OCC_SQL_LOST_UNKNOWN                                                                                 \
     "(r.level_reason GLOB '" OCC_STORE_CUT "*' OR EXISTS(SELECT 1 FROM stored_period AS p WHERE p.run_id = " \
     "r.run_id AND p.level = 'unknown'))"
@@ -122,24 +122,25 @@
     "AS l WHERE l.run_id = r.run_id AND l.launches > 0 UNION ALL SELECT 'unknown' "                          \
     "WHERE " OCC_SQL_LOST_UNKNOWN "))"
 
-/* The module of a virtual table: whoever opens a history without it reads what to load. */
+/* The module of a virtual table. Its name tells a user who opens a history without the extension what to
+ * load. */
 #define OCC_SQL_MODULE(noun) "occtrace_" noun "_needs_the_occtrace_extension"
 
 struct occ_sql_column {
     const char *name, *type;
-    const char *expression; /* NULL: of a virtual table */
+    const char *expression; /* NULL: a column of a virtual table */
     const char *unit, *help;
 };
 
 struct occ_sql_noun {
     const char *name;
-    const char *from; /* what the view selects from; NULL: a virtual table */
+    const char *from; /* FROM clause of the view; NULL: a virtual table */
     const char *help;
-    const struct occ_sql_column *columns[3]; /* lists that end with a name of NULL; NULL: no more lists */
+    const struct occ_sql_column *columns[3]; /* lists that end with a NULL name; NULL: no further list */
 };
 
-/* As occ_measured_ratio() and the reasons of occ_measured_means(): over the columns of stored_measured_*,
- * `of`(name), and the time of all launches, `total`. */
+/* The same as occ_measured_ratio() and the reasons of occ_measured_means(), in SQL: over the columns of
+ * stored_measured_*, `of`(name), and the time of all launches, `total`. */
 /* clang-format off */
 #define OCC_SQL_OWN_NS(of) "iif(" of("elapsed_ns") " > 0, " of("elapsed_ns") ", " of("achieved_ns") ")"
 #define OCC_SQL_ALL_NS(of, total) \
@@ -172,11 +173,11 @@ struct occ_sql_noun {
 /* The columns of measured values, over m (stored_measured_*, with all_ns and withheld), c and k. */
 extern const struct occ_sql_column occ_sql_measured[];
 
-/* Ends with a row whose name is NULL. */
+/* The list ends with a NULL name. */
 extern const struct occ_sql_noun occ_sql_nouns[];
 
 struct sqlite3;
-/* Makes the views, the virtual tables and column_help in a history that has no views and no column_help of
- * ours; removes these two. SQLite code. */
+/* Makes the views, the virtual tables and column_help in a history that has neither our views nor our
+ * column_help; occ_sql_drop_nouns() removes the views and column_help. SQLite code. */
 int occ_sql_drop_nouns(struct sqlite3 *db);
 int occ_sql_make_nouns(struct sqlite3 *db);

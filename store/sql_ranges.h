@@ -1,7 +1,8 @@
-/* Statements about ranges, as those of sql.h. */
+/* Statements about ranges, in the form of sql.h. */
 #pragma once
 
-/* ADD_RANGE: at most ?4 of a run, and what stands for the rest. RANGES: equal paths one after the other. */
+/* ADD_RANGE: at most ?4 ranges of a run, and a range that stands for all others. RANGES: equal paths follow
+ * each other. */
 /* clang-format off: SQL is laid out by hand */
 #define OCC_SQL_RANGE_STATEMENTS(X) \
     X(FIND_RANGE, "SELECT range_id FROM stored_range WHERE run_id = ? AND path = ? AND phase = ?") \

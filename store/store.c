@@ -1,5 +1,5 @@
-/* Opening and closing the history. Nothing is written to a file before it is known to be a history of ours
- * (or empty) that this version understands. One thread a handle. */
+/* Opening and closing the history. A file is written only after it is known to be a history (or empty) that
+ * this version understands. One thread for each handle. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 #define WRITER_CACHE_KIB 4096
 #define READER_CACHE_KIB 16384
 
-/* Makes the file, so that its mode is ours. An existing one is left alone: closing a descriptor of a database
- * that this process has open elsewhere would drop SQLite's locks on it. */
+/* Creates the file, so that the file has our mode. An existing file is left alone: closing a descriptor of a
+ * database that this process has open elsewhere would drop SQLite's locks on it. */
 static int create_file(const char *path, struct occ_error *err)
 {
     struct stat status;
@@ -100,7 +100,7 @@ static char *immutable_uri(const char *path)
     return uri;
 }
 
-/* The status of the write-ahead log, which `ret_path` (malloc'ed) names; false: there is none. */
+/* Reads the status of the write-ahead log and its path, `ret_path` (malloc'ed). False: there is no log. */
 static bool find_log(const struct occ_store *s, char **ret_path, struct stat *ret_status)
 {
     if (asprintf(ret_path, "%s-wal", s->path) < 0)
@@ -108,9 +108,9 @@ static bool find_log(const struct occ_store *s, char **ret_path, struct stat *re
     return *ret_path && stat(*ret_path, ret_status) == 0;
 }
 
-/* SQLite cannot make its shared memory in a directory that we may not write (a read-only mount, another
- * user's) or on a full disk. No writer can be at work either if there is no write-ahead log, so the file is
- * read as it lies. */
+/* SQLite cannot create its shared memory in a directory without write permission (a read-only mount, another
+ * user's) or on a full disk. Without a write-ahead log no writer can be active either, so the file is read as
+ * it is. */
 static int reopen_immutable(struct occ_store *s, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *wal = NULL;
@@ -126,7 +126,7 @@ static int reopen_immutable(struct occ_store *s, struct occ_error *err)
     return rc != 0 ? rc : occ_store_migrate(s, err);
 }
 
-/* A copy at rest can be read from anywhere. */
+/* A copy that no process writes can be read from a network file system. */
 static int open_on_network(struct occ_store *s, const char *network, struct occ_error *err)
 {
     (void)occ_fail(err, OCC_E_INVALID,
@@ -190,7 +190,7 @@ static int open_for_writing(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-/* The file was replaced and its log was left: SQLite would take it for the new file's. */
+/* Removes the log of a replaced file: SQLite would apply the old log to the new file. */
 static void remove_stale_log(const struct occ_store *s)
 {
     _cleanup_(occ_freep) char *path = NULL;
@@ -202,7 +202,7 @@ static void remove_stale_log(const struct occ_store *s)
 static bool join_workspace(struct occ_store *s)
 {
     s->work = s->options.like ? s->options.like->work : calloc(1, sizeof *s->work);
-    s->options.like = NULL; /* it may be closed first */
+    s->options.like = NULL; /* `like` may be closed before this store */
     if (!s->work || s->work->n_stores++ > 0)
         return s->work != NULL;
     s->work->encoder = occ_columns_encoder_new();
@@ -227,7 +227,7 @@ static int open_parts(struct occ_store *s, struct occ_error *err)
     return s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
 }
 
-/* Without a file. NULL: no memory. */
+/* Makes a store without a file. NULL: no memory. */
 static struct occ_store *new_store(const char *path, const struct occ_store_options *options)
 {
     struct occ_store *s = calloc(1, sizeof *s);
@@ -248,7 +248,7 @@ static struct occ_store *new_store(const char *path, const struct occ_store_opti
     return s;
 }
 
-/* A place of statements that all fail: a database without tables. */
+/* Connects to an empty database, on which all statements fail. */
 static int connect_nothing(struct occ_store *s, struct occ_error *err)
 {
     return occ_store_connect(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
@@ -315,7 +315,7 @@ static void drop_pending(struct occ_store *s)
 
 const char *occ_store_reopen_reason(const struct occ_store *s)
 {
-    int moved = 0; /* a database in memory has no file to ask about */
+    int moved = 0; /* a database in memory has no file to check */
     if (s->has_no_file)
         return "could not be opened";
     if (s->bulk_failed)
@@ -327,11 +327,11 @@ const char *occ_store_reopen_reason(const struct occ_store *s)
 
 int occ_store_reopen(struct occ_store *s, struct occ_error *err)
 {
-    int moved = 0; /* else the log is this file's, and has what is in no file yet */
+    int moved = 0; /* otherwise the log belongs to this file, and has data that is not in the file yet */
     (void)sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
     drop_pending(s);
     s->bulk = false;
-    /* before the next: both may share the old file's -shm, and a process's locks on it */
+    /* close before opening: both connections may share the old file's -shm, and a process's locks on it */
     occ_store_disconnect(s);
     if (moved)
         remove_stale_log(s);

@@ -1,4 +1,4 @@
-/* The answer of `top`: what launches add up to, by kernel or by something else. */
+/* The answer of `top`: totals of launches, by kernel or by another unit. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,16 +11,17 @@
 
 struct occ_store;
 
-/* A kernel and the GPU that it ran on. Two GPUs of one model are two devices. `device` below 0 is a model: a
+/* A kernel and the GPU on which it ran. Two GPUs of one model are two devices. `device` below 0 is a model: a
  * warehouse adds up the devices of a model. */
 struct occ_row_kernel {
     int64_t id, device;
     const char *short_name, *demangled, *mangled, *device_name;
     bool simulated;
-    bool estimated; /* of `top`: the model has no limits of its own for such a GPU */
+    /* only for `top`: the model has no limits of its own for the GPU and uses estimated limits */
+    bool estimated;
 };
 
-/* Of a kernel's launch configuration with the largest total duration. */
+/* The launch configuration of a kernel with the largest total duration. */
 struct occ_dominant_config {
     double waves;
     uint64_t full_waves, partial_blocks;
@@ -28,36 +29,36 @@ struct occ_dominant_config {
     uint32_t by_design, limiters; /* enum occ_by_design bits, bits of enum occ_limit */
 };
 
-/* One line of `top`: a kernel's launches, of all configurations, on one device. Means are weighted with
- * duration; NaN: not known of any configuration. */
+/* A line of `top`: a kernel's launches, in all configurations, on one device. Means are weighted by duration;
+ * NaN: unknown for all configurations. */
 struct occ_top_row {
     struct occ_row_kernel kernel;
     struct occ_dominant_config dominant;
     uint32_t configs;
     uint64_t launches;
     uint64_t total_ns, min_ns, max_ns;
-    uint64_t p50_ns, p95_ns; /* by time alone, from the histogram: at most 12.5 % off; else 0 */
-    double theoretical;      /* this and what is expected: over the analysed configurations */
+    uint64_t p50_ns, p95_ns; /* only by time, from the histogram: at most 12.5 % off; otherwise 0 */
+    double theoretical;      /* theoretical and expected values cover the analysed configurations */
     double expected_achieved_low, expected_achieved_high, expected_elapsed_low, expected_elapsed_high;
-    /* of the configurations that have a value; errors are standard errors and cover all launches */
+    /* over configurations with a value; errors are standard errors and cover all launches */
     double achieved, achieved_error, elapsed, elapsed_error;
-    double measured_ratio; /* of total_ns: launches that were measured */
-    /* duration * SMs * max_warps_per_sm * (1 - elapsed), in seconds; elapsed: of launches that were measured
-     * the measured one, of others the low end of what is expected */
+    double measured_ratio; /* measured share of total_ns */
+    /* duration * SMs * max_warps_per_sm * (1 - elapsed), in seconds. elapsed: the measured value for measured
+     * launches, the low end of the expected range for others */
     double waste_warp_seconds;
-    /* Of the waterfall (occupancy/waterfall.h), over the analysed configurations: `used` (elapsed: measured,
-     * else the low end of what is expected) and the parts sum to 1, without PARTIAL_WARP, which is the share
-     * of resident threads that do not exist. */
+    /* The waterfall (occupancy/waterfall.h) over the analysed configurations: `used` (elapsed: measured, or
+     * else the low end of the expected range) and the parts sum to 1, without PARTIAL_WARP, the share of
+     * nonexistent threads in resident warps. */
     double used;
     double part[OCC_PART_COUNT];
-    /* TAIL and SMALL_GRID may be smaller by this, for launches that were not measured */
+    /* TAIL and SMALL_GRID may be smaller by this amount, for launches without a measured value */
     double tail_spread, small_grid_spread;
     const char *main_cause; /* label of the largest part; NULL: none */
     double main_cause_ratio;
 };
 
-/* What a row of `top` is: a kernel on a device, a stream of a device, or all launches of a run, of the runs
- * of a rank ... By cause: of configurations with that main cause. X(NAME, label) */
+/* Units of a row of `top`: a kernel on a device, a stream of a device, all launches of a run, of the runs of
+ * a rank ... By cause: the configurations with that main cause. X(NAME, label) */
 #define OCC_TOP_BY(X)                                                                                        \
     X(KERNEL, "kernel")                                                                                      \
     X(CONFIG, "config")                                                                                      \
@@ -66,7 +67,7 @@ struct occ_top_row {
     X(RANGE, "range")                                                                                        \
     X(STREAM, "stream")                                                                                      \
     X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job") X(NODE, "node")
-/* Or all launches that start in a unit of time. X(NAME, label) */
+/* Units of time: all launches that start in the unit. X(NAME, label) */
 #define OCC_TOP_BY_TIME(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day")
 enum occ_top_by {
 #define X(name, label) OCC_TOP_BY_##name,
@@ -77,18 +78,18 @@ enum occ_top_by {
 struct occ_top {
     struct occ_top_row *rows; /* unordered */
     size_t n;
-    size_t n_kernels; /* with launches that match the filter */
+    size_t n_kernels; /* kernels with launches that match the filter */
     void *memory;     /* owner of the strings */
 };
-/* By anything but a kernel, kernel.short_name says which rows are added up (NULL: not known), and kernel.id
- * is the configuration's, the device's or the run's; by time it is the number of the unit since 1970, and
- * `kernel` has no texts. kernel.device is 0 unless a row belongs to one device: by kernel, configuration,
- * stream or GPU. */
+/* If a row is not a kernel, kernel.short_name is the row's name (NULL: unknown), and kernel.id is the number
+ * of the configuration, device or run. By time, kernel.id is the number of the unit since 1970, and `kernel`
+ * has no texts. kernel.device is 0 unless a row belongs to one device: by kernel, configuration, stream or
+ * GPU. */
 int occ_store_top(struct occ_store *store, const struct occ_filter *filter, enum occ_top_by by,
                   struct occ_top *ret_top, struct occ_error *err);
-/* Several answers from one pass over the launches, of one moment: by `n` (at most 4) of kernel,
- * configuration, cause and GPU. The caller frees all of them, also after a failure: they are zeroed before.
- */
+/* Several answers from one pass over the launches, in one snapshot: by `n` (at most 4) of kernel,
+ * configuration, cause and GPU. The answers are zeroed first; the caller frees all of them, also after a
+ * failure. */
 int occ_store_tops(struct occ_store *store, const struct occ_filter *filter, const enum occ_top_by *by,
                    size_t n, struct occ_top *ret_tops, struct occ_error *err);
 void occ_top_free(struct occ_top *top);

@@ -1,4 +1,4 @@
-/* Tables of totals: memory and removal; adding up is inline in totals.h. No globals. */
+/* Tables of totals: memory and removal. Addition is inline in totals.h. No globals. */
 #include "totals.h"
 
 #include <stdlib.h>
@@ -41,5 +41,5 @@ void occ_totals_remove(struct occ_totals_table *table, uint64_t first_key)
     table->n = kept;
     occ_map_clear(&table->map);
     for (uint32_t i = 0; i < kept; i++)
-        (void)occ_map_put(&table->map, table->entries[i].key, i); /* fits: there were more before */
+        (void)occ_map_put(&table->map, table->entries[i].key, i); /* fits: the map had more keys before */
 }

@@ -1,4 +1,4 @@
-/* What is added up about launches, and tables of it by key. One thread at a time. */
+/* Totals of launches, and tables of totals by key. One thread at a time. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ struct occ_totals {
     uint64_t key;
     uint64_t launches, total_ns, min_ns, max_ns; /* min_ns is UINT64_MAX without launches */
     int64_t first_ns, last_ns;                   /* starts; INT64_MAX, INT64_MIN without launches */
-    uint64_t others_ns; /* launches that a filter leaves out, though measured values are also theirs */
+    uint64_t others_ns; /* time of launches that a filter excludes although measured values include them */
     struct occ_histogram histogram;
 };
 
@@ -24,7 +24,7 @@ struct occ_totals_table {
 
 void occ_totals_table_free(struct occ_totals_table *table);
 
-/* The entry of `key`, made when missing. NULL: no memory. The pointer holds until the next call. */
+/* The entry of `key`, added if missing. NULL: no memory. The pointer is valid until the next call. */
 struct occ_totals *occ_totals_at(struct occ_totals_table *table, uint64_t key);
 
 static inline double occ_totals_all_ns(const struct occ_totals *t)
@@ -42,7 +42,7 @@ static inline uint64_t occ_add_saturated(uint64_t a, uint64_t b)
     return sum < a || sum > INT64_MAX ? INT64_MAX : sum;
 }
 
-/* One launch. With the histogram it can fail for memory. */
+/* Adds one launch. Adding with the histogram can fail for lack of memory. */
 static inline void occ_totals_add(struct occ_totals *t, int64_t start_ns, uint64_t duration_ns)
 {
     t->launches++;
@@ -53,7 +53,7 @@ static inline void occ_totals_add(struct occ_totals *t, int64_t start_ns, uint64
     t->last_ns = start_ns > t->last_ns ? start_ns : t->last_ns;
 }
 
-/* Everything but the histogram. */
+/* Adds all totals except the histogram. */
 static inline void occ_totals_add_totals(struct occ_totals *t, const struct occ_totals *other)
 {
     t->launches += other->launches;

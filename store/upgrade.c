@@ -12,7 +12,7 @@
 
 #define PATIENCE_MS 200
 
-/* An empty file of the history's mode. */
+/* Makes an empty file with the history's mode. */
 static int make_file(const struct occ_store *s, const char *path, struct occ_error *err)
 {
     struct stat status;
@@ -24,7 +24,7 @@ static int make_file(const struct occ_store *s, const char *path, struct occ_err
     return 0;
 }
 
-/* All pages, in one read transaction. */
+/* Copies all pages in one read transaction. */
 static int copy_pages(struct occ_store *s, const char *path, struct occ_error *err)
 {
     sqlite3 *copy = NULL;
@@ -32,7 +32,7 @@ static int copy_pages(struct occ_store *s, const char *path, struct occ_error *e
     sqlite3_backup *backup = rc == SQLITE_OK ? sqlite3_backup_init(copy, "main", s->db, "main") : NULL;
     if (backup) {
         (void)sqlite3_backup_step(backup, -1);
-        (void)sqlite3_backup_finish(backup); /* the copy has the error */
+        (void)sqlite3_backup_finish(backup); /* the error is in the copy's connection */
     }
     rc = copy ? sqlite3_extended_errcode(copy) : SQLITE_NOMEM;
     int code = rc == SQLITE_OK ? 0 : occ_sql_fail(copy, path, rc, err, "cannot copy the history to it");

@@ -1,16 +1,16 @@
-/* A history of an older version becomes one of this version, without a daemon. No global state; any thread. */
+/* Migrates a history of an older version to this version, without a daemon. No global state; any thread. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "support/error.h"
 
-/* What occ_store_upgrade() did. */
+/* Result of occ_store_upgrade(). */
 struct occ_upgrade {
-    int from, to; /* schema; equal: there was nothing to do */
-    char *backup; /* malloc'ed, also on failure; NULL: none was made */
+    int from, to; /* schema versions; equal: already up to date */
+    char *backup; /* path of the copy, malloc'ed, also on failure; NULL: no copy was made */
 };
-/* Brings the file to this version's schema, as opening it for writing does, but alone: OCC_E_BUSY while
- * anybody has it open. With `backup`, a copy as it was is left beside it, FILE.schemaN, which must not be
- * there; a copy that fails changes nothing. */
+/* Migrates the file to this version's schema, like opening it for writing, but alone: OCC_E_BUSY if another
+ * process has the file open. With `backup`, an unchanged copy FILE.schemaN stays beside the file and must not
+ * exist before; if the copy fails, the file does not change. */
 int occ_store_upgrade(const char *path, bool backup, struct occ_upgrade *ret_upgrade, struct occ_error *err);

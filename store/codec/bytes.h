@@ -11,12 +11,12 @@
 struct occ_writer {
     uint8_t *data;
     size_t size, capacity;
-    bool failed; /* no memory: what was written is worthless */
+    bool failed; /* no memory: the written bytes are invalid */
 };
 
 struct occ_reader {
     const uint8_t *at, *end;
-    bool failed; /* something was missing: every later read gives 0 */
+    bool failed; /* the input was too short: every later read gives 0 */
 };
 
 static inline uint64_t occ_zigzag(int64_t v)
@@ -123,7 +123,7 @@ static inline uint64_t occ_little_endian(const uint8_t *at, unsigned bytes)
     return v;
 }
 
-/* The next `n` bytes, or NULL (and failed). */
+/* The next `n` bytes, or NULL (sets `failed`). */
 static inline const uint8_t *occ_read_bytes(struct occ_reader *r, size_t n)
 {
     if ((size_t)(r->end - r->at) < n) {

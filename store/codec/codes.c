@@ -4,9 +4,9 @@
 #include <math.h>
 
 #define LARGEST       (OCC_CODE_UNKNOWN - 1)
-#define OCTAVE        8     /* codes of an error that doubles */
+#define OCTAVE        8     /* codes per doubling of the error */
 #define ERROR_MIN     (-20) /* log2 of the error of code 1 */
-#define ERROR_LARGEST 400   /* 2^29.9 */
+#define ERROR_LARGEST 400   /* code of 2^29.9 */
 
 static const double steps[] = {
     [OCC_UNIT_value] = 50000,
@@ -25,7 +25,7 @@ static uint16_t code_of_error(double error)
         return 0;
     double step = ceil((log2(error) - ERROR_MIN) * OCTAVE) + 1;
     uint16_t code = step < 1 ? 1 : step > ERROR_LARGEST ? ERROR_LARGEST : (uint16_t)step;
-    while (code < ERROR_LARGEST && read_error(code) < error) /* rounding inside log2() and exp2() */
+    while (code < ERROR_LARGEST && read_error(code) < error) /* corrects rounding inside log2() and exp2() */
         code++;
     return code;
 }

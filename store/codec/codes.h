@@ -1,6 +1,6 @@
 /*
- * Measured numbers as 16-bit codes, the way the history stores them. 65535 is "unknown" (NaN); what is below
- * 0 becomes 0, what is too large the largest.
+ * Measured numbers as 16-bit codes, as stored in the history. 65535 is "unknown" (NaN); a negative number
+ * becomes 0, a too large number the largest code.
  *
  *     value   of a launch: multiples of 1/50000, 0-1.31068, at most 0.00001 off
  *     ratio   of a sample: multiples of 1/10000, 0-6.5534, at most 0.00005 off

@@ -1,7 +1,7 @@
-/* Decoding of packed columns (format: columns.h), whose bytes are not to be trusted. */
+/* Decoding of packed columns (format: columns.h). The bytes are untrusted. */
 #include "columns.h"
 
-#define XXH_INLINE_ALL /* the extension links no library for it */
+#define XXH_INLINE_ALL /* inlined, so that the extension links no library */
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -12,7 +12,7 @@
 const struct occ_column_format occ_column_formats[OCC_COLUMN_none] = {OCC_COLUMNS(FORMAT)};
 
 struct occ_columns_decoder {
-    uint64_t *values; /* `capacity` of each column; those that nobody wants are not touched */
+    uint64_t *values; /* `capacity` values for each column; memory of unused columns is not touched */
     uint32_t capacity;
     uint8_t plane[OCC_COLUMNS_MAX_ROWS];
     uint64_t last[OCC_COLUMNS_SLOTS];
@@ -63,7 +63,7 @@ static int read_header(struct occ_reader *r, uint32_t wanted, uint32_t *ret_n, u
     return right ? 0 : format > OCC_COLUMNS_FORMAT ? OCC_E_VERSION : OCC_E_CORRUPT;
 }
 
-/* The codes of a column; NULL: passes over them. */
+/* Reads the codes of a column; NULL: skips them. */
 static int read_codes(struct occ_columns_decoder *d, struct occ_reader *r, uint32_t n, uint64_t *codes)
 {
     unsigned planes = occ_read_u8(r);
@@ -74,7 +74,7 @@ static int read_codes(struct occ_columns_decoder *d, struct occ_reader *r, uint3
     for (unsigned p = 0; p < planes; p++) {
         uint8_t compressed = occ_read_u8(r);
         size_t size = compressed ? ZSTD_findFrameCompressedSize(r->at, (size_t)(r->end - r->at)) : n;
-        const uint8_t *restrict plane = occ_read_bytes(r, size); /* an error is a size larger than any */
+        const uint8_t *restrict plane = occ_read_bytes(r, size); /* an error code is larger than any size */
         if (!plane || compressed > 1)
             return OCC_E_CORRUPT;
         if (codes && compressed) {

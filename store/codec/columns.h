@@ -1,20 +1,20 @@
 /*
  * The one format of packed rows in a history: launches, measured values, samples of devices.
- * Columns are packed one by one, so that a reader unpacks only those it needs.
+ * Columns are packed one by one, so that a reader unpacks only the columns that it needs.
  *
  *      0  u32  format, 1
  *      4  u32  n, number of rows, at least 1
  *      8  u64  XXH3 (64 bits) of everything from byte 16 on, seeded with bytes 0-7
  *     16  u32  columns: bit c is the c-th of OCC_COLUMNS
- *     20  each of them: varint base, which is the first value; u8 planes, 0-8; then each plane:
+ *     20  each column: varint base, which is the first value; u8 planes, 0-8; then each plane:
  *         u8 0 and n bytes, or u8 1 and a zstd frame of n bytes
  *
  * Integers are little-endian, varints as in bytes.h. Byte i of plane p is byte p of row i's code; bytes
  * without a plane are 0. A value that is stored as it is is base ^ code. All others are last[key % 4096] +
  * unzigzag(code), where last[] is the base at first and then the value plus the row's value in the column
- * `added`; key is the row's value in the column `key`; both are 0 where there is no such column. Values wrap
- * at their number of bits, so no code makes one too large, and keys that share a place in last[] cost bytes,
- * nothing else. Decoding is safe on any bytes: it gives columns that keep their promises, or an error. One
+ * `added`; key is the row's value in the column `key`; both are 0 if there is no such column. Values wrap
+ * at their number of bits, so no code makes a value too large, and keys that share a place in last[] only
+ * cost bytes. Decoding is safe on any bytes: the result is columns with values in range, or an error. One
  * thread at a time for an encoder or a decoder.
  */
 #pragma once
@@ -23,9 +23,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. achieved ... elapsed_error are
- * a launch's measured values, number0 ... number7 a device's samples (codes.h), range a launch's
- * stored_range. */
+/* X(name, bits, stored as it is, key, added). Starts ascend, start + duration < 2^63. achieved ...
+ * elapsed_error are a launch's measured values, number0 ... number7 a device's samples (codes.h), range a
+ * launch's stored_range. */
 /* clang-format off */
 #define OCC_COLUMNS(X) \
     X(config, 32, true, none, none) X(duration_ns, 63, false, config, none) \
@@ -41,23 +41,23 @@
 #define OCC_COLUMN_FROM(rows, member)                    {&(rows)->member, sizeof *(rows), sizeof (rows)->member}
 /* clang-format on */
 
-enum occ_column { OCC_COLUMNS(OCC_COLUMN_ID) OCC_COLUMN_none /* also: how many there are */ };
+enum occ_column { OCC_COLUMNS(OCC_COLUMN_ID) OCC_COLUMN_none /* also the number of columns */ };
 
 #define OCC_COLUMN_BIT(name)         (UINT32_C(1) << OCC_COLUMN_##name)
 #define OCC_COLUMN_BITS(first, last) ((UINT32_C(2) << OCC_COLUMN_##last) - OCC_COLUMN_BIT(first))
-/* Columns that are 0 in every row where they are not there. */
+/* Columns that may be missing; then every row has 0. */
 #define OCC_COLUMNS_OPTIONAL     OCC_COLUMN_BIT(range)
 #define OCC_COLUMNS_FORMAT       1
 #define OCC_COLUMNS_HEADER_BYTES 16
 #define OCC_COLUMNS_MAX_ROWS     (UINT32_C(1) << 18)
-#define OCC_COLUMNS_SLOTS        4096u /* of last[] */
+#define OCC_COLUMNS_SLOTS        4096u /* length of last[] */
 
 extern const struct occ_column_format {
     uint8_t bits, key, added; /* enum occ_column */
     bool as_is;
 } occ_column_formats[OCC_COLUMN_none];
 
-/* n values each; NULL: not decoded. */
+/* The columns, n values each; NULL: not decoded. */
 struct occ_columns {
     uint32_t n;
     union {
@@ -71,26 +71,26 @@ struct occ_columns {
 struct occ_columns_decoder *occ_columns_decoder_new(void); /* NULL: no memory */
 void occ_columns_decoder_free(struct occ_columns_decoder *decoder);
 
-/* Decodes the columns of the set `wanted`, and those that they are computed from. They belong to the decoder
- * until it decodes other bytes; calls for the same ones add up. OCC_E_CORRUPT (also: one is not there),
- * OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
+/* Decodes the columns of the set `wanted`, and the columns from which they are computed. The decoder owns the
+ * columns until it decodes other bytes; calls for the same bytes accumulate. OCC_E_CORRUPT (also: a column is
+ * missing), OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
 int occ_columns_decode(struct occ_columns_decoder *decoder, const void *data, size_t bytes, uint32_t wanted,
                        struct occ_columns *ret_columns);
 
-/* Puts the checksum into at least a header's bytes. */
+/* Writes the checksum into the data, which has at least a header. */
 void occ_columns_seal(uint8_t *data, size_t bytes);
 
-/* A member of consecutive structs, of 2, 4 or 8 bytes: OCC_COLUMN_FROM(). NULL: no such column. */
+/* A member of 2, 4 or 8 bytes in an array of structs: OCC_COLUMN_FROM(). NULL: no such column. */
 struct occ_column_source {
     const void *first;
     size_t stride, bytes;
 };
 
-/* In columns_write.c, without which the SQLite extension does. */
+/* Functions of columns_write.c, which the SQLite extension does not contain. */
 struct occ_columns_encoder *occ_columns_encoder_new(void); /* NULL: no memory */
 void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
 
-/* Encodes `n` rows of OCC_COLUMN_none sources. *ret_data belongs to the encoder until the next call.
+/* Encodes `n` rows from OCC_COLUMN_none sources. *ret_data belongs to the encoder until the next call.
  * OCC_E_INVALID: n is 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
 int occ_columns_encode(struct occ_columns_encoder *encoder, const struct occ_column_source *sources,
                        uint32_t n, bool compress, const uint8_t **ret_data, size_t *ret_bytes);

@@ -1,5 +1,5 @@
-/* Encoding of packed columns (format: columns.h). Apart from decoding: the SQLite extension needs no
- * compressor. */
+/* Encoding of packed columns (format: columns.h). Separate from decoding, because the SQLite extension needs
+ * no compressor. */
 #include <string.h>
 #include <zstd.h>
 
@@ -7,16 +7,16 @@
 #include "columns.h"
 #include "support/error.h"
 
-#define BLOCK_ROWS 256u /* what so many need stays in the first-level cache */
+#define BLOCK_ROWS 256u /* so few rows that their working data stays in the first-level cache */
 
 struct occ_columns_encoder {
     struct column {
         uint64_t base;
         unsigned n_planes;
-        uint64_t block[BLOCK_ROWS]; /* values of the rows at work */
+        uint64_t block[BLOCK_ROWS]; /* values of the current block */
         uint64_t last[OCC_COLUMNS_SLOTS];
     } column[OCC_COLUMN_none];
-    uint8_t *planes; /* `capacity` bytes for 8 planes of each column; few are touched */
+    uint8_t *planes; /* `capacity` bytes for 8 planes of each column; unused planes are not touched */
     uint32_t capacity;
     struct occ_writer out;
     ZSTD_CCtx *zstd;
@@ -29,8 +29,9 @@ struct occ_columns_encoder *occ_columns_encoder_new(void)
         free(e);
         return NULL;
     }
-    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, 1); /* 3 saves 0.1 % */
-    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_minMatch, 7); /* shorter ones in noise cost time and 0.3 % */
+    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, 1); /* level 3 would save 0.1 % */
+    /* shorter matches in noise cost time and 0.3 % of size */
+    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_minMatch, 7);
     return e;
 }
 
@@ -53,7 +54,7 @@ static void load(struct occ_column_source source, uint32_t first, uint32_t n, ui
                                         : *(const uint16_t *)at;
 }
 
-/* The codes of a block; returns all bits that occur in them. */
+/* Makes the codes of a block; returns all bits that occur in them. */
 static uint64_t make_codes(struct column *column, bool as_is, const uint64_t *key, const uint64_t *added,
                            uint32_t n, uint64_t *codes)
 {
@@ -92,7 +93,8 @@ static void encode_block(struct occ_columns_encoder *e, const struct occ_column_
         values[c] = column->block;
         uint64_t all = make_codes(column, f->as_is, values[f->key], values[f->added], n, codes);
         for (; column->n_planes < 8 && all >> (8 * column->n_planes); column->n_planes++)
-            memset(planes + (size_t)column->n_planes * e->capacity, 0, at); /* none before */
+            /* earlier blocks had no such plane */
+            memset(planes + (size_t)column->n_planes * e->capacity, 0, at);
         for (unsigned p = 0; p < column->n_planes; p++) {
             uint8_t *restrict plane = planes + (size_t)p * e->capacity + at;
             for (uint32_t i = 0; i < n; i++)
@@ -140,7 +142,7 @@ int occ_columns_encode(struct occ_columns_encoder *e, const struct occ_column_so
         encode_block(e, sources, at, n - at < BLOCK_ROWS ? n - at : BLOCK_ROWS);
     e->out = (struct occ_writer){.data = e->out.data, .capacity = e->out.capacity};
     occ_write_little_endian(&e->out, OCC_COLUMNS_FORMAT | (uint64_t)n << 32, 8);
-    occ_write_little_endian(&e->out, 0, 8); /* the checksum's place */
+    occ_write_little_endian(&e->out, 0, 8); /* place of the checksum */
     occ_write_little_endian(&e->out, columns, 4);
     for (unsigned c = 0; c < OCC_COLUMN_none; c++)
         if (sources[c].first) {

@@ -17,7 +17,7 @@ bool occ_histogram_cover(struct occ_histogram *h, uint32_t bin)
         end = bin + 1;
     uint32_t count = end - first;
     if (count > h->capacity) {
-        /* room for a few more above: durations of one configuration lie within an octave or two */
+        /* room for a few more bins above: durations of one configuration lie within an octave or two */
         uint32_t capacity = count + 4;
         uint64_t *bins = realloc(h->bins, capacity * sizeof *bins);
         if (!bins)

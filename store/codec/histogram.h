@@ -50,13 +50,14 @@ static inline bool occ_histogram_add(struct occ_histogram *h, uint64_t value, ui
     return true;
 }
 
-/* Adds what occ_histogram_write() wrote. OCC_E_NO_MEMORY; OCC_E_CORRUPT: not a histogram. After an error some
- * of it may be added. */
+/* Adds a histogram in the form of occ_histogram_write(). OCC_E_NO_MEMORY; OCC_E_CORRUPT: not a histogram.
+ * After an error, a part of the histogram may be added. */
 int occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t bytes);
 void occ_histogram_write(const struct occ_histogram *h, struct occ_writer *w);
 
-/* The value below which `share` (0...1) of all lie, interpolated in its bin; 0 when empty. */
+/* The value below which the share `share` (0...1) of all values lies, interpolated in its bin; 0 when
+ * empty. */
 uint64_t occ_histogram_quantile(const struct occ_histogram *h, double share);
-/* The same, kept within the smallest and the largest value, which a part of a bin may lie beyond. */
+/* The same, limited to the smallest and the largest value, since a bin may extend beyond them. */
 uint64_t occ_histogram_quantile_within(const struct occ_histogram *h, double share, uint64_t min,
                                        uint64_t max);

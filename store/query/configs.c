@@ -1,4 +1,4 @@
-/* `show`: everything about a filter's launch configurations. One thread. */
+/* `show`: all data about a filter's launch configurations. One thread. */
 #include <stdlib.h>
 
 #include "query.h"
@@ -7,12 +7,12 @@ struct query {
     struct occ_store *store;
     struct occ_error *err;
     struct occ_resolved_filter filter;
-    int64_t run; /* the filter's; 0: any */
+    int64_t run; /* the filter's run; 0: any */
     struct occ_totals_table totals;
     struct occ_arena arena;
 };
 
-/* NULL: the column is. */
+/* A copy of a column; NULL: the column is NULL. */
 static const char *copy_text(struct query *q, sqlite3_stmt *stmt, int column)
 {
     const char *text = (const char *)sqlite3_column_text(stmt, column);
@@ -122,7 +122,8 @@ static void add_reported(struct occ_reported_occupancy *reported, sqlite3_stmt *
     reported->launches = sum;
 }
 
-/* What recordings among the filter's runs report of a configuration's occupancy, and what they lack. */
+/* Reads the occupancy of a configuration that recordings among the filter's runs report, and their missing
+ * fields. */
 static int read_reported(struct query *q, struct occ_config_row *row)
 {
     sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_REPORTED, OCC_INTS(row->id));
@@ -137,7 +138,8 @@ static int read_reported(struct query *q, struct occ_config_row *row)
     return rc;
 }
 
-/* What Nsight Compute's reports have of it; a report of the filter's run goes first. */
+/* Reads the values of Nsight Compute's reports for the configuration; reports of the filter's run come
+ * first. */
 static int read_ncu(struct query *q, struct occ_config_row *row)
 {
     const struct occ_ncu_value **end = &row->ncu.first;
@@ -147,7 +149,7 @@ static int read_ncu(struct query *q, struct occ_config_row *row)
         struct occ_ncu_value *value = occ_arena_get(&q->arena, 1, sizeof *value);
         uint64_t launches = (uint64_t)sqlite3_column_int64(stmt, 1);
         if (!value)
-            continue; /* the arena has failed */
+            continue; /* the arena is out of memory */
         *value =
             (struct occ_ncu_value){.metric = copy_text(q, stmt, 2), .mean = sqlite3_column_double(stmt, 3)};
         row->ncu.run = sqlite3_column_int64(stmt, 0);
@@ -158,7 +160,7 @@ static int read_ncu(struct query *q, struct occ_config_row *row)
     return rc;
 }
 
-/* *n counts the row, unless the file has no such configuration. */
+/* Makes a row and counts it in n, unless the file has no such configuration. */
 static int make_row(struct query *q, const struct occ_totals *t, struct occ_config_row *row, size_t *n)
 {
     sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CONFIG_DETAILS, OCC_INTS((int64_t)t->key));

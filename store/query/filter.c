@@ -1,6 +1,6 @@
-/* A filter in ids and times: runs by run, session and time; configurations by device, kernel and occupancy.
- * One thread. */
-#define XXH_INLINE_ALL /* the extension links no library for it */
+/* Resolves a filter to ids and times: runs by run, session and time; configurations by device, kernel and
+ * occupancy. One thread. */
+#define XXH_INLINE_ALL /* inlined, so that the extension links no library */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -8,8 +8,8 @@
 #include "query.h"
 #include "support/array.h"
 
-/* A configuration's achieved occupancy: measured, else expected; NaN: neither is known. The time of all its
- * launches is not known yet, so that a mean over a part of the time counts, too. */
+/* Reads a configuration's achieved occupancy: measured, otherwise expected; NaN: unknown. The time of all its
+ * launches is not known yet, so a mean over a part of the time counts, too. */
 static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *config,
                          double *ret_achieved, struct occ_error *err)
 {
@@ -25,7 +25,7 @@ static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *
     return 0;
 }
 
-/* `kernels` NULL: all. */
+/* Finds the allowed configurations. `kernels` NULL: all. */
 static int allow_configs(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
                          struct occ_resolved_filter *f, struct occ_error *err)
 {
@@ -67,19 +67,20 @@ static bool is_same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The first run with the same text as the last one, by the text's hash; OCC_MAP_NONE: no memory. */
+/* The first run with the same text as the last run, by the text's hash; OCC_MAP_NONE: no memory. */
 static uint32_t find_group(struct occ_resolved_filter *f, const char *text)
 {
     uint64_t hash = text ? XXH3_64bits(text, strlen(text)) : 0;
     uint32_t i = occ_map_put(&f->groups, hash, (uint32_t)f->n_runs);
     if (i == OCC_MAP_NONE || is_same(f->runs[i].text, text))
         return i;
-    for (i = 0; f->runs[i].group != i || !is_same(f->runs[i].text, text);) /* other texts of that hash */
+    /* skip other texts with the same hash */
+    for (i = 0; f->runs[i].group != i || !is_same(f->runs[i].text, text);)
         i++;
     return i;
 }
 
-/* The run's group: the first run with the same text. */
+/* Sets the run's group: the first run with the same text. */
 static bool set_group(struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_top_by by,
                       struct occ_filtered_run *run)
 {
@@ -89,7 +90,7 @@ static bool set_group(struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum oc
         return true;
     const char *text = (const char *)sqlite3_column_text(stmt, columns[by]);
     if (by == OCC_TOP_BY_RUN && text && strrchr(text, '/'))
-        text = strrchr(text, '/') + 1; /* the program's or the recording's file name */
+        text = strrchr(text, '/') + 1; /* file name of the program or recording */
     bool done = !text || (run->text = strdup(text)) != NULL;
     run->group = (uint32_t)f->n_runs;
     if (done && by != OCC_TOP_BY_RUN)
@@ -138,8 +139,8 @@ static int find_retention(struct occ_store *s, struct occ_resolved_filter *f, st
     return rc;
 }
 
-/* The whole hours of the time. If the minutes of its last, partial hour were evicted, the whole hour is
- * counted. */
+/* The whole hours of the filter's time. If the minutes of its last, partial hour were evicted, the whole hour
+ * counts. */
 static struct occ_span whole_hours(const struct occ_resolved_filter *f)
 {
     struct occ_span hours = {occ_round_up(f->time.low, HOUR_NS), occ_round_down(f->time.high, HOUR_NS)};

@@ -1,6 +1,6 @@
-/* Busy time and gaps; see gaps.h. One pass over the launches by their starts: of those that began, only the
- * two that end last matter, since between two starts one kernel runs alone exactly from the second last end
- * to the last. One thread. */
+/* Busy time and gaps; see gaps.h. One pass over the launches by their starts. Among the launches that have
+ * begun, only the last two ends matter: between two starts, a single kernel runs exactly from the second last
+ * end to the last end. One thread. */
 #include "store/gaps.h"
 
 #include <math.h>
@@ -17,29 +17,30 @@ struct launch {
     bool in_graph;
 };
 
-/* A time in which nothing was recorded, or not for the whole of it. */
+/* A time without recording, or with partial recording. */
 struct hole {
     struct occ_span time;
-    uint64_t gap_ns; /* a shorter gap in it was recorded */
+    uint64_t gap_ns; /* a shorter gap in the hole was recorded */
 };
 
 struct sweep {
     struct occ_store *store;
     struct occ_error *err;
     struct occ_gpu_uses *uses;
-    struct occ_gpu_use *gpu;               /* the last of uses */
-    int64_t at_ns;                         /* the last start */
-    int64_t end_ns, earlier_ns;            /* the last end, and the second last */
-    size_t owner;                          /* in uses->configs: of the launch that ends last */
-    struct occ_map config_index;           /* of this GPU's configurations in uses->configs */
-    struct hole *holes;                    /* by time; they do not overlap */
-    size_t hole, n_holes, allocated_holes; /* hole: the first that ends after the last gap began */
+    struct occ_gpu_use *gpu;     /* the last element of uses */
+    int64_t at_ns;               /* the last start */
+    int64_t end_ns, earlier_ns;  /* the last end, and the second last */
+    size_t owner;                /* index in uses->configs: configuration of the launch that ends last */
+    struct occ_map config_index; /* configuration -> index in uses->configs, for this GPU */
+    struct hole *holes;          /* ordered by time, without overlap */
+    /* hole: index of the first hole that ends after the begin of the last gap */
+    size_t hole, n_holes, allocated_holes;
     struct occ_histogram gaps;
 };
 
 /* ---- the sweep ---- */
 
-/* Gaps come in the order of time. */
+/* True if the gap is a hole. Call for gaps in the order of time. */
 static bool is_hole(struct sweep *s, int64_t low, int64_t high)
 {
     while (s->hole < s->n_holes && s->holes[s->hole].time.high <= low)
@@ -50,7 +51,7 @@ static bool is_hole(struct sweep *s, int64_t low, int64_t high)
     return false;
 }
 
-/* false: no memory. */
+/* Adds a gap. False: no memory. */
 static bool add_gap(struct sweep *s, const struct launch *next, struct occ_config_use *config)
 {
     struct occ_gpu_use *gpu = s->gpu;
@@ -71,7 +72,8 @@ static bool add_gap(struct sweep *s, const struct launch *next, struct occ_confi
     return occ_histogram_add(&s->gaps, ns, 1);
 }
 
-/* From the last start to this one the last launch to end ran alone, after the second last had ended. */
+/* Adds the time since the last start in which a single launch ran: the launch that ends last, after the
+ * second last end. */
 static void add_alone(struct sweep *s, int64_t until_ns)
 {
     int64_t from_ns = s->at_ns > s->earlier_ns ? s->at_ns : s->earlier_ns;
@@ -176,7 +178,7 @@ static int read_gpu(struct sweep *s, struct occ_span time)
     return conclude_configs(s, first_config);
 }
 
-/* Periods overlap in a damaged file only: there the first counts. false: no memory. */
+/* Adds a hole. Periods overlap in a damaged file only; there the first period counts. False: no memory. */
 static bool add_hole(struct sweep *s, struct hole hole)
 {
     int64_t last_ns = s->n_holes ? s->holes[s->n_holes - 1].time.high : INT64_MIN;

@@ -1,6 +1,6 @@
-/* Kernels that a text chooses. The text is a kernel's name as commands print it: short, full or mangled, or
- * the short name with the parts that distinguish kernels (kernel_names.h). Otherwise the text is a name that
- * a narrow screen cut, or a regular expression on the demangled name. Names are compared first, because most
+/* Finds kernels by a text. The text is a kernel's name as commands print it: short, full or mangled, or the
+ * short name with the parts that distinguish kernels (kernel_names.h). Otherwise the text is a name that a
+ * narrow screen cut, or a regular expression for the demangled name. Names are compared first, because most
  * names are also expressions that match other kernels. One thread. */
 #include <inttypes.h>
 #include <string.h>
@@ -23,11 +23,11 @@ static bool put(struct occ_map *kernels, int64_t id)
 
 /* ---- one pass over the kernels ---- */
 
-/* A member that is set chooses. */
+/* Selects kernels by the one member that is set. */
 struct wanted {
     int64_t id;
     const char *name;
-    struct occ_regexp *regexp; /* on the demangled name */
+    struct occ_regexp *regexp; /* expression for the demangled name */
 };
 
 static bool has_name(sqlite3_stmt *stmt, const char *name)
@@ -65,7 +65,7 @@ static int add_kernels(struct occ_store *s, const struct wanted *wanted, struct 
 
 struct names {
     struct occ_kernel_name *kernels;
-    const char **mangled; /* of the same kernel */
+    const char **mangled; /* mangled names of the same kernels */
     size_t n, allocated, mangled_allocated;
     struct occ_arena arena;
 };
@@ -121,7 +121,7 @@ static const char *name_of(const struct names *names, size_t i, enum form form)
     return forms[form];
 }
 
-/* Whether the text may be a short name with a distinguishing part, which no column of the table has. */
+/* True if the text may be a short name with a distinguishing part, which is not stored in the table. */
 static bool may_be_distinct(const char *text)
 {
     return strpbrk(text, "<(:#") || strstr(text, OCC_ELLIPSIS);
@@ -129,7 +129,7 @@ static bool may_be_distinct(const char *text)
 
 /* ---- cut names ---- */
 
-/* "a cut name of 3 kernels: 4, 17, 21" */
+/* Fails with a message such as "a cut name of 3 kernels: 4, 17, 21". */
 static int fail_ambiguous(const char *cut, const struct names *names, enum form form, size_t n,
                           struct occ_error *err)
 {
@@ -147,7 +147,8 @@ static int fail_ambiguous(const char *cut, const struct names *names, enum form 
                     cut, n, numbers, n > LISTED ? ", ..." : "");
 }
 
-/* Of the first form of names that has any: one kernel. None: *kernels stays empty. */
+/* Matches a cut name against each form of names, up to the first form with matches, which must be one kernel.
+ * No match: *kernels stays empty. */
 static int match_cut(const char *cut, const struct names *names, struct occ_map *kernels,
                      struct occ_error *err)
 {
@@ -167,7 +168,7 @@ static int match_cut(const char *cut, const struct names *names, struct occ_map 
     return 0;
 }
 
-/* "Kernel<…64x6~2": the number only tells cut names of one screen apart. malloc'ed. */
+/* Removes the number in "Kernel<…64x6~2", which only distinguishes cut names on one screen. malloc'ed. */
 static char *without_number(const char *text)
 {
     char *copy = strdup(text), *mark = copy ? strrchr(copy, '~') : NULL;
@@ -208,7 +209,8 @@ static int match(struct occ_store *s, const char *pattern, struct occ_map *kerne
     return rc;
 }
 
-/* ".." stands for a cut part only where the text is not an expression that matches. */
+/* Finds the kernels of a text. ".." stands for a cut part only if the text is not an expression that
+ * matches. */
 static int find_kernels(struct occ_store *s, const char *text, struct occ_map *kernels, struct occ_error *err)
 {
     struct occ_error why = OCC_ERROR_INIT;
@@ -227,7 +229,7 @@ static int find_kernels(struct occ_store *s, const char *text, struct occ_map *k
                     why.message);
 }
 
-/* Takes out the kernels that the text asks for. */
+/* Removes the kernels that match the text. */
 static int exclude_kernels(struct occ_store *s, const char *text, struct occ_map *kernels,
                            struct occ_error *err)
 {

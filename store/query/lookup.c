@@ -1,10 +1,10 @@
-/* Questions that one number answers. One thread. */
+/* Queries with one number as the answer. One thread. */
 #include <string.h>
 
 #include "store/internal.h"
 
-/* The number that a statement of one blob (`bytes`) or text parameter finds. OCC_E_NOT_FOUND, without a
- * message: none. */
+/* The number that a statement with one blob (`bytes`) or text parameter finds. OCC_E_NOT_FOUND, without a
+ * message: no row. */
 static int look_up(struct occ_store *s, enum occ_sql which, const void *value, size_t bytes,
                    int64_t *ret_number, struct occ_error *err)
 {

@@ -1,4 +1,5 @@
-/* Sums of measured values, from whole hours where the time has some, else from minutes. One thread. */
+/* Sums of measured values, from whole hours if the time contains any, and from minutes otherwise. One
+ * thread. */
 #include "query.h"
 
 static void add_row(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
@@ -24,7 +25,7 @@ struct read {
     struct occ_error *err;
 };
 
-/* [low, high): units of time of the statement's table. */
+/* Adds rows in [low, high), in units of time of the statement's table. */
 static int add_rows(const struct read *read, enum occ_sql which, int64_t low, int64_t high)
 {
     const struct occ_resolved_filter *f = read->filter;
@@ -75,14 +76,14 @@ int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, 
     const struct read read = {s, f, config, group, ret_sums, err};
     struct occ_span minutes = {f->time.low / MINUTE_NS, occ_round_up(f->time.high, MINUTE_NS) / MINUTE_NS};
     struct occ_span hours = {f->hours.low / HOUR_NS, f->hours.high / HOUR_NS};
-    if (hours.low >= hours.high) /* none: the minutes before them are all */
+    if (hours.low >= hours.high) /* no whole hour: minutes cover the whole time */
         hours.low = hours.high = minutes.high / 60 + 1;
     int64_t before = hours.low * 60 < minutes.high ? hours.low * 60 : minutes.high;
     *ret_sums = (struct occ_measured_sums){0};
     int rc = add_rows(&read, OCC_SQL_MEASURED_MINUTES, minutes.low, before);
     if (rc == 0)
         rc = add_rows(&read, OCC_SQL_MEASURED_HOURS, hours.low, hours.high);
-    if (rc == 0 && f->time.high < INT64_MAX) /* else the last hour is the last of all */
+    if (rc == 0 && f->time.high < INT64_MAX) /* if the time has no end, the last hour covers the rest */
         rc = add_rows(&read, OCC_SQL_MEASURED_MINUTES, hours.high * 60, minutes.high);
     return rc;
 }

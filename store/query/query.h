@@ -1,6 +1,6 @@
 /*
- * What the questions share: a filter in terms of ids and times, sums of launches and of measured values by
- * launch configuration. Everything runs inside one read transaction, so that an answer is of one moment. One
+ * Shared by the queries: a filter resolved to ids and times, and sums of launches and of measured values by
+ * launch configuration. A query runs inside one read transaction, so that an answer is a single snapshot. One
  * thread.
  */
 #pragma once
@@ -23,47 +23,47 @@ static inline int64_t occ_round_up(int64_t ns, int64_t unit)
     return down == ns ? ns : down > INT64_MAX - unit ? INT64_MAX : down + unit;
 }
 
-/* A run that may have launches of the filter. */
+/* A run that may have launches matching the filter. */
 struct occ_filtered_run {
     int64_t id, first_ns, last_ns;
-    int64_t evicted_ns; /* whole minutes: chunks of launches before may be evicted */
-    int64_t rolled_ns;  /* the rollups hold exactly the launches that start before */
-    uint32_t group;     /* of `top`: the first run with the same text, or 0 */
-    char *text;         /* what the group is; NULL: not known */
+    int64_t evicted_ns; /* whole minutes: chunks of earlier launches may be evicted */
+    int64_t rolled_ns;  /* the rollups contain exactly the launches that start earlier */
+    uint32_t group;     /* only for `top`: the first run with the same text, or 0 */
+    char *text;         /* name of the group; NULL: unknown */
 };
 
 enum { OCC_ANY_GROUP = -1 };
 
-/* Which runs and configurations a filter lets through. */
+/* The runs and configurations that a filter selects. */
 struct occ_resolved_filter {
     struct occ_span time;
     int64_t stream;        /* 0: any */
-    bool by_stream;        /* totals are by stream, too */
-    int64_t unit_ns;       /* totals are by these units of time, too; 0: they are not */
-    bool by_range;         /* totals are by range, too: the group is a range's path */
+    bool by_stream;        /* totals are also grouped by stream */
+    int64_t unit_ns;       /* totals are also grouped by these units of time; 0: not by time */
+    bool by_range;         /* totals are also grouped by range: the group is a range's path */
     bool has_range_filter; /* only launches with a range in `ranges` */
     bool graphs;           /* only launches of CUDA graphs */
-    struct occ_map ranges; /* occ_range_key() -> group of those that are allowed, from 1; 0: no range */
+    struct occ_map ranges; /* occ_range_key() -> group of the selected ranges, from 1; 0: no range */
     struct occ_arena range_texts;
-    const char **range_paths; /* by group */
+    const char **range_paths; /* paths by group */
     size_t n_ranges, ranges_allocated;
     struct occ_span hours; /* the part of `time` that hour rollups may answer; may be empty */
     bool any_config;
-    struct occ_map configs; /* allowed, unless any_config */
+    struct occ_map configs; /* selected configurations, unless any_config */
     struct occ_filtered_run *runs;
     size_t n_runs, runs_allocated;
     struct occ_map run_index; /* id -> index in runs */
     struct occ_map groups;    /* hash of a group's text -> index of its first run */
-    int64_t first_minute_ns;  /* rows of minutes before were evicted */
+    int64_t first_minute_ns;  /* rows of earlier minutes were evicted */
 };
 
-/* OCC_E_INVALID: a text that is to choose kernels or ranges is neither a name nor a regular expression, or
- * the cut name of several kernels. */
+/* OCC_E_INVALID: a text for kernels or ranges is neither a name nor a regular expression, or is the cut name
+ * of several kernels. */
 int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enum occ_top_by by,
                        struct occ_resolved_filter *f, struct occ_error *err);
 void occ_resolved_filter_free(struct occ_resolved_filter *f);
 
-/* The ranges alone. `text` NULL: all, where the totals are by range. */
+/* Resolves only the ranges. `text` NULL: all ranges, if totals are grouped by range. */
 int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
                               struct occ_error *err);
 
@@ -72,19 +72,19 @@ static inline bool occ_filter_has_config(const struct occ_resolved_filter *f, ui
     return f->any_config || occ_map_get(&f->configs, config) != OCC_MAP_NONE;
 }
 
-/* Totals by configuration; the key is group << 32 | configuration, where the group is that of the run, the
- * range or the stream. `detailed`: with histograms and first and last start; else without (quicker). */
+/* Totals by configuration. Key: group << 32 | configuration; the group is the run's, the range's or the
+ * stream's. `detailed`: with histograms and first and last start; otherwise without them (faster). */
 int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool detailed,
                       struct occ_totals_table *table, struct occ_error *err);
 
-/* Sums of the filter's runs, by whole minutes. `group`: of the runs, or OCC_ANY_GROUP. */
+/* Adds sums of the filter's runs, over whole minutes. `group`: group of runs, or OCC_ANY_GROUP. */
 int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config, int64_t group,
                       struct occ_measured_sums *ret_sums, struct occ_error *err);
 
-/* The same of a configuration by the filter's units of time, which must ascend; resets the statement. */
+/* The same for a configuration by the filter's units of time, which must ascend; resets the statement. */
 struct occ_measured_rows {
     sqlite3_stmt *stmt;
-    int64_t in_unit; /* minutes or hours in a unit */
+    int64_t in_unit; /* minutes or hours per unit */
     bool has_row;
 };
 int occ_measured_first(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config,

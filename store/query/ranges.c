@@ -1,5 +1,5 @@
-/* Ranges that a text chooses: the text is a range's path, a path that a narrow screen cut, or a regular
- * expression. One thread. */
+/* Finds ranges by a text: a range's path, a path that a narrow screen cut, or a regular expression. One
+ * thread. */
 #include <string.h>
 
 #include "query.h"
@@ -7,13 +7,13 @@
 #include "support/cut.h"
 #include "support/regexp.h"
 
-/* A member that is set chooses. */
+/* Selects ranges by the one member that is set. */
 struct test {
     const char *path, *cut;
     struct occ_regexp *regexp;
 };
 
-/* The range, or one inside it: a launch carries the innermost range. */
+/* True for the range itself, or a range inside it: a launch refers to the innermost range. */
 static bool is_within(const char *path, const char *outer)
 {
     size_t n = strlen(outer);
@@ -42,7 +42,8 @@ static bool add_path(struct occ_resolved_filter *f, const char *path)
     return !f->range_texts.failed;
 }
 
-/* Of all runs: one group for equal paths, which come one after the other. Group 0 has no path. */
+/* Finds matching ranges of all runs. Equal paths, which follow each other, are one group. Group 0 has no
+ * path. */
 static int find_ranges(struct occ_store *s, const struct test *test, struct occ_resolved_filter *f,
                        struct occ_error *err)
 {
@@ -62,7 +63,7 @@ static int find_ranges(struct occ_store *s, const struct test *test, struct occ_
     return rc;
 }
 
-/* Whether any range has the path that the text is, or may be the cut form of. */
+/* Checks if a range has the text as its path, or as the cut form of its path. */
 static int find_path(struct occ_store *s, const char *text, struct test *ret_test, struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);

@@ -1,11 +1,11 @@
 /*
- * Totals by launch configuration of a filter's launches. For each run the time is cut into
+ * Totals by launch configuration of a filter's launches. The time of each run is divided by source:
  *
- *     what is rolled up of whole hours    stored_hour
- *     what a quota evicted the chunks of  stored_minute (to the minute)
- *     the rest                            stored_minute for whole minutes that are rolled up, else chunks
+ *     whole hours that are rolled up   stored_hour
+ *     time with evicted chunks         stored_minute (to the minute)
+ *     the rest                         stored_minute for whole minutes that are rolled up, otherwise chunks
  *
- * so that every launch is counted once, whether it was rolled up yet or not. One thread.
+ * Every launch counts exactly once, rolled up or not. One thread.
  */
 
 #include "query.h"
@@ -16,7 +16,7 @@ struct sum {
     struct occ_totals_table *table;
     struct occ_error *err;
     bool detailed;
-    struct occ_span hours; /* for stored_hour; may be empty */
+    struct occ_span hours; /* time answered by stored_hour; may be empty */
 };
 
 static struct occ_span intersect(struct occ_span a, struct occ_span b)
@@ -34,7 +34,7 @@ static int corrupt(struct sum *sum, const char *what)
     return occ_fail(sum->err, OCC_E_CORRUPT, "%s: %s is damaged", sum->store->path, what);
 }
 
-/* The columns without which rollups do not answer, but chunks do. */
+/* The columns of chunks that rollups lack but the filter needs. */
 static uint32_t own_columns(const struct occ_resolved_filter *f)
 {
     return (f->stream != 0 || f->by_stream ? OCC_COLUMN_BIT(stream) : 0) |
@@ -42,7 +42,7 @@ static uint32_t own_columns(const struct occ_resolved_filter *f)
            (f->graphs ? OCC_COLUMN_BIT(graph_node) : 0);
 }
 
-/* Group of a launch or a rollup that starts then. */
+/* Group of a launch or a rollup that starts at this time. */
 static uint32_t group_of(const struct occ_resolved_filter *f, const struct occ_filtered_run *run,
                          int64_t start_ns)
 {
@@ -51,7 +51,7 @@ static uint32_t group_of(const struct occ_resolved_filter *f, const struct occ_f
 
 /* ---- rollups ---- */
 
-/* A row: unit of time, run, configuration, launches, total, min, max, first, last, histogram. */
+/* Adds a row: unit of time, run, configuration, launches, total, min, max, first, last, histogram. */
 static int add_rollup(struct sum *sum, sqlite3_stmt *stmt, uint32_t group, int64_t start_ns)
 {
     uint64_t config = (uint64_t)sqlite3_column_int64(stmt, 2);
@@ -80,7 +80,8 @@ static const struct occ_filtered_run *find_run(const struct sum *sum, int64_t id
     return at == OCC_MAP_NONE ? NULL : &sum->filter->runs[at];
 }
 
-/* Rows of minutes before the first that is kept are none, or of late launches, which chunks have too. */
+/* True if the minute's row counts. Rows before the first kept minute are evicted, or contain late launches
+ * that chunks contain too. */
 static bool wants_minute(const struct sum *sum, const struct occ_filtered_run *run, int64_t minute_ns,
                          struct occ_span span)
 {
@@ -109,7 +110,7 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
 
 /* ---- chunks ---- */
 
-/* The group of a launch, and whether the filter lets it through. */
+/* Finds the group of a launch. False: the filter excludes the launch. */
 static bool find_group(const struct occ_resolved_filter *f, const struct occ_filtered_run *run,
                        const struct occ_columns *c, uint32_t i, uint32_t *ret_group)
 {
@@ -142,7 +143,7 @@ static int add_launches(struct sum *sum, const struct occ_columns *c, const stru
     return 0;
 }
 
-/* The chunks of a run that overlap the span. */
+/* Adds the launches of a run in chunks that overlap the span. */
 static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struct occ_span span)
 {
     if (is_empty(span))
@@ -168,11 +169,11 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
 
 /* ---- cutting ---- */
 
-/* What chunks answer of a span that stored_hour does not answer: launches that are not evicted, outside of
- * the whole minutes that are rolled up. */
+/* Adds the launches in chunks of a span that stored_hour does not answer: launches that are not evicted,
+ * outside of the whole minutes that are rolled up. */
 static int add_span(struct sum *sum, const struct occ_filtered_run *run, struct occ_span span)
 {
-    /* nothing is outside of the run's time; in whole minutes, so that the first is not a part */
+    /* no launch is outside of the run's time; whole minutes, so that the first minute is not partial */
     span = intersect(
         span,
         (struct occ_span){occ_round_down(run->first_ns, MINUTE_NS),

@@ -1,6 +1,5 @@
-/* `top`: totals by launch configuration become lines by kernel and device, or by the
- * question's own unit.
- * One thread. */
+/* `top`: totals by launch configuration become lines by kernel and device, or by the query's own unit. One
+ * thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +23,19 @@ struct mean {
     X(tail_spread)                                                                                           \
     X(small_grid_spread) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(measured_ratio) X(used)
 
-/* A row in the making. The row's means are sums, and `weights` are those of their values: an answer has as
- * many lines as kernels, so that each number is there once. */
+/* A row under construction. The row's means hold sums of value x weight, and `weights` the sums of their
+ * weights: an answer has as many lines as kernels, so each number is stored only once. */
 struct line {
     struct occ_top_row row;
     struct {
 #define WEIGHT(name) double name;
         MEANS(WEIGHT)
     } weights;
-    uint32_t known_parts;           /* bits of the parts that a configuration has a value for */
-    struct mean unmeasured_max;     /* largest elapsed occupancy of configurations without a value */
-    double weight;                  /* of all its configurations */
-    struct occ_histogram durations; /* by time */
-    uint64_t dominant_ns;           /* time of the dominant configuration: the one with most time */
+    uint32_t known_parts;           /* bits of the parts for which a configuration has a value */
+    struct mean unmeasured_max;     /* maximum elapsed occupancy of configurations without a value */
+    double weight;                  /* weight of all configurations of the row */
+    struct occ_histogram durations; /* durations, weighted by time */
+    uint64_t dominant_ns;           /* time of the dominant configuration, which has the most time */
     bool has_dominant;
 };
 
@@ -56,7 +55,7 @@ struct top {
     struct occ_error *err;
     struct occ_resolved_filter filter;
     struct occ_totals_table totals;
-    struct occ_map kernels; /* that launches are of */
+    struct occ_map kernels; /* kernels of the launches */
     struct lines answers[ANSWERS_MAX];
     size_t n;
 };
@@ -81,15 +80,14 @@ static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
     return occ_arena_copy(&t->arena, (const char *)sqlite3_column_text(stmt, column));
 }
 
-/* Whether each row has a device. */
+/* True if each row belongs to one device. */
 static bool is_of_one_device(enum occ_top_by by)
 {
     return by == OCC_TOP_BY_KERNEL || by == OCC_TOP_BY_CONFIG || by == OCC_TOP_BY_STREAM ||
            by == OCC_TOP_BY_GPU;
 }
 
-/* The row that a configuration belongs to. A stream belongs to a device: two devices may number theirs alike.
- */
+/* Key of a configuration's row. A stream belongs to a device: two devices may use the same stream numbers. */
 static uint64_t key_of(const struct lines *t, const struct occ_top_config *config, uint32_t group)
 {
     uint64_t device = (uint32_t)sqlite3_column_int64(config->stmt, OCC_TOP_DEVICE_ID);
@@ -186,13 +184,13 @@ static void add_result(struct line *line, const struct occ_result *result,
     line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall->used, 0);
 }
 
-/* Whether measured values are told apart by what rows are; else they are of all of a configuration. */
+/* True if measured values exist per row group; otherwise they cover the whole configuration. */
 static bool is_measured_by_group(const struct top *t)
 {
     return t->filter.unit_ns || t->answers[0].by > OCC_TOP_BY_STREAM;
 }
 
-/* Of a group of the configuration. */
+/* Reads measured values for a group of the configuration. */
 static int read_measured(struct top *t, struct occ_top_config *config, uint32_t group,
                          struct occ_measured_sums *ret_sums)
 {
@@ -210,7 +208,7 @@ static bool add_durations(struct occ_histogram *sum, const struct occ_histogram 
     return true;
 }
 
-/* Sums of a configuration, of one group. */
+/* Adds the totals of one group of a configuration. */
 static void add_totals(struct line *line, const struct occ_top_config *config,
                        const struct occ_totals *totals)
 {
@@ -229,7 +227,8 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
     row->dominant = config->dominant;
 }
 
-/* Means stand for all launches of the configuration; their errors cover those without a value. */
+/* Adds measured means, which stand for all launches of the configuration; their errors cover launches without
+ * a value. */
 static void add_measured(struct line *line, const struct occ_top_config *config, double weight)
 {
     const struct occ_measurement *measured = &config->means;
@@ -243,11 +242,11 @@ static void add_measured(struct line *line, const struct occ_top_config *config,
                  config->is_analysed ? config->result.theoretical : 1, weight);
 }
 
-/* What is known of a configuration's occupancy. */
+/* Adds the known occupancy values of a configuration. */
 static void add_occupancy(struct line *line, const struct occ_top_config *config,
                           const struct occ_totals *totals)
 {
-    /* launches of no measurable time have a mean too */
+    /* launches with a duration of 0 have a mean too */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
     line->weight += weight;
     add_measured(line, config, weight);
@@ -256,7 +255,7 @@ static void add_occupancy(struct line *line, const struct occ_top_config *config
                    (double)totals->total_ns * 1e-9 * config->warps);
 }
 
-/* What is known of a group's launches. */
+/* Computes the waterfall for a group of a configuration's launches. */
 static int explain(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
     struct occ_measured_sums sums;
@@ -272,7 +271,7 @@ static int explain(struct top *t, struct occ_top_config *config, const struct oc
     return 0;
 }
 
-/* To a line of each answer. */
+/* Adds the configuration to a line of each answer. */
 static int add_config(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
     uint32_t group = (uint32_t)(totals->key >> 32);
@@ -300,13 +299,13 @@ static int by_config(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
-/* Configurations and their totals, both by id. */
+/* Reads configurations in step with their totals, both ordered by id. */
 static int load_configs(struct top *t)
 {
     struct occ_totals *at = t->totals.entries, *end = at + t->totals.n;
     struct occ_top_config config = {.stmt = NULL};
     int rc = 0;
-    occ_map_free(&t->totals.map); /* nothing is added to the totals from here on */
+    occ_map_free(&t->totals.map); /* totals do not change from here on */
     qsort(at, t->totals.n, sizeof *at, by_config);
     sqlite3_stmt *stmt =
         occ_store_query(t->store, OCC_SQL_TOP_CONFIGS, OCC_INTS((uint32_t)at->key, (uint32_t)end[-1].key));
@@ -334,13 +333,13 @@ static void name_main_cause(struct occ_top_row *row)
     row->main_cause = occ_part_word(part);
 }
 
-/* Configurations without a value may have any occupancy up to their theoretical one: that much, as half of a
- * 95 % interval, is the error for their part of the time. */
+/* The error of a mean over all configurations. A configuration without a value may have any occupancy up to
+ * its theoretical one: half of that range is used as its error, as if the range were a 95 % interval. */
 static double whole_error(const struct line *line, double value, double error)
 {
     double part = line->weight > 0 ? line->unmeasured_max.weight / line->weight : 0;
     double unmeasured = mean_of(line->unmeasured_max.sum, line->unmeasured_max.weight);
-    double most = fmax(value, unmeasured - value); /* NaN, none: value */
+    double most = fmax(value, unmeasured - value); /* without a value (NaN), max is the value */
     double known = isnan(error) && part > 0 ? 0 : error;
     return (1 - part) * known + part * most / OCC_ERRORS_OF_95_PERCENT;
 }
@@ -355,13 +354,13 @@ static void finish_line(struct line *line)
     row->achieved_error = whole_error(line, row->achieved, row->achieved_error);
     row->elapsed_error = whole_error(line, row->elapsed, row->elapsed_error);
     for (unsigned i = 0; i < OCC_PART_COUNT;
-         i++) /* means over all analysed configurations: with `used` they sum to 1 */
+         i++) /* means over all analysed configurations, so that `used` and the parts sum to 1 */
         row->part[i] = line->known_parts & 1u << i ? row->part[i] / line->weights.used : NAN;
     name_main_cause(row);
 }
 
-/* Makes the lines rows, in the lines' own memory: row i begins at line i or before, and a second array would
- * be as large as the answer. */
+/* Turns the lines into rows in the lines' own memory: row i begins at or before line i, and a second array
+ * would be as large as the answer. */
 static struct occ_top_row *take_rows(struct lines *t)
 {
     void *memory = t->lines;

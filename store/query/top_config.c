@@ -1,7 +1,7 @@
 /* See top_config.h. One thread. */
 #include "top_config.h"
 
-/* NaN: NULL. */
+/* The column as a double; NULL becomes NaN. */
 static double real_column(sqlite3_stmt *stmt, int column)
 {
     return sqlite3_column_type(stmt, column) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, column);
@@ -18,7 +18,7 @@ static void read_dominant(sqlite3_stmt *stmt, struct occ_dominant_config *domina
     dominant->limiters = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_LIMITERS);
 }
 
-/* As much of the model's result as the waterfall takes. */
+/* Reads the members of the model's result that the waterfall needs. */
 static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
 {
     *result = (struct occ_result){

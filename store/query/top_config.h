@@ -1,4 +1,4 @@
-/* What `top` reads of a launch configuration, once for all its totals. One thread. */
+/* The data of a launch configuration that `top` reads, once for all its totals. One thread. */
 #pragma once
 
 #include "query.h"
@@ -12,18 +12,18 @@ enum {
 };
 
 struct occ_top_config {
-    sqlite3_stmt *stmt; /* on its row, for names */
+    sqlite3_stmt *stmt; /* positioned on the configuration's row, for names */
     int64_t id, kernel;
     bool is_analysed, is_simulated, is_estimated;
     struct occ_result result;
-    double warps; /* that its device can hold */
+    double warps; /* maximum number of warps on its device */
     struct occ_dominant_config dominant;
-    double all_ns;                     /* of all its totals, occ_totals_all_ns() */
-    struct occ_measured_rows measured; /* by units of time */
-    /* of the launches that are added: */
-    struct occ_measurement means; /* with errors that cover all of them */
+    double all_ns;                     /* sum over all its totals, occ_totals_all_ns() */
+    struct occ_measured_rows measured; /* measured values by units of time */
+    /* values for the launches being added: */
+    struct occ_measurement means; /* errors cover all launches of the configuration */
     struct occ_waterfall waterfall;
-    unsigned main_part; /* what they lose most to; OCC_PART_COUNT: nothing */
+    unsigned main_part; /* part with the largest loss; OCC_PART_COUNT: none */
 };
 
 int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,

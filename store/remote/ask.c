@@ -1,4 +1,4 @@
-/* From the warehouse's answers to a history in memory: see remote.h. */
+/* Turns the warehouse's answers into a history in memory: see remote.h. */
 #include <string.h>
 
 #include "load.h"
@@ -9,7 +9,7 @@ static int (*const loads[])(struct occ_load *l) = {[OCC_REMOTE_LAUNCHES] = occ_l
                                                    [OCC_REMOTE_RANKS] = occ_load_ranks,
                                                    [OCC_REMOTE_IDLE] = occ_load_idle};
 
-/* Adds what the answer leaves out. */
+/* Adds the rows that the answer excludes to the state. */
 static void read_left_out(sqlite3 *db, struct occ_remote_state *state)
 {
     sqlite3_stmt *stmt = NULL;

@@ -1,5 +1,5 @@
 /* Rows as text: see body.h. */
-#define XXH_INLINE_ALL /* its header is enough */
+#define XXH_INLINE_ALL /* the header alone is enough */
 #include "body.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "support/array.h"
 
 #define NUMBER_BYTES 40
-#define REAL_DIGITS  14 /* ClickHouse's reading of decimals is off by some units of the 16th */
+#define REAL_DIGITS  14 /* ClickHouse reads decimals with an error of a few units in the 16th digit */
 
 uint64_t occ_body_id(const char *data, size_t n)
 {

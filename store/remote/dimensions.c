@@ -1,4 +1,4 @@
-/* Kernels, devices and launch configurations of the sums: see load.h. */
+/* Loads the kernels, devices and launch configurations of the sums: see load.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise)
     if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK)
         while (n <= OCC_LOAD_LISTED_MAX && sqlite3_step(stmt) == SQLITE_ROW)
             sqlite3_str_appendf(list, "%s%lld", n++ > 0 ? ", " : "",
-                                (long long)sqlite3_column_int64(stmt, 0)); /* a text of ours: a number */
+                                (long long)sqlite3_column_int64(stmt, 0)); /* our own text: a number */
     (void)sqlite3_finalize(stmt);
     char *ids = sqlite3_str_finish(list);
     if (n > OCC_LOAD_LISTED_MAX && otherwise) {
@@ -31,7 +31,7 @@ char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise)
 #define N_CONFIG_COL                       (0 OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_SHIP_COUNT))
 #define AS_COLUMN(column, expression, ...) ", " expression " AS " #column
 
-/* With the types of the history's columns. */
+/* Makes the table of configurations, with the types of the history's columns. */
 static int make_configs(const struct occ_load *l)
 {
     return occ_load_run(
@@ -58,7 +58,7 @@ static int fetch_configs(const struct occ_load *l)
     return rc;
 }
 
-/* Whether a value has its column's type: a text that is no number stays one. */
+/* True if a value has its column's type: a text that is not a number stays a text. */
 static bool has_type(sqlite3_stmt *stmt, int i)
 {
     const char *declared = sqlite3_column_decltype(stmt, i);
@@ -69,7 +69,7 @@ static bool has_type(sqlite3_stmt *stmt, int i)
     return type == wanted || type == SQLITE_NULL;
 }
 
-/* Whether the row, after its number, is what its id says: as the shipper makes them. */
+/* True if the id of the row is the hash of its other columns, computed like the shipper does. */
 static bool is_config(sqlite3_stmt *stmt, struct occ_body *row)
 {
     enum { ID = 1, KERNEL, FIRST };
@@ -83,7 +83,7 @@ static bool is_config(sqlite3_stmt *stmt, struct occ_body *row)
            (row->failed || occ_body_id(row->data, row->n) == (uint64_t)sqlite3_column_int64(stmt, ID));
 }
 
-/* Any node may send a row of any id. */
+/* Checks the rows' ids, because any node may send rows with any id. */
 static int check_configs(const struct occ_load *l)
 {
     static const char select[] = "SELECT rowid, config_id, kernel_id" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
@@ -108,9 +108,9 @@ static int check_configs(const struct occ_load *l)
 
 #define CAUSE_OF_FOLDED(name, id, text) ", cause_" id " = (main_cause = '" id "') * waste"
 
-/* Of configurations that were added up in '(other)' a cause, their waste and what the SMs could hold are
- * known: a configuration for each row of `sums`, without limits or waves, on a GPU of as many warps as theirs
- * had on average. */
+/* Splits rows of '(other)', which add up several configurations, into one configuration for each row of
+ * `sums`. Known are only a cause, the waste and the capacity of the SMs: each gets no limits or waves, and a
+ * GPU with their average number of warps. */
 static int split_folded(const struct occ_load *l)
 {
     return occ_load_run(
@@ -131,7 +131,7 @@ static int split_folded(const struct occ_load *l)
 
 /* ---- kernels ---- */
 
-/* kernel_of(mangled): its id. */
+/* SQL function kernel_of(mangled): the kernel's id. */
 static void kernel_of(sqlite3_context *context, int argc, sqlite3_value **values)
 {
     const char *mangled = (const char *)sqlite3_value_text(values[0]);
@@ -140,7 +140,8 @@ static void kernel_of(sqlite3_context *context, int argc, sqlite3_value **values
                          mangled ? (int64_t)occ_body_id(mangled, (size_t)sqlite3_value_bytes(values[0])) : 0);
 }
 
-/* demangled(mangled), short_name(mangled): what else a row says of its name is the word of its node. */
+/* SQL functions demangled(mangled), short_name(mangled): other columns of the kernel's row depend on the
+ * sending node and are not trusted. */
 static void demangle(sqlite3_context *context, int argc, sqlite3_value **values)
 {
     const char *mangled = (const char *)sqlite3_value_text(values[0]);
@@ -177,7 +178,8 @@ static int fetch_kernels(const struct occ_load *l, char *ids)
                    : rc;
 }
 
-/* A short number for an id: 31 bits of it; NULL (SQLite takes another) where two are alike. */
+/* A short number for an id: 31 of its bits; NULL (SQLite then chooses one) if two ids give the same
+ * number. */
 #define NUMBER(id)                                                                                           \
     "iif(row_number() OVER (PARTITION BY CAST(" id " AS INTEGER) & 2147483647 ORDER BY " id ") = 1, "        \
     "max(CAST(" id " AS INTEGER) & 2147483647, 1), NULL) AS number"
@@ -195,7 +197,7 @@ static int put_kernels(const struct occ_load *l)
                              "kernels WHERE kernel_of(mangled) = CAST(kernel_id AS INTEGER)" NUMBERED_FIRST));
 }
 
-/* The columns of a table of the history: what comes from it has its letter. */
+/* Appends the columns of a table of the history; columns from the warehouse get the table's letter. */
 static void append_columns(sqlite3_str *sql, char letter, const char *between, bool in_warehouse)
 {
     static const struct {
@@ -226,7 +228,7 @@ static char *device_key(sqlite3 *db)
     return sqlite3_str_finish(sql);
 }
 
-/* The warehouse's minutes know models, not devices: their numbers are negative. */
+/* Adds the devices. The warehouse's minutes contain models, not devices, so their numbers are negative. */
 static int put_devices(const struct occ_load *l, const char *key)
 {
     sqlite3_str *sql = sqlite3_str_new(l->db);

@@ -1,4 +1,4 @@
-/* Answers of the warehouse as rows of a temporary table: see remote.h. */
+/* Puts answers of the warehouse into rows of a temporary table: see remote.h. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "remote.h"
 #include "support/text.h"
 
-/* Undoes the escapes of TabSeparated in place; returns the length. */
+/* Replaces the escapes of TabSeparated in place; returns the length. */
 static size_t unescape(char *text)
 {
     static const char from[] = "btnrf0", to[] = "\b\t\n\r\f";
@@ -33,7 +33,7 @@ static int fail_sql(const struct occ_warehouse *w, sqlite3 *db, struct occ_error
                     sqlite3_errmsg(db));
 }
 
-/* Inserts a line's fields. */
+/* Inserts the fields of a line as a row. */
 static int put_line(const struct occ_warehouse *w, sqlite3_stmt *insert, char *line, struct occ_error *err)
 {
     int n = 0, wanted = sqlite3_bind_parameter_count(insert);
@@ -51,7 +51,7 @@ static int put_line(const struct occ_warehouse *w, sqlite3_stmt *insert, char *l
     return code == SQLITE_DONE ? 0 : fail_sql(w, sqlite3_db_handle(insert), err);
 }
 
-/* Whole lines. */
+/* Inserts whole lines. */
 static int put_rest(const struct occ_warehouse *w, sqlite3_stmt *insert, char *rest, struct occ_error *err)
 {
     int rc = 0;
@@ -70,7 +70,7 @@ static int put_lines(const struct occ_warehouse *w, sqlite3_stmt *insert, const 
     char *rest = w->answer.text, *header = strsep(&rest, "\n");
     if (!rest || memchr(rest, '\0', w->answer.n - (size_t)(rest - w->answer.text)))
         return fail_answer(w, err);
-    for (const char *name = names; *header || *name; header++, name++) { /* "a\tb" and "a, b" */
+    for (const char *name = names; *header || *name; header++, name++) { /* compares "a\tb" with "a, b" */
         bool is_end = name[0] == ',' && name[1] == ' ';
         name += is_end;
         if (*header != (is_end ? '\t' : *name))
@@ -113,16 +113,17 @@ int occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, co
 
 /* ---- any statement ---- */
 
-#define READ_ONLY 164 /* ClickHouse's exception */
+#define READ_ONLY 164 /* exception code of ClickHouse */
 
-/* Tables without a database are the warehouse's. */
+/* Sends a statement; tables without a database are the warehouse's. */
 static int ask_database(struct occ_warehouse *w, const char *sql, struct occ_error *err)
 {
     int rc = occ_http_add(w->http, "database", w->options.database, err);
     return rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
 }
 
-/* Whoever may only read may not even ask for it. What is wrong with a statement is the server's to say. */
+/* Sends a statement in read-only mode. A read-only account may not even request this mode. The server reports
+ * errors in the statement. */
 static int ask_read_only(struct occ_warehouse *w, const char *sql, struct occ_error *err)
 {
     int rc = occ_http_add(w->http, "readonly", "1", err);
@@ -138,8 +139,8 @@ static int ask_read_only(struct occ_warehouse *w, const char *sql, struct occ_er
     return rc;
 }
 
-/* Columns c0, c1 ... for a line of names and one of types, and the statement that gives them their names.
- * Numbers become numbers: integers as far as SQLite has them, NaN and infinities NULL. */
+/* Makes columns c0, c1 ... from a line of names and a line of types, and the statement that gives the columns
+ * their names. Numbers stay numbers: integers within SQLite's range; NaN and infinities become NULL. */
 static bool make_columns(char *names, char *types, sqlite3_str *columns, sqlite3_str *select)
 {
     for (int n = 0; names && types; n++) {

@@ -1,8 +1,8 @@
 /* See http.h. */
 #include "http.h"
 
-#define ZLIB_CONST               /* inputs */
-#define CURL_DISABLE_DEPRECATION /* CURLOPT_PROTOCOLS: its successor is not in 7.81 */
+#define ZLIB_CONST               /* makes zlib's inputs const */
+#define CURL_DISABLE_DEPRECATION /* CURLOPT_PROTOCOLS is deprecated, but its successor is missing in 7.81 */
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #define CONNECT_S   5L
 #define REQUEST_S   30L
 #define SLOW_S      20L
-#define SLOW_BYTES  1024L /* a second */
+#define SLOW_BYTES  1024L /* minimum bytes per second */
 #define GZIP_WINDOW (15 + 16)
 #define GZIP_ROOM   64
 #define COMPRESSION 1
@@ -41,13 +41,13 @@ static struct {
 struct occ_http {
     CURL *easy;
     struct curl_slist *headers;
-    struct occ_body query; /* of the next request */
+    struct occ_body query; /* query of the next request */
     struct occ_body packed;
     const char *url;
     uint64_t sent_bytes;
     size_t max_answer_bytes;
-    bool is_too_long;               /* the answer under way */
-    struct occ_http_answer *answer; /* of the request under way */
+    bool is_too_long;               /* the current answer is too long */
+    struct occ_http_answer *answer; /* answer of the current request */
 };
 
 /* ---- libcurl ---- */
@@ -123,7 +123,7 @@ static int check_url(const char *url, struct occ_error *err)
 
 /* ---- a connection ---- */
 
-/* Room for `n` bytes more and a NUL. */
+/* Makes room for `n` more bytes and a NUL. */
 static bool reserve(struct occ_http_answer *answer, size_t n, size_t max)
 {
     size_t needed = answer->n + n + 1, more = 2 * answer->allocated;

@@ -1,6 +1,6 @@
 /*
- * HTTP to the warehouse, by libcurl: one server, one request at a time, the connection kept. No redirects, no
- * proxies, TLS or this machine; answers and times are limited. One thread.
+ * HTTP to the warehouse, with libcurl: one server, one request at a time, the connection kept. No redirects,
+ * no proxies; TLS, or only this machine; answers and times are limited. One thread.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 
 struct occ_http_options {
     const char *url;                            /* https, or http to this machine; without a query */
-    const char *user, *password;                /* ClickHouse's headers; "": none */
-    const char *ca_file, *cert_file, *key_file; /* ""; the system's authorities; no certificate of ours */
+    const char *user, *password;                /* for ClickHouse's headers; "": none */
+    const char *ca_file, *cert_file, *key_file; /* "": the system's authorities; no client certificate */
     size_t max_answer_bytes;                    /* 0: 64 KiB */
     long timeout_s;                             /* of a request; 0: 30 s */
 };
@@ -26,17 +26,17 @@ struct occ_http_answer {
 
 struct occ_http;
 
-/* OCC_E_NOT_FOUND: there is no libcurl, which is opened at run time. OCC_E_INVALID: the URL is neither https
+/* OCC_E_NOT_FOUND: libcurl, which is opened at run time, is missing. OCC_E_INVALID: the URL is neither https
  * nor http to 127.0.0.1, [::1] or localhost, or has a query, a fragment or a user. The options' texts must
- * outlive it. */
+ * outlive the connection. */
 int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err);
 void occ_http_close(struct occ_http *http);
 
-/* "name=value" with the value escaped, added to the next request's query. */
+/* Adds "name=value", with the value escaped, to the next request's query. */
 int occ_http_add(struct occ_http *http, const char *name, const char *value, struct occ_error *err);
-/* POSTs `n` bytes, compressed. OCC_E_IO: no whole answer came, or it is too long. */
+/* POSTs `n` bytes, compressed. OCC_E_IO: no complete answer, or the answer is too long. */
 int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_http_answer *ret_answer,
                   struct occ_error *err);
 
-/* Bytes of bodies that were sent, compressed. */
+/* Bytes of all sent bodies, compressed. */
 uint64_t occ_http_sent_bytes(const struct occ_http *http);

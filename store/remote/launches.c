@@ -1,4 +1,4 @@
-/* Sums of minutes as hours of a history: see load.h. */
+/* Loads sums of minutes as hours of a history: see load.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- histograms ---- */
 
-/* "[1,2]" -> the numbers; moves *at past it. */
+/* Reads "[1,2]" as numbers and moves *at past the list. */
 static size_t read_list(const char **at, uint64_t *numbers, size_t max)
 {
     size_t n = 0;
@@ -27,7 +27,8 @@ static size_t read_list(const char **at, uint64_t *numbers, size_t max)
     return n;
 }
 
-/* pack_histogram('([bins],[counts])'), as rollups have it; NULL: it is none. */
+/* SQL function pack_histogram('([bins],[counts])'): the histogram in the form of rollups; NULL: not a
+ * histogram. */
 static void pack_histogram(sqlite3_context *context, int argc, sqlite3_value **values)
 {
     uint64_t bins[OCC_HISTOGRAM_BINS], counts[OCC_HISTOGRAM_BINS];
@@ -51,9 +52,10 @@ static void pack_histogram(sqlite3_context *context, int argc, sqlite3_value **v
     free(bytes.data);
 }
 
-/* ---- what is asked ---- */
+/* ---- the question ---- */
 
-/* Only columns of the tables' keys: what FINAL leaves does not depend on whether it comes before or after. */
+/* Makes the condition, from columns of the tables' keys only: then FINAL gives the same rows before and after
+ * the condition. */
 static char *make_where(const struct occ_load *l)
 {
     const struct occ_remote_question *q = l->question;
@@ -79,10 +81,11 @@ static bool has_groups(const struct occ_load *l)
     return by == OCC_TOP_BY_USER || by == OCC_TOP_BY_JOB || by == OCC_TOP_BY_NODE || by == OCC_TOP_BY_MINUTE;
 }
 
-/* What is told apart. Programs without a job or pod are told apart from those that have one, no further. */
+/* Makes the expression of the group. Programs without a job or pod are separated from programs with one, but
+ * not further. */
 static char *make_group(const struct occ_load *l)
 {
-    if (l->question->by == OCC_TOP_BY_MINUTE) { /* from 100 on: numbers of three digits */
+    if (l->question->by == OCC_TOP_BY_MINUTE) { /* begins at 100: all numbers have three digits */
         int64_t first = occ_load_number(l, "SELECT min(CAST(at AS INTEGER)) / 60 FROM parts"),
                 minutes = occ_load_number(l, "SELECT max(CAST(at AS INTEGER)) / 60 FROM parts") + 1 - first,
                 each = (minutes + OCC_REMOTE_BLOCKS - 1) / OCC_REMOTE_BLOCKS;
@@ -97,28 +100,28 @@ static char *make_group(const struct occ_load *l)
                                                                             : "''");
 }
 
-/* Sums of measured values of rows that have any: the arrays one by one, which costs less than one that joins
- * them. */
+/* Sums of measured values of rows that have any. Each array is summed separately, which costs less than one
+ * joined array. */
 static const char measured_sums[] =
     "sumForEachIf(sources, notEmpty(sources)) AS by_source, sumForEachIf(arrayMap((m, s) -> m * s * "
     "total_ns, means, shares), notEmpty(sources)) AS value_sums, sumForEachIf(arrayMap(s -> s * "
     "toFloat64(total_ns), shares), notEmpty(sources)) AS value_ns";
 static const char none_measured[] = "'[]' AS by_source, '[]' AS value_sums, '[]' AS value_ns";
 
-/* Sums of evidence, in its order in store/measured.h, of rows that have some. */
+/* Sums of evidence, in the order of store/measured.h, over rows with evidence. */
 static const char evidence_sums[] =
     "[sumIf((means[3] * means[3] + evidence[1]) * shares[3] * total_ns, notEmpty(evidence)), "
     "sum(evidence[2] * total_ns), sum(evidence[3] * total_ns), sum(evidence[4] * total_ns)] AS evidence_sums";
 static const char no_evidence[] = "'[]' AS evidence_sums";
 
-/* A count of 0 is what the others leave of the launches. */
+/* Sums of histograms. A count of 0 stands for the launches minus the sum of the other counts. */
 static const char histogram_sums[] =
     "sumMap(hist_bin, arrayMap(c -> if(c = 0, toUInt64(greatest(launches, arraySum(hist_n)) - "
     "arraySum(hist_n)), c), hist_n))";
 
 #define ANY(what) "(SELECT count() FROM (SELECT 1 FROM %s.minute WHERE %s AND " what " LIMIT 1))"
 
-/* Whether any row has measured values, and any is of configurations that were added up. */
+/* Finds if any row has measured values, and if any row is of the configuration '(other)'. */
 static int fetch_kinds(const struct occ_load *l)
 {
     const char *database = l->w->options.database;
@@ -128,7 +131,7 @@ static int fetch_kinds(const struct occ_load *l)
                                           database, l->where, database, l->where));
 }
 
-/* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
+/* Fetches sums of rows by group and configuration. Ids are signed, as in SQLite; low: 2^64 - 1 means none. */
 static int fetch_groups(const struct occ_load *l, const char *group)
 {
     bool histograms = l->question->histograms,
@@ -159,7 +162,7 @@ static int fetch_groups(const struct occ_load *l, const char *group)
     return rc;
 }
 
-/* "Of these kernels", as a condition on minutes; nothing where there are too many to list. */
+/* Appends a condition on minutes for these kernels; no condition if there are too many kernels to list. */
 static void append_kernels(const struct occ_load *l, const struct occ_map *kernels, sqlite3_str *sql)
 {
     sqlite3_stmt *stmt = NULL;
@@ -176,7 +179,7 @@ static void append_kernels(const struct occ_load *l, const struct occ_map *kerne
     sqlite3_str_appendall(sql, "))");
 }
 
-/* By the history's own rules, which ClickHouse's regular expressions do not keep. */
+/* Chooses kernels by the history's own rules, because ClickHouse's regular expressions differ. */
 static int choose_kernels(struct occ_load *l)
 {
     struct occ_map kernels = {0};
@@ -197,10 +200,10 @@ static int choose_kernels(struct occ_load *l)
     return rc == 0 && !l->where ? occ_no_memory(l->err) : rc;
 }
 
-/* ---- rows that cannot be ---- */
+/* ---- impossible rows ---- */
 
 static_assert(OCC_HISTOGRAM_BINS == 496 && OCC_MEASURED_VALUE_COUNT == 23, "schema/clickhouse/warehouse.sql");
-/* AND, and the expression of a constraint of the table of minutes: a line of the schema. */
+/* Appends AND and a constraint's expression from the table of minutes: a line of the schema. */
 static void append_constraint(sqlite3_str *sql, const char *name)
 {
     char before[64];
@@ -210,7 +213,7 @@ static void append_constraint(sqlite3_str *sql, const char *name)
     sqlite3_str_appendf(sql, " AND (%.*s)", (int)(at[n - 1] == ',' ? n - 1 : n), at);
 }
 
-/* Only where there are any the question's rows are chosen by what is not of the table's key. */
+/* Excludes impossible rows. Only if there are any, the condition uses columns outside of the table's key. */
 static int leave_out_impossible(struct occ_load *l)
 {
     sqlite3_str *sql = sqlite3_str_new(l->db);
@@ -242,10 +245,11 @@ static int leave_out_impossible(struct occ_load *l)
     return rc;
 }
 
-/* Whether a number of an answer is one of SQLite's integers. */
+/* True if a number of an answer is one of SQLite's integers. */
 #define FITS(column) "CAST(CAST(" column " AS INTEGER) AS TEXT) = " column
 
-/* Minutes whose configuration is not there or not what its id says, and sums that no history has. */
+/* Excludes minutes whose configuration is missing or does not match its id, and sums beyond a history's
+ * range. */
 static int leave_out_others(const struct occ_load *l)
 {
     int rc = occ_load_run(
@@ -287,7 +291,7 @@ static int fetch_sums(struct occ_load *l)
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.sums WHERE n = '0'")) : rc;
 }
 
-/* Names of the pods that are told apart. */
+/* Fetches the names of the pods that are separate groups. */
 static int fetch_pods(const struct occ_load *l)
 {
     const char *database = l->w->options.database;
@@ -300,7 +304,7 @@ static int fetch_pods(const struct occ_load *l)
                : occ_load_run(l, sqlite3_mprintf("CREATE TEMP TABLE pods(n, job, pod)"));
 }
 
-/* A run for each group, within the hour of the first minute; its launches are rolled up and evicted. */
+/* Makes a run for each group, within the hour of the first minute; its launches are rolled up and evicted. */
 static int put_groups(const struct occ_load *l)
 {
     int rc = fetch_pods(l);
@@ -356,12 +360,12 @@ static int put_measured(const struct occ_load *l)
     sqlite3_str_appendall(sql,
                           " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
                           "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
-                          "'[]' AND capacity + 0 = 0"); /* waste of others has what was measured */
+                          "'[]' AND capacity + 0 = 0"); /* waste of '(other)' already uses measured values */
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 
-/* What runs lost is not known by the minute: the first block has it. All of them have ended where it is known
- * of each of the question's runs. */
+/* Adds the losses of runs. They are not known by minute: the first block gets all. The blocks' runs have
+ * ended if all runs of the question are known to have ended. */
 static int put_losses(const struct occ_load *l)
 {
     if (l->question->by != OCC_TOP_BY_MINUTE)

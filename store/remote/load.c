@@ -1,9 +1,8 @@
 /* See load.h. */
 #include "load.h"
 
-#define TEXT_BYTES (2 * OCC_REMOTE_TEXT_MAX + 3) /* a quoted text of the question: each byte may be escaped  \
-                                                  */
-#define MOMENT_MAX UINT32_MAX                    /* of a DateTime, in seconds */
+#define TEXT_BYTES (2 * OCC_REMOTE_TEXT_MAX + 3) /* a quoted text; each byte may be escaped */
+#define MOMENT_MAX UINT32_MAX                    /* maximum of a DateTime, in seconds */
 #define SECOND_NS  INT64_C(1000000000)
 
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql)
@@ -59,7 +58,7 @@ void occ_load_append_job(sqlite3_str *sql, const char *job)
     occ_load_append_text(sql, " OR pod = ", job, ")");
 }
 
-/* Rounded up, as a DateTime has them. */
+/* Whole seconds for a DateTime, rounded up. */
 static long long seconds(int64_t ns)
 {
     int64_t s = ns / SECOND_NS + (ns % SECOND_NS > 0);

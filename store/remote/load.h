@@ -1,5 +1,4 @@
-/* What the files share that make a history from the warehouse's answers. Nothing else includes this. One
- * thread. */
+/* Shared by the files that make a history from the warehouse's answers; not for other files. One thread. */
 #pragma once
 
 #include <sqlite3.h>
@@ -7,7 +6,8 @@
 #include "remote.h"
 #include "tables.h"
 
-#define OCC_LOAD_LISTED_MAX 5000 /* ids that a statement lists; more of them are asked for again */
+/* maximum number of ids in a statement; for more, the statement repeats their query */
+#define OCC_LOAD_LISTED_MAX 5000
 
 struct occ_load {
     struct occ_warehouse *w;
@@ -15,57 +15,57 @@ struct occ_load {
     struct occ_store *store;
     sqlite3 *db;
     struct occ_error *err;
-    const char *table; /* minute or rank_minute: what the question's sums are over, */
+    const char *table; /* minute or rank_minute: the table that the question's sums use, */
     char *where;       /* and the condition on its rows */
-    bool has_kernels;  /* in the history */
+    bool has_kernels;  /* the history has the kernels */
 };
 
-/* A row of the table run is of a run that its node has not removed. */
+/* True for a row of the table run that its node has not marked as removed. */
 #define OCC_LOAD_IS_RUN "level != '" OCC_SHIP_REMOVED "'"
 
-/* ", column" for each of a list. */
+/* ", column" for each column of a list. */
 #define OCC_LOAD_COMMA(column, ...) ", " #column
 
-/* Fetches what a formatted statement (sqlite3_mprintf) gives into a temporary table; frees it. */
+/* Fetches the rows of a formatted statement (sqlite3_mprintf) into a temporary table; frees the statement. */
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql);
 /* Runs a formatted statement on the history; frees it. */
 int occ_load_run(const struct occ_load *l, char *sql);
-/* The number that a statement on the history gives; -1: it fails. */
+/* The number that a statement on the history gives; -1: failed. */
 int64_t occ_load_number(const struct occ_load *l, const char *sql);
-/* BEFORE 'text' AFTER; nothing for NULL. */
+/* Appends BEFORE 'text' AFTER; nothing for NULL. */
 void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text, const char *after);
-/* A job by Slurm's number, its pod or the name that it has here. */
+/* Appends a condition on a job: Slurm's number, the pod, or the job's name in the warehouse. */
 void occ_load_append_job(sqlite3_str *sql, const char *job);
 
-/* Runs of the question: a condition on `run`, to be freed. */
+/* A condition on `run` for the runs of the question; the caller frees it. */
 char *occ_load_runs_where(const struct occ_load *l);
-/* Buckets in the question's time; of a table with `bucket`. */
+/* Appends a condition on `bucket`: within the question's time. */
 void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql);
 
-/* Fetches the table `parts`: in which minute (`at`, in seconds) and part of the table how many rows are. */
+/* Fetches the table `parts`: the number of rows in each minute (`at`, in seconds) and part of the table. */
 int occ_load_parts(const struct occ_load *l);
 
-/* Sums over rows of the question, each in its last version. */
+/* Sums over rows of the question; each row counts in its last version. */
 struct occ_load_sums {
-    const char *columns; /* of the rows */
-    const char *sums;    /* expressions over these, with names */
-    const char *names;   /* of them, and "counted" */
-    const char *keys;    /* what they are grouped by */
+    const char *columns; /* columns of the rows */
+    const char *sums;    /* expressions over the columns, with names */
+    const char *names;   /* names of the sums, and "counted" */
+    const char *keys;    /* columns of the grouping */
 };
 
-/* Fetches them into the table `sums`; after occ_load_parts(). */
+/* Fetches the sums into the table `sums`; call after occ_load_parts(). */
 int occ_load_sums(const struct occ_load *l, const struct occ_load_sums *sums);
 
-/* "id, id, ..." of a column, or, where there are too many, the statement that selects them (which is freed);
- * without one as many as may be. To be freed. */
+/* "id, id, ..." of a column or, if there are too many ids, the statement that selects them. Frees that
+ * statement. Without one, as many ids as possible. The caller frees the result. */
 char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise);
-/* Adds (node, n) of what a formatted statement selects to the rows that the answer leaves out. */
+/* Adds the rows (node, n) that a formatted statement selects to the rows that the answer excludes. */
 int occ_load_leave_out(const struct occ_load *l, char *select);
 
-/* launches.c, dimensions.c (what `sums` refer to), runs.c, ranks.c */
+/* launches.c, dimensions.c (kernels, devices and configurations of `sums`), runs.c, ranks.c */
 int occ_load_launches(struct occ_load *l);
 int occ_load_dimensions(const struct occ_load *l);
-/* Kernels, of those that `ids` lists or selects, which it frees. */
+/* Loads the kernels that `ids` lists or selects; frees `ids`. */
 int occ_load_kernels(const struct occ_load *l, char *ids);
 int occ_load_runs(struct occ_load *l);
 int occ_load_ranks(struct occ_load *l);

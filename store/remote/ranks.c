@@ -4,7 +4,7 @@
 #define RUN_KEYS  "run, node, history" /* any node may send rows of any run's UUID */
 #define RUN_NAMES RUN_KEYS ", rank, program, user, job, start_ns, last_start_ns"
 
-/* Selects these columns of the runs that the question is about, of those that `more` lets through. */
+/* Selects these columns of the question's runs, restricted by the condition `more`. */
 static char *select_runs(const struct occ_load *l, const char *columns, const char *more)
 {
     const struct occ_remote_question *q = l->question;
@@ -20,7 +20,7 @@ static char *select_runs(const struct occ_load *l, const char *columns, const ch
     return sqlite3_str_finish(sql);
 }
 
-/* Of these runs, in the question's time. */
+/* Makes the condition for these runs in the question's time. */
 static char *make_where(const struct occ_load *l, const char *more)
 {
     char *runs = select_runs(l, "run", more);
@@ -31,7 +31,7 @@ static char *make_where(const struct occ_load *l, const char *more)
     return sqlite3_str_finish(where);
 }
 
-/* The runs, and their sums by GPU. */
+/* Fetches the runs, and their sums by GPU. */
 static int fetch_gpus(struct occ_load *l, const char *more)
 {
     static const struct occ_load_sums gpus = {
@@ -70,7 +70,7 @@ int occ_load_ranks(struct occ_load *l)
                : rc;
 }
 
-/* ---- idle: of a node that is silent nobody knows ---- */
+/* ---- idle: silent nodes are unknown ---- */
 
 #define IDLE_RUNS                                                                                            \
     "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, program, "                   \
@@ -84,21 +84,22 @@ int occ_load_ranks(struct occ_load *l)
     "FROM allocations a JOIN watermarks USING(node) LEFT JOIN uses USING(gpu) LEFT JOIN users USING(job) "   \
     "WHERE (%d OR coalesce(user = %Q, 0)) AND NOT EXISTS "                                                   \
     "(SELECT 1 FROM temp.idle i WHERE i.gpu = a.gpu AND i.node = a.node AND i.job = a.job)"
-/* GPUs that are a job's now: as of the node's watermark. */
+/* GPUs that a job has now, according to the node's watermark. */
 #define ALLOCATED                                                                                            \
     "(SELECT gpu, node, job, since FROM (SELECT cluster, node, gpu, job, since, version FROM %s.allocation " \
     "FINAL WHERE 1%s) AS a ALL INNER JOIN (SELECT cluster, node, version AS seen FROM %s.watermark FINAL) "  \
     "AS w USING (cluster, node) WHERE version >= seen)"
 
-/* Runs that go on. */
+/* Loads runs that have not ended. */
 static int load_idle_runs(struct occ_load *l)
 {
     int rc = fetch_gpus(l, "end_ns IS NULL");
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_RUNS)) : rc;
 }
 
-/* The last launches on these GPUs since then, whose the jobs are, and of the GPUs those on which nothing was
- * launched for the question's time: last, so that what was used meanwhile is not among them. */
+/* Fetches the last launches on the allocated GPUs since their allocation, the owners of the jobs, and the
+ * GPUs without a launch for the question's time. These GPUs come last, so that a GPU used in the meantime is
+ * not among them. */
 static int fetch_allocated(const struct occ_load *l, const char *allocated)
 {
     const char *db = l->w->options.database;
@@ -141,7 +142,7 @@ static int fetch_allocations(const struct occ_load *l)
     return rc;
 }
 
-/* GPUs without such a run of the job. */
+/* Loads GPUs without such a run of the job. */
 static int load_idle_gpus(const struct occ_load *l)
 {
     int rc = fetch_allocations(l);

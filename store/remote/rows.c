@@ -1,19 +1,20 @@
 /*
- * Which rows of a table of minutes sums are over, each in its last version: see load.h. FINAL does it for all
- * rows, and takes some ten times as long as the sums. Within a part of the table no two rows are alike (a
- * body has each row once, ClickHouse's inserts and merges leave one), so that only minutes that are in
- * several parts need it.
+ * Selects rows of a table of minutes for sums, each in its last version: see load.h. FINAL would do the same
+ * for all rows, in about ten times the time of the sums. Within a part of the table no two rows have the same
+ * key (a body has each row once, and ClickHouse's inserts and merges keep one), so only minutes in several
+ * parts need FINAL.
  */
 #include "load.h"
 
-#define LIST_BYTES_MAX 65536 /* of parts or minutes in a statement; more: FINAL for all */
+/* maximum list of parts or minutes in a statement; beyond it, FINAL for all rows */
+#define LIST_BYTES_MAX 65536
 
-/* Rows by minute and part, and the lists of those. Names of parts are text of the answer: letters and digits.
- */
+/* Fetches the number of rows by minute and part, and makes lists of minutes and parts. Names of parts come
+ * from the answer: only letters and digits are accepted. */
 int occ_load_parts(const struct occ_load *l)
 {
     return occ_load_fetch(
-        l, "parts", "at, part, n", /* by the part's number, which takes a third of the time of its name */
+        l, "parts", "at, part, n", /* by the part's number, in a third of the time for its name */
         sqlite3_mprintf("SELECT toUInt32(bucket) AS at, any(_part) AS part, count() AS n FROM %s.%s WHERE %s "
                         "GROUP BY at, _part_index",
                         l->w->options.database, l->table, l->where));
@@ -32,8 +33,8 @@ static char *select_rows(const struct occ_load *l, const char *columns, const ch
                            l->w->options.database, l->table, rows, l->where);
 }
 
-/* Of minutes of one part as they are, and of the others with FINAL. Parts that came since are left out, and
- * those that are gone, being merged, are missing from the count. */
+/* Selects minutes of one part without FINAL, and the others with FINAL. Newer parts are excluded; merged
+ * parts are missing from the count. */
 static char *split_rows(const struct occ_load *l, const char *columns, sqlite3_stmt *lists)
 {
     const char *parts = (const char *)sqlite3_column_text(lists, 0),
@@ -55,7 +56,7 @@ static char *all_rows(const struct occ_load *l, const char *columns)
     return select_rows(l, columns, "0", "FINAL WHERE 1");
 }
 
-/* *ret_counted: how many of them count themselves. NULL: no memory. */
+/* Selects the last versions of the rows. ret_counted: number of rows with a count. NULL: no memory. */
 static char *last_rows(const struct occ_load *l, const char *columns, int64_t *ret_counted)
 {
     sqlite3_stmt *lists = NULL;
@@ -73,12 +74,12 @@ static char *last_rows(const struct occ_load *l, const char *columns, int64_t *r
     return rows;
 }
 
-/* Frees `rows`. */
+/* Fetches the sums over `rows`; frees `rows`. */
 static int fetch_sums(const struct occ_load *l, const struct occ_load_sums *sums, char *rows)
 {
     if (!rows)
         return occ_no_memory(l->err);
-    /* days are partitions, and part of the key */
+    /* partitions are days, and the day is part of the key */
     bool is_new = l->w->dialect == OCC_DIALECT_NEW;
     int rc = occ_load_fetch(
         l, "sums", sums->names,

@@ -1,9 +1,9 @@
-/* The table `run`: see load.h. */
+/* Loads the table `run`: see load.h. */
 #include <string.h>
 
 #include "load.h"
 
-/* As `occq runs` chooses: those that go on in the time. */
+/* Selects runs like `occq runs`: runs that are active in the question's time. */
 char *occ_load_runs_where(const struct occ_load *l)
 {
     const struct occ_remote_question *q = l->question;
@@ -45,7 +45,7 @@ static int fetch_runs(const struct occ_load *l)
 /* Any node may send rows of any run's UUID. */
 #define RUN_UUID "CAST(runs.run || runs.history || '/' || runs.node AS BLOB)"
 
-/* What is not of stored_run's own columns goes into a table that hides the view `run`. */
+/* Values without a column in stored_run go into a table that hides the view `run`. */
 static const char put_runs[] =
     "INSERT INTO stored_node(hostname) SELECT DISTINCT node FROM runs;"
     "INSERT OR IGNORE INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, end_ns, exe, user, label, "

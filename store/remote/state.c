@@ -1,4 +1,4 @@
-/* How much of the cluster has arrived: see remote.h. */
+/* Reads the state of the cluster's data: see remote.h. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>

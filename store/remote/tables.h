@@ -1,7 +1,6 @@
 /*
- * The tables that rows are sent to, with the columns that are sent, in the order of
- * schema/clickhouse/warehouse.sql. The columns of run and launch_config are made by SQL on the history's
- * storage: X(column, expression).
+ * The warehouse's tables and their columns, in the order of schema/clickhouse/warehouse.sql. SQL on the
+ * history's storage makes the columns of run and launch_config: X(column, expression).
  */
 #pragma once
 
@@ -17,11 +16,11 @@ enum occ_ship_table {
     OCC_SHIP_TABLE_COUNT
 };
 
-/* Over k (stored_kernel). Before them: kernel. */
+/* Over k (stored_kernel). Preceded by: kernel. */
 #define OCC_SHIP_KERNEL_COLUMNS(X) X(short, "k.short") X(demangled, "k.demangled") X(mangled, "k.mangled")
 
-/* Over c (stored_launch_config) and d (stored_device). Before them: config and kernel. Third: what '(other)'
- * has, NULL: the cause. */
+/* Over c (stored_launch_config) and d (stored_device). Preceded by: config and kernel. Third: value for
+ * '(other)'; NULL: the cause. */
 #define OCC_SHIP_LAUNCH_CONFIG_COLUMNS(X)                                                                    \
     X(device, "d.name", "")                                                                                  \
     X(simulated, "d.simulated", "0")                                                                         \
@@ -112,7 +111,7 @@ enum occ_ship_table {
 #define OCC_SHIP_UUID(blob)                                                                                  \
     "lower(substr(hex(" blob "), 1, 8) || '-' || substr(hex(" blob "), 9, 4) || '-' || substr(hex(" blob     \
     "), 13, 4) || '-' || substr(hex(" blob "), 17, 4) || '-' || substr(hex(" blob "), 21))"
-/* Whose minutes are added up: a job's, as far as there is one. */
+/* The name of the group of runs whose minutes are added up: the job, if there is one. */
 #define OCC_SHIP_JOB                                                                                         \
     "coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, 'container:' || r.container, "               \
     "'session:' || r.session_id, 'run:' || lower(hex(r.uuid)))"
@@ -120,10 +119,10 @@ enum occ_ship_table {
 
 #define OCC_SHIP_START "max(1000000000, min(r.start_ns / 1000000000, 4294967295))"
 /* The level of a removed run. Its row keeps the key, the user (row policies) and the start (the partition);
- * readers leave it out. */
+ * readers skip the row. */
 #define OCC_SHIP_REMOVED "removed"
 
-/* Over r (stored_run). Before them: run, cluster, node and history. Third: over r (stored_removed_run). */
+/* Over r (stored_run). Preceded by: run, cluster, node and history. Third: over r (stored_removed_run). */
 #define OCC_SHIP_RUN_COLUMNS(X)                                                                              \
     X(job, OCC_SHIP_JOB, "''")                                                                               \
     X(user, OCC_SHIP_USER, OCC_SHIP_USER)                                                                    \

@@ -47,7 +47,7 @@ bool occ_warehouse_needs_help(int code)
 
 /* ---- answers ---- */
 
-/* ClickHouse's exceptions that mean more than "later". `of_user`: what follows "SECTION.user". */
+/* ClickHouse's exceptions with another meaning than "try later". `of_user`: text after "SECTION.user". */
 static const struct {
     int exception, code;
     bool of_user;
@@ -71,8 +71,8 @@ static const struct {
     {516, OCC_E_DENIED, true, "or its password is wrong"},
 };
 
-/* "Code: 60, e.displayText() = ..." or "Code: 60. DB::Exception: ...", a line of its own: an answer that was
- * begun may end with one. */
+/* Finds an exception: "Code: 60, e.displayText() = ..." or "Code: 60. DB::Exception: ...", on a line of its
+ * own. An answer that began normally may end with an exception. */
 static const char *find_exception(const char *text)
 {
     static const char begin[] = "\nCode: ";
@@ -124,7 +124,7 @@ int occ_warehouse_ask(struct occ_warehouse *w, const char *sql, struct occ_error
     return occ_warehouse_post(w, sql, strlen(sql), err);
 }
 
-/* `n` numbers with tabs between them, and `end`. Where it ends, or NULL: it is another text. */
+/* Reads `n` numbers separated by tabs, and `end`. Returns the position after them, or NULL: another text. */
 static const char *read_numbers(const char *at, char end, uint64_t *numbers, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -186,18 +186,18 @@ int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
     if (major < 18 || (major == 18 && minor < 16))
         return occ_fail(err, OCC_E_VERSION, "%s: ClickHouse %s is too old; 18.16 or later is needed",
                         w->options.http.url, w->version);
-    /* which has async_insert */
+    /* 21.11 introduced async_insert */
     w->dialect = major > 21 || (major == 21 && minor >= 11) ? OCC_DIALECT_NEW : OCC_DIALECT_OLD;
     w->clock_offset_ms = middle_ms - (int64_t)server_s * 1000 - 500;
     return 0;
 }
 
-/* ---- whether they are there ---- */
+/* ---- existing tables ---- */
 
 #define ALL     (OCC_FOR_QUESTIONS | OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE)
 #define WRITERS (OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE)
 
-/* Who cannot do without it; the first is schema_version. */
+/* Tables and views, and the purposes that need them; the first is schema_version. */
 static const struct {
     const char *name;
     unsigned int needed;
@@ -242,7 +242,7 @@ int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint
         "0)",
         names, w->options.database, names);
     int rc = occ_warehouse_ask_numbers(w, sql, masks, 3, err);
-    for (size_t i = 0; i < TABLES && masks[2] > 0; i++) /* views are where the shards' own tables are */
+    for (size_t i = 0; i < TABLES && masks[2] > 0; i++) /* views stand for the tables of the shards */
         masks[0] |= (uint64_t)(strstr(tables[i].name, "_of_") != NULL) << i;
     *ret_there = masks[0];
     *ret_others = masks[1];
@@ -260,7 +260,7 @@ int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, st
                     w->options.http.url, w->options.database, names, w->options.section);
 }
 
-/* A column that tables which were made before lack until --init adds it. */
+/* Looks for a column that older tables lack until --init adds it. */
 static int find_evidence(struct occ_warehouse *w, struct occ_error *err)
 {
     char sql[SQL_BYTES];
@@ -274,7 +274,7 @@ static int find_evidence(struct occ_warehouse *w, struct occ_error *err)
     return rc;
 }
 
-/* Of a name that the server does not list: there is none, or the account has no right to know. */
+/* Checks a name that the server does not list: the table is missing, or the account may not see it. */
 static int ask_table(struct occ_warehouse *w, const char *name, bool *ret_missing, struct occ_error *err)
 {
     char sql[SQL_BYTES];

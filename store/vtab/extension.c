@@ -1,12 +1,12 @@
-/* occtrace_sqlite.so: `.load .../occtrace_sqlite` in a sqlite3 shell on a history, and `SELECT ... FROM
- * launch` (and FROM device_sample) works. Entered by SQLite when it loads the module, once per connection. */
+/* occtrace_sqlite.so: after `.load .../occtrace_sqlite` in a sqlite3 shell on a history, `SELECT ... FROM
+ * launch` (and FROM device_sample) works. SQLite enters when it loads the module, once per connection. */
 #include "vtab.h"
 
 SQLITE_EXTENSION_INIT1
 
 #define ENTRY __attribute__((visibility("default")))
 
-/* The name that SQLite derives from the file's, and the one that it tries first. */
+/* The name that SQLite derives from the file's name, and the name that SQLite tries first. */
 ENTRY int sqlite3_occtracesqlite_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api);
 ENTRY int sqlite3_extension_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api);
 

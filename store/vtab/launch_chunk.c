@@ -1,4 +1,4 @@
-/* An open chunk of launches: which of its rows match, and its columns, decoded when they are first read. */
+/* An open chunk of launches: the matching rows, and the columns, each decoded when first read. */
 #include "launch_scan.h"
 #include "launch_values.h"
 
@@ -47,7 +47,7 @@ static int keep_kernels(struct occ_launch_scan *scan, struct occ_launch_chunk *c
     return SQLITE_OK;
 }
 
-/* Starts are the dearest column: a condition on them needs them only where an edge is inside the chunk. */
+/* Decoding starts costs the most: a condition on starts needs them only if an edge is inside the chunk. */
 static bool straddles(const struct occ_launch_scan *scan, const struct occ_launch_chunk *c)
 {
     const struct occ_range *r = &scan->range[OCC_LAUNCH_KEY_START];

@@ -5,13 +5,14 @@
 
 #include "support/array.h"
 
-/* Launches of a pass at most, with some 32 bytes each. Passes are a quarter of all launches, but never less
- * than a quarter of this: few launches need little memory, and many are not read in many passes. */
-#ifndef PASS_ROWS /* a test has small ones */
+/* Maximum number of launches in a pass, with about 32 bytes each. A pass has a quarter of all launches, but
+ * at least a quarter of this maximum: few launches need little memory, and many launches do not need many
+ * passes. */
+#ifndef PASS_ROWS /* a test uses a smaller number */
 #define PASS_ROWS (UINT32_C(1) << 22)
 #endif
 #define PASSES     4
-#define DIGIT_BITS 11u /* of a place, sorted by at a time */
+#define DIGIT_BITS 11u /* bits of a place that one step of the radix sort uses */
 #define DIGITS     (1u << DIGIT_BITS)
 
 /* ---- places ---- */
@@ -19,7 +20,7 @@
 /* A launch configuration; its place is its index in the list. */
 struct occ_launch_group_config {
     uint32_t config;
-    bool known; /* false: its kernel is NULL, which is first */
+    bool known; /* false: its kernel is NULL, which comes first */
     int64_t kernel;
     uint64_t launches;
 };
@@ -35,7 +36,7 @@ static uint32_t find_config(struct occ_launch_group *g, uint32_t config)
     return at;
 }
 
-/* The launches of each configuration in the chunk that the list is on. */
+/* Counts the launches of each configuration in the current chunk of the list. */
 static int count_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
     int rc = occ_launch_chunk_open(scan, &g->one, g->list);
@@ -63,7 +64,7 @@ static int read_kernels(struct occ_launch_group *g, struct occ_launch_scan *scan
     return rc;
 }
 
-/* By kernels, which are equal if they are not wanted, then by configurations. */
+/* Orders by kernel (equal if the order is by configuration), then by configuration. */
 static int compare_configs(const void *a, const void *b)
 {
     const struct occ_launch_group_config *x = a, *y = b;
@@ -85,7 +86,7 @@ static int sort_places(struct occ_launch_group *g)
 
 /* ---- passes ---- */
 
-/* A pass ends before that place, if it is not empty. */
+/* Ends a pass before that place, unless the pass is empty. */
 static void end_pass(struct occ_launch_group *g, uint32_t place, uint64_t launches)
 {
     g->capacity = launches > g->capacity ? launches : g->capacity;
@@ -102,7 +103,7 @@ static uint64_t pass_rows(const struct occ_launch_group *g)
     return rows < PASS_ROWS / PASSES ? PASS_ROWS / PASSES : rows < PASS_ROWS ? rows : PASS_ROWS;
 }
 
-/* Cuts the places into passes. A configuration with more launches than a pass has one of its own. */
+/* Divides the places into passes. A configuration with more launches than a pass has a pass of its own. */
 static bool cut(struct occ_launch_group *g)
 {
     uint64_t launches = 0, max = pass_rows(g);
@@ -119,7 +120,7 @@ static bool cut(struct occ_launch_group *g)
             launches = 0;
         }
         if (more > max)
-            end_pass(g, i + 1, 0); /* is streamed */
+            end_pass(g, i + 1, 0); /* this pass is streamed */
         else
             launches += more;
     }
@@ -127,7 +128,7 @@ static bool cut(struct occ_launch_group *g)
     return true;
 }
 
-/* Memory for the largest pass. */
+/* Reserves memory for the largest pass. */
 static bool reserve(struct occ_launch_group *g, uint32_t columns)
 {
     void *const last[] = {g->rowids, g->order, g->spare};
@@ -172,8 +173,7 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
 
 /* ---- gathering ---- */
 
-/* Sorts n numbers of rows, in g->order, by the places of their configurations; equal ones keep their order.
- */
+/* Sorts n numbers of rows, in g->order, by the places of their configurations; the sort is stable. */
 static void sort_rows(struct occ_launch_group *g, const uint64_t *config, uint32_t n)
 {
     uint32_t max = g->n_configs > 0 ? g->n_configs - 1 : 0;
@@ -194,11 +194,11 @@ static void sort_rows(struct occ_launch_group *g, const uint64_t *config, uint32
 
 static int changed(struct occ_launch_scan *scan)
 {
-    /* counted in the same transaction, so that this cannot be */
+    /* impossible: launches were counted in the same transaction */
     return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, "launch: chunks changed while they were read");
 }
 
-/* The rows of the open chunk whose places are in the pass, into g->order. */
+/* Puts the open chunk's rows of the current pass into g->order. */
 static int choose_rows(struct occ_launch_group *g, struct occ_launch_scan *scan, uint32_t *ret_n)
 {
     const struct occ_launch_chunk *c = &g->one;
@@ -215,7 +215,7 @@ static int choose_rows(struct occ_launch_group *g, struct occ_launch_scan *scan,
     return SQLITE_OK;
 }
 
-/* Adds the rows of the open chunk, sorted, so that those of a configuration stay together in memory. */
+/* Adds the rows of the open chunk, sorted, so that rows of a configuration are adjacent in memory. */
 static int gather_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
     const struct occ_launch_chunk *c = &g->one;
@@ -233,7 +233,7 @@ static int gather_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan
     return SQLITE_OK;
 }
 
-/* All launches of the pass. */
+/* Gathers all launches of the pass. */
 static int gather(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
     struct occ_launch_chunk *all = &g->gathered;
@@ -260,9 +260,9 @@ static int gather(struct occ_launch_group *g, struct occ_launch_scan *scan)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* ---- handing out ---- */
+/* ---- output ---- */
 
-/* Begins the next pass; one of a single configuration is streamed. */
+/* Begins the next pass; a pass of a single configuration is streamed. */
 static int next_pass(struct occ_launch_group *g, struct occ_launch_scan *scan)
 {
     uint32_t low = g->at > 0 ? g->ends[g->at - 1] : 0, high = g->ends[g->at];

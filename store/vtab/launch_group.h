@@ -13,26 +13,27 @@ struct occ_launch_group_config;
 
 struct occ_launch_group {
     sqlite3_stmt *list;
-    struct occ_range wanted;                 /* configurations, by the statement's conditions */
-    bool was_narrowed;                       /* there are such conditions */
-    struct occ_launch_group_config *configs; /* by place */
+    struct occ_range wanted;                 /* configurations that the statement's conditions allow */
+    bool was_narrowed;                       /* the statement has such conditions */
+    struct occ_launch_group_config *configs; /* ordered by place */
     uint32_t n_configs;
     size_t configs_allocated;
     struct occ_map places; /* configuration -> place */
-    uint32_t *ends;        /* of each pass: the place after its last one */
-    uint32_t n_ends, at;   /* passes, the next one */
-    bool streams;          /* the pass is of one configuration */
+    uint32_t *ends;        /* for each pass: the place after its last place */
+    uint32_t n_ends, at;   /* number of passes; the next pass */
+    bool streams;          /* the pass has a single configuration and is streamed */
     struct occ_launch_chunk one, gathered;
     uint64_t *values[OCC_COLUMN_none], *rowids;
-    uint32_t *order, *spare; /* rows in the order of their places; for sorting */
+    uint32_t *order, *spare; /* row numbers in the order of their places; buffer for sorting */
     uint64_t capacity;       /* launches of the largest pass */
 };
 
-/* `columns`: what will be read; not of a launch's measured values, and its run or device only if all launches
- * that match have the same. `list` is the caller's, until the end of the scan. SQLite codes. */
+/* `columns`: columns to read. They must not include a launch's measured values, and its run or device only if
+ * all matching launches have the same. The caller owns `list`, which must live until the end of the scan.
+ * SQLite codes. */
 int occ_launch_group_start(struct occ_launch_group *group, struct occ_launch_scan *scan, sqlite3_stmt *list,
                            bool by_kernel, uint32_t columns);
-/* The next launches, of which the first is not passed over yet; NULL: there are none. */
+/* The next launches, of which the first is not consumed yet; NULL: no more. */
 int occ_launch_group_next(struct occ_launch_group *group, struct occ_launch_scan *scan,
                           struct occ_launch_chunk **ret_chunk);
 void occ_launch_group_close(struct occ_launch_group *group);

@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
-/* That many chunks stay decoded, some MB each; beyond, those whose turn is not near are decoded again. */
+/* Maximum number of decoded chunks, some MB each; beyond it, chunks far down the heap are decoded again
+ * later. */
 #define DECODERS_MAX 64u
-/* A history has not that many programs at a time; bounds the memory that a hostile file takes. */
+/* More programs than run at the same time in any real history; bounds the memory for a hostile file. */
 #define OPEN_MAX 1024u
 
 static uint32_t row_of(const struct occ_launch_merge *m, const struct occ_launch_chunk *c)
@@ -13,13 +14,13 @@ static uint32_t row_of(const struct occ_launch_merge *m, const struct occ_launch
     return occ_launch_chunk_row(c, m->descending ? c->n - 1 - c->at : c->at);
 }
 
-/* What the heap is ordered by; ~ reverses the order of any numbers. */
+/* The key of the heap; ~ reverses the order of any numbers. */
 static int64_t key_of(const struct occ_launch_merge *m, int64_t start_ns)
 {
     return m->descending ? ~start_ns : start_ns;
 }
 
-/* The first start, in the order, of the chunk that the list is on. */
+/* The first start, in the scan's order, of the current chunk of the list. */
 static int64_t edge_of(const struct occ_launch_merge *m)
 {
     return sqlite3_column_int64(m->list, m->descending ? OCC_LAUNCH_LIST_LAST : OCC_LAUNCH_LIST_FIRST);
@@ -48,7 +49,8 @@ static void sift_down(struct occ_launch_merge *m)
     }
 }
 
-/* A decoder for the chunk: its own, a new one, or that of a spare chunk or one far down the heap. */
+/* Gives the chunk a decoder: its own, a new one, or the decoder of a spare chunk or of a chunk far down the
+ * heap. */
 static bool lend_decoder(struct occ_launch_merge *m, struct occ_launch_chunk *c)
 {
     if (c->decoder)
@@ -85,7 +87,7 @@ static bool reserve(struct occ_launch_merge *m)
     return true;
 }
 
-/* Opens the chunk that the list is on. */
+/* Opens the current chunk of the list. */
 static int open_chunk(struct occ_launch_merge *m, struct occ_launch_scan *scan)
 {
     if (m->n == OPEN_MAX)
@@ -102,7 +104,7 @@ static int open_chunk(struct occ_launch_merge *m, struct occ_launch_scan *scan)
     return rc == SQLITE_OK ? step(m, scan) : rc;
 }
 
-/* Passes over the row that was handed out. */
+/* Moves past the row that was returned. */
 static void advance(struct occ_launch_merge *m)
 {
     struct occ_launch_chunk *c = m->chunks[0];

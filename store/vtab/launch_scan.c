@@ -1,4 +1,4 @@
-/* A scan's conditions, and the launch configurations that it met. */
+/* A scan's conditions, and a cache of launch configurations. */
 #include "launch_scan.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 #define EXPRESSION(column, type, expression, unit, help) ", " expression
 #define LETTER(NAME, letter, of_rows)                    letter,
 
-/* Kernel, warps that the device holds, expected_elapsed_low, and the columns that launches of a configuration
- * share. */
+/* Kernel, maximum warps of the device, expected_elapsed_low, and the columns common to launches of a
+ * configuration. */
 static const char config_sql[] =
     "SELECT c.kernel_id, d.sm_count * c.max_warps_per_sm, c.expected_elapsed_low" OCC_SQL_CONFIG(
         EXPRESSION) " FROM \"%w\".stored_launch_config c JOIN \"%w\".stored_kernel k USING(kernel_id) "
@@ -19,7 +19,7 @@ static const char config_sql[] =
 
 static const char key_letters[] = {OCC_LAUNCH_KEYS(LETTER)};
 
-/* Columns of the chunk that a condition needs; START: only where the chunk straddles an edge. */
+/* Columns of the chunk that a condition needs; START: only if the chunk straddles an edge. */
 static const uint32_t key_columns[OCC_LAUNCH_KEY_COUNT] = {
     [OCC_LAUNCH_KEY_CONFIG] = OCC_COLUMN_BIT(config),
     [OCC_LAUNCH_KEY_KERNEL] = OCC_COLUMN_BIT(config),

@@ -1,9 +1,8 @@
 /*
- * The virtual table `launch`. A scan lists the chunks that can match by their metadata, decodes of each only
- * the columns that the statement reads, selects rows with plain loops over the columns, and hands them out
- * one by one, in the order of their starts if that is asked for. What does not depend on the single launch
- * (names, configuration, occupancy) is read once per configuration and scan; what was measured, once per
- * chunk. Threads: the connection's.
+ * The virtual table `launch`. A scan lists the chunks whose metadata allow a match, decodes only the columns
+ * that the statement reads, selects rows with plain loops over the columns, and returns them one by one, if
+ * requested in the order of their starts. Values common to a configuration (names, configuration, occupancy)
+ * are read once per configuration and scan, measured values once per chunk. Threads: the connection's.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ enum column { OCC_SQL_LAUNCH(COLUMN_ID) LAUNCH_COLUMN_COUNT };
 static const char declaration[] =
     "CREATE TABLE launch(" OCC_SQL_LAUNCH(LAUNCH_COLUMN) OCC_SQL_CONFIG(CONFIG_COLUMN) "CHECK (1))";
 
-/* What a column needs of the chunk. */
+/* Columns of the chunk that each column of the table needs. */
 static const uint32_t needs[LAUNCH_COLUMN_COUNT] = {
     [COLUMN_CONFIG] = OCC_COLUMN_BIT(config),
     [COLUMN_KERNEL] = OCC_COLUMN_BIT(config),
@@ -46,7 +45,7 @@ static const uint32_t needs[LAUNCH_COLUMN_COUNT] = {
 
 /* ---- plan ---- */
 
-/* idxNum: bits. */
+/* Bits of idxNum. */
 enum {
     PLAN_CONFIGS = 1, /* some column of OCC_SQL_CONFIG is used */
     PLAN_DESCENDING = 2,
@@ -56,19 +55,19 @@ enum {
     PLAN_BY_CONFIG = 32,
     PLAN_BY_KERNEL = 64,
     PLAN_GROUPS = PLAN_BY_CONFIG | PLAN_BY_KERNEL,
-    PLAN_COLUMNS = 128, /* times the set of columns that are used, with PLAN_GROUPS */
+    PLAN_COLUMNS = 128, /* with PLAN_GROUPS: factor of the set of used columns */
 };
 
 static const struct occ_vtab_key keys[] = {OCC_LAUNCH_KEYS(KEY)};
 
-/* Launches, and how many values each key has. */
+/* Number of launches, and number of values of each key. */
 static const char statistics[] = "SELECT n, n, runs, (SELECT max(device_id) FROM \"%w\".stored_device), "
                                  "(SELECT max(config_id) FROM \"%w\".stored_launch_config), "
                                  "(SELECT max(kernel_id) FROM \"%w\".stored_kernel), n / runs FROM "
                                  "(SELECT total(launches) AS n FROM \"%w\".stored_chunk), "
                                  "(SELECT max(1, max(run_id)) AS runs FROM \"%w\".stored_run)";
 
-/* Whether a condition that the scan takes over makes the column the same everywhere. */
+/* True if a condition that the scan handles fixes the column to one value. */
 static bool is_fixed(const sqlite3_index_info *info, int column)
 {
     for (int i = 0; i < info->nConstraint; i++)
@@ -78,7 +77,7 @@ static bool is_fixed(const sqlite3_index_info *info, int column)
     return false;
 }
 
-/* What the gathered launches of a configuration need; 0: something that only an open chunk knows. */
+/* Columns needed from the gathered launches of a configuration; 0: a used column needs an open chunk. */
 static uint32_t group_columns(const sqlite3_index_info *info)
 {
     uint32_t columns = OCC_COLUMN_BIT(config);
@@ -92,7 +91,7 @@ static uint32_t group_columns(const sqlite3_index_info *info)
     return columns;
 }
 
-/* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks;
+/* Starts are merged from the chunks; the order by run or device is the order of the list of chunks;
  * configurations and kernels are gathered from all chunks. */
 static void plan_order(sqlite3_index_info *info)
 {
@@ -125,13 +124,13 @@ static int launch_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 struct launch_cursor {
     sqlite3_vtab_cursor base;
     struct occ_launch_scan scan;
-    sqlite3_stmt *list;               /* of chunks */
-    int order;                        /* PLAN_BY_START, one of PLAN_GROUPS, or that of the list */
-    struct occ_launch_merge merge;    /* by start */
-    struct occ_launch_group group;    /* by configuration or kernel */
-    struct occ_launch_chunk single;   /* else */
+    sqlite3_stmt *list;               /* lists chunks */
+    int order;                        /* PLAN_BY_START, one of PLAN_GROUPS, or the order of the list */
+    struct occ_launch_merge merge;    /* for order by start */
+    struct occ_launch_group group;    /* for order by configuration or kernel */
+    struct occ_launch_chunk single;   /* for any other order */
     struct occ_launch_chunk *current; /* NULL: at the end */
-    uint32_t row;                     /* in the current chunk */
+    uint32_t row;                     /* number in the current chunk */
 };
 
 static int launch_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
@@ -181,14 +180,14 @@ static int list_chunks(struct launch_cursor *c, int plan)
     int rc = sql ? occ_vtab_prepare(c->base.pVtab, &c->list, sql) : SQLITE_NOMEM;
     sqlite3_free(sql);
     for (int i = 0; i < 4 && rc == SQLITE_OK;
-         i++) { /* numbers that the statement lacks are refused, which is fine */
+         i++) { /* SQLite refuses parameters that the statement lacks, which is harmless */
         (void)sqlite3_bind_int64(c->list, 2 * i + 1, s->range[order[i]].low);
         (void)sqlite3_bind_int64(c->list, 2 * i + 2, s->range[order[i]].high);
     }
     return rc;
 }
 
-/* The next chunk of the list with rows that match. */
+/* Opens the next chunk of the list with matching rows. */
 static int next_chunk(struct launch_cursor *c)
 {
     int rc;
@@ -201,7 +200,7 @@ static int next_chunk(struct launch_cursor *c)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* The first row, or the next one where it is not simply that of the current chunk. */
+/* Finds the first row, or the next row if it is not simply the next of the current chunk. */
 static int find_row(struct launch_cursor *c)
 {
     if (c->order == PLAN_BY_START)
@@ -272,7 +271,7 @@ static int config_column(struct launch_cursor *c, sqlite3_context *context, int 
     return SQLITE_OK;
 }
 
-/* In SQL a NULL text is NULL, and so is NaN. */
+/* Returns a measured column: in SQL, a NULL text and NaN become NULL. */
 static int measured_column(struct launch_cursor *c, sqlite3_context *context, int column)
 {
     struct occ_launch_measured m;
@@ -306,7 +305,7 @@ static int waste_column(struct launch_cursor *c, sqlite3_context *context)
     return SQLITE_OK;
 }
 
-/* Columns that are those of the chunk: 1 + enum occ_column. */
+/* Columns of the table that are columns of the chunk: 1 + enum occ_column. */
 static const uint8_t numbers[LAUNCH_COLUMN_COUNT] = {
     [COLUMN_CONFIG] = 1 + OCC_COLUMN_config,         [COLUMN_START] = 1 + OCC_COLUMN_start_ns,
     [COLUMN_DURATION] = 1 + OCC_COLUMN_duration_ns,  [COLUMN_CONTEXT] = 1 + OCC_COLUMN_context,
@@ -321,7 +320,7 @@ static void number_column(const struct launch_cursor *c, sqlite3_context *contex
         sqlite3_result_int64(context, number);
 }
 
-/* Any column, of which the chunk may still have to decode something. Inlined, its registers would be saved
+/* Returns any column; the chunk may still have to decode it. Not inlined: otherwise registers would be saved
  * for every value. */
 __attribute__((noinline)) static int any_column(struct launch_cursor *c, sqlite3_context *context, int column)
 {
@@ -346,7 +345,7 @@ __attribute__((noinline)) static int any_column(struct launch_cursor *c, sqlite3
     return SQLITE_OK;
 }
 
-/* Called for each value: a number that is decoded takes the short way. */
+/* Called for each value: a decoded number takes the short path. */
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;

@@ -13,7 +13,7 @@
 
 #define MINUTE_NS    INT64_C(60000000000)
 #define VALUE_COUNT  4u
-#define MINUTES_KEPT (1u << 16) /* config x minute, of one chunk */
+#define MINUTES_KEPT (1u << 16) /* configurations x minutes kept for one chunk */
 
 static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NAN, NULL};
 
@@ -24,7 +24,7 @@ struct own {
 };
 
 struct occ_launch_values {
-    bool loaded; /* `own` is the current chunk's */
+    bool loaded; /* `own` belongs to the current chunk */
     struct own *own;
     uint32_t own_capacity;
     struct occ_map minute_index; /* minute << 32 | config -> index */
@@ -50,7 +50,7 @@ void occ_launch_values_reset(struct occ_launch_values *v)
     occ_map_clear(&v->minute_index);
 }
 
-/* ---- a launch's own ---- */
+/* ---- own values of a launch ---- */
 
 static uint32_t first_row(const struct occ_columns *launches, uint64_t start_ns)
 {
@@ -65,7 +65,7 @@ static uint32_t first_row(const struct occ_columns *launches, uint64_t start_ns)
     return low;
 }
 
-/* The i-th of `values` to its launch. */
+/* Assigns the i-th of `values` to its launch. */
 static void give(struct occ_launch_values *v, const struct occ_columns *launches,
                  const struct occ_columns *values, uint32_t i)
 {
@@ -96,7 +96,8 @@ static bool make_room(struct occ_launch_values *v, uint32_t n)
     return v->own != NULL;
 }
 
-/* A damaged chunk of values has none; the launches and their other values are whole. */
+/* Adds own values from a chunk of values. A damaged chunk gives no values; the launches and their other
+ * values stay valid. */
 static int add_series(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
 {
     const struct occ_columns *launches = &c->columns;
@@ -138,7 +139,7 @@ static int load(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
     return c->values->loaded ? SQLITE_OK : rc;
 }
 
-/* ---- its configuration's ---- */
+/* ---- values of a configuration ---- */
 
 static const char minute_sql[] =
     "SELECT coalesce((SELECT total_duration_ns FROM \"%w\".stored_minute AS t WHERE t.minute = m.minute AND "
@@ -151,7 +152,7 @@ static const char minute_sql[] =
             OCC_MEASURED_EVIDENCE(ONE_NAME) " FROM \"%w\".stored_measured_minute AS m WHERE config_id = ?1 "
                                             "AND run_id = ?2 AND minute = ?3";
 
-/* Returns the time of all launches of the minute; 0: not known yet. */
+/* Reads the sums of a minute and returns the time of all its launches; 0: unknown. */
 static double read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
     int at = 0;
@@ -246,7 +247,7 @@ int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk 
     if (rc != SQLITE_OK)
         return rc;
     const struct own *own = &c->values->own[row];
-    /* The minute's sums also show whose values they are. Every launch that ncu measured has its own. */
+    /* The minute's sums also show the source of own values: every launch that ncu measured has its own. */
     rc = of_minute(scan, c, row, ret);
     bool by_ncu = ret->source && strcmp(ret->source, "ncu") == 0;
     if (rc == SQLITE_OK && by_ncu && !own->known)

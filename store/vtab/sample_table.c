@@ -1,5 +1,5 @@
-/* The virtual table `device_sample`. A scan lists the chunks whose times and device can match, unpacks one at
- * a time, and hands out the rows that match. Nothing in the file is trusted. Threads: the connection's. */
+/* The virtual table `device_sample`. A scan lists the chunks whose times and device allow a match, unpacks
+ * one at a time, and returns the matching rows. The file is untrusted. Threads: the connection's. */
 
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ struct sample_cursor {
     struct occ_range start, device;
     sqlite3_stmt *chunks;
     struct occ_columns_decoder *decoder;
-    struct occ_columns rows; /* of the current chunk */
+    struct occ_columns rows; /* rows of the current chunk */
     uint32_t at;
     int64_t chunk, device_now;
     bool done;
@@ -75,7 +75,7 @@ static int unpack(struct sample_cursor *c)
     return SQLITE_OK;
 }
 
-/* To the next row that matches, from c->at on. */
+/* Moves to the next matching row, from c->at on. */
 static int settle(struct sample_cursor *c)
 {
     for (;;) {
@@ -160,7 +160,7 @@ static int sample_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
         sqlite3_result_int64(context, (int64_t)(rows->start_ns[c->at] + rows->duration_ns[c->at]));
     else if (column < COLUMN_NUMBERS)
         sqlite3_result_int64(context, c->device_now);
-    else /* SQLite makes NaN NULL */
+    else /* SQLite stores NaN as NULL */
         sqlite3_result_double(
             context,
             occ_code_read(units[column - COLUMN_NUMBERS],

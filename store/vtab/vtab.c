@@ -1,4 +1,4 @@
-/* What the virtual tables share. */
+/* Shared by the virtual tables. */
 #include "vtab.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ int occ_vtab_step(sqlite3_vtab *vtab, sqlite3_stmt *stmt)
 
 /* ---- conditions ---- */
 
-/* How a comparison travels from the planner to the scan: one letter; 0: not one of = > >= < <=. */
+/* The letter for a comparison in the plan; 0: not one of = > >= < <=. */
 static char operator_letter(int op)
 {
     switch (op) {
@@ -115,7 +115,7 @@ static void narrow_integer(struct occ_range *r, char op, int64_t v)
         at_most(r, op == '<' ? v - 1 : v);
 }
 
-/* A real compares with integers by value: "> 1.5" is ">= 2". */
+/* Narrows by a real, which compares with integers by value: "> 1.5" is ">= 2". */
 static void narrow_real(struct occ_range *r, char op, double v)
 {
     const double limit = 9223372036854775808.0; /* 2^63 */
@@ -163,15 +163,15 @@ static const struct occ_vtab_key *find_key(const struct occ_vtab_key *keys, int 
     return NULL;
 }
 
-/* The part of the rows that a comparison leaves: of equal ones as if all values were as frequent, else a
- * guess. */
+/* Estimates the share of rows that a comparison leaves: for equality, as if all values were equally frequent;
+ * otherwise a guess. */
 static double share_of(char letter, sqlite3_stmt *statistics, int key)
 {
     double values = sqlite3_column_double(statistics, 1 + key);
     return letter != '=' ? 0.25 : values > 1 ? 1 / values : 1;
 }
 
-/* Unpacking a row costs half of what handing it out does. */
+/* Estimates the cost. Unpacking a row costs half as much as returning it. */
 static void estimate(sqlite3_index_info *info, double unpacked, double rows)
 {
     info->estimatedCost = unpacked * 0.5 + rows + 100;

@@ -1,7 +1,7 @@
 /*
- * The virtual tables `launch` and `device_sample`, the packed launches and samples of a history as rows, and
- * what they share. They are declared in the file and read-only; each reads the storage tables of its own
- * database, so that attached histories work too.
+ * The virtual tables `launch` and `device_sample`, which give the packed launches and samples of a history as
+ * rows, and their common functions. The tables are declared in the file and read-only; each reads the storage
+ * tables of its own database, so that attached histories work too.
  *
  * Compiled twice: with our own SQLite for the store, and with OCC_SQLITE_EXTENSION for the loadable module,
  * which calls its host's. Threads: the connection's.
@@ -30,25 +30,26 @@ int occ_sample_table_register(sqlite3 *db);
 struct occ_vtab {
     sqlite3_vtab base;
     sqlite3 *db;
-    char *schema; /* name of the database that the table is in: main, or as attached */
+    char *schema; /* name of the table's database: main, or the name given by ATTACH */
     sqlite3_stmt *statistics;
-    bool reading; /* a statement of ours is being prepared or stepped */
+    bool reading; /* one of our statements is being prepared or stepped */
 };
 
-/* All return SQLite codes; after an error the table has a message. */
+/* All functions return SQLite codes; after an error the table has a message. */
 /* xConnect, with the module's declaration as its client data. */
 int occ_vtab_connect(sqlite3 *db, void *declaration, int argc, const char *const *argv, sqlite3_vtab **ret,
                      char **message);
 int occ_vtab_disconnect(sqlite3_vtab *vtab);
 int occ_vtab_fail(sqlite3_vtab *vtab, int rc, const char *text);
-/* SQLITE_OK, or the error of a scan that is entered by its own reading. */
+/* SQLITE_OK, or an error if our own reading of the file enters the scan. */
 int occ_vtab_enter(sqlite3_vtab *vtab);
-/* Prepares a statement if *stmt is NULL. `format`: every %w is the database's name, at most 5 of them. */
+/* Prepares a statement if *stmt is NULL. Each %w in `format` (at most 5) is replaced by the database's
+ * name. */
 int occ_vtab_prepare(sqlite3_vtab *vtab, sqlite3_stmt **stmt, const char *format);
 /* sqlite3_step(). */
 int occ_vtab_step(sqlite3_vtab *vtab, sqlite3_stmt *stmt);
 
-/* A read-only module whose functions are called PREFIX_open and so on. */
+/* Defines a read-only module with functions named PREFIX_open and so on. */
 #define OCC_VTAB_MODULE(prefix)                                                                              \
     {                                                                                                        \
         .xCreate = occ_vtab_connect, .xConnect = occ_vtab_connect, .xBestIndex = prefix##_best_index,        \
@@ -74,11 +75,11 @@ void occ_range_narrow(struct occ_range *range, char letter, sqlite3_value *value
 struct occ_vtab_key {
     int column;
     char letter;
-    bool of_rows; /* the scan tests rows; else whole chunks are left out */
+    bool of_rows; /* true: the scan tests rows; false: it only skips whole chunks */
 };
 
-/* Plans a scan: comparisons of key columns with = > >= < <= go into idxStr, two letters each, the key's and
- * the operator's. `statistics`: a statement like occ_vtab_prepare()'s that gives the number of rows, then of
- * each key how many values it has. */
+/* Plans a scan: comparisons of key columns with = > >= < <= go into idxStr, two letters each, for the key and
+ * the operator. `statistics`: a statement in the form of occ_vtab_prepare() that gives the number of rows,
+ * then the number of values of each key. */
 int occ_vtab_plan(sqlite3_vtab *vtab, sqlite3_index_info *info, const struct occ_vtab_key *keys, int n_keys,
                   const char *statistics);

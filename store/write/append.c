@@ -1,7 +1,7 @@
-/* Launches on their way in: checked, counted, and kept until the next commit. One thread a handle. */
+/* New launches: checked, counted, and kept until the next commit. One thread for each handle. */
 #include "store/internal.h"
 
-/* Launches that wait for a commit that does not succeed; more are refused. */
+/* Maximum size of launches that wait for a successful commit; further launches are refused. */
 #define PENDING_MAX_BYTES (48u << 20)
 
 uint64_t occ_store_memory_bytes(const struct occ_store *s)
@@ -36,7 +36,7 @@ static void count(struct occ_run_state *r, const struct occ_store_launch *rows, 
     r->launches += n;
     r->dirty = true;
     if (occ_rollup_add(r, rows, n) != 0)
-        r->stale = true; /* added up again from chunks and rows when the commit begins */
+        r->stale = true; /* recomputed from chunks and rows when the commit begins */
 }
 
 int occ_store_append(struct occ_store *s, int64_t run, int64_t device,

@@ -1,7 +1,7 @@
 /* Chunks: launches as packed columns (store/codec/columns.h). One thread. */
 #include "store/internal.h"
 
-/* The bytes belong to the encoder until its next call. */
+/* Encodes a chunk. The bytes belong to the encoder until its next call. */
 static int encode(struct occ_columns_encoder *encoder, const struct occ_chunk *c, const uint8_t **ret_data,
                   size_t *ret_bytes)
 {

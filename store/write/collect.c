@@ -1,20 +1,20 @@
 /*
- * Names: kernels, launch configurations, runs with their ranges and the positions of their rings, which stay
+ * Collects names: kernels, launch configurations, and runs with their ranges and ring positions, which stay
  * when launches are evicted. Together they may take a quarter of the quota, so that there is room for
- * launches whatever programs are called; above it new kernels and configurations are refused. From an eighth
- * of that on, what nothing refers to is deleted, some ids at a time: runs that have ended and of which no
- * launch, minute or hour is left, then configurations that no run refers to, then kernels without
- * configurations. The largest id of a configuration and of a kernel stays, since SQLite would give it again.
- * A spent run's minute changes stay until their time: the shipper counts the ones that it has not sent.
+ * launches whatever the programs' names; above it new kernels and configurations are refused. From an eighth
+ * of that quarter on, unreferenced names are deleted, some ids at a time: ended runs without a launch, minute
+ * or hour, then configurations without a run, then kernels without a configuration. The largest id of a
+ * configuration and of a kernel stays, because SQLite would reuse it. The minute changes of a deleted run
+ * stay for their usual time: the shipper counts the changes that it has not sent.
  *
- * Foreign keys are not checked meanwhile: SQLite would look for references in tables without an index for
- * that, and by the conditions above there are none. One thread.
+ * Foreign keys are not checked meanwhile: SQLite would search tables without an index for references, and by
+ * the conditions above there are none. One thread.
  */
 #include "store/internal.h"
 
-#define NAMES_SHARE   4   /* of the quota: 1 / this */
-#define COLLECT_SHARE 8   /* of that: names are collected above 1 / this */
-#define IDS_AT_ONCE   512 /* looked at in a step, of each kind */
+#define NAMES_SHARE   4   /* names may take 1 / NAMES_SHARE of the quota */
+#define COLLECT_SHARE 8   /* names are collected above 1 / COLLECT_SHARE of their share */
+#define IDS_AT_ONCE   512 /* ids checked in a step, for each kind of name */
 
 static const struct kind {
     enum occ_sql last, unused, drop[8];
@@ -50,7 +50,7 @@ int occ_names_check(struct occ_store *s, struct occ_error *err)
                     "%s: kernels, launch configurations and runs have their share of the quota", s->path);
 }
 
-/* The ids after the cursor that nothing in the file refers to, and moves the cursor. */
+/* Lists the ids after the cursor without references in the file, and moves the cursor. */
 static int list_unused(struct occ_store *s, enum occ_name name, int64_t ids[IDS_AT_ONCE], size_t *ret_n,
                        struct occ_error *err)
 {
@@ -58,7 +58,7 @@ static int list_unused(struct occ_store *s, enum occ_name name, int64_t ids[IDS_
     sqlite3_stmt *stmt = occ_store_query(s, kinds[name].unused, OCC_INTS(*cursor, *cursor + IDS_AT_ONCE));
     int rc = 0;
     *ret_n = 0;
-    while (occ_store_next(s, stmt, &rc, err)) /* ids are unique: at most IDS_AT_ONCE */
+    while (occ_store_next(s, stmt, &rc, err)) /* ids are unique, so at most IDS_AT_ONCE rows */
         ids[(*ret_n)++] = sqlite3_column_int64(stmt, 0);
     if (rc == 0)
         rc = occ_store_number(s, occ_store_query(s, kinds[name].last, NULL, 0), &last, err);

@@ -1,10 +1,11 @@
 /*
- * The commit: everything that is pending becomes durable in one transaction. A transaction only writes; what
- * is in memory changes after it succeeded, so that a failed one is simply tried again. One thread a handle.
+ * The commit: all pending data becomes durable in one transaction. A transaction only writes; memory changes
+ * after it succeeded, so that a failed transaction can simply be repeated. One thread for each handle.
  */
 #include "store/internal.h"
 
-/* Rollups of the runs to be written, and of all runs when eviction may make any of them dirty. */
+/* Loads the rollups of the runs to be written or, if `all`, of all runs, since eviction may change any of
+ * them. */
 static int prepare_runs(struct occ_store *s, bool all, struct occ_error *err)
 {
     int rc = 0;
@@ -34,7 +35,7 @@ static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evict
     return rc != 0 ? rc : occ_series_write(s, err);
 }
 
-/* One transaction. */
+/* Makes one attempt, in one transaction. */
 static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
 {
     int rc = s->bulk ? 0 : occ_store_begin(s, err);
@@ -57,7 +58,7 @@ static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, st
     return 0;
 }
 
-/* Commits, evicting more and more of the oldest history while the file is full. */
+/* Commits, and evicts increasing shares of the oldest history while the file is full. */
 static int commit_once(struct occ_store *s, struct occ_error *err)
 {
     bool evicted = true;
@@ -81,10 +82,10 @@ static bool is_pending(const struct occ_store *s)
     return pending;
 }
 
-/* Fails once a write of the bulk transaction has failed. */
+/* Fails if a write of the bulk transaction has failed before. */
 static int check_bulk(struct occ_store *s, struct occ_error *err)
 {
-    /* SQLite itself rolls back after some errors: what follows would be a transaction of its own */
+    /* SQLite rolls back by itself after some errors; later writes would be a separate transaction */
     s->bulk_failed |= s->bulk && sqlite3_get_autocommit(s->db) != 0;
     return s->bulk_failed
                ? occ_fail(err, OCC_E_INVALID,
@@ -119,7 +120,7 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
         rc = occ_store_end_run(s, s->runs[i].id, err);
     if (rc == 0)
         rc = occ_store_commit(s, err);
-    if (rc == 0) /* as far as readers allow */
+    if (rc == 0) /* as much as readers allow */
         (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return rc;
 }
@@ -143,7 +144,7 @@ int occ_store_end_lost_runs(struct occ_store *s, const char *hostname, const cha
                 rc = occ_store_end_run(s, run, err);
         }
     rc = occ_store_conclude(s, rc, err);
-    return rc == 0 ? occ_store_commit(s, err) : rc; /* their last minutes */
+    return rc == 0 ? occ_store_commit(s, err) : rc; /* writes the last minutes of the ended runs */
 }
 
 /* ---- bulk transactions ---- */

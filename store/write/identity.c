@@ -1,6 +1,6 @@
-/* Who launched what on what, and where in its program: runs, devices, kernels, ranges. Each put is a
- * transaction of its own (outside of bulk transactions): the id that it returns stays valid, whatever becomes
- * of the launches. One thread a handle. */
+/* Runs, devices, kernels and ranges: the identity of launches. Outside of bulk transactions each put is a
+ * separate transaction: the returned id stays valid even if the launches are not committed. One thread for
+ * each handle. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static int find(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct
     return rc == OCC_E_NOT_FOUND ? 0 : rc;
 }
 
-/* A copy that is safe to print and not too long; SQLite frees it. */
+/* Binds a copy that is safe to print and has a limited length; SQLite frees the copy. */
 static void bind_foreign_text(struct occ_binder *b, const char *text, size_t max)
 {
     char *copy = text ? strndup(text, max) : NULL;
@@ -62,7 +62,7 @@ static void bind_run(struct occ_binder *b, const struct occ_run *run)
     bind_foreign_text(b, run->hostname, OCC_STORE_TEXT_BYTES);
     occ_bind_known(b, run->pid);
     if (run->uid_unknown)
-        b->at++; /* NULL */
+        b->at++; /* column stays NULL */
     else
         occ_bind_int(b, run->uid);
     occ_bind_int(b, run->start_ns);
@@ -87,7 +87,7 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
     struct occ_binder b = occ_store_statement(s, OCC_SQL_PUT_RUN);
     bind_run(&b, run);
     rc = occ_store_insert(s, b.stmt, &id, err);
-    if (rc == 0) /* whoever reports the run knows of it */
+    if (rc == 0) /* the reporting daemon knows the run's state from here on */
         rc = occ_store_execute(s, OCC_SQL_DROP_UNKNOWN, OCC_INTS(id), err);
     if (rc == 0)
         rc = occ_store_run_state(s, id, &state, err);
@@ -118,8 +118,8 @@ static int add_device(struct occ_store *s, const struct occ_store_device *device
     static const uint8_t unknown[16];
     struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_DEVICE);
     struct occ_device limits = device->limits;
-    (void)occ_device_complete(&limits);      /* the model refuses configurations for what stays unknown */
-    occ_bind_copy(&b, key->data, key->size); /* s->bytes, which making room writes to */
+    (void)occ_device_complete(&limits);      /* the model rejects configurations if a limit stays unknown */
+    occ_bind_copy(&b, key->data, key->size); /* copied, because making room overwrites s->bytes */
     bool known = memcmp(device->uuid, unknown, sizeof unknown) != 0;
     occ_bind_blob(&b, known ? device->uuid : NULL, known ? sizeof device->uuid : 0);
     bind_foreign_text(&b, device->name ? device->name : "unknown device", 256);

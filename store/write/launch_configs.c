@@ -1,7 +1,6 @@
 /*
- * Launch configurations, and the one place where they are analysed, so that what was traced and what was
- * imported cannot differ. Each put is a transaction of its own (outside of bulk transactions). One thread a
- * handle.
+ * Launch configurations. All are analysed here, so that traced and imported configurations cannot differ.
+ * Outside of bulk transactions each put is a separate transaction. One thread for each handle.
  */
 #include <stdio.h>
 
@@ -33,14 +32,14 @@ static void bind_result(struct occ_binder *b, const struct occ_result *result)
     OCC_RESULT_INTEGERS(BIND_INTEGER)
     for (unsigned i = 0; i < OCC_LIMIT_COUNT; i++)
         if (result->limit[i] == OCC_NO_LIMIT)
-            b->at++; /* NULL */
+            b->at++; /* column stays NULL */
         else
             occ_bind_int(b, result->limit[i]);
     for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
         occ_bind_real(b, result->cause[i]);
 }
 
-/* Asks the model and stores the configuration. */
+/* Runs the model and stores the configuration. */
 static int write_config(struct occ_store *s, const struct occ_launch_config *config,
                         const struct occ_writer *key, int64_t *ret_id, struct occ_error *err)
 {
@@ -51,7 +50,7 @@ static int write_config(struct occ_store *s, const struct occ_launch_config *con
         return rc;
     struct occ_binder b = occ_store_statement(s, OCC_SQL_PUT_CONFIG);
     enum occ_status status = occ_analyse(&limits, &config->launch, &result);
-    occ_bind_copy(&b, key->data, key->size); /* s->bytes, which making room writes to */
+    occ_bind_copy(&b, key->data, key->size); /* copied, because making room overwrites s->bytes */
     occ_bind_int(&b, config->kernel);
     occ_bind_int(&b, config->device);
 #define BIND_LAUNCH(column, field) occ_bind_int(&b, config->launch.field);
@@ -59,7 +58,7 @@ static int write_config(struct occ_store *s, const struct occ_launch_config *con
     if (config->launch.smem_optin_known)
         occ_bind_int(&b, config->launch.smem_optin);
     else
-        b.at++; /* NULL */
+        b.at++; /* column stays NULL */
 #define BIND_CONFIG(column, field) occ_bind_int(&b, config->field);
     OCC_CONFIG_COLUMNS(BIND_CONFIG)
     occ_bind_int(&b, OCC_MODEL_VERSION);

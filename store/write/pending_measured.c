@@ -1,8 +1,8 @@
-/* Measured occupancy on its way into the history: sums wait here for the next commit. One thread. */
+/* Measured occupancy that waits for the next commit, as sums. One thread. */
 #include "store/internal.h"
 #include "support/array.h"
 
-#define PENDING_MAX 65536u /* 16 MB; one commit a second never comes near */
+#define PENDING_MAX 65536u /* 16 MB; with one commit a second, far fewer wait */
 #define COUNT_MAX   (UINT64_C(1) << 62)
 
 struct occ_pending_measured {
@@ -26,7 +26,7 @@ int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uin
     return 0;
 }
 
-/* Adds to the row of a table's unit of time. */
+/* Adds to the row of a unit of time. */
 static int add(struct occ_store *s, enum occ_sql which, int64_t unit, const struct occ_pending_measured *row,
                struct occ_error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * From launches to chunks. A commit writes new launches as a level-0 chunk of their run and device, which is
- * quick; when a full chunk's worth is together, the same transaction sorts and packs all of it and deletes
- * the level-0 chunks. Full chunks are cut at hours, so that questions about whole hours need not unpack them.
- * One thread.
+ * Makes chunks from launches. A commit writes new launches as a level-0 chunk of their run and device, which
+ * is fast. Once there are enough rows for a full chunk, the same transaction sorts and packs all of them and
+ * deletes the level-0 chunks. Full chunks are cut at hours, so that queries for whole hours need not unpack
+ * them. One thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,12 @@
 #include "store/internal.h"
 #include "support/array.h"
 
-/* Runs with a few launches a second would fill the file with tiny chunks: so many are merged. */
+/* Number of level-0 chunks that are merged: runs with a few launches a second would otherwise fill the file
+ * with tiny chunks. */
 #define LEVEL0_MAX 64u
-/* Scratch memory that is kept from one commit to the next: 10 MB. */
+/* Maximum scratch memory kept from one commit to the next: 10 MB. */
 #define SCRATCH_MAX_ROWS (1u << 18)
-/* Memory for pending rows that is kept from one commit to the next: 160 KB. */
+/* Maximum memory for pending rows kept from one commit to the next: 160 KB. */
 #define PENDING_MAX_ROWS 4096u
 /* Fewer rows on one side of an hour's edge are not worth a chunk of their own. */
 #define CUT_MIN_ROWS 4096u
@@ -49,7 +50,7 @@ static bool reserve_scratch(struct occ_store *s, size_t n)
            occ_grow((void **)&s->work->rows, &s->work->allocated, n - 1, UINT32_MAX, sizeof *s->work->rows);
 }
 
-/* After a commit that wrote very many rows. */
+/* Call after a commit with very many rows. */
 void occ_scratch_trim(struct occ_store *s)
 {
     if (s->work->allocated <= SCRATCH_MAX_ROWS)
@@ -75,8 +76,8 @@ static int append_columns(struct occ_store *s, const struct occ_columns *c, size
     return 0;
 }
 
-/* Moves the rows of all level-0 chunks from the file into the scratch. A damaged chunk stays as it is, as if
- * it were full. */
+/* Moves the rows of all level-0 chunks from the file into the scratch memory. A damaged chunk stays
+ * unchanged, like a full chunk. */
 static int take_level0(struct occ_store *s, int64_t run, int64_t device, size_t *n, struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_LEVEL0_CHUNKS, OCC_INTS(run, device));
@@ -98,8 +99,8 @@ static int take_level0(struct occ_store *s, int64_t run, int64_t device, size_t 
 
 /* ---- sorting by start, stable ---- */
 
-/* Launches come as a few ordered sequences (CUPTI's buffers), and nearly ordered within each: merges of
- * halves that are in order already are skipped. */
+/* Launches come as a few sequences (CUPTI's buffers), nearly ordered by start: merges of halves that are
+ * already in order are skipped. */
 #define SORT_BLOCK 16u
 
 static void insertion_sort(struct occ_store_launch *rows, uint32_t n)
@@ -137,7 +138,7 @@ static void sort(struct occ_store_launch *rows, struct occ_store_launch *scratch
 
 /* ---- writing ---- */
 
-/* How many of the sorted rows go into the next chunk. */
+/* The number of sorted rows for the next chunk. */
 static uint32_t next_piece(const struct occ_store_launch *rows, size_t n, uint32_t max)
 {
     uint32_t piece = n < max ? (uint32_t)n : max, low = 0, high = piece;
@@ -154,8 +155,8 @@ static uint32_t next_piece(const struct occ_store_launch *rows, size_t n, uint32
     return low >= CUT_MIN_ROWS && piece - low >= CUT_MIN_ROWS ? low : piece;
 }
 
-/* Writes the `n` sorted rows of the scratch: full chunks, and what is left as a level-0 chunk, unless `all`
- * are packed. */
+/* Writes the `n` sorted rows of the scratch memory: full chunks, and the rest as a level-0 chunk or, if
+ * `all`, as a full chunk. */
 static int write_chunks(struct occ_store *s, const struct occ_chunk *like, size_t n, bool all,
                         struct occ_level0 *level0, struct occ_error *err)
 {

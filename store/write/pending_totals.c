@@ -1,5 +1,5 @@
 /* Totals and ring positions, which wait in memory for the next commit; the last value of a key counts. One
- * thread a handle. */
+ * thread for each handle. */
 #include <string.h>
 
 #include "store/internal.h"

@@ -1,12 +1,12 @@
 /*
  * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the
- * history is evicted: launches (with their measured values) and samples of devices first, minutes next, then
- * seconds of devices, hours last. Rows are deleted in the transaction that needs the room. Launches go in the
- * order in which they came: their own times are what programs report.
+ * history is evicted: first launches (with their measured values) and samples of devices, then minutes, then
+ * seconds of devices, last hours. Rows are deleted in the transaction that needs the room. Launches are
+ * evicted in the order of their arrival, because programs report their own times.
  *
- * On a full disk below the quota the file may grow only as far as the disk has room for it and for its log,
- * so the same eviction frees pages of the file. Where the log itself finds no room, commits fail until the
- * disk has some; the ring holds launches meanwhile, then drops and counts them. One thread.
+ * On a full disk below the quota, the file may grow only while the disk has room for the file and its log, so
+ * the same eviction frees pages of the file. If the log itself finds no room, commits fail until the disk has
+ * room; the ring holds launches until then, then drops and counts them. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,13 @@
 #include "support/cleanup.h"
 
 #define QUOTA_MIN_BYTES (1u << 20)
-#define LOG_MAX_BYTES   (8u << 20)  /* checkpoints keep it at 4 MiB and a transaction */
-#define LOG_HELD_BYTES  (32u << 20) /* beside the quota: what a query of some seconds makes it grow */
-#define CHUNKS_AT_ONCE  4u
-#define CHUNKS_MAX      4096u
-#define ROOM_PAGES      2048
-#define ROWS_AT_ONCE    1000 /* of a rollup */
+#define LOG_MAX_BYTES   (8u << 20) /* checkpoints limit the log to 4 MiB and one transaction */
+/* allowance beside the quota: growth of the log during a query of some seconds */
+#define LOG_HELD_BYTES (32u << 20)
+#define CHUNKS_AT_ONCE 4u
+#define CHUNKS_MAX     4096u
+#define ROOM_PAGES     2048
+#define ROWS_AT_ONCE   1000 /* rows of a rollup */
 
 static uint64_t free_bytes(const struct occ_store *s)
 {
@@ -30,7 +31,7 @@ static uint64_t free_bytes(const struct occ_store *s)
     return statvfs(s->path, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : UINT64_MAX;
 }
 
-/* The quota, or as far as the disk has room. */
+/* Sets the maximum size of the file: the quota, or less if the disk has less room. */
 static void limit_growth(struct occ_store *s)
 {
     char pragma[64];
@@ -76,8 +77,8 @@ int occ_quota_check_log(struct occ_store *s, struct occ_error *err)
 bool occ_quota_relieve(struct occ_store *s)
 {
     int64_t before = s->page_limit;
-    /* Moves the log's pages into the file and truncates the log, as far as readers allow: a full file is the
-     * usual state under a quota, and waiting for a slow reader would lose launches. */
+    /* Moves the log's pages into the file and truncates the log, if readers allow. Does not wait: a full file
+     * is normal with a quota, and waiting for a slow reader would lose launches. */
     (void)sqlite3_busy_timeout(s->db, 0);
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     (void)sqlite3_busy_timeout(s->db, (int)s->options.busy_timeout_ms);
@@ -111,7 +112,7 @@ struct oldest {
     int64_t id, run, last_ns, rolled_ns;
 };
 
-/* Chunks that start before `before_ns`, or in the order of their arrival the oldest. */
+/* Lists chunks that start before `before_ns`, or the oldest chunks in the order of arrival. */
 static int list_oldest(struct occ_store *s, int64_t before_ns, uint32_t max, struct oldest *list,
                        uint32_t *ret_n, struct occ_error *err)
 {
@@ -120,7 +121,7 @@ static int list_oldest(struct occ_store *s, int64_t before_ns, uint32_t max, str
                              ? occ_store_query(s, OCC_SQL_OLDEST_CHUNKS, OCC_INTS(max))
                              : occ_store_query(s, OCC_SQL_CHUNKS_BEFORE, OCC_INTS(before_ns, max));
     int rc = 0;
-    while (occ_store_next(s, stmt, &rc, err)) /* at most max */
+    while (occ_store_next(s, stmt, &rc, err)) /* at most max rows */
         list[n++] = (struct oldest){.id = sqlite3_column_int64(stmt, 0),
                                     .run = sqlite3_column_int64(stmt, 1),
                                     .last_ns = occ_column_clamped(stmt, 2, 0, INT64_MAX - 1),
@@ -137,9 +138,9 @@ static struct occ_run_state *find_run(struct occ_store *s, int64_t run)
     return NULL;
 }
 
-/* Whether a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A
- * run that another writer has, or had when it was killed, is rolled up here; a writer that lives sees the new
- * watermark with its next commit (occ_run_follow_watermark). */
+/* True if a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A
+ * run that another writer has, or had when it was killed, is rolled up here; a live writer sees the new
+ * watermark at its next commit (occ_run_follow_watermark). */
 static bool is_evictable(struct occ_store *s, const struct oldest *c, bool committing)
 {
     int64_t minute_end =
@@ -195,7 +196,7 @@ int occ_quota_evict_before(struct occ_store *s, int64_t before_ns, uint32_t max,
     return evict_chunks(s, before_ns, max, false, ret_evicted, err);
 }
 
-/* Samples of devices that are older than every full chunk of launches. */
+/* Evicts samples of devices that are older than every full chunk of launches. */
 static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, struct occ_error *err)
 {
     int rc = occ_store_execute(s, OCC_SQL_DROP_OLDEST_SAMPLES, OCC_INTS(max), err);
@@ -205,8 +206,8 @@ static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, s
 
 /* ---- rollups ---- */
 
-/* Tables by units of time, and everything that ends with their rows: statements that take the first unit to
- * keep. Minutes hold values of launches too that came when the launches themselves were evicted. */
+/* A table by units of time, and all data that ends with its rows: statements with the first unit to keep as
+ * parameter. Minutes also hold values of launches that arrived after the launches were evicted. */
 struct rollup {
     int64_t unit_ns;
     enum occ_sql ends;
@@ -227,9 +228,9 @@ static const struct rollup hours = {
     3};
 static const struct rollup seconds = {SECOND_NS, OCC_SQL_SECOND_ENDS, {OCC_SQL_DROP_SECONDS}, 1};
 
-/* What is evicted of rollups, in this order: what ends before a multiple of `multiple` units, at least
- * ROWS_AT_ONCE rows for each share but the first more than the oldest unit, nothing of the newest `keep`
- * units. From the share `with_older` on also where what comes before in the order gave something, but too
+/* Tiers of eviction from rollups, in order: rows that end before a multiple of `multiple` units; at least
+ * ROWS_AT_ONCE rows for each share after the first, beyond the oldest unit; no row of the newest `keep`
+ * units. From the share `with_older` on, a tier is used even if earlier tiers evicted something, but too
  * little. */
 static const struct tier {
     const struct rollup *rollup;

@@ -1,12 +1,12 @@
 /*
- * Runs removed from the history for good. Rows of kernels and launch configurations stay: a daemon that
- * writes the same file knows them by number. The shipper has sent minutes of these runs: stored_removed_run
- * and stored_removed_minute hold the keys of the rows that it takes back, and each such minute gets a new
- * change number. One thread.
+ * Removes runs from the history for good. Rows of kernels and launch configurations stay, because a daemon
+ * that writes the same file uses their numbers. The shipper has sent minutes of these runs:
+ * stored_removed_run and stored_removed_minute keep the keys of the rows to be withdrawn, and each such
+ * minute gets a new change number. One thread.
  */
 #include "store/internal.h"
 
-/* "(1, 2)"; freed with sqlite3_free(). NULL: no memory. */
+/* "(1, 2)"; free with sqlite3_free(). NULL: no memory. */
 static char *list_of(const int64_t *runs, size_t n)
 {
     sqlite3_str *text = sqlite3_str_new(NULL);
@@ -16,8 +16,8 @@ static char *list_of(const int64_t *runs, size_t n)
     return sqlite3_str_finish(text);
 }
 
-/* Remembers the keys of the runs that are shipped, and numbers their minutes anew. Imported recordings are
- * never shipped: their changes go. %s: the list of runs. */
+/* Keeps the keys of the shipped runs, and gives their minutes new numbers. Imported recordings are never
+ * shipped, so their changes are deleted. %s: the list of runs. */
 #define REMEMBER                                                                                             \
     "INSERT OR REPLACE INTO stored_removed_run SELECT run_id, uuid, start_ns, uid, user, session_id, "       \
     "slurm_job, k8s_pod_uid, container, max(%lld, coalesce(last_start_ns / 60000000000, 0)) FROM "           \
@@ -31,13 +31,13 @@ static char *list_of(const int64_t *runs, size_t n)
     "DELETE FROM stored_minute_change WHERE run_id IN %s AND run_id NOT IN (SELECT run_id FROM "             \
     "stored_removed_run);"
 
-/* Launches lie apart from the rows that describe them; everything else of a run is in tables with its number.
- */
+/* Launches are stored apart from the rows that describe them; all other data of a run is in tables with the
+ * run's number. */
 #define DELETE_LAUNCHES                                                                                      \
     "DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT chunk_id FROM stored_chunk WHERE run_id IN "    \
     "%s);"
 
-/* The statements, one after the other. */
+/* All statements, joined. */
 static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
 {
     static const char tables[] = "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
@@ -56,7 +56,7 @@ static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
     return sqlite3_str_finish(text);
 }
 
-/* Returns free pages to the file system, in steps between which others may write. */
+/* Returns free pages to the file system, in steps so that others may write in between. */
 static void give_back(struct occ_store *s)
 {
     int64_t unused = 0, before = INT64_MAX;
@@ -68,7 +68,7 @@ static void give_back(struct occ_store *s)
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
 
-/* Inside the transaction. */
+/* Call inside the transaction. */
 static int remove_listed(struct occ_store *s, const char *list, int64_t now_minute, struct occ_error *err)
 {
     char *statements = statements_of(s->db, list, now_minute);
@@ -82,7 +82,7 @@ static int remove_listed(struct occ_store *s, const char *list, int64_t now_minu
     return rc == 0 ? occ_store_execute(s, OCC_SQL_DROP_REMOVED_RUNS, &first, 1, err) : rc;
 }
 
-/* Inside the transaction. */
+/* Call inside the transaction. */
 static int choose_and_remove(struct occ_store *s, const struct occ_run_chooser *chooser, int64_t now_minute,
                              bool *ret_some, struct occ_error *err)
 {
@@ -102,7 +102,7 @@ int occ_store_remove_runs(struct occ_store *s, const struct occ_run_chooser *cho
                           struct occ_error *err)
 {
     bool some = false;
-    /* The work of foreign keys is done here, by one scan of a table instead of one for each run. */
+    /* this function deletes referencing rows itself, with one scan of a table instead of one for each run */
     (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=OFF", NULL, NULL, NULL);
     int rc = occ_store_begin(s, err);
     if (rc == 0)

@@ -1,14 +1,14 @@
-/* The history's limits while it grows: what is older than its part is kept, and a file that is above its
- * quota. In steps, since a loop that reads programs' rings has no time for more: each deletes, moves or frees
- * a bounded number of rows, chunks and pages. One thread. */
+/* Applies the history's limits while it grows: deletes data beyond its age, and shrinks a file above its
+ * quota. In steps, because the loop that reads the programs' rings has no time for more: each step deletes,
+ * moves or frees a bounded number of rows, chunks and pages. One thread. */
 #include "store/internal.h"
 
 #define ROWS_AT_ONCE   2000
 #define CHUNKS_AT_ONCE 16u
 #define PAGES_AT_ONCE  128
 #define GIVE_BACK      "PRAGMA incremental_vacuum(128)"
-#define LOG_MAX_PAGES  4096 /* that a reader keeps from the file */
-#define STEPS_A_LOOK   16u  /* each waits for the disk */
+#define LOG_MAX_PAGES  4096 /* pages that a reader keeps in the log */
+#define STEPS_A_LOOK   16u  /* steps between two looks at the log; each step waits for the disk */
 #define IDLE_NS        (90 * SECOND_NS)
 
 int occ_store_set_limits(struct occ_store *s, uint64_t max_bytes, const struct occ_store_ages *ages,
@@ -21,7 +21,7 @@ int occ_store_set_limits(struct occ_store *s, uint64_t max_bytes, const struct o
 
 /* ---- ages ---- */
 
-/* Units of time before this one end; 0: none do. In whole `multiple`s. */
+/* The first unit of time to keep, a multiple of `multiple`; 0: all are kept. */
 static int64_t first_kept(const struct occ_store *s, int64_t age_ns, int64_t now_ns, int64_t multiple_ns)
 {
     int64_t hours_ns = s->options.ages.hours_ns;
@@ -30,7 +30,7 @@ static int64_t first_kept(const struct occ_store *s, int64_t age_ns, int64_t now
     return age_ns == 0 || now_ns <= age_ns ? 0 : (now_ns - age_ns) / multiple_ns * multiple_ns;
 }
 
-/* Counts what it deletes. */
+/* Deletes rows and adds their number to *deleted. */
 static int expire(struct occ_store *s, enum occ_sql statement, int64_t first, int64_t *deleted,
                   struct occ_error *err)
 {
@@ -39,7 +39,7 @@ static int expire(struct occ_store *s, enum occ_sql statement, int64_t first, in
     return rc;
 }
 
-/* Keys of removed runs: with minutes as old, or when the warehouse has dropped its rows. */
+/* Deletes keys of removed runs that are older than minutes may be, or that the warehouse has dropped. */
 static int expire_removed(struct occ_store *s, int64_t minutes_ns, int64_t now_ns, struct occ_error *err)
 {
     int64_t kept = minutes_ns / MINUTE_NS, sent = now_ns / MINUTE_NS - OCC_SENT_MINUTES;
@@ -109,7 +109,7 @@ static int count_pages(struct occ_store *s, enum occ_sql which, int64_t *ret_pag
     return occ_store_number(s, occ_store_query(s, which, NULL, 0), ret_pages, err);
 }
 
-/* Moves the log into the file. false: a reader keeps it from that, and it would grow with every step. */
+/* Moves the log into the file. False: a reader prevents it, so every step would make the log grow. */
 static bool has_short_log(struct occ_store *s)
 {
     int pages = 0, moved = 0;
@@ -119,7 +119,8 @@ static bool has_short_log(struct occ_store *s)
     return pages - moved <= LOG_MAX_PAGES;
 }
 
-/* Evicts where too few pages are free, then moves pages of the file's end into free ones and cuts it off. */
+/* Evicts if too few pages are free, then moves pages from the file's end into free pages and truncates the
+ * file. */
 static int shrink(struct occ_store *s, bool *ret_more, struct occ_error *err)
 {
     int64_t quota = (int64_t)(s->options.max_bytes / OCC_STORE_PAGE_BYTES), before = 0, free = 0, after = 0;
@@ -134,12 +135,14 @@ static int shrink(struct occ_store *s, bool *ret_more, struct occ_error *err)
     if (rc == 0)
         rc = count_pages(s, OCC_SQL_FILE_PAGES, &after, err);
     if (rc == 0 && after <= quota)
-        (void)occ_quota_relieve(s); /* the file itself: what was cut off is in the log so far */
+        /* shrinks the file itself: until here the truncation is only in the log */
+        (void)occ_quota_relieve(s);
     *ret_more |= rc == 0 && after > quota && after < before;
     return rc;
 }
 
-/* Minutes are written when a run's launches are past them; here those of runs that launch nothing more. */
+/* Minutes are usually written when a run's launches are past them. Writes the minutes of runs without further
+ * launches. */
 static int write_idle_minutes(struct occ_store *s, int64_t now_ns, struct occ_error *err)
 {
     int64_t before_ns = (now_ns - IDLE_NS) / MINUTE_NS * MINUTE_NS;

@@ -1,22 +1,23 @@
 /*
- * Minute and hour rollups of a run. Launches that are not in them yet are added up by minute in memory; when
- * the run is some seconds past a minute, its totals are added to the rows of the minute and of its hour.
- * Later launches are added to both the same way. The run's row has how far the tables go, so that after a
+ * Minute and hour rollups of a run. New launches are added up by minute in memory; when the run is some
+ * seconds past a minute, its totals are added to the rows of the minute and of its hour. Late launches are
+ * added to both in the same way. The run's row stores the end of the time in the tables, so that after a
  * crash the rest is added up again from the chunks. One thread.
  */
 #include <stdlib.h>
 
 #include "store/internal.h"
 
-/* Launches of several devices arrive this far apart without being late. Late launches are counted too, at
- * more cost. */
+/* Launches of several devices can arrive this far apart without being late. Late launches are counted too, at
+ * a higher cost. */
 #define GRACE_NS (5 * INT64_C(1000000000))
 
-/* A bulk transaction writes all minutes, the newest one too, once it holds more totals than these: some 350
+/* A bulk transaction writes all minutes, even the newest, once it holds more totals than this, about 350
  * bytes each. Many configurations can share a minute. */
 #define BULK_TOTALS_MAX 16384u
 
-/* add_histograms(of the file, ours). A damaged one in the file is no reason to refuse launches. */
+/* SQL function add_histograms(from the file, from memory). A damaged histogram in the file is no reason to
+ * refuse launches. */
 static void add_histograms(sqlite3_context *context, int n, sqlite3_value **values)
 {
     struct occ_histogram sum = {0};
@@ -46,7 +47,7 @@ static inline uint64_t first_key(int64_t ns)
     return (uint64_t)(ns / MINUTE_NS) << 32;
 }
 
-/* A configuration that is new to a minute may be new to the run. */
+/* Notes a configuration that is new to a minute and may be new to the run. */
 static bool note_config(struct occ_run_state *r, uint32_t config)
 {
     uint32_t known = r->configs.used;
@@ -125,7 +126,7 @@ bool occ_rollup_force(struct occ_run_state *r, int64_t before_ns)
     return some;
 }
 
-/* How far minutes may be written: those of a run that ends to the end of its last hour. */
+/* The time before which minutes may be written; for an ending run the end of its last hour. */
 static int64_t closed_before(const struct occ_store *s, const struct occ_run_state *r)
 {
     int64_t closed = r->forced_ns > r->rolled_ns ? r->forced_ns : r->rolled_ns, passed = 0;
@@ -149,7 +150,7 @@ int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
         if (r->minutes.entries[i].key < first_key(r->planned_ns))
             closed[n++] = &r->minutes.entries[i];
     if (n > 0)
-        qsort(closed, n, sizeof(*closed), compare_keys); /* the tables' order */
+        qsort(closed, n, sizeof(*closed), compare_keys); /* order of the tables */
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         int64_t minute = (int64_t)(closed[i]->key >> 32);
         rc = write_minute(s, r->id, closed[i], err);
@@ -168,7 +169,8 @@ void occ_rollup_written(struct occ_run_state *r)
 
 /* ---- after a crash ---- */
 
-/* Adds the launches of a chunk that are not in the rollups. Damaged ones cannot be added up; the rest can. */
+/* Adds the launches of a chunk that are not in the rollups. A damaged chunk is skipped; the other chunks
+ * count. */
 static int load_chunk(struct occ_store *s, struct occ_run_state *r, const void *data, size_t bytes)
 {
     struct occ_columns c;
@@ -195,7 +197,7 @@ static int load_minutes(struct occ_store *s, struct occ_run_state *r, struct occ
     return rc;
 }
 
-/* Launches that are not committed yet come on top of the file's. */
+/* Adds launches that are not committed yet to the file's. */
 static int add_pending(struct occ_run_state *r)
 {
     int rc = 0;

@@ -1,5 +1,5 @@
-/* State of the runs that this handle writes: loaded from the file, counted as launches come, written with
- * every commit. One thread a handle. */
+/* State of the runs that this handle writes: loaded from the file, updated with each launch, written with
+ * every commit. One thread for each handle. */
 #include <stdlib.h>
 
 #include "store/internal.h"
@@ -41,7 +41,7 @@ static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ
     return rc;
 }
 
-/* The level-0 chunks that the last writer of this run left. */
+/* Reads the size of the level-0 chunks that the last writer of this run left. */
 static int load_level0(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_COUNT_LEVEL0, OCC_INTS(r->id));
@@ -122,7 +122,8 @@ int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struc
     struct occ_run_state file = {.id = r->id};
     int rc = load_row(s, &file, err);
     if (rc == 0) {
-        r->stale |= file.rolled_ns != r->rolled_ns; /* what it wrote must not be written again */
+        /* minutes written by the other handle must not be written again */
+        r->stale |= file.rolled_ns != r->rolled_ns;
         r->rolled_ns = file.rolled_ns;
     }
     return rc;
@@ -147,7 +148,7 @@ static int write_state(struct occ_store *s, const struct occ_run_state *r, struc
         occ_bind_int(&b, r->first_ns);
         occ_bind_int(&b, r->last_ns);
     } else {
-        b.at += 2; /* NULL */
+        b.at += 2; /* columns stay NULL */
     }
     occ_bind_int(&b, r->planned_ns);
     occ_bind_int(&b, r->id);

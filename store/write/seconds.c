@@ -1,9 +1,9 @@
-/* Seconds of devices: smallest, mean and largest of the samples that start in them. They are added up anew
- * from the chunks whenever samples of them came, so that they are right whatever the order of the samples.
- * One thread. */
+/* Seconds of devices: minimum, mean and maximum of the samples that start in them. A second is computed again
+ * from the chunks whenever it gets samples, so the result does not depend on the order of the samples. One
+ * thread. */
 #include "store/internal.h"
 
-#define WINDOW 64 /* seconds that are added up at a time */
+#define WINDOW 64 /* number of seconds computed at a time */
 
 struct number_sums {
     double sum, ns, min, max; /* in codes */
@@ -32,7 +32,7 @@ static void add_sample(struct second_sums *sums, const struct occ_columns *rows,
     }
 }
 
-/* Adds up [first, first + WINDOW) seconds from the chunks. A damaged chunk has nothing to add. */
+/* Adds up [first, first + WINDOW) seconds from the chunks. A damaged chunk adds nothing. */
 static int read_seconds(struct occ_store *s, int64_t device, int64_t first, struct second_sums *sums,
                         struct occ_error *err)
 {
@@ -70,7 +70,7 @@ static int put_second(struct occ_store *s, int64_t device, int64_t second, const
             occ_bind_int(&b, (int64_t)nearbyint(number->sum / number->ns));
             occ_bind_int(&b, (int64_t)number->max);
         } else {
-            b.at += 3; /* NULL */
+            b.at += 3; /* columns stay NULL */
         }
     }
     return occ_store_run(s, b.stmt, err);
@@ -104,6 +104,6 @@ int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, 
     if (isfinite(u->ratio))
         occ_bind_int(&b, (int64_t)nearbyint(fmin(fmax(u->ratio, -1), 1) * 1e4));
     else
-        b.at++; /* NULL */
+        b.at++; /* column stays NULL */
     return occ_store_run(s, b.stmt, err);
 }

@@ -1,11 +1,11 @@
 /* Measured values of launches and samples of devices wait here for the next commit, which writes them as
- * chunks (series_chunks.c) and adds up the seconds that got samples (seconds.c). One thread. */
+ * chunks (series_chunks.c) and computes the seconds with new samples (seconds.c). One thread. */
 #include <stdlib.h>
 
 #include "store/internal.h"
 #include "support/array.h"
 
-#define PENDING_MAX     (1u << 18) /* of each kind: 15 MB */
+#define PENDING_MAX     (1u << 18) /* maximum of each kind: 15 MB */
 #define UNEXPLAINED_MAX 4096u
 
 void occ_series_free(struct occ_series *q)
@@ -112,7 +112,7 @@ static int compare_pending(const void *a, const void *b)
     return x->row.start_ns < y->row.start_ns ? -1 : x->row.start_ns > y->row.start_ns;
 }
 
-/* Sorted rows of one series. */
+/* Writes sorted rows of one series. */
 static int write_rows(struct occ_store *s, const struct occ_series_key *key,
                       const struct occ_pending_row *rows, size_t n, struct occ_error *err)
 {

@@ -1,5 +1,5 @@
-/* Measured values of launches and samples of devices on their way into the history: they wait here for the
- * next commit. For internal.h and store/write/. */
+/* Measured values of launches and samples of devices that wait for the next commit. For internal.h and
+ * store/write/. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 struct occ_store;
 
-#define OCC_SERIES_MAX_ROWS (UINT32_C(1) << 16) /* of a chunk */
+#define OCC_SERIES_MAX_ROWS (UINT32_C(1) << 16) /* maximum rows of a chunk */
 
 enum occ_series_kind { OCC_SERIES_VALUES, OCC_SERIES_SAMPLES };
 
@@ -18,15 +18,15 @@ enum occ_series_kind { OCC_SERIES_VALUES, OCC_SERIES_SAMPLES };
 struct occ_series_row {
     int64_t start_ns;
     union {
-        uint64_t duration_ns; /* of a sample */
+        uint64_t duration_ns; /* only for a sample */
         struct {
-            uint32_t correlation, config; /* of a launch */
+            uint32_t correlation, config; /* only for a launch */
         };
     };
-    uint16_t code[OCC_SAMPLE_NUMBER_COUNT]; /* OCC_VALUE_... of a launch, OCC_SAMPLE_... of a sample */
+    uint16_t code[OCC_SAMPLE_NUMBER_COUNT]; /* OCC_VALUE_... for a launch, OCC_SAMPLE_... for a sample */
 };
 
-/* Chunks of one series are merged with each other only. */
+/* A series; only chunks of the same series are merged. */
 struct occ_series_key {
     enum occ_series_kind kind;
     int64_t run, device; /* run 0: samples */
@@ -51,15 +51,16 @@ struct occ_series {
     struct occ_pending_series values, samples;
     struct occ_unexplained *unexplained;
     size_t n_unexplained, unexplained_allocated;
-    struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS, made when first needed */
+    struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS rows, allocated when first needed */
 };
 
-/* series_chunks.c, inside a transaction: the scratch's first `n` rows, sorted, as a chunk; then merges. */
+/* series_chunks.c; call inside a transaction: writes the scratch's first `n` rows, sorted, as a chunk; then
+ * merges. */
 int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
                          struct occ_error *err);
 int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err);
 
-/* seconds.c, inside a transaction: adds up the seconds of the sorted rows of one device. */
+/* seconds.c; call inside a transaction: computes the seconds of the sorted rows of one device. */
 int occ_seconds_write(struct occ_store *s, const struct occ_pending_row *rows, size_t n,
                       struct occ_error *err);
 int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, struct occ_error *err);

@@ -1,5 +1,5 @@
-/* Chunks of measured values and of samples. A commit writes a chunk for each series that got rows; as soon as
- * MERGE_AT of a series are together, or enough rows for a full one, they become one. What is to be merged is
+/* Chunks of measured values and of samples. A commit writes a chunk for each series with new rows. Once a
+ * series has MERGE_AT chunks, or enough rows for a full chunk, they become one chunk. The rows to merge are
  * read from the file, so a crash loses nothing. One thread. */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static struct occ_binder bind_key(struct occ_store *s, enum occ_sql which, const
     return b;
 }
 
-/* The first `n` rows of the scratch as bytes, which belong to the encoder. */
+/* Encodes the first `n` rows of the scratch; the bytes belong to the encoder. */
 static int encode(struct occ_store *s, enum occ_series_kind kind, uint32_t n, const uint8_t **ret_data,
                   size_t *ret_bytes)
 {
@@ -84,9 +84,9 @@ int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, 
 /* ---- merging ---- */
 
 struct merge {
-    int64_t ids[MERGE_AT];    /* of chunks whose rows are in the scratch */
-    uint32_t n_ids, n;        /* chunks, rows */
-    int64_t others[MERGE_AT]; /* damaged, or too large to be ours */
+    int64_t ids[MERGE_AT];    /* ids of chunks whose rows are in the scratch */
+    uint32_t n_ids, n;        /* numbers of chunks and of rows */
+    int64_t others[MERGE_AT]; /* chunks that are damaged or too large */
     uint32_t n_others;
 };
 
@@ -108,7 +108,7 @@ static int add_chunk(struct occ_store *s, struct merge *m, enum occ_series_kind 
     return 0;
 }
 
-/* Makes one chunk of those that are not full. What cannot be merged stays as it is, as if it were full. */
+/* Merges the chunks that are not full. A chunk that cannot be merged stays unchanged, like a full chunk. */
 static int merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err)
 {
     struct merge m = {0};
