@@ -6,9 +6,8 @@
  *   1. a library that the process has mapped already (CUPTI is not made for a second copy in one process)
  *   2. the configured path ($OCCTRACE_CUPTI); if there is one, later candidates are not tried
  *   3. the library of the program's Python packages: on the RPATH of a mapped libtorch, and nvidia/cu13/lib
- *      and nvidia/cuda_cupti/lib beside mapped packages. A later `import torch` binds the libcupti.so.13 or
- *      .12 that is mapped by then, whatever its path, so other libraries of the same major version are
- * skipped
+ *      and nvidia/cuda_cupti/lib beside mapped packages. A later `import torch` binds the mapped
+ *      libcupti.so.13 or .12, whatever its path, so other libraries of the same major version are skipped
  *   4. LD_LIBRARY_PATH, the loader's other directories, and below $CUDA_HOME, $CUDA_PATH and /usr/local/cuda
  *      extras/CUPTI/lib64, lib64, lib (pip's layout)
  *   5. the library that another process uses and offers
