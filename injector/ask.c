@@ -126,12 +126,12 @@ void occ_ask_before_fork(struct occ_guest *g)
         (void)await_answer(occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
 }
 
-void occ_ask_finish(struct occ_guest *g)
+void occ_ask_finish(struct occ_guest *g, uint64_t exit_ns)
 {
     int state = OCC_GUEST_ASKING;
     if (atomic_exchange(&asking.is_awaited, true))
         return;
-    uint64_t limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, exit_ns = occ_exit_limit_ns(g);
+    uint64_t limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
     if (await_answer(limit_ns < exit_ns ? limit_ns : exit_ns))
         return;
     call_off(g, OCC_GUEST_CLOSED);

@@ -17,6 +17,6 @@ void occ_ask_start(struct occ_guest *guest, const char *reason);
  * once and 0.5 s at most: the driver may hang. Async-signal-safe. */
 void occ_ask_before_fork(struct occ_guest *guest);
 
-/* By the exiting thread: waits for the answer at most 0.5 s, and not beyond occ_exit_limit_ns(). A thread
- * that still asks then touches nothing of the guest any more, and the ring stays as it is. */
-void occ_ask_finish(struct occ_guest *guest);
+/* By the exiting thread: waits for the answer at most 0.5 s, and not beyond `exit_ns` of CLOCK_MONOTONIC. A
+ * thread that still asks then touches nothing of the guest any more, and the ring stays as it is. */
+void occ_ask_finish(struct occ_guest *guest, uint64_t exit_ns);

@@ -84,7 +84,7 @@ static void finish(void)
     if (g->pid != getpid())
         return;
     if (g->asks)
-        occ_ask_finish(g);
+        occ_ask_finish(g, occ_exit_limit_ns(g));
     if (atomic_load(&g->state) == OCC_GUEST_RUNNING) {
         if (g->tracing.nvtx)
             g->tracing.nvtx->attach(NULL);

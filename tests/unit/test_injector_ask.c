@@ -155,7 +155,7 @@ static int exit_does_not_wait_for_ever(void)
     close_gate();
     start_asking();
     await_inside();
-    occ_ask_finish(occ_guest());
+    occ_ask_finish(occ_guest(), occ_exit_limit_ns(occ_guest()));
     return atomic_load(&occ_guest()->state) != OCC_GUEST_CLOSED;
 }
 
