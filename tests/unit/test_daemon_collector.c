@@ -28,6 +28,8 @@ struct bench {
     int64_t now_ns;
     int gone; /* how often, and of whom last */
     void *gone_owner;
+    size_t appended; /* launches that the hook was told of */
+    int committing;
 };
 
 static void on_gone(void *owner, void *context)
@@ -1309,6 +1311,56 @@ static void a_clock_that_is_set_is_a_reason_of_the_run(void **state)
     assert_non_null(strstr(run->reason, " 3600 s"));
 }
 
+static void on_appended(struct occ_producer *producer, const struct occ_producer_device *device,
+                        const struct occ_store_launch *rows, size_t n, void *context)
+{
+    struct bench *b = context;
+    (void)producer;
+    (void)device;
+    (void)rows;
+    b->appended += n;
+}
+
+static int on_committing(void *context, struct occ_error *err)
+{
+    struct bench *b = context;
+    (void)err;
+    b->committing++;
+    return 0;
+}
+
+/* A reload brings limits; the hooks are the daemon's own and stay. */
+static void new_limits_keep_the_hooks(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_options options = options_of(b);
+    options.appended = on_appended;
+    options.committing = on_committing;
+    occ_collector_free(b->collector);
+    assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
+    occ_collector_configure(b->collector,
+                            &(struct occ_collector_options){.commit_interval_ns = 5 * SECOND,
+                                                            .memory_bytes = 32u << 20,
+                                                            .max_producers = 1,
+                                                            .max_ring_bytes = 41u << 20});
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    push(&ring, 0);
+    poll_after(b, SECOND);
+    assert_int_equal(b->appended, 1);
+    assert_int_equal(b->committing, 1);
+    push(&ring, 1);
+    poll_after(b, 4 * SECOND);
+    assert_int_equal(b->committing, 1); /* the new interval */
+    occ_collector_died(b->collector, p);
+    poll_after(b, SECOND);
+    assert_int_equal(b->committing, 2);
+    assert_int_equal(b->gone, 1);
+    occ_ring_destroy(&ring);
+}
+
 int main(void)
 {
     occ_log_set_level(OCC_LOG_ERROR);
@@ -1359,6 +1411,7 @@ int main(void)
         T(more_records_than_one_poll_takes),
         T(polls_follow_the_load),
         T(a_clock_that_is_set_is_a_reason_of_the_run),
+        T(new_limits_keep_the_hooks),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);

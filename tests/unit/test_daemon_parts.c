@@ -220,6 +220,19 @@ static void free_server(struct occ_server *s)
     free(s);
 }
 
+static int connect_to_address(const struct sockaddr_un *address, socklen_t size)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)address, size), 0);
+    return fd;
+}
+
+static bool is_hung_up(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
 /* A flush waits for connections that were there before it, by their number: those that are admitted, and
  * those that their uid has no allowance for. */
 static void every_accepted_connection_counts(void **state)
@@ -234,19 +247,51 @@ static void every_accepted_connection_counts(void **state)
         s->histories_options.collector.round_ns = INT64_C(3600) * SECOND;
         while (!is_allowed && occ_arrivals_admit(&s->by_uid, getuid(), occ_monotonic_ns() + 3600 * SECOND))
             ;
-        for (int i = 0; i < CONNECTIONS; i++) {
-            fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-            assert_int_equal(connect(fds[i], (struct sockaddr *)&address, size), 0);
-        }
+        for (int i = 0; i < CONNECTIONS; i++)
+            fds[i] = connect_to_address(&address, size);
         occ_connections_accept(s, NULL);
         assert_int_equal(s->accepts, CONNECTIONS);
         assert_int_equal(s->clients.n, is_allowed ? CONNECTIONS : 0);
         assert_int_equal(s->refusals.all[OCC_REFUSED_FULL], is_allowed ? 0 : CONNECTIONS);
         assert_true(s->arrivals.is_drained);
-        for (int i = 0; i < CONNECTIONS; i++)
+        for (int i = 0; i < CONNECTIONS; i++) {
+            assert_int_equal(is_hung_up(fds[i]), !is_allowed);
             (void)close(fds[i]);
+        }
         free_server(s);
     }
+}
+
+/* Beyond the limit of a user, connections without a handshake make room, but those of the last ten seconds:
+ * their handshakes may be on the way. */
+static void the_last_connections_are_not_idle(void **state)
+{
+    (void)state;
+    enum { LIMIT = 1 + 64, MORE = 3 };
+    struct sockaddr_un address;
+    socklen_t size;
+    int fds[LIMIT + MORE];
+    struct occ_server *s = new_server(&address, &size);
+    s->histories_options.collector.max_producers = 1;
+    for (int i = 0; i < LIMIT + MORE; i++) {
+        fds[i] = connect_to_address(&address, size);
+        occ_connections_accept(s, NULL);
+    }
+    for (int i = 0; i < LIMIT + MORE; i++)
+        assert_int_equal(is_hung_up(fds[i]), i >= LIMIT);
+    assert_int_equal(s->refused, MORE);
+    occ_clients_sweep(&s->clients);
+    assert_int_equal(s->clients.n, LIMIT);
+    for (struct occ_client *c = s->clients.first; c; c = c->next)
+        c->since_ns -= (c->next ? 9 : 11) * SECOND; /* the last is the first that came */
+    int fresh = connect_to_address(&address, size);
+    occ_connections_accept(s, NULL);
+    for (int i = 0; i < LIMIT; i++)
+        assert_int_equal(is_hung_up(fds[i]), i == 0);
+    (void)close(fresh);
+    for (int i = 0; i < LIMIT + MORE; i++)
+        (void)close(fds[i]);
+    free_server(s);
 }
 
 static void sleep_long(struct occ_server *s, void *unused)
@@ -301,6 +346,37 @@ static void a_turn_that_works_costs_its_user(void **state)
     assert_in_range(wait_after(work_long), SECOND, 60 * SECOND);
 }
 
+/* The loop sleeps until the first of those who wait may have a turn; others do not wait. */
+static void the_loop_wakes_for_the_first_who_waits(void **state)
+{
+    (void)state;
+    struct sockaddr_un address;
+    socklen_t size;
+    static const int64_t waits_ns[][4] = {/* of three users; the least */
+                                          {0, 0, 0, 0},
+                                          {5 * SECOND, 0, 0, 5 * SECOND},
+                                          {0, 5 * SECOND, 0, 5 * SECOND},
+                                          {0, 5 * SECOND, 2 * SECOND, 2 * SECOND},
+                                          {2 * SECOND, 0, 5 * SECOND, 2 * SECOND}};
+    const int64_t now_ns = 1000 * SECOND;
+    for (size_t i = 0; i < sizeof waits_ns / sizeof *waits_ns; i++) {
+        struct occ_server *s = new_server(&address, &size);
+        struct occ_user users[3] = {0};
+        s->http_queue.fd = -1;
+        for (int u = 0; u < 3; u++) {
+            users[u].next = u < 2 ? &users[u + 1] : NULL;
+            users[u].queue.fd = -1;
+            users[u].queue.is_waiting = true;
+            occ_share_charge(&users[u].queue.share, now_ns, waits_ns[i][u] + OCC_SHARE_BURST_NS);
+            assert_int_equal(occ_share_wait_ns(&users[u].queue.share, now_ns), waits_ns[i][u]);
+        }
+        s->clients.users = users;
+        assert_int_equal(occ_connections_resume(s, now_ns), waits_ns[i][3]);
+        s->clients.users = NULL;
+        free_server(s);
+    }
+}
+
 /* ---- refusals ---- */
 
 static void refusals_of_an_owner_are_its_own(void **state)
@@ -336,6 +412,8 @@ int main(void)
         cmocka_unit_test(suspended_time_and_adjusted_rates_are_no_step),
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
         cmocka_unit_test(every_accepted_connection_counts),
+        cmocka_unit_test(the_last_connections_are_not_idle),
+        cmocka_unit_test(the_loop_wakes_for_the_first_who_waits),
         cmocka_unit_test(a_turn_that_waits_costs_its_user_nothing),
         cmocka_unit_test(a_turn_that_works_costs_its_user),
         cmocka_unit_test(refusals_of_an_owner_are_its_own),
