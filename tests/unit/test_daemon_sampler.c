@@ -188,6 +188,20 @@ static void models_in_use_are_hardly_asked_again(void **state)
     assert_int_equal(histories[1].store->models, 1);
 }
 
+/* A table of models is used again when both are full: nothing of the configurations that it held is left. */
+static void a_forgotten_configuration_is_no_other(void **state)
+{
+    enum { ROOM = 1 << 16 }; /* of each table */
+    (void)state;
+    occ_sampler_wake(sampler);
+    feed_configs(FIRST, 1, 2 * ROOM + 1);
+    assert_int_equal(histories[0].store->models, 2 * ROOM + 1);
+    feed_configs(FIRST, 1, 1); /* it was where the last one is now */
+    assert_int_equal(histories[0].store->models, 2 * ROOM + 2);
+    assert_int_equal(sampler->recent_models.keys[1].shape,
+                     occ_gpu_results_config(sampler->histories[0]->tag, 1));
+}
+
 /* The file of a history was replaced: launches that wait in a worker have ids of the old file. */
 static void a_replaced_history_gets_no_values_of_the_old_file(void **state)
 {
@@ -522,6 +536,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(models_in_use_are_hardly_asked_again),
+        T(a_forgotten_configuration_is_no_other),
         T(the_attribution_gets_the_model),
         T(a_replaced_history_gets_no_values_of_the_old_file),
         T(results_go_to_the_history_of_the_launches),

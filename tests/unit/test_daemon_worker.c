@@ -181,27 +181,26 @@ static void last_launches_get_values_after_old_records(void **state)
 
 /* ---- bursts ---- */
 
-/* Feeds another kernel, which always runs beside the first: nothing tells the two apart. */
-static void feed_twins(int64_t from_ns, int64_t to_ns)
+/* Feeds other kernels, which always run beside the first: nothing tells them apart. */
+static void feed_twins(int64_t from_ns, int64_t to_ns, unsigned twins)
 {
-    for (int64_t at_ns = (from_ns + PERIOD_NS - 1) / PERIOD_NS * PERIOD_NS; at_ns < to_ns;
-         at_ns += PERIOD_NS) {
-        struct occ_attribution_launch launch = launch_at(at_ns);
-        launch.key.shape = CONFIG + 1;
-        occ_gpu_worker_feed(worker, &launch, 1);
-    }
+    for (int64_t at_ns = (from_ns + PERIOD_NS - 1) / PERIOD_NS * PERIOD_NS; at_ns < to_ns; at_ns += PERIOD_NS)
+        for (unsigned i = 1; i <= twins; i++) {
+            struct occ_attribution_launch launch = launch_at(at_ns);
+            launch.key.shape = CONFIG + i;
+            occ_gpu_worker_feed(worker, &launch, 1);
+        }
 }
 
-/* Launches of `seconds`, alone or with twins. */
-static void run_beside_twins(int seconds, bool has_twins)
+/* Launches of `seconds`, alone (0) or with twins. */
+static void run_beside_twins(int seconds, unsigned twins)
 {
     for (int i = 0; i < seconds; i++) {
         int64_t from_ns = fake.now_ns;
         want();
         run_for(FAKE_SECOND);
         (void)feed(from_ns, fake.now_ns - LAUNCH_NS);
-        if (has_twins)
-            feed_twins(from_ns, fake.now_ns - LAUNCH_NS);
+        feed_twins(from_ns, fake.now_ns - LAUNCH_NS, twins);
     }
 }
 
@@ -213,7 +212,7 @@ static bool has_had_a_burst(void)
 static void launches_with_values_need_no_burst(void **state)
 {
     (void)state;
-    run_beside_twins(12, false);
+    run_beside_twins(12, 0);
     assert_true(take_values() > 0);
     assert_false(has_had_a_burst());
 }
@@ -221,9 +220,25 @@ static void launches_with_values_need_no_burst(void **state)
 static void launches_without_values_get_a_burst(void **state)
 {
     (void)state;
-    run_beside_twins(12, true);
+    run_beside_twins(12, 1);
     assert_true(has_had_a_burst());
     assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* which is over */
+}
+
+/* Launches of a second have no values, and a burst follows: by its end they are past, and ask for no other. */
+static void launches_of_before_a_burst_ask_for_no_other(void **state)
+{
+    enum { MANY = 40 }; /* twins of one second have as much time as the launches of more than a minute */
+    (void)state;
+    run_beside_twins(1, MANY);
+    for (int i = 0; i < 30 && !has_had_a_burst(); i++)
+        run_beside_twins(1, 0);
+    assert_true(has_had_a_burst());
+    run_beside_twins(3, 0);
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* it is over */
+    fake.kinds[OCC_SLOT_PM].shortest_ns = FAKE_MS;
+    run_beside_twins(65, 0);
+    assert_false(has_had_a_burst());
 }
 
 /* ---- clocks ---- */
@@ -252,6 +267,23 @@ static void a_step_of_the_clock_drops_all_that_waits(void **state)
     n = run_launches(3);
     assert_true(run_until_idle() < FOREVER_NS);
     assert_true(take_values() > n * 3 / 4);
+}
+
+/* Launches that come when their samples are gone are lost; what is learned anew keeps their number. */
+static void late_launches_stay_counted(void **state)
+{
+    (void)state;
+    (void)run_launches(3);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_int_equal(status_of().dropped, 0);
+    unsigned late = feed(fake.now_ns - 600 * FAKE_SECOND, fake.now_ns - 599 * FAKE_SECOND);
+    assert_true(run_until_idle() < FOREVER_NS);
+    assert_int_equal(status_of().dropped, late);
+    for (int i = 1; i <= 2; i++) {
+        fake.now_ns += 3600 * FAKE_SECOND;
+        (void)step();
+        assert_int_equal(status_of().dropped, late);
+    }
 }
 
 /* Half a second, by which NTP may slew within a round, and less are no step. */
@@ -524,6 +556,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(launches_with_values_need_no_burst, start, end),
         cmocka_unit_test_setup_teardown(launches_without_values_get_a_burst, start, end),
         cmocka_unit_test_setup_teardown(a_step_of_the_clock_drops_all_that_waits, start, end),
+        cmocka_unit_test_setup_teardown(launches_of_before_a_burst_ask_for_no_other, start, end),
+        cmocka_unit_test_setup_teardown(late_launches_stay_counted, start, end),
         cmocka_unit_test_setup_teardown(a_slow_clock_drops_nothing, start, end),
         cmocka_unit_test_setup_teardown(the_future_is_refused, start, end),
         cmocka_unit_test_setup_teardown(records_may_be_late, start, end),
