@@ -202,8 +202,8 @@ static void assert_state(enum occ_level level, const char *reason, uint64_t from
     if (!strstr(s->reason, reason) || (reason[0] == '\0') != (s->reason[0] == '\0'))
         fail_msg("reason is \"%s\", not \"%s\"", s->reason, reason);
     assert_int_equal(s->level, level);
-    assert_int_equal(s->record.flags & OCC_STATE_UNMEASURED,
-                     guest->recording.governor.step >= OCC_STEP_NO_COUNTERS ? OCC_STATE_UNMEASURED : 0);
+    bool is_unmeasured = guest->exact.run || guest->recording.governor.step >= OCC_STEP_NO_COUNTERS;
+    assert_int_equal(s->record.flags & OCC_STATE_UNMEASURED, is_unmeasured ? OCC_STATE_UNMEASURED : 0);
     assert_int_equal((s->time_ns - EPOCH_NS) / MS, from_ms);
 }
 
@@ -425,6 +425,23 @@ static void a_doubt_is_withdrawn(void **state)
     assert_state(OCC_LEVEL_TRACE, "", 900);
 }
 
+/* CUPTI's worker works with no buffer of ours out: the records of new launches go elsewhere. */
+static void a_worker_that_brings_nothing_is_a_doubt(void **state)
+{
+    (void)state;
+    start();
+    launch();
+    second();
+    launch();
+    second_of_cpu(0, 2);
+    seconds(10); /* the program launches nothing */
+    assert_no_state();
+    for (int i = 0; i < 3; i++)
+        second_of_cpu(0, 2);
+    assert_state(OCC_LEVEL_NOTHING, "seems to use CUPTI", 900);
+    assert_int_equal(atomic_load(&guest->pool.taken), atomic_load(&guest->pool.delivered));
+}
+
 /* ---- windows, the owner's pause, the number of launches ---- */
 
 static void a_window_has_its_edges(void **state)
@@ -564,6 +581,38 @@ static void exact_values_have_neither_budget_nor_window(void **state)
     assert_int_equal(guest->drain.max_launches, 0);
 }
 
+static uint64_t measured; /* launches, as the double of the exact library reports them */
+
+static void poll_exact(struct occ_exact *exact, bool is_last, occ_exact_sink *sink, void *context,
+                       struct occ_exact_report *ret_report)
+{
+    (void)exact;
+    (void)sink;
+    (void)context;
+    *ret_report = (struct occ_exact_report){.measured = measured, .launches = 5, .is_new = is_last};
+    (void)snprintf(ret_report->reason, sizeof ret_report->reason, "measured %u of 5", (unsigned)measured);
+}
+
+static void finish_exact(struct occ_exact *exact)
+{
+    (void)exact;
+}
+
+/* The level of a run to be measured, at its end. */
+static void a_run_is_full_if_a_launch_was_measured(void **state)
+{
+    static const struct occ_exact_library library = {.poll = poll_exact, .finish = finish_exact};
+    guest->exact = (struct occ_exact_client){.call = &library, .run = (struct occ_exact *)(void *)&cupti};
+    guest->link = (struct occ_link){.socket.fd = -1, .is_taken = true};
+    measured = *(const uint64_t *)*state;
+    start();
+    atomic_store(&guest->closing, 1);
+    assert_true(occ_helper_start(guest));
+    while (atomic_load(&guest->settled) == 0)
+        (void)usleep(100);
+    assert_state(measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, "of 5", 0);
+}
+
 /* The daemon's budget counts, unless the program has its own. */
 static void the_daemon_may_set_the_budget(void **state)
 {
@@ -628,6 +677,7 @@ static void no_round_after_the_end(void **state)
 
 int main(void)
 {
+    static uint64_t launches[] = {0, 1};
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(a_buffer_taken_inside_enable_has_one_owner),
@@ -639,6 +689,7 @@ int main(void)
         T(attributes_are_not_read_too_early),
         T(failed_flushes_are_a_takeover),
         T(a_doubt_is_withdrawn),
+        T(a_worker_that_brings_nothing_is_a_doubt),
         T(a_window_has_its_edges),
         T(a_kind_is_disabled_when_it_is_known_to_be_ours),
         T(the_limit_of_launches_has_the_time_of_the_first_beyond),
@@ -646,6 +697,10 @@ int main(void)
         T(the_budget_is_a_ladder),
         T(the_cost_is_of_all_that_is_ours),
         T(exact_values_have_neither_budget_nor_window),
+        {"a_run_without_measured_launches_is_not_full", a_run_is_full_if_a_launch_was_measured, set_up,
+         tear_down, &launches[0]},
+        {"a_run_with_a_measured_launch_is_full", a_run_is_full_if_a_launch_was_measured, set_up, tear_down,
+         &launches[1]},
         T(the_daemon_may_set_the_budget),
         T(a_pause_is_not_calm),
         T(records_without_times_are_a_level),
