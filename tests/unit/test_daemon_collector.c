@@ -1339,11 +1339,10 @@ static void new_limits_keep_the_hooks(void **state)
     options.committing = on_committing;
     occ_collector_free(b->collector);
     assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
-    occ_collector_configure(b->collector,
-                            &(struct occ_collector_options){.commit_interval_ns = 5 * SECOND,
-                                                            .memory_bytes = 32u << 20,
-                                                            .max_producers = 1,
-                                                            .max_ring_bytes = 41u << 20});
+    occ_collector_configure(b->collector, &(struct occ_collector_options){.commit_interval_ns = 5 * SECOND,
+                                                                          .memory_bytes = 32u << 20,
+                                                                          .max_producers = 1,
+                                                                          .max_ring_bytes = 41u << 20});
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
     struct occ_producer *p = offer(b, &ring);

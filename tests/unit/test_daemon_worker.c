@@ -225,7 +225,8 @@ static void launches_without_values_get_a_burst(void **state)
     assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* which is over */
 }
 
-/* Launches of a second have no values, and a burst follows: by its end they are past, and ask for no other. */
+/* Launches of a second have no values, and a burst follows: by its end they are past, and ask for no other.
+ */
 static void launches_of_before_a_burst_ask_for_no_other(void **state)
 {
     enum { MANY = 40 }; /* twins of one second have as much time as the launches of more than a minute */
