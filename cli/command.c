@@ -42,7 +42,7 @@ int cli_output_choose(const struct cli_output *output, const struct cli_column *
 int cli_failure(const struct cli_command *command, const struct occ_error *err)
 {
     cli_note(command, "%s", err->message);
-    return CLI_EXIT_FAILURE;
+    return err->code == OCC_E_USAGE ? CLI_EXIT_USAGE : CLI_EXIT_FAILURE;
 }
 
 void cli_note_simulated(const struct cli_command *command, const struct cli_selection *selection)

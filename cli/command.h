@@ -47,7 +47,7 @@ int cli_output_choose(const struct cli_output *output, const struct cli_column *
  * several (notes.h). */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same of an error; returns CLI_EXIT_FAILURE. */
+/* The same of an error; returns CLI_EXIT_FAILURE, of OCC_E_USAGE CLI_EXIT_USAGE. */
 int cli_failure(const struct cli_command *command, const struct occ_error *err);
 /* The same, for an empty answer; returns CLI_EXIT_NOTHING. */
 int cli_nothing(const struct cli_command *command, const char *why);

@@ -141,7 +141,7 @@ static int fail_ambiguous(const char *cut, const struct names *names, enum form 
             occ_text_append(numbers, sizeof numbers, ", ", "%" PRId64, names->kernels[i].id);
             listed++;
         }
-    return occ_fail(err, OCC_E_INVALID,
+    return occ_fail(err, OCC_E_USAGE,
                     "'%.96s' is a cut name, of %zu kernels (id %s%s): the whole name is in column demangled; "
                     "'occq show' takes an id",
                     cut, n, numbers, n > LISTED ? ", ..." : "");
@@ -225,8 +225,9 @@ static int find_kernels(struct occ_store *s, const char *text, struct occ_map *k
         rc = find_screen_name(s, text, true, kernels, err);
     if (rc != 0 || matched == 0 || kernels->used > 0)
         return rc;
-    return occ_fail(err, matched, "%s%s", matched == OCC_E_INVALID ? "no kernel has this name, and " : "",
-                    why.message);
+    return matched == OCC_E_INVALID
+               ? occ_fail(err, OCC_E_USAGE, "no kernel has this name, and %s", why.message)
+               : occ_fail(err, matched, "%s", why.message);
 }
 
 /* Removes the kernels that match the text. */
@@ -236,7 +237,7 @@ static int exclude_kernels(struct occ_store *s, const char *text, struct occ_map
     struct occ_map excluded = {0}, kept = {0};
     int rc = find_kernels(s, text, &excluded, err);
     if (rc == 0 && excluded.used == 0 && strstr(text, OCC_ELLIPSIS))
-        rc = occ_fail(err, OCC_E_INVALID, "no kernel to exclude has the cut name '%.96s'", text);
+        rc = occ_fail(err, OCC_E_USAGE, "no kernel to exclude has the cut name '%.96s'", text);
     for (uint32_t i = 0; i < kernels->capacity && rc == 0; i++)
         if (kernels->values[i] != OCC_MAP_NONE && occ_map_get(&excluded, kernels->keys[i]) == OCC_MAP_NONE &&
             occ_map_put(&kept, kernels->keys[i], 0) == OCC_MAP_NONE)

@@ -57,7 +57,7 @@ struct occ_resolved_filter {
     int64_t first_minute_ns;  /* rows of earlier minutes were evicted */
 };
 
-/* OCC_E_INVALID: a text for kernels or ranges is neither a name nor a regular expression, or is the cut name
+/* OCC_E_USAGE: a text for kernels or ranges is neither a name nor a regular expression, or is the cut name
  * of several kernels. */
 int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enum occ_top_by by,
                        struct occ_resolved_filter *f, struct occ_error *err);

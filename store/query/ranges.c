@@ -82,8 +82,9 @@ int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_
     struct occ_error why = OCC_ERROR_INIT;
     int rc = text ? find_path(s, text, &test, err) : 0;
     if (rc == 0 && text && !test.path && !test.cut && occ_regexp_compile(text, &test.regexp, &why) != 0)
-        rc = occ_fail(err, why.code, "%s%s", why.code == OCC_E_INVALID ? "no range has this path, and " : "",
-                      why.message);
+        rc = why.code == OCC_E_INVALID
+                 ? occ_fail(err, OCC_E_USAGE, "no range has this path, and %s", why.message)
+                 : occ_fail(err, why.code, "%s", why.message);
     if (rc == 0 && (text || f->by_range))
         rc = find_ranges(s, &test, f, err);
     if (rc == 0 && test.regexp && f->ranges.used == 0 && strstr(text, OCC_ASCII_ELLIPSIS)) {

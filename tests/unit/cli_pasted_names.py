@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -77,8 +78,8 @@ def check_cut(columns, **environment):
         answer = occq("top", "--csv", "-o", "id", "--kernel", name)
         got = answer.stdout.split()[1:]
         resolved += got == [str(number)]
-        refused += answer.returncode == 1 and "cut name" in answer.stderr and str(number) in answer.stderr
-        check(got == [str(number)] or (answer.returncode == 1 and "cut name" in answer.stderr),
+        refused += answer.returncode == 2 and "cut name" in answer.stderr and str(number) in answer.stderr
+        check(got == [str(number)] or (answer.returncode == 2 and "cut name" in answer.stderr),
               f"{columns} columns: {name!r} of {number}: {got} {answer.stderr}")
     check(resolved > 10 and resolved > 3 * refused, f"{columns} columns: {resolved} resolved, {refused} refused")
 
@@ -101,9 +102,32 @@ def check_commands(rows):
             check(answer.returncode == 0 and wanted in json.dumps(json.loads(answer.stdout), ensure_ascii=False),
                   f"{command[0]} --kernel {name!r}: {answer.stderr}")
     nothing = occq("show", "{lambda()#99}")
-    check(nothing.returncode == 1 and "no kernel has this name, and" in nothing.stderr, nothing.stderr)
+    check(nothing.returncode == 2 and "no kernel has this name, and" in nothing.stderr, nothing.stderr)
     nothing = occq("show", "sax…nothing")
     check(nothing.returncode == 3 and "cut" in nothing.stderr, nothing.stderr)
+
+
+def check_refusals():
+    """Every command that takes a name or an expression: a text that is neither is wrong usage."""
+    operands = {"diff": ["run:1", "run:1"], "what-if": ["--gpu", "h100"], "export": ["-o", "refused.json"],
+                "report": ["-o", "refused.html"], "live": ["-b"], "calc": ["--gpu", "h100", "--ptxas", "ptxas.txt"]}
+    with open("ptxas.txt", "w", encoding="utf-8") as out:
+        out.write("ptxas info    : Compiling entry function 'gemm' for 'sm_90'\n"
+                  "ptxas info    : Used 32 registers, 384 bytes cmem[0]\n")
+    commands = re.findall(r"^  ([a-z-]+) ", subprocess.run([OCCQ, "--help"], capture_output=True, text=True,
+                                                         timeout=60).stdout, re.MULTILINE)
+    texts = 0
+    for command in commands:
+        usage = subprocess.run([OCCQ, command, "--help"], capture_output=True, text=True, timeout=60).stdout
+        options = re.findall(r"^  (?:-., |    )(--kernel|--exclude|--range)\b", usage, re.MULTILINE)
+        for option in options + ([None] if re.search(r"^Usage: .*\bKERNEL\b", usage) else []):
+            arguments = [command, *operands.get(command, [])] + ([option, "("] if option else ["("])
+            answer = subprocess.run([OCCQ, *arguments, *([] if command == "calc" else ["-d", "h.db"])],
+                                    capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+            texts += 1
+            check(answer.returncode == 2 and "is not a regular expression" in answer.stderr,
+                  f"{arguments}: {answer.returncode} {answer.stderr}")
+    check(texts >= 15, f"{texts} texts in {commands}")
 
 
 def check_ranges():
@@ -137,6 +161,7 @@ def main():
         check_cut(80, LC_ALL="C")
         check_commands(rows)
         check_ranges()
+        check_refusals()
         os.chdir("/")
     for failure in failures[:20]:
         print("FAIL:", failure)

@@ -119,5 +119,5 @@ expect 0 "$occq" history -d h.db --run 3 --csv
 [ "$(wc -l <stdout)" = 2 ] || fail '--run of such a recording'
 expect 3 "$occq" history -d h.db nothing
 expect 2 "$occq" history -d h.db --by week
-expect 1 "$occq" history -d h.db '('
+expect 2 "$occq" history -d h.db '('
 exit $failed

@@ -35,7 +35,8 @@ void calc_kernels_release(struct calc_kernels *kernels);
 /* Reads what a cubin, fat binary or host program, or the text of "ptxas -v", holds for a device of capability
  * `cc`, in the file's order; of several with a name the one compiled for the nearest capability. `path` "-"
  * is standard input. `asked`: a kernel's name or a regular expression on it; NULL: all. OCC_E_INVALID: not
- * such a file, a damaged one, or no such kernel and no expression; OCC_E_NOT_FOUND: no kernel matches. */
+ * such a file, or a damaged one; OCC_E_USAGE: no such kernel and no expression;
+ * OCC_E_NOT_FOUND: no kernel matches. */
 int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *asked,
                       struct calc_kernels *ret_kernels, struct occ_error *err);
 

@@ -289,7 +289,7 @@ static int fail_nothing(const struct collection *c, const char *path, const stru
                         struct occ_error *err)
 {
     if (c->asked && why->message[0])
-        return occ_fail(err, OCC_E_INVALID, "--kernel: no kernel of %s has this name, and %s", path,
+        return occ_fail(err, OCC_E_USAGE, "--kernel: no kernel of %s has this name, and %s", path,
                         why->message);
     return occ_fail(err, OCC_E_NOT_FOUND, c->asked ? "%s: no kernel matches --kernel" : "%s: no kernel in it",
                     path);
