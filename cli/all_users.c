@@ -69,10 +69,11 @@ static int find(const char *directory, struct histories *found, struct occ_error
                : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
 }
 
-/* Of all: a failure, else an answer if there is any. */
+/* Of all owners: a failure or wrong usage, else an answer if there is any. */
 static int join(int result, int status)
 {
-    return result == CLI_EXIT_FAILURE || status == CLI_EXIT_NOTHING ? result : status;
+    bool is_settled = result == CLI_EXIT_FAILURE || result == CLI_EXIT_USAGE;
+    return is_settled || status == CLI_EXIT_NOTHING ? result : status;
 }
 
 static int run_each(const struct cli_command *command, struct cli_args *args, const struct histories *found)
