@@ -583,12 +583,11 @@ static void exact_values_have_neither_budget_nor_window(void **state)
 
 static uint64_t measured; /* launches, as the double of the exact library reports them */
 
-static void poll_exact(struct occ_exact *exact, bool is_last, occ_exact_sink *sink, void *context,
+static void poll_exact(struct occ_exact *exact, bool is_last, const struct occ_exact_sink *sink,
                        struct occ_exact_report *ret_report)
 {
     (void)exact;
     (void)sink;
-    (void)context;
     *ret_report = (struct occ_exact_report){.measured = measured, .launches = 5, .is_new = is_last};
     (void)snprintf(ret_report->reason, sizeof ret_report->reason, "measured %u of 5", (unsigned)measured);
 }
