@@ -184,7 +184,7 @@ fi
 # What users type.
 expect "unknown option" 2 "unknown option '--frobnicate'" "$occq" top --frobnicate
 expect "unknown command" 2 "did you mean 'top'" "$occq" tpo
-expect "bad regex" 1 "no kernel has this name, and '('" "$occq" top -d h.db --kernel '('
+expect "bad regex" 2 "no kernel has this name, and '('" "$occq" top -d h.db --kernel '('
 expect "bad duration" 2 "--since: '5parsecs'" "$occq" top -d h.db --since 5parsecs
 expect "nothing fits" 3 "no launches match these filters" "$occq" top -d h.db --kernel no_such_kernel
 expect "no SQL" 2 "Try 'occq sql --help'" "$occq" sql -d h.db

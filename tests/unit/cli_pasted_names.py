@@ -121,7 +121,8 @@ def check_refusals():
         usage = subprocess.run([OCCQ, command, "--help"], capture_output=True, text=True, timeout=60).stdout
         options = re.findall(r"^  (?:-., |    )(--kernel|--exclude|--range)\b", usage, re.MULTILINE)
         for option in options + ([None] if re.search(r"^Usage: .*\bKERNEL\b", usage) else []):
-            arguments = [command, *operands.get(command, [])] + ([option, "("] if option else ["("])
+            operand = ["1"] if option and command == "show" else []
+            arguments = [command, *operands.get(command, operand)] + ([option, "("] if option else ["("])
             answer = subprocess.run([OCCQ, *arguments, *([] if command == "calc" else ["-d", "h.db"])],
                                     capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
             texts += 1

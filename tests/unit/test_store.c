@@ -365,7 +365,7 @@ static void ranges_and_graphs_are_asked_for(void **state)
     check_ranges(w, &(struct occ_filter){.range_regex = "nothing"}, is_none);
     assert_int_equal(
         occ_store_top(w->store, &(struct occ_filter){.range_regex = "("}, OCC_TOP_BY_KERNEL, &top, &err),
-        OCC_E_INVALID);
+        OCC_E_USAGE);
 }
 
 static void a_run_lists_its_launches(void **state)
@@ -1263,7 +1263,7 @@ static void a_bad_pattern_is_named(void **state)
     world_open(w);
     assert_int_equal(
         occ_store_top(w->store, &(struct occ_filter){.kernel_regex = "a(b"}, OCC_TOP_BY_KERNEL, &top, &err),
-        OCC_E_INVALID);
+        OCC_E_USAGE);
     assert_non_null(strstr(err.message, "a(b"));
     world_check(w, w->store, &(struct occ_filter){0}); /* and the store goes on */
 }

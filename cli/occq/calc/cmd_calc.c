@@ -91,8 +91,8 @@ static int run_file(const struct cli_command *command, const struct calc_args *a
                                    &kernels, &err);
     if (status != 0) {
         (void)occ_error_prefix(&err, args->cubin ? "--cubin" : "--ptxas");
-        (void)cli_failure(command, &err);
-        return status == OCC_E_NOT_FOUND && args->kernel ? CLI_EXIT_NOTHING : CLI_EXIT_FAILURE;
+        int failed = cli_failure(command, &err);
+        return status == OCC_E_NOT_FOUND && args->kernel ? CLI_EXIT_NOTHING : failed;
     }
     _cleanup_(occ_freep) struct calc_case *cases = calloc(kernels.n, sizeof *cases);
     if (!cases) {

@@ -107,7 +107,8 @@ static int print_batches(const struct cli_command *command, const struct live_ar
                  : sample->err.code != 0  ? cli_failure(command, &sample->err)
                  : sample->kernels.n == 0 ? CLI_EXIT_NOTHING
                                           : CLI_EXIT_OK;
-        if (i == 0 && result == CLI_EXIT_FAILURE && !args->wait)
+        bool has_failed = result == CLI_EXIT_FAILURE || result == CLI_EXIT_USAGE;
+        if (i == 0 && has_failed && !args->wait)
             return result;
     }
     return result;
