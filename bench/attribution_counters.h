@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/counters/sample.h"
+#include "daemon/sampling/counters/sample.h"
 #include "attribution_physics.h"
 
 #define COUNTERS_EPOCH_NS INT64_C(1700000000000000000)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/counters/ratios.h"
+#include "daemon/sampling/counters/ratios.h"
 #include "heap_peak.h"
 #include "store/measured.h"
 

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/collector.h"
+#include "daemon/collect/collector.h"
 #include "pipeline.h"
 #include "store/store.h"
 #include "support/text.h"

@@ -60,7 +60,7 @@
     X(decode, "cuptiRangeProfilerDecodeData", (struct occ_params_range_decode *))                            \
     X(info, "cuptiRangeProfilerGetCounterDataInfo", (struct occ_params_range_info *))
 
-/* PM sampling (daemon/counters/). */
+/* PM sampling (daemon/sampling/counters/). */
 #define OCC_CUPTI_PM(X)                                                                                      \
     X(supported, "cuptiProfilerDeviceSupported", (struct occ_params_supported *))                            \
     X(availability, "cuptiPmSamplingGetCounterAvailability", (struct occ_params_availability *))             \

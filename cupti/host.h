@@ -1,6 +1,6 @@
 /*
  * CUPTI's profiler host: which counters a chip has, their configuration for one pass, and their values
- * afterwards. Used by the range profiler (injector/exact/) and by PM sampling (daemon/counters/).
+ * afterwards. Used by the range profiler (injector/exact/) and by PM sampling (daemon/sampling/counters/).
  *
  * Errors: 0 or CUPTI's result code. Memory comes from mmap(2), since some callers are CUPTI's callbacks;
  * nothing is printed. Threads: one at a time for each struct.

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "histories.h"
+#include "daemon/histories/histories.h"
 #include "options.h"
-#include "owner_directory.h"
+#include "daemon/owners/owner_directory.h"
 #include "probe.h"
 #include "server.h"
-#include "status.h"
+#include "daemon/serve/status.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/log.h"

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "counters/competing_profilers.h"
-#include "counters/gpus.h"
+#include "sampling/counters/competing_profilers.h"
+#include "sampling/counters/gpus.h"
 #include "cupti/driver_text.h"
 #include "cupti/library.h"
 

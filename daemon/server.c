@@ -36,12 +36,12 @@
 #include <unistd.h>
 
 #include "notify.h"
-#include "server_state.h"
+#include "daemon/serve/server_state.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/control.h"
 #include "support/log.h"
-#include "tour.h"
+#include "daemon/histories/tour.h"
 
 #define EVENTS_PER_WAIT 16                  /* users, mostly */
 #define BACKLOG_NS      INT64_C(1000000000) /* for events that wait at the end */

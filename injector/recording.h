@@ -1,7 +1,7 @@
 /*
  * What is recorded at the moment, and why not all of it: the one place that switches recording off and on,
  * and that reports it. Each change is a STATE record; the daemon makes periods of them
- * (daemon/log_records.c).
+ * (daemon/collect/log_records.c).
  *
  *   another CUPTI client in the program     takeover.h
  *   the owner's wish                        the ring's header, `paused` (occq runs pause)

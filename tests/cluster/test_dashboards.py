@@ -101,7 +101,7 @@ RECORDED = ('hostname_uuid:occtrace_waste_ratio:rate5m{hostname="%s",gpu="0",UUI
 
 
 def metric_names(source):
-    with open(os.path.join(source, "daemon/metrics/exposition.h")) as f:
+    with open(os.path.join(source, "daemon/serve/metrics/exposition.h")) as f:
         names = re.findall(r'"(occtrace_[a-z_]+)"', f.read())
     with open(os.path.join(source, "cluster/metrics.c")) as f:
         names += ["occtrace_ship_" + name for name in re.findall(r'\{"([a-z_]+)", ', f.read())] + ["occtrace_ship_failures_total"]

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/identity.h"
+#include "daemon/owners/identity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

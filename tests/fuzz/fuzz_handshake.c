@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/collector.h"
-#include "daemon/control.h"
-#include "daemon/packet.h"
+#include "daemon/collect/collector.h"
+#include "daemon/serve/control.h"
+#include "daemon/serve/packet.h"
 #include "daemon_fake_store.h"
 #include "ring/handshake.h"
 #include "ring/ring.h"

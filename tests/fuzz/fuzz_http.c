@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/metrics/http.h"
+#include "daemon/serve/metrics/http.h"
 #include "fuzz_bytes.h"
 
 #define TURNS 20 /* of the server after each part */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/account_files.h"
+#include "daemon/owners/account_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

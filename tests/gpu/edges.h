@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/counters/source.h"
+#include "daemon/sampling/counters/source.h"
 
 struct gpu_span {
     int64_t start_ns, end_ns;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/counters/gpus.h"
+#include "daemon/sampling/counters/gpus.h"
 #include "support/text.h"
 
 enum { CLOCK_SM = 1, UUID_TEXT_BYTES = 80 };

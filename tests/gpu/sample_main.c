@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/counters/gpus.h"
+#include "daemon/sampling/counters/gpus.h"
 #include "support/clock.h"
 #include "support/text.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/counters/gpus.h"
+#include "daemon/sampling/counters/gpus.h"
 #include "stop.h"
 #include "support/cleanup.h"
 #include "support/clock.h"

@@ -1,7 +1,7 @@
 /*
- * Reading a counter source for a while: what the counter experiments share. Wraps daemon/counters/source.h
- * and adds what an experiment wants to know about it: the samples themselves, the processor time that reading
- * took, means.
+ * Reading a counter source for a while: what the counter experiments share. Wraps
+ * daemon/sampling/counters/source.h and adds what an experiment wants to know about it: the samples
+ * themselves, the processor time that reading took, means.
  *
  * One thread. A source is closed by gpu_sampling_close(); experiments that end early close it before they
  * exit.
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/counters/source.h"
+#include "daemon/sampling/counters/source.h"
 
 struct sampling {
     const struct occ_source_kind *kind;

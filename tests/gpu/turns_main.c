@@ -1,6 +1,6 @@
 /*
  * gpu_turns: counter sets of PM sampling that take turns, in one of two manners, so that an experiment (E22)
- * can compare them. daemon/counters/pm.c has one manner only, this program asks the library itself:
+ * can compare them. daemon/sampling/counters/pm.c has one manner only, this program asks the library itself:
  *
  *   in-place   stop, another configuration, a new image, start: on one object
  *   enable     each turn enables an object of its own and disables it
@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/counters/gpus.h"
-#include "daemon/counters/pm_library.h"
+#include "daemon/sampling/counters/gpus.h"
+#include "daemon/sampling/counters/pm_library.h"
 #include "support/clock.h"
 
 enum { IMAGE_SAMPLES = 1024, BUFFER_BYTES = 64 << 20 };

@@ -19,9 +19,14 @@ cli/occtrace: cli config store support
 cluster: config occupancy schema store store/codec store/remote support
 config: support
 cupti:
-daemon: attribution config cupti daemon/counters daemon/metrics occupancy ring store support
-daemon/counters: attribution cupti support
-daemon/metrics: occupancy store support
+daemon: config cupti daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
+daemon/collect: daemon/owners occupancy ring store support
+daemon/histories: daemon/collect daemon/owners daemon/sampling store support
+daemon/owners: support
+daemon/sampling: attribution cupti daemon/collect daemon/sampling/counters occupancy ring store support
+daemon/sampling/counters: attribution cupti support
+daemon/serve: daemon/collect daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve/metrics ring store support
+daemon/serve/metrics: occupancy store support
 image:
 import: occupancy store support
 injector: cupti injector/exact injector/nvtx ring
@@ -33,8 +38,8 @@ ring:
 schema:
 store: occupancy schema store/codec store/query store/vtab store/write support
 store/codec: store support
-store/remote: occupancy schema store store/codec store/query support
 store/query: occupancy store store/codec support
+store/remote: occupancy schema store store/codec store/query support
 store/vtab: occupancy store store/codec support
 store/write: occupancy store store/codec support
 support:

@@ -8,7 +8,7 @@
  */
 #include "test_child.h"
 
-#include "daemon/counters/counter_sets.h"
+#include "daemon/sampling/counters/counter_sets.h"
 
 #include <cuda.h>
 #include <cupti.h>

@@ -1,12 +1,12 @@
 /*
- * The daemon's PM sampling (daemon/counters/pm.c) on the CUPTI double at its strictest: an object that is
- * configured once, a full image that loses the rest, a Disable that ends the sampling of every GPU.
+ * The daemon's PM sampling (daemon/sampling/counters/pm.c) on the CUPTI double at its strictest: an object
+ * that is configured once, a full image that loses the rest, a Disable that ends the sampling of every GPU.
  *
  * No case depends on how fast anything runs: each waits for samples.
  */
 #include "test_child.h"
 
-#include "daemon/counters/source.h"
+#include "daemon/sampling/counters/source.h"
 
 #include <cuda.h>
 #include <math.h>

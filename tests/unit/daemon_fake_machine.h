@@ -1,9 +1,9 @@
-/* A machine for the sampler (daemon/sampler_machine.h): a clock that moves when the test says so, one GPU,
- * two kinds of counter sources that follow a script, and a /proc in a directory of the test's own. One thread
- * but for workers of a test that sets has_threads. */
+/* A machine for the sampler (daemon/sampling/sampler_machine.h): a clock that moves when the test says so,
+ * one GPU, two kinds of counter sources that follow a script, and a /proc in a directory of the test's own.
+ * One thread but for workers of a test that sets has_threads. */
 #pragma once
 
-#include "daemon/sampler_machine.h"
+#include "daemon/sampling/sampler_machine.h"
 
 #define FAKE_MS     INT64_C(1000000)
 #define FAKE_SECOND INT64_C(1000000000)

@@ -11,7 +11,7 @@ target_include_directories(test_attribution_worlds PRIVATE "${PROJECT_SOURCE_DIR
 target_compile_definitions(test_attribution_worlds PRIVATE
   OCC_ATTRIBUTION_RECORDINGS="${PROJECT_SOURCE_DIR}/tests/data/attribution")
 occ_add_test(test_attribution_judge SOURCES test_attribution_judge.c ${worlds}/attribution_judge.c
-             ${PROJECT_SOURCE_DIR}/daemon/counters/ratios.c USES occ_store m)
+             ${PROJECT_SOURCE_DIR}/daemon/sampling/counters/ratios.c USES occ_store m)
 target_include_directories(test_attribution_judge PRIVATE "${PROJECT_SOURCE_DIR}")
 if(OCC_BUILD_BENCH)
   occ_add_script_test(attribution_figures COMMAND bench_attribution --quick)

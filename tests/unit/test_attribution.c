@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "attribution/attribution.h"
-#include "daemon/counters/ratios.h"
+#include "daemon/sampling/counters/ratios.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/known_totals.h"
+#include "daemon/sampling/known_totals.h"
 #include "test_store_world.h"
 
 #define SECOND   INT64_C(1000000000)

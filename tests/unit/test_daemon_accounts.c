@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/account_files.h"
-#include "daemon/accounts.h"
-#include "daemon/producers.h"
+#include "daemon/owners/account_files.h"
+#include "daemon/owners/accounts.h"
+#include "daemon/collect/producers.h"
 #include "support/groups.h"
 
 /* ---- the name services ---- */

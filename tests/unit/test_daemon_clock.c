@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/collector.h"
+#include "daemon/collect/collector.h"
 #include "daemon_fake_store.h"
 #include "ring_samples.h"
 

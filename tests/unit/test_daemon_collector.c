@@ -1,5 +1,5 @@
-/* daemon/collector.c on rings of this process and a store in memory: exactly once, faults, ends. Time is made
- * up, so nothing here waits. */
+/* daemon/collect/collector.c on rings of this process and a store in memory: exactly once, faults, ends. Time
+ * is made up, so nothing here waits. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/collector.h"
+#include "daemon/collect/collector.h"
 #include "daemon_fake_store.h"
 #include "ring_samples.h"
 #include "support/clock.h"

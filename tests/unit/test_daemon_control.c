@@ -6,8 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/control.h"
-#include "daemon/share.h"
+#include "daemon/serve/control.h"
+#include "daemon/collect/share.h"
 #include "support/control.h"
 
 static void requests_are_read(void **state)

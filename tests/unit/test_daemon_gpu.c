@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "daemon/gpu_queues.h"
-#include "daemon/record_age.h"
+#include "daemon/sampling/gpu_queues.h"
+#include "daemon/sampling/record_age.h"
 
 #define MINUTE_NS INT64_C(60000000000)
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/metrics/http.h"
+#include "daemon/serve/metrics/http.h"
 
 static char directory[] = "/tmp/test_daemon_http_XXXXXX";
 static struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -1,6 +1,6 @@
 /* Owners of launches: control groups as engines and schedulers name them, and subordinate uids. */
-#include "daemon/identity.h"
-#include "daemon/run_texts.h"
+#include "daemon/owners/identity.h"
+#include "daemon/collect/run_texts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

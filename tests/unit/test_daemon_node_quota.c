@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/histories.h"
-#include "daemon/node_quota.h"
+#include "daemon/histories/histories.h"
+#include "daemon/histories/node_quota.h"
 #include "support/log.h"
 
 #define MAX_OWNERS 6

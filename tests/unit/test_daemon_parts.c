@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/batch.h"
-#include "daemon/closer.h"
-#include "daemon/server_state.h"
+#include "daemon/collect/batch.h"
+#include "daemon/serve/closer.h"
+#include "daemon/serve/server_state.h"
 #include "support/clock.h"
 
 #define SECOND INT64_C(1000000000)

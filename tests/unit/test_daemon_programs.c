@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "daemon/sampler_state.h"
-#include "daemon/server_state.h"
+#include "daemon/sampling/sampler_state.h"
+#include "daemon/serve/server_state.h"
 #include "support/log.h"
 
 #define LIBRARY   "/usr/lib/libcupti.so.13"

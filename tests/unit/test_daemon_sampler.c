@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/sampler_state.h"
+#include "daemon/sampling/sampler_state.h"
 #include "daemon_fake_machine.h"
 #include "daemon_fake_store.h"
 #include "ring_samples.h"

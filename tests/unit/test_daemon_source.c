@@ -11,8 +11,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "daemon/clients.h"
-#include "daemon/source_select.h"
+#include "daemon/serve/clients.h"
+#include "daemon/sampling/source_select.h"
 #include "daemon_fake_machine.h"
 
 #define ALWAYS INT64_MAX

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "daemon/status.h"
+#include "daemon/serve/status.h"
 #include "daemon_programs.h"
 
 #define NEVER_NS INT64_C(3600000000000)

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/gpu_worker.h"
+#include "daemon/sampling/gpu_worker.h"
 #include "daemon_fake_machine.h"
 
 #define ROUND_NS   (50 * FAKE_MS)

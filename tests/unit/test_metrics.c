@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/metrics/meter.h"
+#include "daemon/serve/metrics/meter.h"
 
 #define MINUTE_NS  INT64_C(60000000000)
 #define NOW_NS     INT64_C(1000000000000)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/counters/competing_profilers.h"
+#include "daemon/sampling/counters/competing_profilers.h"
 
 #define AMPERE 8
 #define HOPPER 9

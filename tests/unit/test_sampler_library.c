@@ -1,6 +1,6 @@
-/* daemon/counters/pm_library: a libcupti that PM sampling cannot use is refused, as the guest refuses it,
- * with the reason. */
-#include "daemon/counters/pm_library.h"
+/* daemon/sampling/counters/pm_library: a libcupti that PM sampling cannot use is refused, as the guest
+ * refuses it, with the reason. */
+#include "daemon/sampling/counters/pm_library.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

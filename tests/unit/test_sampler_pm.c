@@ -1,5 +1,5 @@
-/* daemon/counters/pm.c on a libcupti whose time stands still: which samples it hands out, and what it does
- * after the hardware buffer was full. */
+/* daemon/sampling/counters/pm.c on a libcupti whose time stands still: which samples it hands out, and what
+ * it does after the hardware buffer was full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/counters/pm_library.h"
-#include "daemon/counters/source.h"
+#include "daemon/sampling/counters/pm_library.h"
+#include "daemon/sampling/counters/source.h"
 #include "sampler_fake_cupti.h"
 
 #define INTERVAL_NS 1000000

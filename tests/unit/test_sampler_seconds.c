@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "attribution/attribution.h"
-#include "daemon/counters/ratios.h"
+#include "daemon/sampling/counters/ratios.h"
 
 #define SECOND INT64_C(1000000000)
 #define MS     INT64_C(1000000)

@@ -3,7 +3,7 @@
  * not know: each metric exists and each set is one pass. Needs no GPU and no driver; without the library it
  * is skipped aloud.
  */
-#include "daemon/counters/pm_sets.h"
+#include "daemon/sampling/counters/pm_sets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "share.h"
+#include "daemon/collect/share.h"
 
 #define OCC_ARRIVALS_UIDS 256
 #define OCC_ARRIVALS_COST_NS                                                                                 \

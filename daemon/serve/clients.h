@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "closer.h"
-#include "counters/competing_profilers.h"
-#include "identity.h"
-#include "producers.h"
-#include "ratelimit.h"
-#include "share.h"
+#include "daemon/sampling/counters/competing_profilers.h"
+#include "daemon/owners/identity.h"
+#include "daemon/collect/producers.h"
+#include "daemon/collect/ratelimit.h"
+#include "daemon/collect/share.h"
 
 struct occ_client;
 struct occ_history;

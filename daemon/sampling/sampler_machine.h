@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/counters/gpus.h"
-#include "daemon/counters/source.h"
+#include "daemon/sampling/counters/gpus.h"
+#include "daemon/sampling/counters/source.h"
 
 /* Kinds of counter sources, best first. */
 enum occ_source_slot_number { OCC_SLOT_PM, OCC_SLOT_GPM, OCC_SOURCE_SLOTS };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "owner_directory.h"
+#include "daemon/owners/owner_directory.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"

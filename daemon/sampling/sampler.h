@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector.h"
+#include "daemon/collect/collector.h"
 #include "gpu_worker.h"
 #include "store/store.h"
 #include "support/error.h"

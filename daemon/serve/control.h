@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler.h"
+#include "daemon/sampling/sampler.h"
 #include "support/error.h"
 
 enum occ_request_kind {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "ring/handshake.h"
-#include "run_texts.h"
+#include "daemon/collect/run_texts.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
 

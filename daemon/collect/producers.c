@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "identity.h"
+#include "daemon/owners/identity.h"
 #include "run_texts.h"
 #include "support/clock.h"
 #include "support/text.h"

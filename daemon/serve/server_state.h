@@ -4,13 +4,13 @@
 #include "arrivals.h"
 #include "clients.h"
 #include "control.h"
-#include "histories.h"
+#include "daemon/histories/histories.h"
 #include "listen.h"
 #include "metrics/http.h"
 #include "metrics/meter.h"
 #include "packet.h"
 #include "refusals.h"
-#include "server.h"
+#include "server_options.h"
 #include "support/driver_gpus.h"
 
 #define OCC_LOOP_SOURCES 3 /* signals, timer, private */

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#include "producers.h"
+#include "daemon/collect/producers.h"
 #include "support/error.h"
 
 /* Connections that wait to be accepted: a flood fills the queue between two turns of the loop, and a new

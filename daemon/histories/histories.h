@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collector.h"
-#include "identity.h"
+#include "daemon/collect/collector.h"
+#include "daemon/owners/identity.h"
 #include "node_quota.h"
-#include "sampler.h"
+#include "daemon/sampling/sampler.h"
 #include "store/store.h"
 #include "support/error.h"
 

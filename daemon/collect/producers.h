@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "accounts.h"
-#include "identity.h"
+#include "daemon/owners/accounts.h"
+#include "daemon/owners/identity.h"
 #include "ring/ring.h"
 #include "store/measured.h"
 #include "store/store.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "histories.h"
-#include "owner_directory.h"
+#include "daemon/owners/owner_directory.h"
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/clock.h"

@@ -1,7 +1,7 @@
 /* The texts of a run's row that a daemon owns, malloc'ed; the row's other strings belong to somebody else. */
 #pragma once
 
-#include "identity.h"
+#include "daemon/owners/identity.h"
 #include "store/store.h"
 #include "support/gpu_jobs.h"
 

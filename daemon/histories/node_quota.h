@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "identity.h"
+#include "daemon/owners/identity.h"
 
 struct occ_histories;
 struct occ_history;
