@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "store/remote/body.h"
-#include "store/remote/warehouse.h"
-#include "store/remote/tables.h"
+#include "cluster/ask/body.h"
+#include "cluster/ask/warehouse.h"
+#include "cluster/ask/tables.h"
 
 /* Sends rows: 0 when the server says that it has them. `version` is theirs. */
 int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "store/measured.h"
-#include "store/remote/body.h"
-#include "store/remote/tables.h"
+#include "cluster/ask/body.h"
+#include "cluster/ask/tables.h"
 #include "support/error.h"
 #include "support/map.h"
 

@@ -3,7 +3,7 @@
 
 #include "config/config.h"
 #include "history.h"
-#include "store/remote/remote.h"
+#include "cluster/ask/remote.h"
 
 #define CLI_OPTION_CLUSTER                                                                                   \
     CLI_OPTION(0, "cluster", CLI_TEXT, struct history_args, cluster, "URL",                                  \

@@ -458,7 +458,7 @@ def configurations_that_cannot_be(asker, engine):
     """Of a node's own, with the id that they have to have: a history takes none."""
     if engine.name == "18":
         return  # it has no xxh3()
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../store/remote/tables.h")) as f:
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cluster/ask/tables.h")) as f:
         sent = f.read().partition("#define OCC_SHIP_LAUNCH_CONFIG_COLUMNS(X)")[2].partition("#define")[0]
     columns = ["config", "kernel", *re.findall(r"X\((\w+),", sent)]
     floats = [row[0] for row in engine.ask("SELECT name FROM system.columns WHERE database = 'occtrace' AND table = 'launch_config' AND type LIKE '%Float%'")]

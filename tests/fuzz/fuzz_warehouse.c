@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "fuzz_bytes.h"
-#include "store/remote/body.h"
-#include "store/remote/remote.h"
+#include "cluster/ask/body.h"
+#include "cluster/ask/remote.h"
 #include "store/top.h"
 
 #define ANSWER_BYTES 8192

@@ -8,7 +8,7 @@ cd "$1" || exit 1
 table='
 attribution: support
 cli: cli/occq cli/occtrace occupancy support
-cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export cli/occq/report config import occupancy store store/remote support
+cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export cli/occq/report cluster/ask config import occupancy store support
 cli/occq/calc: cli image occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
@@ -16,7 +16,8 @@ cli/occq/export: cli support
 cli/occq/live: cli cli/occq store support
 cli/occq/report: cli cli/occq cli/occq/calc cli/occq/diff occupancy store support
 cli/occtrace: cli config store support
-cluster: config occupancy schema store store/codec store/remote support
+cluster: cluster/ask config occupancy schema store store/codec support
+cluster/ask: occupancy schema store store/codec store/query support
 config: support
 cupti:
 daemon: config cupti daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
@@ -39,7 +40,6 @@ schema:
 store: occupancy schema store/codec store/query store/vtab store/write support
 store/codec: store support
 store/query: occupancy store store/codec support
-store/remote: occupancy schema store store/codec store/query support
 store/vtab: occupancy store store/codec support
 store/write: occupancy store store/codec support
 support:

@@ -100,7 +100,7 @@ static size_t read_list(const char *text, double *numbers)
     return n;
 }
 
-/* As store/remote/launches.c adds rows up. */
+/* As cluster/ask/launches.c adds rows up. */
 static struct occ_measured_sums read_back(const struct occ_body *rows)
 {
     struct occ_measured_sums sums = {.direct = 10};

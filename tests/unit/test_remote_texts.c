@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/remote/remote.h"
+#include "cluster/ask/remote.h"
 
 #define TEXT_MAX 64
 
