@@ -24,7 +24,7 @@
 #include "drain.h"
 #include "env.h"
 #include "fds.h"
-#include "link.h"
+#include "daemon_link.h"
 #include "recording.h"
 #include "ring/ring.h"
 #include "tracing.h"

@@ -8,7 +8,7 @@
 
 #include "support/arena.h"
 #include "support/array.h"
-#include "support/kernel_names.h"
+#include "names/kernel_names.h"
 
 const char *const name_labels[] = {"short", "distinct", "full", "mangled", NULL};
 

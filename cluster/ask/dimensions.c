@@ -5,7 +5,7 @@
 #include "body.h"
 #include "load.h"
 #include "occupancy/occupancy.h"
-#include "support/demangle.h"
+#include "names/demangle.h"
 
 char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise)
 {

@@ -9,7 +9,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/cut.h"
-#include "support/kernel_names.h"
+#include "names/kernel_names.h"
 #include "support/regexp.h"
 #include "support/text.h"
 

@@ -6,7 +6,7 @@
 
 #include "store/internal.h"
 #include "support/cleanup.h"
-#include "support/demangle.h"
+#include "names/demangle.h"
 #include "support/text.h"
 
 #define KERNEL_NAME_MAX_BYTES 16384u

@@ -2,12 +2,12 @@
  * Fuzzes the names that tell kernels apart: any lines as demangled names give
  * different names of at most 512 bytes.
  */
-#include "support/kernel_names.h"
+#include "names/kernel_names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/demangle.h"
+#include "names/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

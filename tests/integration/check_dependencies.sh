@@ -8,8 +8,8 @@ cd "$1" || exit 1
 table='
 attribution: support
 cli: cli/occq cli/occtrace occupancy support
-cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export cli/occq/report cluster/ask config import occupancy store support
-cli/occq/calc: cli image occupancy support
+cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export cli/occq/report cluster/ask config import names occupancy store support
+cli/occq/calc: cli image names occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
 cli/occq/export: cli support
@@ -17,7 +17,7 @@ cli/occq/live: cli cli/occq store support
 cli/occq/report: cli cli/occq cli/occq/calc cli/occq/diff occupancy store support
 cli/occtrace: cli config store support
 cluster: cluster/ask config occupancy schema store store/codec support
-cluster/ask: occupancy schema store store/codec store/query support
+cluster/ask: names occupancy schema store store/codec store/query support
 config: support
 cupti:
 daemon: config cupti daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
@@ -34,14 +34,15 @@ injector: cupti injector/exact injector/nvtx ring
 injector/exact: cupti ring
 injector/nvtx: cupti
 injector/preload:
+names: support
 occupancy:
 ring:
 schema:
 store: occupancy schema store/codec store/query store/vtab store/write support
 store/codec: store support
-store/query: occupancy store store/codec support
+store/query: names occupancy store store/codec support
 store/vtab: occupancy store store/codec support
-store/write: occupancy store store/codec support
+store/write: names occupancy store store/codec support
 support:
 '
 

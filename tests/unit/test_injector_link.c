@@ -1,7 +1,8 @@
-/* injector/link: the handshake with a daemon that is this test, that is not there, that goes and comes. */
+/* injector/daemon_link: the handshake with a daemon that is this test, that is not there, that goes and
+ * comes. */
 #include "ring_samples.h"
 #include "injector_samples.h"
-#include "injector/link.h"
+#include "injector/daemon_link.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/demangle.h"
-#include "support/kernel_names.h"
+#include "names/demangle.h"
+#include "names/kernel_names.h"
 
 enum { KERNELS_MAX = 512 };
 

@@ -20,7 +20,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/cut.h"
-#include "support/demangle.h"
+#include "names/demangle.h"
 #include "support/map.h"
 #include "support/regexp.h"
 

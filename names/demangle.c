@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "error.h"
-#include "text.h"
+#include "support/cleanup.h"
+#include "support/error.h"
+#include "support/text.h"
 
 #define DEMANGLED_MAX_BYTES 16384
 #define SHORT_MAX_BYTES     256

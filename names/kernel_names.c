@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cleanup.h"
-#include "error.h"
+#include "support/cleanup.h"
+#include "support/error.h"
 #include "name_pieces.h"
-#include "text.h"
+#include "support/text.h"
 
 #define NEW(arena, n, pointer) occ_arena_get(arena, n, sizeof *(pointer))
 

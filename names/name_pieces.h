@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "arena.h"
-#include "cut.h"
+#include "support/arena.h"
+#include "support/cut.h"
 #include "kernel_names.h"
 
 enum {

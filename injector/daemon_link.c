@@ -1,5 +1,5 @@
 /* See link.h. */
-#include "link.h"
+#include "daemon_link.h"
 #include "guest_log.h"
 
 #include <errno.h>
