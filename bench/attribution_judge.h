@@ -4,8 +4,8 @@
  * second), in order of their start, 4 s late; but the last 4 s, which the daemon hands on at once, come in
  * steps, so that the peak of the heap is what a running program needs. A configuration's value, and whether
  * it is withheld, are the history's (occ_measured_means() of store/measured.h), but for totals of seconds
- * that contradict the means, which the daemon finds (daemon/sampling/known_totals.c); the truth is the mean over all
- * its launches. One thread; aborts where memory ends.
+ * that contradict the means, which the daemon finds (daemon/sampling/known_totals.c); the truth is the mean
+ * over all its launches. One thread; aborts where memory ends.
  */
 #pragma once
 
