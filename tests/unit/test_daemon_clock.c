@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -190,6 +191,20 @@ static void impossible_times_are_counted(void **state)
     assert_non_null(strstr(run_of(b)->losses, "bad_times 2 "));
 }
 
+/* The daemon's count is added to a program's count that cannot grow: the sum does not begin anew at 0. */
+static void a_hostile_count_does_not_wrap(void **state)
+{
+    struct bench *b = *state;
+    char most[64];
+    offer(b);
+    b->ring.header->lost[OCC_LOSS_BAD_TIMES] = UINT64_MAX;
+    launch(b, clocks.wall_ns + DAY, 1000);
+    launch(b, EPOCH - DAY, 1000);
+    poll(b);
+    (void)snprintf(most, sizeof most, "bad_times %llu ", (unsigned long long)INT64_MAX / OCC_LOSS_COUNT);
+    assert_string_equal(run_of(b)->losses, most);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -197,6 +212,7 @@ int main(void)
         T(a_clock_that_is_set_drops_nothing),
         T(a_suspended_machine_is_no_clock_that_was_set),
         T(impossible_times_are_counted),
+        T(a_hostile_count_does_not_wrap),
     };
     return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);
 }
