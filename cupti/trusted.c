@@ -24,6 +24,7 @@ struct walk {
     unsigned int links;
     const char *mounts;        /* the list of mounts; NULL: every mount will do */
     unsigned int major, minor; /* of the device of "/" */
+    bool is_open;              /* everybody may enter the directories and read the file */
 };
 
 /* Moves the first component out of `rest`; "": the path is complete. */
@@ -49,7 +50,8 @@ static bool may_others_write(const struct statx *status)
 
 enum mount { MOUNT_UNKNOWN, MOUNT_NOSUID, MOUNT_SUID };
 
-/* A line: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... (proc_pid_mountinfo(5)). */
+/* A line: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... (proc_pid_mountinfo(5)). The kernel escapes spaces,
+ * tabs and newlines in a field, and no other control character: only a space separates fields. */
 static enum mount find_mount(const char *mounts, uint64_t id)
 {
     unsigned long long listed;
@@ -57,7 +59,7 @@ static enum mount find_mount(const char *mounts, uint64_t id)
     enum mount found = MOUNT_UNKNOWN;
     FILE *list = fopen(mounts, "re");
     while (list && found == MOUNT_UNKNOWN &&
-           fscanf(list, "%llu %*s %*s %*s %*s %511s%*[^\n]", &listed, options) == 2)
+           fscanf(list, "%llu %*[^ ] %*[^ ] %*[^ ] %*[^ ] %511[^ ]%*[^\n]", &listed, options) == 2)
         if (listed == id)
             found = strstr(options, "nosuid") ? MOUNT_NOSUID : MOUNT_SUID;
     if (list)
@@ -78,6 +80,16 @@ static bool check_mount(const struct walk *w, const char *path, const struct sta
     (void)snprintf(reason, size, "%.150s lies on a mount %s", path,
                    mount == MOUNT_NOSUID ? "with nosuid" : "whose options are not known");
     return false;
+}
+
+static bool is_closed(const struct walk *w, const char *path, const struct statx *status, char *reason,
+                      size_t size)
+{
+    unsigned int needed = S_ISDIR(status->stx_mode) ? S_IXOTH : S_ISREG(status->stx_mode) ? S_IROTH : 0;
+    if (!w->is_open || (status->stx_mode & needed) == needed)
+        return false;
+    (void)snprintf(reason, size, "%.150s is closed to others", path);
+    return true;
 }
 
 static bool check(const char *path, struct statx *status, char *reason, size_t size)
@@ -125,7 +137,8 @@ static bool step(struct walk *w, const char *component, struct statx *status, ch
         (void)snprintf(reason, size, "its path is too long");
         return false;
     }
-    if (!check(next, status, reason, size) || !check_mount(w, next, status, reason, size))
+    if (!check(next, status, reason, size) || !check_mount(w, next, status, reason, size) ||
+        is_closed(w, next, status, reason, size))
         return false;
     if (S_ISLNK(status->stx_mode)) {
         if (follow(w, next))
@@ -137,9 +150,9 @@ static bool step(struct walk *w, const char *component, struct statx *status, ch
     return true;
 }
 
-static bool walk(const char *path, const char *mounts, char resolved[PATH_MAX], char *reason, size_t size)
+static bool walk(struct walk w, const char *path, char *reason, size_t size)
 {
-    struct walk w = {.done = resolved, .mounts = mounts};
+    char *resolved = w.done;
     struct statx status = {0};
     char component[NAME_MAX + 1];
     resolved[0] = '\0';
@@ -163,11 +176,18 @@ static bool walk(const char *path, const char *mounts, char resolved[PATH_MAX], 
 
 bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, size_t size)
 {
-    return walk(path, NULL, resolved, reason, size);
+    return walk((struct walk){.done = resolved}, path, reason, size);
 }
 
 bool occ_trusted_offered(const char *path, const char *mounts, char resolved[PATH_MAX], char *reason,
                          size_t size)
 {
-    return walk(path, geteuid() == 0 ? mounts : NULL, resolved, reason, size);
+    const struct walk w = {.done = resolved, .mounts = geteuid() == 0 ? mounts : NULL};
+    return walk(w, path, reason, size);
+}
+
+bool occ_trusted_open(const char *path)
+{
+    char resolved[PATH_MAX], reason[256];
+    return walk((struct walk){.done = resolved, .is_open = true}, path, reason, sizeof reason);
 }

@@ -22,3 +22,7 @@ bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, s
  * /proc/self/mountinfo. */
 bool occ_trusted_offered(const char *path, const char *mounts, char resolved[PATH_MAX], char *reason,
                          size_t size);
+
+/* As occ_trusted_file(), and everybody may enter the directories on the way and read the file. Behind closed
+ * directories, stores of container images have files of root that root of a container wrote. */
+bool occ_trusted_open(const char *path);

@@ -37,7 +37,7 @@ int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err)
         return 0;
     if (status == OCC_E_NOT_FOUND)
         return occ_fail(err, status, "%s (\"occtraced --counters auto\" starts one)", why.message);
-    if (status != 0)
+    if (status != 0 && err)
         *err = why;
     return status;
 }

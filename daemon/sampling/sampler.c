@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cupti/trusted.h"
 #include "sampler_state.h"
 #include "support/array.h"
 #include "support/log.h"
@@ -165,7 +166,8 @@ void occ_sampler_wake(struct occ_sampler *s)
 
 void occ_sampler_offer_library(struct occ_sampler *s, const char *path, uint32_t uid)
 {
-    bool is_taken = geteuid() == 0 || uid == geteuid();
+    /* a user can only load what is open to him */
+    bool is_taken = uid == geteuid() || (geteuid() == 0 && occ_trusted_open(path));
     if (!is_taken || path[0] != '/' || (s->offered && strcmp(path, s->offered) == 0))
         return;
     char *copy = strdup(path);

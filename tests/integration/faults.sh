@@ -184,6 +184,7 @@ fi
 # What users type.
 expect "unknown option" 2 "unknown option '--frobnicate'" "$occq" top --frobnicate
 expect "unknown command" 2 "did you mean 'top'" "$occq" tpo
+expect "no path for a socket" 0 "" env XDG_RUNTIME_DIR="/$(printf '%0200d' 0)" "$occq" runs -d h.db
 expect "bad regex" 2 "no kernel has this name, and '('" "$occq" top -d h.db --kernel '('
 expect "bad duration" 2 "--since: '5parsecs'" "$occq" top -d h.db --since 5parsecs
 expect "nothing fits" 3 "no launches match these filters" "$occq" top -d h.db --kernel no_such_kernel

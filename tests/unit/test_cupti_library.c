@@ -58,7 +58,7 @@ static int set_up(void **state)
     char path[64];
     *state = NULL;
     strcpy(root, "/var/tmp/test_cupti_XXXXXX");
-    if (!mkdtemp(root))
+    if (!mkdtemp(root) || chmod(root, 0755) != 0)
         return -1;
     (void)snprintf(path, sizeof path, "%s/home", root);
     (void)setenv("CUDA_HOME", path, 1);
@@ -410,11 +410,13 @@ static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
 {
     (void)state;
     static const struct {
-        const char *options, *text; /* NULL: the mount is not listed; text "": it is trusted */
-    } cases[] = {{"rw,relatime", ""},
-                 {"rw,nosuid,nodev", "lies on a mount with nosuid"},
-                 {"ro,nodev,nosuid", "lies on a mount with nosuid"},
-                 {NULL, "lies on a mount whose options are not known"}};
+        const char *root, *options, *text; /* options NULL: the mount is not listed; text "": it is trusted */
+    } cases[] = {{"/", "rw,relatime", ""},
+                 {"/", "rw,nosuid,nodev", "lies on a mount with nosuid"},
+                 {"/", "ro,nodev,nosuid", "lies on a mount with nosuid"},
+                 {"/a\fb", "rw,nosuid,nodev", "lies on a mount with nosuid"}, /* the kernel escapes no \f */
+                 {"/a\vb\rc", "rw,nosuid,nodev", "lies on a mount with nosuid"},
+                 {"/", NULL, "lies on a mount whose options are not known"}};
     char directory[] = "/dev/shm/test_cupti_library_XXXXXX", path[64], mounts[64], resolved[PATH_MAX];
     struct stat top, other;
     struct statx status, parent;
@@ -438,7 +440,8 @@ static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
         (void)fprintf(file, "%llu 1 0:98 / /a\\040b rw,relatime shared:1 - tmpfs tmpfs rw,nosuid\n",
                       (unsigned long long)parent.stx_mnt_id);
         if (cases[i].options)
-            (void)fprintf(file, "%llu 1 0:99 / /mnt %s - tmpfs tmpfs rw,nosuid\n", id, cases[i].options);
+            (void)fprintf(file, "%llu 1 0:99 %s /mnt %s - tmpfs tmpfs rw,nosuid\n", id, cases[i].root,
+                          cases[i].options);
         assert_int_equal(fclose(file), 0);
         if (occ_trusted_offered(path, mounts, resolved, reason, sizeof reason) != (is_good || !is_root) ||
             (is_root && !is_good && !strstr(reason, "lies on a mount")))
@@ -448,6 +451,34 @@ static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
         assert_true(occ_trusted_file(path, resolved, reason, sizeof reason));
     }
     assert_int_equal(unlink(mounts) | unlink(path) | rmdir(directory), 0);
+}
+
+/* Behind closed directories are the files of containers, which their root wrote. */
+static void a_file_behind_a_closed_directory_is_not_open(void **state)
+{
+    (void)state;
+    static const struct {
+        mode_t directory, file;
+        bool is_open;
+    } cases[] = {{0755, 0644, true},
+                 {0711, 0755, true},
+                 {0710, 0644, false},
+                 {0700, 0644, false},
+                 {0755, 0640, false}};
+    char directory[64], path[96], resolved[PATH_MAX];
+    (void)snprintf(directory, sizeof directory, "%s/closed", root);
+    (void)snprintf(path, sizeof path, "%s/libcupti.so.13", directory);
+    assert_int_equal(mkdir(directory, 0755), 0);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char reason[OCC_CUPTI_REASON_BYTES] = "";
+        assert_int_equal(chmod(directory, cases[i].directory) | chmod(path, cases[i].file), 0);
+        assert_true(occ_trusted_file(path, resolved, reason, sizeof reason));
+        assert_int_equal(occ_trusted_open(path), cases[i].is_open);
+    }
+    assert_int_equal(unlink(path) | rmdir(directory), 0);
 }
 
 static void a_configured_one_is_the_only_one(void **state)
@@ -527,6 +558,7 @@ int main(void)
         T(an_offered_one_must_be_trusted),
         T(a_group_of_many_is_not_the_users_own),
         T(an_offered_one_lies_on_no_mount_of_a_user),
+        T(a_file_behind_a_closed_directory_is_not_open),
         T(a_configured_one_is_the_only_one),
         T(versions_are_refused_with_a_reason),
         T(the_first_missing_function_is_named),
