@@ -108,14 +108,6 @@ static void call_off(struct occ_guest *g, int left_state)
     occ_wake(&asking.ended);
 }
 
-static bool await_answer(uint64_t limit_ns)
-{
-    uint64_t now_ns;
-    while (atomic_load(&asking.ended) == 0 && (now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < limit_ns)
-        occ_wake_wait(&asking.ended, 0, limit_ns - now_ns);
-    return atomic_load(&asking.ended) != 0;
-}
-
 void occ_ask_before_fork(struct occ_guest *g)
 {
     if (!atomic_load(&g->asks) || atomic_load(&asking.ended) != 0 ||
@@ -123,7 +115,7 @@ void occ_ask_before_fork(struct occ_guest *g)
         return;
     call_off(g, OCC_GUEST_QUIET);
     if (!atomic_exchange(&asking.has_held_fork, true))
-        (void)await_answer(occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
+        (void)occ_wake_await(&asking.ended, occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
 }
 
 void occ_ask_finish(struct occ_guest *g, uint64_t exit_ns)
@@ -132,7 +124,7 @@ void occ_ask_finish(struct occ_guest *g, uint64_t exit_ns)
     if (atomic_exchange(&asking.is_awaited, true))
         return;
     uint64_t limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
-    if (await_answer(limit_ns < exit_ns ? limit_ns : exit_ns))
+    if (occ_wake_await(&asking.ended, limit_ns < exit_ns ? limit_ns : exit_ns))
         return;
     call_off(g, OCC_GUEST_CLOSED);
     (void)atomic_compare_exchange_strong(&g->state, &state, OCC_GUEST_CLOSED);

@@ -63,10 +63,7 @@ static void wait_for_helper(struct occ_guest *g)
 /* The helper offers the ring; it has no other work that could hang. */
 static void wait_for_daemon(struct occ_guest *g)
 {
-    uint64_t limit_ns = occ_exit_limit_ns(g), now_ns;
-    while (atomic_load_explicit(&g->settled, memory_order_acquire) == 0 &&
-           (now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < limit_ns)
-        occ_wake_wait(&g->settled, 0, limit_ns - now_ns);
+    (void)occ_wake_await(&g->settled, occ_exit_limit_ns(g));
 }
 
 static bool is_in_last_round(struct occ_guest *g)
