@@ -176,12 +176,17 @@ static struct cli_value value_of(const struct cli_column *column, const void *ro
     return column ? column->get(column, row) : cli_string(NULL);
 }
 
-/* The first text of `value` goes to *text, which is moved behind it. */
-static void copy_text(struct cli_value *value, char **text)
+/* The text of `value` goes to *text, which is moved behind it. A getter that had no memory when its length
+ * was measured may have a text now: there is no room for this text, and the value is left out. */
+static void copy_text(struct cli_value *value, char **text, const char *end)
 {
     if (value->type != CLI_STRING)
         return;
     size_t size = strlen(value->string) + 1;
+    if (size > (size_t)(end - *text)) {
+        *value = cli_string(NULL);
+        return;
+    }
     value->string = memcpy(*text, value->string, size);
     *text += size;
 }
@@ -199,10 +204,11 @@ static struct cli_gathered *copy_row(const struct cli_gather *g, const void *row
     }
     struct cli_gathered *made = malloc(bytes);
     char *text = made ? (char *)made + at : NULL;
+    const char *end = made ? (char *)made + bytes : NULL;
     for (size_t i = 0; made && i < g->n_values; i++) {
         const struct cli_column *column = i < from->n ? from->columns[i] : g->hidden[i - from->n];
         made->values[i] = value_of(column, row);
-        copy_text(&made->values[i], &text);
+        copy_text(&made->values[i], &text, end);
     }
     return made;
 }
