@@ -21,7 +21,7 @@ struct history {
 
 struct histories {
     struct history *items;
-    size_t n, closed; /* closed: of directories into which one may not look */
+    size_t n, closed; /* closed: number of directories that the user may not enter */
 };
 
 static void release(struct histories *found)
@@ -51,7 +51,7 @@ static int add(struct histories *found, const char *directory, struct occ_error 
     return 0;
 }
 
-/* In the order of owners. */
+/* Finds the histories, sorted by owner. */
 static int find(const char *directory, struct histories *found, struct occ_error *err)
 {
     _cleanup_(globfree) glob_t names = {0};
@@ -69,7 +69,7 @@ static int find(const char *directory, struct histories *found, struct occ_error
                : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
 }
 
-/* Of all owners: a failure or wrong usage, else an answer if there is any. */
+/* The exit status over all owners: a failure or wrong usage wins, then any answer. */
 static int join(int result, int status)
 {
     bool is_settled = result == CLI_EXIT_FAILURE || result == CLI_EXIT_USAGE;

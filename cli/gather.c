@@ -1,4 +1,4 @@
-/* Rows of several histories: which are kept, in which order; see gather.h. One thread. */
+/* Collects and sorts the rows of several histories; see gather.h. One thread. */
 #include "gather.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ void cli_gather_of(struct cli_gather *gather, const char *owner)
     gather->place = 0;
 }
 
-/* The keys of the hidden columns: what parts are of, and what sums are of. */
+/* Keys of the hidden columns: the bases of shares, then the column that sum rows are grouped by. */
 static const char *hidden_key(const struct cli_merge *merge, size_t i)
 {
     return i < CLI_PARTS_MAX ? i < gather_count_parts(merge) ? merge->parts[i].of : NULL : merge->sum_by;
@@ -105,7 +105,7 @@ static const struct cli_column *find(const struct cli_column *table, const char 
     return NULL;
 }
 
-/* Whether answers have the columns of the first one. */
+/* True if the answer has the same columns as the first answer. */
 static bool is_alike(const struct cli_gather *g, const struct cli_selection *from)
 {
     bool alike = from->n + 1 == g->shown.n;

@@ -48,7 +48,7 @@ static struct cli_value add(const struct cli_value *a, const struct cli_value *b
     return cli_real(gather_real(a) + gather_real(b));
 }
 
-/* What the row's sum is of: a text of the column sum_by; "": all rows are in one sum. */
+/* The group of a row: the text in column sum_by; "": all rows belong to one group. */
 static const char *kind_of(const struct cli_gather *g, const struct cli_gathered *row)
 {
     const struct cli_value *value = &row->values[g->n_values - 1];
@@ -72,7 +72,7 @@ static struct cli_gathered *sum_of(const struct cli_gather *g, const char *kind)
     return sum;
 }
 
-/* Whether the row is the first of its kind. */
+/* True if row i is the first row of its group. */
 static bool begins_kind(const struct cli_gather *g, size_t i)
 {
     for (size_t k = 0; k < i; k++)

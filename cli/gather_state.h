@@ -1,4 +1,4 @@
-/* What gather.c collects and gather_print.c prints; see gather.h. One thread. */
+/* The state that gather.c fills and gather_print.c prints; see gather.h. One thread. */
 #pragma once
 
 #include <math.h>
@@ -6,29 +6,29 @@
 #include "gather.h"
 
 enum {
-    CLI_GATHER_HIDDEN = CLI_PARTS_MAX + 1, /* columns that are read and not shown: of parts, and of sums */
+    CLI_GATHER_HIDDEN = CLI_PARTS_MAX + 1, /* hidden columns: the bases of shares, and the key of sum rows */
 };
 
 struct cli_gathered {
     const char *owner;
-    size_t owner_place, place; /* of the owner; in his history's answer */
+    size_t owner_place, place; /* index of the owner; index of the row in the owner's answer */
     struct cli_value key;
-    struct cli_value values[]; /* of the shown columns, then of the hidden ones; then the texts */
+    struct cli_value values[]; /* shown columns, then hidden columns; copied texts follow the array */
 };
 
 struct cli_gather {
     struct cli_merge merge;
-    const char *name;                                             /* NULL: no answer has begun */
-    const struct cli_selection *from;                             /* of the answer that comes in */
-    const struct cli_column *keys[2], *hidden[CLI_GATHER_HIDDEN]; /* of its table */
-    struct cli_column columns[CLI_MAX_COLUMNS]; /* as they are printed; the first one is the owner */
+    const char *name;                 /* NULL: no answer has begun */
+    const struct cli_selection *from; /* selection of the current history's answer */
+    const struct cli_column *keys[2], *hidden[CLI_GATHER_HIDDEN]; /* columns of the current answer */
+    struct cli_column columns[CLI_MAX_COLUMNS]; /* the printed columns; the first column is the owner */
     struct cli_selection shown;
-    size_t n_values; /* of a row */
+    size_t n_values; /* values in a row */
     const char *owner;
     size_t owner_place, place;
     struct cli_gathered **rows;
     size_t n, allocated, added;
-    double totals[CLI_PARTS_MAX]; /* of what parts are of, over all rows */
+    double totals[CLI_PARTS_MAX]; /* sums of the bases of shares, over all rows */
     bool has_more;
     char *lines;
 };
@@ -50,7 +50,7 @@ static inline size_t gather_count_parts(const struct cli_merge *merge)
     return n;
 }
 
-/* The row's value of what the part is of; NaN: not known. */
+/* The row's value in the base column of a share; NaN: unknown. */
 static inline double gather_whole(const struct cli_gather *g, const struct cli_gathered *row, size_t part)
 {
     return gather_real(&row->values[g->shown.n - 1 + part]);

@@ -21,11 +21,11 @@ struct driver {
 };
 
 static struct asking {
-    _Atomic bool is_taken;      /* by the thread, which asks; or by another one: it never asks */
-    _Atomic uint32_t ended;     /* not 0: the thread does nothing of ours any more */
-    _Atomic pid_t thread;       /* while it asks */
-    _Atomic bool is_awaited;    /* by the exit */
-    _Atomic bool has_held_fork; /* once is enough */
+    _Atomic bool is_taken;      /* set by the asking thread, or by a thread that calls the question off */
+    _Atomic uint32_t ended;     /* not 0: the asking thread has finished its work */
+    _Atomic pid_t thread;       /* the asking thread's id while the driver is asked, else 0 */
+    _Atomic bool is_awaited;    /* the exiting thread has begun to wait */
+    _Atomic bool has_held_fork; /* a fork has waited for the answer; later forks do not wait */
     char reason[OCC_REASON_BYTES];
 } asking;
 
