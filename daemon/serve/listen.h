@@ -21,9 +21,9 @@
 #include "daemon/collect/producers.h"
 #include "support/error.h"
 
-/* Connections that wait to be accepted: a flood fills the queue between two turns of the loop, and a new
- * client then waits for the whole queue (some ms) or for a place in it. */
-#define OCC_LISTEN_BACKLOG    1024
+/* Connections that wait to be accepted. A flood keeps the queue full, and a new client waits for the whole
+ * queue, so the queue is short. Clients block in connect(2), where the kernel keeps their order. */
+#define OCC_LISTEN_BACKLOG    16
 #define OCC_LISTEN_PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
 struct occ_listener {
