@@ -3,7 +3,6 @@
 
 #include "cli/file.h"
 #include "cli/usage.h"
-#include "commands.h"
 #include "diff/judge.h"
 #include "sides.h"
 #include "support/clock.h"

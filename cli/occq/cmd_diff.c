@@ -2,7 +2,6 @@
 
 #include "cli/usage.h"
 #include "cluster.h"
-#include "commands.h"
 #include "diff_advice.h"
 #include "sides.h"
 

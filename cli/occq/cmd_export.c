@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/file.h"
-#include "commands.h"
 #include "export/lanes.h"
 #include "history.h"
 #include "names.h"

@@ -8,7 +8,6 @@
 
 #include "cli/screen.h"
 #include "cli/table.h"
-#include "commands.h"
 #include "history.h"
 #include "node.h"
 #include "sql_table.h"

@@ -3,7 +3,6 @@
 
 #include "calc/calc_target.h"
 #include "cli/command.h"
-#include "commands.h"
 #include "occupancy/occupancy.h"
 #include "support/cleanup.h"
 

@@ -10,7 +10,6 @@
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/usage.h"
-#include "commands.h"
 #include "history.h"
 #include "names.h"
 #include "sql_table.h"

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "commands.h"
 #include "history.h"
 #include "import/import.h"
 #include "support/cleanup.h"

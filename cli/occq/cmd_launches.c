@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/marks.h"
-#include "commands.h"
 #include "history.h"
 #include "names.h"
 #include "node.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "cluster.h"
-#include "commands.h"
 #include "sql_table.h"
 
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli/usage.h"
-#include "commands.h"
 #include "history.h"
 #include "support/array.h"
 #include "support/clock.h"

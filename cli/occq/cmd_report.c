@@ -6,7 +6,6 @@
 
 #include "cli/file.h"
 #include "cli/usage.h"
-#include "commands.h"
 #include "diff_advice.h"
 #include "history.h"
 #include "names.h"
@@ -293,21 +292,13 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static bool diff_takes(const struct cli_option *option)
-{
-    for (const struct cli_option *o = cli_diff.options; o->name; o++)
-        if (strcmp(o->name, option->name) == 0)
-            return true;
-    return false;
-}
-
 static int check(void *arguments, struct occ_error *err)
 {
     struct report_args *args = arguments;
     if (args->diff != (args->history.list.common.operand_count == DIFF_SIDES))
         return occ_fail(err, OCC_E_INVALID, "--diff has two sides: --diff A B");
     for (const struct cli_option *o = options; o->name && args->diff; o++)
-        if (is_given_filter(o, options, args) && !diff_takes(o))
+        if (is_given_filter(o, options, args) && !sides_take(o))
             return occ_fail(err, OCC_E_INVALID, "--diff excludes --%s: A and B choose the launches", o->name);
     if (!args->output && isatty(STDOUT_FILENO))
         return occ_fail(err, OCC_E_INVALID, "-o FILE is missing: a report is not for a terminal");

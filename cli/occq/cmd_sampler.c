@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "commands.h"
 #include "daemon.h"
 #include "support/cleanup.h"
 #include "support/control.h"

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "cluster.h"
-#include "commands.h"
 #include "history.h"
 #include "names.h"
-#include "show.h"
+#include "show_text.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
 #include "support/text.h"

@@ -9,7 +9,6 @@
 
 #include "cli/usage.h"
 #include "cluster.h"
-#include "commands.h"
 #include "history.h"
 #include "sql_table.h"
 #include "support/cleanup.h"

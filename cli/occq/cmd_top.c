@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cluster.h"
-#include "commands.h"
 #include "history.h"
 #include "names.h"
 #include "sql_table.h"

@@ -8,7 +8,6 @@
 
 #include "calc/calc_target.h"
 #include "cluster.h"
-#include "commands.h"
 #include "history.h"
 #include "names.h"
 #include "sql_table.h"

@@ -1,10 +1,8 @@
 /* The list of occq's commands, and occq's own table. */
 #include "commands.h"
 
-const struct cli_command *const cli_commands[] = {
-    &cli_top,    &cli_live,  &cli_show,    &cli_diff,    &cli_check,    &cli_runs,       &cli_gaps, &cli_info,
-    &cli_rm,     &cli_prune, &cli_history, &cli_report,  &cli_launches, &cli_export,     &cli_sql,  &cli_calc,
-    &cli_whatif, &cli_gpus,  &cli_import,  &cli_sampler, &cli_doctor,   &cli_stragglers, &cli_idle, NULL};
+#define ADDRESS(name) &cli_##name,
+const struct cli_command *const cli_commands[] = {OCCQ_COMMANDS(ADDRESS) NULL};
 
 static const struct cli_option options[] = {CLI_OPTION_HELP, CLI_OPTION_VERSION, CLI_OPTION_END};
 

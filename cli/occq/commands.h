@@ -1,14 +1,29 @@
-/* occq and its commands, one cmd_*.c each (calc: a library of its own). */
+/* The table of occq's commands. Each lies in a folder of its own, which no other command knows. */
 #pragma once
 
 #include "cli/options.h"
-#include "calc/calc.h"
+
+/* In the order of the help. X(what cli_X is called) */
+#define OCCQ_COMMANDS(X)                                                                                     \
+    X(top)                                                                                                   \
+    X(live)                                                                                                  \
+    X(show)                                                                                                  \
+    X(diff)                                                                                                  \
+    X(check)                                                                                                 \
+    X(runs)                                                                                                  \
+    X(gaps)                                                                                                  \
+    X(info)                                                                                                  \
+    X(rm)                                                                                                    \
+    X(prune)                                                                                                 \
+    X(history)                                                                                               \
+    X(report)                                                                                                \
+    X(launches)                                                                                              \
+    X(export)                                                                                                \
+    X(sql) X(calc) X(whatif) X(gpus) X(import) X(sampler) X(doctor) X(stragglers) X(idle)
+#define OCCQ_DECLARE(name) extern const struct cli_command cli_##name;
+OCCQ_COMMANDS(OCCQ_DECLARE)
 
 extern const struct cli_command cli_occq;
 
-extern const struct cli_command cli_top, cli_show, cli_runs, cli_launches, cli_sql, cli_whatif, cli_gpus,
-    cli_gaps, cli_import, cli_sampler, cli_doctor, cli_info, cli_rm, cli_prune, cli_diff, cli_check,
-    cli_export, cli_history, cli_report, cli_live, cli_stragglers, cli_idle;
-
-/* In the order of the help; NULL ends it. */
+/* NULL ends it. */
 extern const struct cli_command *const cli_commands[];

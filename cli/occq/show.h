@@ -1,4 +1,5 @@
-/* The two forms of `occq show`: pages for people, JSON for programs. One thread (stdio). */
+/* What `occq show` and others say of kernels: groups of launch configurations, as JSON, and parts of pages
+ * for people. One thread (stdio). */
 #pragma once
 
 #include <stddef.h>
@@ -26,8 +27,6 @@ int show_groups_make(const struct occ_config_rows *rows, size_t shown_max, struc
 /* NULL is fine. */
 void show_groups_free(struct show_group **groups);
 
-int show_text(const struct show_group *group, struct occ_error *err);
-
 /* Member "kernels" of the open object: all groups. */
 void show_json(struct cli_json *json, const struct show_group *groups, size_t n);
 
@@ -54,10 +53,6 @@ void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
  * nothing, null, if no report has it. */
 void show_ncu(const struct occ_config_row *row);
 void show_json_ncu(struct cli_json *json, const struct occ_config_row *row);
-/* For --with ncu: group->nearest; *found becomes true if a report has the kernel. */
-int show_find_nearest(struct occ_store *store, struct show_group *group, bool *found, struct occ_error *err);
-/* Prints nothing if it was not looked for, or the configuration itself was found. */
-void show_nearest(const struct show_group *group, size_t i);
 /* What it has of the units' utilization; all NaN: no report has it. */
 struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row);
 

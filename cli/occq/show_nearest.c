@@ -1,12 +1,12 @@
 /* `occq show --with ncu`: where no report of Nsight Compute has a launch configuration, the one of the same
- * kernel in reports that comes nearest, and what differs; see show.h. One thread. */
+ * kernel in reports that comes nearest, and what differs; see show_text.h. One thread. */
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/screen.h"
-#include "show.h"
+#include "show_text.h"
 
 /* What the same configuration has equal, as where `occq show` finds it. X(name in the statement, text) */
 #define FIELDS(X)                                                                                            \

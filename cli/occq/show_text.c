@@ -8,7 +8,7 @@
 #include "cli/screen.h"
 #include "cli/values.h"
 #include "calc/calc_target.h"
-#include "show.h"
+#include "show_text.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 

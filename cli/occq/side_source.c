@@ -89,6 +89,12 @@ static int check_cluster(const struct sides *sides, const struct side *side, str
                : 0;
 }
 
+bool sides_take(const struct cli_option *option)
+{
+    return option->offset == offsetof(struct history_args, filter.kernel_regex) ||
+           option->offset == offsetof(struct history_args, filter.exclude_regex);
+}
+
 int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err)
 {
     char *const *operand = args->list.common.operands;

@@ -53,7 +53,9 @@ int side_parse(struct side *side, const char *text, const struct cli_args *where
 /* Sets store and names. */
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err);
 
-/* The operands A and B, of which --kernel and --exclude choose launches. */
+/* Whether a filter's option chooses launches of both sides: --kernel and --exclude. */
+bool sides_take(const struct cli_option *option);
+/* The operands A and B, of which the options that sides_take() choose launches. */
 int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err);
 
 /* Reads both sides (A may have the text NULL: there is none) and compares them. Runs of B are not runs of A

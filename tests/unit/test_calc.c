@@ -279,13 +279,13 @@ static void test_a_device_has_its_axes(void **state)
     struct calc_curves curves;
     struct occ_error err = OCC_ERROR_INIT;
     make_case("t4", &target, &c);
-    assert_int_equal(calc_curves_new(&c, &curves, &err), 0);
+    assert_int_equal(calc_curves_new(&c.target->device, &c.launch, &curves, &err), 0);
     assert_int_equal(curves.n, 3);
     for (size_t i = 0; i < curves.n; i++)
         assert_true(fabs(calc_curve_at(&curves.list[i], curves.list[i].present)->full_wave - 0.875) < 1e-12);
     calc_curves_release(&curves);
     make_case("h200", &target, &c);
-    assert_int_equal(calc_curves_new(&c, &curves, &err), 0);
+    assert_int_equal(calc_curves_new(&c.target->device, &c.launch, &curves, &err), 0);
     assert_int_equal(curves.n, OCC_AXIS_COUNT);
     calc_curves_release(&curves);
 }

@@ -9,11 +9,10 @@
 #include <stdio.h>
 
 #include "analysis.h"
+#include "calc_curve.h"
 #include "calc_target.h"
-#include "cli/canvas.h"
 #include "cli/options.h"
 #include "occupancy/occupancy.h"
-#include "occupancy/sweep.h"
 #include "support/error.h"
 
 /* A kernel as compiled code (or the user) describes it. 0: not known, none. */
@@ -75,7 +74,6 @@ struct calc_args {
 };
 
 extern const struct cli_option calc_options[];
-extern const struct cli_command cli_calc;
 
 bool calc_args_given(const struct calc_args *args, const char *option);
 
@@ -98,47 +96,6 @@ int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *er
 int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err);
 /* Writes the curves to the file `path`. */
 int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err);
-
-/* ---- curves ---- */
-
-struct calc_curve;
-/* A picture in a page; see cli_svg_hatch(). */
-void calc_svg_panel(FILE *out, const struct calc_curve *curve);
-
-/* The occupancy of a full wave over one parameter of a launch. */
-struct calc_curve {
-    enum occ_axis axis;
-    uint32_t present;
-    struct occ_point *points; /* ascending, at equal distances */
-    size_t n;
-};
-
-/* The curves of the axes that the device has. */
-struct calc_curves {
-    struct calc_curve list[OCC_AXIS_COUNT];
-    size_t n;
-};
-int calc_curves_new(const struct calc_case *c, struct calc_curves *ret_curves, struct occ_error *err);
-void calc_curves_release(struct calc_curves *curves);
-
-/* The last point that is not after `value`. */
-const struct occ_point *calc_curve_at(const struct calc_curve *curve, uint32_t value);
-
-/* Where an axis has ticks: multiples of a power of two, at most six. */
-uint32_t calc_tick_step(const struct calc_curve *curve);
-uint32_t calc_first_tick(const struct calc_curve *curve);
-/* A value of an axis for people: "64", of shared memory "64 KiB". */
-const char *calc_axis_value(enum occ_axis axis, uint32_t value, char *buffer, size_t size);
-/* What an axis counts, in the unit of these texts. */
-const char *calc_axis_title(enum occ_axis axis);
-
-#define CALC_PLOT_ROWS 8
-/* What a terminal shows, the present point marked. */
-struct calc_plot {
-    struct cli_canvas canvas;
-    char ticks[2 * CLI_CANVAS_COLUMNS]; /* the line below: values where they are */
-};
-void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot);
 
 /*
  * ---- batch: CSV in, CSV out, row by row, in bounded memory ----

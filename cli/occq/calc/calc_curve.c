@@ -4,7 +4,7 @@
  *
  * One thread.
  */
-#include "calc.h"
+#include "calc_curve.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,29 +18,30 @@ void calc_curves_release(struct calc_curves *curves)
     curves->n = 0;
 }
 
-static int add_curve(const struct calc_case *c, enum occ_axis axis, const struct occ_range *range,
-                     struct calc_curves *curves, struct occ_error *err)
+static int add_curve(const struct occ_device *device, const struct occ_launch *launch, enum occ_axis axis,
+                     const struct occ_range *range, struct calc_curves *curves, struct occ_error *err)
 {
     size_t n = (range->last - range->first) / range->step + 1;
     struct occ_point *points = calloc(n, sizeof *points);
     if (!points)
         return occ_no_memory(err);
-    size_t there = occ_sweep(&c->target->device, &c->launch, axis, range, points, n);
+    size_t there = occ_sweep(device, launch, axis, range, points, n);
     curves->list[curves->n++] = (struct calc_curve){.axis = axis,
-                                                    .present = occ_sweep_present(&c->launch, axis),
+                                                    .present = occ_sweep_present(launch, axis),
                                                     .points = points,
                                                     .n = there < n ? there : n};
     return 0;
 }
 
-int calc_curves_new(const struct calc_case *c, struct calc_curves *ret_curves, struct occ_error *err)
+int calc_curves_new(const struct occ_device *device, const struct occ_launch *launch,
+                    struct calc_curves *ret_curves, struct occ_error *err)
 {
     struct calc_curves curves = {.n = 0};
     for (int axis = 0; axis < OCC_AXIS_COUNT; axis++) {
         struct occ_range range;
-        if (!occ_sweep_range(&c->target->device, (enum occ_axis)axis, &range) || range.first == range.last)
+        if (!occ_sweep_range(device, (enum occ_axis)axis, &range) || range.first == range.last)
             continue;
-        if (add_curve(c, (enum occ_axis)axis, &range, &curves, err) != 0) {
+        if (add_curve(device, launch, (enum occ_axis)axis, &range, &curves, err) != 0) {
             calc_curves_release(&curves);
             return OCC_E_NO_MEMORY;
         }

@@ -73,7 +73,7 @@ static void put_curve(struct cli_json *json, const struct calc_curve *curve)
 static int put_curves(struct cli_json *json, const struct calc_case *c, struct occ_error *err)
 {
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
-    int status = calc_curves_new(c, &curves, err);
+    int status = calc_curves_new(&c->target->device, &c->launch, &curves, err);
     if (status != 0)
         return status;
     cli_json_object(json, "curves", false);

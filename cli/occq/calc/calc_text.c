@@ -108,7 +108,7 @@ static int print_curves(const struct calc_case *c, struct occ_error *err)
 {
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
     bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-    int status = calc_curves_new(c, &curves, err);
+    int status = calc_curves_new(&c->target->device, &c->launch, &curves, err);
     for (size_t i = 0; i < curves.n && status == 0; i++)
         print_curve(&curves.list[i], ascii);
     return status;

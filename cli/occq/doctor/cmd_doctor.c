@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/occq/commands.h"
 #include "cli/usage.h"
 #include "doctor.h"
 #include "support/cleanup.h"

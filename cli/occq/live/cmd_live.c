@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <time.h>
 
-#include "cli/occq/commands.h"
 #include "cli/occq/names.h"
 #include "cli/json.h"
 #include "cli/table.h"

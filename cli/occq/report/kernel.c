@@ -5,7 +5,8 @@
 
 #include "bars.h"
 #include "cli/marks.h"
-#include "cli/occq/calc/calc.h"
+#include "cli/occq/calc/calc_curve.h"
+#include "cli/occq/calc/calc_target.h"
 #include "html.h"
 #include "plots.h"
 #include "report.h"
@@ -76,12 +77,8 @@ static void put_advice(FILE *out, const struct analysis *a, uint64_t total_ns)
 /* The calculator's curves of the launch: block size, registers, shared memory. */
 static int put_curves(FILE *out, const struct occ_config_row *row, struct occ_error *err)
 {
-    const struct calc_target target = {.device = row->limits};
-    const struct calc_kernel kernel = {.runs = true};
-    const struct calc_case c = {
-        .target = &target, .kernel = &kernel, .launch = row->launch, .has_grid = true, .result = row->result};
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
-    int status = calc_curves_new(&c, &curves, err);
+    int status = calc_curves_new(&row->limits, &row->launch, &curves, err);
     (void)fputs("<div class=\"panels\">\n", out);
     for (size_t i = 0; i < curves.n; i++)
         if (curves.list[i].axis <= OCC_AXIS_SMEM)
