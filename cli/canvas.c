@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "screen.h"
+#include "cli/screen.h"
 
 enum { DOTS_X = 2, DOTS_Y = 4, COLUMNS = 64, COLUMNS_MIN = 32 };
 

@@ -8,7 +8,7 @@
 #include "cli/complete.h"
 #include "cli/usage.h"
 #include "commands.h"
-#include "node.h"
+#include "cli/history/node.h"
 #include "support/log.h"
 
 enum { MAX_COMMANDS = 32 };

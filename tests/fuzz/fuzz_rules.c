@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/occq/diff/rules.h"
+#include "cli/occq/check/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

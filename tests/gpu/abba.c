@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "cli/occq/diff/statistics.h"
+#include "compare/statistics.h"
 
 bool gpu_abba_add(struct gpu_abba *abba, const double a[2], const double b[2])
 {

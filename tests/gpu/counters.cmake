@@ -2,7 +2,7 @@
 
 # What they compute themselves.
 if(OCC_BUILD_TESTS)
-  occ_add_test(test_gpu_counters SOURCES test_helpers.c abba.c edges.c load_child.c ncu_csv.c USES occ_diff occ_support m)
+  occ_add_test(test_gpu_counters SOURCES test_helpers.c abba.c edges.c load_child.c ncu_csv.c USES occ_compare occ_support m)
   target_include_directories(test_gpu_counters PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
 endif()
 

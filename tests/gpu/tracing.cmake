@@ -31,7 +31,7 @@ target_link_libraries(behave PRIVATE occ_compile_options occ_cupti Threads::Thre
 # The arithmetic of the comparison of costs (E23).
 add_executable(gpu_abba abba_main.c abba.c)
 set_target_properties(gpu_abba PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
-target_link_libraries(gpu_abba PRIVATE occ_compile_options occ_diff m)
+target_link_libraries(gpu_abba PRIVATE occ_compile_options occ_compare m)
 
 add_custom_command(OUTPUT "${kit}/runtime"
   COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"

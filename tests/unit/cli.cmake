@@ -21,7 +21,7 @@ occ_add_script_test(cli_occtrace
           "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 
 # The calculator: its batch, curves and plots; and files that nvcc made (image.cmake), against what ptxas said.
-occ_add_test(test_calc SOURCES test_calc.c USES occ_calc m)
+occ_add_test(test_calc SOURCES test_calc.c USES occ_occq_calc m)
 target_link_options(test_calc PRIVATE LINKER:--wrap=strcmp)
 occ_add_script_test(cli_calc_files
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_calc_files.sh" "$<TARGET_FILE:occq>" "${CMAKE_CURRENT_BINARY_DIR}/images")
@@ -37,13 +37,13 @@ occ_add_script_test(cli_refusals
           "$<TARGET_FILE:cli_fake_daemon>")
 
 # occq doctor: its checks on machines that the test makes up, and its page.
-occ_add_test(test_doctor SOURCES test_doctor.c USES occ_doctor)
+occ_add_test(test_doctor SOURCES test_doctor.c USES occ_occq_doctor)
 target_link_options(test_doctor PRIVATE LINKER:--wrap=statfs,--wrap=statvfs)
 occ_add_script_test(cli_doctor
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_doctor.sh" "$<TARGET_FILE:occq>" "$<TARGET_FILE:occ_fake_cupti>")
 
 # occq diff: the arithmetic without a history.
-occ_add_test(test_diff SOURCES test_diff.c USES occ_diff m)
+occ_add_test(test_diff SOURCES test_diff.c USES occ_cli_sides occ_compare m)
 occ_add_script_test(cli_export
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_export.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 occ_add_script_test(cli_import_directory
@@ -65,7 +65,7 @@ occ_add_script_test(cli_pasted_names
 occ_add_script_test(cli_check
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 add_executable(test_diff_traces test_diff_traces.c)
-target_link_libraries(test_diff_traces PRIVATE occ_compile_options occ_diff m)
+target_link_libraries(test_diff_traces PRIVATE occ_compile_options occ_cli_sides m)
 file(GLOB recorded "${PROJECT_SOURCE_DIR}/tests/data/diff/*.csv")
 occ_add_script_test(diff_traces COMMAND "$<TARGET_FILE:test_diff_traces>" ${recorded})
 
@@ -91,8 +91,8 @@ occ_add_script_test(cli_report
 # occq live: its rows and texts; and its screen in tmux, over a history of the last seconds.
 occ_add_script_test(cli_live_missing
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_live_missing.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
-occ_add_test(test_top_lines SOURCES test_top_lines.c USES occ_occq m)
-occ_add_test(test_live SOURCES test_live.c USES occ_occq m)
+occ_add_test(test_top_lines SOURCES test_top_lines.c USES occ_cli_kernels m)
+occ_add_test(test_live SOURCES test_live.c USES occ_occq_live m)
 add_executable(live_history live_history.c)
 target_link_libraries(live_history PRIVATE occ_compile_options occ_store)
 occ_add_script_test(cli_live

@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "cli/occq/diff/changes.h"
-#include "cli/occq/diff/compare.h"
-#include "cli/occq/diff/names.h"
-#include "cli/occq/diff/report.h"
+#include "compare/changes.h"
+#include "cli/sides/compare.h"
+#include "compare/names.h"
+#include "cli/sides/report.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/occq/diff/compare.h"
+#include "cli/sides/compare.h"
 
 enum { MAX_LAUNCHES = 1 << 20, MAX_CONFIGS = 1 << 12, MAX_FILES = 16, PARTS = 24, FOUND_MIN_PERCENT = 80 };
 #define FLOOR     0.05

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/occq/top.h"
+#include "cli/kernels/top.h"
 #include "occupancy/occupancy.h"
 
 static struct occ_top_row row(int64_t id, const char *name, int64_t device)

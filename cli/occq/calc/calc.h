@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analysis.h"
-#include "calc_curve.h"
-#include "calc_target.h"
+#include "cli/analysis/analysis.h"
+#include "cli/analysis/calc_curve.h"
+#include "cli/analysis/calc_target.h"
 #include "cli/options.h"
 #include "occupancy/occupancy.h"
 #include "support/error.h"

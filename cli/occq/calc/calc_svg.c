@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/file.h"
-#include "cli/svg.h"
+#include "draw/svg.h"
 #include "support/cleanup.h"
 
 enum { HEAD = 80, IN_A_ROW = 2 };

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "cli/occq/names.h"
+#include "cli/history/names.h"
 #include "cli/json.h"
 #include "cli/table.h"
 #include "live.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/occq/daemon.h"
+#include "cli/daemon.h"
 #include "query.h"
 #include "support/clock.h"
 #include "support/control.h"

@@ -2,7 +2,7 @@
  * values of each kernel. Pure apart from malloc; one thread. */
 #pragma once
 
-#include "cli/occq/top.h"
+#include "cli/kernels/top.h"
 #include "support/arena.h"
 #include "support/cleanup.h"
 

@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "cli/occq/names.h"
-#include "cli/occq/sql_table.h"
+#include "cli/history/names.h"
+#include "cli/history/sql_table.h"
 #include "support/clock.h"
 
 /* ---- the history ---- */

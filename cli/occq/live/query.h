@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "cli/occq/history.h"
+#include "cli/history/history.h"
 #include "model.h"
 
 struct kernel_names;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cli/svg.h"
+#include "draw/svg.h"
 #include "cli/values.h"
 #include "html.h"
 

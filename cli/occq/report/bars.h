@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "cli/occq/show.h"
-#include "cli/occq/top.h"
+#include "cli/kernels/show.h"
+#include "cli/kernels/top.h"
 
 /* The patterns that bars refer to: once in a page. */
 void bars_patterns(FILE *out);

@@ -5,8 +5,8 @@
 
 #include "bars.h"
 #include "cli/marks.h"
-#include "cli/occq/calc/calc_curve.h"
-#include "cli/occq/calc/calc_target.h"
+#include "cli/analysis/calc_curve.h"
+#include "cli/analysis/calc_target.h"
 #include "html.h"
 #include "plots.h"
 #include "report.h"

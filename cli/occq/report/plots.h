@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cli/occq/trend.h"
+#include "cli/trend/trend.h"
 #include "store/store.h"
 
 /* Elapsed occupancy with its interval or range, waste, and the time of a launch, by units of time; changes

@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 
-#include "cli/occq/diff/report.h"
-#include "cli/occq/lists.h"
-#include "cli/occq/show.h"
-#include "cli/occq/top.h"
-#include "cli/occq/trend.h"
+#include "cli/sides/report.h"
+#include "cli/history/lists.h"
+#include "cli/kernels/show.h"
+#include "cli/kernels/top.h"
+#include "cli/trend/trend.h"
 
 struct report {
     struct occ_store *store;

@@ -1,0 +1,156 @@
+/* occq check: rules that a run must keep, for CI. One thread. */
+#include <sys/stat.h>
+
+#include "cli/file.h"
+#include "cli/usage.h"
+#include "judge.h"
+#include "cli/sides/sides.h"
+#include "support/clock.h"
+
+struct check_args {
+    struct cli_args common;
+    const char *rules, *baseline, *junit, *gitlab;
+    bool github, strict, force;
+};
+
+enum { EXIT_RULE_FAILS = 4 };
+
+/* ---- output ---- */
+
+typedef void print_judgement(FILE *out, const struct judgement *judgement);
+
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* `path` NULL: not asked for. */
+static int write_file(const char *path, const struct judgement *judgement, print_judgement *print,
+                      struct occ_error *err)
+{
+    struct cli_file output;
+    if (!path)
+        return 0;
+    if (is_same_file(path, judgement->file))
+        return occ_fail(err, OCC_E_INVALID, "%s has the rules: nothing is written over it", path);
+    if (cli_file_open(path, &output, err) != 0)
+        return err->code;
+    print(output.out, judgement);
+    return cli_file_finish(&output, err);
+}
+
+static int print_all(const struct check_args *args, const struct judgement *judgement, struct occ_error *err)
+{
+    judgement_print(stdout, judgement);
+    if (args->github)
+        judgement_print_github(stdout, judgement);
+    int status = write_file(args->junit, judgement, judgement_print_junit, err);
+    return status == 0 ? write_file(args->gitlab, judgement, judgement_print_gitlab, err) : status;
+}
+
+static int exit_status(const struct check_args *args, const struct judgement *judgement)
+{
+    const size_t *count = judgement->count;
+    bool is_open =
+        count[RULE_NOT_JUDGED] > 0 || (args->strict && (count[RULE_UNDECIDED] > 0 || judgement->has_new));
+    return count[RULE_FAILS] > 0               ? EXIT_RULE_FAILS
+           : is_open || count[RULE_HOLDS] == 0 ? CLI_EXIT_NOTHING
+                                               : CLI_EXIT_OK;
+}
+
+/* ---- the command ---- */
+
+static int judge_sides(const struct cli_command *command, const struct check_args *args,
+                       const struct rules *rules, const struct sides *sides)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(judgement_free) struct judgement judgement = {.file = args->rules};
+    char note[DIFF_NOTE_BYTES];
+    struct judge_terms terms = {
+        .diff = &sides->diff, .rules = rules, .one_run = !sides->diff.by_runs, .now_ns = occ_now_ns()};
+    if (!args->baseline)
+        terms.no_baseline = "there is no --baseline";
+    else if (!args->force)
+        terms.no_baseline = diff_incomparable(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts);
+    if (diff_devices_note(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts, note)[0])
+        cli_note(command, "%s", note);
+    if (judge(&terms, &judgement, &err) != 0 || print_all(args, &judgement, &err) != 0)
+        return cli_failure(command, &err);
+    return exit_status(args, &judgement);
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct check_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(sides_free) struct sides sides = {0};
+    _cleanup_(rules_free) struct rules rules = {0};
+    const char *checked = args->common.operand_count ? args->common.operands[0] : "run:last";
+    if (rules_load(args->rules, &rules, &err) != 0)
+        return err.code == OCC_E_INVALID ? cli_usage_error(command, &err) : cli_failure(command, &err);
+    if (side_parse(&sides.side[DIFF_A], args->baseline, &args->common, &err) != 0 ||
+        side_parse(&sides.side[DIFF_B], checked, &args->common, &err) != 0)
+        return cli_usage_error(command, &err);
+    int status = sides_compare(&sides, &err);
+    if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
+        return cli_nothing(command, err.message);
+    return status == 0 ? judge_sides(command, args, &rules, &sides) : cli_failure(command, &err);
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    const struct check_args *args = arguments;
+    return args->rules ? 0 : occ_fail(err, OCC_E_INVALID, "--rules is missing");
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION(0, "rules", CLI_TEXT, struct check_args, rules, "FILE", "the rules (YAML)"),
+    CLI_OPTION(0, "baseline", CLI_TEXT, struct check_args, baseline, "SIDE",
+               "what SIDE is compared with, as in occq diff; last:5 leaves out the runs of SIDE"),
+    CLI_OPTION(
+        0, "strict", CLI_FLAG, struct check_args, strict, NULL,
+        "a rule that is undecided, or has kernels that the baseline lacks, is not judged: exit status 3"),
+    CLI_OPTION(0, "force", CLI_FLAG, struct check_args, force, NULL,
+               "also judge measured rules between sides that are not comparable"),
+    CLI_OPTION(0, "github", CLI_FLAG, struct check_args, github, NULL,
+               "also print workflow commands, which GitHub shows as annotations"),
+    CLI_OPTION(0, "gitlab", CLI_TEXT, struct check_args, gitlab, "FILE",
+               "also write GitLab's code quality report"),
+    CLI_OPTION(0, "junit", CLI_TEXT, struct check_args, junit, "FILE", "also write JUnit XML"),
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+const struct cli_command cli_check = {
+    .name = "check",
+    .operands = "[SIDE]",
+    .max_operands = 1,
+    .summary = "rules that a run must keep, for CI",
+    .description =
+        "Checks SIDE (default run:last; written as A and B of occq diff) against a file of rules.\n\n"
+        "config: rules are about what is the same in every run: registers_per_thread, block_threads, "
+        "grid_blocks, cluster_blocks, static_shared_bytes, dynamic_shared_bytes, shared_config_bytes, "
+        "local_bytes_per_thread, theoretical, expected_elapsed_low, expected_elapsed_high, waves, "
+        "limited_by_registers, limited_by_shared_memory, limited_by_blocks (1 or 0). One launch suffices. A "
+        "value is a comparison: '>= 25%', '<= 64', '<= baseline'.\n\n"
+        "measured: rules are about metric: time (default), waste or achieved, per launch, with the verdicts "
+        "of occq diff; they need --baseline, and with fewer than three runs on a side a floor: of their own. "
+        "Worse fails; undecided does not, but for --strict.\n\n"
+        "Kernels that the baseline lacks are not judged by measured rules and by '<= baseline'. The rule "
+        "counts "
+        "them as new, and with --strict the exit status is 3; a rule that has nothing else is not judged.\n\n"
+        "Every rule has a name (rule:), and may have kernel: (a POSIX extended regular expression on the "
+        "demangled name), min_time: (only kernels with that share of the time; of measured rules 1%) and "
+        "optional: true. A rule that matches no kernel fails, unless it is optional. allow: lists "
+        "exceptions: rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
+        "Exit status 4: a rule fails; 3: nothing to judge.",
+    .options = options,
+    .examples = {{"occq check --rules occq-rules.yaml", "the newest run, by what is the same in every run"},
+                 {"occq check --rules r.yaml --baseline label:main,last:5 label:pr",
+                  "three or more runs against the last five of main"}},
+    CLI_ARGS(struct check_args, ),
+    .check = check,
+    .run = run,
+};

@@ -1,0 +1,220 @@
+/* Results of rules as text, for GitHub, for GitLab and as JUnit XML; see judge.h. Names of kernels and of
+ * rules are data: whatever they hold ends where it should. One thread (stdio). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/screen.h"
+#include "cli/json.h"
+#include "judge.h"
+#include "compare/names.h"
+#include "support/cleanup.h"
+
+enum { SHOWN = 10 }; /* findings of a rule; what GitHub shows of a step */
+
+/* "holds: 12 judged, 1 allowed; fewer than ..." without the rule's name. */
+static void print_summary(FILE *out, const struct rule_result *r)
+{
+    (void)fprintf(out, "%zu judged", r->judged);
+    if (r->n_findings)
+        (void)fprintf(out, ", %zu fail", r->n_findings);
+    if (r->undecided)
+        (void)fprintf(out, ", %zu undecided", r->undecided);
+    if (r->without_baseline)
+        (void)fprintf(out, ", %zu new", r->without_baseline);
+    if (r->allowed)
+        (void)fprintf(out, ", %zu allowed", r->allowed);
+    (void)fprintf(out, "%s%s", r->reason[0] ? "; " : "", r->reason);
+}
+
+/* The summary of a rule, its worst findings, and how many more there are. */
+static void describe(FILE *out, const struct rule_result *r, const char *line)
+{
+    print_summary(out, r);
+    for (size_t i = 0; i < r->n_findings && i < SHOWN; i++)
+        (void)fprintf(out, "%s%s", line, r->findings[i].text);
+    if (r->n_findings > SHOWN)
+        (void)fprintf(out, "%sand %zu more", line, r->n_findings - SHOWN);
+}
+
+/* The same as a text, to be freed; NULL: no memory. */
+static char *description(const struct rule_result *r)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out)
+        describe(out, r, "\n");
+    bool is_whole = out && !ferror(out);
+    is_whole &= out && fclose(out) == 0;
+    if (is_whole)
+        return text;
+    cli_screen_lose_text();
+    free(text);
+    return NULL;
+}
+
+/* ---- text ---- */
+
+typedef void put_char(FILE *out, char c);
+
+static void put_text(FILE *out, const char *text, put_char *put)
+{
+    for (; *text; text++)
+        put(out, *text);
+}
+
+static void put_safe(FILE *out, char c)
+{
+    (void)fputc((unsigned char)c < ' ' || c == 0x7f ? '?' : c, out);
+}
+
+void judgement_print(FILE *out, const struct judgement *j)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        const struct rule_result *r = &j->results[i];
+        (void)fprintf(out, "%-10s  ", rule_state_word(r->state));
+        put_text(out, r->rule->name, put_safe);
+        (void)fputs(": ", out);
+        describe(out, r, "\n          - "); /* a line that begins with :: is a command for GitHub */
+        (void)fputc('\n', out);
+    }
+}
+
+/* ---- GitHub ---- */
+
+static void put_github(FILE *out, char c)
+{
+    bool is_special = strchr("%\r\n:,", c) != NULL;
+    (void)fprintf(out, is_special ? "%%%02X" : "%c", c);
+}
+
+/* A message may hold ":" and ",", a property may not. */
+static void put_github_message(FILE *out, char c)
+{
+    (void)fprintf(out, strchr("%\r\n", c) ? "%%%02X" : "%c", c);
+}
+
+static double worst_share(const struct rule_result *r)
+{
+    return r->n_findings ? r->findings[0].share : 0;
+}
+
+static int worst_first(const void *left, const void *right)
+{
+    const struct rule_result *a = *(const struct rule_result *const *)left;
+    const struct rule_result *b = *(const struct rule_result *const *)right;
+    double x = worst_share(a), y = worst_share(b);
+    return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
+}
+
+/* GitHub shows the first ten errors and the first ten warnings of a step. */
+void judgement_print_github(FILE *out, const struct judgement *j)
+{
+    const struct rule_result *ordered[RULES_MAX];
+    for (size_t i = 0; i < j->n; i++)
+        ordered[i] = &j->results[i];
+    qsort(ordered, j->n, sizeof *ordered, worst_first);
+    for (size_t i = 0; i < j->n; i++) {
+        const struct rule_result *r = ordered[i];
+        _cleanup_(occ_freep) char *text = description(r);
+        bool holds = r->state == RULE_HOLDS;
+        if ((holds && r->without_baseline == 0) || r->state == RULE_SKIPPED || !text)
+            continue;
+        (void)fprintf(out, "::%s file=", r->state == RULE_FAILS ? "error" : holds ? "notice" : "warning");
+        put_text(out, j->file, put_github);
+        (void)fprintf(out, ",line=%zu,title=", r->rule->line);
+        put_text(out, r->rule->name, put_github);
+        (void)fprintf(out, "::%s%%0A", rule_state_word(r->state));
+        put_text(out, text, put_github_message);
+        (void)fputc('\n', out);
+    }
+}
+
+/* ---- GitLab ---- */
+
+static uint64_t hash(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+static void print_finding(struct cli_json *json, const char *file, const struct rule *rule,
+                          const struct finding *finding)
+{
+    const char *name = finding->row->kernel.demangled;
+    _cleanup_(occ_freep) char *normalised = malloc(strlen(name) + 1);
+    char fingerprint[24];
+    if (normalised)
+        diff_normalise_name(name, false, normalised);
+    else
+        cli_screen_lose_text(); /* a fingerprint that changes is another finding */
+    (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64,
+                   hash(hash(UINT64_C(0xcbf29ce484222325), rule->name), normalised ? normalised : name));
+    cli_json_object(json, NULL, false);
+    cli_json_string(json, "description", finding->text);
+    cli_json_string(json, "check_name", rule->name);
+    cli_json_string(json, "fingerprint", fingerprint);
+    cli_json_string(json, "severity", rule->class == RULE_CONFIG ? "major" : "minor");
+    cli_json_object(json, "location", true);
+    cli_json_string(json, "path", file);
+    cli_json_object(json, "lines", true);
+    cli_json_unsigned(json, "begin", rule->line);
+    cli_json_close(json);
+    cli_json_close(json);
+    cli_json_close(json);
+}
+
+void judgement_print_gitlab(FILE *out, const struct judgement *j)
+{
+    struct cli_json json = {.out = out};
+    cli_json_array(&json, NULL, false);
+    for (size_t i = 0; i < j->n; i++)
+        for (size_t k = 0; k < j->results[i].n_findings; k++)
+            print_finding(&json, j->file, j->results[i].rule, &j->results[i].findings[k]);
+    cli_json_end(&json);
+}
+
+/* ---- JUnit ---- */
+
+/* Control characters but newlines do not exist in XML 1.0. */
+static void put_xml(FILE *out, char c)
+{
+    const char *entity = c == '&'    ? "&amp;"
+                         : c == '<'  ? "&lt;"
+                         : c == '>'  ? "&gt;"
+                         : c == '"'  ? "&quot;"
+                         : c == '\n' ? "&#10;"
+                                     : NULL;
+    if (entity)
+        (void)fputs(entity, out);
+    else if ((unsigned char)c >= ' ')
+        (void)fputc(c, out);
+}
+
+static void print_case(FILE *out, const struct rule_result *r)
+{
+    _cleanup_(occ_freep) char *text = description(r);
+    const char *element = r->state == RULE_HOLDS ? NULL : r->state == RULE_FAILS ? "failure" : "skipped";
+    (void)fputs("  <testcase classname=\"occq check\" name=\"", out);
+    put_text(out, r->rule->name, put_xml);
+    if (!element && r->without_baseline == 0) {
+        (void)fputs("\"/>\n", out);
+        return;
+    }
+    (void)fprintf(out, element ? "\"><%s message=\"" : "\"><%s>", element ? element : "system-out");
+    put_text(out, text ? text : "", put_xml);
+    (void)fputs(element ? "\"/></testcase>\n" : "</system-out></testcase>\n", out);
+}
+
+void judgement_print_junit(FILE *out, const struct judgement *j)
+{
+    (void)fprintf(out,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<testsuite name=\"occq check\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n",
+                  j->n, j->count[RULE_FAILS], j->n - j->count[RULE_FAILS] - j->count[RULE_HOLDS]);
+    for (size_t i = 0; i < j->n; i++)
+        print_case(out, &j->results[i]);
+    (void)fputs("</testsuite>\n", out);
+}

@@ -1,0 +1,76 @@
+/*
+ * The rules file of occq check: what must hold of a run, and what is allowed not to.
+ * docs/samples/occq-rules.yaml is one with every key.
+ *
+ * Errors are OCC_E_INVALID: "FILE:LINE:COLUMN: what is wrong". One thread.
+ */
+#pragma once
+
+#include "cli/sides/report.h"
+
+enum { RULES_MAX = 256, RULE_CONDITIONS = 8, RULE_TEXT_BYTES = 256 };
+
+/* Numbers of a launch configuration that are the same in every run. X(key, word, value of row) */
+#define RULE_MODEL(value) (row->analysed ? (double)(value) : (double)NAN)
+#define RULE_NUMBERS(X)                                                                                      \
+    DIFF_FIELDS(X)                                                                                           \
+    X(theoretical, "theoretical", RULE_MODEL(row->result.theoretical))                                       \
+    X(expected_elapsed_low, "expected elapsed, low end", RULE_MODEL(row->result.expected_elapsed_low))       \
+    X(expected_elapsed_high, "expected elapsed, high end", RULE_MODEL(row->result.expected_elapsed_high))    \
+    X(waves, "waves", RULE_MODEL(row->result.waves))                                                         \
+    X(limited_by_registers, "limited by registers",                                                          \
+      RULE_MODEL(row->result.limiters >> OCC_LIMIT_REGISTERS & 1))                                           \
+    X(limited_by_shared_memory, "limited by shared memory",                                                  \
+      RULE_MODEL(row->result.limiters >> OCC_LIMIT_SMEM & 1))                                                \
+    X(limited_by_blocks, "limited by blocks per SM", RULE_MODEL(row->result.limiters >> OCC_LIMIT_BLOCKS & 1))
+#define RULE_NUMBER_ENUMERATOR(key, word, value) RULE_NUMBER_##key,
+enum rule_number { RULE_NUMBERS(RULE_NUMBER_ENUMERATOR) RULE_NUMBER_COUNT };
+/* NaN: not known of that configuration. */
+double rule_number_of(enum rule_number number, const struct occ_config_row *row);
+const char *rule_number_word(enum rule_number number);
+
+/* `config`: one launch suffices. `measured`: needs a baseline and a verdict. `allow`: an exception. */
+#define RULE_CLASSES(X)                   X(CONFIG, "config") X(MEASURED, "measured") X(ALLOW, "allow")
+#define RULE_CLASS_ENUMERATOR(name, word) RULE_##name,
+enum rule_class { RULE_CLASSES(RULE_CLASS_ENUMERATOR) RULE_CLASS_COUNT };
+
+/* "theoretical: >= 25%" */
+struct rule_condition {
+    enum rule_number number;
+    size_t comparison;
+    bool of_baseline; /* with the baseline's number instead of `value` */
+    double value;
+    char text[64]; /* ">= 25%" */
+};
+bool rule_condition_holds(const struct rule_condition *condition, double number, double of_baseline);
+
+struct occ_regexp;
+
+struct rule {
+    enum rule_class class;
+    size_t line, column;
+    char name[RULE_TEXT_BYTES];
+    char pattern[RULE_TEXT_BYTES];                     /* on the demangled name; "": every kernel */
+    struct occ_regexp *kernel;                         /* of the pattern */
+    double min_time;                                   /* only kernels with this share of the time */
+    bool optional;                                     /* may match nothing */
+    struct rule_condition conditions[RULE_CONDITIONS]; /* config */
+    size_t n_conditions;
+    enum diff_metric metric;      /* measured */
+    double floor;                 /* measured; NaN: not given */
+    char reason[RULE_TEXT_BYTES]; /* allow */
+    int64_t until_ns;             /* allow: the last moment; 0: never given */
+};
+
+struct rules {
+    struct rule *all;
+    size_t n, allocated;
+};
+
+int rules_parse(const char *name, const char *text, size_t length, struct rules *ret_rules,
+                struct occ_error *err);
+int rules_load(const char *path, struct rules *ret_rules, struct occ_error *err);
+void rules_free(struct rules *rules);
+
+/* Whether the rule is about a kernel of that name. */
+bool rule_matches(const struct rule *rule, const char *demangled);

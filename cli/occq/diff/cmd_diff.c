@@ -1,0 +1,138 @@
+/* occq diff: what changed between two sides, and whether it did for certain. One thread. */
+
+#include "cli/usage.h"
+#include "cli/history/cluster.h"
+#include "cli/sides/diff_advice.h"
+#include "cli/sides/sides.h"
+
+struct diff_args {
+    struct history_args history;
+    double floor, min_share;
+    bool force, markdown;
+};
+
+static void print_json(const struct diff_report *report, const struct diff_line *lines)
+{
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    diff_json(&json, report, lines);
+    cli_json_end(&json);
+}
+
+static int print(const struct diff_args *args, const struct diff_report *report,
+                 const struct diff_line *lines, struct occ_error *err)
+{
+    const struct cli_list_args *list = &args->history.list;
+    size_t n = report->diff->n_pairs;
+    if (list->output.csv || list->output.columns)
+        return cli_table_print("kernels", &list->selection, lines,
+                               list->output.csv || n < report->shown ? n : report->shown, sizeof *lines, err);
+    if (list->output.json)
+        print_json(report, lines);
+    else if (args->markdown)
+        diff_print_markdown(report, lines);
+    else
+        diff_print_text(report, lines);
+    return 0;
+}
+
+static int report_sides(const struct cli_command *command, const struct diff_args *args,
+                        const struct sides *sides)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct diff_report report = {
+        .floor = args->floor, .min_share = args->min_share, .shown = (size_t)args->history.number};
+    _cleanup_(occ_freep) struct diff_line *lines = NULL;
+    if (diff_answer(sides, args->force, &report, &lines, &err) != 0 || print(args, &report, lines, &err) != 0)
+        return cli_failure(command, &err);
+    return CLI_EXIT_OK;
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct diff_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    bool in_cluster = cluster_url(&args->history) != NULL;
+    _cleanup_(sides_free) struct sides sides = {
+        .by_range = !in_cluster, .cluster = in_cluster ? &args->history : NULL, .command = command};
+    if (sides_parse(&sides, &args->history, &err) != 0)
+        return cli_usage_error(command, &err);
+    int status = sides_compare(&sides, &err);
+    if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
+        return cli_nothing(command, err.message);
+    uint32_t shared = status == 0 ? sides_shared_runs(&sides) : 0;
+    if (shared > 0)
+        cli_note(command, "%u run%s on both sides", shared, shared == 1 ? " is" : "s are");
+    return status == 0 ? report_sides(command, args, &sides) : cli_failure(command, &err);
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    const struct diff_args *args = arguments;
+    const struct cli_output *output = &args->history.list.output;
+    if (args->markdown && (output->json || output->csv || output->columns))
+        return occ_fail(err, OCC_E_INVALID, "--markdown excludes --json, --csv and -o");
+    int status = cli_check_history(arguments, err);
+    return status == 0 ? cluster_check(arguments, CLUSTER_SUMS, err) : status;
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
+    CLI_OPTION_KERNEL,
+    CLI_OPTION_EXCLUDE,
+    CLI_OPTION(0, "floor", CLI_PERCENT, struct diff_args, floor, "PCT",
+               "changes of up to PCT percent are none (default 5); raised to 3 times the spread of A's runs "
+               "where there are 5 or more"),
+    CLI_OPTION(0, "min-time", CLI_PERCENT, struct diff_args, min_share, "PCT",
+               "worse and better are for kernels with PCT percent of A's or B's time (default 1)"),
+    CLI_OPTION(0, "force", CLI_FLAG, struct diff_args, force, NULL,
+               "also compare what is not comparable: other GPUs, simulated with real, --exact or ncu with "
+               "others, runs with losses"),
+    CLI_OPTION_NUMBER("at most N rows (default 20)"),
+    CLI_OPTION(0, "markdown", CLI_FLAG, struct diff_args, markdown, NULL,
+               "print Markdown, for a pull request"),
+    CLI_OPTIONS_LIST,
+};
+
+const struct cli_command cli_diff = {
+    .name = "diff",
+    .operands = "A B",
+    .min_operands = 2,
+    .max_operands = 2,
+    .summary = "what changed between two runs, labels, times, GPUs or histories",
+    .description =
+        "Compares two sides. A and B are: " SIDES_HELP ".\n\n"
+        "Kernels are matched by name, launch configuration and range (see occq top --by range), so that each "
+        "layer has a line of its own; what is left, by name and launch configuration, by name and number of "
+        "threads, by name, by the name without hashes, counters and ABI tags, by the name without tile sizes "
+        "and integer template arguments, and last by their neighbours in the order of launches. Pairs with "
+        "different names are shown with how they were matched.\n\n"
+        "A verdict is about the time of a launch. It is worse or better if the 95 % confidence interval of "
+        "the ratio lies beyond the floor, the false discovery rate over all kernels (Benjamini-Hochberg) is "
+        "at most 5 %, and the kernel has 1 % of the time; same, if the interval lies within the floor; else "
+        "undecided. The interval is Welch's, of logarithms of means of runs, with fewer than three runs on a "
+        "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a kernel "
+        "is undecided. With --cluster the blocks are of whole minutes, and A and B are by job, user, gpu, "
+        "since and until.\n\n"
+        "The change of the time is split into the duration of launches and their number, that of the mean "
+        "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are what was measured "
+        "if both sides of a kernel were, else what is expected of both; what was measured stands for all "
+        "launches of a side there, so that its waste is not that of 'occq top' where only some were.\n\n"
+        "The devices of a side count together; gpu:ID on both sides compares one. A sentence follows the "
+        "sides "
+        "if they ran on different GPUs of one model, or spread their launches differently over the same "
+        "ones: "
+        "a difference may then come from the GPUs.\n\n"
+        "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
+        "printed beside each other.",
+    .options = options,
+    .columns = diff_columns,
+    .examples = {{"occq diff run:3 run:5", "two runs"},
+                 {"occq diff label:before label:after --markdown",
+                  "all runs of two labels, for a pull request"},
+                 {"occq diff before.db after.db", "two histories"}},
+    CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE),
+    .check = check,
+    .run = run,
+};

@@ -1,0 +1,197 @@
+/* occq show: everything about a kernel. KERNEL is a number (the kernel's id), a name as commands print
+ * it, or a regular expression on the demangled name. One thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/history/cluster.h"
+#include "cli/history/history.h"
+#include "cli/history/names.h"
+#include "show_text.h"
+#include "cli/history/sql_table.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+
+struct show_args {
+    struct history_args history;
+    const char *with; /* what is looked for beside the history's own; NULL: nothing */
+};
+
+static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < n && status == 0; i++) {
+        if (i)
+            (void)putchar('\n');
+        status = show_text(&groups[i], err);
+    }
+    return status;
+}
+
+/* *ret_found: what --with asks for was found. */
+static int print(struct occ_store *store, const struct occ_config_rows *rows, const struct show_args *show,
+                 bool *ret_found, struct occ_error *err)
+{
+    const struct history_args *args = &show->history;
+    _cleanup_(show_groups_free) struct show_group *groups = NULL;
+    size_t n = 0;
+    int status = show_groups_make(rows, args->number ? (size_t)args->number : SIZE_MAX, &groups, &n, err);
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = show_find_ranges(store, &args->filter, &groups[i], err);
+    *ret_found = !show->with;
+    for (size_t i = 0; i < n && show->with && status == 0; i++)
+        status = show_find_nearest(store, &groups[i], ret_found, err);
+    if (status != 0)
+        return status;
+    if (!args->list.output.json)
+        return print_pages(groups, n, err);
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    show_json(&json, groups, n);
+    cli_json_end(&json);
+    return 0;
+}
+
+/* Whether there is no such kernel, or the filters leave none of its launches. */
+static int no_launches(const struct cli_command *command, struct occ_store *store,
+                       const struct history_args *args)
+{
+    _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
+    const struct occ_filter any = {.kernel = args->filter.kernel};
+    const struct cli_args *common = &args->list.common;
+    static const char *const filters[] = {"since", "until", "run",    "label", "user",  "job",
+                                          "rank",  "gpu",   "stream", "range", "graph", NULL};
+    char given[128] = "", why[192];
+    if (occ_store_configs(store, &any, &rows, NULL) != 0 || rows.n == 0)
+        return sql_no_launches(command, store, &any, "there are no launches of such a kernel");
+    for (size_t i = 0; filters[i]; i++) {
+        if (cli_is_given(command->options, common, filters[i]))
+            occ_text_append(given, sizeof given, ", ", "--%s", filters[i]);
+    }
+    (void)snprintf(why, sizeof why, "the kernel has launches, but none that match %s", given);
+    return sql_no_launches(command, store, &args->filter, why);
+}
+
+/* ---- the command ---- */
+
+/* How the configurations of each kernel and device used that device, in the newest run of their first one. */
+static int add_uses(struct occ_store *store, const struct occ_filter *filter,
+                    const struct occ_config_rows *rows, struct occ_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < rows->n && status == 0;) {
+        const struct occ_row_kernel *first = &rows->rows[i].kernel;
+        struct occ_config_rows group = {.rows = rows->rows + i};
+        while (i < rows->n && rows->rows[i].kernel.id == first->id &&
+               rows->rows[i].kernel.device == first->device) {
+            group.n++;
+            i++;
+        }
+        status = occ_store_add_uses(store, filter, &group, err);
+    }
+    return status;
+}
+
+/* The rows of KERNEL, with its name in the form that was asked for. */
+static int query(struct occ_store *store, const struct history_args *args, const struct kernel_names *names,
+                 struct occ_config_rows *ret_rows, struct occ_error *err)
+{
+    if (occ_store_configs(store, &args->filter, ret_rows, err) != 0 ||
+        add_uses(store, &args->filter, ret_rows, err) != 0)
+        return err->code;
+    for (size_t i = 0; i < ret_rows->n; i++)
+        kernel_names_apply(names, &ret_rows->rows[i].kernel);
+    return 0;
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct show_args *show = arguments;
+    const struct history_args *args = &show->history;
+    struct occ_error err = OCC_ERROR_INIT;
+    bool found = false;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
+    _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
+    if (cluster_open(command, args, CLUSTER_HISTOGRAMS, OCC_TOP_BY_KERNEL, &store, &err) != 0 ||
+        kernel_names_load(store, args->name, &names, &err) != 0 ||
+        query(store, args, names, &rows, &err) != 0 || print(store, &rows, show, &found, &err) != 0)
+        return cli_failure(command, &err);
+    cli_note_unknown_times(command, store, &args->filter);
+    sql_note_partial(command, store, &args->filter);
+    if (rows.n == 0)
+        return no_launches(command, store, args);
+    return found ? CLI_EXIT_OK
+                 : cli_nothing(command, "no imported report of Nsight Compute has this kernel ('occq import' "
+                                        "reads .ncu-rep files)");
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct history_args *args = arguments;
+    const char *text = args->filter.kernel = args->list.common.operands[0];
+    int status = cli_check_history(args, err);
+    if (status == 0)
+        status = cluster_check(args, CLUSTER_HISTOGRAMS, err);
+    return status == 0 ? cli_check_kernel(text, err) : status;
+}
+
+static const char *const with_words[] = {"ncu", NULL};
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
+    CLI_OPTION_EACH_USER,
+    CLI_OPTIONS_PERIOD,
+    CLI_OPTIONS_RUN,
+    CLI_OPTION_DEVICE("gpu"),
+    CLI_OPTION_STREAM,
+    CLI_OPTIONS_PLACE,
+    CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default: all)"),
+    CLI_OPTION_NAME,
+    CLI_OPTION(0, "with", CLI_WORD, struct show_args, with, "WHAT",
+               "ncu: where no imported report of Nsight Compute has a configuration, show which of the "
+               "kernel's in reports comes nearest, and what differs",
+               .words = with_words),
+    CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL, "print JSON, raw values"),
+    CLI_OPTIONS_SCREEN,
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+const struct cli_command cli_show = {
+    .name = "show",
+    .operands = "KERNEL",
+    .min_operands = 1,
+    .max_operands = 1,
+    .is_paged = true,
+    .summary = "everything about one kernel",
+    .description = "Shows every launch configuration of a kernel: its resources and the blocks per SM that "
+                   "each of them allows, waves, the known occupancies, and where the missing part goes, as "
+                   "parts that add up to 100 %. KERNEL is a number (column id), a name as commands print it "
+                   "(short, full or mangled; also one that a narrow screen cut, if it is of one kernel), or "
+                   "else a POSIX extended regular expression on the demangled name.\n\n"
+                   "Where hardware counters measured a configuration, the parts lead down to the measured "
+                   "elapsed occupancy. SOURCE says where each comes from: the model, samples inside the "
+                   "launches (direct), least squares over many launches (regression), or the mean of kernels "
+                   "that cannot be told apart (group), Nsight Compute (ncu). LAUNCH STALLED is the share of "
+                   "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
+                   "minutes. Waste counts launches that were not measured by the model.\n\n"
+                   "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor "
+                   "cores), by counters or an imported report of Nsight Compute, with its peak: below 60 % "
+                   "the kernel is latency-bound and more warps would help, from 80 % on they would not; a "
+                   "grid of less than one wave has too little work for them, as the model alone shows; "
+                   "otherwise, without counters, the section explains how to measure it.\n\n"
+                   "If an imported report of Nsight Compute has the kernel in the same configuration on such "
+                   "a GPU, its values are printed beside ours, with the reason where they differ. With "
+                   "--with ncu the exit status is 3 where no report has the kernel at all.\n\n"
+                   "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
+                   "from a histogram and are at most 12.5 % off.",
+    .options = options,
+    .examples = {{"occq show softmax", "by short name"},
+                 {"occq show 'gemm.*float' -n 3",
+                  "by regular expression, three launch configurations of each kernel"},
+                 {"occq show 12 --json", "by number (column id of occq top)"}},
+    CLI_ARGS(struct show_args, ),
+    .check = check,
+    .run = run,
+};

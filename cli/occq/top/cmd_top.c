@@ -1,0 +1,374 @@
+/* occq top: kernels by waste. One row per kernel and device, from the rollups; ordering, shares and the
+ * filter by cause are done here. One thread. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/history/cluster.h"
+#include "cli/history/history.h"
+#include "cli/history/names.h"
+#include "cli/history/sql_table.h"
+#include "support/cleanup.h"
+#include "cli/kernels/top.h"
+
+struct top_args {
+    struct history_args history;
+    const char *by, *order, *cause; /* a cause: its label */
+    bool advice;
+    double min_loss;
+};
+
+#define CAUSE_LABEL(name, label, text)          label,
+#define MEASURED_LABEL(name, label, text, gain) label,
+#define CAUSE_LABELS                            OCC_CAUSES(CAUSE_LABEL) OCC_MEASURED_CAUSES(MEASURED_LABEL)
+static const char *const cause_labels[] = {CAUSE_LABELS NULL};
+static const char *const order_labels[] = {"waste", "time", "launches", "occupancy", CAUSE_LABELS NULL};
+
+/* ---- what rows are ---- */
+
+static enum occ_top_by by_of(const struct top_args *args)
+{
+    size_t i = 0;
+    while (strcmp(top_by_labels[i], args->by) != 0)
+        i++;
+    return (enum occ_top_by)i;
+}
+
+/* ---- filter ---- */
+
+#define SHOWN_LOSS_MIN 0.0005 /* rounds to 0.1 % */
+
+/* Keeps the rows that lose enough to the given cause, else to their largest. */
+static void filter_losses(struct occ_top *top, const struct top_args *args)
+{
+    unsigned part = top_part_of(args->cause);
+    double min_loss = args->min_loss > 0 ? args->min_loss : SHOWN_LOSS_MIN;
+    size_t kept = 0;
+    if (!args->cause && !(args->min_loss > 0))
+        return;
+    for (size_t i = 0; i < top->n; i++) {
+        const struct occ_top_row *row = &top->rows[i];
+        double loss = part < OCC_PART_COUNT ? row->part[part] : row->main_cause ? row->main_cause_ratio : NAN;
+        if (loss >= min_loss)
+            top->rows[kept++] = *row;
+    }
+    top->n = kept;
+}
+
+/* ---- output ---- */
+
+static bool any_measured(const struct occ_top *top)
+{
+    for (size_t i = 0; i < top->n; i++)
+        if (!isnan(top->rows[i].achieved) || top->rows[i].measured_ratio > 0)
+            return true;
+    return false;
+}
+
+/* Columns of `top --advice`. */
+static bool is_of_advice(const char *name)
+{
+    static const char *const names[] = {"id",    "kernel", "config", "time", "waste",
+                                        "saves", "bound",  "advice", "knob"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Shows achieved occupancy with its coverage if any was measured, and the device if rows differ in it alone.
+ * Of all owners' rows, which must have the same columns, nobody knows yet. */
+static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
+                       size_t shown)
+{
+    bool has_device = by_of(args) == OCC_TOP_BY_KERNEL || by_of(args) == OCC_TOP_BY_CONFIG ||
+                      by_of(args) == OCC_TOP_BY_STREAM;
+    bool is_merged = args->history.list.output.gather, has_measured = !is_merged && any_measured(top);
+    bool needs_device = is_merged ? has_device : top_needs_device(top, shown, by_of(args));
+    for (; table->name; table++) {
+        bool is_achieved = strcmp(table->name, "achieved") == 0;
+        if (has_measured && (is_achieved || strcmp(table->name, "measured") == 0))
+            table->flags |= CLI_DEFAULT;
+        if (is_merged && is_achieved)
+            table->flags |= CLI_DEFAULT | CLI_RARE;
+        if (needs_device && strcmp(table->name, "device_id") == 0)
+            table->flags |= CLI_DEFAULT;
+    }
+}
+
+/* Shows the causes that rows were ordered or chosen by. */
+static void mark_defaults(struct cli_column *table, const struct top_args *args)
+{
+    for (; table->name; table++) {
+        if (args->advice)
+            table->flags = is_of_advice(table->name) ? table->flags | CLI_DEFAULT
+                                                     : table->flags & ~(unsigned)CLI_DEFAULT;
+        bool is_cause = top_part_of(table->name) < OCC_PART_COUNT;
+        if ((is_cause && strcmp(table->name, args->order) == 0) ||
+            (is_cause && args->cause && strcmp(table->name, args->cause) == 0))
+            table->flags |= CLI_DEFAULT;
+    }
+}
+
+/* What is printed: the first `shown` rows. */
+struct report {
+    double covered_ratio; /* of the kernel time, with a range; NaN: nothing was asked by range */
+    const struct cli_command *command;
+    const struct top_args *args;
+    struct occ_top *top;
+    size_t shown;
+    struct occ_store *store;
+};
+
+/* "20 of 557 kernels, 61 % of the waste" */
+static void print_footer(const struct report *report, const struct cli_selection *selection,
+                         double waste_ratio)
+{
+    size_t n = report->top->n, shown = report->shown;
+    char waste[64] = "";
+    if (isfinite(report->covered_ratio))
+        cli_footer(report->command, selection, "%.1f %% of kernel time has a range",
+                   floor(report->covered_ratio * 1000) / 10);
+    if (shown == 0 || selection->gather || (shown == n && selection->format != CLI_FORMAT_TEXT))
+        return;
+    if (shown < n && isfinite(waste_ratio))
+        (void)snprintf(waste, sizeof waste, ", %.0f %% of the waste", waste_ratio * 100);
+    const char *what = top_needs_device(report->top, n, by_of(report->args)) ? "row" : report->args->by;
+    cli_footer(report->command, selection, "%zu of %zu %s%s%s%s", shown, n, what, n == 1 ? "" : "s", waste,
+               shown < n ? "; -n shows more" : "");
+}
+
+/* Each line is made when it is printed. */
+static int print_lines(const struct report *report, const struct cli_selection *selection,
+                       struct occ_error *err)
+{
+    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
+    struct top_sums all = top_sum(report->top);
+    double running = 0;
+    int status = cli_table_new(stdout, "top", selection, &table, err);
+    for (size_t i = 0; i < report->shown && status == 0; i++) {
+        const struct occ_top_row *row = &report->top->rows[i];
+        struct top_line line;
+        running += top_waste_of(row);
+        top_make_line(row, &all, running, &line);
+        status = cli_table_add(table, &line, err);
+    }
+    return status == 0 ? cli_table_finish(table, err) : status;
+}
+
+/* Advice needs all lines. */
+static int print_advice(const struct report *report, const struct cli_selection *selection,
+                        struct occ_error *err)
+{
+    struct top_sums all;
+    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(report->top, report->shown, &all);
+    if (!lines)
+        return occ_no_memory(err);
+    int status = top_advise(report->store, &report->args->history.filter,
+                            by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown, err);
+    return status == 0 ? cli_table_print("top", selection, lines, report->shown, sizeof *lines, err) : status;
+}
+
+/* Of all waste that of the rows that are shown; NaN: there is none. */
+static double shown_waste_ratio(const struct report *report)
+{
+    double shown = 0;
+    for (size_t i = 0; i < report->shown; i++)
+        shown += top_waste_of(&report->top->rows[i]);
+    return report->shown ? shown / top_sum(report->top).waste : (double)NAN;
+}
+
+static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
+{
+    bool simulated = false;
+    for (size_t i = 0; i < report->shown; i++)
+        simulated = simulated || report->top->rows[i].kernel.simulated;
+    int status =
+        report->args->advice ? print_advice(report, selection, err) : print_lines(report, selection, err);
+    if (status == 0)
+        print_footer(report, selection, shown_waste_ratio(report));
+    if (status == 0 && simulated)
+        cli_note_simulated(report->command, selection);
+    return status;
+}
+
+/* Which columns are default depends on what is known. */
+static int print_top(const struct report *report, struct occ_error *err)
+{
+    const struct top_args *args = report->args;
+    struct cli_column table[TOP_COLUMNS_MAX];
+    struct cli_selection selection;
+    top_copy_columns(by_of(args), table);
+    if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
+        top_leave_unknown(table);
+    top_sort(report->top, args->order);
+    mark_defaults(table, args);
+    mark_known(table, args, report->top, report->shown);
+    int status = cli_output_choose(&args->history.list.output, table, &selection, err);
+    top_name_rows(by_of(args), table);
+    return status == 0 ? print(report, &selection, err) : status;
+}
+
+/* ---- the command ---- */
+
+static int query(const struct top_args *args, struct occ_store *store, struct occ_top *ret_top,
+                 struct occ_error *err)
+{
+    return by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history)
+               ? cluster_top_gpus(store, ret_top, err)
+               : occ_store_top(store, &args->history.filter, by_of(args), ret_top, err);
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct top_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
+    _cleanup_(occ_top_free) struct occ_top top = {0};
+    /* names first: to make them takes memory that the answer then has */
+    if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
+        kernel_names_load(store, args->history.name, &names, &err) != 0 ||
+        query(args, store, &top, &err) != 0)
+        return cli_failure(command, &err);
+    for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
+        kernel_names_apply(names, &top.rows[i].kernel);
+    cli_note_unknown_times(command, store, &args->history.filter);
+    sql_note_partial(command, store, &args->history.filter);
+    double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
+    filter_losses(&top, args);
+    /* all rows of an owner count in the sums of all owners */
+    size_t number = args->history.list.output.gather ? top.n : (size_t)args->history.number;
+    size_t shown = top.n < number ? top.n : number;
+    if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)
+        return cli_failure(command, &err);
+    return shown ? CLI_EXIT_OK
+                 : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
+}
+
+/* What a warehouse can tell apart. */
+static int check_by(const struct top_args *args, struct occ_error *err)
+{
+    static const bool unknown[] = {
+        [OCC_TOP_BY_RANGE] = true, [OCC_TOP_BY_STREAM] = true, [OCC_TOP_BY_RUN] = true,
+        [OCC_TOP_BY_RANK] = true,  [OCC_TOP_BY_LABEL] = true,  [OCC_TOP_BY_NODE] = false};
+    const struct occ_filter *f = &args->history.filter;
+    bool chooses = f->kernel_regex || f->exclude_regex || f->gpu || f->below_achieved > 0;
+    if (!cluster_url(&args->history))
+        return 0;
+    if (unknown[by_of(args)])
+        return occ_fail(err, OCC_E_INVALID, "--by %s: the cluster's minutes are of jobs; only the nodes know",
+                        args->by);
+    return by_of(args) == OCC_TOP_BY_GPU && chooses
+               ? occ_fail(err, OCC_E_INVALID,
+                          "--by gpu: of GPUs the cluster knows sums over all kernels alone")
+               : 0;
+}
+
+/* The order of top_sort(), by columns, and the columns that are parts of all rows'. */
+static struct cli_merge merge_of(const char *order)
+{
+    static const struct {
+        const char *order;
+        struct cli_merge merge;
+    } orders[] = {{"waste", {.keys = {"waste_warp_seconds"}}},
+                  {"time", {.keys = {"total_duration_ns"}}},
+                  {"launches", {.keys = {"launches"}}},
+                  {"occupancy", {.keys = {"achieved", "expected_achieved_low"}, .ascending = true}}};
+    static const struct cli_part parts[] = {{"time_ratio", "total_duration_ns", false},
+                                            {"waste_ratio", "waste_warp_seconds", false},
+                                            {"running_waste_ratio", "waste_warp_seconds", true},
+                                            {0}};
+    struct cli_merge merge = {0};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (strcmp(order, orders[i].order) == 0)
+            merge = orders[i].merge;
+    for (const struct cli_column *c = top_columns; c->name && !merge.keys[0]; c++)
+        if (strcmp(c->name, order) == 0)
+            merge.keys[0] = c->key;
+    merge.parts = parts;
+    return merge;
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct top_args *args = arguments;
+    struct cli_column table[TOP_COLUMNS_MAX];
+    struct cli_selection selection;
+    args->history.list.output.merge = merge_of(args->order);
+    top_copy_columns(by_of(args), table);
+    if (cli_output_choose(&args->history.list.output, table, &selection, err) != 0)
+        return err->code;
+    if (args->advice && by_of(args) != OCC_TOP_BY_KERNEL && by_of(args) != OCC_TOP_BY_CONFIG)
+        return occ_fail(err, OCC_E_INVALID, "--advice is for kernels and configurations, not for --by %s",
+                        args->by);
+    int status = cli_check_history(arguments, err);
+    if (status == 0)
+        status = check_by(args, err);
+    return status == 0 ? cluster_check(arguments, CLUSTER_SUMS, err) : status;
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
+    CLI_OPTION_ALL_USERS,
+    CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
+    CLI_OPTION(0, "cause", CLI_WORD, struct top_args, cause, "CAUSE",
+               "only kernels that lose something to this cause; causes are named like their columns",
+               .words = cause_labels),
+    CLI_OPTION(0, "min-loss", CLI_PERCENT, struct top_args, min_loss, "PCT",
+               "only kernels that lose PCT percent or more to that cause, without --cause to their largest"),
+    CLI_OPTIONS_FILTER("gpu"),
+    CLI_OPTION(
+        0, "by", CLI_WORD, struct top_args, by, "WHAT",
+        "what a row is: kernel (default), config, cause (the largest of a configuration), gpu, range (the "
+        "ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the pod), node",
+        .words = top_by_labels),
+    CLI_OPTION(0, "order", CLI_WORD, struct top_args, order, "ORDER",
+               "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a "
+               "cause (largest loss first)",
+               .words = order_labels),
+    CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
+               "what to change for each kernel, or configuration: what would save most of its time"),
+    CLI_OPTION_NUMBER("at most N rows (default 20)"),
+    CLI_OPTION_NAME,
+    CLI_OPTIONS_LIST,
+};
+
+const struct cli_command cli_top = {
+    .name = "top",
+    .merges_owners = true,
+    .is_paged = true,
+    .summary = "kernels by wasted warp-seconds",
+    .description =
+        "Lists kernels with their occupancy, what limits it, and the cost of what is missing. The default "
+        "order is by wasted warp-seconds (duration x SMs x warps that were not active), not by percent: a "
+        "kernel at 12 % that runs for 3 microseconds hardly matters.\n\n"
+        "A kernel that ran on several devices has a row for each, also if they are of one model; so has a "
+        "stream, which belongs to a device. --by groups by something other than kernel. "
+        "By range or stream, and with --range, --graph or --stream, launches count that are still kept one "
+        "by one, not those of which only minutes and hours are left. Means are weighted with time. Measured "
+        "values are means over the launches that were measured; column measured is their part of the time. "
+        "Causes, effective and waste are of all launches: those that were measured count with what was "
+        "measured, the others with what is expected, so that waste adds up to the same sum however launches "
+        "are grouped. Measured values are of whole minutes and of all streams: where --since or --until lies "
+        "inside a minute, or --stream, --range or --graph chooses launches, the part that was measured is "
+        "that of the others, too.",
+    .options = options,
+    .columns = top_columns,
+    .checks_columns = true,
+    .examples = {{"occq top --low-occupancy", "the most wasteful kernels among launches below 50 %"},
+                 {"occq top --since 1h --order time -n 5",
+                  "the five kernels with most time in the last hour"},
+                 {"occq top --cause tail --min-loss 10 --order tail",
+                  "kernels that lose 10 % or more to a partial last wave"},
+                 {"occq top --run last --by cause", "what the last run lost, by cause"},
+                 {"occq top --exclude 'nccl|nvshmem' --by user",
+                  "whose kernels waste the GPU, without communication"},
+                 {"occq top --run last --by range",
+                  "which layer of a model, or range of NVTX, wastes the GPU"},
+                 {"occq top --advice -n 5", "what to change first"},
+                 {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"}},
+    CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),
+    .check = check,
+    .run = run,
+};

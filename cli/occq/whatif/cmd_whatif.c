@@ -1,0 +1,353 @@
+/* occq what-if: the recorded launches, analysed again for another GPU or MIG slice. One row a kernel and
+ * device that it ran on. What the driver chose on that device (carve-out, active clusters) does not count on
+ * the other one; registers and durations are taken as they were. One thread. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analysis/calc_target.h"
+#include "cli/history/cluster.h"
+#include "cli/history/history.h"
+#include "cli/history/names.h"
+#include "cli/history/sql_table.h"
+#include "support/cleanup.h"
+#include "support/map.h"
+
+struct whatif_args {
+    struct history_args history;
+    const char *gpu;
+    struct calc_target target;
+};
+
+/* Sums over configurations on one device, weighted with their time, and the configuration with most time. */
+struct side {
+    double ns, theoretical, achieved_low, achieved_high, elapsed_low, elapsed_high, waste;
+    uint64_t dominant_ns;
+    struct occ_result dominant;
+};
+
+/* Means of a side; NaN and "": no configuration could be analysed there. */
+struct figures {
+    double theoretical, expected_achieved_low, expected_achieved_high, expected_elapsed_low,
+        expected_elapsed_high, waves, waste;
+    char limiters[64], expected[24]; /* expected: both ends of achieved */
+};
+
+/* A kernel on the device that it ran on. `here` is over the configurations that `there` is over, if there are
+ * any. */
+struct whatif_row {
+    int64_t kernel_id, device_id;
+    double device_number; /* NaN: a model, as a warehouse has no devices */
+    const char *kernel, *demangled, *device;
+    const char *refused_because; /* of the first refused one */
+    bool simulated;
+    struct figures here, there;
+    uint64_t launches, total_ns;
+    uint32_t configs, refused, not_analysed;
+};
+
+/* ---- adding up ---- */
+
+static void add(struct side *side, const struct occ_config_row *row, const struct occ_device *device,
+                const struct occ_result *r)
+{
+    double ns = (double)row->total_ns;
+    double warps = (double)device->sm_count * r->max_warps_per_sm;
+    side->ns += ns;
+    side->theoretical += ns * r->theoretical;
+    side->achieved_low += ns * r->expected_achieved_low;
+    side->achieved_high += ns * r->expected_achieved_high;
+    side->elapsed_low += ns * r->expected_elapsed_low;
+    side->elapsed_high += ns * r->expected_elapsed_high;
+    side->waste += ns * 1e-9 * warps * (1 - r->expected_elapsed_low);
+    if (row->total_ns >= side->dominant_ns) {
+        side->dominant_ns = row->total_ns;
+        side->dominant = *r;
+    }
+}
+
+static void finish(const struct side *side, struct figures *figures)
+{
+    *figures = (struct figures){.theoretical = side->theoretical / side->ns, /* NaN for 0 / 0 */
+                                .expected_achieved_low = side->achieved_low / side->ns,
+                                .expected_achieved_high = side->achieved_high / side->ns,
+                                .expected_elapsed_low = side->elapsed_low / side->ns,
+                                .expected_elapsed_high = side->elapsed_high / side->ns,
+                                .waves = side->ns > 0 ? side->dominant.waves : (double)NAN,
+                                .waste = side->ns > 0 ? side->waste : (double)NAN};
+    if (side->ns <= 0)
+        return;
+    (void)occ_limiters_text(side->dominant.limiters, figures->limiters, sizeof figures->limiters);
+    (void)cli_range_cell(figures->expected_achieved_low, figures->expected_achieved_high, figures->expected,
+                         sizeof figures->expected);
+}
+
+/* As the other device's driver would get it; one with the same SMs would choose the same carve-out. */
+static struct occ_launch launch_elsewhere(const struct occ_config_row *row, const struct occ_device *device)
+{
+    struct occ_launch launch = row->launch;
+    if (device->cc != row->limits.cc)
+        launch.smem_config_bytes = 0;
+    launch.max_active_clusters = 0;
+    launch.smem_optin_known = false;
+    if (launch.carveout_percent < -1 || launch.carveout_percent > 100)
+        launch.carveout_percent = -1;
+    return launch;
+}
+
+/* What has been added up of a row. `alone`: the configurations that cannot run on the other GPU. */
+struct sides {
+    struct side here, there, alone;
+};
+
+static void add_config(struct whatif_row *out, struct sides *sides, const struct occ_config_row *row,
+                       const struct occ_device *device)
+{
+    struct occ_launch launch = launch_elsewhere(row, device);
+    struct occ_result result;
+    enum occ_status status = occ_analyse(device, &launch, &result);
+    out->configs++;
+    out->launches += row->launches;
+    out->total_ns += row->total_ns;
+    out->not_analysed += !row->analysed;
+    if (status != OCC_OK && out->refused++ == 0)
+        out->refused_because = occ_status_text(status);
+    if (status == OCC_OK)
+        add(&sides->there, row, device, &result);
+    if (row->analysed)
+        add(status == OCC_OK ? &sides->here : &sides->alone, row, &row->limits, &row->result);
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct whatif_row *a = left, *b = right;
+    if (a->total_ns != b->total_ns)
+        return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
+    if (a->kernel_id != b->kernel_id)
+        return (a->kernel_id > b->kernel_id) - (a->kernel_id < b->kernel_id);
+    return (a->device_id > b->device_id) - (a->device_id < b->device_id);
+}
+
+/* The next configurations from `row` on that are of one kernel and device, as a row; returns what follows. */
+static const struct occ_config_row *evaluate(const struct occ_config_row *row,
+                                             const struct occ_config_row *end,
+                                             const struct occ_device *device, struct whatif_row *ret_row)
+{
+    const struct occ_config_row *first = row;
+    struct sides sides = {.here = {.ns = 0}};
+    *ret_row = (struct whatif_row){.kernel_id = first->kernel.id,
+                                   .device_id = first->kernel.device,
+                                   .device_number =
+                                       first->kernel.device > 0 ? (double)first->kernel.device : (double)NAN,
+                                   .kernel = first->kernel.short_name,
+                                   .demangled = first->kernel.demangled,
+                                   .device = first->kernel.device_name,
+                                   .simulated = first->kernel.simulated};
+    for (; row < end && row->kernel.id == first->kernel.id && row->kernel.device == first->kernel.device;
+         row++)
+        add_config(ret_row, &sides, row, device);
+    finish(sides.there.ns > 0 ? &sides.here : &sides.alone, &ret_row->here);
+    finish(&sides.there, &ret_row->there);
+    return row;
+}
+
+/* `rows` has room for a row of each configuration. Returns their number. */
+static size_t evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
+                           struct whatif_row *rows)
+{
+    const struct occ_config_row *row = configs->rows, *end = row + configs->n;
+    size_t n = 0;
+    while (row < end)
+        row = evaluate(row, end, device, &rows[n++]);
+    qsort(rows, n, sizeof *rows, by_time);
+    return n;
+}
+
+/* ---- columns ---- */
+
+#define FIELD(name, key, unit, flags, member, help)                                                          \
+    CLI_FIELD(name, key, unit, flags, struct whatif_row, member, help)
+#define EXPECTED "occupancy of a balanced grid of that size (model), "
+#define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
+
+static const struct cli_column columns[] = {
+    FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, kernel_id,
+          "the kernel's number in the history, for occq show"),
+    FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, kernel, "its name, see --name"),
+    FIELD("device_id", "device_id", CLI_PLAIN, CLI_DEFAULT, device_number,
+          "number of the device that it ran on; left out where no kernel ran on several"),
+    FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5), total_ns,
+          "sum of its durations, as recorded"),
+    FIELD("theor", "theoretical", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(4), here.theoretical,
+          "theoretical occupancy where it ran"),
+    FIELD("theor_then", "theoretical_then", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3), there.theoretical,
+          "the same on the other GPU"),
+    FIELD("expected", "expected", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(2), here.expected,
+          "from expect_low to expect_high, where it ran"),
+    FIELD("expected_then", "expected_then", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(1),
+          there.expected, "the same on the other GPU"),
+    FIELD("expect_low", "expected_achieved_low", CLI_RATIO, 0, here.expected_achieved_low,
+          EXPECTED "over SM-active cycles, if all waves take equally long, where it ran"),
+    FIELD("expect_high", "expected_achieved_high", CLI_RATIO, 0, here.expected_achieved_high, HIGH_END),
+    FIELD("expect_low_then", "expected_achieved_low_then", CLI_RATIO, 0, there.expected_achieved_low,
+          "expect_low on the other GPU"),
+    FIELD("expect_high_then", "expected_achieved_high_then", CLI_RATIO, 0, there.expected_achieved_high,
+          "expect_high on the other GPU"),
+    FIELD("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(10), here.waves,
+          "waves of the configuration with most time, where it ran"),
+    FIELD("waves_then", "waves_then", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(10), there.waves,
+          "the same on the other GPU"),
+    FIELD("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(9), here.limiters,
+          "occupancy limiters of the configuration with most time, where it ran"),
+    FIELD("limiters_then", "limiters_then", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(8), there.limiters,
+          "the same on the other GPU"),
+    FIELD("expect_waste", "expected_waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT, here.waste,
+          "duration x SMs x maximum warps per SM x (1 - expected_elapsed_low), where it ran"),
+    FIELD("waste_then", "expected_waste_warp_seconds_then", CLI_AMOUNT, CLI_DEFAULT, there.waste,
+          "the same on the other GPU, if the launches took as long there"),
+    FIELD("refused", "refused_configs", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), refused,
+          "number of launch configurations that cannot run on the other GPU"),
+    FIELD("why", "refused_because", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(7),
+          refused_because, "why (the first of them)"),
+    FIELD("configs", "configs", CLI_PLAIN, 0, configs, "number of launch configurations"),
+    FIELD("launches", "launches", CLI_PLAIN, 0, launches, "number of launches that match the filters"),
+    FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, here.expected_elapsed_low,
+          EXPECTED "over the elapsed cycles of all SMs, the low end of its range, where it ran"),
+    FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, here.expected_elapsed_high, HIGH_END),
+    FIELD("expect_elapsed_low_then", "expected_elapsed_low_then", CLI_RATIO, 0, there.expected_elapsed_low,
+          "expect_elapsed_low on the other GPU"),
+    FIELD("expect_elapsed_high_then", "expected_elapsed_high_then", CLI_RATIO, 0, there.expected_elapsed_high,
+          "expect_elapsed_high on the other GPU"),
+    FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(11), device,
+          "name of that device"),
+    FIELD("demangled", "kernel_demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, demangled, "full name"),
+    FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, simulated, "whether that device is a simulated one"),
+    CLI_COLUMN_END,
+};
+
+/* Whether a kernel ran on several devices; the rows of a kernel may have any order. */
+static bool needs_device(const struct whatif_row *rows, size_t n)
+{
+    struct occ_map kernels = {0};
+    bool is_twice = false;
+    for (size_t i = 0; i < n && !is_twice; i++)
+        is_twice = occ_map_put(&kernels, (uint64_t)rows[i].kernel_id, (uint32_t)i) != i;
+    occ_map_free(&kernels);
+    return is_twice;
+}
+
+/* Takes the device's number out of the text, unless -o names it. */
+static void leave_device_out(struct cli_selection *selection)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < selection->n; i++) {
+        if (strcmp(selection->columns[i]->key, "device_id") == 0 && !selection->asked[i])
+            continue;
+        selection->columns[kept] = selection->columns[i];
+        selection->asked[kept++] = selection->asked[i];
+    }
+    selection->n = kept;
+}
+
+/* ---- the command ---- */
+
+/* Configurations without numbers on either side. */
+static void note_left_out(const struct cli_command *command, const struct calc_target *target,
+                          const struct whatif_row *rows, size_t n)
+{
+    uint64_t refused = 0, not_analysed = 0;
+    for (size_t i = 0; i < n; i++) {
+        refused += rows[i].refused;
+        not_analysed += rows[i].not_analysed;
+    }
+    if (refused)
+        cli_note(command, "%" PRIu64 " launch configuration%s cannot run on %s", refused,
+                 refused == 1 ? "" : "s", target->title);
+    if (not_analysed)
+        cli_note(command,
+                 "%" PRIu64 " launch configuration%s could not be analysed for the device that %s ran on",
+                 not_analysed, not_analysed == 1 ? "" : "s", not_analysed == 1 ? "it" : "they");
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct whatif_args *args = arguments;
+    int status = cli_check_history(args, err);
+    if (status == 0)
+        status = cluster_check(&args->history, CLUSTER_SUMS, err);
+    if (status != 0)
+        return status;
+    if (!args->gpu)
+        return occ_fail(err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them)");
+    status = calc_target_named(args->gpu, &args->target, err);
+    return status == 0 ? 0 : occ_error_prefix(err, "--gpu");
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct whatif_args *args = arguments;
+    const struct calc_target *target = &args->target;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
+    _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
+    _cleanup_(occ_freep) struct whatif_row *rows = NULL;
+    if (cluster_open(command, &args->history, CLUSTER_SUMS, OCC_TOP_BY_KERNEL, &store, &err) != 0 ||
+        occ_store_configs(store, &args->history.filter, &configs, &err) != 0 ||
+        kernel_names_load(store, args->history.name, &names, &err) != 0)
+        return cli_failure(command, &err);
+    for (size_t i = 0; i < configs.n; i++)
+        kernel_names_apply(names, &configs.rows[i].kernel);
+    cli_note_unknown_times(command, store, &args->history.filter);
+    if (!(rows = calloc(configs.n + 1, sizeof *rows))) {
+        (void)occ_no_memory(&err);
+        return cli_failure(command, &err);
+    }
+    size_t n = evaluate_all(&configs, &target->device, rows), number = (size_t)args->history.number;
+    size_t shown = number && n > number ? number : n;
+    bool simulated = false;
+    struct cli_selection selection = args->history.list.selection;
+    if (selection.format == CLI_FORMAT_TEXT && !needs_device(rows, shown))
+        leave_device_out(&selection);
+    if (cli_table_print("kernels", &selection, rows, shown, sizeof *rows, &err) != 0)
+        return cli_failure(command, &err);
+    for (size_t i = 0; i < shown; i++)
+        simulated |= rows[i].simulated;
+    if (simulated)
+        cli_note_simulated(command, &args->history.list.selection);
+    note_left_out(command, target, rows, n);
+    return n ? CLI_EXIT_OK
+             : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
+    CLI_OPTION(0, "gpu", CLI_TEXT, struct whatif_args, gpu, "NAME",
+               "the other GPU or MIG slice ('occq gpus' lists them)"),
+    CLI_OPTIONS_FILTER("device"),
+    CLI_OPTION_NUMBER("at most N rows, those with most time (default: all)"),
+    CLI_OPTION_NAME,
+    CLI_OPTIONS_LIST,
+};
+
+const struct cli_command cli_whatif = {
+    .name = "what-if",
+    .is_paged = true,
+    .summary = "the recorded launches on another GPU",
+    .description = "Analyses every recorded launch configuration again for another GPU or MIG slice and "
+                   "prints occupancies, waves, limiters and wasted warp-seconds on both. Means are weighted "
+                   "with time and are over the configurations that can run on the other GPU; columns of "
+                   "their own count those that cannot, and say why.\n\n"
+                   "These are results of the model. It takes registers per thread and durations as they "
+                   "were recorded; a compiler may use other registers for another architecture, and "
+                   "durations will differ there.",
+    .options = options,
+    .columns = columns,
+    .examples = {{"occq what-if --gpu b200", "the whole history on a B200"},
+                 {"occq what-if --gpu a100-1g.5gb --kernel gemm --since 1d", "some kernels on a MIG slice"}},
+    CLI_ARGS(struct whatif_args, ),
+    .check = check,
+    .run = run,
+};

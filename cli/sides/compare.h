@@ -1,0 +1,157 @@
+/*
+ * Comparing two sides, each a set of launches: which kernels correspond, what changed, and whether it did for
+ * certain. In steps:
+ *
+ *   diff_collect()   launch configurations of each side, whatever run and device they are from
+ *   diff_match()     pairs of both sides, level by level; before DIFF_PLACE the caller reports of launches in
+ *                    their order which pairs stand around them (diff_add_neighbours())
+ *   diff_sample()    replicates: runs, or blocks of consecutive launches (diff_add_launch())
+ *   diff_conclude()  ratios; diff_verdict_of() and diff_sum_up() read the result
+ *
+ * Single launches are never replicates: one launch configuration serves several layers in a fixed order.
+ * Nothing here reads a history. Texts belong to the rows. One thread.
+ */
+#pragma once
+
+#include "compare/statistics.h"
+#include "store/store.h"
+
+enum { DIFF_A, DIFF_B, DIFF_SIDES };
+#define DIFF_NO_PAIR  UINT32_MAX
+#define DIFF_RUNS_MAX 100 /* of a side */
+
+/* How the kernels of a pair were matched, in this order. X(NAME, word, text) */
+#define DIFF_LEVELS(X)                                                                                       \
+    X(RANGE, "range", "same name, launch configuration and range")                                           \
+    X(CONFIG, "config", "same name and launch configuration")                                                \
+    X(WORK, "work", "same name and number of threads")                                                       \
+    X(NAME, "name", "same name")                                                                             \
+    X(SIMILAR, "similar", "same name but for hashes, counters and ABI tags")                                 \
+    X(FAMILY, "family", "same name but for tile sizes and integer template arguments")                       \
+    X(PLACE, "place", "another name with the same neighbours in the order of launches")                      \
+    X(ONE_SIDE, "none", "on one side only")
+#define DIFF_LEVEL_ENUMERATOR(name, word, text) DIFF_##name,
+enum diff_level { DIFF_LEVELS(DIFF_LEVEL_ENUMERATOR) DIFF_LEVEL_COUNT };
+
+/* Occupancies, weighted with duration. */
+#define DIFF_VALUES(X)                                                                                       \
+    X(theoretical)                                                                                           \
+    X(expected_elapsed_low)                                                                                  \
+    X(expected_elapsed_high) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(measured_ratio)
+#define DIFF_VALUE_ENUMERATOR(name) DIFF_VALUE_##name,
+enum diff_value { DIFF_VALUES(DIFF_VALUE_ENUMERATOR) DIFF_VALUE_COUNT };
+
+struct diff_sums {
+    uint64_t launches, total_ns;
+    double warp_ns;                                     /* time x SMs x maximum warps per SM */
+    double sum[DIFF_VALUE_COUNT], ns[DIFF_VALUE_COUNT]; /* value x time, the time for which it is known */
+    double part_ns[OCC_PART_COUNT];          /* parts of the waterfall x time, where it is measured */
+    double expected_part_ns[OCC_PART_COUNT]; /* the model's, of all of the time */
+};
+double diff_mean(const struct diff_sums *sums, enum diff_value value); /* NaN: not known */
+
+/* A launch configuration in a run, which is the run's index in its side; or what it did in a range. */
+struct diff_part {
+    const struct occ_config_row *row;
+    const char *range; /* its path; NULL: not known */
+    uint32_t range_id; /* for the caller */
+    uint32_t side, run;
+    uint32_t item; /* set by diff_collect() */
+};
+
+/* A launch configuration of a kernel on a side; or what it did in a range. */
+struct diff_item {
+    const struct occ_config_row *row; /* one of those it was seen in */
+    const char *range;                /* NULL: not known */
+    uint32_t side, pair;
+    uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
+    uint64_t votes, voters;
+    struct diff_sums sums;
+};
+
+/* What verdicts are about, per launch; of `achieved` less is worse. X(NAME, word) */
+#define DIFF_METRICS(X)                    X(TIME, "time") X(WASTE, "waste") X(ACHIEVED, "achieved")
+#define DIFF_METRIC_ENUMERATOR(name, word) DIFF_METRIC_##name,
+enum diff_metric { DIFF_METRICS(DIFF_METRIC_ENUMERATOR) DIFF_METRIC_COUNT };
+
+struct diff_pair {
+    enum diff_level level;
+    uint32_t n[DIFF_SIDES];                        /* items */
+    uint32_t kernels[DIFF_SIDES];                  /* different names among them */
+    uint32_t configs[DIFF_SIDES];                  /* different launch configurations */
+    const struct diff_item *main_item[DIFF_SIDES]; /* the one with most time; NULL: there is none */
+    const struct diff_item *last_item[DIFF_SIDES]; /* in the order of diff->items */
+    struct diff_sums sums[DIFF_SIDES];
+    double run_spread; /* of A's runs, relative standard deviation; NaN: fewer than 5 runs */
+    struct diff_ratio ratio[DIFF_METRIC_COUNT];
+    double q[DIFF_METRIC_COUNT]; /* false discovery rate */
+};
+
+struct diff_replicate {
+    double launches, ns;
+};
+
+struct diff {
+    struct diff_part *parts;
+    struct diff_item *items;
+    struct diff_pair *pairs;
+    size_t n_parts;
+    uint32_t n_items, n_pairs;
+    uint32_t runs[DIFF_SIDES], replicates[DIFF_SIDES]; /* replicates: at most, of a pair */
+    bool by_runs;
+    bool by_minutes; /* runs are blocks of one run's minutes, the newest first; set before diff_sample() */
+    struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: there is none */
+    uint64_t total_ns[DIFF_SIDES];
+};
+void diff_free(struct diff *diff);
+
+/* `parts` are the caller's, and are put in order; `runs`: their number on each side. */
+int diff_collect(struct diff *diff, struct diff_part *parts, size_t n_parts, const uint32_t runs[DIFF_SIDES],
+                 struct occ_error *err);
+
+/* Pairs by one level what has no pair yet. */
+int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err);
+/* Whether both sides have items without a pair. */
+bool diff_has_rest(const struct diff *diff);
+/* A launch of an item without a pair stood between launches of these two pairs. */
+void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after);
+
+/* Makes pairs of one side of what is left, sums pairs up, and makes the replicates: runs where each side has
+ * DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each, of
+ * consecutive launches or minutes. The first block is left out (warm-up); fewer than DIFF_BLOCKS_MIN others
+ * on a side are no evidence. */
+enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8 };
+int diff_sample(struct diff *diff, struct occ_error *err);
+/* The next launch of a pair on a side, the i-th of all in their order. */
+void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i, uint64_t duration_ns);
+
+/* Ratios of all pairs, and their false discovery rates over the pairs of both sides. */
+int diff_conclude(struct diff *diff, struct occ_error *err);
+
+/* `floor`: changes up to it are none; raised to 3 times the spread of the baseline's runs where that is
+ * known. Worse and better need `min_share` of A's or B's time. */
+enum diff_verdict diff_verdict_of(const struct diff *diff, const struct diff_pair *pair,
+                                  enum diff_metric metric, double floor, double min_share);
+
+/* The larger of the pair's shares of A's and of B's time. */
+double diff_share(const struct diff *diff, const struct diff_pair *pair);
+/* Warp-seconds, with the occupancy over elapsed cycles: measured if it is on both sides, else the low end of
+ * the expected one. NaN: not known. */
+double diff_waste(const struct diff_pair *pair, uint32_t side);
+/* The part of the waterfall, of the same source as the occupancy in diff_waste(). NaN: not known. */
+double diff_part(const struct diff_pair *pair, uint32_t side, unsigned part);
+
+/*
+ * What the change of a total is made of. Time of a pair is count x duration: (nB - nA)(tA + tB)/2 is of more
+ * launches, (nA + nB)/2 (tB - tA) of slower ones. The mean occupancy is the sum of w o, w the share of time:
+ * (wB - wA)(oA + oB)/2 is of another mix of kernels, (wA + wB)/2 (oB - oA) of the kernels themselves; an
+ * occupancy of one side only is taken for both.
+ */
+struct diff_summary {
+    double time_ns[DIFF_SIDES], time_launches, time_duration, time_new, time_gone; /* ns */
+    double elapsed[DIFF_SIDES], elapsed_mix, elapsed_kernels;
+    double waste[DIFF_SIDES]; /* warp-seconds */
+    uint32_t verdicts[DIFF_VERDICT_COUNT];
+    uint32_t only_measured[DIFF_SIDES]; /* pairs that are measured on this side and not on the other */
+};
+void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary);

@@ -1,0 +1,114 @@
+/* Whether B follows A's advice; see diff_advice.h. One thread. */
+#include "diff_advice.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/kernels/show.h"
+
+/* The parameters of a launch that advice changes. `is_bound`: going further than advised follows it too.
+ * X(is_bound, value of const struct occ_launch *l) */
+#define PARAMETERS(X)                                                                                        \
+    X(true, l->registers_per_thread)                                                                         \
+    X(true, (double)l->static_smem_bytes + l->dynamic_smem_bytes)                                            \
+    X(true, l->smem_config_bytes)                                                                            \
+    X(true, l->barriers)                                                                                     \
+    X(false, diff_product(l->cluster))                                                                       \
+    X(false, diff_product(l->block))                                                                         \
+    X(false, diff_product(l->grid))
+
+#define COUNT_ONE(is_bound, value) +1
+enum { PARAMETER_COUNT = 0 PARAMETERS(COUNT_ONE) };
+
+static double parameter(size_t i, const struct occ_launch *l)
+{
+#define VALUE(is_bound, value) (double)(value),
+    const double values[] = {PARAMETERS(VALUE)};
+    return values[i];
+}
+
+static bool is_same(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+/* Every parameter that the advice changes has its value, or is beyond it. */
+static bool follows(const struct occ_launch *now, const struct occ_launch *advised,
+                    const struct occ_launch *then)
+{
+#define IS_BOUND(is_bound, value) is_bound,
+    static const bool bounds[] = {PARAMETERS(IS_BOUND)};
+    for (size_t i = 0; i < PARAMETER_COUNT; i++) {
+        double from = parameter(i, now), to = parameter(i, advised), is = parameter(i, then);
+        bool beyond = bounds[i] && (to < from ? is < to : is > to);
+        if (!is_same(from, to) && !is_same(is, to) && !beyond)
+            return false;
+    }
+    return true;
+}
+
+/* Parameters differ that the advice leaves as they are. */
+static bool changes_more(const struct occ_launch *now, const struct occ_launch *advised,
+                         const struct occ_launch *then)
+{
+    for (size_t i = 0; i < PARAMETER_COUNT; i++)
+        if (is_same(parameter(i, now), parameter(i, advised)) &&
+            !is_same(parameter(i, now), parameter(i, then)))
+            return true;
+    return false;
+}
+
+static void describe(struct diff_line *line, const struct analysis_advice *advice,
+                     const struct occ_config_row *now, const struct occ_config_row *then)
+{
+    const struct occ_advice *c = &advice->change;
+    char change[96], predicted[16], reached[16];
+    (void)snprintf(line->advice, sizeof line->advice,
+                   "as advised for A, %s%s; predicted: theoretical %s, time 0 to -%.1f%%; "
+                   "reached: theoretical %s, time %+.1f%% (%s)",
+                   analysis_advice_change(c, change, sizeof change),
+                   changes_more(&now->launch, &c->launch, &then->launch) ? " (and more changed)" : "",
+                   cli_percent_text(c->theoretical_then, predicted, sizeof predicted),
+                   100 * advice->saves_most,
+                   cli_percent_text(then->result.theoretical, reached, sizeof reached), 100 * line->change,
+                   line->verdict);
+    line->advised_saves = advice->saves_most;
+}
+
+static void add_to_line(struct diff_line *line)
+{
+    const struct diff_item *const *items = line->pair->main_item;
+    const struct occ_config_row *now = items[DIFF_A] ? items[DIFF_A]->row : NULL;
+    const struct occ_config_row *then = items[DIFF_B] ? items[DIFF_B]->row : NULL;
+    struct occ_measurement means;
+    struct analysis_advice advice[OCC_ADVICE_MAX];
+    line->advised_saves = NAN;
+    if (!now || !then || !now->analysed || !then->analysed)
+        return;
+    const struct analysis a = show_analysis(now, &means);
+    size_t n = analysis_advise(&a, advice);
+    for (size_t i = 0; i < n; i++)
+        if (follows(&now->launch, &advice[i].change.launch, &then->launch)) {
+            describe(line, &advice[i], now, then);
+            return;
+        }
+}
+
+int diff_answer(const struct sides *sides, bool force, struct diff_report *report,
+                struct diff_line **ret_lines, struct occ_error *err)
+{
+    report->diff = &sides->diff;
+    for (int i = 0; i < DIFF_SIDES; i++)
+        report->side[i] = sides->side[i].facts;
+    report->incomparable = diff_incomparable(&report->side[DIFF_A], &report->side[DIFF_B]);
+    if (report->incomparable && !force)
+        return occ_fail(err, OCC_E_INVALID, "not comparable: %s (occq diff --force compares all the same)",
+                        report->incomparable);
+    struct diff_line *lines = diff_make_lines(report);
+    if (!lines)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < sides->diff.n_pairs; i++)
+        add_to_line(&lines[i]);
+    *ret_lines = lines;
+    return 0;
+}
