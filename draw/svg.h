@@ -11,36 +11,36 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-void cli_svg_begin(FILE *out, double width, double height);
+void draw_svg_begin(FILE *out, double width, double height);
 /* Instead, for elements <svg class="picture"> of a page that has the style of svg.css: the pattern, once. */
-void cli_svg_hatch(FILE *out);
+void draw_svg_hatch(FILE *out);
 /* Also of plots and shapes. */
-void cli_svg_end(FILE *out);
+void draw_svg_end(FILE *out);
 
 /* At most 511 bytes; markup is escaped, what is no printable UTF-8 replaced. x is where it starts, or with
  * the class middle or end its middle or end. */
-void cli_svg_text(FILE *out, double x, double y, const char *classes, const char *format, ...)
+void draw_svg_text(FILE *out, double x, double y, const char *classes, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 /*
  * A plot's area, `width` by `height` units from 0, 0 at its upper left corner. It is as wide as that in the
  * picture, or, to be wider or narrower with it, `shown` ("85%") of it: shapes are stretched, texts are not.
  */
-struct cli_svg_plot {
+struct draw_svg_plot {
     FILE *out;
     double width, height;
     const char *shown; /* NULL: as wide as `width` */
 };
 /* An area at x, y of the picture. Ticks, titles and texts belong in it. */
-void cli_svg_plot_begin(const struct cli_svg_plot *plot, double x, double y);
+void draw_svg_plot_begin(const struct draw_svg_plot *plot, double x, double y);
 /* Around shapes (no texts) that are stretched with the area. */
-void cli_svg_shapes_begin(const struct cli_svg_plot *plot);
-/* As cli_svg_text(), x and y in the area. */
-void cli_svg_plot_text(const struct cli_svg_plot *plot, double x, double y, const char *classes,
-                       const char *text);
+void draw_svg_shapes_begin(const struct draw_svg_plot *plot);
+/* As draw_svg_text(), x and y in the area. */
+void draw_svg_plot_text(const struct draw_svg_plot *plot, double x, double y, const char *classes,
+                        const char *text);
 
 /* `minor`: not shown where the window is narrow. */
-void cli_svg_tick_x(const struct cli_svg_plot *plot, double x, bool minor, const char *label);
-void cli_svg_tick_y(const struct cli_svg_plot *plot, double y, const char *label);
+void draw_svg_tick_x(const struct draw_svg_plot *plot, double x, bool minor, const char *label);
+void draw_svg_tick_y(const struct draw_svg_plot *plot, double y, const char *label);
 /* Below and to the left of the ticks; NULL: none. */
-void cli_svg_titles(const struct cli_svg_plot *plot, const char *x_title, const char *y_title);
+void draw_svg_titles(const struct draw_svg_plot *plot, const char *x_title, const char *y_title);

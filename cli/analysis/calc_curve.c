@@ -95,26 +95,26 @@ static const struct occ_point *point_of_column(const struct calc_curve *curve, i
 }
 
 /* What cannot be launched leaves a gap. */
-static void draw(const struct calc_curve *curve, struct cli_canvas *canvas)
+static void draw(const struct calc_curve *curve, struct draw_canvas *canvas)
 {
     int last = -1;
     for (int x = 0; x < canvas->width; x++) {
         const struct occ_point *point = point_of_column(curve, x, canvas->width);
-        int y = point->status == OCC_OK ? cli_canvas_y(canvas, point->full_wave) : -1;
+        int y = point->status == OCC_OK ? draw_canvas_y(canvas, point->full_wave) : -1;
         if (y >= 0)
-            cli_canvas_line(canvas, x, last < 0 || last == y ? y : last < y ? last + 1 : last - 1, y);
+            draw_canvas_line(canvas, x, last < 0 || last == y ? y : last < y ? last + 1 : last - 1, y);
         last = y;
     }
 }
 
-static void mark_present(const struct calc_curve *curve, struct cli_canvas *canvas)
+static void mark_present(const struct calc_curve *curve, struct draw_canvas *canvas)
 {
     uint32_t first = curve->points[0].value, last = curve->points[curve->n - 1].value;
     const struct occ_point *point = calc_curve_at(curve, curve->present);
     if (curve->present < first || curve->present > last || point->status != OCC_OK)
         return;
-    canvas->mark_x = cli_canvas_x(canvas, (double)(curve->present - first) / (last - first));
-    canvas->mark_y = cli_canvas_y(canvas, point->full_wave);
+    canvas->mark_x = draw_canvas_x(canvas, (double)(curve->present - first) / (last - first));
+    canvas->mark_y = draw_canvas_y(canvas, point->full_wave);
 }
 
 /* Labels centred on their columns, as many as have room. */
@@ -136,7 +136,7 @@ static void put_ticks(const struct calc_curve *curve, int columns, struct calc_p
 
 void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot)
 {
-    cli_canvas_init(&ret_plot->canvas, columns, CALC_PLOT_ROWS, ascii);
+    draw_canvas_init(&ret_plot->canvas, columns, CALC_PLOT_ROWS, ascii);
     draw(curve, &ret_plot->canvas);
     mark_present(curve, &ret_plot->canvas);
     put_ticks(curve, ret_plot->canvas.columns, ret_plot);

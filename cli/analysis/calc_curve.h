@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/canvas.h"
+#include "draw/canvas.h"
 #include "occupancy/occupancy.h"
 #include "occupancy/sweep.h"
 #include "support/error.h"
@@ -43,8 +43,8 @@ const char *calc_axis_title(enum occ_axis axis);
 #define CALC_PLOT_ROWS 8
 /* What a terminal shows, the present point marked. */
 struct calc_plot {
-    struct cli_canvas canvas;
-    char ticks[2 * CLI_CANVAS_COLUMNS]; /* the line below: values where they are */
+    struct draw_canvas canvas;
+    char ticks[2 * DRAW_CANVAS_COLUMNS]; /* the line below: values where they are */
 };
 void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot);
 
@@ -52,5 +52,5 @@ void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct c
 enum { CALC_PANEL_X = 390, CALC_PANEL_Y = 235 };
 /* A panel of a picture. */
 void calc_svg_curve(FILE *out, double x, double y, const struct calc_curve *curve);
-/* A picture in a page; see cli_svg_hatch(). */
+/* A picture in a page; see draw_svg_hatch(). */
 void calc_svg_panel(FILE *out, const struct calc_curve *curve);

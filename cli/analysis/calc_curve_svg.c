@@ -21,18 +21,18 @@ static double y_of(const struct occ_point *point)
     return (1 - point->full_wave) * PLOT_Y;
 }
 
-static void put_axes(const struct cli_svg_plot *plot, const struct calc_curve *curve)
+static void put_axes(const struct draw_svg_plot *plot, const struct calc_curve *curve)
 {
     char label[24];
     for (int percent = 0; percent <= 100; percent += 25) {
         (void)snprintf(label, sizeof label, "%d%%", percent);
-        cli_svg_tick_y(plot, PLOT_Y * (100 - percent) / 100.0, label);
+        draw_svg_tick_y(plot, PLOT_Y * (100 - percent) / 100.0, label);
     }
     for (uint64_t value = calc_first_tick(curve); value <= curve->points[curve->n - 1].value;
          value += calc_tick_step(curve))
-        cli_svg_tick_x(plot, x_of(curve, (uint32_t)value), false,
-                       calc_axis_value(curve->axis, (uint32_t)value, label, sizeof label));
-    cli_svg_titles(plot, calc_axis_title(curve->axis), "occupancy");
+        draw_svg_tick_x(plot, x_of(curve, (uint32_t)value), false,
+                        calc_axis_value(curve->axis, (uint32_t)value, label, sizeof label));
+    draw_svg_titles(plot, calc_axis_title(curve->axis), "occupancy");
 }
 
 /* What cannot be launched, and why; in a narrow gap upright. */
@@ -43,8 +43,8 @@ static void put_gap(FILE *out, double from, double to, const char *reason)
                   to - from, PLOT_Y);
     (void)fprintf(out, "<g transform=\"translate(%.1f %d) rotate(%d)\">", (from + to) / 2, PLOT_Y / 2,
                   is_wide ? 0 : -90);
-    cli_svg_text(out, 0, -3, "middle", "cannot launch:");
-    cli_svg_text(out, 0, 10, "middle", "%s", reason);
+    draw_svg_text(out, 0, -3, "middle", "cannot launch:");
+    draw_svg_text(out, 0, 10, "middle", "%s", reason);
     (void)fputs("</g>\n", out);
 }
 
@@ -89,20 +89,20 @@ static void put_present(FILE *out, const struct calc_curve *curve)
     double x = x_of(curve, curve->present), y = y_of(point);
     bool is_right = x > PLOT_X / 2.0;
     (void)fprintf(out, "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"4\"/>", x, y);
-    cli_svg_text(out, x + (is_right ? -8 : 8), y + (point->full_wave > 0.9 ? 14 : -7),
-                 is_right ? "value end" : "value", "%s: %.1f%%",
-                 calc_axis_value(curve->axis, curve->present, value, sizeof value), point->full_wave * 100);
+    draw_svg_text(out, x + (is_right ? -8 : 8), y + (point->full_wave > 0.9 ? 14 : -7),
+                  is_right ? "value end" : "value", "%s: %.1f%%",
+                  calc_axis_value(curve->axis, curve->present, value, sizeof value), point->full_wave * 100);
 }
 
 void calc_svg_curve(FILE *out, double x, double y, const struct calc_curve *curve)
 {
-    const struct cli_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
-    cli_svg_plot_begin(&plot, x + MARGIN_X, y + MARGIN_Y);
+    const struct draw_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
+    draw_svg_plot_begin(&plot, x + MARGIN_X, y + MARGIN_Y);
     put_axes(&plot, curve);
     put_gaps(out, curve);
     put_line(out, curve);
     put_present(out, curve);
-    cli_svg_end(out);
+    draw_svg_end(out);
 }
 
 void calc_svg_panel(FILE *out, const struct calc_curve *curve)
@@ -115,5 +115,5 @@ void calc_svg_panel(FILE *out, const struct calc_curve *curve)
                   calc_axis_value(curve->axis, curve->present, value, sizeof value),
                   calc_curve_at(curve, curve->present)->full_wave * 100);
     calc_svg_curve(out, 0, 0, curve);
-    cli_svg_end(out);
+    draw_svg_end(out);
 }

@@ -105,7 +105,7 @@ int trend_split(struct occ_store *store, const struct occ_filter sides[2], enum 
                 enum trend_series series, struct trend_split *ret_split, struct occ_error *err);
 
 /* A series in the area of `plot`, with its axes, changes and labels. */
-void trend_plot(const struct cli_svg_plot *plot, const struct trend *trend, enum trend_series series);
+void trend_plot(const struct draw_svg_plot *plot, const struct trend *trend, enum trend_series series);
 
 /* A picture of all series in SVG; `what`: what the launches are. */
 void trend_svg(const struct trend *trend, const char *what, FILE *out);

@@ -16,7 +16,7 @@ struct column {
 };
 
 struct plot {
-    const struct cli_svg_plot *svg;
+    const struct draw_svg_plot *svg;
     const struct trend *trend;
     enum trend_series series;
     double top; /* value at the upper end */
@@ -65,7 +65,7 @@ static void put_values(const struct plot *plot)
     for (int half = 0; half <= 2; half++) {
         double value = plot->top * half / 2;
         (void)trend_value_text(plot->series, value, label, sizeof label);
-        cli_svg_tick_y(plot->svg, y_of(plot, value), half ? label : "0");
+        draw_svg_tick_y(plot->svg, y_of(plot, value), half ? label : "0");
     }
 }
 
@@ -128,7 +128,7 @@ static void put_times(const struct plot *plot)
     for (; (at = join_time(t, &tm)) != -1 && at <= last; tm.tm_min += step) {
         (void)strftime(label, sizeof label, step < 1440 ? "%m-%d %H:%M" : "%Y-%m-%d", &tm);
         if ((int64_t)at * 1000000000 >= t->points[0].start_ns)
-            cli_svg_tick_x(plot->svg, x_of(plot, (int64_t)at * 1000000000), n++ % 4 != 0, label);
+            draw_svg_tick_x(plot->svg, x_of(plot, (int64_t)at * 1000000000), n++ % 4 != 0, label);
     }
 }
 
@@ -212,27 +212,27 @@ static void put_numbers(const struct plot *plot)
                        : change->is_drift ? " drift"
                                           : "");
         if (change->in == plot->series)
-            cli_svg_plot_text(plot->svg, is_left ? x + GAP : x - GAP, 10, is_left ? "value" : "value end",
-                              number);
+            draw_svg_plot_text(plot->svg, is_left ? x + GAP : x - GAP, 10, is_left ? "value" : "value end",
+                               number);
     }
 }
 
-void trend_plot(const struct cli_svg_plot *svg, const struct trend *t, enum trend_series series)
+void trend_plot(const struct draw_svg_plot *svg, const struct trend *t, enum trend_series series)
 {
     struct plot plot = {.svg = svg, .trend = t, .series = series};
     add_up(&plot);
     if (plot.top > 0)
         put_values(&plot);
     else
-        cli_svg_plot_text(svg, svg->width / 2, svg->height / 2, "middle", "not known");
+        draw_svg_plot_text(svg, svg->width / 2, svg->height / 2, "middle", "not known");
     put_times(&plot);
-    cli_svg_shapes_begin(svg);
+    draw_svg_shapes_begin(svg);
     if (plot.top > 0) {
         put_band(&plot);
         put_means(&plot);
     }
     put_lines(&plot);
-    cli_svg_end(svg->out);
+    draw_svg_end(svg->out);
     put_numbers(&plot);
 }
 
@@ -251,16 +251,16 @@ enum {
 
 static void put_panel(const struct trend *t, enum trend_series series, FILE *out)
 {
-    const struct cli_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
+    const struct draw_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
     char title[64], zone[40];
-    cli_svg_plot_begin(&plot, LEFT, HEAD + (int)series * PANEL_Y);
-    cli_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
-                 trend_series[series].band);
+    draw_svg_plot_begin(&plot, LEFT, HEAD + (int)series * PANEL_Y);
+    draw_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
+                  trend_series[series].band);
     trend_plot(&plot, t, series);
     (void)snprintf(title, sizeof title, "time (%s)", zone_text(t, zone, sizeof zone));
     if (series + 1 == TREND_SERIES_COUNT)
-        cli_svg_titles(&plot, title, NULL);
-    cli_svg_end(out);
+        draw_svg_titles(&plot, title, NULL);
+    draw_svg_end(out);
 }
 
 /* Above the plots, as many as have room. */
@@ -273,7 +273,7 @@ static void put_labels(const struct trend *t, FILE *out)
                width = LETTER_X * (double)(strlen(t->labels[i].label) + 1);
         x = x + width > PLOT_X ? PLOT_X - width : x;
         if (x >= used) {
-            cli_svg_text(out, LEFT + x, HEAD - 25, "", "%s", t->labels[i].label);
+            draw_svg_text(out, LEFT + x, HEAD - 25, "", "%s", t->labels[i].label);
             used = x + width;
         }
     }
@@ -288,12 +288,12 @@ static void put_head(const struct trend *t, const char *what, FILE *out)
                        ceil(in_column));
     if (t->n_kernels > 1)
         (void)snprintf(kernels, sizeof kernels, " (%zu kernels)", t->n_kernels);
-    cli_svg_text(out, 16, 24, "head", "%s%s%s, by %ss", what, kernels, t->simulated ? " (simulated)" : "",
-                 t->unit);
-    cli_svg_text(out, 16, 43, "", "%s to %s%s%s",
-                 trend_time_text(t, t->points[0].start_ns, first, sizeof first),
-                 trend_time_text(t, t->points[t->n - 1].start_ns, end, sizeof end), columns,
-                 t->n_labels ? "; labels where they begin" : "");
+    draw_svg_text(out, 16, 24, "head", "%s%s%s, by %ss", what, kernels, t->simulated ? " (simulated)" : "",
+                  t->unit);
+    draw_svg_text(out, 16, 43, "", "%s to %s%s%s",
+                  trend_time_text(t, t->points[0].start_ns, first, sizeof first),
+                  trend_time_text(t, t->points[t->n - 1].start_ns, end, sizeof end), columns,
+                  t->n_labels ? "; labels where they begin" : "");
 }
 
 /* Returns the number of lines; `out` NULL: only counts. */
@@ -307,9 +307,9 @@ static int put_change(const struct trend *t, size_t i, int y, FILE *out)
     bool breaks = rest > LETTERS && at > 0;
     if (!out)
         return breaks ? 2 : 1;
-    cli_svg_text(out, 16, y, "", "%zu  %.*s", i + 1, breaks ? (int)at : (int)rest, line);
+    draw_svg_text(out, 16, y, "", "%zu  %.*s", i + 1, breaks ? (int)at : (int)rest, line);
     if (breaks)
-        cli_svg_text(out, 32, y + LINE, "", "%.*s", LETTERS, line + at + 1);
+        draw_svg_text(out, 32, y + LINE, "", "%.*s", LETTERS, line + at + 1);
     return breaks ? 2 : 1;
 }
 
@@ -319,17 +319,17 @@ void trend_svg(const struct trend *t, const char *what, FILE *out)
     int y = HEAD + TREND_SERIES_COUNT * PANEL_Y, lines = 2;
     for (size_t i = 0; i < shown; i++)
         lines += put_change(t, i, 0, NULL);
-    cli_svg_begin(out, WIDTH, y + lines * LINE);
+    draw_svg_begin(out, WIDTH, y + lines * LINE);
     put_head(t, what, out);
     put_labels(t, out);
     for (int i = 0; i < TREND_SERIES_COUNT; i++)
         put_panel(t, (enum trend_series)i, out);
-    cli_svg_text(out, 16, y, "title",
-                 shown < t->n_changes ? "changes, the first %zu of %zu"
-                 : shown              ? "changes"
-                                      : "changes: none was found",
-                 shown, t->n_changes);
+    draw_svg_text(out, 16, y, "title",
+                  shown < t->n_changes ? "changes, the first %zu of %zu"
+                  : shown              ? "changes"
+                                       : "changes: none was found",
+                  shown, t->n_changes);
     for (size_t i = 0; i < shown; i++)
         y += LINE * put_change(t, i, y + LINE, out);
-    cli_svg_end(out);
+    draw_svg_end(out);
 }

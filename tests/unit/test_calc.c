@@ -294,8 +294,8 @@ enum { COLUMNS = 64 };
 
 static const char *row_of(const struct calc_plot *plot, int row)
 {
-    static char text[CALC_PLOT_ROWS][CLI_CANVAS_ROW_BYTES];
-    cli_canvas_row(&plot->canvas, row, text[row]);
+    static char text[CALC_PLOT_ROWS][DRAW_CANVAS_ROW_BYTES];
+    draw_canvas_row(&plot->canvas, row, text[row]);
     return text[row];
 }
 

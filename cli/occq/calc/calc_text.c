@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "calc.h"
+#include "cli/screen.h"
 #include "cli/table.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -88,7 +89,7 @@ static void print_curve(const struct calc_curve *curve, bool ascii)
     struct calc_plot plot;
     char ratio[16], value[24];
     const struct occ_point *present = calc_curve_at(curve, curve->present);
-    calc_plot(curve, cli_canvas_columns(PLOT_INDENT), ascii, &plot);
+    calc_plot(curve, draw_canvas_columns(cli_screen_width(), PLOT_INDENT), ascii, &plot);
     (void)printf("\n  OCCUPANCY of a full wave over %s", calc_axis_title(curve->axis));
     if (curve->present >= curve->points[0].value && present->status == OCC_OK)
         (void)printf("; %s %s: %s", ascii ? "O" : "\xe2\x97\x8f",
@@ -97,8 +98,8 @@ static void print_curve(const struct calc_curve *curve, bool ascii)
     (void)putchar('\n');
     for (int row = 0; row < CALC_PLOT_ROWS; row++) {
         const char *label = row == 0 ? "100%" : row == CALC_PLOT_ROWS - 1 ? "0%" : "";
-        char dots[CLI_CANVAS_ROW_BYTES];
-        cli_canvas_row(&plot.canvas, row, dots);
+        char dots[DRAW_CANVAS_ROW_BYTES];
+        draw_canvas_row(&plot.canvas, row, dots);
         (void)printf("    %4s %s%s\n", label, ascii ? "|" : "\xe2\x94\x82", dots);
     }
     (void)printf("%*s%s\n", PLOT_INDENT, "", plot.ticks);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/screen.h"
-#include "cli/canvas.h"
+#include "draw/canvas.h"
 #include "cli/file.h"
 #include "cli/json.h"
 #include "cli/table.h"
@@ -42,14 +42,14 @@ static double upper_of(const struct trend_point *point, enum trend_series which)
 }
 
 /* For each unit of time. */
-static void draw(const struct trend *t, enum trend_series which, double top, struct cli_canvas *canvas)
+static void draw(const struct trend *t, enum trend_series which, double top, struct draw_canvas *canvas)
 {
     for (size_t i = 0; i < t->n; i++) {
         const double values[] = {trend_value(&t->points[i], which).mean, upper_of(&t->points[i], which)};
-        int x = cli_canvas_x(canvas, place_of(t, t->points[i].start_ns));
+        int x = draw_canvas_x(canvas, place_of(t, t->points[i].start_ns));
         for (int k = 0; k < 2 && !isnan(values[k]); k++) {
-            int y = cli_canvas_y(canvas, values[k] / top);
-            cli_canvas_line(canvas, x, y, y);
+            int y = draw_canvas_y(canvas, values[k] / top);
+            draw_canvas_line(canvas, x, y, y);
         }
     }
 }
@@ -57,19 +57,19 @@ static void draw(const struct trend *t, enum trend_series which, double top, str
 /* From 0 to the largest value; occupancies to 100 %. */
 static void print_series(const struct trend *t, enum trend_series which, bool ascii)
 {
-    struct cli_canvas canvas;
-    char row[CLI_CANVAS_ROW_BYTES], label[32];
+    struct draw_canvas canvas;
+    char row[DRAW_CANVAS_ROW_BYTES], label[32];
     double top = trend_series[which].unit == CLI_RATIO ? 1 : 0;
     for (size_t i = 0; i < t->n; i++)
         top = fmax(top, upper_of(&t->points[i], which));
     if (!(top > 0))
         return;
-    cli_canvas_init(&canvas, cli_canvas_columns(INDENT), ROWS, ascii);
+    draw_canvas_init(&canvas, draw_canvas_columns(cli_screen_width(), INDENT), ROWS, ascii);
     draw(t, which, top, &canvas);
     (void)printf("  %s%s\n", trend_series[which].name,
                  which == TREND_MEAN ? "; the upper dots: 95th percentile" : trend_series[which].source);
     for (int i = 0; i < ROWS; i++) {
-        cli_canvas_row(&canvas, i, row);
+        draw_canvas_row(&canvas, i, row);
         (void)printf("%*s %s%s\n", INDENT - 2,
                      i == 0          ? trend_value_text(which, top, label, sizeof label)
                      : i == ROWS - 1 ? "0"
@@ -84,8 +84,8 @@ static void print_series(const struct trend *t, enum trend_series which, bool as
  */
 static void print_marks(const struct trend *t)
 {
-    char marks[2][CLI_CANVAS_COLUMNS + 1], first[32], last[32];
-    int columns = cli_canvas_columns(INDENT);
+    char marks[2][DRAW_CANVAS_COLUMNS + 1], first[32], last[32];
+    int columns = draw_canvas_columns(cli_screen_width(), INDENT);
     for (int i = 0; i < 2; i++)
         (void)snprintf(marks[i], sizeof marks[i], "%*s", columns, "");
     for (size_t i = 0; i < t->n_changes; i++)

@@ -36,7 +36,7 @@ static const struct {
 void bars_patterns(FILE *out)
 {
     (void)fputs("<svg class=\"patterns\" aria-hidden=\"true\" width=\"0\" height=\"0\">\n", out);
-    cli_svg_hatch(out);
+    draw_svg_hatch(out);
     (void)fputs("<defs>\n", out);
     for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
         const char *word = occ_part_word(part);

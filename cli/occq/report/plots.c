@@ -9,23 +9,23 @@
 #include "support/text.h"
 
 /* As wide as the page; the ticks of values are to its left. `sentence`: for those who do not see it. */
-static struct cli_svg_plot begin(FILE *out, const char *title, const char *sentence)
+static struct draw_svg_plot begin(FILE *out, const char *title, const char *sentence)
 {
     enum { WIDTH = 1000, HEIGHT = 120, TOP = 8, BELOW = 30 };
-    const struct cli_svg_plot plot = {out, WIDTH, HEIGHT, "100%"};
+    const struct draw_svg_plot plot = {out, WIDTH, HEIGHT, "100%"};
     html_put(out, "<figure class=\"plot\"><figcaption>@</figcaption>", title);
     html_put(out,
              "<svg class=\"picture\" width=\"100%\" font-size=\"11\" overflow=\"visible\" role=\"img\" "
              "aria-label=\"@\"",
              sentence);
     (void)fprintf(out, " height=\"%d\">\n", TOP + HEIGHT + BELOW);
-    cli_svg_plot_begin(&plot, 0, TOP);
+    draw_svg_plot_begin(&plot, 0, TOP);
     return plot;
 }
 
 static void end(FILE *out)
 {
-    cli_svg_end(out);
+    draw_svg_end(out);
     (void)fputs("</svg></figure>\n", out);
 }
 
@@ -52,7 +52,7 @@ static void put_series(FILE *out, const struct trend *t, enum trend_series which
                    trend_time_text(t, t->points[t->n - 1].start_ns + t->unit_ns, last, sizeof last),
                    trend_value_text(which, least, low, sizeof low),
                    trend_value_text(which, most, high, sizeof high));
-    const struct cli_svg_plot plot = begin(out, title, sentence);
+    const struct draw_svg_plot plot = begin(out, title, sentence);
     trend_plot(&plot, t, which);
     end(out);
 }
@@ -66,10 +66,10 @@ void plots_trend(FILE *out, const struct trend *t)
 /* ---- durations ---- */
 
 /* A bar a bin; `log_low`, `log_span`: of the axis. */
-static void put_bins(const struct cli_svg_plot *plot, const struct occ_duration_bins *bins, double log_low,
+static void put_bins(const struct draw_svg_plot *plot, const struct occ_duration_bins *bins, double log_low,
                      double log_span, uint64_t most)
 {
-    cli_svg_shapes_begin(plot);
+    draw_svg_shapes_begin(plot);
     for (const struct occ_duration_bin *bin = bins->list; bin < bins->list + bins->n; bin++) {
         double x = (log2((double)bin->from_ns + 1) - log_low) / log_span * plot->width,
                end_x = (log2((double)bin->until_ns + 1) - log_low) / log_span * plot->width;
@@ -77,7 +77,7 @@ static void put_bins(const struct cli_svg_plot *plot, const struct occ_duration_
         (void)fprintf(plot->out, "<rect class=\"bin\" x=\"%.1f\" width=\"%.1f\" y=\"%.1f\" height=\"%.1f\"/>",
                       x, end_x - x, plot->height - height, height);
     }
-    cli_svg_end(plot->out);
+    draw_svg_end(plot->out);
 }
 
 void plots_durations(FILE *out, const struct occ_config_row *row)
@@ -99,11 +99,11 @@ void plots_durations(FILE *out, const struct occ_config_row *row)
         last, occ_format_duration((int64_t)row->p50_ns, p50, sizeof p50),
         occ_format_duration((int64_t)row->p95_ns, p95, sizeof p95));
     (void)snprintf(most_text, sizeof most_text, "%" PRIu64, most);
-    const struct cli_svg_plot plot = begin(out, "Launches by duration (logarithmic)", sentence);
-    cli_svg_tick_y(&plot, 0, most_text);
-    cli_svg_tick_y(&plot, plot.height, "0");
-    cli_svg_tick_x(&plot, 0, false, first);
-    cli_svg_tick_x(&plot, plot.width, false, last);
+    const struct draw_svg_plot plot = begin(out, "Launches by duration (logarithmic)", sentence);
+    draw_svg_tick_y(&plot, 0, most_text);
+    draw_svg_tick_y(&plot, plot.height, "0");
+    draw_svg_tick_x(&plot, 0, false, first);
+    draw_svg_tick_x(&plot, plot.width, false, last);
     put_bins(&plot, bins, low, span, most);
     end(out);
 }

@@ -4,32 +4,30 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/screen.h"
-
 enum { DOTS_X = 2, DOTS_Y = 4, COLUMNS = 64, COLUMNS_MIN = 32 };
 
-void cli_canvas_init(struct cli_canvas *canvas, int columns, int rows, bool ascii)
+void draw_canvas_init(struct draw_canvas *canvas, int columns, int rows, bool ascii)
 {
     memset(canvas, 0, sizeof *canvas);
-    canvas->columns = columns < CLI_CANVAS_COLUMNS ? columns : CLI_CANVAS_COLUMNS;
-    canvas->rows = rows < CLI_CANVAS_ROWS ? rows : CLI_CANVAS_ROWS;
+    canvas->columns = columns < DRAW_CANVAS_COLUMNS ? columns : DRAW_CANVAS_COLUMNS;
+    canvas->rows = rows < DRAW_CANVAS_ROWS ? rows : DRAW_CANVAS_ROWS;
     canvas->ascii = ascii;
     canvas->width = canvas->columns * (ascii ? 1 : DOTS_X);
     canvas->height = canvas->rows * (ascii ? 1 : DOTS_Y);
     canvas->mark_x = canvas->mark_y = -1;
 }
 
-int cli_canvas_y(const struct cli_canvas *canvas, double value)
+int draw_canvas_y(const struct draw_canvas *canvas, double value)
 {
     return (int)lround((1 - fmin(fmax(value, 0), 1)) * (canvas->height - 1));
 }
 
-int cli_canvas_x(const struct cli_canvas *canvas, double value)
+int draw_canvas_x(const struct draw_canvas *canvas, double value)
 {
     return (int)lround(fmin(fmax(value, 0), 1) * (canvas->width - 1));
 }
 
-void cli_canvas_line(struct cli_canvas *canvas, int x, int from_y, int to_y)
+void draw_canvas_line(struct draw_canvas *canvas, int x, int from_y, int to_y)
 {
     int low = from_y < to_y ? from_y : to_y, high = from_y + to_y - low;
     for (int y = low; y <= high; y++)
@@ -37,7 +35,7 @@ void cli_canvas_line(struct cli_canvas *canvas, int x, int from_y, int to_y)
 }
 
 /* Bits of U+2800's block: the dots are numbered by column, the lowest row was added later. */
-static unsigned int braille_bits(const struct cli_canvas *canvas, int row, int column)
+static unsigned int braille_bits(const struct draw_canvas *canvas, int row, int column)
 {
     static const unsigned char bits[DOTS_Y][DOTS_X] = {
         {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -57,7 +55,7 @@ static size_t put_utf8(char *out, unsigned int character)
     return 3;
 }
 
-void cli_canvas_row(const struct cli_canvas *canvas, int row, char text[CLI_CANVAS_ROW_BYTES])
+void draw_canvas_row(const struct draw_canvas *canvas, int row, char text[DRAW_CANVAS_ROW_BYTES])
 {
     int dots_x = canvas->ascii ? 1 : DOTS_X, dots_y = canvas->ascii ? 1 : DOTS_Y;
     size_t used = 0;
@@ -72,9 +70,8 @@ void cli_canvas_row(const struct cli_canvas *canvas, int row, char text[CLI_CANV
     text[used] = '\0';
 }
 
-int cli_canvas_columns(int indent)
+int draw_canvas_columns(size_t width, int indent)
 {
-    size_t width = cli_screen_width();
-    int room = width < CLI_CANVAS_COLUMNS ? (int)width - indent : CLI_CANVAS_COLUMNS;
+    int room = width < DRAW_CANVAS_COLUMNS ? (int)width - indent : DRAW_CANVAS_COLUMNS;
     return width == 0 ? COLUMNS : room < COLUMNS_MIN ? COLUMNS_MIN : room;
 }
