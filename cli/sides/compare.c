@@ -7,7 +7,8 @@
 #include "support/cleanup.h"
 
 enum { SPREAD_RUNS_MIN = 5 };
-#define SPREADS_OF_FLOOR 3.0
+#define SPREADS_OF_FLOOR     3.0
+#define ERRORS_OF_95_PERCENT 1.96 /* standard errors in the half of such an interval */
 
 double diff_mean(const struct diff_sums *sums, enum diff_value value)
 {
@@ -100,7 +101,7 @@ static struct diff_ratio achieved_ratio(const struct diff_pair *pair)
     double error_b = diff_mean(b, DIFF_VALUE_achieved_error) / mean_b;
     double error = sqrt(error_a * error_a + error_b * error_b);
     double d = mean_a > 0 && mean_b > 0 ? log(mean_b / mean_a) : (double)NAN;
-    double half = OCC_ERRORS_OF_95_PERCENT * error;
+    double half = ERRORS_OF_95_PERCENT * error;
     if (isnan(d + error) || !(error > 0))
         return DIFF_RATIO_UNKNOWN;
     return (struct diff_ratio){exp(d), exp(d - half), exp(d + half), erfc(fabs(d) / error / sqrt(2))};

@@ -2,23 +2,30 @@
  * Comparing two sides, each a set of launches: which kernels correspond, what changed, and whether it did for
  * certain. In steps:
  *
- *   diff_collect()   launch configurations of each side, whatever run and device they are from
+ *   diff_collect()   launch configurations of each side, whatever run and device they are from; then
+ *                    diff_add_sums() what each did
  *   diff_match()     pairs of both sides, level by level; before DIFF_PLACE the caller reports of launches in
  *                    their order which pairs stand around them (diff_add_neighbours())
  *   diff_sample()    replicates: runs, or blocks of consecutive launches (diff_add_launch())
  *   diff_conclude()  ratios; diff_verdict_of() and diff_sum_up() read the result
  *
  * Single launches are never replicates: one launch configuration serves several layers in a fixed order.
- * Nothing here reads a history. Texts belong to the rows. One thread.
+ * Nothing here reads a history or knows its rows. Texts belong to the rows. One thread.
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "compare/statistics.h"
-#include "store/store.h"
+#include "support/error.h"
 
 enum { DIFF_A, DIFF_B, DIFF_SIDES };
-#define DIFF_NO_PAIR  UINT32_MAX
-#define DIFF_RUNS_MAX 100 /* of a side */
+#define DIFF_NO_PAIR UINT32_MAX
+enum {
+    DIFF_RUNS_MAX = 100, /* of a side */
+    DIFF_PARTS_MAX = 24, /* of lost occupancy */
+    DIFF_LAUNCH_NUMBERS = 17
+};
 
 /* How the kernels of a pair were matched, in this order. X(NAME, word, text) */
 #define DIFF_LEVELS(X)                                                                                       \
@@ -45,14 +52,24 @@ struct diff_sums {
     uint64_t launches, total_ns;
     double warp_ns;                                     /* time x SMs x maximum warps per SM */
     double sum[DIFF_VALUE_COUNT], ns[DIFF_VALUE_COUNT]; /* value x time, the time for which it is known */
-    double part_ns[OCC_PART_COUNT];          /* parts of the waterfall x time, where it is measured */
-    double expected_part_ns[OCC_PART_COUNT]; /* the model's, of all of the time */
+    double part_ns[DIFF_PARTS_MAX];          /* parts of lost occupancy x time, where they are measured */
+    double expected_part_ns[DIFF_PARTS_MAX]; /* the model's, of all of the time */
 };
 double diff_mean(const struct diff_sums *sums, enum diff_value value); /* NaN: not known */
 
+/* A launch configuration as it is compared. */
+struct diff_row {
+    const void *of;                      /* the caller's */
+    int64_t id;                          /* of a kernel's configurations on a side */
+    const char *mangled, *demangled;     /* the kernel's names */
+    int64_t launch[DIFF_LAUNCH_NUMBERS]; /* all that a launch is given; 0 behind the caller's numbers */
+    double threads;                      /* of a launch */
+    uint64_t launches, total_ns;
+};
+
 /* A launch configuration in a run, which is the run's index in its side; or what it did in a range. */
 struct diff_part {
-    const struct occ_config_row *row;
+    const struct diff_row *row;
     const char *range; /* its path; NULL: not known */
     uint32_t range_id; /* for the caller */
     uint32_t side, run;
@@ -61,8 +78,8 @@ struct diff_part {
 
 /* A launch configuration of a kernel on a side; or what it did in a range. */
 struct diff_item {
-    const struct occ_config_row *row; /* one of those it was seen in */
-    const char *range;                /* NULL: not known */
+    const struct diff_row *row; /* one of those it was seen in */
+    const char *range;          /* NULL: not known */
     uint32_t side, pair;
     uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
     uint64_t votes, voters;
@@ -105,9 +122,11 @@ struct diff {
 };
 void diff_free(struct diff *diff);
 
-/* `parts` are the caller's, and are put in order; `runs`: their number on each side. */
+/* `parts` are the caller's; `runs`: their number on each side. */
 int diff_collect(struct diff *diff, struct diff_part *parts, size_t n_parts, const uint32_t runs[DIFF_SIDES],
                  struct occ_error *err);
+/* What a collected part did; of each once, before diff_sample(). */
+void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct diff_sums *sums);
 
 /* Pairs by one level what has no pair yet. */
 int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err);

@@ -78,8 +78,8 @@ static void describe(struct diff_line *line, const struct analysis_advice *advic
 static void add_to_line(struct diff_line *line)
 {
     const struct diff_item *const *items = line->pair->main_item;
-    const struct occ_config_row *now = items[DIFF_A] ? items[DIFF_A]->row : NULL;
-    const struct occ_config_row *then = items[DIFF_B] ? items[DIFF_B]->row : NULL;
+    const struct occ_config_row *now = items[DIFF_A] ? diff_config_row(items[DIFF_A]) : NULL;
+    const struct occ_config_row *then = items[DIFF_B] ? diff_config_row(items[DIFF_B]) : NULL;
     struct occ_measurement means;
     struct analysis_advice advice[OCC_ADVICE_MAX];
     line->advised_saves = NAN;

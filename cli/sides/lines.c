@@ -62,7 +62,7 @@ struct text {
 
 static void add_name(struct text *text, const struct diff_pair *pair, uint32_t side)
 {
-    ADD(text, "", "%.200s", pair->main_item[side]->row->kernel.short_name);
+    ADD(text, "", "%.200s", diff_config_row(pair->main_item[side])->kernel.short_name);
     if (pair->kernels[side] > 1)
         ADD(text, "", " +%u", pair->kernels[side] - 1);
 }
@@ -70,7 +70,7 @@ static void add_name(struct text *text, const struct diff_pair *pair, uint32_t s
 static void write_names(const struct diff_pair *pair, struct text *text)
 {
     const struct diff_item *a = pair->main_item[DIFF_A], *b = pair->main_item[DIFF_B];
-    bool is_same = a && b && strcmp(a->row->kernel.mangled, b->row->kernel.mangled) == 0 &&
+    bool is_same = a && b && strcmp(a->row->mangled, b->row->mangled) == 0 &&
                    pair->kernels[DIFF_A] == pair->kernels[DIFF_B];
     if (a)
         add_name(text, pair, DIFF_A);
@@ -128,9 +128,9 @@ static void add_fields(struct text *text, const struct diff_pair *pair)
 {
 #define ADD_NUMBER(key, word, expression)                                                                    \
     {                                                                                                        \
-        const struct occ_config_row *row = pair->main_item[DIFF_A]->row;                                     \
+        const struct occ_config_row *row = diff_config_row(pair->main_item[DIFF_A]);                         \
         double a = (double)(expression);                                                                     \
-        row = pair->main_item[DIFF_B]->row;                                                                  \
+        row = diff_config_row(pair->main_item[DIFF_B]);                                                      \
         add_number(text, word, a, (double)(expression));                                                     \
     }
     DIFF_FIELDS(ADD_NUMBER)
@@ -180,8 +180,8 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
                                .verdict_waste = verdict_of(r, pair, DIFF_METRIC_WASTE),
                                .verdict_achieved = verdict_of(r, pair, DIFF_METRIC_ACHIEVED),
                                .match = levels[pair->level],
-                               .mangled_a = a ? a->row->kernel.mangled : NULL,
-                               .mangled_b = b ? b->row->kernel.mangled : NULL,
+                               .mangled_a = a ? a->row->mangled : NULL,
+                               .mangled_b = b ? b->row->mangled : NULL,
                                .share = diff_share(r->diff, pair),
                                .low = ratio->low - 1,
                                .high = ratio->high - 1,

@@ -1,13 +1,11 @@
 /* Which kernels correspond: items by identity, pairs by keys that get looser level by level. One thread. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare.h"
 #include "compare/names.h"
-#include "store/config_columns.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -31,14 +29,13 @@ static void keys_free(const struct keys *keys)
     free(keys->all);
 }
 
-static int make_config_key(const struct occ_config_row *row, char **ret_key, struct occ_error *err)
+static int make_config_key(const struct diff_row *row, char **ret_key, struct occ_error *err)
 {
-    char numbers[400];
-    int used = snprintf(numbers, sizeof numbers, "%" PRIu32, row->local_bytes_per_thread);
-#define PUT_NUMBER(column, field)                                                                            \
-    used += snprintf(numbers + used, sizeof numbers - (size_t)used, " %" PRId64, (int64_t)row->launch.field);
-    OCC_LAUNCH_COLUMNS(PUT_NUMBER)
-    return occ_format_text(ret_key, err, "%s\n%s", row->kernel.mangled, numbers);
+    char numbers[21 * DIFF_LAUNCH_NUMBERS + 1];
+    int used = 0;
+    for (int i = 0; i < DIFF_LAUNCH_NUMBERS; i++)
+        used += snprintf(numbers + used, sizeof numbers - (size_t)used, " %" PRId64, row->launch[i]);
+    return occ_format_text(ret_key, err, "%s\n%s", row->mangled, numbers + 1);
 }
 
 /* Of an item: its configuration and range. */
@@ -48,11 +45,6 @@ static int make_part_key(const struct diff_part *part, char **ret_key, struct oc
     int status = make_config_key(part->row, &config, err);
     return status == 0 ? occ_format_text(ret_key, err, "%s\n%s", config, part->range ? part->range : "")
                        : status;
-}
-
-static uint64_t product(const uint32_t size[3])
-{
-    return (uint64_t)size[0] * size[1] * size[2];
 }
 
 static int make_name_key(const char *demangled, bool loose, char **ret_key, struct occ_error *err)
@@ -69,27 +61,25 @@ static int make_name_key(const char *demangled, bool loose, char **ret_key, stru
 static int make_key(const struct diff_item *item, enum diff_level level, char **ret_key,
                     struct occ_error *err)
 {
-    const struct occ_row_kernel *kernel = &item->row->kernel;
-    const struct occ_launch *launch = &item->row->launch;
+    const struct diff_row *row = item->row;
     switch (level) {
     case DIFF_RANGE:
         return item->range
-                   ? make_part_key(&(struct diff_part){.row = item->row, .range = item->range}, ret_key, err)
+                   ? make_part_key(&(struct diff_part){.row = row, .range = item->range}, ret_key, err)
                    : 0;
     case DIFF_CONFIG:
-        return make_config_key(item->row, ret_key, err);
+        return make_config_key(row, ret_key, err);
     case DIFF_WORK:
-        return occ_format_text(ret_key, err, "%s\n%.0f", kernel->mangled,
-                               (double)product(launch->grid) * (double)product(launch->block));
+        return occ_format_text(ret_key, err, "%s\n%.0f", row->mangled, row->threads);
     case DIFF_SIMILAR:
     case DIFF_FAMILY:
-        return make_name_key(kernel->demangled, level == DIFF_FAMILY, ret_key, err);
+        return make_name_key(row->demangled, level == DIFF_FAMILY, ret_key, err);
     case DIFF_PLACE:
         return item->votes * 2 < item->voters || item->voters == 0
                    ? 0
                    : occ_format_text(ret_key, err, "%" PRIu32 " %" PRIu32, item->before, item->after);
     default:
-        return occ_format_text(ret_key, err, "%s", kernel->mangled);
+        return occ_format_text(ret_key, err, "%s", row->mangled);
     }
 }
 
@@ -113,46 +103,6 @@ static size_t end_of_key(const struct keys *keys, size_t first)
 
 /* ---- items ---- */
 
-static void add_value(struct diff_sums *sums, enum diff_value which, double value, double ns)
-{
-    if (isnan(value))
-        return;
-    sums->sum[which] += value * ns;
-    sums->ns[which] += ns;
-}
-
-static void add_parts(double part_ns[OCC_PART_COUNT], const struct occ_waterfall *waterfall, double ns)
-{
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
-        part_ns[i] += isnan(waterfall->part[i]) ? 0 : waterfall->part[i] * ns;
-}
-
-static void add_row(struct diff_sums *sums, const struct occ_config_row *row)
-{
-    double ns = (double)row->total_ns;
-    struct occ_measurement measured;
-    struct occ_waterfall waterfall;
-    occ_measured_means(&row->measured, row->measurable_ns, &measured);
-    sums->launches += row->launches;
-    sums->total_ns += row->total_ns;
-    add_value(sums, DIFF_VALUE_achieved, measured.achieved, ns);
-    add_value(sums, DIFF_VALUE_achieved_error, measured.achieved_error, ns);
-    add_value(sums, DIFF_VALUE_elapsed, measured.elapsed, ns);
-    add_value(sums, DIFF_VALUE_elapsed_error, measured.elapsed_error, ns);
-    add_value(sums, DIFF_VALUE_measured_ratio, measured.measured_ratio, ns);
-    if (!row->analysed)
-        return;
-    sums->warp_ns += ns * row->limits.sm_count * row->result.max_warps_per_sm;
-    add_value(sums, DIFF_VALUE_theoretical, row->result.theoretical, ns);
-    add_value(sums, DIFF_VALUE_expected_elapsed_low, row->result.expected_elapsed_low, ns);
-    add_value(sums, DIFF_VALUE_expected_elapsed_high, row->result.expected_elapsed_high, ns);
-    occ_explain(&row->result, NULL, &waterfall);
-    add_parts(sums->expected_part_ns, &waterfall, ns);
-    occ_explain(&row->result, &measured, &waterfall);
-    if (!isnan(measured.elapsed))
-        add_parts(sums->part_ns, &waterfall, ns);
-}
-
 static void add_sums(struct diff_sums *sums, const struct diff_sums *more)
 {
     sums->launches += more->launches;
@@ -162,7 +112,7 @@ static void add_sums(struct diff_sums *sums, const struct diff_sums *more)
         sums->sum[i] += more->sum[i];
         sums->ns[i] += more->ns[i];
     }
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
+    for (unsigned i = 0; i < DIFF_PARTS_MAX; i++) {
         sums->part_ns[i] += more->part_ns[i];
         sums->expected_part_ns[i] += more->expected_part_ns[i];
     }
@@ -191,7 +141,6 @@ static void make_items(struct diff *diff, const struct keys *keys)
             diff->items[diff->n_items++] = (struct diff_item){
                 .row = part->row, .range = part->range, .side = part->side, .pair = DIFF_NO_PAIR};
         part->item = diff->n_items - 1;
-        add_row(&diff->items[part->item].sums, part->row);
         diff->total_ns[part->side] += part->row->total_ns;
     }
 }
@@ -209,6 +158,11 @@ int diff_collect(struct diff *diff, struct diff_part *parts, size_t n_parts, con
     if (status == 0)
         make_items(diff, &keys);
     return status;
+}
+
+void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct diff_sums *sums)
+{
+    add_sums(&diff->items[part->item].sums, sums);
 }
 
 void diff_free(struct diff *diff)
@@ -284,7 +238,7 @@ static void fill_pairs(struct diff *diff, uint32_t side)
         const struct diff_item *main_item = pair->main_item[side], *last = pair->last_item[side];
         if (item->side != side)
             continue;
-        bool is_same_name = last && strcmp(last->row->kernel.mangled, item->row->kernel.mangled) == 0;
+        bool is_same_name = last && strcmp(last->row->mangled, item->row->mangled) == 0;
         pair->kernels[side] += is_same_name ? 0 : 1;
         pair->configs[side] += is_same_name && last->row->id == item->row->id ? 0 : 1;
         pair->n[side]++;

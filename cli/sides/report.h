@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
-#include "compare.h"
+#include "diff_rows.h"
 
 /* What launch configurations are described by. X(key, word, value of const struct occ_config_row *row) */
 #define DIFF_FIELDS(X)                                                                                       \

@@ -85,8 +85,10 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
                   sizeof *sides->parts))
         return occ_no_memory(err);
     kernel_names_apply(sides->side[which].names, &row->kernel);
-    sides->parts[sides->n_parts++] =
-        (struct diff_part){.row = row, .side = which, .run = run, .range = range.path, .range_id = range.id};
+    struct diff_row *compared = &sides->side[which].compared[run][at];
+    *compared = diff_row_of(row);
+    sides->parts[sides->n_parts++] = (struct diff_part){
+        .row = compared, .side = which, .run = run, .range = range.path, .range_id = range.id};
     if (facts->device &&
         (strcmp(facts->device, row->kernel.device_name) != 0 || facts->sm_count != row->limits.sm_count))
         return occ_fail(err, OCC_E_INVALID, "%s: launches on several GPU models (%s, %s): choose with gpu:ID",
@@ -123,6 +125,9 @@ static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, str
     if (sides->by_range)
         status =
             side_split_by_range(side->store, &filter, &side->rows[at], &side->texts, &side->ranges[at], err);
+    side->compared[at] = status == 0 ? calloc(side->rows[at].n, sizeof *side->compared[at]) : NULL;
+    if (status == 0 && !side->compared[at])
+        status = occ_no_memory(err);
     for (size_t i = 0; i < side->rows[at].n && status == 0; i++)
         status = add_part(sides, which, at, i, err);
     return status;
@@ -314,7 +319,7 @@ int sides_compare(struct sides *sides, struct occ_error *err)
         status = read_side(sides, DIFF_A, err);
     const uint32_t runs[] = {sides->side[DIFF_A].n_runs, sides->side[DIFF_B].n_runs};
     if (status == 0)
-        status = diff_collect(&sides->diff, sides->parts, sides->n_parts, runs, err);
+        status = diff_collect_rows(&sides->diff, sides->parts, sides->n_parts, runs, err);
     sides->diff.by_minutes = sides->cluster != NULL;
     for (enum diff_level level = 0; level < DIFF_PLACE && status == 0; level++)
         status = diff_match(&sides->diff, level, err);
@@ -335,6 +340,7 @@ void sides_free(struct sides *sides)
         for (uint32_t i = 0; i < side->n_runs; i++) {
             occ_config_rows_free(&side->rows[i]);
             free(side->ranges[i]);
+            free(side->compared[i]);
         }
         occ_arena_free(side->texts.blocks);
         kernel_names_free(side->names);

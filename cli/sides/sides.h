@@ -31,6 +31,7 @@ struct side {
     uint32_t n_runs;
     struct occ_config_rows rows[DIFF_RUNS_MAX];
     struct side_range *ranges[DIFF_RUNS_MAX]; /* of each row; NULL: the runs are not split */
+    struct diff_row *compared[DIFF_RUNS_MAX]; /* of each row */
     struct occ_arena texts;                   /* of ranges */
     struct diff_facts facts;
 };

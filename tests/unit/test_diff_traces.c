@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/sides/compare.h"
+#include "cli/sides/diff_rows.h"
 
 enum { MAX_LAUNCHES = 1 << 20, MAX_CONFIGS = 1 << 12, MAX_FILES = 16, PARTS = 24, FOUND_MIN_PERCENT = 80 };
 #define FLOOR     0.05
@@ -74,6 +74,7 @@ static bool is_in(const struct slice *slice, size_t i)
 
 struct side_rows {
     struct occ_config_row rows[MAX_CONFIGS];
+    struct diff_row compared[MAX_CONFIGS];
     char names[MAX_CONFIGS][16];
 };
 
@@ -99,8 +100,9 @@ static size_t add_rows(const struct slice *slice, uint32_t side, struct side_row
         (void)snprintf(side_rows->names[config], sizeof side_rows->names[config], "k%u", config);
         row->id = config;
         row->kernel.mangled = row->kernel.demangled = row->kernel.short_name = side_rows->names[config];
+        side_rows->compared[config] = diff_row_of(row);
         if (row->launches)
-            parts[n++] = (struct diff_part){.row = row, .side = side};
+            parts[n++] = (struct diff_part){.row = &side_rows->compared[config], .side = side};
     }
     return n;
 }
@@ -146,7 +148,7 @@ static void compare(const struct slice *a, const struct slice *b, struct counts 
     struct diff diff;
     size_t n = add_rows(a, DIFF_A, &rows[DIFF_A], parts);
     n += add_rows(b, DIFF_B, &rows[DIFF_B], parts + n);
-    if (diff_collect(&diff, parts, n, (const uint32_t[]){1, 1}, NULL) != 0 ||
+    if (diff_collect_rows(&diff, parts, n, (const uint32_t[]){1, 1}, NULL) != 0 ||
         diff_match(&diff, DIFF_CONFIG, NULL) != 0 || diff_sample(&diff, NULL) != 0)
         fail("out of memory", "diff");
     add_launches(&diff, a, DIFF_A);

@@ -57,9 +57,9 @@ static int judge_condition(const struct judge_terms *terms, struct rule_result *
                            struct occ_error *err)
 {
     const struct diff_item *before = terms->diff->pairs[item->pair].main_item[DIFF_A];
-    const struct occ_launch *launch = &item->row->launch;
-    double number = rule_number_of(condition->number, item->row);
-    double old = before ? rule_number_of(condition->number, before->row) : (double)NAN;
+    const struct occ_config_row *row = diff_config_row(item);
+    double number = rule_number_of(condition->number, row);
+    double old = before ? rule_number_of(condition->number, diff_config_row(before)) : (double)NAN;
     char text[192], found[24], baseline[48] = "";
     if (condition->of_baseline && !before) {
         result->without_baseline++;
@@ -76,8 +76,9 @@ static int judge_condition(const struct judge_terms *terms, struct rule_result *
         (void)snprintf(baseline, sizeof baseline, "baseline %s, ", number_text(condition, old, found));
     (void)snprintf(text, sizeof text, "%s %s is not %s (%sgrid %.0f, block %.0f)",
                    rule_number_word(condition->number), number_text(condition, number, found),
-                   condition->text, baseline, diff_product(launch->grid), diff_product(launch->block));
-    return add_finding(terms, result, &(struct finding){.share = share, .row = item->row}, text, err);
+                   condition->text, baseline, diff_product(row->launch.grid),
+                   diff_product(row->launch.block));
+    return add_finding(terms, result, &(struct finding){.share = share, .row = row}, text, err);
 }
 
 static bool needs_baseline(const struct rule *rule)
@@ -91,10 +92,10 @@ static bool needs_baseline(const struct rule *rule)
 /* Items of a kernel are neighbours, those of A between them: the end of those from `first` on. */
 static uint32_t end_of_kernel(const struct diff *diff, uint32_t first, uint64_t *ret_ns)
 {
-    const char *name = diff->items[first].row->kernel.mangled;
+    const char *name = diff->items[first].row->mangled;
     uint32_t end = first;
     *ret_ns = 0;
-    for (; end < diff->n_items && strcmp(diff->items[end].row->kernel.mangled, name) == 0; end++)
+    for (; end < diff->n_items && strcmp(diff->items[end].row->mangled, name) == 0; end++)
         *ret_ns += diff->items[end].side == DIFF_B ? diff->items[end].sums.total_ns : 0;
     return end;
 }
@@ -110,7 +111,7 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
         uint64_t ns;
         end = end_of_kernel(diff, first, &ns);
         double share = diff->total_ns[DIFF_B] ? (double)ns / (double)diff->total_ns[DIFF_B] : 0;
-        if (share < rule->min_time || !rule_matches(rule, diff->items[first].row->kernel.demangled))
+        if (share < rule->min_time || !rule_matches(rule, diff->items[first].row->demangled))
             continue;
         for (const struct diff_item *item = &diff->items[first]; item < &diff->items[end] && status == 0;
              item++) {
@@ -145,10 +146,10 @@ static int judge_pair(const struct judge_terms *terms, struct rule_result *resul
     (void)snprintf(text, sizeof text, "%s of a launch %+.1f%% (95 %%: %+.1f%% to %+.1f%%)",
                    metrics[rule->metric], 100 * (ratio->ratio - 1), 100 * (ratio->low - 1),
                    100 * (ratio->high - 1));
-    return add_finding(
-        terms, result,
-        &(struct finding){.share = diff_share(terms->diff, pair), .row = pair->main_item[DIFF_B]->row}, text,
-        err);
+    return add_finding(terms, result,
+                       &(struct finding){.share = diff_share(terms->diff, pair),
+                                         .row = diff_config_row(pair->main_item[DIFF_B])},
+                       text, err);
 }
 
 static int judge_measured(const struct judge_terms *terms, struct rule_result *result, size_t *ret_matched,
@@ -158,7 +159,7 @@ static int judge_measured(const struct judge_terms *terms, struct rule_result *r
     for (uint32_t i = 0; i < terms->diff->n_pairs && status == 0; i++) {
         const struct diff_pair *pair = &terms->diff->pairs[i];
         const struct diff_item *item = pair->main_item[DIFF_B];
-        if (!item || !rule_matches(result->rule, item->row->kernel.demangled) ||
+        if (!item || !rule_matches(result->rule, item->row->demangled) ||
             diff_share(terms->diff, pair) < result->rule->min_time)
             continue;
         ++*ret_matched;
