@@ -1,7 +1,7 @@
 /* Launch configurations of a history as a comparison takes them. Pure; any thread. */
 #pragma once
 
-#include "compare.h"
+#include "compare/compare.h"
 #include "store/store.h"
 
 /* Refers to `row`. */

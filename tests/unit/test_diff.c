@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "compare/changes.h"
-#include "cli/sides/compare.h"
+#include "compare/compare.h"
 #include "compare/names.h"
 #include "cli/sides/report.h"
 #include "store/store.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compare.h"
-#include "compare/names.h"
+#include "names.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "compare/statistics.h"
+#include "statistics.h"
 #include "support/error.h"
 
 enum { DIFF_A, DIFF_B, DIFF_SIDES };
