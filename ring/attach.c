@@ -1,5 +1,5 @@
-/* Attaching to a ring (contract: ring.h, design: consumer.h). Threads: one. */
-#include "consumer.h"
+/* Attaching to a ring (contract: ring.h, design: consumer_state.h). Threads: one. */
+#include "consumer_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Reading launches, and the rest of the header (contract: ring.h, design: consumer.h). Threads: one. */
-#include "consumer.h"
+/* Reading launches, and the rest of the header (contract: ring.h, design: consumer_state.h). Threads: one. */
+#include "consumer_state.h"
 
 /* Loads head once and clamps it. Returns NULL, or the error as text. */
 static const char *load_head(struct occ_ring_consumer *c)

@@ -1,5 +1,5 @@
-/* Reading the ring's log (format: ring_abi.h, contract: ring.h, design: consumer.h). Threads: one. */
-#include "consumer.h"
+/* Reading the ring's log (format: ring_abi.h, contract: ring.h, design: consumer_state.h). Threads: one. */
+#include "consumer_state.h"
 
 #include <string.h>
 
