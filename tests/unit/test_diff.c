@@ -15,6 +15,7 @@
 
 #include "compare/changes.h"
 #include "compare/compare.h"
+#include "compare/mix.h"
 #include "compare/names.h"
 #include "cli/sides/report.h"
 #include "store/store.h"
@@ -552,6 +553,30 @@ static void sums_split_into_their_parts(void **state)
     diff_free(&c.diff);
 }
 
+/* Both causes add up to the change of the mean; a part of one side only is mix. */
+static void means_split_into_parts_and_mix(void **state)
+{
+    static const struct diff_mix_part before[] = {{1, 100, 10}, {2, 100, 30}, {3, 50, NAN}};
+    static const struct {
+        struct diff_mix_part parts[3];
+        size_t n;
+        double of_parts, of_mix;
+    } known[] = {
+        {{{1, 300, 10}, {2, 100, 30}}, 2, 0, 15 / 20.0 - 1},
+        {{{1, 7, 20}, {2, 7, 60}}, 2, 1, 0},
+        {{{1, 50, 10}, {2, 50, 30}, {4, 100, 40}}, 3, 0, 30 / 20.0 - 1},
+        {{{1, 100, 10}, {2, 100, 36}, {3, 9, NAN}}, 3, 3 / 20.0, 0},
+    };
+    struct diff_mix mix;
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        const struct diff_mix_side sides[] = {{before, COUNT(before)}, {known[i].parts, known[i].n}};
+        assert_int_equal(diff_mix_split(sides, &mix, NULL), 0);
+        assert_true(fabs(mix.parts - known[i].of_parts) < 1e-12);
+        assert_true(fabs(mix.mix - known[i].of_mix) < 1e-12);
+    }
+}
+
 /* ---- words ---- */
 
 static void set_elapsed(struct occ_config_row *row, double elapsed)
@@ -865,6 +890,7 @@ int main(void)
         cmocka_unit_test(achieved_is_judged_by_its_errors),
         cmocka_unit_test(spread_of_runs_raises_the_floor),
         cmocka_unit_test(sums_split_into_their_parts),
+        cmocka_unit_test(means_split_into_parts_and_mix),
         cmocka_unit_test(lines_name_what_changed),
         cmocka_unit_test(measured_and_expected_do_not_mix),
         cmocka_unit_test(sides_must_be_comparable),
