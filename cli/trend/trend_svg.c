@@ -1,239 +1,91 @@
 /* Series as plots with their bands over an axis of time, for `occq history --svg`, where the changes are
  * below them, and for `occq report`. Changes are numbered in their plots. One thread (stdio). */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "draw/svg.h"
+#include "cli/screen.h"
+#include "draw/time_plot.h"
+#include "support/cleanup.h"
 #include "trend.h"
 
-enum { COLUMNS = 395 }; /* of a plot; units of time are added up in them */
-
-/* What the units of time of a column say; x, end: where the first begins, and the last or the column ends. */
-struct column {
-    double x, end, sum, low, high;
-    int n;
-};
-
-struct plot {
-    const struct draw_svg_plot *svg;
-    const struct trend *trend;
-    enum trend_series series;
-    double top; /* value at the upper end */
-    struct column columns[COLUMNS];
-};
-
-/* From the start of the first unit of time to the end of the last, 0 ... 1. */
 static double place_of(const struct trend *t, int64_t ns)
 {
-    double first = (double)t->points[0].start_ns;
-    double end = (double)t->points[t->n - 1].start_ns + (double)t->unit_ns;
-    return fmin(fmax(((double)ns - first) / (end - first), 0), 1);
-}
-
-static double x_of(const struct plot *plot, int64_t ns)
-{
-    return place_of(plot->trend, ns) * plot->svg->width;
-}
-
-static double column_width(const struct plot *plot)
-{
-    return plot->svg->width / COLUMNS;
-}
-
-static double y_of(const struct plot *plot, double value)
-{
-    return (1 - fmin(value / plot->top, 1)) * plot->svg->height;
-}
-
-/* ---- axes ---- */
-
-/* The next of 1, 1.5, 2, 3, 4, 5, 6, 8 and 10 times a power of ten. */
-static double round_up(double value)
-{
-    static const double steps[] = {1, 1.5, 2, 3, 4, 5, 6, 8, 10};
-    double power = pow(10, floor(log10(value)));
-    size_t i = 0;
-    while (i + 1 < sizeof steps / sizeof *steps && steps[i] * power < value)
-        i++;
-    return steps[i] * power;
-}
-
-static void put_values(const struct plot *plot)
-{
-    char label[32];
-    for (int half = 0; half <= 2; half++) {
-        double value = plot->top * half / 2;
-        (void)trend_value_text(plot->series, value, label, sizeof label);
-        draw_svg_tick_y(plot->svg, y_of(plot, value), half ? label : "0");
-    }
-}
-
-/* Minutes between two ticks: so few that at most eight fit. */
-static int tick_minutes(const struct trend *t)
-{
-    static const int steps[] = {1,    5,    15,   30,    60,    180,   360,   720,
-                                1440, 2880, 5760, 10080, 20160, 43200, 129600};
-    double span = (double)(t->points[t->n - 1].start_ns - t->points[0].start_ns) / 60e9;
-    size_t i = 0;
-    while (i + 1 < sizeof steps / sizeof *steps && span / steps[i] > 8)
-        i++;
-    int minutes = steps[i];
-    while (span / minutes > 8)
-        minutes *= 2;
-    return minutes;
-}
-
-/* Broken-down time in the zone of the trend, and back. */
-static void split_time(const struct trend *t, time_t at, struct tm *ret_tm)
-{
-    (void)(trend_is_utc(t) ? gmtime_r(&at, ret_tm) : localtime_r(&at, ret_tm));
-}
-
-static time_t join_time(const struct trend *t, struct tm *tm)
-{
-    tm->tm_isdst = -1;
-    return trend_is_utc(t) ? timegm(tm) : mktime(tm);
-}
-
-/* The zone of an axis. Where clocks change between its ends, two names: "CET/CEST". */
-static const char *zone_text(const struct trend *t, char *buffer, size_t size)
-{
-    struct tm first, last;
-    char zones[2][16];
-    if (trend_is_utc(t))
-        return "UTC";
-    split_time(t, (time_t)(t->points[0].start_ns / 1000000000), &first);
-    split_time(t, (time_t)(t->points[t->n - 1].start_ns / 1000000000), &last);
-    (void)strftime(zones[0], sizeof zones[0], "%Z", &first);
-    (void)strftime(zones[1], sizeof zones[1], "%Z", &last);
-    bool is_one = strcmp(zones[0], zones[1]) == 0;
-    (void)snprintf(buffer, size, "%s%s%s", zones[0], is_one ? "" : "/", is_one ? "" : zones[1]);
-    return buffer;
-}
-
-/* At whole hours or days. */
-static void put_times(const struct plot *plot)
-{
-    const struct trend *t = plot->trend;
-    int step = tick_minutes(t);
-    time_t at = (time_t)(t->points[0].start_ns / 1000000000),
-           last = (time_t)(t->points[t->n - 1].start_ns / 1000000000);
-    struct tm tm;
-    char label[32];
-    int n = 0;
-    split_time(t, at, &tm);
-    tm.tm_min = step < 1440 ? (tm.tm_hour * 60 + tm.tm_min) / step * step : 0;
-    tm.tm_hour = tm.tm_sec = 0;
-    for (; (at = join_time(t, &tm)) != -1 && at <= last; tm.tm_min += step) {
-        (void)strftime(label, sizeof label, step < 1440 ? "%m-%d %H:%M" : "%Y-%m-%d", &tm);
-        if ((int64_t)at * 1000000000 >= t->points[0].start_ns)
-            draw_svg_tick_x(plot->svg, x_of(plot, (int64_t)at * 1000000000), n++ % 4 != 0, label);
-    }
+    return draw_time_place(t->points[0].start_ns, t->points[t->n - 1].start_ns + t->unit_ns, ns);
 }
 
 /* ---- a series ---- */
 
-static void add_up(struct plot *plot)
+enum { NUMBER_BYTES = 32 };
+
+/* What is drawn of a series. */
+struct picture {
+    struct draw_time_point *points;
+    struct draw_time_mark *marks;
+    char (*numbers)[NUMBER_BYTES]; /* of changes */
+};
+
+static void picture_free(struct picture *picture)
 {
-    const struct trend *t = plot->trend;
-    for (size_t i = 0; i < t->n; i++) {
-        struct trend_value v = trend_value(&t->points[i], plot->series);
-        double x = x_of(plot, t->points[i].start_ns);
-        int at = (int)fmin(x / column_width(plot), COLUMNS - 1);
-        struct column *c = &plot->columns[at];
-        if (isnan(v.mean))
-            continue;
-        c->x = c->n ? c->x : x;
-        c->end = fmax(x_of(plot, t->points[i].start_ns + t->unit_ns), (at + 1) * column_width(plot));
-        c->low = c->n ? fmin(c->low, fmin(v.low, v.mean)) : fmin(v.low, v.mean);
-        c->high = c->n ? fmax(c->high, fmax(v.high, v.mean)) : fmax(v.high, v.mean);
-        c->sum += v.mean;
-        c->n++;
-        plot->top = fmax(plot->top, c->high);
-    }
-    plot->top = trend_series[plot->series].unit == CLI_RATIO ? 1 : plot->top > 0 ? round_up(plot->top) : 0;
+    free(picture->points);
+    free(picture->marks);
+    free(picture->numbers);
 }
 
-static void put_band(const struct plot *plot)
+static bool picture_new(const struct trend *t, struct picture *ret_picture)
 {
-    (void)fputs("<path class=\"band\" fill-opacity=\".25\" d=\"", plot->svg->out);
-    for (const struct column *c = plot->columns; c < plot->columns + COLUMNS; c++)
-        if (c->n && c->high > c->low)
-            (void)fprintf(plot->svg->out, "M%.1f %.1fV%.1fH%.1fV%.1fz", c->x, y_of(plot, c->high),
-                          y_of(plot, c->low), c->end, y_of(plot, c->high));
-    (void)fputs("\"/>\n", plot->svg->out);
+    ret_picture->points = calloc(t->n + 1, sizeof *ret_picture->points);
+    ret_picture->marks = calloc(t->n_labels + t->n_changes + 1, sizeof *ret_picture->marks);
+    ret_picture->numbers = calloc(t->n_changes + 1, sizeof *ret_picture->numbers);
+    return ret_picture->points && ret_picture->marks && ret_picture->numbers;
 }
 
-/* A step for each unit of time or column, joined to the next if that follows. */
-static void put_means(const struct plot *plot)
+/* Labels, then the series' changes with their numbers. Returns how many there are. */
+static size_t put_marks(const struct trend *t, enum trend_series series, const struct picture *picture)
 {
-    double end = -plot->svg->width;
-    (void)fputs("<path class=\"curve\" fill=\"none\" stroke=\"#1b66b3\" d=\"", plot->svg->out);
-    for (const struct column *c = plot->columns; c < plot->columns + COLUMNS; c++) {
-        if (c->n == 0)
-            continue;
-        (void)fprintf(plot->svg->out, "%c%.1f %.1fH%.1f", c->x <= end + column_width(plot) ? 'L' : 'M', c->x,
-                      y_of(plot, c->sum / c->n), c->end);
-        end = c->end;
-    }
-    (void)fputs("\"/>\n", plot->svg->out);
-}
-
-static void put_line(const struct plot *plot, const char *class, int64_t ns)
-{
-    double x = x_of(plot, ns);
-    (void)fprintf(plot->svg->out, "<path class=\"%s\" stroke=\"#888\" d=\"M%.1f 0V%g\"/>\n", class, x,
-                  plot->svg->height);
-}
-
-/* Labels and changes. */
-static void put_lines(const struct plot *plot)
-{
-    const struct trend *t = plot->trend;
+    size_t n = 0;
     for (size_t i = 0; i < t->n_labels; i++)
-        put_line(plot, "label", t->labels[i].start_ns);
-    for (size_t i = 0; i < t->n_changes; i++)
-        if (t->changes[i].in == plot->series)
-            put_line(plot, "mark", t->changes[i].start_ns);
-}
-
-/* The numbers of changes, beside their lines. */
-static void put_numbers(const struct plot *plot)
-{
-    enum { ROOM = 20, GAP = 3 };
-    char number[32];
-    for (size_t i = 0; i < plot->trend->n_changes; i++) {
-        const struct trend_change *change = &plot->trend->changes[i];
-        double x = x_of(plot, change->start_ns);
-        bool is_left = x < plot->svg->width - ROOM;
-        (void)snprintf(number, sizeof number, "%zu%s", i + 1,
+        picture->marks[n++] = (struct draw_time_mark){.ns = t->labels[i].start_ns, .class = "label"};
+    for (size_t i = 0; i < t->n_changes; i++) {
+        const struct trend_change *change = &t->changes[i];
+        (void)snprintf(picture->numbers[i], NUMBER_BYTES, "%zu%s", i + 1,
                        change->possible   ? "?"
                        : change->is_drift ? " drift"
                                           : "");
-        if (change->in == plot->series)
-            draw_svg_plot_text(plot->svg, is_left ? x + GAP : x - GAP, 10, is_left ? "value" : "value end",
-                               number);
+        if (change->in == series)
+            picture->marks[n++] = (struct draw_time_mark){
+                .ns = change->start_ns, .class = "mark", .label = picture->numbers[i]};
     }
+    return n;
+}
+
+static const char *value_text(double value, const void *series, char *buffer, size_t size)
+{
+    return trend_value_text(*(const enum trend_series *)series, value, buffer, size);
 }
 
 void trend_plot(const struct draw_svg_plot *svg, const struct trend *t, enum trend_series series)
 {
-    struct plot plot = {.svg = svg, .trend = t, .series = series};
-    add_up(&plot);
-    if (plot.top > 0)
-        put_values(&plot);
-    else
-        draw_svg_plot_text(svg, svg->width / 2, svg->height / 2, "middle", "not known");
-    put_times(&plot);
-    draw_svg_shapes_begin(svg);
-    if (plot.top > 0) {
-        put_band(&plot);
-        put_means(&plot);
+    _cleanup_(picture_free) struct picture picture = {0};
+    if (!picture_new(t, &picture)) {
+        cli_screen_lose_text();
+        return;
     }
-    put_lines(&plot);
-    draw_svg_end(svg->out);
-    put_numbers(&plot);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct trend_value v = trend_value(&t->points[i], series);
+        picture.points[i] = (struct draw_time_point){t->points[i].start_ns, v.mean, v.low, v.high};
+    }
+    const struct draw_time_plot plot = {.svg = svg,
+                                        .points = picture.points,
+                                        .n = t->n,
+                                        .unit_ns = t->unit_ns,
+                                        .is_utc = trend_is_utc(t),
+                                        .top = trend_series[series].unit == CLI_RATIO ? 1 : 0,
+                                        .marks = picture.marks,
+                                        .n_marks = put_marks(t, series, &picture),
+                                        .value_text = value_text,
+                                        .context = &series};
+    draw_time_plot(&plot);
 }
 
 /* ---- a picture of its own ---- */
@@ -257,7 +109,9 @@ static void put_panel(const struct trend *t, enum trend_series series, FILE *out
     draw_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
                   trend_series[series].band);
     trend_plot(&plot, t, series);
-    (void)snprintf(title, sizeof title, "time (%s)", zone_text(t, zone, sizeof zone));
+    (void)snprintf(title, sizeof title, "time (%s)",
+                   draw_time_zone(t->points[0].start_ns, t->points[t->n - 1].start_ns, trend_is_utc(t), zone,
+                                  sizeof zone));
     if (series + 1 == TREND_SERIES_COUNT)
         draw_svg_titles(&plot, title, NULL);
     draw_svg_end(out);
@@ -281,7 +135,7 @@ static void put_labels(const struct trend *t, FILE *out)
 
 static void put_head(const struct trend *t, const char *what, FILE *out)
 {
-    double in_column = 1 / (COLUMNS * place_of(t, t->points[0].start_ns + t->unit_ns));
+    double in_column = 1 / (DRAW_TIME_COLUMNS * place_of(t, t->points[0].start_ns + t->unit_ns));
     char first[32], end[32], columns[96] = "", kernels[32] = "";
     if (in_column > 1)
         (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f, its band holds theirs",

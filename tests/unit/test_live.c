@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/occq/live/model.h"
+#include "draw/sparkline.h"
 
 #define SECOND INT64_C(1000000000)
 enum { ROWS = 8 };
@@ -220,12 +221,12 @@ static void test_values(void **state)
 static void test_sparkline(void **state)
 {
     (void)state;
-    char text[3 * LIVE_VALUES + 1];
-    live_sparkline((const double[LIVE_VALUES]){0, 1, 2, 4, 8, 8, 0.001, 7.999}, true, text);
+    char text[DRAW_SPARKLINE_BYTES(LIVE_VALUES)];
+    draw_sparkline((const double[LIVE_VALUES]){0, 1, 2, 4, 8, 8, 0.001, 7.999}, LIVE_VALUES, true, text);
     assert_string_equal(text, " .:=##.#  ");
-    live_sparkline((const double[LIVE_VALUES]){[8] = 4, [9] = 8}, false, text);
+    draw_sparkline((const double[LIVE_VALUES]){[8] = 4, [9] = 8}, LIVE_VALUES, false, text);
     assert_string_equal(text, "        \xe2\x96\x84\xe2\x96\x88");
-    live_sparkline((const double[LIVE_VALUES]){0}, true, text);
+    draw_sparkline((const double[LIVE_VALUES]){0}, LIVE_VALUES, true, text);
     assert_string_equal(text, "          ");
 }
 

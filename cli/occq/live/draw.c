@@ -10,6 +10,7 @@
 
 #include "cli/fit.h"
 #include "cli/screen.h"
+#include "draw/sparkline.h"
 #include "live.h"
 #include "support/clock.h"
 #include "support/text.h"
@@ -158,7 +159,7 @@ static void draw_row(const struct live_ui *ui, const struct layout *layout, int 
                     (ui->model.selected == 0 ||
                      (kernel->id == ui->model.selected && kernel->device == ui->model.selected_device));
     const struct top_line *line = ui->model.items[place].line;
-    char text[CELL_BYTES], trend[3 * LIVE_VALUES + 1];
+    char text[CELL_BYTES], trend[DRAW_SPARKLINE_BYTES(LIVE_VALUES)];
     int x = MARK_WIDTH;
     (void)attrset(selected ? A_REVERSE : A_NORMAL);
     (void)mvhline(y, 0, ' ', COLS);
@@ -171,7 +172,7 @@ static void draw_row(const struct live_ui *ui, const struct layout *layout, int 
         put(y, x, layout->widths[i], shown, !(column->flags & CLI_LEFT));
         x += layout->widths[i] + GAP;
     }
-    live_sparkline(kernel->values, ui->ascii, trend);
+    draw_sparkline(kernel->values, LIVE_VALUES, ui->ascii, trend);
     if (!selected)
         (void)attrset((int)COLOR_PAIR(COLOUR_TREND));
     put(y, x, LIVE_VALUES, trend, false);

@@ -71,9 +71,6 @@ void live_scroll(struct live_model *model, size_t visible);
 
 /* ---- texts ---- */
 
-/* A character for each value, relative to the largest: of blocks (UTF-8), or of ASCII. */
-void live_sparkline(const double values[LIVE_VALUES], bool ascii, char text[3 * LIVE_VALUES + 1]);
-
 /* What is true of the sample as a whole: window, age, runs, losses, overhead. */
 void live_head_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]);
 /* A GPU; safe to print. */

@@ -6,29 +6,6 @@
 #include "model.h"
 #include "support/text.h"
 
-void live_sparkline(const double values[LIVE_VALUES], bool ascii, char text[3 * LIVE_VALUES + 1])
-{
-    static const char marks[] = ".:-=+*%#";
-    enum { STEPS = sizeof marks - 1 };
-    double largest = 0;
-    size_t used = 0;
-    for (size_t i = 0; i < LIVE_VALUES; i++)
-        largest = fmax(largest, values[i]);
-    for (size_t i = 0; i < LIVE_VALUES; i++) {
-        int step = values[i] > 0 ? (int)ceil(values[i] / largest * STEPS) : 0; /* largest > 0 */
-        if (step <= 0)
-            text[used++] = ' ';
-        else if (ascii)
-            text[used++] = marks[(step < STEPS ? step : STEPS) - 1];
-        else { /* U+2581 ... U+2588 */
-            text[used++] = '\xe2';
-            text[used++] = '\x96';
-            text[used++] = (char)(0x80 + (step < STEPS ? step : STEPS));
-        }
-    }
-    text[used] = '\0';
-}
-
 /* "newest launch 1.2 s ago"; clocks may have been set. */
 static void age_text(const struct live_sample *sample, char *text, size_t size)
 {
