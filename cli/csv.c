@@ -83,7 +83,7 @@ void cli_csv_text(FILE *out, const char *text)
 
 void cli_csv_value(FILE *out, const struct cli_value *value)
 {
-    char digits[CLI_DIGITS_BYTES];
+    char digits[OCC_DIGITS_BYTES];
     if (value->type == CLI_STRING)
         cli_csv_text(out, value->string);
     else

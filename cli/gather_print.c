@@ -121,7 +121,7 @@ static int print_table(struct cli_gather *g, FILE *out, struct occ_error *err)
 
 struct json_sums {
     const struct cli_gather *gather;
-    struct cli_json json;
+    struct occ_json json;
     const char *key; /* NULL: in an array */
 };
 
@@ -130,13 +130,13 @@ static int put_sum(void *context, const struct cli_gathered *sum, struct occ_err
     struct json_sums *sums = context;
     const struct cli_gather *g = sums->gather;
     (void)err;
-    cli_json_object(&sums->json, sums->key, true);
+    occ_json_object(&sums->json, sums->key, true);
     for (size_t i = 1; i < g->shown.n; i++) {
         const struct cli_column *c = &g->columns[i];
         if (c->flags & CLI_ADDS || (g->merge.sum_by && strcmp(c->key, g->merge.sum_by) == 0))
             cli_json_value(&sums->json, c->key, sum->values[c->index]);
     }
-    cli_json_close(&sums->json);
+    occ_json_close(&sums->json);
     return 0;
 }
 
@@ -144,19 +144,19 @@ static int print_json(struct cli_gather *g, FILE *out, struct occ_error *err)
 {
     struct json_sums sums = {.gather = g, .key = g->merge.sum_by ? NULL : "total"};
     cli_json_begin(&sums.json, out);
-    cli_json_array(&sums.json, g->name, false);
+    occ_json_array(&sums.json, g->name, false);
     for (size_t i = 0; i < g->n; i++) {
-        cli_json_object(&sums.json, NULL, true);
+        occ_json_object(&sums.json, NULL, true);
         for (size_t k = 0; k < g->shown.n; k++)
             cli_json_value(&sums.json, g->columns[k].key, g->columns[k].get(&g->columns[k], g->rows[i]));
-        cli_json_close(&sums.json);
+        occ_json_close(&sums.json);
     }
-    cli_json_close(&sums.json);
+    occ_json_close(&sums.json);
     if (g->merge.sum_by)
-        cli_json_array(&sums.json, "totals", false);
+        occ_json_array(&sums.json, "totals", false);
     int status = visit_sums(g, &(struct sum_visitor){put_sum, &sums}, err);
     if (g->merge.sum_by)
-        cli_json_close(&sums.json);
+        occ_json_close(&sums.json);
     cli_json_end(&sums.json);
     return status;
 }

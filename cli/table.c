@@ -13,19 +13,19 @@ struct cli_table {
     FILE *out;
     const struct cli_selection *selection;
     struct cli_text_table *text;
-    struct cli_json json;
+    struct occ_json json;
 };
 
 /* ---- JSON ---- */
 
 static void json_add(struct cli_table *table, const void *row)
 {
-    cli_json_object(&table->json, NULL, true);
+    occ_json_object(&table->json, NULL, true);
     for (size_t i = 0; i < table->selection->n; i++) {
         const struct cli_column *column = table->selection->columns[i];
         cli_json_value(&table->json, column->key, column->get(column, row));
     }
-    cli_json_close(&table->json);
+    occ_json_close(&table->json);
 }
 
 /* ---- CSV ---- */
@@ -65,7 +65,7 @@ static int begin(struct cli_table *table, const char *name, struct occ_error *er
         break;
     }
     cli_json_begin(&table->json, table->out);
-    cli_json_array(&table->json, name, false);
+    occ_json_array(&table->json, name, false);
     return 0;
 }
 
@@ -107,7 +107,7 @@ int cli_table_finish(struct cli_table *table, struct occ_error *err)
     if (table->selection->format == CLI_FORMAT_TEXT)
         return cli_text_table_finish(table->text, err);
     if (table->selection->format == CLI_FORMAT_JSON) {
-        cli_json_close(&table->json);
+        occ_json_close(&table->json);
         cli_json_end(&table->json);
     }
     return 0;

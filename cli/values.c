@@ -150,7 +150,7 @@ static const char *duration_text(int64_t ns, char *buffer, size_t size)
 
 static const char *number_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size)
 {
-    char digits[CLI_DIGITS_BYTES];
+    char digits[OCC_DIGITS_BYTES];
     double real = value->type == CLI_REAL       ? value->real
                   : value->type == CLI_UNSIGNED ? (double)value->number
                                                 : (double)value->integer;
@@ -198,18 +198,18 @@ const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, ch
     }
 }
 
-const char *cli_value_raw(const struct cli_value *value, char buffer[CLI_DIGITS_BYTES])
+const char *cli_value_raw(const struct cli_value *value, char buffer[OCC_DIGITS_BYTES])
 {
     buffer[0] = '\0';
     switch (value->type) {
     case CLI_INTEGER:
-        (void)cli_integer_digits(value->integer, buffer);
+        (void)occ_integer_digits(value->integer, buffer);
         break;
     case CLI_UNSIGNED:
-        *cli_put_number(buffer, value->number, 1) = '\0';
+        *occ_put_number(buffer, value->number, 1) = '\0';
         break;
     case CLI_REAL:
-        return cli_real_digits(value->real, buffer);
+        return occ_real_digits(value->real, buffer);
     case CLI_BOOL:
         return value->boolean ? "true" : "false";
     case CLI_NONE:

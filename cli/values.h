@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "digits.h"
+#include "support/digits.h"
 #include "support/error.h"
 
 enum cli_type { CLI_NONE, CLI_INTEGER, CLI_UNSIGNED, CLI_REAL, CLI_STRING, CLI_BOOL };
@@ -132,7 +132,7 @@ int cli_select_list(const struct cli_column *table, const char *list, struct cli
 /* The value for people, into `buffer` (a string: cut if need be, sanitised); returns `buffer`. */
 const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size);
 /* A number for programs: digits that read back the same. CLI_NONE: "". Not for strings. */
-const char *cli_value_raw(const struct cli_value *value, char buffer[CLI_DIGITS_BYTES]);
+const char *cli_value_raw(const struct cli_value *value, char buffer[OCC_DIGITS_BYTES]);
 
 /* "50.0%"; "-" for NaN. */
 const char *cli_percent_text(double ratio, char *buffer, size_t size);

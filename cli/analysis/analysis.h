@@ -34,18 +34,18 @@ int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
 /* Whether more warps would help. */
 enum occ_bound analysis_bound(const struct analysis *a);
 void analysis_print_bound(const struct analysis *a);
-void analysis_json_bound(struct cli_json *json, const struct analysis *a);
+void analysis_json_bound(struct occ_json *json, const struct analysis *a);
 /* Of the busiest unit, 0 ... 1; NaN: not measured. */
 double analysis_throughput(const struct analysis *a);
 
 /* Members of the open JSON object. */
-void analysis_json(struct cli_json *json, const struct analysis *a);
-void analysis_json_waterfall(struct cli_json *json, const struct analysis *a);
-void analysis_json_stalls(struct cli_json *json, const struct occ_measurement *measured);
+void analysis_json(struct occ_json *json, const struct analysis *a);
+void analysis_json_waterfall(struct occ_json *json, const struct analysis *a);
+void analysis_json_stalls(struct occ_json *json, const struct occ_measurement *measured);
 /* Opens the member "configuration", which the caller closes. */
-void analysis_json_configuration(struct cli_json *json, const struct occ_launch *launch, bool has_grid);
+void analysis_json_configuration(struct occ_json *json, const struct occ_launch *launch, bool has_grid);
 /* null if `number` is `unknown`. */
-void analysis_json_known(struct cli_json *json, const char *key, uint64_t number, uint64_t unknown);
+void analysis_json_known(struct occ_json *json, const char *key, uint64_t number, uint64_t unknown);
 
 /* True if the launch of warps stalled clearly more for `stalled` than for any of the model's limiters. */
 bool analysis_stall_disagrees(const struct occ_result *result, const struct occ_measurement *measured,
@@ -82,7 +82,7 @@ bool analysis_names_tensor_cores(const char *name);
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size);
 /* `total_ns`: of the launches; 0: unknown. */
 void analysis_print_advice(const struct analysis *a, uint64_t total_ns);
-void analysis_json_advice(struct cli_json *json, const struct analysis *a, uint64_t total_ns);
+void analysis_json_advice(struct occ_json *json, const struct analysis *a, uint64_t total_ns);
 
 /* ---- shared by the two forms of the waterfall (waterfall_parts.c) ---- */
 

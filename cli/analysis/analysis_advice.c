@@ -299,50 +299,50 @@ void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
 
 /* ---- JSON ---- */
 
-static void put_item(struct cli_json *json, const struct analysis *a, const struct analysis_advice *item,
+static void put_item(struct occ_json *json, const struct analysis *a, const struct analysis_advice *item,
                      uint64_t total_ns)
 {
     const struct occ_advice *c = &item->change;
-    cli_json_object(json, NULL, true);
-    cli_json_string(json, "what", occ_advice_word(c->kind));
-    cli_json_unsigned(json, "now", c->now);
-    cli_json_unsigned(json, "needed", c->needed);
+    occ_json_object(json, NULL, true);
+    occ_json_string(json, "what", occ_advice_word(c->kind));
+    occ_json_unsigned(json, "now", c->now);
+    occ_json_unsigned(json, "needed", c->needed);
     if (c->also_now || c->also_needed) {
-        cli_json_unsigned(json, "also_now", c->also_now);
-        cli_json_unsigned(json, "also_needed", c->also_needed);
+        occ_json_unsigned(json, "also_now", c->also_now);
+        occ_json_unsigned(json, "also_needed", c->also_needed);
     }
-    cli_json_unsigned(json, "blocks_per_sm_now", c->blocks_now);
-    cli_json_unsigned(json, "blocks_per_sm_then", c->blocks_then);
-    cli_json_real(json, "theoretical_now", c->theoretical_now);
-    cli_json_real(json, "theoretical_then", c->theoretical_then);
-    cli_json_real(json, "expected_elapsed_low_now", a->has_grid ? c->elapsed_low_now : NAN);
-    cli_json_real(json, "expected_elapsed_high_now", a->has_grid ? c->elapsed_high_now : NAN);
-    cli_json_real(json, "expected_elapsed_low_then", a->has_grid ? c->elapsed_low_then : NAN);
-    cli_json_real(json, "expected_elapsed_high_then", a->has_grid ? c->elapsed_high_then : NAN);
-    cli_json_string(json, "elapsed_source", a->has_grid ? occ_value_source_word(item->source) : NULL);
-    cli_json_real(json, "saves_max_ratio", a->has_grid ? item->saves_most : NAN);
-    cli_json_bool(json, "below_unknown", item->is_below_unknown);
-    cli_json_real(json, "saves_max_ns", a->has_grid && total_ns ? item->saves_most * (double)total_ns : NAN);
-    cli_json_string(json, "knob", item->knob);
-    cli_json_unsigned(json, "cost", c->cost_amount);
-    cli_json_string(json, "cost_unit", occ_advice_cost(c->kind));
-    cli_json_close(json);
+    occ_json_unsigned(json, "blocks_per_sm_now", c->blocks_now);
+    occ_json_unsigned(json, "blocks_per_sm_then", c->blocks_then);
+    occ_json_real(json, "theoretical_now", c->theoretical_now);
+    occ_json_real(json, "theoretical_then", c->theoretical_then);
+    occ_json_real(json, "expected_elapsed_low_now", a->has_grid ? c->elapsed_low_now : NAN);
+    occ_json_real(json, "expected_elapsed_high_now", a->has_grid ? c->elapsed_high_now : NAN);
+    occ_json_real(json, "expected_elapsed_low_then", a->has_grid ? c->elapsed_low_then : NAN);
+    occ_json_real(json, "expected_elapsed_high_then", a->has_grid ? c->elapsed_high_then : NAN);
+    occ_json_string(json, "elapsed_source", a->has_grid ? occ_value_source_word(item->source) : NULL);
+    occ_json_real(json, "saves_max_ratio", a->has_grid ? item->saves_most : NAN);
+    occ_json_bool(json, "below_unknown", item->is_below_unknown);
+    occ_json_real(json, "saves_max_ns", a->has_grid && total_ns ? item->saves_most * (double)total_ns : NAN);
+    occ_json_string(json, "knob", item->knob);
+    occ_json_unsigned(json, "cost", c->cost_amount);
+    occ_json_string(json, "cost_unit", occ_advice_cost(c->kind));
+    occ_json_close(json);
 }
 
-void analysis_json_advice(struct cli_json *json, const struct analysis *a, uint64_t total_ns)
+void analysis_json_advice(struct occ_json *json, const struct analysis *a, uint64_t total_ns)
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
     char note[256];
     double lost, unknown = analysis_unknown_saves(a, &lost);
     size_t n = analysis_advise(a, advice);
-    cli_json_array(json, "advice", false);
+    occ_json_array(json, "advice", false);
     for (size_t i = 0; i < n; i++)
         put_item(json, a, &advice[i], total_ns);
-    cli_json_close(json);
+    occ_json_close(json);
     (void)analysis_advice_note(a, note, sizeof note);
-    cli_json_real(json, "unknown_saves_max_ratio",
+    occ_json_real(json, "unknown_saves_max_ratio",
                   a->measured && a->measured->source != OCC_FROM_MODEL ? unknown : NAN);
-    cli_json_string(json, "advice_note", note[0] ? note : NULL);
-    cli_json_real(json, "alone_ratio", a->alone_ratio);
-    cli_json_real(json, "launch_gap_mean_ns", a->launch_gap_ns);
+    occ_json_string(json, "advice_note", note[0] ? note : NULL);
+    occ_json_real(json, "alone_ratio", a->alone_ratio);
+    occ_json_real(json, "launch_gap_mean_ns", a->launch_gap_ns);
 }

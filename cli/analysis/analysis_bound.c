@@ -89,21 +89,21 @@ void analysis_print_bound(const struct analysis *a)
     }
 }
 
-void analysis_json_bound(struct cli_json *json, const struct analysis *a)
+void analysis_json_bound(struct occ_json *json, const struct analysis *a)
 {
     const struct occ_hw_utilization *u = utilization_of(a);
     bool is_measured = occ_busiest_unit(u) != OCC_HW_COUNT;
-    cli_json_object(json, "bound", false);
-    cli_json_string(json, "verdict", occ_bound_word(analysis_bound(a)));
-    cli_json_string(json, "text", text_of(a));
-    cli_json_string(json, "source", !is_measured ? NULL : is_of_ncu(u) ? "ncu" : "counters");
+    occ_json_object(json, "bound", false);
+    occ_json_string(json, "verdict", occ_bound_word(analysis_bound(a)));
+    occ_json_string(json, "text", text_of(a));
+    occ_json_string(json, "source", !is_measured ? NULL : is_of_ncu(u) ? "ncu" : "counters");
     for (int i = 0; i < OCC_HW_COUNT; i++)
-        cli_json_real(json, occ_hw_unit_word((enum occ_hw_unit)i), u->ratio[i]);
-    cli_json_real(json, "no_eligible", 1 - u->ratio[OCC_HW_ISSUE]);
-    cli_json_real(json, "issue_active_ci95",
+        occ_json_real(json, occ_hw_unit_word((enum occ_hw_unit)i), u->ratio[i]);
+    occ_json_real(json, "no_eligible", 1 - u->ratio[OCC_HW_ISSUE]);
+    occ_json_real(json, "issue_active_ci95",
                   is_measured && !is_of_ncu(u) ? OCC_ERRORS_OF_95_PERCENT * u->issue_error : (double)NAN);
-    cli_json_real(json, "throughput_ci95",
+    occ_json_real(json, "throughput_ci95",
                   is_measured && !is_of_ncu(u) ? OCC_ERRORS_OF_95_PERCENT * u->throughput_error
                                                : (double)NAN);
-    cli_json_close(json);
+    occ_json_close(json);
 }

@@ -131,20 +131,20 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
 
 static struct occ_remote_state state; /* of the answer that is printed */
 
-static void put_state(struct cli_json *json)
+static void put_state(struct occ_json *json)
 {
-    cli_json_object(json, "cluster", true);
-    cli_json_unsigned(json, "nodes", state.nodes);
+    occ_json_object(json, "cluster", true);
+    occ_json_unsigned(json, "nodes", state.nodes);
     if (state.complete_until_ns > 0)
-        cli_json_integer(json, "complete_until_ns", state.complete_until_ns);
+        occ_json_integer(json, "complete_until_ns", state.complete_until_ns);
     else
-        cli_json_null(json, "complete_until_ns");
-    cli_json_unsigned(json, "silent_nodes", state.silent);
-    cli_json_string(json, "silent", state.silent_names);
-    cli_json_unsigned(json, "lost_minutes", state.lost_minutes);
-    cli_json_unsigned(json, "left_out_rows", state.left_out_rows);
-    cli_json_string(json, "left_out", state.left_out);
-    cli_json_close(json);
+        occ_json_null(json, "complete_until_ns");
+    occ_json_unsigned(json, "silent_nodes", state.silent);
+    occ_json_string(json, "silent", state.silent_names);
+    occ_json_unsigned(json, "lost_minutes", state.lost_minutes);
+    occ_json_unsigned(json, "left_out_rows", state.left_out_rows);
+    occ_json_string(json, "left_out", state.left_out);
+    occ_json_close(json);
 }
 
 int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,

@@ -28,7 +28,7 @@ int show_groups_make(const struct occ_config_rows *rows, size_t shown_max, struc
 void show_groups_free(struct show_group **groups);
 
 /* Member "kernels" of the open object: all groups. */
-void show_json(struct cli_json *json, const struct show_group *groups, size_t n);
+void show_json(struct occ_json *json, const struct show_group *groups, size_t n);
 
 /* The analysis of a row; *ret_means holds its measured means, with Nsight Compute's utilization where there
  * is none of ours. Both refer to the row. */
@@ -40,19 +40,19 @@ int show_find_ranges(struct occ_store *store, const struct occ_filter *filter, s
 /* Those with most time. Prints nothing if none is known. */
 void show_ranges(const struct show_group *group);
 /* The member "ranges" of the open object. */
-void show_json_ranges(struct cli_json *json, const struct show_group *group);
+void show_json_ranges(struct occ_json *json, const struct show_group *group);
 
 /* What counters measured: launches by source, the group's means, the SMs. Prints nothing if nothing was
  * measured. */
 void show_measured(const struct occ_config_row *row, const struct occ_measurement *measured);
 /* The member "measured" of the open object. */
-void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
+void show_json_measured(struct occ_json *json, const struct occ_config_row *row,
                         const struct occ_measurement *measured);
 
 /* What Nsight Compute has of the configuration, beside ours, with the reason for each difference. Prints
  * nothing, null, if no report has it. */
 void show_ncu(const struct occ_config_row *row);
-void show_json_ncu(struct cli_json *json, const struct occ_config_row *row);
+void show_json_ncu(struct occ_json *json, const struct occ_config_row *row);
 /* What it has of the units' utilization; all NaN: no report has it. */
 struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row);
 

@@ -140,22 +140,22 @@ void show_measured(const struct occ_config_row *row, const struct occ_measuremen
 
 /* ---- JSON ---- */
 
-static void put_ci95(struct cli_json *json, const char *key, double standard_error)
+static void put_ci95(struct occ_json *json, const char *key, double standard_error)
 {
-    cli_json_real(json, key, standard_error * OCC_ERRORS_OF_95_PERCENT);
+    occ_json_real(json, key, standard_error * OCC_ERRORS_OF_95_PERCENT);
 }
 
-static void put_sources(struct cli_json *json, const struct occ_measured_sums *sums)
+static void put_sources(struct occ_json *json, const struct occ_measured_sums *sums)
 {
     struct source_count counts[SOURCES];
     count_sources(sums, counts);
-    cli_json_object(json, "launches_by_source", true);
+    occ_json_object(json, "launches_by_source", true);
     for (size_t i = 0; i < SOURCES; i++)
-        cli_json_unsigned(json, occ_value_source_word(counts[i].source), counts[i].launches);
-    cli_json_close(json);
+        occ_json_unsigned(json, occ_value_source_word(counts[i].source), counts[i].launches);
+    occ_json_close(json);
 }
 
-static void put_waterfall(struct cli_json *json, const struct occ_config_row *row,
+static void put_waterfall(struct occ_json *json, const struct occ_config_row *row,
                           const struct occ_measurement *measured)
 {
     struct occ_measurement means;
@@ -163,39 +163,39 @@ static void put_waterfall(struct cli_json *json, const struct occ_config_row *ro
     bool disagrees =
         row->analysed && analysis_stall_disagrees(&row->result, measured, occ_most_stalled(measured));
     analysis_json_stalls(json, measured);
-    cli_json_bool(json, "stall_disagrees", disagrees);
+    occ_json_bool(json, "stall_disagrees", disagrees);
     if (row->analysed && !(isnan(measured->elapsed) && isnan(measured->achieved)))
         analysis_json_waterfall(json, &a);
     else
-        cli_json_null(json, "waterfall");
+        occ_json_null(json, "waterfall");
 }
 
-void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
+void show_json_measured(struct occ_json *json, const struct occ_config_row *row,
                         const struct occ_measurement *measured)
 {
     const struct occ_measured_sums *sums = &row->measured;
     if (measured->source == OCC_FROM_MODEL) {
-        cli_json_null(json, "measured");
+        occ_json_null(json, "measured");
         return;
     }
-    cli_json_object(json, "measured", false);
-    cli_json_string(json, "measured_source", occ_value_source_word(measured->source));
-    cli_json_unsigned(json, "launches", occ_measured_launches(sums));
+    occ_json_object(json, "measured", false);
+    occ_json_string(json, "measured_source", occ_value_source_word(measured->source));
+    occ_json_unsigned(json, "launches", occ_measured_launches(sums));
     put_sources(json, sums);
-    cli_json_unsigned(json, "overlapped_launches", sums->overlapped);
-    cli_json_real(json, "measured_ratio", measured->measured_ratio);
-    cli_json_string(json, "withheld", measured->withheld ? occ_withheld_word(measured->withheld) : NULL);
-    cli_json_real(json, "achieved", measured->achieved);
+    occ_json_unsigned(json, "overlapped_launches", sums->overlapped);
+    occ_json_real(json, "measured_ratio", measured->measured_ratio);
+    occ_json_string(json, "withheld", measured->withheld ? occ_withheld_word(measured->withheld) : NULL);
+    occ_json_real(json, "achieved", measured->achieved);
     put_ci95(json, "achieved_ci95", measured->achieved_error);
-    cli_json_real(json, "elapsed", measured->elapsed);
+    occ_json_real(json, "elapsed", measured->elapsed);
     put_ci95(json, "elapsed_ci95", measured->elapsed_error);
-    cli_json_real(json, "variance_inflation", measured->variance_inflation);
-    cli_json_real(json, "group_achieved", occ_measured_mean(sums, OCC_MEASURED_group_achieved));
-    cli_json_real(json, "group_elapsed", occ_measured_mean(sums, OCC_MEASURED_group_elapsed));
+    occ_json_real(json, "variance_inflation", measured->variance_inflation);
+    occ_json_real(json, "group_achieved", occ_measured_mean(sums, OCC_MEASURED_group_achieved));
+    occ_json_real(json, "group_elapsed", occ_measured_mean(sums, OCC_MEASURED_group_elapsed));
     put_ci95(json, "group_elapsed_ci95", occ_measured_mean(sums, OCC_MEASURED_group_elapsed_error));
-    cli_json_real(json, "sm_active", measured->sm_active);
-    cli_json_real(json, "resident_blocks", measured->resident_blocks);
-    cli_json_real(json, "sm_imbalance", measured->imbalance);
+    occ_json_real(json, "sm_active", measured->sm_active);
+    occ_json_real(json, "resident_blocks", measured->resident_blocks);
+    occ_json_real(json, "sm_imbalance", measured->imbalance);
     put_waterfall(json, row, measured);
-    cli_json_close(json);
+    occ_json_close(json);
 }

@@ -181,26 +181,26 @@ void show_ncu(const struct occ_config_row *row)
     print_stalls(row);
 }
 
-void show_json_ncu(struct cli_json *json, const struct occ_config_row *row)
+void show_json_ncu(struct occ_json *json, const struct occ_config_row *row)
 {
     if (row->ncu.launches == 0) {
-        cli_json_null(json, "ncu");
+        occ_json_null(json, "ncu");
         return;
     }
-    cli_json_object(json, "ncu", false);
-    cli_json_integer(json, "run_id", row->ncu.run);
-    cli_json_unsigned(json, "launches", row->ncu.launches);
-    cli_json_array(json, "values", false);
+    occ_json_object(json, "ncu", false);
+    occ_json_integer(json, "run_id", row->ncu.run);
+    occ_json_unsigned(json, "launches", row->ncu.launches);
+    occ_json_array(json, "values", false);
     for (enum shown_row i = 0; i < SHOWN_COUNT; i++) {
         if (isnan(theirs(row, i)))
             continue;
-        cli_json_object(json, NULL, true);
-        cli_json_string(json, "metric", shown[i].metric);
-        cli_json_real(json, "ncu", theirs(row, i));
-        cli_json_real(json, "here", ours(row, i));
-        cli_json_string(json, "difference", difference(row, i));
-        cli_json_close(json);
+        occ_json_object(json, NULL, true);
+        occ_json_string(json, "metric", shown[i].metric);
+        occ_json_real(json, "ncu", theirs(row, i));
+        occ_json_real(json, "here", ours(row, i));
+        occ_json_string(json, "difference", difference(row, i));
+        occ_json_close(json);
     }
-    cli_json_close(json);
-    cli_json_close(json);
+    occ_json_close(json);
+    occ_json_close(json);
 }

@@ -59,20 +59,20 @@ void show_ranges(const struct show_group *group)
         cli_print("    and %zu more: occq top --by range --kernel ...\n", known - shown);
 }
 
-void show_json_ranges(struct cli_json *json, const struct show_group *group)
+void show_json_ranges(struct occ_json *json, const struct show_group *group)
 {
     if (group->has_no_ranges) {
-        cli_json_null(json, "ranges");
+        occ_json_null(json, "ranges");
         return;
     }
-    cli_json_array(json, "ranges", false);
+    occ_json_array(json, "ranges", false);
     for (size_t i = 0; i < group->ranges.n; i++) {
         const struct occ_top_row *row = &group->ranges.rows[i];
-        cli_json_object(json, NULL, true);
-        cli_json_string(json, "range", row->kernel.short_name);
-        cli_json_unsigned(json, "launches", row->launches);
-        cli_json_unsigned(json, "total_duration_ns", row->total_ns);
-        cli_json_close(json);
+        occ_json_object(json, NULL, true);
+        occ_json_string(json, "range", row->kernel.short_name);
+        occ_json_unsigned(json, "launches", row->launches);
+        occ_json_unsigned(json, "total_duration_ns", row->total_ns);
+        occ_json_close(json);
     }
-    cli_json_close(json);
+    occ_json_close(json);
 }

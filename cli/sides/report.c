@@ -212,33 +212,33 @@ static const struct cli_column summary_columns[] = {
     CLI_COLUMN_END,
 };
 
-static void row_json(struct cli_json *json, const char *key, const struct cli_column *columns,
+static void row_json(struct occ_json *json, const char *key, const struct cli_column *columns,
                      const void *row)
 {
-    cli_json_object(json, key, false);
+    occ_json_object(json, key, false);
     cli_json_row(json, columns, row);
-    cli_json_close(json);
+    occ_json_close(json);
 }
 
-void diff_json(struct cli_json *json, const struct diff_report *r, const struct diff_line *lines)
+void diff_json(struct occ_json *json, const struct diff_report *r, const struct diff_line *lines)
 {
     struct diff_summary summary;
     char note[DIFF_NOTE_BYTES];
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
     row_json(json, "a", side_columns, &r->side[DIFF_A]);
     row_json(json, "b", side_columns, &r->side[DIFF_B]);
-    cli_json_string(json, "not_comparable", r->incomparable);
+    occ_json_string(json, "not_comparable", r->incomparable);
     (void)diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note);
-    cli_json_string(json, "devices_note", note[0] ? note : NULL);
-    cli_json_string(json, "replicates",
+    occ_json_string(json, "devices_note", note[0] ? note : NULL);
+    occ_json_string(json, "replicates",
                     r->diff->by_runs      ? "runs"
                     : r->diff->by_minutes ? "minutes"
                                           : "blocks");
     row_json(json, "summary", summary_columns, &summary);
-    cli_json_array(json, "kernels", false);
+    occ_json_array(json, "kernels", false);
     for (size_t i = 0; i < r->diff->n_pairs; i++)
         row_json(json, NULL, diff_columns, &lines[i]);
-    cli_json_close(json);
+    occ_json_close(json);
 }
 
 /* ---- Markdown ---- */

@@ -98,7 +98,7 @@ void diff_print_footer(FILE *out, const struct diff_report *report);
 
 void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
 /* Members of the open object: what `occq diff --json` prints. */
-void diff_json(struct cli_json *json, const struct diff_report *report, const struct diff_line *lines);
+void diff_json(struct occ_json *json, const struct diff_report *report, const struct diff_line *lines);
 void diff_print_markdown(const struct diff_report *report, const struct diff_line *lines);
 
 /* A code span that ends where the text ends, also within a table. */

@@ -329,10 +329,10 @@ int trend_load(struct occ_store *store, const struct occ_filter *filter, const c
     return status != 0 ? status : find_changes(&question, min_change, ret_trend);
 }
 
-void trend_json(struct cli_json *json, const struct trend *t)
+void trend_json(struct occ_json *json, const struct trend *t)
 {
-    cli_json_integer(json, "unit_ns", t->unit_ns);
-    cli_json_bool(json, "simulated", t->simulated);
+    occ_json_integer(json, "unit_ns", t->unit_ns);
+    occ_json_bool(json, "simulated", t->simulated);
     cli_json_value(json, "kernels", t->n_kernels ? cli_unsigned(t->n_kernels) : cli_string(NULL));
     cli_json_rows(json, "points", trend_point_columns, t->points, t->n, sizeof *t->points);
     cli_json_rows(json, "changes", trend_change_columns, t->changes, t->n_changes, sizeof *t->changes);

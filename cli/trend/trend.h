@@ -111,4 +111,4 @@ void trend_plot(const struct draw_svg_plot *plot, const struct trend *trend, enu
 void trend_svg(const struct trend *trend, const char *what, FILE *out);
 
 /* Members of the open object: what `occq history --json` prints. */
-void trend_json(struct cli_json *json, const struct trend *trend);
+void trend_json(struct occ_json *json, const struct trend *trend);

@@ -56,9 +56,9 @@ static void check_json(const char *text)
     char *out = NULL;
     size_t size = 0;
     FILE *file = open_memstream(&out, &size);
-    struct cli_json json;
+    struct occ_json json;
     cli_json_begin(&json, file);
-    cli_json_string(&json, text, text);
+    occ_json_string(&json, text, text);
     cli_json_end(&json);
     (void)fclose(file);
     for (size_t i = 0; i < size; i++)

@@ -70,7 +70,7 @@ file(GLOB recorded "${PROJECT_SOURCE_DIR}/tests/data/diff/*.csv")
 occ_add_script_test(diff_traces COMMAND "$<TARGET_FILE:test_diff_traces>" ${recorded})
 
 # What is printed on screens of several widths, with a pager, with colours.
-occ_add_test(test_digits SOURCES test_digits.c USES occ_cli m)
+occ_add_test(test_digits SOURCES test_digits.c USES occ_support m)
 occ_add_test(test_cli_fit SOURCES test_cli_fit.c USES occ_cli)
 occ_add_script_test(cli_screen
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_screen.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt")

@@ -10,17 +10,17 @@
 
 #include <cmocka.h>
 
-#include "cli/digits.h"
+#include "support/digits.h"
 
 /* The definition: try each number of digits. */
-static const char *expected(double real, char text[CLI_DIGITS_BYTES])
+static const char *expected(double real, char text[OCC_DIGITS_BYTES])
 {
     if (fabs(real) < 1e15 && floor(real) == real) {
-        (void)snprintf(text, CLI_DIGITS_BYTES, "%.0f", real + 0.0);
+        (void)snprintf(text, OCC_DIGITS_BYTES, "%.0f", real + 0.0);
         return text;
     }
     for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, CLI_DIGITS_BYTES, "%.*g", digits, real);
+        (void)snprintf(text, OCC_DIGITS_BYTES, "%.*g", digits, real);
         if (strtod(text, NULL) == real)
             break;
     }
@@ -29,9 +29,9 @@ static const char *expected(double real, char text[CLI_DIGITS_BYTES])
 
 static void check(double real)
 {
-    char text[CLI_DIGITS_BYTES], right[CLI_DIGITS_BYTES];
-    assert_string_equal(cli_real_digits(real, text), expected(real, right));
-    assert_string_equal(cli_real_digits(-real, text), expected(-real, right));
+    char text[OCC_DIGITS_BYTES], right[OCC_DIGITS_BYTES];
+    assert_string_equal(occ_real_digits(real, text), expected(real, right));
+    assert_string_equal(occ_real_digits(-real, text), expected(-real, right));
 }
 
 static uint64_t next_random(void)
@@ -100,7 +100,7 @@ static void test_powers(void **state)
             check(by == 0 ? power : nextafter(power, by < 0 ? 0 : 1e308));
         }
     for (int i = -320; i <= 308; i++) {
-        char text[CLI_DIGITS_BYTES];
+        char text[OCC_DIGITS_BYTES];
         (void)snprintf(text, sizeof text, "1e%d", i);
         double power = strtod(text, NULL);
         check(power);
@@ -131,17 +131,17 @@ static void test_random_numbers(void **state)
 static void test_integers(void **state)
 {
     static const int64_t integers[] = {0, 1, -1, 9, 10, -10, 1234567, INT64_MAX, INT64_MIN};
-    char text[CLI_DIGITS_BYTES], right[CLI_DIGITS_BYTES];
+    char text[OCC_DIGITS_BYTES], right[OCC_DIGITS_BYTES];
     (void)state;
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
         (void)snprintf(right, sizeof right, "%lld", (long long)integers[i]);
-        assert_string_equal(cli_integer_digits(integers[i], text), right);
+        assert_string_equal(occ_integer_digits(integers[i], text), right);
     }
-    *cli_put_number(text, UINT64_MAX, 1) = '\0';
+    *occ_put_number(text, UINT64_MAX, 1) = '\0';
     assert_string_equal(text, "18446744073709551615");
-    *cli_put_number(text, 7, 3) = '\0';
+    *occ_put_number(text, 7, 3) = '\0';
     assert_string_equal(text, "007");
-    assert_string_equal(cli_real_digits(-0.0, text), "0");
+    assert_string_equal(occ_real_digits(-0.0, text), "0");
 }
 
 int main(void)

@@ -254,7 +254,7 @@ static int read_args(const struct batch *b, char texts[INPUTS][OPTION_BYTES], st
 static char *put_count(char *at, uint64_t value)
 {
     *at++ = ',';
-    return cli_put_number(at, value, 1);
+    return occ_put_number(at, value, 1);
 }
 
 /* ",0.437500", as printf rounds. */
@@ -263,7 +263,7 @@ static char *put_millionths(char *at, double value)
     uint64_t whole = (uint64_t)value, millionths = (uint64_t)llrintl((value - (double)whole) * 1e6L);
     at = put_count(at, whole + millionths / 1000000);
     *at++ = '.';
-    return cli_put_number(at, millionths % 1000000, 6);
+    return occ_put_number(at, millionths % 1000000, 6);
 }
 
 static void put_results(FILE *out, const struct occ_result *r, bool has_grid)

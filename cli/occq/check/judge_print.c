@@ -140,7 +140,7 @@ static uint64_t hash(uint64_t hash, const char *text)
     return hash;
 }
 
-static void print_finding(struct cli_json *json, const char *file, const struct rule *rule,
+static void print_finding(struct occ_json *json, const char *file, const struct rule *rule,
                           const struct finding *finding)
 {
     const char *name = finding->row->kernel.demangled;
@@ -152,24 +152,24 @@ static void print_finding(struct cli_json *json, const char *file, const struct 
         cli_screen_lose_text(); /* a fingerprint that changes is another finding */
     (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64,
                    hash(hash(UINT64_C(0xcbf29ce484222325), rule->name), normalised ? normalised : name));
-    cli_json_object(json, NULL, false);
-    cli_json_string(json, "description", finding->text);
-    cli_json_string(json, "check_name", rule->name);
-    cli_json_string(json, "fingerprint", fingerprint);
-    cli_json_string(json, "severity", rule->class == RULE_CONFIG ? "major" : "minor");
-    cli_json_object(json, "location", true);
-    cli_json_string(json, "path", file);
-    cli_json_object(json, "lines", true);
-    cli_json_unsigned(json, "begin", rule->line);
-    cli_json_close(json);
-    cli_json_close(json);
-    cli_json_close(json);
+    occ_json_object(json, NULL, false);
+    occ_json_string(json, "description", finding->text);
+    occ_json_string(json, "check_name", rule->name);
+    occ_json_string(json, "fingerprint", fingerprint);
+    occ_json_string(json, "severity", rule->class == RULE_CONFIG ? "major" : "minor");
+    occ_json_object(json, "location", true);
+    occ_json_string(json, "path", file);
+    occ_json_object(json, "lines", true);
+    occ_json_unsigned(json, "begin", rule->line);
+    occ_json_close(json);
+    occ_json_close(json);
+    occ_json_close(json);
 }
 
 void judgement_print_gitlab(FILE *out, const struct judgement *j)
 {
-    struct cli_json json = {.out = out};
-    cli_json_array(&json, NULL, false);
+    struct occ_json json = {.out = out};
+    occ_json_array(&json, NULL, false);
     for (size_t i = 0; i < j->n; i++)
         for (size_t k = 0; k < j->results[i].n_findings; k++)
             print_finding(&json, j->file, j->results[i].rule, &j->results[i].findings[k]);

@@ -13,7 +13,7 @@ struct diff_args {
 
 static void print_json(const struct diff_report *report, const struct diff_line *lines)
 {
-    struct cli_json json;
+    struct occ_json json;
     cli_json_begin(&json, stdout);
     diff_json(&json, report, lines);
     cli_json_end(&json);

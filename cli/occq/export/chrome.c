@@ -36,17 +36,17 @@ static void chrome_begin(struct export_writer *w)
 static void add_metadata(struct export_writer *w, const struct export_track *track, const char *key,
                          const char *name, bool is_number)
 {
-    struct cli_json json = {.out = w->out};
+    struct occ_json json = {.out = w->out};
     next_event(w);
     (void)fprintf(w->out,
                   "{\"ph\": \"M\", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32 ", \"name\": \"%s\", \"args\": ",
                   track->gpu, track->id, key);
-    cli_json_object(&json, NULL, true);
+    occ_json_object(&json, NULL, true);
     if (is_number)
-        cli_json_unsigned(&json, "sort_index", track->id);
+        occ_json_unsigned(&json, "sort_index", track->id);
     else
-        cli_json_string(&json, "name", name);
-    cli_json_close(&json);
+        occ_json_string(&json, "name", name);
+    occ_json_close(&json);
     (void)fputc('}', w->out);
 }
 

@@ -88,18 +88,18 @@ bool export_config_json(const char *name_key, const char *kernel, const char *ne
                         const struct export_arg *args, size_t n, struct export_config *ret_config)
 {
     FILE *memory = open_memstream(&ret_config->bytes, &ret_config->size);
-    struct cli_json json = {.out = memory};
+    struct occ_json json = {.out = memory};
     if (!memory)
         return false;
-    cli_json_object(&json, NULL, true);
-    cli_json_string(&json, name_key, kernel);
+    occ_json_object(&json, NULL, true);
+    occ_json_string(&json, name_key, kernel);
     if (nested)
-        cli_json_object(&json, nested, true);
+        occ_json_object(&json, nested, true);
     for (size_t i = 0; i < n; i++)
         if (!nested || args[i].value.type != CLI_NONE)
             cli_json_value(&json, args[i].key, args[i].value);
     if (!nested)
-        cli_json_close(&json);
+        occ_json_close(&json);
     if (!close_whole(memory))
         return false;
     ret_config->bytes[0] = ' '; /* the object's brace: it goes on where an event's or a line's began */

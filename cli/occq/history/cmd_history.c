@@ -156,7 +156,7 @@ static void print_text(const struct trend_args *args, const struct trend *t)
 
 static void print_json(const struct trend *t)
 {
-    struct cli_json json;
+    struct occ_json json;
     cli_json_begin(&json, stdout);
     trend_json(&json, t);
     cli_json_end(&json);

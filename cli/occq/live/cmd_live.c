@@ -36,21 +36,21 @@ static int print_text(const struct live_args *args, const struct live_sample *sa
 }
 
 /* As `occq top --json`, by what the rows are. */
-static void put_rows(struct cli_json *json, const char *key, enum occ_top_by by, const struct top_line *lines,
+static void put_rows(struct occ_json *json, const char *key, enum occ_top_by by, const struct top_line *lines,
                      size_t n)
 {
     struct cli_column columns[TOP_COLUMNS_MAX];
     top_copy_columns(by, columns);
     top_name_rows(by, columns);
-    cli_json_array(json, key, false);
+    occ_json_array(json, key, false);
     for (size_t i = 0; i < n; i++) {
-        cli_json_object(json, NULL, true);
+        occ_json_object(json, NULL, true);
         for (const struct cli_column *c = columns; c->name; c++)
             if (!(c->flags & CLI_TEXT_ONLY))
                 cli_json_value(json, c->key, c->get(c, &lines[i]));
-        cli_json_close(json);
+        occ_json_close(json);
     }
-    cli_json_close(json);
+    occ_json_close(json);
 }
 
 static int print_json(const struct live_sample *sample, struct occ_error *err)
@@ -58,17 +58,17 @@ static int print_json(const struct live_sample *sample, struct occ_error *err)
     struct top_sums sums;
     _cleanup_(occ_freep) struct top_line *gpus = top_make_lines(&sample->gpus, sample->gpus.n, &sums);
     _cleanup_(occ_freep) struct top_line *causes = top_make_lines(&sample->causes, sample->causes.n, &sums);
-    struct cli_json json;
+    struct occ_json json;
     if (!gpus || !causes)
         return occ_no_memory(err);
     cli_json_begin(&json, stdout);
-    cli_json_integer(&json, "at_ns", sample->at_ns);
-    cli_json_integer(&json, "window_ns", sample->window_ns);
+    occ_json_integer(&json, "at_ns", sample->at_ns);
+    occ_json_integer(&json, "window_ns", sample->window_ns);
     cli_json_value(&json, "newest_start_ns",
                    sample->newest_ns ? cli_integer(sample->newest_ns) : cli_string(NULL));
-    cli_json_integer(&json, "runs", sample->runs);
-    cli_json_integer(&json, "lost", sample->lost);
-    cli_json_real(&json, "overhead_ratio", sample->overhead);
+    occ_json_integer(&json, "runs", sample->runs);
+    occ_json_integer(&json, "lost", sample->lost);
+    occ_json_real(&json, "overhead_ratio", sample->overhead);
     cli_json_value(&json, "daemon", cli_string(sample->daemon[0] ? sample->daemon : NULL));
     put_rows(&json, "gpus", OCC_TOP_BY_GPU, gpus, sample->gpus.n);
     put_rows(&json, "causes", OCC_TOP_BY_CAUSE, causes, sample->causes.n);

@@ -29,7 +29,7 @@ int report_visit(const struct report *report, const struct report_list *list,
 }
 
 struct rows {
-    struct cli_json *json;
+    struct occ_json *json;
     struct cli_selection columns;
 };
 
@@ -37,11 +37,11 @@ static int put_row(void *context, const void *row, struct occ_error *err)
 {
     const struct rows *rows = context;
     (void)err;
-    cli_json_object(rows->json, NULL, true);
+    occ_json_object(rows->json, NULL, true);
     for (size_t i = 0; i < rows->columns.n; i++)
         cli_json_value(rows->json, rows->columns.columns[i]->key,
                        rows->columns.columns[i]->get(rows->columns.columns[i], row));
-    cli_json_close(rows->json);
+    occ_json_close(rows->json);
     return 0;
 }
 
@@ -54,13 +54,13 @@ void report_range_columns(struct cli_column table[TOP_COLUMNS_MAX], struct cli_s
 
 static void put_lines(const char *key, struct rows *rows, const struct top_line *lines, size_t n)
 {
-    cli_json_array(rows->json, key, false);
+    occ_json_array(rows->json, key, false);
     for (size_t i = 0; i < n; i++)
         (void)put_row(rows, &lines[i], NULL);
-    cli_json_close(rows->json);
+    occ_json_close(rows->json);
 }
 
-static void put_tops(struct cli_json *json, const struct report *r)
+static void put_tops(struct occ_json *json, const struct report *r)
 {
     struct rows rows = {.json = json};
     struct cli_column table[TOP_COLUMNS_MAX];
@@ -70,35 +70,35 @@ static void put_tops(struct cli_json *json, const struct report *r)
     put_lines("ranges", &rows, r->range_lines, r->n_ranges);
 }
 
-static int put_list(struct cli_json *json, const struct report *r, const struct report_list *list,
+static int put_list(struct occ_json *json, const struct report *r, const struct report_list *list,
                     struct occ_error *err)
 {
     struct rows rows = {.json = json};
     html_choose(list->list->table, list->columns, &rows.columns);
-    cli_json_array(json, list->list->name, false);
+    occ_json_array(json, list->list->name, false);
     int status = report_visit(r, list, &rows.columns, &(struct sql_visitor){put_row, &rows}, err);
-    cli_json_close(json);
+    occ_json_close(json);
     return status;
 }
 
 int report_data(FILE *out, const struct report *r, struct occ_error *err)
 {
-    struct cli_json json;
+    struct occ_json json;
     int status = 0;
     (void)fputs("<script type=\"application/json\" id=\"occtrace-data\">", out);
     cli_json_begin(&json, out);
     json.in_html = true;
     put_tops(&json, r);
     show_json(&json, r->groups, r->n_groups);
-    cli_json_object(&json, "history", false);
+    occ_json_object(&json, "history", false);
     trend_json(&json, r->trend);
-    cli_json_close(&json);
+    occ_json_close(&json);
     for (const struct report_list *list = report_lists; list->list && status == 0; list++)
         status = put_list(&json, r, list, err);
     if (r->diff) {
-        cli_json_object(&json, "diff", false);
+        occ_json_object(&json, "diff", false);
         diff_json(&json, r->diff, r->diff_lines);
-        cli_json_close(&json);
+        occ_json_close(&json);
     }
     cli_json_end(&json);
     (void)fputs("</script>\n", out);

@@ -44,7 +44,7 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
         return status;
     if (!args->list.output.json)
         return print_pages(groups, n, err);
-    struct cli_json json;
+    struct occ_json json;
     cli_json_begin(&json, stdout);
     show_json(&json, groups, n);
     cli_json_end(&json);

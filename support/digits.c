@@ -19,9 +19,9 @@ struct decimal {
     int count, exponent;
 };
 
-char *cli_put_number(char *at, uint64_t value, int digits)
+char *occ_put_number(char *at, uint64_t value, int digits)
 {
-    char reversed[CLI_DIGITS_BYTES];
+    char reversed[OCC_DIGITS_BYTES];
     int n = 0;
     do
         reversed[n++] = (char)('0' + value % 10);
@@ -31,15 +31,15 @@ char *cli_put_number(char *at, uint64_t value, int digits)
     return at;
 }
 
-const char *cli_integer_digits(int64_t integer, char text[CLI_DIGITS_BYTES])
+const char *occ_integer_digits(int64_t integer, char text[OCC_DIGITS_BYTES])
 {
     uint64_t size = integer < 0 ? -(uint64_t)integer : (uint64_t)integer;
     text[0] = '-';
-    *cli_put_number(text + (integer < 0), size, 1) = '\0';
+    *occ_put_number(text + (integer < 0), size, 1) = '\0';
     return text;
 }
 
-/* From EXPONENT_MIN on; the positive ones are exact. */
+/* Powers of ten, EXPONENT_MIN first; the positive powers are exact. */
 static const long double powers[] = {1e-9L, 1e-8L, 1e-7L, 1e-6L, 1e-5L, 1e-4L, 1e-3L, 1e-2L, 1e-1L,
                                      1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,
                                      1e9L,  1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L,
@@ -52,8 +52,8 @@ static long double power_of_ten(int exponent)
 
 enum verdict { DIFFERS, IS_SAME, IS_UNSURE };
 
-/* Whether the nearest number of `count` digits reads back as `real`. The product is off by 2^-64 of itself:
- * where so little decides, the answer is that it is unsure. */
+/* Tests if the nearest number of `count` digits reads back as `real`. The product has a relative error of
+ * 2^-64: if so little decides, the answer is IS_UNSURE. */
 static enum verdict round_to(double real, int count, int exponent, struct decimal *ret_decimal)
 {
     long double scale = power_of_ten(count - 1 - exponent), scaled = real * scale;
@@ -97,8 +97,8 @@ static char *put_point(char *at, const char *digits, int count, int whole)
 
 static void put_decimal(char *at, const struct decimal *d)
 {
-    char digits[CLI_DIGITS_BYTES];
-    (void)cli_put_number(digits, d->digits, 1);
+    char digits[OCC_DIGITS_BYTES];
+    (void)occ_put_number(digits, d->digits, 1);
     if (d->exponent >= 0) {
         at = put_point(at, digits, d->count, d->exponent + 1);
     } else if (d->exponent >= FIXED_EXPONENT_MIN) {
@@ -106,12 +106,12 @@ static void put_decimal(char *at, const struct decimal *d)
         at = mempcpy(at, digits, (size_t)d->count);
     } else {
         at = stpcpy(put_point(at, digits, d->count, 1), "e-");
-        at = cli_put_number(at, (uint64_t)-d->exponent, 2);
+        at = occ_put_number(at, (uint64_t)-d->exponent, 2);
     }
     *at = '\0';
 }
 
-/* As printf knows it; below DBL_MIN doubles have fewer digits than DBL_DIG. */
+/* The shortest text by printf(); below DBL_MIN doubles have fewer digits than DBL_DIG. */
 static void print_shortest(double real, char *at, size_t size)
 {
     int count = fabs(real) < DBL_MIN ? 6 : DBL_DIG;
@@ -120,7 +120,7 @@ static void print_shortest(double real, char *at, size_t size)
     while (strtod(at, NULL) != real && count++ < DBL_DECIMAL_DIG);
 }
 
-const char *cli_real_digits(double real, char text[CLI_DIGITS_BYTES])
+const char *occ_real_digits(double real, char text[OCC_DIGITS_BYTES])
 {
     struct decimal decimal;
     double size = fabs(real);
@@ -128,10 +128,10 @@ const char *cli_real_digits(double real, char text[CLI_DIGITS_BYTES])
     if (real < 0)
         *at++ = '-';
     if (size < 1e15 && floor(size) == size)
-        *cli_put_number(at, (uint64_t)size, 1) = '\0';
+        *occ_put_number(at, (uint64_t)size, 1) = '\0';
     else if (find_shortest(size, &decimal))
         put_decimal(at, &decimal);
     else
-        print_shortest(size, at, (size_t)(text + CLI_DIGITS_BYTES - at));
+        print_shortest(size, at, (size_t)(text + OCC_DIGITS_BYTES - at));
     return text;
 }
