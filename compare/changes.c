@@ -98,8 +98,7 @@ static void search_windows(struct series *s)
 
 /* ---- decisions ---- */
 
-/* Index of the worst of the changes; n: all hold. The points of each are those up to its neighbours, a window
- * at most. */
+/* Index of the worst change; n: all hold. A change has the points up to its neighbours, a window at most. */
 static size_t find_worst(const struct series *s, struct diff_change *changes, size_t n)
 {
     size_t worst = n;

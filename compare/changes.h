@@ -31,7 +31,7 @@ struct diff_change {
 int diff_find_changes(const double *values, size_t n, double min_change, struct diff_change **ret_changes,
                       size_t *ret_n, struct occ_error *err);
 
-/* Whether values rise or fall by `min_change` and more from the first to the last, by the least-squares line
- * of their logarithms, at DIFF_CHANGE_P and with DIFF_DRIFT_POINTS at least, and no step is half of it. A
- * correlation of neighbours beside the line widens its error. false also without memory. */
+/* True if the values rise or fall by `min_change` or more from the first to the last: by the least-squares
+ * line of their logarithms, at DIFF_CHANGE_P, with DIFF_DRIFT_POINTS at least, and without a step of half the
+ * drift. A correlation of neighbours beside the line widens its error. False also without memory. */
 bool diff_find_drift(const double *values, size_t n, double min_change, struct diff_change *ret_drift);

@@ -62,7 +62,7 @@ double diff_part(const struct diff_pair *pair, uint32_t side, unsigned part)
 
 /* ---- ratios ---- */
 
-/* Of the mean duration of a launch in each replicate. */
+/* Logarithms of the mean duration of a launch in each replicate. */
 static void logs_of(const struct diff *diff, uint32_t side, size_t pair, struct diff_logs *ret_logs)
 {
     const struct diff_replicate *first = &diff->replicate[side][pair * diff->replicates[side]];
@@ -75,7 +75,7 @@ static void logs_of(const struct diff *diff, uint32_t side, size_t pair, struct 
     diff_logs_of(values, n < enough ? 0 : n, !diff->by_runs, ret_logs);
 }
 
-/* Variance of the logarithm of 1 - elapsed, as far as counters measured it. */
+/* Variance of the logarithm of 1 - elapsed; 0 if counters did not measure the occupancy. */
 static double idle_variance(const struct diff_pair *pair, uint32_t side)
 {
     const struct diff_sums *sums = &pair->sums[side];
@@ -92,7 +92,7 @@ static struct diff_ratio waste_ratio(const struct diff_pair *pair, const struct 
     return diff_welch(&logs[DIFF_A], &b, idle_variance(pair, DIFF_A) + idle_variance(pair, DIFF_B));
 }
 
-/* By the standard errors of the measurement, which hold for the runs that were measured. */
+/* The ratio by the standard errors of the measurement, which hold for the measured runs. */
 static struct diff_ratio achieved_ratio(const struct diff_pair *pair)
 {
     const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];

@@ -1,11 +1,11 @@
 /*
- * Comparing two sides, each a set of launches: which kernels correspond, what changed, and whether it did for
- * certain. In steps:
+ * Comparison of two sides, each a set of launches: corresponding kernels, changes, and the certainty of each
+ * change. Steps:
  *
- *   diff_collect()   launch configurations of each side, whatever run and device they are from; then
- *                    diff_add_sums() what each did
- *   diff_match()     pairs of both sides, level by level; before DIFF_PLACE the caller reports of launches in
- *                    their order which pairs stand around them (diff_add_neighbours())
+ *   diff_collect()   launch configurations of each side, from any run and device; diff_add_sums() follows for
+ *                    each
+ *   diff_match()     pairs of both sides, level by level; before DIFF_PLACE the caller reports the pairs that
+ *                    stand around launches in their order (diff_add_neighbours())
  *   diff_sample()    replicates: runs, or blocks of consecutive launches (diff_add_launch())
  *   diff_conclude()  ratios; diff_verdict_of() and diff_sum_up() read the result
  *
@@ -57,17 +57,17 @@ struct diff_sums {
 };
 double diff_mean(const struct diff_sums *sums, enum diff_value value); /* NaN: not known */
 
-/* A launch configuration as it is compared. */
+/* A launch configuration, described for the comparison. */
 struct diff_row {
-    const void *of;                      /* the caller's */
-    int64_t id;                          /* of a kernel's configurations on a side */
+    const void *of;                      /* the caller's row */
+    int64_t id;                          /* tells the kernel's configurations on a side apart */
     const char *mangled, *demangled;     /* the kernel's names */
-    int64_t launch[DIFF_LAUNCH_NUMBERS]; /* all that a launch is given; 0 behind the caller's numbers */
-    double threads;                      /* of a launch */
+    int64_t launch[DIFF_LAUNCH_NUMBERS]; /* every parameter of a launch */
+    double threads;                      /* in a launch */
     uint64_t launches, total_ns;
 };
 
-/* A launch configuration in a run, which is the run's index in its side; or what it did in a range. */
+/* A launch configuration in a run (the index of the run in its side), or its launches in a range. */
 struct diff_part {
     const struct diff_row *row;
     const char *range; /* its path; NULL: not known */
@@ -76,9 +76,9 @@ struct diff_part {
     uint32_t item; /* set by diff_collect() */
 };
 
-/* A launch configuration of a kernel on a side; or what it did in a range. */
+/* A launch configuration of a kernel on a side, or its launches in a range. */
 struct diff_item {
-    const struct diff_row *row; /* one of those it was seen in */
+    const struct diff_row *row; /* a row of the configuration */
     const char *range;          /* NULL: not known */
     uint32_t side, pair;
     uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
@@ -86,7 +86,7 @@ struct diff_item {
     struct diff_sums sums;
 };
 
-/* What verdicts are about, per launch; of `achieved` less is worse. X(NAME, word) */
+/* Metrics of verdicts, per launch; less `achieved` is worse. X(NAME, word) */
 #define DIFF_METRICS(X)                    X(TIME, "time") X(WASTE, "waste") X(ACHIEVED, "achieved")
 #define DIFF_METRIC_ENUMERATOR(name, word) DIFF_METRIC_##name,
 enum diff_metric { DIFF_METRICS(DIFF_METRIC_ENUMERATOR) DIFF_METRIC_COUNT };
@@ -125,20 +125,20 @@ void diff_free(struct diff *diff);
 /* `parts` are the caller's; `runs`: their number on each side. */
 int diff_collect(struct diff *diff, struct diff_part *parts, size_t n_parts, const uint32_t runs[DIFF_SIDES],
                  struct occ_error *err);
-/* What a collected part did; of each once, before diff_sample(). */
+/* Adds the sums of a collected part: once for each part, before diff_sample(). */
 void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct diff_sums *sums);
 
-/* Pairs by one level what has no pair yet. */
+/* Pairs items that have no pair yet, by one level. */
 int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err);
-/* Whether both sides have items without a pair. */
+/* True if both sides have items without a pair. */
 bool diff_has_rest(const struct diff *diff);
 /* A launch of an item without a pair stood between launches of these two pairs. */
 void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after);
 
-/* Makes pairs of one side of what is left, sums pairs up, and makes the replicates: runs where each side has
- * DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each, of
- * consecutive launches or minutes. The first block is left out (warm-up); fewer than DIFF_BLOCKS_MIN others
- * on a side are no evidence. */
+/* Makes a pair of one side of each item that is left, sums pairs up, and makes the replicates: runs where
+ * each side has DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each,
+ * of consecutive launches or minutes. The first block is left out (warm-up); fewer than DIFF_BLOCKS_MIN
+ * others on a side are no evidence. */
 enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8 };
 int diff_sample(struct diff *diff, struct occ_error *err);
 /* The next launch of a pair on a side, the i-th of all in their order. */
@@ -161,10 +161,10 @@ double diff_waste(const struct diff_pair *pair, uint32_t side);
 double diff_part(const struct diff_pair *pair, uint32_t side, unsigned part);
 
 /*
- * What the change of a total is made of. Time of a pair is count x duration: (nB - nA)(tA + tB)/2 is of more
- * launches, (nA + nB)/2 (tB - tA) of slower ones. The mean occupancy is the sum of w o, w the share of time:
- * (wB - wA)(oA + oB)/2 is of another mix of kernels, (wA + wB)/2 (oB - oA) of the kernels themselves; an
- * occupancy of one side only is taken for both.
+ * Components of the change of a total. The time of a pair is count x duration: (nB - nA)(tA + tB)/2 comes
+ * from more launches, (nA + nB)/2 (tB - tA) from slower launches. The mean occupancy is the sum of w o, w the
+ * share of time: (wB - wA)(oA + oB)/2 comes from another mix of kernels, (wA + wB)/2 (oB - oA) from the
+ * kernels. If only one side has an occupancy, the other side takes the same value.
  */
 struct diff_summary {
     double time_ns[DIFF_SIDES], time_launches, time_duration, time_new, time_gone; /* ns */

@@ -11,7 +11,7 @@
 
 /* ---- keys ---- */
 
-/* What has the same key belongs together. `index`: of the part or item. */
+/* Entries with the same key belong together. `index`: the place of the part or item. */
 struct keyed {
     char *key;
     uint32_t side, index;
@@ -38,7 +38,7 @@ static int make_config_key(const struct diff_row *row, char **ret_key, struct oc
     return occ_format_text(ret_key, err, "%s\n%s", row->mangled, numbers + 1);
 }
 
-/* Of an item: its configuration and range. */
+/* The key of an item: its configuration and range. */
 static int make_part_key(const struct diff_part *part, char **ret_key, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *config = NULL;
@@ -176,7 +176,7 @@ void diff_free(struct diff *diff)
 
 /* ---- pairs ---- */
 
-/* The items without a pair, those of both sides together. */
+/* Keys of the items without a pair, both sides in one list. */
 static int key_rest(const struct diff *diff, enum diff_level level, struct keys *keys, struct occ_error *err)
 {
     int status = 0;
@@ -228,7 +228,7 @@ void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after
     item->votes = agrees ? item->votes + 1 : item->votes - 1;
 }
 
-/* ---- what pairs hold ---- */
+/* ---- sums and replicates of pairs ---- */
 
 /* Items are in the order of their key: name, configuration, range. */
 static void fill_pairs(struct diff *diff, uint32_t side)

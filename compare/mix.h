@@ -1,4 +1,4 @@
-/* What a mean changes by: its parts, or the mix of them. Pure but for malloc; any thread. */
+/* Causes of the change of a mean: its parts, or their mix. Pure but for malloc; any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -16,14 +16,14 @@ struct diff_mix_side {
     size_t n;
 };
 
-/* What of the ratio of both means, less 1, comes from the parts and from their mix. */
+/* The two terms of (the ratio of both means - 1): the change of the parts, and of their mix. */
 struct diff_mix {
     double parts, mix;
 };
 
 /*
- * The mean of a side is the sum of w x, w a part's share of the weight and x its value. From a to b it
- * changes by the sum of (wb - wa)(xa + xb)/2, another mix, and of (wa + wb)/2 (xb - xa), the parts
- * themselves; a part of one side only is mix.
+ * The mean of a side is the sum of w x: w is a part's share of the weight, x its value. From side a to side b
+ * the mean changes by the sum of (wb - wa)(xa + xb)/2 (the mix) and of (wa + wb)/2 (xb - xa) (the parts). A
+ * part of one side only counts as mix.
  */
 int diff_mix_split(const struct diff_mix_side sides[2], struct diff_mix *ret_mix, struct occ_error *err);

@@ -53,7 +53,7 @@ static size_t tile_length(const char *text, size_t n)
     return end;
 }
 
-/* Copies a word that begins with a letter; returns the end of what was written. */
+/* Copies a word that begins with a letter; returns the end of the copy. */
 static char *copy_word(const char *word, size_t n, bool loose, char *out)
 {
     bool is_static = starts_with(word, n, "__nv_static_");

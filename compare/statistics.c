@@ -59,7 +59,7 @@ double diff_student_quantile(double p, double df)
     return (low + high) / 2;
 }
 
-/* Of neighbouring values, about their mean. */
+/* The correlation of neighbouring values about their mean. */
 static double autocorrelation(const double *values, size_t n, double mean, double squares)
 {
     double products = 0;

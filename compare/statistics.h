@@ -15,7 +15,7 @@
 double diff_student_cdf(double t, double df);
 double diff_student_quantile(double p, double df);
 
-/* Of the logarithms of some values. */
+/* Mean and variance of logarithms. */
 struct diff_logs {
     size_t n;
     double mean;
@@ -54,6 +54,6 @@ bool diff_adjust(double *p, size_t n);
 enum diff_verdict { DIFF_VERDICTS(DIFF_VERDICT_ENUMERATOR) DIFF_VERDICT_COUNT };
 const char *diff_verdict_word(enum diff_verdict verdict);
 
-/* Of a quantity that grows when things get worse. Same: the interval lies in [1 / (1 + floor), 1 + floor];
- * worse or better: it lies beyond, and the false discovery rate q is at most 5 %. */
+/* The verdict on a quantity that grows when a kernel gets worse. Same: the interval lies in [1 / (1 + floor),
+ * 1 + floor]; worse or better: it lies beyond, and the false discovery rate q is at most 5 %. */
 enum diff_verdict diff_judge(const struct diff_ratio *ratio, double q, double floor);

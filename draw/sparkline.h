@@ -6,6 +6,6 @@
 
 #define DRAW_SPARKLINE_BYTES(n) (3 * (n) + 1)
 
-/* Of blocks (UTF-8), or of ASCII; a blank for values that are not positive. `text` holds
+/* Blocks (UTF-8) or ASCII; a blank for a value that is not positive. `text` holds
  * DRAW_SPARKLINE_BYTES(n). */
 void draw_sparkline(const double *values, size_t n, bool ascii, char *text);

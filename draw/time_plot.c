@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-/* What the points of a column say; x, end: where the first begins, and the last or the column ends. */
+/* Sums of the points of a column; x: start of the first point; end: end of the last point or of the column.
+ */
 struct column {
     double x, end, sum, low, high;
     int n;
@@ -115,7 +116,7 @@ const char *draw_time_zone(int64_t first_ns, int64_t last_ns, bool is_utc, char 
     return buffer;
 }
 
-/* At whole hours or days. */
+/* Ticks at whole hours or days. */
 static void put_times(const struct plot *plot)
 {
     const struct draw_time_plot *of = plot->of;

@@ -1,5 +1,5 @@
-/* A series over time in SVG: its means as steps, a band around them, marks at moments. What needs more room
- * than there is is added up. One thread (stdio, and the zone of localtime_r()). */
+/* A series over time in SVG: its means as steps, a band around them, marks at moments. Points closer than a
+ * column of the plot are added up. One thread (stdio, and the zone of localtime_r()). */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "svg.h"
 
-/* A unit of time in which there is something. */
+/* A unit of time with values. */
 struct draw_time_point {
     int64_t start_ns;
     double mean, low, high; /* NaN: not known */
@@ -39,7 +39,7 @@ void draw_time_plot(const struct draw_time_plot *plot);
 
 /* Columns of a plot in which points are added up. */
 enum { DRAW_TIME_COLUMNS = 395 };
-/* Where a moment is from the start of the first point to the end of the last, 0 ... 1. */
+/* The place of a moment between the start of the first point and the end of the last: 0 ... 1. */
 double draw_time_place(int64_t first_ns, int64_t end_ns, int64_t ns);
 /* The zone of an axis between two moments. Where clocks change between them, two names: "CET/CEST". */
 const char *draw_time_zone(int64_t first_ns, int64_t last_ns, bool is_utc, char *buffer, size_t size);
