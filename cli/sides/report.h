@@ -1,4 +1,4 @@
-/* The answer of occq diff: what changed in words, as text, JSON and Markdown. One thread. */
+/* The answer about two compared sides: rows with the changes in words, sums, JSON. One thread (stdio). */
 #pragma once
 
 #include <stdio.h>
@@ -91,15 +91,18 @@ struct diff_line *diff_make_lines(const struct diff_report *report);
 const char *diff_side_text(const struct diff_report *report, uint32_t side, char line[DIFF_SIDE_BYTES]);
 /* What verdicts are by: a sentence. */
 const char *diff_caveat(const struct diff *diff);
-/* Times, occupancy and waste of both sides, and how many rows have which verdict: lines of numbers. */
+/* "1.2 ms"; "-" for NaN. */
+const char *diff_duration_text(double ns, char buffer[32]);
+/* "+10.0%"; "-" for NaN. */
+const char *diff_change_text(double change, char buffer[16]);
+/* Times, occupancy and waste of both sides. */
+void diff_print_sums(FILE *out, const struct diff_summary *summary);
+/* "1 worse, 3 better, ...", a line. */
+void diff_print_counts(FILE *out, const struct diff_summary *summary);
+/* Sums and counts of a report. */
 void diff_print_summary(FILE *out, const struct diff_report *report);
 /* "20 of 100 rows, ..." behind an empty line; nothing if these are all. */
 void diff_print_footer(FILE *out, const struct diff_report *report);
 
-void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
 /* Members of the open object: what `occq diff --json` prints. */
 void diff_json(struct occ_json *json, const struct diff_report *report, const struct diff_line *lines);
-void diff_print_markdown(const struct diff_report *report, const struct diff_line *lines);
-
-/* A code span that ends where the text ends, also within a table. */
-void diff_markdown_code(FILE *out, const char *text);

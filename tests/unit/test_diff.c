@@ -17,6 +17,7 @@
 #include "compare/compare.h"
 #include "compare/mix.h"
 #include "compare/names.h"
+#include "cli/occq/diff/diff_forms.h"
 #include "cli/sides/report.h"
 #include "store/store.h"
 

@@ -1,6 +1,7 @@
 /* occq diff: what changed between two sides, and whether it did for certain. One thread. */
 
 #include "cli/usage.h"
+#include "diff_forms.h"
 #include "cli/history/cluster.h"
 #include "cli/sides/diff_advice.h"
 #include "cli/sides/sides.h"
