@@ -9,7 +9,8 @@ static bool is_within(const struct occ_ring_launch *l, uint64_t first_ns, uint64
 void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns, int64_t boot_ns)
 {
     const struct occ_producer_clock *clock = &b->producer->clock;
-    int64_t first_ns = clock->process_start_boot_ns + clock->min_offset_ns - skew_ns; /* may be below 0 */
+    /* negative if the process started soon after boot */
+    int64_t first_ns = clock->process_start_boot_ns + clock->min_offset_ns - skew_ns;
     uint64_t last_ns = (uint64_t)(boot_ns + clock->max_offset_ns + skew_ns);
     size_t kept = 0;
     for (size_t i = 0; i < b->n; i++)
@@ -19,7 +20,7 @@ void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns, int64_t boo
     b->n = kept;
 }
 
-/* Launches of configurations that the history refused count as the producer's losses. */
+/* Counts launches as lost (OCC_LOSS_LOG_FULL) if the history refused their kernel or configuration. */
 static void drop_nameless(struct occ_batch *b)
 {
     const struct occ_producer_config *configs = b->producer->tables.configs;

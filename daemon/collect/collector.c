@@ -1,4 +1,4 @@
-/* The collector's cycle: see collector.h for what it promises. In order of this file: committing, reading one
+/* The collector's cycle; collector.h has its guarantees. In the order of this file: committing, reading one
  * ring, ending a run, one round. One thread. */
 #include "collector.h"
 
@@ -12,12 +12,12 @@
 #include "support/clock.h"
 #include "support/log.h"
 
-#define RECORDS_PER_POLL  4096  /* at some 10 us for a new configuration: tens of ms */
-#define EARLY_COMMIT_ROWS 65536 /* commits for lack of memory are never closer than this */
+#define RECORDS_PER_POLL  4096  /* a new configuration costs about 10 us: a poll takes tens of ms at most */
+#define EARLY_COMMIT_ROWS 65536 /* minimum number of rows between two commits for lack of memory */
 #define RING_HALF_FULL    0.5
 #define POLL_MIN_NS       INT64_C(10000000)
-#define POLL_MAX_NS       INT64_C(250000000) /* the default ring holds a million launches a second so long */
-#define PRICE             2                  /* of reading and committing: 1 / their share of the time */
+#define POLL_MAX_NS       INT64_C(250000000) /* the default ring holds 250 ms of a million launches a second */
+#define PRICE             2                  /* reading and committing may use half of the time */
 
 struct occ_collector {
     struct occ_store *store;
@@ -25,14 +25,14 @@ struct occ_collector {
     struct occ_registry registry;
 
     uint64_t launches, rows_since_commit;
-    bool dirty;   /* something waits for a commit */
-    bool stalled; /* the store failed: nothing is read before a commit succeeds */
+    bool dirty;   /* rows, positions or run rows wait for a commit */
+    bool stalled; /* the store failed: no ring is read before a commit succeeds */
     struct occ_error stall_error;
-    int64_t clean_ns; /* at the last poll that began with nothing to commit */
+    int64_t clean_ns; /* start of the last poll that found nothing to commit */
     int64_t next_commit_ns;
     int64_t poll_ns;
-    int64_t read_until_ns; /* by the real clock: the end of this poll's share of time */
-    bool is_late;          /* the last poll left something for lack of time */
+    int64_t read_until_ns; /* end of this poll's time slice (occ_monotonic_ns); INT64_MAX: none */
+    bool is_late;          /* the last poll's time slice ended before all rings were read */
     struct occ_share share;
     uint64_t commits, failures;
     int64_t commit_ns;
@@ -156,7 +156,7 @@ static void after_commit(struct occ_collector *c, int64_t now_ns)
     c->next_commit_ns = now_ns + c->options.commit_interval_ns;
 }
 
-/* Does not free anything: safe while the list is walked. */
+/* Frees no producer: callers iterate over the list. */
 static int commit(struct occ_collector *c, int64_t now_ns, struct occ_error *err)
 {
     struct occ_error own = OCC_ERROR_INIT;
@@ -195,7 +195,7 @@ int occ_collector_commit(struct occ_collector *collector, int64_t now_ns, struct
 
 /* ---- reading one ring ---- */
 
-/* Ring or memory fill up. */
+/* Commit early if the ring or the store's memory fills up. */
 static bool needs_commit(const struct occ_collector *c, const struct occ_producer *p)
 {
     return occ_ring_fill(p->consumer) > RING_HALF_FULL ||
@@ -203,7 +203,7 @@ static bool needs_commit(const struct occ_collector *c, const struct occ_produce
             occ_store_memory_bytes(c->store) > c->options.memory_bytes);
 }
 
-/* The log. True: it is read to its end, launches may be read. */
+/* Reads the program's log. true: the log is read to its end, so launches may be read. */
 static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -224,10 +224,10 @@ static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t no
     return status == 0 && budget > 0 && !p->is_broken;
 }
 
-/* Everything that was in the ring when this began. */
+/* Reads the launches that were in the ring at the start of this call. */
 static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t now_ns)
 {
-    /* before the log: then every configuration of these launches is in it */
+    /* Read the position before the log: the log then has the configuration of each of these launches. */
     uint64_t waiting = occ_ring_pending(p->consumer);
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
@@ -262,7 +262,7 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
 
 /* ---- ending a run ---- */
 
-/* Everything of the run but the commit. May be done again. */
+/* Writes everything about the end of the run but does not commit. May be repeated after an error. */
 static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_ns, bool leaves,
                    struct occ_error *err)
 {
@@ -282,7 +282,7 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
         return;
     occ_producer_follow_clock(p, occ_now_ns(), occ_boot_ns());
     c->dirty |= occ_producer_take_name(p, c->options.accounts);
-    /* before the look: whatever was pushed before the ring was closed is then found */
+    /* Look before reading: the ring then holds every launch pushed before it was closed. */
     bool closed = occ_ring_is_closed(p->consumer);
     if (!p->is_broken)
         read_ring(c, p, now_ns);
@@ -295,7 +295,7 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
         stall(c, now_ns, &err);
 }
 
-/* Within the poll's time; programs that had none of it come first the next time. */
+/* Serves programs until the time slice ends. The next poll starts with the first program not served. */
 static void attend_all(struct occ_collector *c, int64_t now_ns)
 {
     struct occ_producer *p = c->registry.producers;
@@ -308,7 +308,7 @@ static void attend_all(struct occ_collector *c, int64_t now_ns)
     c->read_until_ns = INT64_MAX;
 }
 
-/* The interval of polls: shorter while rings fill quickly, longer while little comes. */
+/* Halves the interval of polls while rings fill quickly, doubles it while few launches arrive. */
 static void adapt_interval(struct occ_collector *c)
 {
     double pressure = occ_registry_pressure(&c->registry);
@@ -327,13 +327,14 @@ void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
     if (occ_share_wait_ns(&c->share, now_ns) == 0)
         attend_all(c, now_ns);
     adapt_interval(c);
-    if ((c->dirty || c->stalled) && now_ns + POLL_MIN_NS > c->next_commit_ns) /* polls come a little late */
+    /* the timer may be late by a few ms */
+    if ((c->dirty || c->stalled) && now_ns + POLL_MIN_NS > c->next_commit_ns)
         (void)commit(c, now_ns, NULL);
     occ_registry_reap(&c->registry, false);
     charge(c, now_ns, PRICE * (occ_monotonic_ns() - began_ns));
 }
 
-/* A look at each ring that has something left. True: there may be more. */
+/* Reads each ring that is not drained. true: launches may be left. */
 static bool drain_once(struct occ_collector *c, int64_t now_ns)
 {
     bool has_more = false;
@@ -346,8 +347,8 @@ static bool drain_once(struct occ_collector *c, int64_t now_ns)
     return has_more && !c->stalled;
 }
 
-/* Looks at all rings in turn, so that a program with a long log delays no other; after the first look all
- * other launches are durable. */
+/* Reads all rings in turn, so that a program with a long log delays no other program. After the first pass
+ * the launches of all other programs are committed. */
 static void drain_all(struct occ_collector *c, int64_t now_ns)
 {
     int64_t until_ns = c->options.stop_ns ? occ_monotonic_ns() + c->options.stop_ns : INT64_MAX;

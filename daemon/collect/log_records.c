@@ -1,6 +1,6 @@
-/* See log_records.h. The ring's consumer has checked each record's size and that ids count up; what else
- * could be wrong is checked here or by the store. Texts are cut to a limit and control characters replaced
- * before anything keeps them. */
+/* See log_records.h. The ring's consumer has checked each record's size and that ids count up; this file and
+ * the store check all other values. Texts are cut to a limit and control characters replaced before they are
+ * stored. */
 #include "log_records.h"
 
 #include <stdio.h>
@@ -13,15 +13,18 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define PERIODS_MAX     100u         /* of a run */
-#define PRICE           3            /* of a record's time, as that of launches */
-#define BYTE_COST_NS    INT64_C(500) /* of its bytes: the store writes them many times */
-#define RECORDS_AT_ONCE 128u /* in a transaction: with the longest names they fit into the store's room */
-#define SHARE_MAX       1.05 /* counters may read a little more than there is; much more is no measurement */
+#define PERIODS_MAX 100u /* per run */
+#define PRICE       3    /* reading a log may use a third of the time, as reading launches */
+/* surcharge per byte of a record: the store writes each byte several times */
+#define BYTE_COST_NS INT64_C(500)
+/* per transaction; with names of maximum length they fit into the store's reserve */
+#define RECORDS_AT_ONCE 128u
+/* samples may exceed the maximum by rounding; values above this are no measurement */
+#define SHARE_MAX 1.05
 
 static const char *const level_words[] = {OCC_LEVELS(OCC_WORD)};
 
-/* Room for item n. */
+/* Grows an array so that item n fits. */
 static int grow(void *items, size_t *allocated, size_t n, size_t size, struct occ_error *err)
 {
     return occ_grow(items, allocated, n, UINT32_MAX, size) ? 0 : occ_no_memory(err);
@@ -95,8 +98,8 @@ static int take_device(struct occ_producer *p, const struct occ_log_record *reco
     return 0;
 }
 
-/* Whether a program's names have less than a quarter of their share of the history, so that no program has it
- * all. What is refused has the id 0. */
+/* true while a program's names use less than a quarter of the share of the history for names, so that no
+ * program uses all of it. Refused names have the id 0. */
 static bool may_name(struct occ_producer *p, const struct occ_store *store, uint64_t bytes)
 {
     p->name_bytes += bytes;
@@ -136,7 +139,7 @@ static int take_range(struct occ_producer *p, const struct occ_log_record *recor
     if (!path)
         return occ_no_memory(err);
     occ_text_sanitise(path);
-    status = occ_producer_put_row(p, store, err); /* for its id */
+    status = occ_producer_put_row(p, store, err); /* the range refers to the run's id */
     if (status == 0)
         status = occ_store_put_range(store, p->run.id, path, NULL, &range, err);
     if (status == 0)
@@ -160,7 +163,7 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
                    .smem_config_bytes = s->smem_executed_bytes,
                    .carveout_percent = s->carveout_percent,
                    .max_active_clusters = s->max_active_clusters,
-                   /* that the limit was not raised is no reason to doubt a launch that ran */
+                   /* A launch that ran is valid even if its opt-in to more shared memory was not seen. */
                    .smem_optin_known = s->smem_optin != 0,
                    .smem_optin = s->smem_optin != 0},
         .local_bytes_per_thread = s->local_bytes_per_thread,
@@ -188,7 +191,8 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     return 0;
 }
 
-/* Ends the period, if there is one, at `until_ns` (0: the period begins). The last of too many never ends. */
+/* Writes the current period, if any, with its end `until_ns` (0: still open). The last of PERIODS_MAX periods
+ * stays open. */
 static int put_period(struct occ_producer *p, int64_t until_ns, struct occ_store *store,
                       struct occ_error *err)
 {
@@ -200,7 +204,7 @@ static int put_period(struct occ_producer *p, int64_t until_ns, struct occ_store
                                    .reason = period->reason};
     if (period->from_ns == 0)
         return 0;
-    int status = occ_producer_put_row(p, store, err); /* for its id */
+    int status = occ_producer_put_row(p, store, err); /* the period refers to the run's id */
     if (status == 0)
         status = occ_store_put_period(store, p->run.id, &row, err);
     if (status == 0 && until_ns)
@@ -208,7 +212,7 @@ static int put_period(struct occ_producer *p, int64_t until_ns, struct occ_store
     return status;
 }
 
-/* A level after the first: ends the period before it; a lower one begins one. */
+/* A change of the recording level: ends the current period and, at a reduced level, begins a new one. */
 static int change_period(struct occ_producer *p, enum occ_level level, int64_t at_ns, const char *reason,
                          struct occ_store *store, struct occ_error *err)
 {
@@ -230,7 +234,7 @@ static int change_period(struct occ_producer *p, enum occ_level level, int64_t a
     return status;
 }
 
-/* Nothing is a level of the run only if it was so from the beginning. */
+/* "Nothing" is the level of a whole run only if the run began with it. */
 static int take_state(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                       struct occ_error *err)
 {
@@ -238,14 +242,15 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     struct occ_producer_run *run = &p->run;
     if (s->level >= OCC_LEVEL_COUNT)
         return occ_fail(err, OCC_E_INVALID, "state record: unknown level");
-    bool is_first = run->row.level == NULL || /* or a better reason for the same */
+    /* first report, or a more precise reason for recording nothing */
+    bool is_first = run->row.level == NULL ||
                     (s->level == OCC_LEVEL_NOTHING && run->row.level == level_words[OCC_LEVEL_NOTHING]);
     char reason[sizeof run->reason] = "";
     size_t n = strnlen(s->reason, sizeof s->reason);
     memcpy(reason, s->reason, n);
     occ_text_sanitise(reason);
     run->is_without_counters = (record->flags & OCC_STATE_UNMEASURED) != 0;
-    run->is_exact &= run->is_without_counters; /* exact values may have failed */
+    run->is_exact &= run->is_without_counters; /* the guest gave up exact values */
     if (is_first || s->level != OCC_LEVEL_NOTHING) {
         run->row.level = level_words[s->level];
         memcpy(run->reason, reason, sizeof reason);
@@ -276,7 +281,7 @@ static bool set_share(struct occ_measured_sums *sums, enum occ_measured_value wh
     return true;
 }
 
-/* Kept until the launches have been read. Values that a GPU of these limits cannot reach are ignored. */
+/* Keeps exact values until their launches have been read. Values above the GPU's maximum are ignored. */
 static int take_measured(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                          struct occ_error *err)
 {
@@ -302,7 +307,7 @@ static int take_measured(struct occ_producer *p, const struct occ_log_record *re
     if (set_share(&row.sums, OCC_MEASURED_achieved, m->warps_active_ns / warps, m->ns) &&
         set_share(&row.sums, OCC_MEASURED_elapsed, m->warps_ns / (warps * sms), m->ns) &&
         set_share(&row.sums, OCC_MEASURED_sm_active, m->sms_active_ns / sms, m->ns) &&
-        m->blocks_active_ns <= SHARE_MAX * warps * m->ns) /* a block has one warp at least */
+        m->blocks_active_ns <= SHARE_MAX * warps * m->ns) /* a block has at least one warp */
         to->rows[to->n++] = row;
     return 0;
 }
@@ -318,9 +323,9 @@ static int take(struct occ_producer *p, const struct occ_log_record *record, str
         [OCC_RECORD_MEASURED] = take_measured, [OCC_RECORD_RANGE] = take_range,
     };
     if (record->type >= sizeof takers / sizeof *takers || !takers[record->type])
-        return 0; /* of a newer minor version */
+        return 0; /* record type of a newer minor version */
     int status = takers[record->type](p, record, store, err);
-    /* what the store finds invalid now will always be: the program's fault, not the store's */
+    /* A value that the store finds invalid stays invalid: the program is at fault, not the store. */
     return status == OCC_E_INVALID ? OCC_LOG_RECORDS_BROKEN : status;
 }
 
@@ -350,7 +355,7 @@ static int take_all(struct occ_producer *p, struct occ_store *store, size_t *bud
     return 0;
 }
 
-/* The next `max` records at most. In one transaction, where the file has room for all of them. */
+/* Takes at most `max` records, in one transaction if the file has room for all of them. */
 static int take_some(struct occ_producer *p, struct occ_store *store, size_t *max, int64_t until_ns,
                      struct occ_error *err)
 {
@@ -366,7 +371,7 @@ static int take_some(struct occ_producer *p, struct occ_store *store, size_t *ma
 int occ_log_records_take(struct occ_producer *p, struct occ_store *store, size_t *budget, int64_t until_ns,
                          struct occ_error *err)
 {
-    size_t left = 0; /* of the last transaction's: the log is empty for now */
+    size_t left = 0; /* records not taken in the last transaction; > 0: the log is empty for now */
     int64_t began_ns = occ_monotonic_ns();
     int status = 0;
     while (*budget > 0 && left == 0 && status == 0 && (p->waiting_record || occ_ring_has_log(p->consumer))) {

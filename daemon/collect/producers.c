@@ -20,15 +20,15 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-/* Costs change with every heartbeat and each put writes rows, so they are not put with every commit. */
+/* Costs change with every heartbeat; they are written at this interval, since each update writes rows. */
 #define COSTS_PERIOD_NS INT64_C(10000000000)
 
 static const char *const loss_words[] = {OCC_LOSS_CAUSES(OCC_WORD)};
 static const char *const cost_words[] = {OCC_COSTS(OCC_WORD)};
 
 #define DAY_NS INT64_C(86400000000000)
-#define CLOCK_STEP_NS                                                                                        \
-    INT64_C(1000000000) /* the clock was set; smaller changes between two looks are its rate */
+/* larger changes of the clock's offset between two rounds are a step, smaller ones its drift */
+#define CLOCK_STEP_NS INT64_C(1000000000)
 
 int64_t occ_producer_past_ns(uint64_t time_ns)
 {
@@ -45,7 +45,7 @@ static char *own_hostname(void)
     return strdup(name);
 }
 
-/* Takes fd. */
+/* Takes over fd. */
 static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_error *err)
 {
     const char *why = NULL;
@@ -146,7 +146,7 @@ int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
     struct occ_producer *p = producer, *fresh = NULL, old = *p;
     struct occ_offer offer = {.fd = fcntl(occ_ring_fd(p->consumer), F_DUPFD_CLOEXEC, 0),
                               .peer = p->peer,
-                              .identity = &p->identity, /* the process may have ended */
+                              .identity = &p->identity, /* the process may have ended, and /proc with it */
                               .owner = p->owner};
     memcpy(offer.uuid, p->run.row.uuid, sizeof offer.uuid);
     int status = occ_producer_new(&offer, 0, p->measured.stored, &fresh, err);
@@ -186,7 +186,7 @@ int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *s
         if (status == 0)
             m->done = m->rows[n++].number + 1;
     }
-    if (status == OCC_E_FULL) /* the next commit takes more */
+    if (status == OCC_E_FULL) /* the next commit takes the remaining rows */
         status = 0;
     if (status == 0 && m->done != m->stored)
         status = occ_store_put_position(store, OCC_POSITION_MEASURED, producer->run.row.uuid, m->done, err);
@@ -253,7 +253,7 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
         row.level = run->counters_level;
     if (traced && !row.level_reason && run->counters_reason[0])
         row.level_reason = run->counters_reason;
-    if (producer->is_broken) /* what is behind the damage is read by nobody */
+    if (producer->is_broken) /* launches after the damage are not read */
         add_reason(reason, sizeof reason, OCC_STORE_CUT);
     if (producer->is_broken || (row.level && strcmp(row.level, "nothing") != 0)) {
         if (run->is_cut)
@@ -270,7 +270,7 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
     return status;
 }
 
-/* By the program's count, and ours. */
+/* Launches lost by the program's counters plus launches that the daemon dropped. */
 static uint64_t lost(const struct occ_producer *p, enum occ_loss_cause cause)
 {
     uint64_t count = occ_ring_lost(p->consumer, cause);
@@ -286,10 +286,10 @@ static uint64_t sum_of_losses(const struct occ_producer *p)
     return sum;
 }
 
-/* Of one cause: the history adds all of them up in 63 bits. */
+/* Limit per cause: the history adds all causes up in 63 bits. */
 #define LOST_MAX ((uint64_t)INT64_MAX / OCC_LOSS_COUNT)
 
-/* A counter of 0 is left out: for a cost it means not measured, for a loss that there is none. */
+/* Counters of 0 have no row: a cost of 0 was not measured, a loss of 0 did not occur. */
 static int put_losses(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
 {
     struct occ_loss losses[OCC_LOSS_COUNT];
@@ -346,7 +346,7 @@ double occ_producer_add_totals(const struct occ_producer *producer, double sums[
     return seconds;
 }
 
-/* By its CLOSED record, else its last heartbeat, else now. */
+/* Time of the CLOSED record, else of the last heartbeat, else now. */
 static int64_t end_ns(const struct occ_producer *producer)
 {
     const struct occ_producer_run *run = &producer->run;

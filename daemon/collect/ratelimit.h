@@ -1,5 +1,5 @@
 /* Log lines that could repeat for ever (a full disk, hostile handshakes): the first is written at once, then
- * at most one a period, with the number of those left out. One thread. */
+ * at most one per period, with the number of suppressed lines. One thread. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #define OCC_RATELIMIT_PERIOD_NS INT64_C(10000000000)
 
 struct occ_ratelimit {
-    int64_t quiet_until_ns; /* monotonic; 0: never written */
+    int64_t quiet_until_ns; /* monotonic; 0: no line was written yet */
     uint64_t left_out;
 };
 

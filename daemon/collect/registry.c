@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POLL_LAUNCHES   8192                 /* intended number per ring and poll */
-#define TABLE_BYTES_MAX (UINT64_C(64) << 20) /* id tables of all programs: for 5 million configurations */
+#define POLL_LAUNCHES 8192 /* target number of launches per ring and poll */
+/* id tables of all programs: room for 5 million configurations */
+#define TABLE_BYTES_MAX (UINT64_C(64) << 20)
 
-/* Tells the owner, once, that its producer is freed, or of no more use to it. */
+/* Calls gone() once: the owner must drop its pointer to the producer. */
 static void disown(struct occ_registry *r, struct occ_producer *p)
 {
     void *owner = p->owner;
@@ -98,7 +99,7 @@ bool occ_registry_is_settled(const struct occ_registry *r, const char *session)
 {
     for (const struct occ_producer *p = r->producers; p; p = p->next) {
         bool over = p->life.dead || p->state != OCC_PRODUCER_LIVE;
-        /* the session is unknown until the PROCESS record has been read */
+        /* the session is unknown until the PROCESS record has been read: the program may belong to it */
         bool ours = !p->run.row.session || strcmp(p->run.row.session, session) == 0;
         if (over && ours)
             return false;
@@ -120,7 +121,7 @@ static void mark(int64_t id, const int64_t *ids, size_t n, bool *kept)
         kept[low] = true;
 }
 
-/* Marks what programs here have in their tables. */
+/* Marks the ids that the tables of the programs contain. */
 static void keep(const void *context, enum occ_name name, const int64_t *ids, size_t n, bool *kept)
 {
     const struct occ_registry *r = context;
@@ -179,7 +180,7 @@ static struct occ_producer *find_uuid(const struct occ_registry *r, const uint8_
     return p;
 }
 
-/* The same memfd of the same program again. */
+/* The same memfd offered again by the same program. */
 static int offer_again(struct occ_registry *r, struct occ_producer *p, const struct occ_offer *offer,
                        struct occ_error *err)
 {
@@ -198,7 +199,8 @@ static int offer_again(struct occ_registry *r, struct occ_producer *p, const str
     return 0;
 }
 
-/* A new ring of a process whose old ring has lost its connection: the process exec'ed. */
+/* Ends the old ring of a process that offers a new one: the process exec'ed, and its old ring lost the
+ * connection. */
 static void supersede(struct occ_registry *r, const struct occ_producer *newer)
 {
     for (struct occ_producer *p = r->producers; p; p = p->next)
@@ -206,7 +208,8 @@ static void supersede(struct occ_registry *r, const struct occ_producer *newer)
             p->life.dead = true;
 }
 
-/* A user's share of programs and of their rings' memory, also of those under uids subordinate to his. */
+/* Limits of one user: number of programs and memory of their rings, including programs under the user's
+ * subordinate uids. */
 static int check_share(const struct occ_registry *r, const struct occ_offer *offer, uint64_t bytes,
                        struct occ_error *err)
 {
@@ -243,7 +246,7 @@ static int check_offer(const struct occ_registry *r, const struct occ_offer *off
     return check_share(r, offer, (uint64_t)status.st_size, err);
 }
 
-/* A ring that an earlier daemon read goes on, but not as another user's. */
+/* A ring that an earlier daemon read may continue, but only for the same user. */
 static int check_user(const struct occ_registry *r, const struct occ_offer *offer, struct occ_error *err)
 {
     struct occ_error why = OCC_ERROR_INIT;

@@ -1,5 +1,5 @@
-/* The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The
- * options and the store are the collector's. One thread. Logs. */
+/* The programs under observation: accepts offers of rings, quarantines broken rings, frees finished
+ * producers. The options and the store are the collector's. One thread. Logs. */
 #pragma once
 
 #include "collector.h"
@@ -13,43 +13,44 @@ struct occ_registry {
     const struct occ_collector_options *options;
     struct occ_producer *producers;
     size_t n_producers;
-    uint8_t quarantine[OCC_REGISTRY_QUARANTINE_MAX][16];  /* uuids, the latest */
-    size_t n_quarantine;                                  /* ever */
-    double ended_lost[OCC_LOSS_COUNT], ended_cpu_seconds; /* of programs that are no longer here */
+    uint8_t quarantine[OCC_REGISTRY_QUARANTINE_MAX][16];  /* the latest uuids */
+    size_t n_quarantine;                                  /* since the start */
+    double ended_lost[OCC_LOSS_COUNT], ended_cpu_seconds; /* sums of programs already freed */
     struct occ_ratelimit ring_broken;
 };
 
-/* As occ_collector_offer(). */
+/* See occ_collector_offer(). */
 int occ_registry_offer(struct occ_registry *registry, const struct occ_offer *offer, int64_t now_ns,
                        struct occ_producer **ret_producer, struct occ_error *err);
 
-/* The ring is broken (`why` goes into the run's row): tells the owner; the ring is not taken again. */
+/* Quarantines a broken ring: `why` goes into the run's row, gone() is called, the ring is not accepted
+ * again. */
 void occ_registry_quarantine(struct occ_registry *registry, struct occ_producer *producer, int64_t now_ns,
                              const char *why);
 
-/* As occ_collector_restart(). */
+/* See occ_collector_restart(). */
 void occ_registry_restart(struct occ_registry *registry, int64_t now_ns);
 
-/* The list begins with this producer (NULL: stays as it is). Not while it is walked. */
+/* Rotates the list so that it begins with `first` (NULL: no change). Not while the list is walked. */
 void occ_registry_begin_with(struct occ_registry *registry, struct occ_producer *first);
 
-/* How fast rings fill: 1 for one that had POLL_LAUNCHES at the last look, or is half full. */
+/* Rate at which rings fill, of the fastest: 1 means POLL_LAUNCHES per poll, or a half-full ring. */
 double occ_registry_pressure(const struct occ_registry *registry);
 
-/* As occ_collector_uses_gpu(). */
+/* See occ_collector_uses_gpu(). */
 bool occ_registry_uses_gpu(const struct occ_registry *registry, const uint8_t uuid[16]);
 
-/* As occ_collector_is_settled(). */
+/* See occ_collector_is_settled(). */
 bool occ_registry_is_settled(const struct occ_registry *registry, const char *session);
 
-/* As occ_collector_collect_names(). */
+/* See occ_collector_collect_names(). */
 int occ_registry_collect_names(const struct occ_registry *registry, bool *ret_more, struct occ_error *err);
 
-/* Losses and CPU time of all programs so far; how full the fullest ring is. */
+/* Adds losses and CPU time of all programs since the start, and the fill level of the fullest ring. */
 void occ_registry_add_totals(const struct occ_registry *registry, struct occ_collector_stats *stats);
 
-/* The id tables are too large, and this program has more than its share of them. */
+/* true if all id tables together are too large and this program's exceed an equal share. */
 bool occ_registry_has_too_much(const struct occ_registry *registry, const struct occ_producer *producer);
 
-/* Frees the producers that are done, or `all`, after telling their owners. Not while the list is walked. */
+/* Frees the finished producers, or `all`, after gone() was called. Not while the list is walked. */
 void occ_registry_reap(struct occ_registry *registry, bool all);

@@ -6,7 +6,7 @@
 
 #include "support/text.h"
 
-/* A key of PROCESS records, its member of struct occ_run, and how many bytes are kept. */
+/* A key of PROCESS records, its member of struct occ_run, and the maximum number of bytes to keep. */
 static const struct text {
     const char *key;
     size_t offset; /* of a const char * in struct occ_run */
@@ -35,7 +35,7 @@ static const char **member(struct occ_run *row, const struct text *text)
     return (const char **)(void *)((char *)row + text->offset);
 }
 
-/* The kernel's word replaces the program's. */
+/* Replaces the program's text by the kernel's, if the kernel has one. */
 static bool trust(const char **text, const char *known)
 {
     char *copy = known[0] ? strdup(known) : NULL;
@@ -75,7 +75,7 @@ bool occ_run_texts_schedule(struct occ_run_job *job, const struct occ_gpu_jobs *
         }
     if (!found || (job->trust && strcmp(job->trust, "kernel") == 0) || !trust(&job->slurm_job, found))
         return false;
-    drop(&job->k8s_pod); /* what only the program reports stays in `claims` */
+    drop(&job->k8s_pod); /* the program's own claims stay in `claims` */
     drop(&job->k8s_namespace);
     if (!is_named)
         drop(&job->slurm_step);

@@ -1,6 +1,6 @@
-/* A share of the loop's time: work is charged with what it took, times a price. Who has used more than his
- * share waits until he has paid; short bursts are free. With price P the share is 1/P of the time. Times are
- * monotonic; zeroed: nothing is owed. Pure; one thread. */
+/* Token bucket for the loop's time: work is charged its duration times INVERSE_SHARE, so over time it uses at
+ * most 1/INVERSE_SHARE of the time; a burst is free. Work waits while its debt exceeds the burst. Times are
+ * monotonic; zeroed: no debt. Pure; one thread. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #define OCC_SHARE_BURST_NS INT64_C(200000000)
 
 struct occ_share {
-    int64_t paid_ns; /* when all that was used will be paid */
+    int64_t paid_ns; /* time at which the debt is repaid */
 };
 
 static inline void occ_share_charge(struct occ_share *share, int64_t now_ns, int64_t cost_ns)
@@ -16,7 +16,7 @@ static inline void occ_share_charge(struct occ_share *share, int64_t now_ns, int
     share->paid_ns = (share->paid_ns > now_ns ? share->paid_ns : now_ns) + cost_ns;
 }
 
-/* How long to wait before more is used; 0: go on. */
+/* Time to wait before more work; 0: none. */
 static inline int64_t occ_share_wait_ns(const struct occ_share *share, int64_t now_ns)
 {
     int64_t owed_ns = share->paid_ns - now_ns;

@@ -15,7 +15,7 @@
 #include "support/text.h"
 
 #define MAX_OPEN        256
-#define OWNER_CACHE_KIB 256 /* of an owner's history: more make no difference to a writer */
+#define OWNER_CACHE_KIB 256 /* page cache of an owner's history: a writer gains nothing from a larger one */
 #define IDLE_NS         INT64_C(60000000000)
 #define REOPEN_NS       INT64_C(500000000)
 #define UPKEEP_NS       INT64_C(60000000000)
@@ -94,7 +94,7 @@ static uint64_t smaller_quota(uint64_t a, uint64_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Without `split` the one history has the limit of all. */
+/* The single history of all programs has the limit for all histories. */
 static uint64_t quota_of(const struct occ_histories *all, uint64_t own_bytes)
 {
     const struct occ_histories_options *options = all->options;
@@ -143,7 +143,8 @@ static int open_history(struct occ_histories *all, const struct occ_owner *owner
     return 0;
 }
 
-/* Of owners who may not come back soon: what a daemon closed has no write-ahead log. */
+/* Ends runs of killed daemons in histories that are not open; their owners may not come back soon. A history
+ * that was closed properly has no write-ahead log. */
 static void end_others_lost_runs(const struct occ_histories_options *options)
 {
     static const char log[] = "-wal";
@@ -230,7 +231,7 @@ void occ_histories_commit_results(const struct occ_histories *all, struct occ_hi
     if (due || stats.commits != h->commits_seen)
         h->next_results_ns = now_ns + all->options->collector.commit_interval_ns;
     h->commits_seen = stats.commits;
-    if (due) /* a failure is logged, and tried again, by the collector */
+    if (due) /* the collector logs a failure and repeats the commit */
         (void)occ_collector_commit(h->collector, now_ns, NULL);
 }
 
@@ -273,7 +274,7 @@ static void maintain(struct occ_history *h, int64_t now_ns)
         occ_log(OCC_LOG_WARNING, "nothing is deleted by age and size: %s", err.message);
 }
 
-/* A step; also in a full history, which needs it. */
+/* One step of removing unreferenced names; also in a full history, where it frees space. */
 static void collect_names(struct occ_history *h)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -309,8 +310,8 @@ static bool has_file(const struct occ_histories *all, const struct occ_owner *ow
     return occ_histories_path(all, owner, &path, NULL) == 0 && access(path, F_OK) == 0;
 }
 
-/* A pod that began in a history of its own (its namespace was not known then) goes on in it: its runs are not
- * in two. */
+/* A pod's history made before its namespace was known stays in use, so that the pod's runs are not split over
+ * two histories. */
 void occ_histories_owner(const struct occ_histories *all, const struct occ_identity *identity,
                          struct occ_owner *ret_owner)
 {

@@ -30,7 +30,8 @@ static int compare_use(const void *a, const void *b)
     return strcmp(first->owner.name, second->owner.name);
 }
 
-/* Owners above `share` give of `excess`; returns the rest. */
+/* Reduces the targets of owners above `share`, in order, until `excess` is covered; returns the part not
+ * covered. */
 static uint64_t take(struct occ_node_owner *owners, size_t n, uint64_t share, uint64_t excess, bool of_spared)
 {
     for (size_t i = 0; i < n && excess > 0; i++) {
@@ -94,7 +95,7 @@ void occ_node_quota_free(struct occ_node_quota *q)
     *q = (struct occ_node_quota){.next_ns = INT64_MAX};
 }
 
-/* How large the owner's history is, and when it was used. false: there is none. */
+/* Reads size and time of last use of the owner's history. false: it does not exist. */
 static bool measure(const struct occ_histories *all, struct occ_node_owner *row)
 {
     struct stat file, other;
@@ -135,7 +136,7 @@ static void begin_census(struct occ_histories *all)
     q->directory = parent ? opendir(parent) : NULL;
 }
 
-/* false: the census goes on. */
+/* Counts the next OWNERS_A_STEP owners. false: the census is not finished. */
 static bool count_some(struct occ_histories *all)
 {
     struct occ_node_quota *q = &all->node;
@@ -157,7 +158,7 @@ static bool count_some(struct occ_histories *all)
 
 /* ---- shrinking ---- */
 
-/* Opens the history where it is not open, with its target for a quota. */
+/* Opens the history if necessary and sets its target as its quota. */
 static bool begin_to_shrink(struct occ_histories *all, const struct occ_node_owner *row, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -175,31 +176,31 @@ static bool begin_to_shrink(struct occ_histories *all, const struct occ_node_own
     return true;
 }
 
-/* Its owner has not come back since the census. */
+/* true if the history is unchanged since the census: its owner has not come back. */
 static bool is_as_counted(const struct occ_histories *all, const struct occ_node_owner *row)
 {
     struct occ_node_owner now = {.owner = row->owner};
     return measure(all, &now) && now.bytes == row->bytes && now.used_ns == row->used_ns;
 }
 
-/* true: its turn is over. */
+/* One step of shrinking an owner's history. true: continue with the next owner. */
 static bool shrink(struct occ_histories *all, struct occ_node_owner *row, int64_t now_ns)
 {
     struct occ_node_quota *q = &all->node;
     struct occ_history *h = occ_histories_find(all, &row->owner);
-    if (row->target == OCC_NODE_KEEPS || (row->is_begun && !h)) /* idle again, and closed */
+    if (row->target == OCC_NODE_KEEPS || (row->is_begun && !h)) /* idle again and closed */
         return true;
     if (row->target < OCC_NODE_LEAST_BYTES && row->bytes <= 2 * OCC_NODE_LEAST_BYTES) {
         if (!h && is_as_counted(all, row))
             occ_histories_remove(all, &row->owner, "for database.max_total_size");
-        return true; /* an open one, or one in use since: in a later census */
+        return true; /* a history that is open or in use is left to a later census */
     }
     if (!row->is_begun) {
         row->is_begun = begin_to_shrink(all, row, now_ns);
         q->stuck = row->is_begun ? q->stuck : row->owner;
         return !row->is_begun;
     }
-    bool is_ok = occ_history_state(h) == OCC_HISTORY_OK; /* the others have no upkeep */
+    bool is_ok = occ_history_state(h) == OCC_HISTORY_OK; /* maintain() skips histories in other states */
     if (is_ok && (h->next_upkeep_ns == 0 || h->needs_upkeep))
         return false;
     occ_store_get_stats(h->store, &h->stats);

@@ -24,36 +24,37 @@
 struct occ_histories;
 struct occ_history;
 
+/* target of an owner who need not shrink */
 #define OCC_NODE_KEEPS UINT64_MAX
-/* Below it a store takes no quota. */
+/* minimum quota that a store accepts */
 #define OCC_NODE_LEAST_BYTES (UINT64_C(1) << 20)
 
 /* An owner in a census. */
 struct occ_node_owner {
     struct occ_owner owner;
-    uint64_t bytes;  /* of file and write-ahead log */
-    int64_t used_ns; /* since the epoch */
-    uint64_t target; /* to which its history must shrink; OCC_NODE_KEEPS: none */
+    uint64_t bytes;  /* file and write-ahead log */
+    int64_t used_ns; /* last use, since the epoch */
+    uint64_t target; /* size to shrink to; OCC_NODE_KEEPS: no need to shrink */
     bool is_begun;   /* its history was opened to shrink */
-    bool is_spared;  /* it could not shrink last time: others come first */
+    bool is_spared;  /* could not shrink in the last round: other owners shrink first */
 };
 
 struct occ_node_quota {
-    DIR *directory; /* of the census under way */
+    DIR *directory; /* directory of the running census; NULL: none runs */
     struct occ_node_owner *owners;
     size_t n, allocated;
-    size_t at;              /* the next owner to shrink */
-    struct occ_owner stuck; /* which did not; "": none */
-    bool is_known;          /* there was a census: */
-    uint64_t total_bytes;   /* that the census found */
-    int64_t next_ns;        /* monotonic; INT64_MAX: never */
+    size_t at;              /* index of the next owner to shrink */
+    struct occ_owner stuck; /* owner who could not shrink; "": none */
+    bool is_known;          /* a census has finished */
+    uint64_t total_bytes;   /* result of the last census */
+    int64_t next_ns;        /* next step, monotonic; INT64_MAX: never */
 };
 
-/* Sorts the owners, the one that was used longest ago first, and sets their targets. */
+/* Sorts the owners by last use, oldest first, and sets their targets. */
 void occ_node_quota_share(struct occ_node_owner *owners, size_t n, uint64_t max_bytes);
 
-/* The first census is due, or with other settings another one. */
+/* Schedules a census: the first one, or another one after a change of settings. */
 void occ_node_quota_plan(struct occ_histories *histories, int64_t now_ns);
-/* A step, if one is due. */
+/* Does a step if one is due. */
 void occ_node_quota_poll(struct occ_histories *histories, int64_t now_ns);
 void occ_node_quota_free(struct occ_node_quota *quota);

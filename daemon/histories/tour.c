@@ -8,7 +8,7 @@
 #include "support/cleanup.h"
 #include "support/log.h"
 
-/* Every history has its turn within a day, of however many owners. */
+/* Every history has its turn once a day, whatever the number of owners. */
 #define TOUR_NS  INT64_C(600000000000)
 #define ROUND_NS INT64_C(86400000000000)
 
@@ -25,8 +25,8 @@ void occ_tour_plan(struct occ_histories *all, int64_t now_ns)
     plan(all, now_ns, 0);
 }
 
-/* The owner whose directory follows the last one, or again the first one; with an empty name: there is none.
- * Returns how many there are. */
+/* The owner after the last toured one in order of directory names, or the first; an empty name: no owners.
+ * Returns the number of owners. */
 static int64_t next_owner(const struct occ_histories *all, struct occ_owner *ret_owner)
 {
     int64_t n = 0;

@@ -9,8 +9,8 @@
 
 #define MAX_FIELDS 7 /* of a line of /etc/passwd */
 
-/* Ends the line at *at with a zero and splits it at colons; the last field has the rest. *at is the next line
- * then. Returns the number of fields. */
+/* Terminates the line at *at, splits it at colons (the last field keeps further colons) and moves *at to the
+ * next line. Returns the number of fields. */
 static size_t split_line(char **at, char *fields[MAX_FIELDS])
 {
     char *line = *at;
@@ -88,7 +88,7 @@ int occ_local_accounts_parse(char *text, struct occ_local_accounts *ret_accounts
         struct occ_local_account account = {0};
         size_t n = split_line(&at, fields);
         bool is_account =
-            n >= 3 && fields[0][0] && !strchr("+-#", fields[0][0]); /* "+": NIS, not an account */
+            n >= 3 && fields[0][0] && !strchr("+-#", fields[0][0]); /* "+" and "-" lines refer to NIS */
         if (!is_account || !number(fields[2], UINT32_MAX - 1, &account.uid))
             continue;
         if (!occ_grow((void **)&a->by_name, &a->allocated, a->n, SIZE_MAX, sizeof *a->by_name)) {

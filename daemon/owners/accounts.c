@@ -53,8 +53,8 @@ const char *occ_accounts_root(const struct occ_accounts *accounts)
 
 /* ---- files ---- */
 
-/* The whole text of a file that has changed since *seen; "" if it is gone. NULL: it has not changed. The
- * signature is older than the text, so a change meanwhile is seen by the next call. malloc'ed. */
+/* The whole text of a file that has changed since *seen; "" if the file is gone. NULL: unchanged. The
+ * signature is taken before the text is read, so a change in between is found by the next call. malloc'ed. */
 static char *read_change(const struct occ_accounts *a, const char *path, struct occ_file_signature *seen)
 {
     char whole[4096], *text = NULL;
@@ -120,7 +120,8 @@ uint32_t occ_accounts_owner_uid(struct occ_accounts *accounts, uint32_t uid)
         enum occ_name_state state = uid_of(accounts, range->user, &owner);
         if (state == OCC_NAME_WAITS)
             return range->first;
-        if (state == OCC_NAME_KNOWN && owner != 0) /* uids of root's containers are nobody's on the host */
+        /* uids of root's containers belong to no user of the host */
+        if (state == OCC_NAME_KNOWN && owner != 0)
             return owner;
     }
     return uid;

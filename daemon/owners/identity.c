@@ -32,8 +32,8 @@ static size_t hex_digits(const char *text)
     return n;
 }
 
-/* The first run of exactly 64 hexadecimal digits up to `end`: the outermost container's, which may name
- * control groups within its own. NULL: none. */
+/* The first sequence of exactly 64 hexadecimal digits up to `end`: the id of the outermost container (an
+ * inner one may be named by the container's own processes). NULL: none. */
 static const char *find_container(const char *text, const char *end)
 {
     for (const char *at = text; *at && at < end;) {
@@ -52,7 +52,7 @@ static const char *line_of(const char *text, const char *at)
     return at;
 }
 
-/* "pod" and a uuid, whose dashes are underscores where systemd names the slice, outside of any container. */
+/* Finds "pod" and a uuid (systemd slices have underscores for its dashes) outside of any container. */
 static void find_pod(const char *text, char pod[37])
 {
     static const size_t dashes[] = {8, 13, 18, 23, 36};
@@ -76,7 +76,7 @@ static void find_pod(const char *text, char pod[37])
     }
 }
 
-/* The path of a line HIERARCHY:CONTROLLERS:PATH; "" of another one. */
+/* The path in a line HIERARCHY:CONTROLLERS:PATH; "" if the line has another format. */
 static const char *path_of(const char *line)
 {
     const char *end = line + strcspn(line, "\n");
@@ -86,8 +86,9 @@ static const char *path_of(const char *line)
     return "";
 }
 
-/* Some control group lies in the login slice of `uid`, and no container lies outside of it. systemd-logind
- * makes the slice below /user.slice; elsewhere in a path, any container can give a control group its name. */
+/* true if a control group lies in the login slice of `uid` and every container id lies in that slice too. The
+ * path must begin with /user.slice, where systemd-logind makes the slice: a container can use the same name
+ * further down. */
 static bool is_in_login(const char *text, uint32_t uid)
 {
     char login[48];
@@ -103,8 +104,8 @@ static bool is_in_login(const char *text, uint32_t uid)
     return is_login;
 }
 
-/* The word after `prefix`, which begins a path's component. " (deleted)" may follow: the control group of a
- * process that has ended was removed. */
+/* Copies the word after `prefix`, which begins a component of the path. " (deleted)" may follow it: the
+ * control group of a process that has ended was removed. */
 static void find_word(const char *text, const char *prefix, char *word, size_t size)
 {
     const char *at = strstr(text, prefix);
@@ -125,7 +126,7 @@ void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
     identity->is_rootless |= is_in_login(text, identity->owner_uid);
 }
 
-/* RFC 1123's label, as Kubernetes wants a namespace to be: also fit for a directory's name. */
+/* A label of RFC 1123, which Kubernetes requires for a namespace; safe as the name of a directory. */
 static bool is_namespace(const char *name, size_t length)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
@@ -133,8 +134,8 @@ static bool is_namespace(const char *name, size_t length)
            name[length - 1] != '-';
 }
 
-/* true: a directory of root or of the daemon's user, which no group and no other user may write. Other
- * directories are no evidence. */
+/* true if the directory belongs to root or the daemon's user and only its owner may write to it. Other
+ * directories prove nothing about a pod. */
 static bool is_kubelets(int directory, const char *name)
 {
     struct stat status;
@@ -142,7 +143,8 @@ static bool is_kubelets(int directory, const char *name)
            (status.st_uid == 0 || status.st_uid == geteuid()) && !(status.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Kubelet names a pod's directory of logs NAMESPACE_POD_UID, whatever its containers' engine. */
+/* Finds the pod's name and namespace. Kubelet names a pod's log directory NAMESPACE_POD_UID for every
+ * container engine. */
 static void find_pod_name(const char *root, struct occ_identity *identity)
 {
     char path[4096];
@@ -194,7 +196,7 @@ void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
     if (pid > 0)
         ret_identity->start_boot_ns = occ_process_start_boot_ns(root, pid);
     ret_identity->is_rootless = ret_identity->owner_uid != uid;
-    if (cgroups) { /* read before the flag: a process that ends goes on ending */
+    if (cgroups) { /* read before the flag: a process that is ending stays so */
         ret_identity->is_uncertain =
             !occ_identity_outlasts_process(cgroups) && occ_process_is_ending(root, pid);
         occ_identity_parse_cgroups(cgroups, ret_identity);
@@ -207,7 +209,8 @@ void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *r
 {
     const struct occ_identity *id = identity;
     bool is_users_own =
-        id->is_rootless && id->owner_uid != 0; /* who may name control groups below his slice */
+        /* an unprivileged user may create and name control groups below the user's own slice */
+        id->is_rootless && id->owner_uid != 0;
     *ret_owner = (struct occ_owner){.uid = -1};
     if (id->pod[0] && !is_users_own)
         (void)snprintf(ret_owner->name, sizeof ret_owner->name, "pod-%s", id->pod);

@@ -15,18 +15,18 @@
 #define NONE_NS  INT64_C(60000000000)
 
 struct entry {
-    bool by_name; /* the name is the key, the number the answer; else the other way round */
+    bool by_name; /* true: look up the number by name; false: look up the name by number */
     uint32_t uid;
     char name[OCC_USER_NAME_BYTES];
     enum occ_name_state state;
-    bool is_wanted;   /* the thread has it to look up */
-    int64_t until_ns; /* monotonic; the answer is new enough until then */
+    bool is_wanted;   /* waits for a lookup by the thread */
+    int64_t until_ns; /* monotonic; the answer is valid until then */
 };
 
 struct occ_name_service {
-    pthread_mutex_t mutex; /* of everything below */
+    pthread_mutex_t mutex; /* guards all members below */
     bool has_thread;
-    bool is_abandoned; /* the thread frees the service */
+    bool is_abandoned; /* occ_name_service_free() was called: the thread frees the service */
     size_t n;
     struct entry entries[ENTRIES];
 };
@@ -84,7 +84,7 @@ static struct entry *find_wanted(struct occ_name_service *s)
     return NULL;
 }
 
-/* An entry that is wanted stays at its place. */
+/* Entries with is_wanted are not replaced, so `e` stays valid while the mutex is released. */
 static void *look_up_all(void *service)
 {
     struct occ_name_service *s = service;
@@ -105,7 +105,7 @@ static void *look_up_all(void *service)
     return NULL;
 }
 
-/* Without a thread (no memory, a limit of processes) the next call tries again. */
+/* If the thread cannot start (no memory, a limit of processes), the next call tries again. */
 static void start_thread(struct occ_name_service *s)
 {
     pthread_t thread;
@@ -122,7 +122,7 @@ static bool is_key(const struct entry *e, bool by_name, uint32_t uid, const char
     return e->by_name == by_name && (by_name ? strcmp(e->name, name) == 0 : e->uid == uid);
 }
 
-/* A free place, or the place of the oldest answer. NULL: all are wanted. */
+/* A free entry, or the entry with the oldest answer. NULL: all wait for lookups. */
 static struct entry *find_place(struct occ_name_service *s)
 {
     struct entry *oldest = NULL;
@@ -136,8 +136,7 @@ static struct entry *find_place(struct occ_name_service *s)
     return oldest;
 }
 
-/* The mutex is held. An answer that is too old is still given, and looked up again. NULL: not possible now.
- */
+/* Needs the mutex. An expired answer is still returned and looked up again. NULL: no free entry. */
 static const struct entry *ask(struct occ_name_service *s, bool by_name, uint32_t uid, const char *name)
 {
     struct entry *e = NULL;

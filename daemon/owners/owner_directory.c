@@ -35,14 +35,15 @@ static int set_access(const char *path, acl_type_t type, const char *text, struc
     return failed ? occ_fail_errno(err, why, "cannot set the access control list of %s", path) : 0;
 }
 
-/* Entries for those who may read beside root: `right` is "r-x" for the directory, "r--" for files. */
+/* Access control list entries for readers other than root: `right` is "r-x" for the directory, "r--" for
+ * files. */
 static void access_text(char text[ACCESS_TEXT], const char *own, const char *right, int64_t uid)
 {
     uint32_t gid;
     int n = snprintf(text, ACCESS_TEXT, "u::%s,g::%s,o::---,m::%s", own, right, right);
     if (uid > 0)
         n += snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",u:%lld:%s", (long long)uid, right);
-    if (occ_group_is_local(SHIP_GROUP, &gid)) /* by its number: libacl would ask the name services */
+    if (occ_group_is_local(SHIP_GROUP, &gid)) /* by number: with a name libacl would call the name services */
         (void)snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",g:%u:%s", gid, right);
 }
 
@@ -65,7 +66,7 @@ int occ_owner_directory_make(const char *file, int64_t uid, struct occ_error *er
     return code == 0 ? set_access(directory, ACL_TYPE_DEFAULT, text, err) : code;
 }
 
-/* true: users whom an access control list may name are not locked out either. */
+/* true if all users may pass, or an access control list may let them pass. */
 static bool lets_others_pass(const char *directory)
 {
     struct stat status;
