@@ -1,5 +1,5 @@
-/* occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end,
- * 1 failure, 2 usage, 78 a history of a newer version (EX_CONFIG of sysexits.h): a restart does not help. */
+/* occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 orderly end, 1
+ * failure, 2 usage, 78 history of a newer version (EX_CONFIG of sysexits.h; a restart does not help). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +23,18 @@
 #include "support/paths.h"
 #include "upgrade.h"
 
-/* Silence of the helper thread after which a program without a connection counts as dead. */
+/* A program without a connection counts as dead after this silence of its helper thread. */
 #define ORPHAN_GRACE_NS INT64_C(10000000000)
-/* The loop stands still while another process holds the history's lock; after this it tries again later. */
+/* The loop waits this long if another process holds the history's lock; then it tries again later. */
 #define BUSY_TIMEOUT_MS 2000
-/* With other users' programs beside: it does not wait (0 would be the store's default). */
+/* Used if several users' programs share the daemon: the loop must not wait (0 would mean the store's
+ * default). */
 #define SHARED_BUSY_TIMEOUT_MS 1
-/* Of reading one history's rings in one round of the loop. */
+/* Time slice for reading one history's rings in one round of the loop. */
 #define ROUND_NS INT64_C(250000)
-/* By which the clocks of launches may differ from the machine's. */
+/* Tolerance between launch times and the machine's clock. */
 #define SKEW_NS INT64_C(60000000000)
-/* Reading of rings at the end, after which a service manager loses patience (TimeoutStopSec is 90 s). */
+/* Time limit for reading rings at the end, well below a service manager's limit (TimeoutStopSec is 90 s). */
 #define STOP_NS INT64_C(20000000000)
 
 static int load_files(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
@@ -44,7 +45,7 @@ static int load_files(const struct occ_options *options, struct occ_config *conf
     return geteuid() == 0 ? occ_config_load_system(config, err) : 0;
 }
 
-/* A setting of the command line (NULL: none given) over the file's. */
+/* Applies a command-line option (NULL: not given) to the configuration. */
 static int override(struct occ_config *config, const char *setting, const char *option, const char *value,
                     struct occ_error *err)
 {
@@ -61,7 +62,7 @@ static int apply_options(const struct occ_options *options, struct occ_config *c
 
 static void set_log_level(const struct occ_options *options, const struct occ_config *config)
 {
-    if (options->log_level || !getenv("OCCTRACE_LOG")) /* which wins over the file */
+    if (options->log_level || !getenv("OCCTRACE_LOG")) /* the variable takes precedence over the file */
         occ_log_set_level((enum occ_log_level)config->log_level);
 }
 
@@ -96,7 +97,7 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The service is for all users of the machine; the socket's credentials show who connects. */
+/* The service accepts all users of the machine; the socket's credentials identify them. */
 static uint32_t socket_mode(const struct occ_config *config, const char *path)
 {
     if (config->socket_mode)
@@ -104,11 +105,11 @@ static uint32_t socket_mode(const struct occ_config *config, const char *path)
     return strcmp(path, OCC_PATH_SYSTEM_SOCKET) == 0 ? 0666 : 0600;
 }
 
-/* What the daemon was started with; the configuration is the one in effect. */
+/* The command line and the configuration in effect. */
 struct service {
     const struct occ_options *options;
     struct occ_config config;
-    bool is_shared; /* by the programs of several users */
+    bool is_shared; /* programs of several users report */
 };
 
 static enum occ_command_lines command_lines(const struct service *service)
@@ -136,7 +137,7 @@ static void fill_collector(const struct service *service, struct occ_collector_o
         .orphan_grace_ns = ORPHAN_GRACE_NS};
 }
 
-/* What occtrace's private daemons write is limited by its size alone. */
+/* A private daemon's history is limited by size only, not by age. */
 static void fill_limits(const struct service *service, struct occ_histories_limits *limits)
 {
     const struct occ_config *config = &service->config;
@@ -151,7 +152,7 @@ static void fill_limits(const struct service *service, struct occ_histories_limi
                                                .hours_ns = config->hours_age_ns};
 }
 
-/* Settings that a daemon cannot change while it runs keep their values. */
+/* Settings that need a restart keep their values. */
 static int reload(void *context, struct occ_histories_limits *ret_limits, struct occ_error *err)
 {
     struct service *service = context;
@@ -173,12 +174,12 @@ static int reload(void *context, struct occ_histories_limits *ret_limits, struct
     return 0;
 }
 
-/* Where history and socket are (malloc'ed), and who uses them. */
+/* Paths of history and socket (malloc'ed), and their users. */
 struct places {
     char *database, *socket;
     uint32_t socket_mode;
-    bool is_shared; /* the socket, by several users */
-    bool split;     /* the history, by owners */
+    bool is_shared; /* several users share the socket */
+    bool split;     /* one history per owner */
 };
 
 static void free_places(struct places *p)
@@ -199,7 +200,7 @@ static int find_places(const struct occ_options *options, const struct occ_confi
     p->socket_mode = socket_mode(config, p->socket);
     p->is_shared = geteuid() == 0 && (p->socket_mode & 0066) != 0 && options->private_fd < 0;
     p->split = p->is_shared && config->users_split == 0 && !options->database;
-    /* a default one that keeps users out is that of a daemon that root tries by hand */
+    /* A default path closed to users is accepted: then root runs the daemon by hand. */
     return p->split && config->database_path[0] ? occ_owner_directory_check_path(p->database, err) : 0;
 }
 
@@ -207,7 +208,7 @@ static int run(struct service *service, struct occ_error *err)
 {
     const struct occ_config *config = &service->config;
     const struct occ_options *options = service->options;
-    _cleanup_(occ_freep) char *directory = NULL; /* of the settings, if no file is named */
+    _cleanup_(occ_freep) char *directory = NULL; /* directory of the settings if no file is named */
     _cleanup_(free_places) struct places places = {.database = NULL};
     int status = find_places(options, config, &places, err);
     if (status == 0 && geteuid() == 0)
@@ -253,7 +254,7 @@ static int run(struct service *service, struct occ_error *err)
     return occ_server_run(&server, err);
 }
 
-/* Of the daemon at the named socket, else of the user's own, else of the service. */
+/* Asks the daemon at the named socket, else the user's own, else the service. */
 static int print_status(const struct occ_options *options, const struct occ_config *config,
                         struct occ_error *err)
 {
@@ -279,7 +280,7 @@ static int usage_error(const struct occ_error *err)
     return 2;
 }
 
-/* --check-config: beside the settings, the directories that they name. */
+/* --check-config: also checks the directories in the settings. */
 static int check_config(const struct occ_options *options, const struct occ_config *config,
                         struct occ_error *err)
 {
@@ -287,7 +288,7 @@ static int check_config(const struct occ_options *options, const struct occ_conf
     return options->check_config && geteuid() == 0 ? find_places(options, config, &places, err) : 0;
 }
 
-/* What is answered without serving. */
+/* Prints help, version, probe results or settings. */
 static int answer(const struct occ_options *options, const struct occ_config *config)
 {
     if (options->help)
@@ -329,7 +330,7 @@ int main(int argc, char **argv)
         return answer(&options, &service.config);
     set_log_level(&options, &service.config);
     raise_descriptor_limit();
-    (void)signal(SIGXFSZ, SIG_IGN); /* a history at RLIMIT_FSIZE is one on a full disk */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a history that hits RLIMIT_FSIZE is treated as on a full disk */
     if (status == 0)
         status = run(&service, &err);
     if (status == 0)

@@ -8,13 +8,13 @@
 
 #include "support/error.h"
 
-/* Texts are argv's; NULL: not given. */
+/* Texts point into argv; NULL: not given. */
 struct occ_options {
     const char *config, *database, *socket, *log_level, *counters;
-    const char *probe;   /* the root directory to look at; see probe.h */
-    const char *migrate; /* a history, or a directory of histories; see upgrade.h */
-    const char *private; /* a number */
-    int private_fd;      /* the same; -1: not given */
+    const char *probe;   /* root directory to examine; see probe.h */
+    const char *migrate; /* a history or a directory of histories; see upgrade.h */
+    const char *private; /* text of the descriptor's number */
+    int private_fd;      /* descriptor's number; -1: not given */
     bool status, json, verbose, backup, foreground, check_config, print_config, help, version;
 };
 

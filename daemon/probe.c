@@ -27,7 +27,7 @@ static void print_libraries(FILE *out)
     }
 }
 
-/* A machine without libcuda has no line. */
+/* Prints no line on a machine without libcuda. */
 static void print_driver(FILE *out)
 {
     struct occ_driver_answer answer;

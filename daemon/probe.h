@@ -1,9 +1,9 @@
 /*
- * What "occq doctor" asks of the daemon, so that one place searches for libcupti and knows the other
+ * Answers of the daemon to "occq doctor", so that one program searches for libcupti and knows the competing
  * profilers. Lines of a word, a tab and a text:
  *
  *   cupti PATH (version N[, first choice])    refused REASON    profiler TEXT
- *   cuda CUDA VERSION, N GPUs                 fault TEXT         (what the driver says of its start)
+ *   cuda CUDA VERSION, N GPUs                 fault TEXT         (error of the driver's start)
  *
  * One thread; loads libraries and starts the driver.
  */
@@ -11,5 +11,5 @@
 
 #include <stdio.h>
 
-/* Other profilers: below root/proc. */
+/* Searches for other profilers below root/proc. */
 void occ_probe(FILE *out, const char *root);

@@ -1,23 +1,23 @@
 /*
  * The daemon's loop. One round:
  *
- *   wait for events, handle them (connections, packets, processes that ended, signals)
- *   -> histories whose poll is due or that lost a program -> flushes that wait -> chores -> sweep -> set the
- * timer
+ *   wait for events, handle them (connections, packets, ended processes, signals)
+ *   -> poll histories that are due or lost a program -> serve waiting flushes -> chores -> sweep
+ *   -> set the timer
  *
- * In the service, each part of a round takes about round_ns at most and goes on in the next: a user's events
- * (connections.c), the histories, one after the other, and what a history reads (collector.h). Users and
- * histories that use more than their share of the time wait (share.h). Only a commit, which has what one
- * history read in a second, may take longer.
+ * In the service, each part of a round takes about round_ns at most and continues in the next round: a user's
+ * events (connections.c), the histories one after the other, and each history's reading (collector.h). Users
+ * and histories that exceed their share of the time wait (share.h). Only a commit, which writes the launches
+ * that one history read in a second, may take longer.
  *
- * With no program under observation there is no timer: an idle daemon sleeps.
+ * The timer is disarmed while no program is observed: an idle daemon sleeps.
  *
- * Flush: events of its user that wait are handled first, then a poll and a commit, until no dead program of
- * the session is left; only then the answer.
+ * Flush: handle waiting events of its user, then poll and commit, until no dead program of the session is
+ * left; then send the answer.
  *
- * Private mode (the descriptor is one end of a socketpair of `occtrace`): a byte reports that we listen; when
- * the other end is closed, we end as soon as no program reports any more. SIGINT is ignored there: Ctrl-C is
- * meant for the program, and the daemon ends after it.
+ * Private mode (the descriptor is one end of a socketpair of `occtrace`): a byte tells the starter that the
+ * daemon listens; after the other end is closed, the daemon ends as soon as no program reports. SIGINT is
+ * ignored: Ctrl-C is meant for the program, and the daemon ends after it.
  *
  * One thread; the sampler (sampler.h) and the lookup of names (name_service.h) have threads. Logs.
  */
@@ -43,15 +43,15 @@
 #include "support/log.h"
 #include "daemon/histories/tour.h"
 
-#define EVENTS_PER_WAIT 16                  /* users, mostly */
-#define BACKLOG_NS      INT64_C(1000000000) /* for events that wait at the end */
+#define EVENTS_PER_WAIT 16                  /* events of the loop's epoll are mostly users' queues */
+#define BACKLOG_NS      INT64_C(1000000000) /* time limit for pending events at the end */
 #define CHORES_NS       INT64_C(100000000)
-#define IDLE_POLL_NS    INT64_C(30000000000) /* between looks for histories that may be closed */
+#define IDLE_POLL_NS    INT64_C(30000000000) /* interval of the search for idle histories */
 #define NOTIFY_NS       INT64_C(10000000000)
-#define AWAIT_NS        INT64_C(3000000000) /* for counters before a program starts */
-#define SETTLE_NS       INT64_C(4000000000) /* for measured values of the last launches */
-#define SOON_NS         INT64_C(2000000)    /* until the next round when somebody waits for it */
-#define TICK_NS         INT64_C(10000000)   /* shorter waits end when they do */
+#define AWAIT_NS        INT64_C(3000000000) /* wait for counters before the program starts */
+#define SETTLE_NS       INT64_C(4000000000) /* wait for measured values of the last launches */
+#define SOON_NS         INT64_C(2000000)    /* until the next round while a flush waits */
+#define TICK_NS         INT64_C(10000000)   /* shorter intervals are not aligned to multiples of themselves */
 
 /* ---- events ---- */
 
@@ -65,11 +65,11 @@ static void on_private(struct occ_server *s, void *none)
     (void)close(s->private.fd);
     s->private.fd = -1;
     s->private.left_ns = occ_monotonic_ns();
-    s->program_ended = true; /* look at once */
+    s->program_ended = true; /* start the next round at once */
     s->histories.first->next_poll_ns = 0;
 }
 
-/* A file that is not valid changes nothing. */
+/* An invalid file changes no setting. */
 static void reload(struct occ_server *s)
 {
     struct occ_histories_limits limits;
@@ -109,10 +109,10 @@ static void on_timer(struct occ_server *s, void *none)
     (void)none;
     uint64_t expirations;
     ssize_t n = read(s->loop.timer, &expirations, sizeof expirations);
-    (void)n; /* read so that epoll does not report it again; the clock decides what is due */
+    (void)n; /* read so that epoll does not report it again; the clock decides which work is due */
 }
 
-/* How many events there were. Records that they name live until the next sweep. */
+/* Returns the number of events. Clients and users that events refer to are freed by the next sweep only. */
 static int handle_events(struct occ_server *s, int timeout_ms)
 {
     struct epoll_event events[EVENTS_PER_WAIT];
@@ -124,7 +124,7 @@ static int handle_events(struct occ_server *s, int timeout_ms)
     return n < 0 ? 0 : n;
 }
 
-/* Handles all events so far. */
+/* Handles all pending events. */
 static void handle_backlog(struct occ_server *s)
 {
     int64_t until_ns = occ_monotonic_ns() + BACKLOG_NS;
@@ -134,7 +134,7 @@ static void handle_backlog(struct occ_server *s)
 
 /* ---- one round ---- */
 
-/* The earliest of the chores that have a time of their own; INT64_MAX: none has. */
+/* Earliest time of the scheduled chores; INT64_MAX: none. */
 static int64_t next_chore_ns(const struct occ_server *s)
 {
     const int64_t times_ns[] = {s->histories.next_tour_ns, s->histories.node.next_ns};
@@ -144,7 +144,7 @@ static int64_t next_chore_ns(const struct occ_server *s)
     return next_ns;
 }
 
-/* The earliest of what is to be done; INT64_MAX: nothing is. */
+/* Earliest time of any scheduled work; INT64_MAX: none. */
 static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t queues_ns)
 {
     int64_t idle_ns = s->histories.n > 1 ? now_ns + IDLE_POLL_NS : INT64_MAX;
@@ -159,7 +159,7 @@ static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t qu
     return next_ns;
 }
 
-/* At the end of the round, since flushes take turns of queues too. false: something is due already. */
+/* Call it at the end of a round: flushes also use turns of queues. false: work is due already. */
 static bool set_timer(struct occ_server *s)
 {
     int64_t now_ns = occ_monotonic_ns(), queues_ns = occ_connections_resume(s, now_ns);
@@ -178,13 +178,13 @@ static bool private_is_over(const struct occ_server *s)
     struct occ_collector_stats stats;
     if (!s->private.left_ns)
         return false;
-    occ_collector_get_stats(s->histories.first->collector, &stats); /* a private daemon has one */
+    occ_collector_get_stats(s->histories.first->collector, &stats); /* a private daemon has one history */
     return stats.producers == 0 ||
            (stats.stalled &&
             occ_monotonic_ns() - s->private.left_ns > OCC_CONTROL_PRIVATE_PATIENCE_S * INT64_C(1000000000));
 }
 
-/* Equal waits end together, so that many histories with few launches share rounds. */
+/* Aligns intervals so that equal intervals end together and many histories with few launches share rounds. */
 static void poll_history(struct occ_server *s, struct occ_history *h)
 {
     int64_t now_ns = occ_monotonic_ns();
@@ -197,7 +197,7 @@ static void poll_history(struct occ_server *s, struct occ_history *h)
                                           : (now_ns / wait_ns + 1) * wait_ns;
 }
 
-/* Histories whose time has come, in turn, for about a round. */
+/* Polls the histories that are due, in turn, for about round_ns. */
 static void poll_histories(struct occ_server *s, int64_t now_ns)
 {
     int64_t round_ns = s->histories_options.collector.round_ns;
@@ -214,7 +214,7 @@ static void poll_histories(struct occ_server *s, int64_t now_ns)
         }
 }
 
-/* To the service manager: that the loop turns, and what it has. */
+/* Reports to the service manager: watchdog and status. */
 static void notify_state(struct occ_server *s, int64_t now_ns)
 {
     char text[96];
@@ -226,7 +226,7 @@ static void notify_state(struct occ_server *s, int64_t now_ns)
     occ_notify(text);
 }
 
-/* What is to be done now and then, whatever comes. */
+/* Does periodic work. */
 static void do_chores(struct occ_server *s, int64_t now_ns)
 {
     bool has_programs = false;
@@ -234,7 +234,7 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
         return;
     s->next_chores_ns = now_ns + CHORES_NS;
     for (struct occ_history *h = s->histories.first; h; h = h->next)
-        if (h->next_poll_ns == INT64_MAX) /* the others were looked at by their polls */
+        if (h->next_poll_ns == INT64_MAX) /* polls check the other histories */
             occ_pages_follow(s, h, now_ns);
     for (const struct occ_user *user = s->clients.users; user; user = user->next)
         has_programs |= user->n_programs > 0;
@@ -251,7 +251,7 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
     notify_state(s, now_ns);
 }
 
-/* Whether to wait for an event before the next. */
+/* true: wait for an event before the next round. */
 static bool round_of_work(struct occ_server *s)
 {
     if (s->private.left_ns)
@@ -285,7 +285,7 @@ static int open_descriptors(struct occ_server *s, struct occ_error *err)
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGHUP);
-    (void)sigaddset(&set, SIGUSR1); /* ends the daemon too, but drained */
+    (void)sigaddset(&set, SIGUSR1); /* SIGUSR1 and SIGUSR2 end the daemon too, but after draining the rings */
     (void)sigaddset(&set, SIGUSR2);
     (void)signal(SIGPIPE, SIG_IGN);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
@@ -325,8 +325,8 @@ static int about_to_commit(void *context, struct occ_error *err)
     return occ_sampler_store(s->sampler, h->number, err);
 }
 
-/* The driver starts beside the rest: it may take longer. With a private daemon a program is about to start.
- */
+/* The driver starts in parallel and may take longer. A private daemon's program is about to start, so its
+ * GPUs are needed at once. */
 static int start_sampler(struct occ_server *s, struct occ_error *err)
 {
     int status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
@@ -370,14 +370,14 @@ static int start(struct occ_server *s, struct occ_error *err)
     return 0;
 }
 
-/* Takes no new programs; reads and commits the contents of all rings, of every history, also if one fails. */
+/* Accepts no more programs; reads and commits all rings of every history, even if one of them fails. */
 static int finish(struct occ_server *s, struct occ_error *err)
 {
     struct occ_error own = OCC_ERROR_INIT;
     int status = 0;
     occ_notify("STOPPING=1");
     handle_backlog(s);
-    occ_pages_close(s); /* before the listener: the daemon that may start next needs both sockets */
+    occ_pages_close(s); /* before the listener: a daemon that starts next needs both sockets */
     occ_listen_close(&s->listener);
     for (struct occ_history *h = s->histories.first; h; h = h->next) {
         occ_pages_follow(s, h, occ_monotonic_ns());
@@ -407,7 +407,7 @@ static void close_all(struct occ_server *s)
     occ_clients_clear(&s->clients);
     occ_accounts_free(s->clients.accounts);
     free(s->profiler_users.uids);
-    occ_close_fd(&s->loop.epoll); /* the starter's end comes later */
+    occ_close_fd(&s->loop.epoll); /* the private socket stays open until exit, after the last log line */
     occ_close_fd(&s->loop.signals);
     occ_close_fd(&s->loop.timer);
 }

@@ -7,7 +7,6 @@
 
 /*
  * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the histories.
- * Returns 0 after an orderly end with everything committed. Blocks SIGTERM, SIGINT and SIGHUP, ignores
- * SIGPIPE.
+ * Returns 0 if everything was committed. Blocks SIGTERM, SIGINT and SIGHUP, ignores SIGPIPE.
  */
 int occ_server_run(const struct occ_server_options *options, struct occ_error *err);

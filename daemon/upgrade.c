@@ -27,7 +27,7 @@ static int upgrade(const char *path, bool backup, FILE *out, struct occ_error *e
     return status == 0 ? 0 : occ_fail(err, status, "%s", why.message);
 }
 
-/* Histories that match; *first is the first failure. */
+/* Upgrades the histories that match and returns their number; *first is the first failure. */
 static int upgrade_all(const char *directory, const char *pattern, bool backup, FILE *out,
                        struct occ_error *first)
 {

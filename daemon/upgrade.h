@@ -1,4 +1,5 @@
-/* `occtraced --migrate`: histories of an older version become ones of this version. No state; any thread. */
+/* `occtraced --migrate`: upgrades histories of an older version to this version's schema. No state; any
+ * thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,6 +7,6 @@
 
 #include "support/error.h"
 
-/* `path`: a history, or a directory with histories (history.db) in it and in its owners' directories. Goes on
- * after one that fails, and prints a line for each; the first failure is returned. */
+/* `path`: a history, or a directory with histories (history.db) in it and in its owners' directories. Prints
+ * a line for each history and continues after a failure; returns the first failure. */
 int occ_upgrade_histories(const char *path, bool backup, FILE *out, struct occ_error *err);

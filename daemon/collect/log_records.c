@@ -355,7 +355,7 @@ static int take_all(struct occ_producer *p, struct occ_store *store, size_t *bud
     return 0;
 }
 
-/* Takes at most `max` records, in one transaction if the file has room for all of them. */
+/* Takes at most `max` records, in one transaction if the file has room for all. */
 static int take_some(struct occ_producer *p, struct occ_store *store, size_t *max, int64_t until_ns,
                      struct occ_error *err)
 {

@@ -15,7 +15,7 @@
 
 /* ---- launches ---- */
 
-/* Moves the launches to the beginning of the memory. */
+/* Moves the launches to the front of the array. */
 static void close_gap(struct occ_launch_queue *q)
 {
     if (q->first > 0 && q->n > 0)
@@ -23,9 +23,9 @@ static void close_gap(struct occ_launch_queue *q)
     q->first = 0;
 }
 
-/* Makes room for `more` launches behind the last, or for as many as memory and `max` allow; returns the
- * number. Launches move only if half of the memory in front of them is free, so that a launch moves about
- * once, or if the memory may not grow. */
+/* Makes room for `more` launches behind the last one, or for as many as memory and `max` allow, and returns
+ * that number. Launches are moved to the front only if half of the array is free there, so that a launch
+ * moves about once, or if the array cannot grow. */
 static size_t make_room(struct occ_launch_queue *q, size_t more, size_t max)
 {
     if (q->first > 0 && q->first + q->n + more > q->allocated && q->first >= q->allocated / 2)
@@ -92,7 +92,7 @@ uint64_t occ_launch_queue_release(struct occ_launch_queue *q, struct occ_attribu
 
 /* ---- results in ---- */
 
-/* NaN where it is not known. */
+/* NaN: unknown. */
 static void set_utilization(const struct occ_measured *m, double values[OCC_MEASURED_VALUE_COUNT])
 {
     values[OCC_MEASURED_issue_active] = m->utilization[OCC_UTILIZATION_ISSUE];
@@ -101,14 +101,15 @@ static void set_utilization(const struct occ_measured *m, double values[OCC_MEAS
     values[OCC_MEASURED_l2_throughput] = m->utilization[OCC_UTILIZATION_L2];
     values[OCC_MEASURED_l1_throughput] = m->utilization[OCC_UTILIZATION_L1];
     values[OCC_MEASURED_tensor_active] = m->utilization[OCC_UTILIZATION_TENSOR];
-    for (int i = OCC_UTILIZATION_DRAM; i < OCC_UTILIZATION_COUNT; i++) /* fmax: of those that are known */
+    /* fmax skips NaN: the largest known error */
+    for (int i = OCC_UTILIZATION_DRAM; i < OCC_UTILIZATION_COUNT; i++)
         values[OCC_MEASURED_throughput_error] =
             fmax(values[OCC_MEASURED_throughput_error], m->utilization_se[i]);
 }
 
 static void add_measured(struct occ_measured_sums *sums, const struct occ_measured *m, double ns)
 {
-    bool grouped = m->source == OCC_ATTRIBUTION_GROUP; /* the mean of a group belongs to no single member */
+    bool grouped = m->source == OCC_ATTRIBUTION_GROUP; /* the mean of a group holds for no single member */
     double values[OCC_MEASURED_VALUE_COUNT];
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
         values[i] = NAN;
@@ -140,8 +141,8 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
     sums->overlapped += m->overlapped;
 }
 
-/* The sums of a minute, run and configuration; NULL: no room. Two that share a hash get entries for each
- * value: the store adds them up. */
+/* The sums of a minute, run and configuration; NULL: no room. On a hash collision a key may get several
+ * entries; the store adds them up. */
 static struct occ_measured_sums *sums_of(struct occ_gpu_results *r, int64_t minute, int64_t run,
                                          uint64_t config)
 {
@@ -248,7 +249,7 @@ bool occ_gpu_results_is_empty(const struct occ_gpu_results *r)
 
 /* ---- results out ---- */
 
-/* No room is no failure. */
+/* Counts n values as dropped if the store has no room; that is no failure. */
 static int unless_full(struct occ_gpu_results *r, int status, uint64_t n)
 {
     if (status != OCC_E_FULL)

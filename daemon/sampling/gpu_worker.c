@@ -1,9 +1,9 @@
 /*
- * A round of the thread is every 50 ms, in bursts every 10 ms: take the inbox, read the source, hand the
- * launches that are old enough to the attribution, which gives back what is settled.
+ * The thread does a round every 50 ms, in bursts every 10 ms: empty the inbox, read the source, pass launches
+ * behind the watermark to the attribution, which returns settled launches.
  *
- * Launches come late (record_age.h), so they wait here in order of their start until they are behind the
- * watermark; samples wait in the attribution for them.
+ * Launch records arrive late (record_age.h), so launches wait here, sorted by start, until they are behind
+ * the watermark; the attribution keeps samples until then.
  */
 #include "gpu_worker.h"
 
@@ -18,17 +18,19 @@
 #include "known_totals.h"
 #include "record_age.h"
 
-#define STEP_NS     INT64_C(500000000)  /* by which the system's clock was set */
-#define FUTURE_NS   INT64_C(1000000000) /* by which a clock may be ahead: both come when they are over */
+/* a larger change of the clock's offset means that the system's clock was set */
+#define STEP_NS INT64_C(500000000)
+/* tolerance of clocks: samples and launches arrive after their end, so a later end is invalid */
+#define FUTURE_NS   INT64_C(1000000000)
 #define SAMPLES     2048
 #define INBOX_MAX   (1u << 18) /* launches: 3 s at 80 k a second */
 #define WAITING_MAX (1u << 20)
-#define UNCLEAR     0.2 /* of launch time without a value of its own, from which a burst is useful */
-#define CLARITY_NS  1e8 /* of launch time to judge that by */
+#define UNCLEAR     0.2 /* a burst is useful if this share of launch time has no individual value */
+#define CLARITY_NS  1e8 /* minimum launch time for that decision */
 
-/* What the loop wants. */
+/* The loop's requests to the thread. */
 struct orders {
-    bool stop, settle, now; /* now: do not wait for the next round */
+    bool stop, settle, now; /* now: start the next round at once */
     int64_t wanted_until_ns, paused_until_ns;
 };
 
@@ -37,36 +39,36 @@ struct occ_gpu_worker {
     const struct occ_sampler_machine *machine;
     pthread_t thread;
 
-    pthread_mutex_t mutex; /* guards up to `status` */
+    pthread_mutex_t mutex; /* guards the members up to `status` */
     pthread_cond_t wake, settled;
     struct orders orders;
-    char *offered; /* for sources; NULL: nothing new */
+    char *offered; /* path of a libcupti for sources; NULL: no new path */
     struct occ_launch_queue inbox;
     struct occ_gpu_results results;
     uint64_t inbox_dropped;
     struct occ_record_age age;
     struct occ_gpu_status status;
 
-    /* the thread's alone */
+    /* members used by the thread only */
     struct occ_attribution *attribution;
     struct occ_known_totals *totals;
     struct occ_source_select sources;
     struct occ_ratio_scale scale;
-    struct occ_launch_queue taken;   /* the inbox of this round */
-    struct occ_launch_queue waiting; /* in order of their start */
-    uint64_t dropped;                /* launches, but for the attribution's */
-    uint64_t bad_samples;            /* of the future, impossible, or without room */
-    int64_t ahead_ns;                /* CLOCK_REALTIME before CLOCK_MONOTONIC; 0: unknown */
-    int64_t watermark_ns;            /* behind the clock */
-    int64_t advanced_ns;             /* launches before this were handed to the attribution */
+    struct occ_launch_queue taken;   /* launches taken from the inbox in this round */
+    struct occ_launch_queue waiting; /* sorted by start */
+    uint64_t dropped;                /* dropped launches, without the attribution's */
+    uint64_t bad_samples;            /* samples with a future or impossible time, or without room */
+    int64_t ahead_ns;                /* CLOCK_REALTIME minus CLOCK_MONOTONIC; 0: unknown */
+    int64_t watermark_ns;            /* distance from the clock */
+    int64_t advanced_ns;             /* launches before this time were passed to the attribution */
     bool has_unsettled;              /* launches wait in the attribution */
-    double clear_ns, unclear_ns; /* launch time with and without values of their own, since the last burst */
+    double clear_ns, unclear_ns;     /* launch time with and without individual values since the last burst */
     struct occ_sample samples[SAMPLES];
 };
 
 /* ---- results ---- */
 
-/* With the mutex held. */
+/* Needs the mutex. */
 static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample)
 {
     struct occ_attribution_sample ratios;
@@ -88,7 +90,8 @@ static void read_samples(struct occ_gpu_worker *w)
         int64_t latest_ns = w->machine->now_ns() + FUTURE_NS;
         (void)pthread_mutex_lock(&w->mutex);
         for (size_t i = 0; i < n; i++) {
-            bool is_future = w->samples[i].end_ns > latest_ns; /* all later ones would seem to be late */
+            /* the attribution would treat all samples after it as late */
+            bool is_future = w->samples[i].end_ns > latest_ns;
             w->bad_samples += is_future;
             if (!is_future)
                 put_sample(w, &w->samples[i]);
@@ -117,7 +120,7 @@ static void add_second(void *worker, const struct occ_attribution_second *second
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
-/* Records of other programs may still come for the time behind the watermark. */
+/* Records of other programs may still arrive for the time since the watermark. */
 static void close_seconds(struct occ_gpu_worker *w, bool final)
 {
     int64_t until_ns = w->advanced_ns - (final ? w->watermark_ns : 0);
@@ -164,7 +167,7 @@ static struct occ_attribution *new_attribution(struct occ_gpu_worker *w)
     return occ_attribution_new(&options);
 }
 
-/* Drops the launches and samples that wait in the attribution, and everything that was learned. */
+/* Drops the launches and samples that wait in the attribution, and its estimates. */
 static int restart(struct occ_gpu_worker *w, struct occ_error *err)
 {
     struct occ_attribution *next = new_attribution(w);
@@ -180,7 +183,7 @@ static int restart(struct occ_gpu_worker *w, struct occ_error *err)
     return 0;
 }
 
-/* Launches that were fed and not handed to the attribution. */
+/* Drops launches that were fed but not passed to the attribution. */
 static void drop_waiting(struct occ_gpu_worker *w)
 {
     w->dropped += w->waiting.n + w->taken.n;
@@ -188,9 +191,9 @@ static void drop_waiting(struct occ_gpu_worker *w)
     w->taken.n = 0;
 }
 
-/* Begins anew if the clock by which launches and samples are timed was set, since what waits has the old
- * times, if the attribution has no room for more launch configurations, or if another source counts
- * otherwise. */
+/* Restarts the attribution if the clock of launches and samples was set (waiting ones have times by the old
+ * setting), if the attribution has no room for further launch configurations, or if the new source counts
+ * differently. */
 static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct occ_error *err)
 {
     int64_t ahead_ns = w->machine->now_ns() - w->machine->monotonic_ns();
@@ -201,10 +204,11 @@ static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct
     w->ahead_ns = ahead_ns;
     if (!was_set && !is_other_source && stats.keys_refused == 0)
         return 0;
-    occ_attribution_advance(w->attribution, w->advanced_ns, true); /* launches of later samples wait here */
+    /* final: launches of later samples are still in `waiting` */
+    occ_attribution_advance(w->attribution, w->advanced_ns, true);
     if (was_set) {
         drop_waiting(w);
-        occ_source_select_close(&w->sources); /* it converts times by the old clock */
+        occ_source_select_close(&w->sources); /* the source converts times with the old clock offset */
     }
     return restart(w, err);
 }
@@ -232,7 +236,7 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
     return 0;
 }
 
-/* Starts again from nothing, with a source only after a while. */
+/* Restarts without estimates; sources are tried again after a while. */
 static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, const struct occ_error *err)
 {
     drop_waiting(w);
@@ -241,14 +245,14 @@ static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, co
     publish(w, orders->settle);
 }
 
-/* Launches that wait in the attribution leave it only in later rounds. */
+/* Launches that wait in the attribution are settled by later rounds only. */
 static bool is_idle(const struct occ_gpu_worker *w)
 {
     return !w->sources.source && w->waiting.n == 0 && !w->has_unsettled && w->inbox.n == 0 &&
            w->machine->monotonic_ns() >= w->orders.wanted_until_ns;
 }
 
-/* Until the next round is due or the loop wants something; without anything to do, for any time. */
+/* Sleeps until the next round is due or the loop has a request; without work until the next request. */
 static void sleep_a_round(struct occ_gpu_worker *w)
 {
     int64_t at_ns = w->machine->monotonic_ns() + occ_source_select_read_every_ns(&w->sources);
@@ -261,7 +265,7 @@ static void sleep_a_round(struct occ_gpu_worker *w)
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
-/* Takes the inbox and the orders. */
+/* Takes the inbox and the loop's requests. */
 static struct orders take_orders(struct occ_gpu_worker *w)
 {
     (void)pthread_mutex_lock(&w->mutex);
@@ -282,7 +286,7 @@ static struct orders take_orders(struct occ_gpu_worker *w)
     return orders;
 }
 
-/* False: this was the last round. */
+/* false: this was the last round. */
 static bool work_a_round(struct occ_gpu_worker *w)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -313,13 +317,14 @@ int64_t occ_gpu_worker_step(struct occ_gpu_worker *w)
     return next_ns;
 }
 
-/* ---- the loop's ---- */
+/* ---- called by the loop ---- */
 
 void occ_gpu_worker_want(struct occ_gpu_worker *w, int64_t wanted_until_ns, int64_t paused_until_ns)
 {
     int64_t now_ns = w->machine->monotonic_ns();
     (void)pthread_mutex_lock(&w->mutex);
-    bool begins = w->orders.wanted_until_ns <= now_ns && wanted_until_ns > now_ns; /* a program may wait */
+    /* a program may wait for this GPU's first samples */
+    bool begins = w->orders.wanted_until_ns <= now_ns && wanted_until_ns > now_ns;
     if (wanted_until_ns > w->orders.wanted_until_ns)
         w->orders.wanted_until_ns = wanted_until_ns;
     w->orders.now |= begins || w->orders.paused_until_ns != paused_until_ns;

@@ -9,46 +9,46 @@
 #define SECOND_NS     INT64_C(1000000000)
 #define LAG_S         60
 #define EVERY_S       8
-#define SECONDS       256        /* a ring; must hold LAG_S and the daemon's watermark */
+#define SECONDS       256        /* ring of seconds; must cover LAG_S and the daemon's watermark */
 #define LOADS_MAX     (1u << 17) /* runs x configurations x seconds; 6 MB */
 #define MEANS_MAX     (1u << 16)
-#define LAUNCH_S_MAX  8    /* a longer launch is not split into seconds: it is no evidence */
-#define COVERED       0.9  /* of a second, by samples: else its total is not known */
-#define UNKNOWN_SD    0.25 /* of configurations' occupancies around the mean of others */
-#define COUNTER_ERROR 0.01 /* of a count, relative */
+#define LAUNCH_S_MAX  8    /* longer launches are not split into seconds and are no evidence */
+#define COVERED       0.9  /* minimum coverage of a second by samples: below it the total is unknown */
+#define UNKNOWN_SD    0.25 /* standard deviation of configurations' occupancies around the mean of others */
+#define COUNTER_ERROR 0.01 /* relative error of the counter */
 
-/* Sums of a second, each occupancy x ns: the count, and the share of launches with a value. */
+/* Sums of a second, as occupancy x ns: the counted total, and the share of launches with a value. */
 struct second {
     int64_t number; /* since the epoch */
     double counted, counted_ns;
     double valued;
-    /* of all its loads, at the end: */
-    double rest_ns, predicted, predicted_ns, variance; /* predicted: of launches without a value */
+    /* filled by occ_known_totals_close() from the second's loads: */
+    double rest_ns, predicted, predicted_ns, variance; /* of launches without a value */
 };
 
 /* Launches of a run's configuration in a second. */
 struct load {
     int64_t second, run;
     uint64_t shape;
-    double rest_ns;      /* launches without a value */
+    double rest_ns;      /* time of launches without a value */
     double valued_error; /* launches with a value: standard error x ns */
 };
 
-/* Of values of a run's configuration; of its groups only as long as it has none of its own. */
+/* Mean of the values of a run's configuration; group values count only while there are no individual ones. */
 struct mean {
     double sum, error, ns;
     bool is_own;
 };
 
 struct occ_known_totals {
-    struct second seconds[SECONDS]; /* by number % SECONDS */
+    struct second seconds[SECONDS]; /* at index number % SECONDS */
     struct load *loads;
     size_t n_loads, loads_allocated;
-    struct occ_map load_index; /* hash of second, run and configuration */
+    struct occ_map load_index; /* key: hash of second, run and configuration */
     struct mean *means;
     size_t n_means, means_allocated;
-    struct occ_map mean_index; /* hash of run and configuration */
-    int64_t closed;            /* seconds before this are over */
+    struct occ_map mean_index; /* key: hash of run and configuration */
+    int64_t closed;            /* seconds before this one are closed */
 };
 
 struct occ_known_totals *occ_known_totals_new(void)
@@ -82,7 +82,7 @@ static uint64_t hash(uint64_t a, uint64_t b, uint64_t c)
 
 /* ---- in ---- */
 
-/* NULL: the second is closed, or its place holds a later one. */
+/* NULL: the second is closed, or a later second uses its entry. */
 static struct second *second_at(struct occ_known_totals *t, int64_t number)
 {
     struct second *s = &t->seconds[number % SECONDS];
@@ -177,8 +177,8 @@ static struct second *second_of(struct occ_known_totals *t, const struct load *l
     return s->number == load->second && s->counted_ns >= COVERED * 1e9 ? s : NULL;
 }
 
-/* Errors of different configurations are independent or, since a regression explains the same total, opposite
- * to each other: variances add up. */
+/* Errors of different configurations are independent or, since a regression explains the same total,
+ * negatively correlated: adding the variances is safe. */
 static void predict(struct occ_known_totals *t, const struct load *load)
 {
     struct second *s = second_of(t, load);
@@ -208,7 +208,7 @@ static void judge(struct occ_known_totals *t, const struct load *load, struct oc
                                                     .ns = load->rest_ns});
 }
 
-/* Drop the loads of closed seconds. */
+/* Drops the loads of closed seconds. */
 static void keep_loads(struct occ_known_totals *t)
 {
     size_t kept = 0;

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #define OCC_RECORD_AGE_MIN_NS    INT64_C(3000000000)
-#define OCC_RECORD_AGE_MAX_NS    INT64_C(20000000000) /* older ones waited for a daemon, not for CUPTI */
+#define OCC_RECORD_AGE_MAX_NS    INT64_C(20000000000) /* older records waited for a daemon, not for CUPTI */
 #define OCC_RECORD_AGE_MARGIN_NS INT64_C(1000000000)
 
 struct occ_record_age {
-    int64_t worst_ns; /* of late */
+    int64_t worst_ns; /* largest age, decaying */
 };
 
 static inline void occ_record_age_add(struct occ_record_age *age, int64_t end_ns, int64_t arrived_ns)
@@ -23,7 +23,8 @@ static inline void occ_record_age_add(struct occ_record_age *age, int64_t end_ns
         age->worst_ns = ns;
 }
 
-/* How far the watermark is behind the clock. Each call forgets 1/2048: half in 71 s of rounds of 50 ms. */
+/* Distance of the watermark from the clock. Each call lowers the largest age by 1/2048: by half in 71 s at a
+ * round every 50 ms. */
 static inline int64_t occ_record_age_watermark(struct occ_record_age *age)
 {
     age->worst_ns -= age->worst_ns / 2048;

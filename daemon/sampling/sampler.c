@@ -1,4 +1,4 @@
-/* The loop's side of hardware counters: see sampler.h. */
+/* Hardware counters: the functions that the daemon's loop calls; see sampler.h. */
 
 #include <math.h>
 #include <signal.h>
@@ -15,10 +15,10 @@
 #include "support/text.h"
 
 #define WANTED_NS     INT64_C(10000000000)
-#define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
+#define REDISCOVER_NS INT64_C(30000000000) /* interval of the search for GPUs while none is found */
 #define AWAIT_STEP_NS 200000
 #define FEED_BATCH    256
-#define MODELS_MAX    (1u << 16) /* twice: 7 MB of models, 3 MB of maps */
+#define MODELS_MAX    (1u << 16) /* each of the two caches: 7 MB of models, 3 MB of maps for both */
 
 OCC_WORDS(occ_sampler_mode_word, enum occ_sampler_mode, OCC_SAMPLER_MODES)
 
@@ -34,11 +34,11 @@ static void *discover(void *argument)
     struct occ_sampler *s = argument;
     struct occ_sampler_found *found = &s->found;
     found->state = s->options.machine->find_gpus(found->gpus, OCC_GPUS_MAX, &found->n, &found->err);
-    atomic_store(&found->finished, true); /* occ_sampler_free() and is_ready() join */
+    atomic_store(&found->finished, true); /* occ_sampler_free() and is_ready() join the thread */
     return NULL;
 }
 
-/* With all signals blocked, whatever the loop has blocked by now. */
+/* Blocks all signals in the thread, whatever mask the loop has. */
 static bool start_discovery(struct occ_sampler *s)
 {
     sigset_t all, before;
@@ -101,7 +101,7 @@ static void want_all(struct occ_sampler *s, int64_t wanted_until_ns)
         occ_gpu_worker_want(s->gpus[i].worker, wanted_until_ns, s->paused_until_ns);
 }
 
-/* Whether the GPUs are known. */
+/* true if the GPUs are known. */
 static bool is_ready(struct occ_sampler *s)
 {
     if (s->discovery == OCC_DISCOVERY_RUNNING && atomic_load(&s->found.finished)) {
@@ -158,7 +158,7 @@ void occ_sampler_wake(struct occ_sampler *s)
     s->wanted_until_ns = s->options.machine->monotonic_ns() + WANTED_NS;
     if (s->discovery == OCC_DISCOVERY_DONE && s->n_gpus == 0 &&
         s->options.machine->monotonic_ns() - s->discovered_ns > REDISCOVER_NS)
-        s->discovery = OCC_DISCOVERY_NONE; /* a driver may have been loaded since */
+        s->discovery = OCC_DISCOVERY_NONE; /* a driver may have been loaded in the meantime */
     occ_sampler_discover(s);
     if (is_ready(s))
         want_all(s, s->wanted_until_ns);
@@ -166,7 +166,7 @@ void occ_sampler_wake(struct occ_sampler *s)
 
 void occ_sampler_offer_library(struct occ_sampler *s, const char *path, uint32_t uid)
 {
-    /* a user can only load what is open to him */
+    /* a path closed to users cannot be the library of a user's program */
     bool is_taken = uid == geteuid() || (geteuid() == 0 && occ_trusted_open(path));
     if (!is_taken || path[0] != '/' || (s->offered && strcmp(path, s->offered) == 0))
         return;
@@ -214,7 +214,7 @@ void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 
 /* ---- launches in ---- */
 
-/* What the attribution has to know of a configuration. One that the model refuses has no bound. */
+/* The model's values that the attribution needs; zeroes (no bound) if the model refuses the configuration. */
 static struct occ_attribution_key key_of(struct occ_store *store, uint32_t config)
 {
     struct occ_result model = {0};
@@ -253,7 +253,7 @@ static const struct occ_attribution_key *remember(struct occ_sampler *s,
     return &m->keys[m->n++];
 }
 
-/* The model's answer, asked once as long as the configuration is in use; NULL: no memory. */
+/* The model's values of a configuration, computed once while the configuration is in use; NULL: no memory. */
 static const struct occ_attribution_key *find_key(struct occ_sampler *s, const struct occ_sampler_history *h,
                                                   uint32_t config)
 {
@@ -288,7 +288,7 @@ void occ_sampler_feed(struct occ_sampler *s, const struct occ_sampler_launches *
         size_t fed = 0;
         for (size_t i = done; i < done + batch; i++) {
             const struct occ_attribution_key *key = find_key(s, h, rows[i].config);
-            if (!key || l->run > UINT32_MAX) /* a tag has 32 bits for it */
+            if (!key || l->run > UINT32_MAX) /* a tag has 32 bits for the run */
                 continue;
             launches[fed] =
                 (struct occ_attribution_launch){.key = *key,

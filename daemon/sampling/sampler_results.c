@@ -1,4 +1,4 @@
-/* What was measured, from the GPUs' threads to the histories: see sampler.h. The loop's thread. */
+/* Results on their way from the GPUs' threads to the histories: see sampler.h. The loop's thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "support/array.h"
 #include "support/log.h"
 
-#define SHARED_NS INT64_C(2000000000) /* for which samples of a time may still come */
+#define SHARED_NS INT64_C(2000000000) /* samples may arrive this long after their time */
 
 /* ---- histories ---- */
 
@@ -65,7 +65,7 @@ void occ_sampler_restart_history(struct occ_sampler *s, uint32_t number)
     h->tag = ++s->last_tag;
 }
 
-/* The first history takes samples of GPUs that its own launches may never name. */
+/* Stores the GPU in the first history, which gets samples of GPUs that its own launches may never use. */
 static void name_gpu(struct occ_sampler_history *h, const struct occ_sampler_gpu *gpu,
                      struct occ_sampler_part *share)
 {
@@ -78,10 +78,11 @@ static void name_gpu(struct occ_sampler_history *h, const struct occ_sampler_gpu
         .simulated = occ_ring_name_is_simulated(f->name),
     };
     memcpy(device.uuid, f->uuid, sizeof device.uuid);
-    (void)occ_store_put_device(h->store, &device, &share->device, NULL); /* else with the next results */
+    /* on failure tried again with the next results */
+    (void)occ_store_put_device(h->store, &device, &share->device, NULL);
 }
 
-/* Gives each history its share of what a GPU's worker has measured. */
+/* Gives each history its part of a GPU worker's results. */
 void occ_sampler_share(struct occ_sampler *s, size_t g, int64_t now_ns)
 {
     struct occ_sampler_gpu *gpu = &s->gpus[g];

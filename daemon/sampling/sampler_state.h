@@ -12,27 +12,27 @@ enum occ_discovery { OCC_DISCOVERY_NONE, OCC_DISCOVERY_RUNNING, OCC_DISCOVERY_DO
 struct occ_sampler_gpu {
     struct occ_gpu_worker *worker;
     struct occ_gpu_found found;
-    const char *logged;      /* the state that was logged last */
+    const char *logged;      /* last logged state */
     uint64_t dropped;        /* values that a store had no room for */
-    int64_t shared_until_ns; /* programs of several histories have used it until shortly before this */
-    bool is_used;            /* launches have named it */
+    int64_t shared_until_ns; /* programs of several histories used the GPU until shortly before this time */
+    bool is_used;            /* launches have used the GPU */
 };
 
-/* What one history has of one GPU. */
+/* One history's results of one GPU. */
 struct occ_sampler_part {
-    int64_t device; /* in the store; 0: its launches have not named it yet */
+    int64_t device; /* id in the store; 0: none of its launches has used the GPU yet */
     struct occ_gpu_results results;
 };
 
 struct occ_sampler_history {
     uint32_t number;
-    uint32_t tag; /* of its launches in the workers, and of their models: another one for each file */
+    uint32_t tag; /* tag of its launches in the workers and of its models; changes with each file */
     struct occ_store *store;
     const struct occ_collector *collector;
     struct occ_sampler_part shares[OCC_GPUS_MAX];
 };
 
-/* What the discovery thread found; the loop reads it after `finished`. */
+/* Result of the discovery thread; the loop reads it once `finished` is set. */
 struct occ_sampler_found {
     struct occ_gpu_found gpus[OCC_GPUS_MAX];
     size_t n;
@@ -41,9 +41,9 @@ struct occ_sampler_found {
     atomic_bool finished;
 };
 
-/* Cached answers of the model for launch configurations. The answers used since the last swap are in
- * recent_models, which becomes older_models when it is full: few configurations in use are asked again while
- * both caches together have room for them. */
+/* Cache of the model's values for launch configurations. Values used since the last swap are in
+ * recent_models, which becomes older_models when it is full. A configuration in use is computed again only if
+ * both caches have no room for all configurations in use. */
 struct occ_sampler_models {
     struct occ_map index; /* configuration -> index in keys */
     struct occ_attribution_key *keys;
@@ -64,13 +64,13 @@ struct occ_sampler {
     pthread_t discovery_thread;
     struct occ_sampler_found found;
     struct occ_sampler_models recent_models, older_models;
-    char *offered; /* the libcupti that was offered last; NULL: none */
+    char *offered; /* last libcupti path offered; NULL: none */
 };
 
 /* ---- sampler_results.c ---- */
 
-/* NULL: there is none of this number. */
+/* NULL: no history has this number. */
 struct occ_sampler_history *occ_sampler_find_history(const struct occ_sampler *sampler, uint32_t number);
-/* Gives each history its share of what the worker of GPU `gpu` has measured. */
+/* Gives each history its part of the results of GPU `gpu`. */
 void occ_sampler_share(struct occ_sampler *sampler, size_t gpu, int64_t now_ns);
 void occ_sampler_gpu_status(const struct occ_sampler_gpu *gpu, struct occ_gpu_status *ret_status);

@@ -5,17 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS        INT64_C(30000000000)  /* a source that is busy or was lost */
-#define RETRY_FAILED_NS INT64_C(300000000000) /* one that failed for no known reason, or for permissions */
+#define RETRY_NS INT64_C(30000000000) /* a source that is busy or was lost */
+/* a source that failed for an unknown reason or lacks a permission */
+#define RETRY_FAILED_NS INT64_C(300000000000)
 #define RETRY_NOT_PASSED_NS                                                                                  \
-    INT64_C(3600000000000) /* counters that the kernel or hypervisor seems not to pass */
+    INT64_C(3600000000000) /* a source whose counters the kernel or hypervisor seems to hide */
 #define BURST_EVERY_NS    INT64_C(60000000000)
 #define BURST_NS          INT64_C(2000000000)
 #define BURST_INTERVAL_NS INT64_C(50000)
 
 static const struct {
-    enum occ_sampler_mode only; /* beside AUTO */
-    bool exclusive;             /* the counters have one user at a time */
+    enum occ_sampler_mode only; /* the mode that uses only this kind; AUTO uses all */
+    bool exclusive;             /* one client at a time can use the counters */
     bool has_bursts;
 } rules[OCC_SOURCE_SLOTS] = {
     [OCC_SLOT_PM] = {OCC_SAMPLER_PM, true, true}, [OCC_SLOT_GPM] = {OCC_SAMPLER_GPM, false, false}};
@@ -55,7 +56,7 @@ void occ_source_select_close(struct occ_source_select *s)
     s->burst_ends_ns = 0;
 }
 
-/* `refused`: why there is no better source. */
+/* `refused`: why no better source is used; OK: the best one is. */
 static void report(struct occ_source_select *s, enum occ_source_state refused, const char *detail)
 {
     s->has_tried = true;
@@ -66,7 +67,7 @@ static void report(struct occ_source_select *s, enum occ_source_state refused, c
                        detail[0] ? ": " : "", detail);
 }
 
-/* No source for now; every kind may be tried afterwards. */
+/* Closes the source; any kind may be tried afterwards. */
 static void rest(struct occ_source_select *s, enum occ_source_state why)
 {
     occ_source_select_close(s);
@@ -82,7 +83,8 @@ static void refuse(struct occ_source_slot *slot, enum occ_source_state state, co
     (void)snprintf(slot->detail, sizeof slot->detail, "%s", detail);
 }
 
-/* Counters that have been read are passed: an unknown error has another cause then, which may go away. */
+/* After a successful opening NOT_PASSED is impossible: an unknown error then has another cause, which may
+ * pass. */
 static enum occ_source_state of_slot(const struct occ_source_select *s, size_t slot,
                                      enum occ_source_state why)
 {
@@ -113,9 +115,9 @@ static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
     case OCC_SOURCE_LOST:
         return now_ns + RETRY_NS;
     case OCC_SOURCE_FAILED:
-    case OCC_SOURCE_NO_PERMISSION: /* also the library's unknown errors without a privilege, which may pass */
+    case OCC_SOURCE_NO_PERMISSION: /* includes unknown errors without a privilege, which may pass */
         return now_ns + RETRY_FAILED_NS;
-    case OCC_SOURCE_NOT_PASSED: /* a guess from the library's unknown error */
+    case OCC_SOURCE_NOT_PASSED: /* guessed from the library's unknown error */
         return now_ns + RETRY_NOT_PASSED_NS;
     default:
         return INT64_MAX;
@@ -148,7 +150,7 @@ static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
 /* Opens the best kind that works now, unless it is open already. */
 static void select_source(struct occ_source_select *s, int64_t now_ns)
 {
-    const struct occ_source_slot *refused = NULL; /* the best */
+    const struct occ_source_slot *refused = NULL; /* the best kind that was refused */
     bool tried = false;
     for (size_t i = 0; i < OCC_SOURCE_SLOTS && !(s->source && s->slot == i); i++) {
         if (s->options.mode != OCC_SAMPLER_AUTO && s->options.mode != rules[i].only)
@@ -164,7 +166,7 @@ static void select_source(struct occ_source_select *s, int64_t now_ns)
         report(s, refused ? refused->state : OCC_SOURCE_OK, refused ? refused->detail : "");
 }
 
-/* Releases the counters that only one tool can have to a tool that wants them. */
+/* Closes an exclusive source if another tool needs its counters. */
 static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
 {
     s->competitor = occ_profiler_watch_find(s->watch, s->gpu.cc_major, now_ns);

@@ -1,6 +1,6 @@
-/* The connections that each uid makes: every uid may make so many a second, and a burst; the daemon closes
- * the others at once. A uid that floods the socket spends its own allowance only. The table is bounded: a new
- * uid takes the place of the uid that owes least. Pure; one thread. */
+/* Limits new connections by uid: each uid has a rate and a burst; the daemon closes further connections at
+ * once. A uid that floods the socket spends only its own allowance. The table is bounded: a new uid replaces
+ * the uid with the least debt. Pure; one thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,5 +21,5 @@ struct occ_arrivals {
     size_t n;
 };
 
-/* Whether a connection that this uid makes now is within the uid's allowance, which then is charged. */
+/* true if a new connection of this uid is within its allowance, which is then charged. */
 bool occ_arrivals_admit(struct occ_arrivals *arrivals, uint32_t uid, int64_t now_ns);

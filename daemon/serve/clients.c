@@ -61,7 +61,8 @@ static bool open_queue(struct occ_user *user, int epoll, int64_t now_ns)
     return user->queue.fd >= 0;
 }
 
-/* What somebody owes stays, also when he leaves, until it is paid. */
+/* Frees users without connections. A user's record is kept while its debt is not repaid; otherwise a new
+ * connection would reset the debt. */
 static void sweep_users(struct occ_clients *clients)
 {
     int64_t now_ns = occ_monotonic_ns();
@@ -192,9 +193,9 @@ void occ_clients_clear(struct occ_clients *clients)
     occ_clients_sweep(clients);
 }
 
-/* The process of a pidfd has its number still: it lives, or nobody has waited for it. A signal 0 would tell
- * the same, but the service may send none to other users' processes, and a filter of system calls answers as
- * the kernel does then. */
+/* true if the process of the pidfd still has this pid: it lives or is a zombie. Signal 0 would tell the same,
+ * but the service may not signal other users' processes, and a filter of system calls returns the same error
+ * as the kernel for a missing process. */
 static bool has_number(int pidfd, int32_t pid)
 {
     char path[64];
@@ -208,11 +209,11 @@ static bool has_number(int pidfd, int32_t pid)
     return line && sscanf(line, "\nPid: %d", &number) == 1 && number == pid;
 }
 
-/* What was read of the process with the peer's number was the peer's: the number became no other's. */
+/* true if the identity read by pid is the peer's: the pid was not reused since. */
 static bool is_peers(const struct occ_identity *identity, int connection, const struct occ_peer *peer)
 {
     if (peer->pid <= 0)
-        return true; /* in a pid namespace that we do not see: its uid alone is known */
+        return true; /* in a pid namespace that the daemon cannot see: only its uid is known */
     if (identity->is_uncertain)
         return false;
     _cleanup_(occ_closep) int pidfd = occ_peer_open_process(connection, peer);
@@ -227,7 +228,7 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
     bool is_known = !clients->is_shared || is_peers(&client->identity, client->fd, &client->peer);
-    if (!is_known) /* perhaps another process's */
+    if (!is_known) /* the identity may belong to another process */
         client->owner = (struct occ_owner){.uid = -1};
     return is_known;
 }
@@ -272,12 +273,12 @@ int occ_peer_open_process(int connection, const struct occ_peer *peer)
     int pidfd = -1;
     socklen_t size = sizeof pidfd;
     if (peer->pid <= 0) {
-        errno = EINVAL; /* in a pid namespace that we do not see */
+        errno = EINVAL; /* in a pid namespace that the daemon cannot see */
         return -1;
     }
     if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
         return pidfd;
-    if (errno != ENOPROTOOPT) { /* the number may be another's by now */
+    if (errno != ENOPROTOOPT) { /* the pid may have been reused */
         errno = errno == EMFILE || errno == ENFILE ? errno : ESRCH;
         return -1;
     }

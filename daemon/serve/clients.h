@@ -1,11 +1,11 @@
 /*
- * The connections of the daemon's socket: a program's (after its handshake), or a client's with text
- * requests. The events of a user's connections and processes come through an epoll of his own, so that the
- * loop takes turns between users. One thread.
+ * The connections of the daemon's socket: programs (after their handshake) and clients with text requests.
+ * Each user has an epoll for the events of the user's connections and processes, so that the loop can serve
+ * users in turn. One thread.
  *
- * Life: made when a connection is accepted; `fd` is closed when the peer hangs up or is refused. A program's
- * record stays until its producer is freed, since `pidfd` still reports when the process ends. Only
- * occ_clients_sweep() frees records, never while events that refer to them are being handled.
+ * Life: a record is made when a connection is accepted; `fd` is closed when the peer hangs up or is refused.
+ * A program's record stays until its producer is freed, since `pidfd` still reports the end of the process.
+ * Only occ_clients_sweep() frees records, never while events that refer to them are being handled.
  */
 #pragma once
 
@@ -24,31 +24,33 @@ struct occ_client;
 struct occ_history;
 struct occ_server;
 
-/* What an epoll event points at: its handler, and the client or user that it is about (NULL: none). */
+/* Target of an epoll event: its handler, and the client or user concerned (NULL: none). */
 struct occ_event_source {
     void (*handle)(struct occ_server *server, void *about);
     void *about;
 };
 
-/* A descriptor whose events have a share of the loop's time; epoll does not report it meanwhile. */
+/* A descriptor whose events have a share of the loop's time; while the share is used up, it is removed from
+ * epoll. */
 struct occ_queue {
     struct occ_event_source source;
     int fd;
     struct occ_share share;
-    struct occ_closer closer; /* of the descriptors that the last packet brought */
-    bool is_waiting;          /* for its share, or the closer */
-    bool is_drained;          /* its last turn left nothing */
+    struct occ_closer closer; /* closes the descriptors of the last packet */
+    bool is_waiting;          /* waits for its share or for the closer */
+    bool is_drained;          /* the last turn handled all events */
 };
 
-/* A user with connections or programs; a pod or container is one of its own as soon as its first packet names
- * who it is. */
+/* A user with connections or programs. A pod or container becomes a user of its own once its first packet
+ * identifies it. */
 struct occ_user {
     struct occ_user *next;
-    uint32_t uid;           /* his own, of his programs under subordinate uids too */
-    char container[80];     /* as an owner's name; "": none, or not known yet */
-    struct occ_queue queue; /* its descriptor is the epoll of his connections and processes */
+    /* the user's uid; programs under the user's subordinate uids belong to the user too */
+    uint32_t uid;
+    char container[80];     /* owner name of a pod or container; "": none or not known yet */
+    struct occ_queue queue; /* its descriptor is the epoll of the user's connections and processes */
     size_t n_clients, n_programs;
-    bool is_flushing; /* in this round */
+    bool is_flushing; /* a flush waits in this round */
     struct occ_ratelimit refusals, reports;
 };
 
@@ -58,16 +60,16 @@ struct occ_client {
     int pidfd; /* -1: none */
     struct occ_peer peer;
     struct occ_user *user;
-    struct occ_identity identity; /* of occ_client_identify() */
-    struct occ_owner owner;       /* his launches would be this owner's */
+    struct occ_identity identity; /* filled by occ_client_identify() */
+    struct occ_owner owner;       /* owner of the client's launches */
     bool has_identity;
-    struct occ_history *history;   /* of the producer */
-    struct occ_producer *producer; /* NULL: none (any more) */
-    bool was_producer;             /* the connection has no more use without its producer */
+    struct occ_history *history;   /* history of the producer */
+    struct occ_producer *producer; /* NULL: no producer, or freed */
+    bool was_producer;             /* once the producer is gone the connection is closed */
     bool flush_wanted;
-    char session[33];        /* of the flush, */
-    uint64_t accepts_before; /* and how many connections had been accepted then */
-    int64_t since_ns;        /* monotonic, of the connection */
+    char session[33];        /* session of the flush */
+    uint64_t accepts_before; /* number of accepted connections at the time of the flush request */
+    int64_t since_ns;        /* start of the connection, monotonic */
     struct occ_event_source socket_source, process_source;
 };
 
@@ -75,57 +77,57 @@ struct occ_clients {
     struct occ_client *first;
     size_t n;
     struct occ_user *users;
-    int epoll;      /* of the loop */
-    bool is_shared; /* by users */
+    int epoll;      /* the loop's */
+    bool is_shared; /* programs of several users report */
     struct occ_accounts *accounts;
-    struct occ_owner own; /* the daemon's own process's */
+    struct occ_owner own; /* owner of the daemon's own process */
     void (*serve_user)(struct occ_server *server, void *user);
 };
 
-/* Takes fd (on failure too). NULL: out of memory or descriptors. */
+/* Takes over fd (on failure too). NULL: no memory or descriptors. */
 struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const struct occ_peer *peer,
                                    int64_t now_ns);
 
-/* Closes the connection, the record stays. Closing takes it out of epoll. */
+/* Closes the connection, which removes it from epoll; the record stays. */
 void occ_client_close(struct occ_client *client);
 
-/* Frees records that have neither connection nor producer, and users without records. */
+/* Frees records without connection and producer, and users without records. */
 void occ_clients_sweep(struct occ_clients *clients);
 
-/* Where connections of the client's uid are before they are identified. NULL: none is there. */
+/* The user that has the connections of the client's uid before they are identified. NULL: none. */
 struct occ_user *occ_clients_arrivals(const struct occ_clients *clients, const struct occ_client *client);
 
-/* Closes connections of this user from before `since_ns` that have neither offered a ring nor wait for an
+/* Closes connections of this user made before `since_ns` that have neither offered a ring nor wait for an
  * answer. */
 void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *user, int64_t since_ns);
 
-/* Who the peer is by the kernel; read once. false: the daemon is shared, and nobody knows any more whose the
- * process was. It was waited for, or it was ending and its control groups are of version 1. */
+/* Reads the peer's identity from the kernel, once. false: the daemon is shared and the owner of the process
+ * is unknown, because the process has been reaped, or was ending with cgroup v1. */
 bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client);
 
-/* Moves a client that is identified, and of a pod or container, to that one's share. 1: it is moved; 0: it is
- * where it belongs; -1: out of memory or descriptors. */
+/* Moves an identified client of a pod or container to that user. 1: moved; 0: no move needed; -1: no memory
+ * or descriptors. */
 int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns);
 
-/* Whether it may command the programs of `target`'s owner, or (NULL) all and the daemon: root outside
- * containers but the daemon's own, and the daemon's user. */
+/* true if the client may command the programs of `target`'s owner or, if NULL, all programs and the daemon:
+ * root outside of other containers, and the daemon's user. */
 bool occ_client_may_command(const struct occ_clients *clients, const struct occ_client *client,
                             const struct occ_client *target);
 
-/* Fills in the uids whose programs report, each once, in order. False: no memory. */
+/* Fills in the uids whose programs report, sorted and without duplicates. false: no memory. */
 bool occ_clients_users(const struct occ_clients *clients, struct occ_profiler_users *users);
 
-/* Closes and frees everything. */
+/* Closes and frees all clients and users. */
 void occ_clients_clear(struct occ_clients *clients);
 
-/* Reports to `source` when fd is readable. 0, or -1 with errno. */
+/* Watches fd for input and reports to `source`. 0, or -1 with errno. */
 int occ_event_watch(int epoll, int fd, struct occ_event_source *source);
 
-/* A turn of the queue took `cost_ns` of its share: the loop leaves it out while more than that is used. */
+/* Charges a turn's cost to the queue; if its share is used up, the queue is removed from epoll. */
 void occ_queue_charge(struct occ_queue *queue, int epoll, int64_t now_ns, int64_t cost_ns);
-/* Reports it again when its share allows; how long until then (0: it is reported). */
+/* Adds the queue to epoll again once its share allows. Returns the remaining wait (0: none). */
 int64_t occ_queue_resume(struct occ_queue *queue, int epoll, int64_t now_ns);
 
-/* A pidfd for the peer of a connection, by SO_PEERPIDFD where the kernel has it (6.5): a number may belong to
- * another process by now. -1 with errno if there is none (ESRCH: it is dead already). */
+/* A pidfd for the peer of a connection: SO_PEERPIDFD (kernel 6.5 and newer), which is safe against a reused
+ * pid, else by pid. -1 with errno on failure (ESRCH: the peer is dead). */
 int occ_peer_open_process(int connection, const struct occ_peer *peer);

@@ -1,6 +1,6 @@
-/* Closes descriptors that a client sent, in a thread of its own: close(2) of a file in a FUSE file system
- * waits for the process that serves the file, close(2) of a socket with SO_LINGER for the socket's peer, both
- * without a limit. Only memory files close at once. */
+/* Closes descriptors that a client sent in a thread: close(2) of a file in a FUSE file system waits for the
+ * process that serves the file, close(2) of a socket with SO_LINGER for the socket's peer, both without a
+ * limit. Only memory files close at once. */
 #pragma once
 
 #include <pthread.h>
@@ -10,19 +10,19 @@
 
 #include "packet.h"
 
-/* Zeroed: nothing is being closed. It stays where it is while it is busy. */
+/* Zeroed: not busy. Must not move while it is busy. */
 struct occ_closer {
     pthread_t thread;
     bool has_thread;
-    atomic_bool is_done; /* the thread's last word */
-    size_t n;            /* descriptors that are still open, for all that is known; 0: it is not busy */
+    atomic_bool is_done; /* set by the thread at its end */
+    size_t n;            /* descriptors that may still be open; 0: not busy */
     int fds[OCC_PACKET_MAX_FDS];
 };
 
-/* Closes n descriptors, at most OCC_PACKET_MAX_FDS: memory files here, the others in a thread. The closer is
- * not busy. */
+/* Closes n descriptors, at most OCC_PACKET_MAX_FDS: memory files at once, others in a thread. The closer must
+ * not be busy. */
 void occ_closer_start(struct occ_closer *closer, const int *fds, size_t n);
 
-/* False: all are closed. Without a thread (no memory, a limit of processes) they stay open, and each call
- * tries to start one. */
+/* false: all are closed. If no thread could be started (no memory, a limit of processes), the descriptors
+ * stay open and each call tries again. */
 bool occ_closer_is_busy(struct occ_closer *closer);

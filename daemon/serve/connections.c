@@ -1,8 +1,9 @@
 /* Events of the socket: see server_state.h. The loop accepts connections and handles packets in turns: the
- * listening socket has one, and each user. A turn is as long as a round. A user's turns together have a
- * sixteenth of the time, and a user who sends more waits alone. The listening socket has a turn in each pass
- * of the loop, since the uid of a connection is known only after accept: a uid beyond its allowance
- * (arrivals.h) costs the three system calls that accept, identify and close its connection. One thread. */
+ * listening socket has one, and each user. A turn takes at most a round's time. A user's turns together may
+ * use a sixteenth of the time; a user who sends more delays only the user's own packets. The listening socket
+ * has a turn in each pass of the loop, since the uid of a connection is known only after accept: a uid beyond
+ * its allowance (arrivals.h) costs the three system calls that accept, identify and close its connection. One
+ * thread. */
 #include "server_state.h"
 
 #include <sys/epoll.h>
@@ -10,21 +11,21 @@
 
 #include "support/clock.h"
 
-#define PRICE           16 /* of packets of a user: 1 / their share of the time */
-#define ACCEPTS_AT_ONCE 64 /* within the allowance of their uid */
+#define PRICE           16 /* a user's packets may use 1/16 of the time */
+#define ACCEPTS_AT_ONCE 64 /* number of connections accepted per turn, within the allowance of their uid */
 #define EVENTS_AT_ONCE  16
 #define PACKETS_AT_ONCE 16
-#define CLIENTS_BESIDE  64 /* connections beside those of the programs, of all users and of each */
+#define CLIENTS_BESIDE  64 /* connections in addition to one per program, in total and per user */
 #define IDLE_CLIENT_NS  INT64_C(10000000000)
 
-/* A daemon of one user has turns without end, but for descriptors that do not close. */
+/* A turn has no time limit in a daemon of one user, but ends if the closer is busy. */
 static bool is_turn_over(const struct occ_server *s, const struct occ_queue *queue)
 {
     int64_t round_ns = s->histories_options.collector.round_ns;
     return queue->closer.n > 0 || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
 }
 
-/* The price is of CPU time: on a full machine, the loop waits for a processor in somebody's turn. */
+/* Charges CPU time: on a busy machine the elapsed time includes waiting for a processor. */
 static void end_turn(struct occ_server *s, struct occ_queue *queue, int64_t began_cpu_ns)
 {
     int64_t cost_ns = PRICE * (occ_thread_cpu_ns() - began_cpu_ns);
@@ -32,7 +33,7 @@ static void end_turn(struct occ_server *s, struct occ_queue *queue, int64_t bega
                      s->histories_options.collector.round_ns ? cost_ns : 0);
 }
 
-/* Of all users, and of this one where each has a share. */
+/* Limit in total, and per user if programs are limited per user. */
 static bool has_too_many(const struct occ_server *s, const struct occ_user *user)
 {
     const struct occ_collector_options *options = &s->histories_options.collector;
@@ -46,7 +47,8 @@ static bool join_owner(struct occ_server *s, struct occ_client *client)
     return moved == 0 || (moved > 0 && !has_too_many(s, client->user));
 }
 
-/* All packets of a connection before the next one's: a program may have sent, closed it, and come again. */
+/* Handles all packets of a connection before the next connection's: a program may have sent packets, closed
+ * the connection and connected again. */
 static void on_client(struct occ_server *s, void *about)
 {
     struct occ_client *client = about;
@@ -118,7 +120,7 @@ void occ_connections_serve(struct occ_server *s, void *about)
     int n;
     int64_t began_cpu_ns = occ_thread_cpu_ns();
     s->loop.turn_ns = occ_monotonic_ns();
-    do { /* what is left when the turn is over is reported again */
+    do { /* epoll reports the remaining events again in the next turn */
         n = epoll_wait(user->queue.fd, events, EVENTS_AT_ONCE, 0);
         for (int i = 0; i < n && (i == 0 || !is_turn_over(s, &user->queue)); i++) {
             const struct occ_event_source *source = events[i].data.ptr;

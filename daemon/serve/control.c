@@ -13,7 +13,7 @@ static const struct row {
     const char *word;
     enum occ_request_kind kind;
     enum argument argument;
-    uint64_t min, max; /* of a number */
+    uint64_t min, max; /* range of a NUMBER */
 } requests[] = {
     {"ping", OCC_REQUEST_PING, NOTHING, 0, 0},
     {"flush", OCC_REQUEST_FLUSH, SESSION, 0, 0},
@@ -74,14 +74,14 @@ bool occ_control_may_command(uint32_t uid, uint32_t own)
 
 /* ---- the sampler ---- */
 
-/* A library's text becomes one line, fit for a terminal. */
+/* Makes a library's text one line without control characters. */
 static void say_reason(struct occ_answer *answer, char *reason)
 {
     occ_text_sanitise(reason);
     OCC_ANSWER(answer, "reason %s\n", reason);
 }
 
-/* What was not measured is left out. */
+/* Omits a value that was not measured. */
 static void say_real(struct occ_answer *answer, const char *key, double value)
 {
     if (isfinite(value))

@@ -22,23 +22,23 @@ enum occ_request_kind {
 
 struct occ_request {
     enum occ_request_kind kind;
-    char session[33]; /* of flush */
-    uint64_t number;  /* of history: which; of sampler: which GPU; of pause: seconds; of pause_run and
-                         resume_run: process */
+    char session[33]; /* argument of flush */
+    /* argument of history (index), sampler (GPU), pause (seconds), pause_run and resume_run (pid) */
+    uint64_t number;
 };
 
-/* OCC_E_INVALID: not a request; the message goes to the client. */
+/* OCC_E_INVALID: not a valid request; the message is the answer to the client. */
 int occ_request_parse(const char *text, struct occ_request *ret_request, struct occ_error *err);
 
-/* Whether a peer of user `uid` may command a daemon of user `own`. */
+/* true if a peer of user `uid` may command a daemon of user `own`. */
 bool occ_control_may_command(uint32_t uid, uint32_t own);
 
-/* An answer in `size` bytes, cut there; with its NUL. */
+/* Buffer of `size` bytes for an answer, which is cut to fit, with its NUL. */
 struct occ_answer {
     char *text;
     size_t size;
 };
 #define OCC_ANSWER(answer, ...) occ_text_append((answer)->text, (answer)->size, "", __VA_ARGS__)
 
-/* The answer to sampler, at most `size` bytes with its NUL. */
+/* Writes the answer to a "sampler" request, at most `size` bytes with its NUL. */
 void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size);

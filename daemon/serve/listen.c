@@ -19,7 +19,7 @@
 #define LOCK_FILE      "occtraced.lock"
 #define LOCK_TRIES     100
 #define LOCK_PAUSE_NS  20000000
-#define ACCEPT_RETRIES 64 /* refused connections in one call */
+#define ACCEPT_RETRIES 64 /* maximum number of refused connections per call */
 
 void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES])
 {
@@ -57,8 +57,8 @@ static int check_directory(int fd, const char *directory, struct occ_error *err)
     return 0;
 }
 
-/* What daemons lock that start with a socket in this directory: the directory itself if nobody else can open
- * it, else a file in it that nobody else can. Returns a descriptor, or an error. */
+/* Opens the file that starting daemons lock: the directory itself if no other user can open it, otherwise a
+ * file in it with mode 0600. Returns a descriptor, or an error. */
 static int open_lock(int fd, const char *directory, struct occ_error *err)
 {
     struct stat status;
@@ -71,7 +71,7 @@ static int open_lock(int fd, const char *directory, struct occ_error *err)
     return occ_fail(err, OCC_E_DENIED, "cannot lock %s/" LOCK_FILE, directory);
 }
 
-/* A daemon that starts holds the lock for a moment only. */
+/* Tries for LOCK_TRIES pauses: a starting daemon holds the lock only for a moment. */
 static int take_lock(int fd, const char *directory, struct occ_error *err)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
@@ -85,7 +85,7 @@ static int take_lock(int fd, const char *directory, struct occ_error *err)
     return occ_fail(err, OCC_E_BUSY, "%s is locked by another process", directory);
 }
 
-/* Removes a socket that nobody answers at. */
+/* Removes a socket without a listener. */
 static int remove_stale(const char *path, struct occ_error *err)
 {
     struct stat status;
@@ -175,7 +175,8 @@ void occ_listen_close(struct occ_listener *listener)
     *listener = (struct occ_listener){.fd = -1, .spare = -1};
 }
 
-/* No descriptor is left: closes a connection by means of the spare, else epoll would report it for ever. */
+/* Closes a waiting connection when no descriptor is left, by releasing the spare one; otherwise epoll would
+ * report the connection for ever. */
 static void refuse_with_spare(struct occ_listener *listener)
 {
     (void)close(listener->spare);

@@ -18,7 +18,7 @@ static void take_descriptors(struct msghdr *message, struct occ_packet *packet)
         for (size_t i = 0; i < n; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-            packet->fds[packet->n_fds++] = fd; /* there is no room for more in `control` */
+            packet->fds[packet->n_fds++] = fd; /* `control` has room for no more */
         }
     }
 }
@@ -37,7 +37,7 @@ enum occ_packet_status occ_packet_receive(int socket, struct occ_packet *packet)
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? OCC_PACKET_NONE : OCC_PACKET_END;
     take_descriptors(&message, packet);
-    if (n == 0) /* the end, or an empty packet, which counts as one */
+    if (n == 0) /* end of the connection; an empty packet counts as the end */
         return OCC_PACKET_END;
     packet->n = (size_t)n;
     packet->bytes[n] = '\0';
@@ -66,7 +66,8 @@ const char *occ_packet_check_hello(const struct occ_packet *packet, uint8_t ret_
         return "the packet says a wrong size";
     if (packet->n_fds != 1)
         return packet->n_fds == 0 ? "no descriptor" : "several descriptors";
-    if (fcntl(packet->fds[0], F_GET_SEALS) < 0) /* asks no file system, which might not answer */
+    /* fails for other files without calling their file system, which might block */
+    if (fcntl(packet->fds[0], F_GET_SEALS) < 0)
         return "not a memfd";
     memcpy(ret_uuid, hello.uuid, sizeof hello.uuid);
     return NULL;

@@ -1,5 +1,5 @@
-/* What /metrics and /healthz report of the daemon: see server_state.h. Sums over all histories, those that
- * were closed too where it is a counter. One thread. Logs. */
+/* The daemon's values on /metrics and /healthz: see server_state.h. Sums over all open histories; counters
+ * include closed ones. One thread. Logs. */
 #include "server_state.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "support/log.h"
 #include "support/text.h"
 
-#define PRICE          16 /* of answering: 1 / its share of the loop's time */
+#define PRICE          16 /* answering may use 1/16 of the loop's time */
 #define DISK_LOW_BYTES (UINT64_C(16) << 20)
-#define DRIVER_NS      INT64_C(10000000000) /* between two looks at the driver's list */
+#define DRIVER_NS      INT64_C(10000000000) /* interval of reading the driver's list of GPUs */
 
 static const char *const loss_words[] = {OCC_LOSS_CAUSES(OCC_WORD)};
 
@@ -27,7 +27,7 @@ void occ_pages_follow(struct occ_server *s, struct occ_history *h, int64_t now_n
 static void drop(struct occ_server *s, struct occ_history *h)
 {
     struct occ_totals *closed = &s->closed;
-    h->stats_until_ns = 0; /* its last ones */
+    h->stats_until_ns = 0; /* forces a last update */
     occ_totals_add(closed, h);
     closed->store = (struct occ_store_stats){.evicted_chunks = closed->store.evicted_chunks};
     closed->all.stalled = false;
@@ -157,7 +157,7 @@ static bool lists(const struct occ_driver_list *list, const uint8_t uuid[16])
     return false;
 }
 
-/* The driver's list is complete but for instances of GPUs that MIG has cut, and for simulated GPUs. */
+/* The driver's list lacks instances of GPUs split by MIG, and simulated GPUs; otherwise it is complete. */
 static enum occ_meter_standing look_up(void *context, const uint8_t uuid[16], bool is_simulated)
 {
     struct occ_server *s = context;
@@ -215,7 +215,7 @@ static bool write_health(void *context, FILE *out)
 static void on_http(struct occ_server *s, void *none)
 {
     (void)none;
-    int64_t began_cpu_ns = occ_thread_cpu_ns(); /* see end_turn() in connections.c */
+    int64_t began_cpu_ns = occ_thread_cpu_ns(); /* CPU time, as in end_turn() of connections.c */
     occ_http_serve(s->http);
     occ_queue_charge(&s->http_queue, s->loop.epoll, occ_monotonic_ns(),
                      PRICE * (occ_thread_cpu_ns() - began_cpu_ns));

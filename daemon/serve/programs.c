@@ -11,7 +11,7 @@
 #include "support/cleanup.h"
 #include "support/clock.h"
 
-/* The client's producer is about to be freed, or is another's. */
+/* The collector drops the client's producer or gives it to another client. */
 void occ_program_gone(void *owner, void *context)
 {
     struct occ_history *h = context;
@@ -26,8 +26,7 @@ void occ_program_gone(void *owner, void *context)
     occ_client_close(client);
 }
 
-/* The level of a run that is traced: by the counter source of the GPU that was used last. */
-/* At its first launches, since they show on which GPU it runs. */
+/* Asks for the scheduler's job once, at the run's first launches, which identify the GPU. */
 static void ask_scheduler(const struct occ_server *s, struct occ_producer *producer, const uint8_t gpu[16])
 {
     struct occ_gpu_jobs gpus[OCC_GPUS_MAX];
@@ -41,14 +40,14 @@ static void ask_scheduler(const struct occ_server *s, struct occ_producer *produ
             producer->run.row_changed |= occ_run_texts_schedule(&producer->run.row.job, &gpus[i]);
 }
 
-/* What a program records with, the daemon may be able to sample with. */
+/* Offers the program's libcupti to the sampler. */
 static void offer_library(const struct occ_server *s, struct occ_producer *producer)
 {
     const char *path = producer->run.row.cupti.path;
     if (!path || producer->run.has_offered)
         return;
     producer->run.has_offered = true;
-    /* Root of a container is uid 0: a file that it wrote looks like the host's. */
+    /* Root in a container is uid 0: a file that it wrote looks like a file of the host's root. */
     if (producer->identity.pod[0] || producer->identity.container[0])
         return;
     occ_sampler_offer_library(s->sampler, path, producer->peer.uid);
@@ -149,13 +148,13 @@ static void watch_process(struct occ_server *s, struct occ_client *client)
     client->process_source = (struct occ_event_source){on_process, client};
     client->pidfd = occ_peer_open_process(client->fd, &client->peer);
     if (client->pidfd < 0 && errno == ESRCH)
-        program_died(s, client); /* after it sent the packet: its ring is drained all the same */
+        program_died(s, client); /* it ended after sending the packet; its ring is still drained */
     if (client->pidfd >= 0 &&
         occ_event_watch(client->user->queue.fd, client->pidfd, &client->process_source) != 0)
-        occ_close_fd(&client->pidfd); /* the connection's end counts as the program's */
+        occ_close_fd(&client->pidfd); /* the end of the connection counts as the program's end */
 }
 
-/* Takes the offer's descriptor in every case. */
+/* Takes over the offer's descriptor in every case. */
 static int take_offer(struct occ_server *s, struct occ_client *client, const struct occ_offer *offer,
                       struct occ_error *err)
 {
@@ -197,7 +196,7 @@ void occ_program_offer(struct occ_server *s, struct occ_client *client)
     }
     client->was_producer = true;
     client->user->n_programs++;
-    client->history->next_poll_ns = 0; /* without programs the next poll may be far */
+    client->history->next_poll_ns = 0; /* without programs the next poll may be far away */
     occ_sampler_wake(s->sampler);
     watch_process(s, client);
     occ_hello_accept(client->fd);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The place of this owner; else a free one; else that of the owner with the fewest. */
+/* Index of this owner's entry; else of a free entry; else of the entry with the lowest count. */
 static size_t find(const struct occ_refusals *r, const char *owner)
 {
     size_t least = 0;

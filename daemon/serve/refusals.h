@@ -1,5 +1,5 @@
-/* How often programs and clients of each owner were refused, by cause: of a user, a container or a pod. The
- * table is bounded: a new owner takes the place of the one with the fewest. Pure; one thread. */
+/* Number of refused programs and clients by owner (user, container or pod) and cause. The table is bounded: a
+ * new owner replaces the one with the lowest count. Pure; one thread. */
 #pragma once
 
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include "support/refusals.h"
 
 #define OCC_REFUSALS_OWNERS     256
-#define OCC_REFUSALS_NAME_BYTES 80 /* as a struct occ_owner has */
+#define OCC_REFUSALS_NAME_BYTES 80 /* size of the name in struct occ_owner */
 
 struct occ_refusals {
-    uint64_t all[OCC_REFUSAL_COUNT]; /* of all owners */
+    uint64_t all[OCC_REFUSAL_COUNT]; /* sums over all owners */
     struct occ_refusals_of {
         char owner[OCC_REFUSALS_NAME_BYTES];
         uint64_t n, by[OCC_REFUSAL_COUNT];
@@ -19,10 +19,10 @@ struct occ_refusals {
     size_t n;
 };
 
-/* `owner`: as a struct occ_owner names it. */
+/* `owner`: the name in a struct occ_owner. */
 void occ_refusals_count(struct occ_refusals *refusals, const char *owner, enum occ_refusal cause);
-/* Of a peer whose control groups are not known: of the user that the kernel names. */
+/* Counts for the user of SO_PEERCRED if the peer's control groups are unknown. */
 void occ_refusals_count_uid(struct occ_refusals *refusals, uint32_t uid, enum occ_refusal cause);
 
-/* OCC_REFUSAL_COUNT numbers of this owner. NULL: none are known. */
+/* OCC_REFUSAL_COUNT numbers of this owner. NULL: none are recorded. */
 const uint64_t *occ_refusals_by(const struct occ_refusals *refusals, const char *owner);

@@ -10,10 +10,10 @@
 #include "support/cleanup.h"
 #include "support/log.h"
 
-#define SETTLE_NS INT64_C(4000000000) /* for measured values of the last launches */
+#define SETTLE_NS INT64_C(4000000000) /* limit of the wait for measured values of the last launches */
 #define FLUSH_NS  INT64_C(100000000)
 
-/* An answer: text, or an error's message instead. */
+/* An answer: text, or the message of an error. */
 struct answer {
     char text[OCC_CONTROL_BYTES];
     struct occ_error err;
@@ -28,7 +28,7 @@ static void send_answer(struct occ_server *s, struct occ_client *client, int sta
         occ_program_hang_up(s, client);
 }
 
-/* 0 seconds: resumes. */
+/* 0 seconds: ends the pause. */
 static int pause_sampler(struct occ_server *s, const struct occ_client *client, unsigned long long seconds,
                          struct answer *answer)
 {
@@ -54,7 +54,7 @@ static bool is_program(const struct occ_client *client, int32_t pid)
     return client->producer && client->peer.pid == pid;
 }
 
-/* Only root and the program's owner may pause, and only programs whose version knows the request. */
+/* Only root and the program's owner may pause, and only programs whose guest supports the request. */
 static int check_pause(struct occ_server *s, const struct occ_client *asker, const struct occ_client *program,
                        bool pause, struct occ_error *err)
 {
@@ -69,7 +69,7 @@ static int check_pause(struct occ_server *s, const struct occ_client *asker, con
     return 0;
 }
 
-/* All programs with that process id, or none: a process that exec'ed has two. */
+/* Pauses all programs with this process id or none; a process that exec'ed has two. */
 static int pause_run(struct occ_server *s, const struct occ_client *asker, int32_t pid, bool pause,
                      struct answer *answer)
 {
@@ -101,7 +101,8 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
     const char *wrong = occ_packet_check_text(&s->packet);
     int status = wrong ? occ_fail(&answer.err, OCC_E_INVALID, "%s", wrong)
                        : occ_request_parse(s->packet.bytes, &request, &answer.err);
-    switch (request.kind) { /* of an error: OCC_REQUEST_PING, whose answer is not sent */
+    /* after an error the kind is OCC_REQUEST_PING; the error is sent, not its answer */
+    switch (request.kind) {
     case OCC_REQUEST_PING:
         (void)snprintf(answer.text, sizeof answer.text, "ok " OCC_VERSION);
         break;
@@ -142,27 +143,27 @@ bool occ_requests_await_flush(const struct occ_server *s)
     return client != NULL;
 }
 
-/* Makes durable what a history has read: of a service, at most once a FLUSH_NS, for all that wait then.
- * OCC_E_BUSY: not yet. */
+/* Commits the launches that a history has read. The service does so at most once per FLUSH_NS, for all
+ * waiting clients together. OCC_E_BUSY: too early. */
 static int commit_now(struct occ_server *s, struct occ_history *h, const char *session, int64_t now_ns,
                       struct occ_error *err)
 {
     struct occ_collector_stats stats;
     occ_collector_get_stats(h->collector, &stats);
     if (!s->private.on && now_ns == h->flushed_ns && !stats.stalled)
-        return 0; /* for another client of this round */
+        return 0; /* committed for another client in this round */
     if (!s->private.on && now_ns - h->flushed_ns < FLUSH_NS)
         return OCC_E_BUSY;
     h->flushed_ns = now_ns;
     int status = occ_collector_commit(h->collector, now_ns, err);
     if (status == 0 && s->private.on && occ_collector_is_settled(h->collector, session)) {
-        occ_sampler_settle(s->sampler, SETTLE_NS); /* no launches are still to come */
+        occ_sampler_settle(s->sampler, SETTLE_NS); /* no more launches will arrive */
         status = occ_collector_commit(h->collector, now_ns, err);
     }
     return status;
 }
 
-/* An owner's history; NULL: nothing was ever written for him. */
+/* The history of the client's owner; NULL: no history was ever written. */
 static struct occ_history *history_of(struct occ_server *s, struct occ_client *client, int64_t now_ns)
 {
     _cleanup_(occ_freep) char *path = NULL;
@@ -174,7 +175,7 @@ static struct occ_history *history_of(struct occ_server *s, struct occ_client *c
     return h;
 }
 
-/* Whether all connections and events that came before the request have been handled. */
+/* true if all connections and events before the request have been handled. */
 static bool is_its_turn(const struct occ_server *s, const struct occ_client *client)
 {
     bool accepted = s->arrivals.is_drained || s->accepts - client->accepts_before > OCC_LISTEN_BACKLOG;
@@ -182,7 +183,7 @@ static bool is_its_turn(const struct occ_server *s, const struct occ_client *cli
     return accepted && client->user->queue.is_drained && (!arrivals || arrivals->queue.is_drained);
 }
 
-/* Leaves the client waiting while its session is not settled. */
+/* Answers the client unless programs of its session are not settled yet; then the client keeps waiting. */
 static void serve_flush(struct occ_server *s, struct occ_client *client, int64_t now_ns)
 {
     struct answer answer = {.text = ""};
@@ -202,7 +203,8 @@ static void serve_flush(struct occ_server *s, struct occ_client *client, int64_t
     send_answer(s, client, status, &answer);
 }
 
-/* Events that wait are handled first: a short program may have connected, offered its ring and died since. */
+/* Handles waiting events first: a short program may have connected, offered its ring and ended in the
+ * meantime. */
 static void drain(struct occ_server *s, struct occ_queue *queue)
 {
     queue->is_drained = false;
@@ -226,7 +228,8 @@ void occ_requests_prepare_flushes(struct occ_server *s)
         if (h)
             h->next_poll_ns = 0;
     }
-    for (int containers = 0; containers < 2; containers++) /* arrivals go from users to containers */
+    /* first users, then containers: identified arrivals move from users to containers */
+    for (int containers = 0; containers < 2; containers++)
         for (struct occ_user *user = s->clients.users; user; user = user->next) {
             if ((user->container[0] != '\0') != (containers == 1) || !user->is_flushing)
                 continue;
@@ -237,7 +240,7 @@ void occ_requests_prepare_flushes(struct occ_server *s)
 
 void occ_requests_serve_flushes(struct occ_server *s, int64_t now_ns)
 {
-    if (!occ_requests_await_flush(s)) /* a private daemon's last program has ended */
+    if (!occ_requests_await_flush(s)) /* the last program of a private daemon has ended */
         (void)occ_collector_commit(s->histories.first->collector, now_ns, NULL);
     for (struct occ_client *client = s->clients.first; client; client = client->next)
         if (client->flush_wanted)

@@ -1,4 +1,4 @@
-/* What a daemon is to be and to serve (daemon/server.h). */
+/* Options of a daemon (daemon/server.h). */
 #pragma once
 
 #include <stddef.h>
@@ -13,15 +13,15 @@ struct occ_server_options {
     struct occ_histories_options histories; /* without sampler, context and the collector's functions */
     const char *socket_path;
     uint32_t socket_mode;
-    int private_fd; /* of --private; -1: none */
-    /* SIGHUP: what is to hold from now on, without the collectors' functions. NULL: ignored. */
+    int private_fd; /* descriptor of --private; -1: none */
+    /* SIGHUP: returns the new limits, without the collectors' functions. NULL: the signal has no effect. */
     int (*reload)(void *context, struct occ_histories_limits *ret_limits, struct occ_error *err);
-    void *context;      /* reload's */
-    const char *config; /* file or directory that the settings are from; NULL: none */
+    void *context;      /* argument of reload */
+    const char *config; /* file or directory of the settings; NULL: none */
     struct occ_sampler_options sampler;
-    const char *http_socket; /* of metrics/http.h; NULL or "": none */
+    const char *http_socket; /* for metrics/http.h; NULL or "": none */
     size_t http_max_runs;
     const char *http_tls[OCC_TLS_PARTS]; /* paths; NULL or "": none */
-    const char *job_directory;           /* of support/gpu_jobs.h; NULL or "": none */
-    const char *root;                    /* before it, for tests; NULL: "" */
+    const char *job_directory;           /* for support/gpu_jobs.h; NULL or "": none */
+    const char *root;                    /* prefix of system paths, for tests; NULL: "" */
 };

@@ -17,25 +17,25 @@
 
 struct occ_loop {
     int epoll, signals, timer;
-    int64_t turn_ns;       /* when the turn began that goes on */
-    uint32_t next_history; /* its number: the first whose turn it is */
+    int64_t turn_ns;       /* start of the current turn */
+    uint32_t next_history; /* number of the history whose turn is next */
     struct occ_event_source sources[OCC_LOOP_SOURCES];
 };
 
-/* A daemon of one `occtrace`, which is at the other end of a socket. */
+/* State of a private daemon: `occtrace` is at the other end of a socket. */
 struct occ_private {
     bool on;
-    int fd;          /* -1: none (any more) */
-    int64_t left_ns; /* monotonic: when the other end was closed; 0: it has not been */
+    int fd;          /* -1: closed or none */
+    int64_t left_ns; /* monotonic time at which the other end was closed; 0: still open */
 };
 
-/* Of several histories. */
+/* Sums over histories. */
 struct occ_totals {
-    struct occ_collector_stats all; /* commit_ns, ring_fill: the largest; waiting_since_ns: the earliest */
-    struct occ_store_stats store;   /* oldest_ns: the oldest; 0: there is none */
+    struct occ_collector_stats all; /* commit_ns, ring_fill: maximum; waiting_since_ns: minimum */
+    struct occ_store_stats store;   /* oldest_ns: minimum; 0: no launches */
 };
 
-/* As it was read last; next_ns: when it may be read again, monotonic. */
+/* Cached list of the driver's GPUs; next_ns: monotonic time after which it may be read again. */
 struct occ_driver_list {
     struct occ_driver_gpu gpus[OCC_GPUS_MAX];
     size_t n;
@@ -44,47 +44,49 @@ struct occ_driver_list {
 
 struct occ_server {
     const struct occ_server_options *options;
-    struct occ_histories_options histories_options; /* the given ones, completed */
+    struct occ_histories_options histories_options; /* the given options with functions and context added */
     struct occ_histories histories;
     struct occ_sampler *sampler;
     struct occ_listener listener;
-    struct occ_queue arrivals;  /* of connections */
-    struct occ_arrivals by_uid; /* of connections that were accepted */
+    struct occ_queue arrivals;  /* queue of the listening socket */
+    struct occ_arrivals by_uid; /* allowances of accepted connections */
     struct occ_clients clients;
-    struct occ_profiler_users profiler_users; /* memory for the next ones */
+    struct occ_profiler_users profiler_users; /* reusable memory */
     struct occ_loop loop;
     struct occ_private private;
     bool stopping, program_ended;
     int64_t started_ns, next_chores_ns, next_notify_ns; /* monotonic, as all times here */
-    int64_t next_upkeep_ns;                             /* of a history; INT64_MAX: none needs it soon */
-    int64_t watchdog_ns;          /* between two signs of life; 0: nobody waits for them */
-    uint64_t accepts, refused;    /* connections; and handshakes */
-    struct occ_refusals refusals; /* of `refused`, as far as their user is known */
-    struct occ_http *http;        /* NULL: nobody is to be answered, */
-    struct occ_meter *meter;      /* and this is NULL too */
+    /* next upkeep of a history; INT64_MAX: none due soon */
+    int64_t next_upkeep_ns;
+    int64_t watchdog_ns; /* interval of watchdog reports; 0: no watchdog */
+    /* number of accepted connections; number of refused connections and handshakes */
+    uint64_t accepts, refused;
+    struct occ_refusals refusals; /* `refused` by owner, if the owner is known */
+    struct occ_http *http;        /* NULL: no HTTP server */
+    struct occ_meter *meter;      /* NULL without an HTTP server */
     struct occ_queue http_queue;
     struct occ_driver_list driver_list;
-    struct occ_totals closed;      /* counters of histories that were closed */
+    struct occ_totals closed;      /* counters of closed histories */
     int64_t config_read_ns;        /* since the epoch */
-    struct occ_error reload_error; /* of the last reload; code 0: it succeeded */
-    struct occ_packet packet;      /* the one being handled */
+    struct occ_error reload_error; /* error of the last reload; code 0: success */
+    struct occ_packet packet;      /* the packet being handled */
 };
 
 /* ---- connections.c ---- */
 
-/* A turn: accepts connections; handles events of a user (`about`). */
+/* A turn: accepts connections, or handles events of a user (`about`). */
 void occ_connections_accept(struct occ_server *server, void *none);
 void occ_connections_serve(struct occ_server *server, void *about);
-/* Whose share allows it has turns again; how long until the next one's does (0: nobody waits). */
+/* Gives turns again to queues whose share allows it. Returns the wait until the next one (0: none waits). */
 int64_t occ_connections_resume(struct occ_server *server, int64_t now_ns);
 
 /* ---- programs.c ---- */
 
-/* The packet is a handshake: the client's program offers its ring. */
+/* Handles a handshake: the client's program offers its ring. */
 void occ_program_offer(struct occ_server *server, struct occ_client *client);
-/* The connection's end, whoever ends it: also the program's, if there is no pidfd to report that. */
+/* Ends the connection. Without a pidfd this also counts as the program's end. */
 void occ_program_hang_up(struct occ_server *server, struct occ_client *client);
-/* Hangs up; the cause is counted, and `why` is logged. */
+/* Counts the cause, logs `why` and ends the connection. */
 void occ_program_refuse(struct occ_server *server, struct occ_client *client, enum occ_refusal cause,
                         const char *why);
 /* The collectors' functions; `context` is the history. */
@@ -94,37 +96,38 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
 
 /* ---- requests.c ---- */
 
-/* The packet is a text request. */
+/* Handles a text request. */
 void occ_requests_take(struct occ_server *server, struct occ_client *client);
 bool occ_requests_await_flush(const struct occ_server *server);
-/* Gives a turn to those who may have something to add to what is flushed. */
+/* Handles pending events of users with a waiting flush first. */
 void occ_requests_prepare_flushes(struct occ_server *server);
-/* Commits the histories of those who wait; then answers the flushes whose session is settled. The others wait
- * for the next round. */
+/* Commits the histories of waiting clients, then answers the flushes whose session is settled. The others
+ * wait for the next round. */
 void occ_requests_serve_flushes(struct occ_server *server, int64_t now_ns);
 
 /* ---- pages.c ---- */
 
-/* Starts to answer HTTP where somebody is to be answered; without it the daemon goes on. */
+/* Starts the HTTP server if it has a socket to listen at; a failure is logged and the daemon continues
+ * without it. */
 void occ_pages_open(struct occ_server *server);
 void occ_pages_close(struct occ_server *server);
-/* Reads the files of TLS anew. */
+/* Reads the TLS files again. */
 void occ_pages_reload(struct occ_server *server);
-/* As occ_histories_follow(). */
+/* See occ_histories_follow(). */
 void occ_pages_follow(struct occ_server *server, struct occ_history *history, int64_t now_ns);
-/* Closes the histories that occ_histories_idle() finds; they leave their counters. */
+/* Closes the histories found by occ_histories_idle() and keeps their counters. */
 void occ_pages_drop_idle(struct occ_server *server, int64_t now_ns);
 
 /* ---- status.c ---- */
 
-/* Adds a history's; those of its file are half a second old at most. */
+/* Adds a history's values; file values are at most half a second old. */
 void occ_totals_add(struct occ_totals *totals, struct occ_history *history);
-/* Of all histories, those that were closed too where it is a counter. */
+/* Sums over all open histories; counters include closed ones. */
 struct occ_totals occ_totals_of(const struct occ_server *server);
-/* Of this process. */
+/* Values of this process. */
 double occ_status_cpu_seconds(void);
 double occ_status_resident_bytes(void);
-/* The answers to status and history, as this client may see them. */
+/* The answers to status and history, limited to this client's rights. */
 void occ_status_answer(const struct occ_server *server, struct occ_client *client, struct occ_answer *answer);
 void occ_status_answer_history(const struct occ_server *server, struct occ_client *client, uint64_t number,
                                struct occ_answer *answer);

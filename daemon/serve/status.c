@@ -9,7 +9,7 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define STATS_NS INT64_C(500000000) /* anybody may ask, for all histories */
+#define STATS_NS INT64_C(500000000) /* any user may ask, and an answer reads all histories */
 
 /* ---- sums ---- */
 
@@ -84,7 +84,7 @@ static void put(struct occ_answer *answer, enum occ_status_value value, double n
     OCC_ANSWER(answer, "%s %.15g\n", occ_status_rows[value].key, number);
 }
 
-/* What is unknown is left out. Fit for a line. */
+/* Omits an unknown text; control characters are replaced. */
 static void put_text(struct occ_answer *answer, enum occ_status_value value, const char *text)
 {
     char line[1024];
@@ -95,7 +95,7 @@ static void put_text(struct occ_answer *answer, enum occ_status_value value, con
     OCC_ANSWER(answer, "%s %s\n", occ_status_rows[value].key, line);
 }
 
-/* What a daemon has as a whole, and each of its histories. */
+/* Values that the daemon and each of its histories have. */
 static void put_totals(struct occ_answer *answer, const struct occ_totals *t)
 {
     const struct occ_collector_stats *all = &t->all;
@@ -128,7 +128,7 @@ static void put_totals(struct occ_answer *answer, const struct occ_totals *t)
         put(answer, OCC_STATUS_OLDEST, (double)t->store.oldest_ns / 1e9);
 }
 
-/* Of the asker's programs, or of all. */
+/* Refusals of the client's owner, or of all owners if the client may command the daemon. */
 static void put_refusals(const struct occ_server *s, const struct occ_client *client,
                          struct occ_answer *answer)
 {
@@ -170,7 +170,7 @@ void occ_status_answer(const struct occ_server *s, struct occ_client *client, st
     put_text(answer, OCC_STATUS_STALLED, t.all.stalled ? "yes" : "no");
 }
 
-/* The daemon's own user and root may know of every history, others of their own. */
+/* The daemon's own user and root may see every history, other users only their own. */
 static struct occ_history *find_history(const struct occ_server *s, struct occ_client *client,
                                         uint64_t number)
 {

@@ -1,5 +1,5 @@
-/* What a daemon reports of itself and of its histories: one table for the answers to `status` and `history`
- * (support/control.h) and for what `occtraced --status` prints of them. */
+/* Values that a daemon reports of itself and its histories: one table for the answers to `status` and
+ * `history` (support/control.h) and for the output of `occtraced --status`. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +9,9 @@
 #include "support/error.h"
 #include "support/refusals.h"
 
-/* X(ID, key, kind, label), in the order in which they are printed. An answer has those that are about it and
- * known. Kinds: TEXT; COUNT; LOSS, a count that is printed only where there is one; BYTES; SECONDS, a
- * duration; TIME, seconds since the epoch; RATIO, 0...1. */
+/* X(ID, key, kind, label), in the order of output. An answer omits values that do not apply or are unknown.
+ * Kinds: TEXT; COUNT; LOSS, a count printed only if it is not 0; BYTES; SECONDS, a duration; TIME, seconds
+ * since the epoch; RATIO, 0...1. */
 #define OCC_STATUS(X)                                                                                        \
     X(VERSION, "version", TEXT, "version")                                                                   \
     X(PID, "pid", COUNT, "process")                                                                          \
@@ -49,7 +49,8 @@
     X(OLDEST, "oldest_launch_s", TIME, "oldest launch")                                                      \
     X(EVICTED, "evicted_chunks", COUNT, "evicted chunks")
 
-/* A row for each cause: OCC_STATUS_ROW, of the file that has the table, makes what X makes of the others. */
+/* Rows of the loss and refusal causes: the file that uses the table defines OCC_STATUS_ROW, equal to its
+ * X. */
 #define OCC_STATUS_LOSS(name, word, text) OCC_STATUS_ROW(LOST_##name, "lost_" word, LOSS, "lost: " word)
 
 #define OCC_STATUS_REFUSAL(name, word, text)                                                                 \
@@ -70,17 +71,17 @@ enum occ_status_kind {
 };
 
 struct occ_status_row {
-    const char *key; /* the word before the value's line in an answer */
+    const char *key; /* key of the value's line in an answer */
     enum occ_status_kind kind;
     const char *label;
 };
 extern const struct occ_status_row occ_status_rows[OCC_STATUS_COUNT];
 
-/* A value that is not a text, for people: "1.5 MiB", "20 ms", "12.0 %". */
+/* Formats a number for people: "1.5 MiB", "20 ms", "12.0 %". */
 #define OCC_STATUS_TEXT_BYTES 64
 const char *occ_status_format(enum occ_status_kind kind, double number, char text[OCC_STATUS_TEXT_BYTES]);
 
-enum occ_status_form { OCC_STATUS_LINES /* one for each history */, OCC_STATUS_ALL, OCC_STATUS_JSON };
+enum occ_status_form { OCC_STATUS_LINES /* one line per history */, OCC_STATUS_ALL, OCC_STATUS_JSON };
 
-/* Asks the daemon behind the connection `fd` and prints its answers. */
+/* Asks the daemon at the other end of `fd` and prints its answers. */
 int occ_status_print(int fd, enum occ_status_form form, FILE *out, struct occ_error *err);

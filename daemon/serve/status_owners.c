@@ -14,7 +14,7 @@
 #define LINES_MAX (1u << 16)
 #define SPACES    2
 
-/* LOST stands for the sum of all causes. */
+/* LOST is the sum over all causes. */
 static const struct column {
     const char *heading;
     enum occ_status_value value;
@@ -33,8 +33,8 @@ static bool is_text(size_t column)
 }
 
 struct occ_owner_line {
-    char *texts[N_COLUMNS];    /* NULL: not known */
-    double numbers[N_COLUMNS]; /* of columns that are numbers; NAN: not known */
+    char *texts[N_COLUMNS];    /* NULL: unknown */
+    double numbers[N_COLUMNS]; /* values of number columns; NAN: unknown */
 };
 
 /* ---- reading ---- */
@@ -143,7 +143,7 @@ static void find_widths(const struct occ_owner_lines *l, int widths[N_COLUMNS])
     }
 }
 
-/* The last column is not filled up, and without any text not there. */
+/* The last column is not padded, and is omitted if it has no text in any line. */
 static void print_cell(size_t column, const char *text, int width, FILE *out)
 {
     int left = is_text(column) ? -width : width;

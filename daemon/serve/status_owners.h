@@ -1,4 +1,4 @@
-/* Lines of `occtraced --status`: one for each owner's history, the worst first. One thread. */
+/* Lines of `occtraced --status`: one per owner's history, the worst first. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -13,9 +13,9 @@ struct occ_owner_lines {
     size_t n, allocated;
 };
 
-/* Adds the history of an answer (support/control.h), which is checked like any other input. */
+/* Adds the history of an answer (support/control.h), which is checked as untrusted input. */
 int occ_owner_lines_add(struct occ_owner_lines *lines, const char *answer, struct occ_error *err);
-/* Prints them below a line of headings. Worse is, in this order: a history that takes no launches, more lost
+/* Prints the lines below a line of headings. Order, worst first: histories that accept no launches, more lost
  * launches, more failed writes, a fuller ring, a fuller quota. An unknown value is "-". */
 void occ_owner_lines_print(struct occ_owner_lines *lines, FILE *out);
 void occ_owner_lines_free(struct occ_owner_lines *lines);

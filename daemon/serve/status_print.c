@@ -1,4 +1,4 @@
-/* `occtraced --status`: see status.h. Answers are checked like any other input. One thread. */
+/* `occtraced --status`: see status.h. Answers are checked as untrusted input. One thread. */
 #include "status.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void print_string(const char *text, FILE *out)
     (void)fputc('"', out);
 }
 
-/* After another member. */
+/* Prints a comma first: another member precedes. */
 static void print_member(const struct occ_status_row *row, const char *value, double number, FILE *out)
 {
     (void)fputs(", ", out);
@@ -51,7 +51,7 @@ static void print_member(const struct occ_status_row *row, const char *value, do
 
 /* ---- both ---- */
 
-/* A number that is none is left out, as what the daemon does not know is. */
+/* Omits invalid numbers, as values that the daemon does not know. */
 static void print_values(const char *answer, bool is_json, FILE *out)
 {
     for (const struct occ_status_row *row = occ_status_rows; row < occ_status_rows + OCC_STATUS_COUNT;
@@ -68,7 +68,7 @@ static void print_values(const char *answer, bool is_json, FILE *out)
     }
 }
 
-/* The history that has this number in the daemon's order. */
+/* Prints the history with this number in the daemon's order. */
 static void print_history(unsigned int number, const char *answer, enum occ_status_form form, FILE *out)
 {
     bool is_json = form == OCC_STATUS_JSON;

@@ -1,4 +1,4 @@
-/* See competing_profilers.h: by the names of processes in /proc. */
+/* See competing_profilers.h. Recognises tools by the names of processes in /proc. */
 #include "competing_profilers.h"
 
 #include <assert.h>
@@ -18,13 +18,13 @@
 #define DCGM_MODULE    "/libdcgmmoduleprofiling.so"
 #define DCGM           "DCGM watches profiling fields (dcgmi profile --pause)"
 #define HOPPER         9u
-#define MAPS_MAX_BYTES (8u << 20) /* of a process's maps that are searched */
+#define MAPS_MAX_BYTES (8u << 20) /* limit for reading a process's maps */
 
 static const struct {
-    const char *comm;   /* as /proc/PID/comm has it: at most 15 characters */
-    const char *module; /* that the process must have loaded; NULL: none */
+    const char *comm;   /* name in /proc/PID/comm: at most 15 characters */
+    const char *module; /* library that the process must have loaded; NULL: any */
     const char *text;
-    uint32_t before_cc; /* uses the counters of GPUs before this compute capability */
+    uint32_t before_cc; /* the tool uses the counters only of GPUs before this compute capability */
 } competitors[] = {
     {"ncu", NULL, "Nsight Compute runs", UINT32_MAX},
     {"ncu-ui", NULL, "Nsight Compute runs", UINT32_MAX},
@@ -60,7 +60,7 @@ static bool has_loaded(int proc, const char *pid, const char *module)
     return found;
 }
 
-/* A zombie still has a name, but no executable. */
+/* A zombie has a name but no executable. */
 static bool is_zombie(int proc, const char *pid)
 {
     char path[32], exe[8];
@@ -81,7 +81,7 @@ static bool counts(int proc, const char *pid, const struct occ_profiler_users *u
     return i < users->n || status.st_uid == 0 || status.st_uid == geteuid();
 }
 
-/* The bits of the tools that the process is. */
+/* The bits of the tools that match this process. */
 static uint32_t profilers_of(int proc, const char *pid, uint32_t cc_major,
                              const struct occ_profiler_users *users)
 {

@@ -8,7 +8,7 @@
 #define REASON(what)      "tpc__warp_launch_cycles_stalled_shader_cs_reason_" what "_allocation.sum"
 
 static const struct occ_counter_set
-    /* blocks, warps and how active cycles are spread over SMs, with the two commonest reasons */
+    /* blocks, warps and the distribution of active cycles over SMs, with the two commonest stall reasons */
     main_set = {9,
                 {"sm__ctas_active.sum", "tpc__warps_active_shader_cs_realtime.sum", "sm__cycles_active.sum",
                  "sm__cycles_active.min", "sm__cycles_active.max", "sm__cycles_elapsed.max",
@@ -33,14 +33,14 @@ static const struct occ_counter_set
                             {OCC_COUNTER_BLOCKS, OCC_COUNTER_ELAPSED, OCC_COUNTER_STALL_REGISTERS,
                              OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS, OCC_COUNTER_STALL_WARPS,
                              OCC_COUNTER_STALL_BARRIERS}},
-    /* the units whose throughput Nsight Compute's "Speed Of Light" is made of, as far as one pass goes */
+    /* units of Nsight Compute's "Speed Of Light" throughput that fit in one pass */
     utilization_set = {7,
                        {"sm__cycles_active.sum", "sm__cycles_elapsed.max", PERCENT("smsp__issue_active"),
                         PERCENT("dram__throughput"), PERCENT("lts__t_sectors"),
                         PERCENT("l1tex__data_pipe_lsu_wavefronts"), PERCENT("sm__pipe_tensor_cycles_active")},
                        {OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED, UTILIZATION(ISSUE), UTILIZATION(DRAM),
                         UTILIZATION(L2), UTILIZATION(L1), UTILIZATION(TENSOR)}},
-    /* tensor cores and dram__throughput take a second pass */
+    /* tensor cores and dram__throughput need a second pass */
     turing_utilization_set = {6,
                               {"sm__cycles_active.sum", "sm__cycles_elapsed.max",
                                PERCENT("smsp__issue_active"), PERCENT("dramc__throughput"),
@@ -51,7 +51,7 @@ static const struct occ_counter_set
                     {"sm__warps_active.sum", "sm__cycles_active.sum", "sm__cycles_elapsed.max"},
                     {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED}};
 
-/* The first row whose prefix matches. Trigger and buffer mode: cupti_pmsampling.h. */
+/* The first row with a matching prefix applies. Source of trigger and buffer mode: cupti_pmsampling.h. */
 static const struct occ_chip_sets chips[] = {
     {"TU", 3, {&main_set, &reasons_set, &turing_utilization_set}, true, true},
     {"GA100", 3, {&main_set, &reasons_set, &utilization_set}, true, false},

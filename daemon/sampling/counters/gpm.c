@@ -1,9 +1,9 @@
 /*
  * NVML's GPM (Hopper and newer): occupancy and activity of a whole GPU between two readings, at least 100 ms
- * apart, without any privilege. It reports ratios, not cycles: a sample is expressed as if every SM ran at 1
+ * apart, without any privilege. It reports ratios, not cycles: a sample is converted as if every SM ran at 1
  * GHz, so that the ratios of its counters are GPM's SM occupancy (over elapsed cycles) and SM activity.
  *
- * Declarations: NVML's public API reference. Threads: one for each source. Not run on a GPU yet.
+ * Declarations: NVML's public API reference. Threads: one per source. Not run on a GPU yet.
  */
 #include "source.h"
 
@@ -60,7 +60,7 @@ struct nvml {
     int (*metrics_get)(struct gpm_get *get);
 };
 
-/* In the order of struct nvml. */
+/* Same order as struct nvml. */
 static const char *const names[] = {
     "nvmlInit_v2",        "nvmlDeviceGetHandleByUUID", "nvmlErrorString",  "nvmlGpmQueryDeviceSupport",
     "nvmlGpmSampleAlloc", "nvmlGpmSampleFree",         "nvmlGpmSampleGet", "nvmlGpmMetricsGet"};
@@ -73,7 +73,7 @@ struct occ_source {
     struct occ_gpu_found gpu;
     void *samples[2]; /* [0] is the older */
     int64_t taken_ns[2];
-    int64_t interval_ns, due_ns; /* due: CLOCK_MONOTONIC */
+    int64_t interval_ns, due_ns; /* due_ns: CLOCK_MONOTONIC */
     struct gpm_get get;
     struct occ_source_stats stats;
 };
@@ -131,7 +131,7 @@ static enum occ_source_state gpm_begin(struct occ_source *s, const struct occ_so
         return state;
     s->gpu = options->gpu;
     s->interval_ns = options->interval_ns > MIN_INTERVAL_NS ? options->interval_ns : MIN_INTERVAL_NS;
-    occ_gpu_uuid_format(s->gpu.uuid, uuid); /* CUDA and NVML number GPUs differently */
+    occ_gpu_uuid_format(s->gpu.uuid, uuid); /* by uuid: CUDA and NVML number GPUs differently */
     int result = s->nvml.init();
     if (result == NVML_SUCCESS)
         result = s->nvml.handle(uuid, &s->device);

@@ -24,14 +24,14 @@ struct driver {
     int (*get_version)(int *version);
 };
 
-/* In the order of struct driver. */
+/* Same order as struct driver. */
 static const char *const names[] = {
     "cuInit",          "cuDeviceGetCount",  "cuDeviceGet", "cuDeviceGetUuid_v2", "cuDeviceGetAttribute",
     "cuDeviceGetName", "cuDriverGetVersion"};
 #define CALLS (sizeof names / sizeof names[0])
 static_assert(sizeof(struct driver) == CALLS * sizeof(void *), "a name for each call");
 
-/* Loads the driver; *ret_result is cuInit's answer. */
+/* Loads the driver; *ret_result is cuInit's result. */
 static enum occ_source_state start_driver(struct driver *driver, int *ret_result, int *ret_count,
                                           struct occ_error *err)
 {

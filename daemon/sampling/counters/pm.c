@@ -1,13 +1,13 @@
 /*
  * PM sampling through CUPTI: the counters of a whole GPU at a fixed interval, in one pass, without
- * serialising anything and without a context. The chip's counter sets take turns, the first one 10 of 11
- * parts of the time. Samples come straight from one decode of the hardware buffer into an image, which is
- * a copy of an empty one before each decode since a full image stays full.
+ * serialising kernels and without a context. The chip's counter sets take turns; the first set has 10/11 of
+ * the time. Each read decodes the hardware buffer once into an image, which is copied from an empty image
+ * before each decode since a full image stays full.
  *
- * Another set or another interval is another session (pm_session.h). A change that fails, or after which
- * samples cannot be decoded, is the last: the first set at the first interval is sampled from then on.
+ * Another set or interval needs another session (pm_session.h). After a change that fails, or after which
+ * samples cannot be decoded, no further change is made: the first set is sampled at the first interval.
  *
- * Threads: one for each source.
+ * Threads: one per source.
  */
 #include "pm_session.h"
 #include "pm_sets.h"
@@ -18,13 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER_BYTES      (UINT64_C(64) << 20)
-#define BUFFER_MAX_BYTES  (UINT64_C(512) << 20)
-#define IMAGE_NS          INT64_C(200000000) /* that an image holds: four rounds of the thread that reads, ... */
+#define BUFFER_BYTES     (UINT64_C(64) << 20)
+#define BUFFER_MAX_BYTES (UINT64_C(512) << 20)
+/* an image holds four rounds of the reading thread at long intervals, */
+#define IMAGE_NS          INT64_C(200000000)
 #define IMAGE_MIN_SAMPLES 64u
-#define IMAGE_MAX_SAMPLES 400u                /* ... two of short intervals; 7.2 MB of 18 KiB each */
-#define MAIN_SET_NS       INT64_C(5000000000) /* then the other sets have their turns, ... */
-#define OTHER_SETS_PART   10                  /* ... all together for one of so many parts */
+/* two rounds at short intervals; 400 samples of 18 KiB take 7.2 MB */
+#define IMAGE_MAX_SAMPLES 400u
+#define MAIN_SET_NS       INT64_C(5000000000) /* length of the first set's turn */
+#define OTHER_SETS_PART   10                  /* the other sets together have 1/OTHER_SETS_PART of that */
 
 struct occ_source {
     struct occ_pm_library library;
@@ -32,14 +34,14 @@ struct occ_source {
     struct occ_pm_sets sets;
     uint32_t at; /* index of the set in use */
     struct occ_pm_session session;
-    bool is_full;         /* the hardware buffer, which keeps its oldest records: it takes no more */
-    bool keeps_first_set; /* and the first interval: see above */
-    bool has_changed;     /* the set or the interval, and no sample has been decoded since */
-    uint32_t ordinal;     /* CUDA's, of the GPU */
-    int64_t interval_ns, first_interval_ns, turn_ns, turn_ends_ns; /* turn_ends: CLOCK_MONOTONIC */
+    bool is_full;         /* a hardware buffer that keeps its oldest records is full and accepts no more */
+    bool keeps_first_set; /* a change has failed: first set and first interval only */
+    bool has_changed;     /* the set or the interval changed and no sample has been decoded since */
+    uint32_t ordinal;     /* CUDA's ordinal of the GPU */
+    int64_t interval_ns, first_interval_ns, turn_ns, turn_ends_ns; /* turn_ends_ns: CLOCK_MONOTONIC */
     uint64_t buffer_bytes;
-    size_t next, completed; /* samples of the image that are not handed out yet */
-    bool first;             /* the next decode's first sample has a start that means nothing */
+    size_t next, completed; /* samples of the image not returned yet: indices next to completed - 1 */
+    bool first;             /* the first sample of the next decode has a meaningless start */
     int64_t last_end_ns;
     struct occ_source_stats stats;
     char note[OCC_PM_MISSING_BYTES + 256];
@@ -92,7 +94,7 @@ static enum occ_source_state begin_session(struct occ_source *s, struct occ_erro
     return state;
 }
 
-/* The set in use has its turn from now on; bursts and overflows do not change when it ends. */
+/* Starts the turn of the set in use. Bursts and overflows do not change its end. */
 static void begin_turn(struct occ_source *s)
 {
     int64_t turn_ns = s->at == 0 ? s->turn_ns : s->turn_ns / OTHER_SETS_PART / (s->sets.n - 1);
@@ -116,7 +118,7 @@ static enum occ_source_state find_chip(struct occ_source *s, const char **ret_ch
     return OCC_SOURCE_OK;
 }
 
-/* CUPTI may refuse to say which counters are available while somebody samples: Enable then says so. */
+/* CUPTI may refuse to report availability while another client samples; Enable then returns the error. */
 static enum occ_source_state configure(struct occ_source *s, const char *chip, struct occ_error *err)
 {
     struct occ_cupti_image availability;
@@ -172,7 +174,7 @@ static enum occ_source_state pm_begin(struct occ_source *s, const struct occ_sou
 
 /* ---- other sessions ---- */
 
-/* The set and the interval in use, anew. */
+/* Restarts with the set and interval in use. */
 static enum occ_source_state reopen(struct occ_source *s, struct occ_error *err)
 {
     occ_pm_session_end(&s->session);
@@ -180,8 +182,8 @@ static enum occ_source_state reopen(struct occ_source *s, struct occ_error *err)
     return begin_session(s, err);
 }
 
-/* After a change that failed as `err` says, in itself or in what was decoded then: the first set at the first
- * interval, for good. */
+/* Called after an error: if it followed a change of set or interval, in the change itself or in the samples
+ * decoded afterwards, goes back to the first set and interval for good. */
 static enum occ_source_state give_up_changes(struct occ_source *s, enum occ_source_state state,
                                              const struct occ_error *err)
 {
@@ -216,7 +218,7 @@ static bool may_change(const struct occ_source *s)
 
 /* ---- reading ---- */
 
-/* Fills the image anew; *ret_drained: the hardware buffer holds no more, else the image is full. */
+/* Fills the image again; *ret_drained: the hardware buffer is empty; otherwise the image is full. */
 static uint32_t decode(struct occ_source *s, bool *ret_drained)
 {
     struct occ_params_pm_decode p = {.size = OCC_PM_DECODE_SIZE,
@@ -255,7 +257,7 @@ static bool take_values(struct occ_source *s, size_t index, struct occ_sample *s
     return true;
 }
 
-/* False: the sample is not valid. */
+/* false: the sample is invalid. */
 static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *sample)
 {
     struct occ_params_pm_sample p = {.size = sizeof p,
@@ -273,12 +275,12 @@ static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *s
     return true;
 }
 
-/* At most `max` samples; *ret_drained: there are no more. A result of CUPTI. */
+/* Reads at most `max` samples; *ret_drained: no more are available. Returns a CUPTI result. */
 static uint32_t gather(struct occ_source *s, struct occ_sample *samples, size_t max, size_t *ret_n,
                        bool *ret_drained)
 {
     uint32_t result = OCC_CUPTI_SUCCESS;
-    bool is_last = false; /* the image that is being handed out */
+    bool is_last = false; /* the current image is the last one */
     while (result == OCC_CUPTI_SUCCESS && *ret_n < max && (s->next < s->completed || !is_last)) {
         if (s->next == s->completed) {
             result = decode(s, &is_last);
@@ -292,8 +294,8 @@ static uint32_t gather(struct occ_source *s, struct occ_sample *samples, size_t 
     return result;
 }
 
-/* Decoding has failed. A hardware buffer that has overflowed begins again, and so does a session that another
- * GPU's has ended. */
+/* Handles a failed decode: restarts after an overflow of the hardware buffer, and after another GPU's session
+ * has ended this one. */
 static enum occ_source_state recover(struct occ_source *s, uint32_t result, struct occ_error *err)
 {
     const struct occ_pm_plan plan = plan_of(s);
@@ -309,8 +311,8 @@ static enum occ_source_state recover(struct occ_source *s, uint32_t result, stru
     return state == OCC_SOURCE_OK ? state : give_up_changes(s, state, err);
 }
 
-/* All samples are read: begins again with a full buffer, since CUPTI's header does not promise that it takes
- * records once they are read, and with the next set when the turn of the one in use has ended. */
+/* Call it once all samples are read. Restarts a full buffer, since CUPTI's header does not promise that a
+ * full buffer accepts records after a read, and changes to the next set at the end of a turn. */
 static enum occ_source_state change_if_due(struct occ_source *s, struct occ_error *err)
 {
     bool is_due = s->sets.n > 1 && occ_monotonic_ns() >= s->turn_ends_ns && (s->at > 0 || may_change(s));
@@ -336,7 +338,7 @@ static enum occ_source_state pm_read(struct occ_source *s, struct occ_sample *sa
     s->stats.samples += *ret_n;
     if (result != OCC_CUPTI_SUCCESS)
         return recover(s, result, err);
-    s->has_changed = s->has_changed && *ret_n == 0; /* samples have been decoded after the last change */
+    s->has_changed = s->has_changed && *ret_n == 0; /* a decoded sample proves that the last change works */
     return is_drained ? change_if_due(s, err) : OCC_SOURCE_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* NULL or the name of a function that the library lacks. */
+/* NULL, or the name of a function that the library lacks. */
 static const char *bind_functions(struct occ_pm_library *library)
 {
     static const char *const names[] = {OCC_CUPTI_PM(OCC_CUPTI_NAME) NULL};
@@ -34,7 +34,7 @@ enum occ_source_state occ_pm_bind(const char *path, const char *offered, struct 
     return OCC_SOURCE_NO_LIBRARY;
 }
 
-/* The driver lets such a process read counters. Root of a container may lack the capabilities. */
+/* true if the driver lets this process read counters. Root in a container may lack the capabilities. */
 static bool is_privileged(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -53,7 +53,8 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
     } states[] = {
         {OCC_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, OCC_SOURCE_NO_PERMISSION},
         {OCC_CUPTI_ERROR_HARDWARE_BUSY, OCC_SOURCE_BUSY},
-        {OCC_CUPTI_ERROR_INVALID_OPERATION, OCC_SOURCE_BUSY}, /* of Enable: it is enabled already */
+        /* Enable returns it if sampling is enabled already */
+        {OCC_CUPTI_ERROR_INVALID_OPERATION, OCC_SOURCE_BUSY},
         {OCC_CUPTI_ERROR_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
         {OCC_CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
         {OCC_CUPTI_ERROR_VIRTUALIZED_DEVICE, OCC_SOURCE_NOT_SUPPORTED},
@@ -70,7 +71,7 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (states[i].result == result)
             return states[i].state;
-    /* the library often reports no more than "unknown" when the driver says no */
+    /* the library often reports only "unknown" if the driver refuses */
     if (result == OCC_CUPTI_ERROR_UNKNOWN)
         return is_privileged() ? OCC_SOURCE_NOT_PASSED : OCC_SOURCE_NO_PERMISSION;
     return OCC_SOURCE_FAILED;
@@ -86,7 +87,7 @@ uint32_t occ_pm_initialize(const struct occ_pm_library *library)
     return result;
 }
 
-/* The answers of cuptiProfilerDeviceSupported() that are a no. */
+/* Text about the first negative answer of cuptiProfilerDeviceSupported(); NULL: none. */
 static const char *find_obstacle(const struct occ_params_supported *p)
 {
     const struct {
@@ -129,7 +130,7 @@ enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, con
     if (result != OCC_CUPTI_SUCCESS) {
         enum occ_source_state state = occ_pm_fail(library, result, "counters of this chip", err);
         return state == OCC_SOURCE_NOT_PASSED ? OCC_SOURCE_FAILED
-                                              : state; /* the host library asks no driver */
+                                              : state; /* the host library does not call the driver */
     }
     if (host->passes == 1)
         return OCC_SOURCE_OK;

@@ -5,12 +5,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Held for writing while a session ends. Threads that read samples do not keep one out that waits to write.
- */
+/* Held for writing while a session ends. Waiting writers have priority over threads that read samples. */
 static pthread_rwlock_t calls = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-static uint64_t ends;            /* of sessions so far; guarded by `calls` */
-static atomic_uint running;      /* sessions */
-static atomic_bool end_ends_all; /* the end of one session has ended another one */
+static uint64_t ends;            /* number of sessions ended so far; guarded by `calls` */
+static atomic_uint running;      /* number of running sessions */
+static atomic_bool end_ends_all; /* the end of one session ended another one (see pm_session.h) */
 
 void occ_pm_session_enter(void)
 {
@@ -143,7 +142,8 @@ enum occ_source_state occ_pm_session_begin(struct occ_pm_session *session, const
     return state;
 }
 
-/* An object that is still enabled is refused a second Enable, and was not ended by another session. */
+/* CUPTI refuses a second Enable of an object that is still enabled; such an object was not ended by another
+ * session. */
 bool occ_pm_session_renew(struct occ_pm_session *session, const struct occ_pm_plan *plan)
 {
     struct occ_pm_session next = {
@@ -155,7 +155,7 @@ bool occ_pm_session_renew(struct occ_pm_session *session, const struct occ_pm_pl
     if (!is_begun) {
         session->image = next.image;
         session->empty = next.empty;
-        if (next.object) /* Enable was not refused: the old object had ended */
+        if (next.object) /* Enable succeeded: the old object had ended */
             forget(session);
         occ_pm_session_end(&next);
         return false;

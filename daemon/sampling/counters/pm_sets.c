@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What all sets are configured for. */
+/* Parameters common to the configuration of all sets. */
 struct target {
     const struct occ_pm_library *library;
     const char *chip;
@@ -19,13 +19,13 @@ static bool has(const struct occ_counter_set *set, enum occ_counter counter)
     return i < set->n;
 }
 
-/* Occupancy of active and of all cycles. */
+/* true if the set yields occupancy over active and over elapsed cycles. */
 static bool tells_occupancy(const struct occ_counter_set *set)
 {
     return has(set, OCC_COUNTER_WARPS) && has(set, OCC_COUNTER_ACTIVE) && has(set, OCC_COUNTER_ELAPSED);
 }
 
-/* Anything that the first set does not tell. */
+/* true if the set has more counters than active and elapsed cycles, which the first set has too. */
 static bool tells_more(const struct occ_counter_set *set)
 {
     return set->n > (uint32_t)has(set, OCC_COUNTER_ACTIVE) + has(set, OCC_COUNTER_ELAPSED);
@@ -56,7 +56,7 @@ static enum occ_source_state open_set(struct occ_pm_sets *sets, const struct tar
                             &sets->host[at], err);
 }
 
-/* Leaves out what this GPU does not count, or not in the same pass as the metrics before it. */
+/* Leaves out metrics that this GPU does not count, or not in the same pass as the metrics before them. */
 static enum occ_source_state open_reduced(struct occ_pm_sets *sets, const struct target *target, uint32_t at,
                                           const struct occ_counter_set *wanted)
 {

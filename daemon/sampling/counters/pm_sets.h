@@ -1,5 +1,5 @@
-/* The counter sets of a chip as this GPU, driver and library count them: each is one pass, and lacks the
- * metrics that are not there. Threads: one for each struct. */
+/* The counter sets of a chip as this GPU, driver and library support them: each fits one pass and leaves out
+ * unavailable metrics. Threads: one per struct. */
 #pragma once
 
 #include "pm_library.h"
@@ -12,14 +12,14 @@ struct occ_pm_sets {
     struct occ_counter_set set[OCC_SETS_MAX];
     struct occ_cupti_host host[OCC_SETS_MAX];
     uint32_t n_missing;
-    const char *missing[OCC_PM_MISSING_MAX]; /* metrics that are left out */
+    const char *missing[OCC_PM_MISSING_MAX]; /* metrics left out */
 };
 
-/* `sets` is zeroed; it stays where it is, since CUPTI keeps pointers into it. `availability` may be none. */
+/* `sets` must be zeroed and must not move: CUPTI keeps pointers into it. `availability` may be empty. */
 enum occ_source_state occ_pm_sets_configure(struct occ_pm_sets *sets, const struct occ_pm_library *library,
                                             const char *chip, const struct occ_cupti_image *availability,
                                             struct occ_error *err);
-/* The first of the metrics that are left out, and how many more; "": none is. */
+/* Writes the first metric left out and the number of further ones; "": none. */
 void occ_pm_sets_write_missing(const struct occ_pm_sets *sets, char text[OCC_PM_MISSING_BYTES]);
-/* One that is zeroed or half made is fine. */
+/* A zeroed or partly configured struct is allowed. */
 void occ_pm_sets_free(struct occ_pm_sets *sets);

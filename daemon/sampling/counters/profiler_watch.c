@@ -6,11 +6,12 @@
 
 struct occ_profiler_watch {
     const char *proc;
-    pthread_mutex_t mutex; /* guards the rest; held during a look, so that two GPUs do not look at once */
+    /* guards the rest; held during a search, so that GPUs do not search at the same time */
+    pthread_mutex_t mutex;
     struct occ_profiler_users users;
     int64_t next_ns;
-    uint32_t oldest_cc; /* of the GPUs that asked */
-    uint32_t found;     /* by the last look */
+    uint32_t oldest_cc; /* lowest compute capability among the GPUs that asked */
+    uint32_t found;     /* result of the last search */
 };
 
 int occ_profiler_watch_new(const char *proc, struct occ_profiler_watch **ret_watch, struct occ_error *err)
@@ -43,7 +44,8 @@ void occ_profiler_watch_swap_users(struct occ_profiler_watch *w, struct occ_prof
     *users = last;
 }
 
-/* An older GPU than all before needs a look of its own: others do not look for tools that only it has. */
+/* A GPU older than all before needs a new search: searches for newer GPUs skip tools that use older GPUs
+ * only. */
 const char *occ_profiler_watch_find(struct occ_profiler_watch *w, uint32_t cc_major, int64_t now_ns)
 {
     (void)pthread_mutex_lock(&w->mutex);

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define RATIO_MAX    1.25 /* what counters can count, with room for noise */
-#define LAUNCHED_MAX 1e12 /* blocks in a sample */
+#define RATIO_MAX    1.25 /* 1, plus room for noise */
+#define LAUNCHED_MAX 1e12 /* blocks per sample */
 
 bool occ_ratios_read(struct occ_ratio_scale *scale, const struct occ_sample *sample,
                      struct occ_attribution_sample *ret)
@@ -22,7 +22,7 @@ bool occ_ratios_read(struct occ_ratio_scale *scale, const struct occ_sample *sam
     ret->ratio[OCC_RATIO_BLOCKS] = (float)(value[OCC_COUNTER_BLOCKS] / (sms * cycles));
     double launched = value[OCC_COUNTER_LAUNCHED];
     ret->launched = launched >= 0 && launched <= LAUNCHED_MAX ? (float)launched : NAN;
-    for (int i = 0; i < OCC_STALL_COUNT; i++) /* counted by TPC: two SMs */
+    for (int i = 0; i < OCC_STALL_COUNT; i++) /* counted per TPC, which has two SMs */
         ret->ratio[OCC_RATIO_STALLS + i] =
             (float)(value[OCC_COUNTER_STALL_REGISTERS + i] / (sms / 2 * cycles));
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)

@@ -7,10 +7,10 @@
 
 struct occ_ratio_scale {
     uint32_t sm_count, max_warps_per_sm;
-    double cycles_per_ns; /* of the last sample that counted cycles, for those that did not; 0: none yet */
+    double cycles_per_ns; /* of the last sample with a cycle counter, for samples without one; 0: unknown */
 };
 
-/* False: a counter cannot be. Its ratio is NaN, as are those of what was not counted; if the sample's cycles
- * cannot be, or nothing is known of them, all are. */
+/* false: a counter is out of range. Its ratio and the ratios of uncounted ones are NaN; all ratios are NaN if
+ * the sample's cycles are out of range or unknown. */
 bool occ_ratios_read(struct occ_ratio_scale *scale, const struct occ_sample *sample,
                      struct occ_attribution_sample *ret);

@@ -1,11 +1,11 @@
 /* The daemon's metrics, each with its name, type, audience and help in one table, and their text: Prometheus'
- * format 0.0.4, or OpenMetrics 1.0. Labels as dcgm-exporter has them. No state; any thread. */
+ * format 0.0.4, or OpenMetrics 1.0. Labels follow dcgm-exporter. No state; any thread. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* X(ID, name, type, audience, help). IDENTITY: names users, jobs, pods, runs or kernels. */
+/* X(ID, name, type, audience, help). IDENTITY: the labels name users, jobs, pods, runs or kernels. */
 #define OCC_METRICS(X)                                                                                       \
     X(GPU_LAUNCHES, "occtrace_gpu_launches_total", COUNTER, ALL, "Kernel launches recorded")                 \
     X(GPU_BUSY, "occtrace_gpu_busy_seconds_total", COUNTER, ALL,                                             \
@@ -63,25 +63,25 @@ enum occ_metric { OCC_METRICS(OCC_METRIC_ENUMERATOR) OCC_METRIC_COUNT };
 
 struct occ_exposition {
     FILE *out;
-    const char *hostname; /* the label of every series */
-    bool has_identity;    /* metrics of that audience are written too */
+    const char *hostname; /* label of every series */
+    bool has_identity;    /* also write metrics of the audience IDENTITY */
     bool is_openmetrics;
 };
 
-/* HELP and TYPE; the metric's series follow. false: not for this audience. */
+/* Writes HELP and TYPE; the metric's series follow. false: not for this audience. */
 bool occ_exposition_begin(const struct occ_exposition *exposition, enum occ_metric metric);
 
-/* A label's name and value; an empty value is left out. */
+/* Name and value of a label; a label with an empty value is omitted. */
 struct occ_label {
     const char *name, *value;
 };
 
-/* One series of the metric that was begun last; `labels` ends with a name NULL, and may be NULL. */
+/* Writes one series of the metric begun last; `labels` ends with a NULL name, and may be NULL. */
 void occ_exposition_put(const struct occ_exposition *exposition, enum occ_metric metric,
                         const struct occ_label *labels, double value);
 
-/* A metric of one series. */
+/* Writes a metric with one series. */
 void occ_exposition_one(const struct occ_exposition *exposition, enum occ_metric metric, double value);
 
-/* The text's end, where the format has one. */
+/* Writes the end marker of OpenMetrics. */
 void occ_exposition_end(const struct occ_exposition *exposition);

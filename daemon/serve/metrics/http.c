@@ -17,7 +17,7 @@
 #include "support/clock.h"
 #include "support/log.h"
 
-#define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 1)) /* half of them with an old certificate */
+#define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 1)) /* half of them serve an old certificate */
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES   ((size_t)16 * 1024)
 #define SILENCE_S       10u
@@ -26,8 +26,8 @@
 #define CACHE_NS        INT64_C(500000000)
 #define RELOAD_NS       INT64_C(10000000000)
 
-/* Opened at run time, and only by a daemon that answers: with the TLS library that it brings, it would delay
- * the start of every private daemon. */
+/* Loaded at run time, and only by a daemon with an HTTP server: its TLS library would delay the start of
+ * every private daemon. */
 #define LIBRARY "libmicrohttpd.so.12"
 #define FUNCTIONS(X)                                                                                         \
     X(start_daemon)                                                                                          \
@@ -55,14 +55,16 @@ struct page {
 
 /* A connection of the library. */
 struct talk {
-    int fd;           /* -1: the place is free */
-    int64_t since_ns; /* since it was accepted, or since the last request was answered */
+    int fd;           /* -1: the entry is free */
+    int64_t since_ns; /* since it was accepted, or since the last answer */
 };
 
 struct server {
-    struct MHD_Daemon *daemon; /* NULL: the place is free */
-    int listening;             /* the library's */
-    int64_t ends_ns;           /* with an old certificate, when its last connections are cut; 0: it listens */
+    struct MHD_Daemon *daemon; /* NULL: the entry is free */
+    int listening;             /* owned by the library */
+    /* for a server with an old certificate: time at which its last connections are closed; 0: it still
+     * listens */
+    int64_t ends_ns;
     struct talk talks[CONNECTIONS_MAX];
     struct occ_http *http;
     bool is_unix, is_tls;
@@ -71,12 +73,12 @@ struct server {
 struct occ_http {
     struct occ_http_options options;
     int64_t request_ns, reload_ns;
-    int64_t next_reload_ns; /* of files that are good and could not be used; 0: there are none */
+    int64_t next_reload_ns; /* next try to use valid files after a failure; 0: none */
     struct occ_tls tls;
-    struct occ_file_signature tls_files[OCC_TLS_PARTS]; /* as they were when they were read last */
+    struct occ_file_signature tls_files[OCC_TLS_PARTS]; /* signatures of the files at the last read */
     struct server servers[SERVERS_MAX];
     int epoll, timer;
-    struct page pages[2][2]; /* of /metrics: has_identity, is_openmetrics */
+    struct page pages[2][2]; /* of /metrics, by has_identity and is_openmetrics */
     struct occ_http_socket own;
 };
 
@@ -146,7 +148,7 @@ static enum MHD_Result answer_health(struct server *server, struct MHD_Connectio
                             : MHD_NO;
 }
 
-/* The signature is the library's. */
+/* libmicrohttpd's callback signature. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_bytes, void **state)
@@ -170,7 +172,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* ---- deadlines ---- */
 
-/* The signature is the library's. */
+/* libmicrohttpd's callback signature. */
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -191,7 +193,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         }
 }
 
-/* The signature is the library's. */
+/* libmicrohttpd's callback signature. */
 static void on_completed(void *context, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode why)
 {
@@ -205,8 +207,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         talk->since_ns = occ_monotonic_ns();
 }
 
-/* Ends connections whose request takes too long: the library's own limit is of silence, and a byte now and
- * then would hold a connection for ever. How long until the next one's deadline, in ms. */
+/* Ends connections whose request takes too long: the library limits silence only, so a client that sends a
+ * byte now and then could hold a connection for ever. Returns the time until the next deadline in ms. */
 static uint64_t end_late_requests(struct server *server)
 {
     int64_t now_ns = occ_monotonic_ns(), least_ns = INT64_MAX;
@@ -215,7 +217,7 @@ static uint64_t end_late_requests(struct server *server)
         if (talk->fd < 0)
             continue;
         if (left_ns <= 0) {
-            (void)shutdown(talk->fd, SHUT_RDWR); /* the library closes it */
+            (void)shutdown(talk->fd, SHUT_RDWR); /* the library closes the descriptor */
             continue;
         }
         least_ns = left_ns < least_ns ? left_ns : least_ns;
@@ -225,7 +227,7 @@ static uint64_t end_late_requests(struct server *server)
 
 /* ---- sockets ---- */
 
-/* It stays open. */
+/* The library stays loaded. */
 static int open_library(struct occ_error *err)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -259,7 +261,7 @@ static struct MHD_Daemon *start_library(struct server *server, const struct occ_
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
 }
 
-/* Takes fd. */
+/* Takes over fd. */
 static int start_server(struct server *server, int fd, bool is_unix, const struct occ_tls *tls,
                         struct occ_error *err)
 {
@@ -282,7 +284,7 @@ static int start_server(struct server *server, int fd, bool is_unix, const struc
     return 0;
 }
 
-/* Takes fd. */
+/* Takes over fd. */
 static int add_server(struct occ_http *http, int fd, bool is_unix, struct occ_error *err)
 {
     struct server *server = find_free(http);
@@ -342,7 +344,7 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     return status;
 }
 
-/* Cuts its connections. */
+/* Closes the server's connections. */
 static void stop_server(struct server *server)
 {
     if (server->daemon)
@@ -367,7 +369,8 @@ void occ_http_close(struct occ_http *http)
 
 /* ---- another certificate ---- */
 
-/* New connections go to a server with this certificate; those of the old one have time for a request. */
+/* Starts a server with this certificate for new connections; the old server's connections may finish a
+ * request. */
 static int replace_server(struct server *old, const struct occ_tls *tls, struct occ_error *err)
 {
     struct occ_http *http = old->http;
@@ -429,8 +432,8 @@ void occ_http_reload(struct occ_http *http)
     occ_log(OCC_LOG_INFO, "the certificate of /metrics is read anew from %s", http->options.tls_paths[0]);
 }
 
-/* Files that have changed are read before the next connection is accepted; so are those that could not be
- * used for want of descriptors or memory, now and then. */
+/* Reads changed files before the next connection is accepted, and tries valid files again at intervals if
+ * descriptors or memory were missing. */
 static void follow_files(struct occ_http *http)
 {
     struct occ_file_signature now[OCC_TLS_PARTS];
@@ -463,8 +466,8 @@ static unsigned connections_of(const struct server *server)
     return info ? info->num_connections : 0;
 }
 
-/* How long the server may wait for its next event. Where connections ended it is run at once again: only then
- * does it listen again after it had as many as it may have. */
+/* Returns the time that the server may wait for its next event. After connections ended it is run again at
+ * once: a server at its limit of connections starts to listen again only then. */
 static uint64_t run_server(struct server *server)
 {
     unsigned before = connections_of(server);
@@ -477,7 +480,7 @@ static uint64_t run_server(struct server *server)
                                                                                          : deadline_ms;
 }
 
-/* As run_server(), of a server with an old certificate. */
+/* Like run_server(), for a server with an old certificate. */
 static uint64_t end_server(struct server *server)
 {
     uint64_t wait_ms = run_server(server);
@@ -500,7 +503,7 @@ void occ_http_serve(struct occ_http *http)
                                              : run_server(server);
         least_ms = wait_ms < least_ms ? wait_ms : least_ms;
     }
-    struct itimerspec when = {0}; /* all zero: disarmed; setting it also makes it not readable */
+    struct itimerspec when = {0}; /* all zero: disarmed; setting it also clears its expiration */
     if (least_ms < UINT64_MAX)
         when.it_value = (struct timespec){.tv_sec = (time_t)(least_ms / 1000),
                                           .tv_nsec = (long)(least_ms % 1000) * 1000000 + 1};

@@ -15,9 +15,9 @@
 #include "support/text.h"
 
 #define GROUP        "occtrace"
-#define FIRST_PASSED 3 /* sd_listen_fds(3) */
+#define FIRST_PASSED 3 /* as defined by sd_listen_fds(3) */
 
-/* For root and the group, by an access control list: changing a file's group needs a capability. */
+/* Admits the group with an access control list: changing the file's group needs a capability. */
 static void admit_group(const char *path)
 {
     char text[64];
@@ -28,7 +28,7 @@ static void admit_group(const char *path)
     acl_t acl = acl_from_text(text);
     if (!acl)
         return;
-    (void)acl_set_file(path, ACL_TYPE_ACCESS, acl); /* not possible: 0600 */
+    (void)acl_set_file(path, ACL_TYPE_ACCESS, acl); /* on failure the mode stays 0600 */
     (void)acl_free(acl);
 }
 

@@ -12,18 +12,18 @@
 #define MINUTE_NS     INT64_C(60000000000)
 #define HOUR_NS       (60 * MINUTE_NS)
 #define RUN_LINGER_NS (5 * MINUTE_NS)
-#define SILENT_NS     (24 * HOUR_NS) /* then a GPU's series end, unless the driver lists it */
+#define SILENT_NS     (24 * HOUR_NS) /* then a GPU's series end, unless the driver lists the GPU */
 #define OTHER_GPU     OCC_METER_GPUS
 
-static const size_t run_labels[] = {/* texts in struct occ_run */
+static const size_t run_labels[] = {/* members of struct occ_run */
 #define OFFSET(label, member) offsetof(struct occ_run, member),
                                     OCC_METER_RUN_LABELS(OFFSET)};
 
-/* A launch configuration of a history, and its launches since they were added up. */
+/* A launch configuration of a history, and its launches not yet added to the sums. */
 struct occ_meter_config {
     double launches, busy_ns;
     float wasted_warps;
-    uint16_t gpu, kernel; /* so far for each launch: one cache line */
+    uint16_t gpu, kernel; /* up to here used for each launch: one cache line */
     float warps, theoretical, expected_high, cause[OCC_CAUSE_COUNT];
 };
 
@@ -96,7 +96,7 @@ static int by_waste(const void *a, const void *b)
     return (x->hour < y->hour) - (x->hour > y->hour);
 }
 
-/* The kernels that are shown from now on; all others are forgotten, and what refers to them. */
+/* Chooses the kernels to show from now on; drops all others and the configurations that refer to them. */
 static void choose_kernels(struct occ_meter *m)
 {
     occ_meter_forget_configs(m);
@@ -109,7 +109,8 @@ static void choose_kernels(struct occ_meter *m)
     }
 }
 
-/* Series that have ended, or were silent for long. A program that lives keeps its own: it holds a GPU. */
+/* Ends series of runs that ended and of GPUs silent for long. A running program's series stay: it holds a
+ * GPU. */
 static void expire(struct occ_meter *m, int64_t now_ns)
 {
     (void)occ_places_expire(m->run_places, m->options.max_runs, now_ns - RUN_LINGER_NS, INT64_MIN);
@@ -133,7 +134,7 @@ void occ_meter_turn(struct occ_meter *m, int64_t now_ns)
 
 /* ---- launches in ---- */
 
-/* Launches to come of configurations that are known count with the other GPUs: the place is another's now. */
+/* Later launches of known configurations count for "(other)": the GPU's entry belongs to another GPU now. */
 static void leave_gpu(struct occ_meter *m, uint16_t gpu)
 {
     for (struct occ_meter_config *c = m->configs; c < m->configs + m->n_configs; c++)
@@ -143,7 +144,7 @@ static void leave_gpu(struct occ_meter *m, uint16_t gpu)
         }
 }
 
-/* A GPU that nobody can have, and GPUs of an owner who has too many, count together. */
+/* A GPU that cannot exist and GPUs beyond their owner's share count for "(other)". */
 static uint16_t find_gpu(struct occ_meter *m, const struct occ_meter_launches *l, const char *model)
 {
     for (uint16_t i = 0; i < OTHER_GPU; i++)
@@ -193,7 +194,7 @@ static void describe(struct occ_meter *m, const struct occ_meter_launches *l, ui
                                   .expected_high = (float)summary.expected_elapsed_high,
                                   .gpu = find_gpu(m, l, summary.device),
                                   .kernel = find_kernel(m, summary.kernel)};
-    for (int i = 0; i < OCC_CAUSE_COUNT; i++) /* threads are not warps */
+    for (int i = 0; i < OCC_CAUSE_COUNT; i++) /* a partial warp wastes threads, not warps */
         c->cause[i] = i == OCC_CAUSE_PARTIAL_WARP ? 0 : (float)summary.cause[i];
 }
 
@@ -215,7 +216,7 @@ static struct occ_meter_config *find_config(struct occ_meter *m, const struct oc
     return &m->configs[m->n_configs++];
 }
 
-/* OCC_PLACE_NONE: it has none. */
+/* OCC_PLACE_NONE: the run has no entry. */
 static size_t find_run(const struct occ_meter *m, const uint8_t uuid[16])
 {
     for (size_t i = 0; i < m->options.max_runs; i++)

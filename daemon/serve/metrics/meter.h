@@ -1,14 +1,13 @@
 /*
- * What launches add up to, for /metrics: by GPU, cause, kernel and run. A launch costs one hash lookup; what
- * the model has of its configuration is asked of the store once.
+ * Sums of launches for /metrics: by GPU, cause, kernel and run. A launch costs one hash lookup; the store is
+ * asked once for the model's values of a configuration.
  *
- * Waste is the model's: duration * warps that the GPU holds * (1 - expected_elapsed_low), and the causes of
- * it (occupancy.h). Everything is bounded: 32 GPUs, 20 kernels, `max_runs` runs, 131072 configurations (then
- * all are asked anew). The 20 kernels with the most waste in the last hour are chosen each hour; what a
- * kernel wastes while it is not one of them counts as "(other)", so that each part counts once and no
- * counter falls. GPUs and runs have places by owner (places.h); a day without launches ends the series of a
- * GPU that the driver does not list. Launches on a GPU without a place count as those of the GPU "(other)".
- * One thread.
+ * Waste is the model's: duration * warps that the GPU holds * (1 - expected_elapsed_low), and its causes
+ * (occupancy.h). Everything is bounded: 32 GPUs, 20 kernels, `max_runs` runs, 131072 configurations (when
+ * exceeded, all are looked up again). The 20 kernels with the most waste in the last hour are chosen each
+ * hour; waste of a kernel that is not shown counts as "(other)", so that each part counts once and no counter
+ * falls. GPUs and runs have entries by owner (places.h); a day without launches ends the series of a GPU that
+ * the driver does not list. Launches on a GPU without an entry count for the GPU "(other)". One thread.
  */
 #pragma once
 
@@ -21,7 +20,7 @@
 
 struct occ_meter;
 
-/* Of a GPU that a program names: one of the driver's list, none of a list that is complete, or unknown. */
+/* A GPU reported by a program: in the driver's list, missing from a complete list, or unknown. */
 enum occ_meter_standing { OCC_METER_LISTED, OCC_METER_INVENTED, OCC_METER_UNKNOWN };
 
 struct occ_meter_options {
@@ -33,25 +32,24 @@ struct occ_meter_options {
 
 int occ_meter_new(const struct occ_meter_options *options, struct occ_meter **ret_meter,
                   struct occ_error *err);
-void occ_meter_free(struct occ_meter *meter); /* NULL is fine */
+void occ_meter_free(struct occ_meter *meter); /* NULL is allowed */
 
-/* Launches of a run on one GPU, as they were appended to a history; the history's number, and who has a share
- * of the series. */
+/* Launches of a run on one GPU, as appended to a history. Their series count for `owner`. */
 struct occ_meter_launches {
     uint32_t history;
     uint64_t owner;
     struct occ_store *store;
-    const uint8_t *gpu; /* its uuid */
+    const uint8_t *gpu; /* uuid */
     const struct occ_run *run;
     const struct occ_store_launch *rows;
     size_t n;
 };
 void occ_meter_add(struct occ_meter *meter, const struct occ_meter_launches *launches, int64_t now_ns);
 
-/* Asks for every configuration anew: a history's numbers mean others from now on. */
+/* Looks up every configuration again: a history's ids have changed. */
 void occ_meter_forget_configs(struct occ_meter *meter);
 
-/* The run with this uuid gets no more launches. Times are monotonic. */
+/* The run with this uuid has ended. Times are monotonic. */
 void occ_meter_end_run(struct occ_meter *meter, const uint8_t uuid[16], int64_t now_ns);
 
 void occ_meter_write(struct occ_meter *meter, const struct occ_exposition *exposition, int64_t now_ns);

@@ -1,4 +1,4 @@
-/* What meter.c adds up, for meter_text.c to write. */
+/* Sums of meter.c, written by meter_text.c. */
 #pragma once
 
 #include "meter.h"
@@ -11,20 +11,20 @@
 
 struct occ_meter_sums {
     double launches, busy_s, capacity, wasted, theoretical,
-        expected_high; /* capacity and what follows: warp-seconds */
+        expected_high; /* capacity, wasted, theoretical, expected_high: warp-seconds */
     double cause[OCC_CAUSE_COUNT];
 };
 
 struct occ_meter_gpu {
     uint8_t uuid[16];
     char model[64];
-    struct occ_meter_sums sums, minutes[2]; /* now; at the last two ends of minutes */
+    struct occ_meter_sums sums, minutes[2]; /* current; at the last two ends of minutes */
     int64_t last_ns;
 };
 
 struct occ_meter_kernel {
     char name[64];
-    double wasted, hour; /* while it is shown; in this hour */
+    double wasted, hour; /* while it was shown; in this hour */
     bool is_shown;
 };
 
@@ -56,10 +56,10 @@ struct occ_meter {
     struct occ_place gpu_places[OCC_METER_GPUS];
     struct occ_meter_kernel kernels[OCC_METER_KERNELS]; /* the first is "(other)" */
     size_t n_kernels, n_shown;
-    int64_t minute_ns, hour_ns; /* when they end */
+    int64_t minute_ns, hour_ns; /* end of the current minute and hour */
     struct occ_meter_run *runs;
     struct occ_place *run_places;
 };
 
-/* Adds up so far; ends minutes, hours and series that are over. */
+/* Adds new launches to the sums; ends minutes, hours and series that are over. */
 void occ_meter_turn(struct occ_meter *meter, int64_t now_ns);

@@ -7,7 +7,7 @@ static const char *const run_labels[] = {
 #define LABEL(label, member) label,
     OCC_METER_RUN_LABELS(LABEL)};
 
-/* The texts that the labels of a GPU point at, and one more. */
+/* Storage for the labels of a GPU, with room for one more label. */
 struct gpu_labels {
     char ordinal[16], uuid[OCC_GPU_UUID_BYTES];
     struct occ_label rows[5];

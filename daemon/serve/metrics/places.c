@@ -6,7 +6,7 @@ static bool is_counted(const struct occ_place *p, uint64_t owner)
     return p->is_used && !p->is_fixed && p->owner == owner;
 }
 
-/* Counts the owner's places anew. */
+/* Updates n_owners of the owner's entries. */
 static size_t count(struct occ_place *places, size_t n, uint64_t owner)
 {
     size_t has = 0;
@@ -18,7 +18,7 @@ static size_t count(struct occ_place *places, size_t n, uint64_t owner)
     return has;
 }
 
-/* A free one, or the one that was left first. */
+/* A free entry, or the entry that ended first. */
 static size_t find_left(const struct occ_place *places, size_t n)
 {
     size_t best = OCC_PLACE_NONE;
@@ -31,7 +31,7 @@ static size_t find_left(const struct occ_place *places, size_t n)
     return best;
 }
 
-/* The place silent longest of the owner with the most, if that owner has `least` or more. */
+/* The longest silent entry of the owner with the most entries, if that owner has `least` or more. */
 static size_t find_largest(const struct occ_place *places, size_t n, size_t least)
 {
     size_t best = OCC_PLACE_NONE, most = least;

@@ -1,8 +1,8 @@
 /*
- * Who has the bounded places of series: every owner (a user, a pod) a fair share, whoever comes first. Where
- * none is free, an owner takes a place from the owner with the most, as long as that one still has as many as
- * the taker afterwards. A fixed place is kept for what the daemon knows to exist, and takes any other. Each
- * call costs a walk over the places. One thread.
+ * Distributes a bounded number of series entries: every owner (a user, a pod) gets a fair share, regardless
+ * of order. If no entry is free, an owner takes one from the owner with the most, provided that this owner
+ * keeps as many as the taker then has. A fixed entry is for a GPU that the daemon knows to exist; it may
+ * replace any other entry. Each call walks over all entries. One thread.
  */
 #pragma once
 
@@ -12,18 +12,18 @@
 
 struct occ_place {
     uint64_t owner;
-    size_t n_owners;  /* places of this owner that are not fixed, this one too */
-    int64_t used_ns;  /* the last time; monotonic */
-    int64_t ended_ns; /* when its owner left it to others; 0: not yet */
+    size_t n_owners;  /* number of this owner's entries that are not fixed, including this one */
+    int64_t used_ns;  /* last use; monotonic */
+    int64_t ended_ns; /* end of use, after which others may take it; 0: in use */
     bool is_used, is_fixed;
 };
 
 #define OCC_PLACE_NONE SIZE_MAX
 
-/* Takes a place of `n` and returns its number: a free one, else the one that was left first, else another
- * owner's that was silent longest. OCC_PLACE_NONE: the owner has its share. */
+/* Takes one of `n` entries and returns its index: a free one, else the one that ended first, else another
+ * owner's longest silent one. OCC_PLACE_NONE: the owner has its share. */
 size_t occ_places_take(struct occ_place *places, size_t n, uint64_t owner, bool is_fixed);
 
-/* Frees places that were left at `left_ns` or before, and those not fixed that were last used at `used_ns` or
- * before. Whether there were any. */
+/* Frees entries that ended at `left_ns` or before, and entries not fixed that were last used at `used_ns` or
+ * before. true: there were any. */
 bool occ_places_expire(struct occ_place *places, size_t n, int64_t left_ns, int64_t used_ns);

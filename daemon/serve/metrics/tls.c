@@ -22,7 +22,7 @@ static int read_file(const char *path, char **ret_text, struct occ_error *err)
                : occ_fail(err, OCC_E_INVALID, "%s is empty or too large", path);
 }
 
-/* Opened with libmicrohttpd, which needs it. */
+/* libmicrohttpd needs the library and has loaded it. */
 static void *find(const char *name)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -51,7 +51,7 @@ static int open_library(struct occ_error *err)
     return has_all ? 0 : occ_fail(err, OCC_E_NOT_FOUND, "%s is not there, or too old", LIBRARY);
 }
 
-/* When the first of the file's certificates expires. */
+/* Earliest expiry of the file's certificates. */
 static int read_expiry(const char *path, const char *text, int64_t *ret_s, struct occ_error *err)
 {
     gnutls_x509_crt_t *certificates = NULL;
@@ -69,7 +69,7 @@ static int read_expiry(const char *path, const char *text, int64_t *ret_s, struc
     return 0;
 }
 
-/* libmicrohttpd would say only that it cannot start. */
+/* Checks that key and certificate match: libmicrohttpd would report only that it cannot start. */
 static int check_pair(const char *const paths[OCC_TLS_PARTS], char *const text[OCC_TLS_PARTS],
                       struct occ_error *err)
 {
