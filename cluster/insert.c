@@ -9,11 +9,12 @@
 #include "support/gpu_jobs.h"
 #include "support/text.h"
 
-#define SYNC_INSERT_ROWS 10000 /* from here on a part of its own is right */
+/* larger inserts make a part of their own anyway; smaller ones are batched by the server */
+#define SYNC_INSERT_ROWS 10000
 #define SQL_BYTES        1024
 #define GPUS_MAX         32
-#define FIRST_S          1000000000                    /* from here on seconds have ten digits */
-#define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* milliseconds since 1970 */
+#define FIRST_S          1000000000                    /* from 2001-09-09 on seconds have ten digits */
+#define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* a version is a time in milliseconds since 1970 */
 
 #define X(NAME, name, columns) {name, columns},
 static const struct table {
@@ -21,7 +22,7 @@ static const struct table {
 } tables[OCC_SHIP_TABLE_COUNT] = {OCC_SHIP_TABLES(X)};
 #undef X
 
-/* cluster = '...' AND node = '...' */
+/* Writes the condition: cluster = '...' AND node = '...' */
 static void say_whose(const struct occ_warehouse *w, char *out, size_t size)
 {
     char cluster[2 * 256 + 4], node[2 * 256 + 4];
@@ -105,7 +106,7 @@ int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_know
     return rc;
 }
 
-/* Inserts rows that a later pass sends anew, unconfirmed, and frees them. */
+/* Inserts rows that every pass sends again, without confirmation, and frees them. */
 static int insert_state(struct occ_warehouse *w, const char *table, struct occ_body *rows,
                         struct occ_error *err)
 {

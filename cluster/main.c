@@ -1,6 +1,6 @@
 /*
- * occtrace-ship: command line and settings, then ship.c. Exit codes: 0 done, 1 failure, 2 usage, 78 something
- * that a person must mend (EX_CONFIG of sysexits.h): a restart does not help.
+ * occtrace-ship: command line and settings, then ship.c. Exit codes: 0 done, 1 failure, 2 usage, 78 an error
+ * that needs a person (EX_CONFIG of sysexits.h; a restart does not help).
  */
 #include <stdio.h>
 #include <sysexits.h>
@@ -11,7 +11,7 @@
 #include "support/log.h"
 #include "support/paths.h"
 
-#define MAINTAIN_S 3600 /* an hour of a large cluster is a long statement */
+#define MAINTAIN_S 3600 /* adding up an hour of a large cluster takes long */
 
 static int usage_error(const struct occ_error *err)
 {
@@ -48,7 +48,7 @@ static int say_check(struct occ_warehouse *w, const struct occ_config *config,
     return rc;
 }
 
-/* What is asked of the server itself. */
+/* Options that need the server. */
 static int ask_server(const struct occ_ship_options *options, const struct occ_config *config,
                       const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
                       struct occ_error *err)

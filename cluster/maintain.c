@@ -1,4 +1,5 @@
-/* What the warehouse does not do by itself: sums by hour, and on old servers dropping what is too old. */
+/* Maintenance that the warehouse does not do by itself: sums by hour, and on old servers dropping old
+ * partitions. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,14 +9,14 @@
 
 #define SQL_BYTES 2048
 #define DAY_S     INT64_C(86400)
-/* An insert that came before it is not under way any more. */
+/* Changes within this time are added up again: an insert may still be running. */
 #define MARGIN_S 600
-/* Minutes of older hours may be gone, so that their sums stay as they are. */
+/* Minutes of older hours may be deleted, so their sums stay. */
 #define HOURS_DAYS 29
 
 /* ---- hours ---- */
 
-/* `at`: seconds since 1970. Rows without launches count nothing. */
+/* `at`: seconds since 1970. Rows without launches add nothing. */
 static int sum_hour(struct occ_warehouse *w, uint64_t at, uint64_t version, struct occ_error *err)
 {
     char sql[SQL_BYTES];
@@ -35,7 +36,7 @@ static int sum_hour(struct occ_warehouse *w, uint64_t at, uint64_t version, stru
     return occ_warehouse_ask(w, sql, err);
 }
 
-/* The server's clock, and up to when changes are in. */
+/* Reads the server's clock, and the time up to which changes are added up. */
 static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret_done_s,
                      struct occ_error *err)
 {
@@ -49,8 +50,8 @@ static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret
     return rc;
 }
 
-/* Hours that have changed since, however old they are: after an outage too. Any node may send minutes of
- * years that are to come, each hour a statement here. */
+/* Adds up hours that changed since the last call, whatever their age: outages delay minutes. Future hours are
+ * excluded: a node with a wrong clock could send any number of them, each of which costs a statement. */
 static int sum_hours(struct occ_warehouse *w, uint64_t *ret_hours, struct occ_error *err)
 {
     char sql[SQL_BYTES];

@@ -14,14 +14,14 @@
 
 #define MODE 0644
 
-/* TIME: seconds since 1970; no series while it is 0. Rows of one name follow each other. */
+/* TIME: seconds since 1970; 0 has no series. Rows with the same name must be adjacent. */
 enum kind { COUNTER, GAUGE, MILLISECONDS, MICROSECONDS, TIME };
 static const double units[] = {
     [COUNTER] = 1, [GAUGE] = 1, [MILLISECONDS] = 1e3, [MICROSECONDS] = 1e6, [TIME] = 1};
 
 static const struct metric {
-    const char *name, *reason; /* its label, or NULL */
-    size_t offset;             /* in struct occ_ship_counters */
+    const char *name, *reason; /* label "reason", or NULL */
+    size_t offset;             /* offset in struct occ_ship_counters */
     enum kind kind;
     const char *help;
 } metrics[] = {
@@ -101,7 +101,7 @@ int occ_ship_metrics_write(const char *path, const char *node, const struct occ_
     int rc = occ_format_text(&temporary, err, "%s.new", path);
     if (rc != 0)
         return rc;
-    (void)unlink(temporary); /* of a shipper that was killed */
+    (void)unlink(temporary); /* left by a shipper that was killed */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
     if (fd < 0 || write_all(fd, node, counters) != 0 || rename(temporary, path) != 0) {
         rc = occ_fail_errno(err, errno, "cannot write the metrics to %s", path);

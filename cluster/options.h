@@ -1,5 +1,5 @@
 /*
- * The command line of occtrace-ship, and what its settings say. One thread (getopt).
+ * The command line of occtrace-ship, and the settings for the warehouse. One thread (getopt).
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "insert.h"
 #include "outbox.h"
 
-/* Texts are argv's; NULL: not given. */
+/* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
     const char *config, *dialect, *log_level;
     bool init, print, accounts, check, once, status, maintain, help, version;
@@ -20,22 +20,22 @@ struct occ_ship_options {
 int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_options,
                            struct occ_error *err);
 void occ_ship_options_help(FILE *out);
-/* Of --dialect. */
+/* Parses the value of --dialect. */
 int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ_error *err);
 
-/* Texts that the settings do not hold. */
+/* Texts that are not in the settings. */
 struct occ_ship_names {
     char node[256], password[1024];
 };
 
-/* Where the state is. */
+/* Path of the state file. */
 const char *occ_ship_state_path(const struct occ_config *config);
 
-/* The warehouse of the settings; reads the password's file. Both must outlive *ret_options. OCC_E_INVALID:
- * ship.url is not set, or others may read that file. */
+/* The warehouse according to the settings; reads the password file. config and names must outlive
+ * *ret_options. OCC_E_INVALID: ship.url is not set, or other users may read the password file. */
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
                        struct occ_warehouse_options *ret_options, struct occ_error *err);
 
-/* ship.raw_jobs and what goes with it, whose texts must outlive it. OCC_E_INVALID: something else than jobs,
- * or no moment. */
+/* Reads ship.raw_jobs, ship.raw_until and ship.raw_launches; config must outlive *ret_raw. OCC_E_INVALID:
+ * malformed job list or time. */
 int occ_ship_raw(const struct occ_config *config, struct occ_raw_options *ret_raw, struct occ_error *err);

@@ -12,10 +12,10 @@
 
 #define BATCH_BYTES   (8u << 20)
 #define BATCH_ROWS    50000u
-#define BATCH_DAYS    31       /* a server refuses rows of too many partitions at once */
+#define BATCH_DAYS    31       /* a server refuses an insert with rows of too many partitions */
 #define FIRST_MINUTE  16666667 /* from here on seconds have ten digits, */
-#define LAST_MINUTE   71582787 /* and to here 32 bits */
-#define FUTURE_S      60 /* a minute that ends later than this is of a clock that is wrong: no use to wait */
+#define LAST_MINUTE   71582787 /* up to here they fit 32 bits */
+#define FUTURE_S      60       /* do not wait for a minute that ends later than this: its clock is wrong */
 #define MINUTES_A_DAY 1440
 
 static const char read_changes[] = "SELECT c.change, c.minute, coalesce(" OCC_OUTBOX_RUN_OF(
@@ -29,7 +29,7 @@ static const char read_changes[] = "SELECT c.change, c.minute, coalesce(" OCC_OU
          "USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
 enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN, IS_RECORDING, IS_EMPTY, HAS_NO_RUN, IS_REMOVED };
 
-/* The last number that was given, also where its row was deleted since. */
+/* The last number ever given, even if its row was deleted. */
 static const char last_change[] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = "
                                   "'stored_minute_change'), 0)";
 
@@ -88,7 +88,7 @@ void occ_batch_free(struct occ_batch *batch)
     occ_map_free(&batch->minutes);
 }
 
-/* Measured values come seconds after the launches: a minute that is sent at once is soon sent again. */
+/* Measured values arrive seconds after their launches: a minute sent at once would soon be sent again. */
 static bool must_wait(const struct occ_batch *batch, int64_t minute)
 {
     int64_t over_s = batch->options.now_s - (minute + 1) * 60;
@@ -106,8 +106,8 @@ static bool is_full(const struct occ_batch *batch, uint32_t days)
     return bytes >= BATCH_BYTES || rows >= BATCH_ROWS || days >= BATCH_DAYS;
 }
 
-/* Whether rows of the statement's minute may be sent. Counts it if it is lost: evicted, or of times that the
- * warehouse does not take. */
+/* true if the current change's minute can be sent. Counts it as lost if it was evicted or its time is outside
+ * of the warehouse's range. */
 static bool is_sendable(const struct occ_outbox *r, struct occ_batch *batch)
 {
     sqlite3_stmt *stmt = r->read_changes;
@@ -121,7 +121,7 @@ static bool is_sendable(const struct occ_outbox *r, struct occ_batch *batch)
     return false;
 }
 
-/* The row of a run: emptied where it was removed. */
+/* Adds the row of a run; a removed run gets an empty row. */
 static int add_run(struct occ_outbox *r, struct occ_batch *batch, struct occ_error *err)
 {
     const struct occ_outbox_run *run = NULL;
@@ -130,14 +130,14 @@ static int add_run(struct occ_outbox *r, struct occ_batch *batch, struct occ_err
     return occ_outbox_run(r, batch, sqlite3_column_int64(r->read_changes, CHANGED_RUN), &run, err);
 }
 
-/* The statement's change. *days: changes from one day's minutes to another's. */
+/* Adds the current change. *days counts changes of the day between successive minutes. */
 static int add_change(struct occ_outbox *r, struct occ_batch *batch, uint32_t *days, struct occ_error *err)
 {
     sqlite3_stmt *stmt = r->read_changes;
     int64_t minute = sqlite3_column_int64(stmt, CHANGED_MINUTE);
     int rc = 0;
     if (sqlite3_column_int(stmt, IS_RECORDING))
-        return 0; /* not this node's */
+        return 0; /* an imported run: not recorded on this node */
     if (minute == -1)
         return add_run(r, batch, err);
     if (!is_sendable(r, batch))
@@ -176,7 +176,7 @@ int occ_outbox_read(struct occ_outbox *r, int64_t after, int64_t until,
                     struct occ_error *err)
 {
     *ret_batch = (struct occ_batch){.options = *options};
-    if (sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) /* one snapshot */
+    if (sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) /* one snapshot for all statements */
         return occ_outbox_fail(r, err);
     (void)sqlite3_bind_int64(r->read_changes, 1, after);
     (void)sqlite3_bind_int64(r->read_changes, 2, until);

@@ -1,6 +1,7 @@
 /*
- * A history, read for the warehouse: minutes, merged over the ranks of each job, and what they refer to. It
- * reads the history's storage (schema/0001_history.sql), of this version and the one before. One thread.
+ * Reads a history for the warehouse: minutes, merged over the ranks of each job, and the runs, kernels and
+ * configurations they refer to. Reads the history's storage (schema/0001_history.sql) of this version and the
+ * one before. One thread.
  */
 #pragma once
 
@@ -16,32 +17,32 @@
 
 struct occ_store;
 
-/* A launch configuration, by its content. */
+/* A launch configuration, identified by its content. */
 struct occ_outbox_config {
     uint64_t id;
-    double warps;            /* that the whole GPU can hold; 0 where the model refuses the configuration */
-    double expected_elapsed; /* low */
-    int cause;               /* enum occ_cause, or OCC_CAUSE_COUNT */
+    double warps;            /* maximum warps of the whole GPU; 0 if the model refuses the configuration */
+    double expected_elapsed; /* lower bound */
+    int cause;               /* enum occ_cause, or OCC_CAUSE_COUNT: unknown */
     char gpu[40];
 };
 
 struct occ_outbox_run {
     int64_t id;
-    uint64_t group; /* hash of job and user: rows of one are merged */
+    uint64_t group; /* hash of job and user: rows with the same hash are merged */
     char *job, *user;
     char uuid[40];
 };
 
-/* Ids that the warehouse has, so that their rows need not be sent again today. */
+/* Ids whose rows were sent today and need not be sent again. */
 struct occ_sent {
     struct occ_map ids;
     int64_t day;
 };
 
-/* The column evidence. */
+/* Indices in the column evidence. */
 enum { OCC_EVIDENCE_SPREAD, OCC_EVIDENCE_SHIFT, OCC_EVIDENCE_ERROR, OCC_EVIDENCE_REST, OCC_EVIDENCE_COUNT };
 
-/* Measured values as they were sent last, by row but for its minute. */
+/* The last sent measured values of a row, for any minute. */
 struct occ_kept_values {
     double means[OCC_MEASURED_VALUE_COUNT], shares[OCC_MEASURED_VALUE_COUNT], evidence[OCC_EVIDENCE_COUNT];
 };
@@ -52,8 +53,8 @@ struct occ_kept {
 };
 void occ_kept_free(struct occ_kept *kept);
 
-/* Jobs whose launches are sent one by one, those of minutes that begin before until_s, and at most so many of
- * a run's minute. jobs: as their rows have them, or Slurm's numbers; "": none. */
+/* Jobs with raw launches: only minutes before until_s, at most max_launches per run and minute. jobs: ids as
+ * in their rows, or Slurm's numbers; "": none. */
 struct occ_raw_options {
     const char *jobs;
     int64_t until_s;
@@ -61,15 +62,16 @@ struct occ_raw_options {
 };
 #define OCC_RAW_SEPARATORS ", "
 
-/* Whose rows they are, and what of a minute has rows of its own. */
+/* The origin of the rows, and limits of a batch. */
 struct occ_batch_options {
     const char *cluster, *node;
     uint64_t version;      /* of the rows */
-    uint64_t max_configs;  /* of a job in a minute */
-    int64_t first_change;  /* evicted minutes with a later change are lost */
-    bool has_evidence;     /* the warehouse's table of minutes has the column */
-    int64_t newest_minute; /* rows of it and of earlier ones may have been sent */
-    int64_t now_s;         /* minutes that ended less than WAIT_S before wait; 0: none does */
+    uint64_t max_configs;  /* maximum number per job and minute */
+    int64_t first_change;  /* evicted minutes with a later change count as lost */
+    bool has_evidence;     /* the warehouse's table `minute` has the column `evidence` */
+    int64_t newest_minute; /* rows of this and earlier minutes may have been sent */
+    /* minutes that ended less than OCC_BATCH_WAIT_S before this time wait; 0: none waits */
+    int64_t now_s;
     const struct occ_sent *sent;
     struct occ_kept *kept;
     struct occ_raw_options raw;
@@ -80,17 +82,17 @@ enum { OCC_BATCH_WAIT_S = 30 };
 struct occ_batch {
     struct occ_batch_options options;
     struct occ_body rows[OCC_SHIP_TABLE_COUNT];
-    struct occ_map ids, runs, minutes; /* that are in it */
-    int64_t last_change;               /* up to which changes are in it; 0: none */
+    struct occ_map ids, runs, minutes; /* contents of the batch */
+    int64_t last_change;               /* last change in the batch; 0: none */
     int64_t newest_minute;
-    uint64_t lost;            /* minutes of runs that are no longer there */
-    uint64_t unsent_launches; /* of jobs in `raw`: too many, or no longer there */
-    bool is_full;             /* there may be more */
+    uint64_t lost;            /* number of run minutes that were evicted */
+    uint64_t unsent_launches; /* launches of jobs in `raw` beyond the limit or evicted */
+    bool is_full;             /* further changes may follow */
 };
 void occ_batch_free(struct occ_batch *batch);
 
-/* Number of the run whose rows a removed run's are: where its process offered its launches again it has
- * another number, and may have been removed again. NULL: `x` has no row. */
+/* Number of the run that has a removed run's rows now: a process that offered its launches again has another
+ * number, and may have been removed again. NULL: `x` has no row. */
 #define OCC_OUTBOX_RUN_OF(x)                                                                                 \
     "coalesce((SELECT s.run_id FROM stored_run s WHERE s.uuid = " x ".uuid), (SELECT max(y.run_id) FROM "    \
     "stored_removed_run y WHERE y.uuid = " x ".uuid))"
@@ -109,19 +111,20 @@ struct occ_outbox {
 int occ_outbox_open(const char *path, struct occ_outbox *ret_outbox, struct occ_error *err);
 void occ_outbox_close(struct occ_outbox *outbox);
 
-/* What fails in these functions is this history: OCC_E_CORRUPT, also where another process locks it. */
+/* Errors of these functions concern this history: OCC_E_CORRUPT, also if another process locks it. */
 
-/* The next changes after `after` and up to `until`; evicted ones above `first` are lost. On an error free the
- * batch. */
+/* Reads the next changes after `after` up to `until`; evicted ones after options->first_change count as lost.
+ * Free the batch after an error too. */
 int occ_outbox_read(struct occ_outbox *outbox, int64_t after, int64_t until,
                     const struct occ_batch_options *options, struct occ_batch *ret_batch,
                     struct occ_error *err);
 
-/* ---- outbox_ids.c: what rows refer to; adds their own rows to the batch ---- */
+/* ---- outbox_ids.c: rows of kernels, configurations and runs, added to the batch on first use ---- */
 
-int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err); /* OCC_E_CORRUPT, or no memory */
+/* OCC_E_CORRUPT or OCC_E_NO_MEMORY */
+int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_no_memory(struct occ_error *err);
-/* A number that a statement with these parameters gives. */
+/* The number returned by a statement with these parameters. */
 int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t *values, int n,
                       int64_t *ret_number, struct occ_error *err);
 int occ_outbox_prepare_ids(struct occ_outbox *outbox, struct occ_error *err);
@@ -129,7 +132,7 @@ int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
 int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                    const struct occ_outbox_run **ret_run, struct occ_error *err);
-/* The configuration that stands for all others whose main cause this is. */
+/* Id of the configuration "(other)" for configurations with this main cause. */
 uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
 
 /* ---- outbox_measured.c ---- */
@@ -140,10 +143,10 @@ struct occ_measured_row {
     uint64_t total_ns;
     double expected_elapsed;
 };
-/* The columns sources, means and shares. */
+/* Writes the columns sources, means and shares. */
 void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_row *row,
                              struct occ_kept *kept);
-/* The column evidence of the same row, after its measured values. */
+/* Writes the column evidence of the same row, after its measured values. */
 void occ_outbox_put_evidence(struct occ_body *rows, const struct occ_measured_row *row,
                              struct occ_kept *kept);
 
@@ -156,6 +159,6 @@ int occ_outbox_add_minute(struct occ_outbox *outbox, struct occ_batch *batch, in
 /* ---- outbox_launches.c ---- */
 
 int occ_outbox_prepare_launches(struct occ_outbox *outbox, struct occ_error *err);
-/* Of a run's minute, if the batch's options choose its job: the first ones. */
+/* Adds the first launches of a run's minute, if the batch's options include its job. */
 int occ_outbox_add_launches(struct occ_outbox *outbox, struct occ_batch *batch, int64_t minute, int64_t run,
                             struct occ_error *err);

@@ -1,4 +1,4 @@
-/* What minutes refer to, and its rows: kernels, launch configurations, runs. See outbox.h. */
+/* Rows of kernels, launch configurations and runs that minutes refer to. See outbox.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char read_config[] = "SELECT " OCC_SHIP_UUID(
                                        "WHERE c.config_id = ?";
 enum { CONFIG_GPU, CONFIG_WARPS, CONFIG_EXPECTED, CONFIG_CAUSE, CONFIG_KERNEL };
 
-/* Also of removed runs. */
+/* Includes removed runs. */
 #define READ_RUN(table)                                                                                      \
     "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER                                                      \
     ", " OCC_SHIP_UUID("r.uuid") " FROM " table " r WHERE r.run_id = ?1"
@@ -67,7 +67,7 @@ int occ_outbox_prepare_ids(struct occ_outbox *r, struct occ_error *err)
     return 0;
 }
 
-/* Steps to the row of an id. OCC_E_CORRUPT: there is none. */
+/* Steps to the row with this id. OCC_E_CORRUPT: it is missing. */
 static int find(const struct occ_outbox *r, sqlite3_stmt *stmt, int64_t id, struct occ_error *err)
 {
     (void)sqlite3_reset(stmt);
@@ -82,7 +82,7 @@ static int find(const struct occ_outbox *r, sqlite3_stmt *stmt, int64_t id, stru
 
 /* ---- kernels and launch configurations ---- */
 
-/* Whether the batch is to have this id's row. */
+/* true if the id's row must be added to the batch. */
 static bool is_new(struct occ_batch *batch, uint64_t id)
 {
     if (occ_map_get(&batch->options.sent->ids, id) != OCC_MAP_NONE ||
@@ -101,7 +101,7 @@ static void end_dimension(const struct occ_batch *batch, struct occ_body *rows)
     occ_body_end_row(rows);
 }
 
-/* The id of what is in `row`, which becomes the row of that id. */
+/* Completes `row` and adds it to the batch. Returns its id, the hash of its content. */
 static uint64_t add_config(struct occ_batch *batch, struct occ_body *row)
 {
     struct occ_body *rows = &batch->rows[OCC_SHIP_LAUNCH_CONFIG];
@@ -226,7 +226,7 @@ static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
     return true;
 }
 
-/* Its row, once in a batch. */
+/* Adds the run's row, once per batch. */
 static int add_run_row(struct occ_outbox *r, struct occ_batch *batch, int64_t id, struct occ_error *err)
 {
     struct occ_body *rows = &batch->rows[OCC_SHIP_RUN];

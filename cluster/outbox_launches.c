@@ -1,6 +1,6 @@
 /*
- * Single launches of jobs that ship.raw_jobs names, a run's minute at a time: what is sent again has the same
- * keys again, also where the history has evicted some since. See outbox.h.
+ * Raw launches of the jobs in ship.raw_jobs, one run's minute at a time. Launches sent again have the same
+ * keys, even if the history has evicted some of them since. See outbox.h.
  */
 #include <string.h>
 #include <xxhash.h>
@@ -38,14 +38,14 @@ static bool is_chosen(const struct occ_raw_options *raw, int64_t minute, const c
     return false;
 }
 
-/* Launches that began together: hardly ever more than one. */
+/* Launches with the same start; usually only one. */
 struct together {
     int64_t start_ns;
-    uint64_t first;        /* hash of the first one's columns */
-    struct occ_map copies; /* where there are more: of each hash, how many have it */
+    uint64_t first;        /* hash of the first launch's columns */
+    struct occ_map copies; /* if there are several: hash -> number of launches with it */
 };
 
-/* How many launches before this one are the same in all columns; OCC_MAP_NONE: no memory. */
+/* Returns the number of earlier launches with the same values in all columns; OCC_MAP_NONE: no memory. */
 static uint32_t count_copies(struct together *t, const uint64_t columns[COLUMNS])
 {
     uint64_t hash = XXH3_64bits(columns, COLUMNS * sizeof *columns);
@@ -64,7 +64,7 @@ static uint32_t count_copies(struct together *t, const uint64_t columns[COLUMNS]
     return occ_map_put(&t->copies, hash, 1) == OCC_MAP_NONE ? OCC_MAP_NONE : 0;
 }
 
-/* What all rows of a run's minute have in common, from the second column on. */
+/* Writes the columns common to all rows of a run's minute, from the second one on. */
 static void put_whose(const struct occ_outbox *r, const struct occ_batch *batch,
                       const struct occ_outbox_run *run, struct occ_body *whose)
 {
@@ -76,7 +76,7 @@ static void put_whose(const struct occ_outbox *r, const struct occ_batch *batch,
     occ_body_put_raw(whose, "\t", 1);
 }
 
-/* The statement's row. */
+/* Adds the current row. */
 static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct occ_body *whose,
                    struct together *t, struct occ_error *err)
 {
@@ -113,7 +113,7 @@ static int add_rows(struct occ_outbox *r, struct occ_batch *batch, const struct 
         rc = add_row(r, batch, &whose, &together, err);
     if (rc == 0 && (code == SQLITE_NOMEM || whose.failed))
         rc = occ_outbox_no_memory(err);
-    /* a damaged chunk is as one that was evicted: it stops nothing else */
+    /* a damaged chunk is treated as evicted: the other launches are sent */
     (void)sqlite3_reset(r->read_launches);
     occ_map_free(&together.copies);
     occ_body_free(&whose);

@@ -1,6 +1,6 @@
 /*
- * What the warehouse keeps of a row's measured values: means, rounded to what their standard errors justify
- * (random digits do not compress), and the share of the row's time for which there is one. See outbox.h.
+ * Measured values of the warehouse's rows: means, rounded as far as their standard errors allow (random
+ * digits do not compress), and the share of the row's time that each mean covers. See outbox.h.
  */
 #include <assert.h>
 #include <float.h>
@@ -12,16 +12,19 @@
 #include "store/measured.h"
 #include "support/array.h"
 
-/* What is sent of a value is any number of a range, the one that was sent last if it lies there: so most stay
- * the same from minute to minute. A mean is off by at most half of its error, which includes that: to it
- * goes the variance of even rounding (sqrt(1 + 1/12)), and it is rounded up, by at most sqrt(2) together. A
- * share that is a weight only, among minutes with nearly the same mean, is off by at most 1/8, others, which
- * are compared with each other, by 1/16. That of elapsed occupancy weighs what was measured against what is
- * expected, too: off by at most 1/64, and so that the sum of both changes by at most a quarter of the error;
- * nothing is known finer than to 1e-6 of it.
+/* Rounding. Each sent value may be any number of a range; if the value sent for the last minute lies in the
+ * range, it is sent again, so that most values stay the same from minute to minute and compress well.
+ *
+ * A mean is off by at most half of its error (OFF_MEAN). The sent error includes this: the variance of
+ * uniform rounding is added (sqrt(1 + 1/12) = ERROR_LOW), then it is rounded up, by at most sqrt(2) together
+ * (ERROR_HIGH). A share that only weighs minutes with nearly the same mean is off by at most 1/8
+ * (OFF_WEIGHT), shares that are compared with each other by 1/16 (OFF_SHARE). The share of elapsed occupancy
+ * also weighs measured against expected values: it is off by at most 1/64 (OFF_ELAPSED), and the sum of both
+ * changes by at most a quarter of the error (OFF_SUM); no share is known more precisely than 1e-6 of itself
+ * (OFF_MIN).
  *
  * Launches without a value widen a mean's error (occ_measured_widened()): the shares of achieved and elapsed
- * occupancy are rounded down, and so that the widened error grows by at most 1/16. */
+ * occupancy are rounded down, so that the widened error grows by at most 1/16 (OFF_WIDENED). */
 #define OFF_MEAN    0.5
 #define ERROR_LOW   1.0408
 #define ERROR_HIGH  1.4142
@@ -31,15 +34,15 @@
 #define OFF_SUM     0.25
 #define OFF_MIN     1e-6
 #define OFF_WIDENED (1.0 / 16)
-#define OFF_BOUND   (1.0 / 16) /* of evidence, by the bound that it is compared with */
-#define STEP_MIN    1e-7       /* below it digits stay as they are */
-#define WHOLE       1e-12      /* a quotient that is as near below a whole number is that number */
+#define OFF_BOUND   (1.0 / 16) /* of evidence, relative to the bound that it is compared with */
+#define STEP_MIN    1e-7       /* smaller steps leave the digits unchanged */
+#define WHOLE       1e-12      /* a quotient this close below a whole number counts as that number */
 
 #define KEPT_MAX     16384
 #define NUMBER_BYTES 32
 
-/* Whose error tells how exact a value is; its own name: it is an error. Values without an error of their own
- * come from the regression of achieved or elapsed occupancy, and are no more exact than that is. */
+/* The error that gives the precision of each value; an error maps to itself. Values without an error of their
+ * own derive from the regression of achieved or elapsed occupancy and have its precision. */
 #define ERROR(value, error) [OCC_MEASURED_##value] = OCC_MEASURED_##error
 static const enum occ_measured_value error_of[] = {
     ERROR(achieved, achieved_error),
@@ -73,15 +76,15 @@ static double mean_of(const struct occ_measured_sums *sums, int value)
     return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : 0;
 }
 
-/* The largest of 1, 2, 5, 10, 20, ... that is no larger. */
+/* The largest of 1, 2, 5, 10, 20, ... up to max_step. */
 static double unit_of(double max_step)
 {
     double unit = pow(10, floor(log10(max_step))), room = max_step / unit;
     return unit * (room >= 5 ? 5 : room >= 2 ? 2 : 1);
 }
 
-/* One from low to high: the last one, or one of few digits near the middle, so that the next minute's range
- * is likely to have it, too. */
+/* Returns a number from low to high: `last` if it lies there, otherwise a number with few digits near the
+ * middle, so that the next minute's range is likely to contain it. */
 static double choose(double low, double high, double max_step, double last)
 {
     double middle = (low + high) / 2;
@@ -93,7 +96,7 @@ static double choose(double low, double high, double max_step, double last)
     return round(middle / unit) * unit;
 }
 
-/* The same, of few digits just below `value`. */
+/* Like choose(), for a number with few digits just below `value`. */
 static double choose_below(double value, double off, double last)
 {
     if (last >= value - off && last <= value)
@@ -102,7 +105,8 @@ static double choose_below(double value, double off, double last)
     return off > STEP_MIN ? floor(value / unit * (1 + WHOLE)) * unit : value;
 }
 
-/* Active SMs and blocks, by which occupancy is multiplied, are off by as large a part of them as it is. */
+/* The error of active SMs and resident blocks: occupancy is multiplied by them, so their relative error
+ * equals that of occupancy. */
 static double error_in(const struct occ_measured_sums *sums, int value)
 {
     int of = value == OCC_MEASURED_resident_blocks ? OCC_MEASURED_achieved
@@ -124,14 +128,14 @@ static double choose_mean(const struct occ_measured_sums *sums, int value, doubl
     return choose(low, high, (high - low) * 2 / 3, last);
 }
 
-/* Its share is not compared with others'. */
+/* true if the value's share only weighs minutes and is not compared with other shares. */
 static bool is_weight(int value)
 {
     return error_of[value] != OCC_MEASURED_achieved_error && value != OCC_MEASURED_sm_active &&
            value != OCC_MEASURED_elapsed && error_of[value] != OCC_MEASURED_group_elapsed_error;
 }
 
-/* How far the share of achieved or elapsed occupancy may be below the true one. */
+/* Maximum rounding of the share of achieved or elapsed occupancy. */
 static double off_covered(const struct occ_measured_row *row, int value, double share)
 {
     const struct occ_measured_sums *sums = row->sums;
@@ -144,8 +148,9 @@ static double off_covered(const struct occ_measured_row *row, int value, double 
     return fmax(off, OFF_MIN * share);
 }
 
-/* Weights of values that were found for some of the launches only, each minute for others, are as if for all
- * that have an elapsed occupancy. All shares together are not more than the whole. */
+/* The share of launch time with this value. A weight is replaced by the share of elapsed occupancy, since the
+ * value is found for other launches each minute. The shares of individual and group values together are at
+ * most 1. */
 static double choose_share(const struct occ_measured_row *row, int value, const double *last)
 {
     const struct occ_measured_sums *sums = row->sums;
@@ -166,7 +171,7 @@ void occ_kept_free(struct occ_kept *kept)
     *kept = (struct occ_kept){0};
 }
 
-/* A row's; those of a new one are 0. */
+/* The last values sent for a row; zeros for a new one. */
 static struct occ_kept_values *find_kept(struct occ_kept *kept, uint64_t row, struct occ_kept_values *none)
 {
     uint32_t at = occ_map_get(&kept->index, row);
@@ -183,14 +188,14 @@ static struct occ_kept_values *find_kept(struct occ_kept *kept, uint64_t row, st
     return &kept->values[kept->n++];
 }
 
-/* Most are 0: no need of snprintf(). */
+/* Avoids snprintf() for 0, the most frequent value. */
 static size_t print(char *out, double value)
 {
     *out = '0';
     return value == 0 ? 1 : (size_t)snprintf(out, NUMBER_BYTES, "%.9g", value);
 }
 
-/* The table's aliases read achieved and elapsed by their places. */
+/* The aliases of the table `minute` read achieved and elapsed by index. */
 static_assert(OCC_MEASURED_achieved == 0 && OCC_MEASURED_elapsed == 2, "schema/clickhouse/warehouse.sql");
 void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_row *row, struct occ_kept *kept)
 {
@@ -225,8 +230,8 @@ struct range {
     double middle, off;
 };
 
-/* The reader compares the variance with the square of the rounded error, so that the variance grows by as
- * much as the square. */
+/* The reader compares the variance with the square of the error sent, so the variance is raised by the
+ * increase of that square. */
 static struct range spread_of(const struct occ_measured_sums *sums, double sent_error)
 {
     double mean = mean_of(sums, OCC_MEASURED_elapsed), error = mean_of(sums, OCC_MEASURED_elapsed_error);

@@ -1,7 +1,7 @@
 /*
  * One minute of a history: its rows by run and launch configuration become rows by job and configuration, and
- * by run and GPU. Of a job's configurations those that waste most have rows of their own; the others are
- * added up by main cause, so that sums are exact. See outbox.h.
+ * by run and GPU. A job's most wasteful configurations have their own rows; the others are added up by main
+ * cause, so that sums stay exact. See outbox.h.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 #define NO_SUMS(name)              ", 0, 0"
 #define EVIDENCE(name)             ", e." #name
 #define NO_EVIDENCE(name)          ", 0"
-/* Then, without launches, the configurations of removed runs. */
+/* Followed by the configurations of removed runs, without launches. */
 static const char read_minute[] =
     "SELECT m.run_id, m.config_id, m.launches, m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, "
     "m.histogram" OCC_MEASURED_SOURCES(MEASURED_COUNT) ", e.overlapped" OCC_MEASURED_VALUES(MEASURED_SUMS)
@@ -41,10 +41,10 @@ static const char read_minute[] =
                                                     "WHERE p.minute = ?1 ORDER BY 1, 2";
 enum { RUN, CONFIG, LAUNCHES, TOTAL, MIN, MAX, HISTOGRAM, MEASURED };
 
-/* A row of the table minute; without launches: it takes away the row that was sent before. */
+/* A row of the table minute; a row without launches replaces one sent before. */
 struct merged {
     uint64_t group, config;
-    uint32_t run; /* any of the group's: its index */
+    uint32_t run; /* index of any run of the group */
     int cause;
     int64_t last_run;
     uint32_t ranks;
@@ -52,13 +52,13 @@ struct merged {
     struct occ_histogram histogram;
     struct occ_measured_sums measured;
     double waste, capacity;
-    double expected_elapsed; /* of others: 0 */
+    double expected_elapsed; /* 0 for the sum of other configurations */
     bool is_other;
 };
 
 /* A row of the table rank_minute. */
 struct rank {
-    uint32_t run, config; /* indices; the configuration's GPU counts */
+    uint32_t run, config; /* indices; only the configuration's GPU matters */
     uint64_t launches, busy_ns;
     double waste, capacity;
 };
@@ -67,7 +67,7 @@ struct minute {
     struct occ_outbox *outbox;
     struct occ_batch *batch;
     int64_t number;
-    struct occ_map index; /* group and configuration -> row */
+    struct occ_map index; /* hash of group and configuration -> row */
     struct merged *rows;
     struct rank *ranks;
     size_t n, allocated, n_ranks, allocated_ranks;
@@ -102,7 +102,7 @@ static uint64_t column(sqlite3_stmt *stmt, int i)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Nothing is measured where a number is none that a counter gives. */
+/* Measured values are dropped if a number is out of a counter's range. */
 static void read_measured(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
     int at = MEASURED;
@@ -142,7 +142,7 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
 #undef X
 }
 
-/* As occ_top_row's: by what was measured, for the other launches by the model. */
+/* Unused share as in struct occ_top_row: measured for launches with a value, modelled for the others. */
 static double unused_share(const struct occ_measured_sums *sums, const struct occ_outbox_config *config,
                            uint64_t total_ns)
 {
@@ -186,7 +186,7 @@ static struct rank *rank_of(struct minute *m, const struct occ_outbox_run *run,
     return &m->ranks[m->n_ranks++];
 }
 
-/* The statement's row. false: no memory, or a damaged histogram. */
+/* Adds the current row. false: no memory, or a damaged histogram. */
 static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbox_run *run,
                     const struct occ_outbox_config *config)
 {
@@ -195,7 +195,7 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
     if (!row || !rank)
         return false;
     if (column(stmt, LAUNCHES) == 0)
-        return true; /* of a removed run */
+        return true; /* configuration of a removed run */
     uint64_t launches = column(stmt, LAUNCHES), total = column(stmt, TOTAL), min = column(stmt, MIN),
              max = column(stmt, MAX);
     struct occ_measured_sums measured;
@@ -249,7 +249,8 @@ static void put_whose(const struct occ_batch *batch, struct occ_body *rows)
     occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
 }
 
-/* The largest count is 0 where it is what the others leave of the launches: most bytes of a list are its. */
+/* Writes bins and counts; the largest count is written as 0 if the launches give it, since it takes most of
+ * the bytes. */
 static void put_histogram(struct occ_body *rows, const struct occ_histogram *h, uint64_t launches)
 {
     uint64_t bins[OCC_HISTOGRAM_BINS], counts[OCC_HISTOGRAM_BINS], sum = 0;
@@ -290,7 +291,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, row->max_ns);
     put_histogram(rows, &row->histogram, row->launches);
     occ_outbox_put_measured(rows, &measured, m->batch->options.kept);
-    if (m->batch->options.has_evidence && row->is_other) /* no mean of theirs is reported */
+    if (m->batch->options.has_evidence && row->is_other) /* no mean is reported for other configurations */
         occ_body_put_list(rows, NULL, 0);
     else if (m->batch->options.has_evidence)
         occ_outbox_put_evidence(rows, &measured, m->batch->options.kept);
@@ -300,13 +301,13 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_end_row(rows);
 }
 
-/* A row that takes away what was sent before. */
+/* Writes a row that replaces a row sent before. */
 static void put_empty_row(struct minute *m, const struct merged *row)
 {
     put_row(m, &(struct merged){.run = row->run, .config = row->config});
 }
 
-/* Rows of this minute may be in the warehouse. */
+/* true if rows of this minute may be in the warehouse. */
 static bool may_be_sent(const struct minute *m)
 {
     return m->number <= m->batch->options.newest_minute;
@@ -357,8 +358,8 @@ static bool add_to_other(struct merged *other, const struct merged *row)
     return true;
 }
 
-/* Adds up a job's other configurations by main cause. Rows that were sent when fewer or others were folded
- * are taken away again. run: any of the job's. */
+/* Adds up a job's other configurations by main cause. If this minute may have been sent, also replaces rows
+ * of configurations that had their own row then. run: any run of the job. */
 static bool put_folded(struct minute *m, const struct merged *rows, size_t n, uint32_t run)
 {
     struct merged others[OCC_CAUSE_COUNT + 1] = {0};
@@ -380,7 +381,7 @@ static bool put_folded(struct minute *m, const struct merged *rows, size_t n, ui
     return added;
 }
 
-/* By group; in a group the most wasteful first, rows without launches last, always in the same order. */
+/* Order: by group; then the most wasteful first, rows without launches last; then by id. */
 static int compare(const void *a, const void *b)
 {
     const struct merged *x = a, *y = b;
@@ -393,14 +394,14 @@ static int compare(const void *a, const void *b)
     return x->config < y->config ? -1 : x->config > y->config;
 }
 
-/* The rows of a job, of which the first `live` have launches. */
+/* Writes the rows of a job; the first `live` have launches. */
 static bool put_group(struct minute *m, const struct merged *rows, size_t n, size_t live)
 {
     size_t max = m->batch->options.max_configs, own = live <= max ? live : max - (OCC_CAUSE_COUNT + 1);
     bool put = true;
     for (size_t i = 0; i < own; i++)
         put_row(m, &rows[i]);
-    /* also where the job had too many configurations before runs were removed */
+    /* also if the job had too many configurations before runs were removed */
     if (own < live || (n > max && may_be_sent(m)))
         put = put_folded(m, rows + own, live - own, rows[0].run);
     for (size_t i = live; i < n && may_be_sent(m); i++)

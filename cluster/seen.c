@@ -18,14 +18,15 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-/* A file system's clock moves in steps of some milliseconds; the rest allows for one that is set. */
+/* The clock of a file system has a resolution of some milliseconds; the rest tolerates a clock that is
+ * set. */
 #define SETTLED_NS   INT64_C(2000000000)
 #define ENTRIES_MAX  (1u << 20)
 #define EVENTS_BYTES 65536
 #define SPARE        64u
 
-#define XFS_MAGIC 0x58465342 /* of the kernel's fs/xfs, which no header of its interface has, */
-#define ZFS_MAGIC 0x2fc12fc1 /* and of OpenZFS */
+#define XFS_MAGIC 0x58465342 /* from the kernel's fs/xfs; no header of its interface has it */
+#define ZFS_MAGIC 0x2fc12fc1 /* from OpenZFS */
 #define CHANGES   (IN_ATTRIB | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MODIFY | IN_MOVE | IN_MOVE_SELF)
 
 void occ_seen_open(struct occ_seen *ret_seen)
@@ -61,7 +62,7 @@ static int look_at(const char *path, struct occ_seen_file *file)
     return 0;
 }
 
-/* Every write is one in the directory of its path: it is no link, and has no name elsewhere. */
+/* true if every write to the file is visible in the directory of its path: not a link, and no second name. */
 static bool is_only_here(const char *path)
 {
     struct stat s;
@@ -114,7 +115,8 @@ static struct occ_seen_entry *find(const struct occ_seen *s, size_t n, char *pat
     return n ? bsearch(&key, s->entries, n, sizeof key, compare_entries) : NULL;
 }
 
-/* Watches of entries that have moved. Without memory they are none, and every file is looked at. */
+/* Rebuilds the index after entries have moved. Without memory an entry has no watch, so every pass checks its
+ * files. */
 static void index_watches(struct occ_seen *s)
 {
     occ_map_clear(&s->watches);
@@ -146,7 +148,7 @@ void occ_seen_stored(struct occ_seen *s)
 
 /* ---- the list ---- */
 
-/* An owner's, and not lost+found, by the name of its directory. */
+/* true for the directory of an owner, by its name; false for others, like lost+found. */
 static bool is_of_owner(const char *name)
 {
     static const char *const names[] = {"pod-", "container-", "ns-"};
@@ -156,7 +158,7 @@ static bool is_of_owner(const char *name)
     return name[0] == 'u' && name[1] >= '0' && name[1] <= '9';
 }
 
-/* Looks among the `n` entries that are sorted already, adds behind all. Frees `path`, or keeps it. */
+/* Searches the first `n` entries, which are sorted, and appends a new one. Takes over `path`. */
 static int add_path(struct occ_seen *s, size_t n, char *path, bool is_owners, struct occ_error *err)
 {
     struct occ_seen_entry *known = path ? find(s, n, path) : NULL;
@@ -193,7 +195,7 @@ static int list_owners(struct occ_seen *s, DIR *directory, const char *path, str
     return rc == 0 && errno ? occ_fail_errno(err, errno, "cannot list the histories beside %s", path) : rc;
 }
 
-/* The file system tells of every write, also one of another machine or of another view of the same files. */
+/* true if the file system reports every write, including writes by other machines or through other mounts. */
 static bool tells_all(const char *directory)
 {
     static const long kinds[] = {EXT4_SUPER_MAGIC, XFS_MAGIC,        BTRFS_SUPER_MAGIC,
@@ -207,7 +209,7 @@ static bool tells_all(const char *directory)
     return false;
 }
 
-/* Without the right to list the directory, histories may be missed: then the history for all users counts as
+/* Without the right to list the directory, histories may be missed: the history of all users then counts as
  * unreadable. */
 static int open_parent(struct occ_seen *s, const char *parent, DIR **ret_directory, struct occ_error *err)
 {
@@ -224,7 +226,7 @@ static void sort(struct occ_seen *s)
         qsort(s->entries, s->n, sizeof *s->entries, compare_entries);
 }
 
-/* The next storing deletes entries without a directory. */
+/* Lists the histories again. The state drops entries without a directory when it is stored. */
 static int list(struct occ_seen *s, const char *parent, const char *path, struct occ_error *err)
 {
     DIR *directory = NULL;
@@ -257,7 +259,8 @@ static void forget_watches(struct occ_seen *s)
     occ_map_clear(&s->watches);
 }
 
-/* Of a directory that is not at its path any more a watch tells nothing. */
+/* Drops the watches if the directories may have been replaced at their paths: a watch follows the old
+ * directory. */
 static void check_places(struct occ_seen *s, const struct occ_seen_file *tree)
 {
     struct pollfd mounts = {.fd = s->mounts, .events = POLLPRI};
@@ -275,7 +278,7 @@ static void take_event(struct occ_seen *s, const struct inotify_event *event)
     if (at == OCC_MAP_NONE || s->entries[at].watch != event->wd)
         return;
     s->entries[at].is_unchanged = false;
-    s->entries[at].watch = 0; /* it tells once */
+    s->entries[at].watch = 0; /* a watch reports once (IN_ONESHOT) */
 }
 
 static void take_events(struct occ_seen *s)
@@ -291,8 +294,8 @@ static void take_events(struct occ_seen *s)
         index_watches(s);
 }
 
-/* Before the look that it is to hold for. Of a directory that two entries lead to, the kernel has one watch.
- */
+/* Call it before looking at the files. If two entries lead to the same directory, the kernel has one watch,
+ * which stays with the first. */
 static void watch(struct occ_seen *s, size_t index)
 {
     struct occ_seen_entry *entry = &s->entries[index];
@@ -352,7 +355,7 @@ enum occ_seen_state occ_seen_look(struct occ_seen *s, size_t index, int64_t now_
         return OCC_SEEN_NONE;
     int code = occ_format_text(&log, NULL, "%s-wal", entry->path);
     code = code == 0 ? look_at(log, &ret_now->log) : code;
-    if (ret_now->log.bytes == 0) /* as a reader makes it and leaves it */
+    if (ret_now->log.bytes == 0) /* an empty log as readers make and leave it */
         ret_now->log = (struct occ_seen_file){.inode = 0};
     if (file != 0 || (code != 0 && code != ENOENT) || !is_settled(&ret_now->file, now_ns) ||
         !is_settled(&ret_now->log, now_ns))

@@ -17,7 +17,7 @@
 #include "support/error.h"
 #include "support/map.h"
 
-/* A file as stat(2) shows it; zeros: none. */
+/* A file's stat(2) data; zeros: no file. */
 struct occ_seen_file {
     int64_t device, inode;
     int64_t bytes, changed_ns;
@@ -25,10 +25,10 @@ struct occ_seen_file {
 
 struct occ_seen_history {
     struct occ_seen_file file, log;
-    int64_t open_minute; /* the oldest that the history may still add to */
+    int64_t open_minute; /* the oldest minute that the history may still change */
 };
 
-/* X(column, member of struct occ_seen_history) of the state's table. */
+/* X(column, member of struct occ_seen_history): columns of the state's table. */
 #define OCC_SEEN_COLUMNS(X)                                                                                  \
     X(device, file.device)                                                                                   \
     X(inode, file.inode)                                                                                     \
@@ -41,54 +41,58 @@ struct occ_seen_history {
     X(open_minute, open_minute)
 
 struct occ_seen_entry {
-    char *path;                   /* of the file, which need not be there */
-    struct occ_seen_history sent; /* as it was when it was sent whole, */
-    bool is_sent;                 /* if it ever was */
-    bool is_stored;               /* `sent` is in the state */
-    bool is_unchanged;            /* since, by its watch */
-    bool is_found;                /* its directory is there, */
-    bool is_owners;               /* and the daemon's: a history that may not be read is missed */
-    int watch;                    /* of its directory; 0: none */
+    char *path;                   /* path of the file, which may not exist */
+    struct occ_seen_history sent; /* file and log at the time when the history was sent whole */
+    bool is_sent;                 /* the history was sent whole at least once */
+    bool is_stored;               /* `sent` is stored in the state */
+    bool is_unchanged;            /* unchanged since then according to its watch */
+    bool is_found;                /* its directory exists */
+    /* the daemon's history or an owner's: it counts as missing if it cannot be read */
+    bool is_owners;
+    int watch; /* of its directory; 0: none */
 };
 
 struct occ_seen {
-    struct occ_seen_entry *entries; /* by path */
+    struct occ_seen_entry *entries; /* sorted by path */
     size_t n, allocated;
-    struct occ_seen_file directory; /* above the entries', when it was listed; zeros: list it again */
-    struct occ_seen_file tree;      /* of which only device and inode count: the watches are of this one */
-    struct occ_map watches;         /* to entries; may have old ones */
-    int events;                     /* descriptor; -1: nothing is watched */
-    int mounts;                     /* the list of mounts, which can be polled for changes; -1: likewise */
-    bool may_watch;                 /* the file system tells of every change */
-    bool is_hidden;                 /* we may not list the directory */
-    bool has_unstored;              /* entries to be stored, or deleted there */
+    struct occ_seen_file directory; /* parent directory when it was listed; zeros: list it again */
+    /* directory that the watches belong to (only device and inode are compared) */
+    struct occ_seen_file tree;
+    struct occ_map watches; /* watch -> entry; may contain old watches */
+    int events;             /* inotify descriptor; -1: no watches */
+    int mounts;             /* /proc/self/mountinfo, polled for changes; -1: no watches */
+    bool may_watch;         /* the file system reports every change */
+    bool is_hidden;         /* the shipper may not list the directory */
+    bool has_unstored;      /* the state lacks changes of the entries */
 };
 
-/* How a pass treats a history. */
+/* Treatment of a history by a pass. */
 enum occ_seen_state {
-    OCC_SEEN_NONE,    /* there is none */
-    OCC_SEEN_SENT,    /* whole, and unchanged since */
-    OCC_SEEN_CHANGED, /* read it */
-    OCC_SEEN_RECENT   /* so too; it was written so lately that a further write might not show */
+    OCC_SEEN_NONE,    /* no such history */
+    OCC_SEEN_SENT,    /* sent whole and unchanged since */
+    OCC_SEEN_CHANGED, /* must be read */
+    /* must be read; written so recently that another write might not change the file's time */
+    OCC_SEEN_RECENT
 };
 
 void occ_seen_open(struct occ_seen *ret_seen);
 void occ_seen_close(struct occ_seen *seen);
 
-/* Adds an entry of the state; they come in the order of paths, others are left out. */
+/* Adds an entry of the state. Entries out of path order are ignored. */
 int occ_seen_load(struct occ_seen *seen, const char *path, const struct occ_seen_history *sent,
                   struct occ_error *err);
 
-/* Before a pass: lists the histories if the directory has changed, and takes the watches' events. `path` is
- * the daemon's history for all users; owners' histories lie in directories beside it. A history in a
- * directory that we may not read is an entry too. */
+/* Call it before a pass: handles events of the watches and lists the histories again if the directory has
+ * changed. `path` is the daemon's history of all users; owners' histories lie in directories next to it. A
+ * history in an unreadable directory is an entry too. */
 int occ_seen_update(struct occ_seen *seen, const char *path, int64_t now_ns, struct occ_error *err);
 
-/* How the history is now. OCC_SEEN_SENT: with the open minute of then. */
+/* Compares the history with the state sent last; fills *ret_now with the current state, for OCC_SEEN_SENT
+ * with the state sent. */
 enum occ_seen_state occ_seen_look(struct occ_seen *seen, size_t index, int64_t now_ns,
                                   struct occ_seen_history *ret_now);
-/* It was sent whole as it was at occ_seen_look(). */
+/* The history was sent whole in the state that occ_seen_look() returned. */
 void occ_seen_put(struct occ_seen *seen, size_t index, const struct occ_seen_history *sent);
 
-/* Drops entries of directories that are gone, and takes all others for stored. */
+/* Drops entries whose directories are gone and marks the others as stored. */
 void occ_seen_stored(struct occ_seen *seen);

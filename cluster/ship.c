@@ -68,13 +68,13 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
     return 0;
 }
 
-/* And which GPUs are whose. */
+/* Sends the watermark and the current allocation of GPUs to jobs. */
 static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct occ_error *err)
 {
     struct occ_ship_counters *c = &ship->counters;
     int64_t now_s = occ_now_ns() / SECOND_NS, until_s = (now_s - OCC_BATCH_WAIT_S) / 60 * 60;
     if (c->unreadable > 0)
-        return 0; /* nobody knows */
+        return 0; /* the watermark is unknown */
     until_s = complete_minute < until_s / 60 ? complete_minute * 60 : until_s;
     uint64_t version = occ_ship_next_version(ship);
     int rc = occ_warehouse_put_allocations(ship->warehouse, ship->settings.jobs, version, err);
@@ -85,7 +85,8 @@ static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct 
     return rc;
 }
 
-/* After a failure other histories are counted only, unless it was of one's values (OCC_E_INVALID). */
+/* After a failure the other histories are only counted, unless the failure concerned values of one history
+ * (OCC_E_INVALID). */
 static int pass_histories(struct occ_ship *ship, struct occ_ship_pass *pass, struct occ_error *err)
 {
     int rc = occ_seen_update(&ship->seen, ship->settings.history, pass->began_ns, err);
@@ -123,7 +124,7 @@ static int64_t cpu_ns(void)
     return time.tv_sec * SECOND_NS + time.tv_nsec;
 }
 
-/* Before it is stored, which is not in its times. */
+/* Ends the pass's times before the state is stored. */
 static void end_pass(struct occ_ship *ship, const struct occ_ship_pass *pass, int rc)
 {
     struct occ_ship_counters *c = &ship->counters;
@@ -163,7 +164,7 @@ int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
     if (rc == 0)
         rc = put_watermark(ship, pass.complete_minute, err);
     end_pass(ship, &pass, rc);
-    /* what failed may be the state itself */
+    /* storing may fail too, if the failure was the state's */
     int stored = occ_state_store_seen(ship->state, &ship->seen, rc == 0 ? err : NULL);
     if (stored == 0)
         stored = occ_state_store(ship->state, NULL, &ship->counters, rc == 0 ? "" : err->message,

@@ -8,7 +8,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define SENT_MAX  (1u << 20)
-/* With more changes than this to be sent, the newest so many go first. */
+/* With more than BACKLOG changes to send, the NEWEST ones are sent first. */
 #define BACKLOG 4096
 #define NEWEST  1024
 
@@ -21,7 +21,7 @@ uint64_t occ_ship_next_version(struct occ_ship *ship)
     return (uint64_t)ship->counters.version;
 }
 
-/* false: what it has is not remembered, and sent again. */
+/* false: ids that do not fit are sent again with the next batch. */
 static bool remember(struct occ_sent *sent, const struct occ_batch *batch)
 {
     for (uint32_t i = 0; i < batch->ids.capacity; i++)
@@ -56,14 +56,14 @@ static void count_batch(struct occ_ship *ship, const struct occ_batch *batch)
     (void)remember(&ship->sent, batch);
 }
 
-/* A history while it is read. */
+/* A history during a pass. */
 struct history {
     struct occ_ship *ship;
     struct occ_outbox outbox;
     struct occ_ship_position position;
     struct occ_seen_history seen;
     bool all;
-    bool is_sent; /* whole */
+    bool is_sent; /* sent whole */
 };
 
 static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batch, struct occ_error *err)
@@ -98,7 +98,7 @@ static void move_position(struct occ_ship_position *p, const struct occ_batch *b
     p->lost += (int64_t)batch->lost;
 }
 
-/* Sends the next changes, of the gap or the newest, as many as a batch takes. */
+/* Sends a batch of the next changes, of the gap or the newest. */
 static int ship_batch(struct history *h, bool of_gap, bool *ret_more, struct occ_error *err)
 {
     struct occ_ship *ship = h->ship;
@@ -108,7 +108,7 @@ static int ship_batch(struct history *h, bool of_gap, bool *ret_more, struct occ
     bool some = rc == 0 && batch.last_change > 0;
     if (some && batch.newest_minute > h->position.newest_minute)
         h->position.newest_minute = batch.newest_minute;
-    if (some) /* from here on the version is used, and these minutes may be there */
+    if (some) /* the version is used and these minutes may be in the warehouse even if sending fails */
         rc = occ_state_store(ship->state, &h->position, &ship->counters, NULL, err);
     if (some && rc == 0)
         rc = send_batch(ship, &batch, err);
@@ -146,7 +146,7 @@ static int load_position(struct history *h, const char *path, bool is_offline, s
     return rc;
 }
 
-/* Where the state was lost, but not the rows: minutes that are sent again may have other rows than before. */
+/* After a loss of the state, all minutes may be in the warehouse with other rows than now. */
 static int find_sent_minutes(struct history *h, struct occ_error *err)
 {
     bool knows = false;
@@ -159,7 +159,8 @@ static int find_sent_minutes(struct history *h, struct occ_error *err)
                : rc;
 }
 
-/* After a long outage: what is newest goes first. What was sent of it goes again with the rest. */
+/* After a long outage the newest changes are sent first; the gap before them is sent afterwards and may
+ * repeat some. */
 static int open_gap(struct history *h, struct occ_error *err)
 {
     struct occ_ship_position *p = &h->position;
@@ -189,8 +190,8 @@ static void count_open(struct occ_ship_pass *pass, int64_t minute)
     pass->complete_minute = minute < pass->complete_minute ? minute : pass->complete_minute;
 }
 
-/* Minutes are not in while they are changed or open. Of a run that launches nothing, a minute is open until
- * the daemon writes it. */
+/* Counts unsent changes. A changed or open minute is not in the warehouse; a minute stays open until the
+ * daemon writes it, even if its run launches nothing. */
 static int count_unsent(struct history *h, struct occ_ship_pass *pass, struct occ_error *err)
 {
     const struct occ_ship_position *p = &h->position;

@@ -1,4 +1,4 @@
-/* The shipper for ever: when a pass is due. See ship.h. */
+/* The shipper's endless loop of passes; see ship.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -21,7 +21,7 @@ static void sleep_ns(int64_t ns)
     (void)nanosleep(&time, NULL);
 }
 
-/* To this node's second of the next interval. */
+/* Time until this node's offset in the next interval. */
 static int64_t until_next_ns(const struct occ_ship *ship)
 {
     int64_t interval = ship->settings.interval_ns, now = occ_now_ns();
@@ -32,7 +32,7 @@ static int64_t until_next_ns(const struct occ_ship *ship)
     return interval - (now - share) % interval;
 }
 
-/* Full jitter: nodes that failed together do not come back together. */
+/* Full jitter: nodes that failed together retry at different times. */
 static int64_t back_off_ns(unsigned int failures)
 {
     uint64_t number = 0;

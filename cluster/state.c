@@ -65,7 +65,7 @@ void occ_state_close(struct occ_state *s)
     free(s);
 }
 
-/* Steps a statement to its only row, or its end; false: it failed. */
+/* Steps a statement to its only row or its end; false: it failed. */
 static bool step(sqlite3_stmt *stmt, bool *ret_row)
 {
     int code = stmt ? sqlite3_step(stmt) : SQLITE_ERROR;
@@ -140,7 +140,7 @@ static bool put_counter(struct occ_state *s, const char *name, int64_t value, co
     return done;
 }
 
-/* Rows of histories that are long gone do not add up. */
+/* Deletes positions of histories not seen for 400 days. */
 static bool put_position(struct occ_state *s, const struct occ_ship_position *p)
 {
 #define X(name) p->name,

@@ -1,7 +1,6 @@
 /*
- * What the shipper knows from one start to the next: how far it came in each history, and counters for
- * --status. A SQLite file of its own; a lost one means that everything is sent again, which the warehouse
- * takes as what it has. One thread.
+ * The shipper's persistent state: its position in each history, and counters for --status. A SQLite file; if
+ * it is lost, everything is sent again and replaces the same rows in the warehouse. One thread.
  */
 #pragma once
 
@@ -12,11 +11,11 @@
 #include "seen.h"
 #include "support/error.h"
 
-/* How far a history's changes (stored_minute_change) are in the warehouse: up to `done`, and after a long
- * outage also (gap_end, newest]; else gap_end is 0 and newest is done. first: the last change when the
- * history was seen first; minutes that were evicted before are not lost. newest_minute: of it and of earlier
- * ones rows may have been sent. lost: minutes of runs that were evicted unsent. inode: the file's, which
- * another copy of it has not. */
+/* Position in a history's changes (stored_minute_change): all changes up to `done` are in the warehouse, and
+ * after a long outage also (gap_end, newest]; otherwise gap_end is 0 and newest equals done. first: the last
+ * change when the history was first seen; minutes evicted before it do not count as lost. newest_minute: rows
+ * of this and earlier minutes may have been sent. lost: minutes of runs evicted before they were sent. inode:
+ * of the file; a copy has another one. */
 #define OCC_POSITION(X) X(identity) X(inode) X(done) X(gap_end) X(newest) X(first) X(newest_minute) X(lost)
 struct occ_ship_position {
 #define X(name) int64_t name;
@@ -24,7 +23,7 @@ struct occ_ship_position {
 #undef X
 };
 
-/* X(name, label, what it is for): whole numbers of --status. */
+/* X(name, label, kind): integers of --status. */
 #define OCC_SHIP_COUNTERS(X)                                                                                 \
     X(version, "last version", COUNT)                                                                        \
     X(batches, "batches", COUNT)                                                                             \
@@ -55,24 +54,24 @@ struct occ_ship_counters {
 
 struct occ_state;
 
-/* Makes the file and its directory where they are missing. */
+/* Creates the file and its directory if missing. */
 int occ_state_open(const char *path, bool read_only, struct occ_state **ret_state, struct occ_error *err);
 void occ_state_close(struct occ_state *state);
 
-/* Zeros but for the identity: a new one. */
+/* An unknown identity has zeros. */
 int occ_state_load_position(struct occ_state *state, int64_t identity, struct occ_ship_position *ret_position,
                             struct occ_error *err);
 int occ_state_load_counters(struct occ_state *state, struct occ_ship_counters *ret_counters,
                             struct occ_error *err);
 
-/* Durable together when it returns. position NULL: counters alone; failure: the last one's message, "" after
- * a success, NULL: as it was. */
+/* Stores position and counters in one durable transaction. position NULL: counters only; failure: message of
+ * the last failure, "" after a success, NULL: unchanged. */
 int occ_state_store(struct occ_state *state, const struct occ_ship_position *position,
                     const struct occ_ship_counters *counters, const char *failure, struct occ_error *err);
 
-/* Marks of histories that were sent whole. Load into an empty list; store is durable when it returns. */
+/* Marks of histories that were sent whole. Load them into an empty list; storing is durable. */
 int occ_state_load_seen(struct occ_state *state, struct occ_seen *seen, struct occ_error *err);
 int occ_state_store_seen(struct occ_state *state, struct occ_seen *seen, struct occ_error *err);
 
-/* --status */
+/* Output of --status. */
 int occ_state_print(struct occ_state *state, FILE *out, struct occ_error *err);

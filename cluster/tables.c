@@ -1,4 +1,4 @@
-/* The warehouse's tables: making them, and keeping them small. */
+/* The warehouse's tables: creating and upgrading them, and printing the schema. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,11 +6,11 @@
 #include "support/cleanup.h"
 #include "insert.h"
 
-#define HAS_COLUMN 44 /* ClickHouse's exception */
+#define HAS_COLUMN 44 /* code of ClickHouse's exception */
 
 /* ---- making it ---- */
 
-/* Empty statements are of the other dialect alone. */
+/* A statement is empty if only the other dialect has it. */
 static int use_statement(struct occ_body *sql,
                          int (*use)(void *context, const char *statement, struct occ_error *err),
                          void *context, struct occ_error *err)
@@ -30,11 +30,11 @@ static int for_statements(enum occ_dialect dialect, const char *database,
                           void *context, struct occ_error *err)
 {
     struct occ_body sql = {0};
-    int rc = 0, choice = -1; /* of {new|old}: -1 outside, else the part we are in */
+    int rc = 0, choice = -1; /* position in {new|old}: -1 outside, else the index of the part */
     for (const char *at = occ_schema_warehouse_sql; *at && rc == 0; at++) {
         bool is_others = choice >= 0 && (choice == 0) != (dialect == OCC_DIALECT_NEW);
         if (choice < 0 && strncmp(at, "--", 2) == 0) {
-            at += strcspn(at, "\n") - 1; /* for those who read the file */
+            at += strcspn(at, "\n") - 1; /* comments are for readers of the file */
         } else if (choice < 0 && *at == '{') {
             choice = 0;
         } else if (choice == 0 && *at == '|') {
@@ -56,7 +56,8 @@ static int for_statements(enum occ_dialect dialect, const char *database,
     return rc;
 }
 
-/* 18.16 has no ADD COLUMN IF NOT EXISTS. */
+/* true for ALTER TABLE ... ADD COLUMN: version 18.16 lacks IF NOT EXISTS, so the statement may fail on
+ * existing columns. */
 static bool adds_a_column(const char *statement)
 {
     return strncmp(statement, "ALTER TABLE ", 12) == 0 && strstr(statement, " ADD COLUMN ") &&
