@@ -1,7 +1,7 @@
 /* See activity.h. */
 #include "activity.h"
 
-/* CUPTI leaves dimensions at 0 where there is no cluster. */
+/* CUPTI reports 0 for the dimensions of a launch without a cluster. */
 static uint32_t at_least_one(uint32_t extent)
 {
     return extent == 0 ? 1 : extent;
@@ -26,7 +26,8 @@ static void parse_config(const struct occ_cupti_kernel *k, uint32_t version, str
         .carveout_percent = carveout(k),
         .max_active_clusters = k->max_active_clusters,
         .max_cluster_size = k->max_cluster_size,
-        .launch_type = k->launch_type <= 2 ? k->launch_type : 0, /* of a newer CUPTI: unknown */
+        /* other values are of a newer CUPTI: unknown */
+        .launch_type = k->launch_type <= 2 ? k->launch_type : 0,
         .cache_config = k->cache_config >> 4,
         .smem_optin = k->smem_limit_config == 1,
         .device_launched = version >= OCC_CUPTI_VERSION_13_0 && k->device_launched,

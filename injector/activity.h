@@ -7,11 +7,11 @@
 #include "ring/ring_abi.h"
 
 struct occ_activity {
-    const char *name;                /* as CUPTI returned it; check before reading (readable.h) */
+    const char *name;                /* as returned by CUPTI; check before reading (readable.h) */
     uint32_t ordinal;                /* CUDA's device number */
-    bool times_are_valid;            /* else launch.start_ns and duration_ns are 0 */
-    bool has_no_end;                 /* still running, if the flush was forced */
-    struct occ_record_config config; /* without record, id, kernel and device; not checked yet */
+    bool times_are_valid;            /* false: launch.start_ns and duration_ns are 0 */
+    bool has_no_end;                 /* the kernel was still running in a forced flush */
+    struct occ_record_config config; /* without record, id, kernel and device; not validated */
     struct occ_ring_launch launch;   /* without config and check */
 };
 

@@ -29,8 +29,8 @@ static struct asking {
     char reason[OCC_REASON_BYTES];
 } asking;
 
-/* 0: nothing to report. The program's own libcuda: nothing is loaded. cuInit waits for the call that goes on,
- * and answers a second time as it did the first. */
+/* Returns a CUresult; 0: nothing to report. Uses the program's own libcuda, so no library is loaded. cuInit
+ * waits for the call in progress and returns the same result as that call. */
 static int ask_driver(void)
 {
     static const char *const names[] = {"cuInit", "cuDeviceGetCount"};
@@ -98,7 +98,7 @@ void occ_ask_start(struct occ_guest *g, const char *reason)
     atomic_store(&g->state, OCC_GUEST_QUIET);
 }
 
-/* The thread has not begun: it never will. */
+/* Prevents a thread that has not begun from asking the driver. */
 static void call_off(struct occ_guest *g, int left_state)
 {
     int state = OCC_GUEST_ASKING;

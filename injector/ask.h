@@ -1,16 +1,16 @@
 /*
- * Asks the CUDA driver how its own start went, where CUPTI refused to record: the driver calls the guest
- * before it knows, and CUPTI says "unknown error" of a machine without a GPU.
+ * Asks the CUDA driver for the result of its start after CUPTI refused to record: the driver calls the guest
+ * before the result is known, and CUPTI reports "unknown error" on a machine without a GPU.
  *
  * A separate thread asks, since a driver call inside InitializeInjection would wait for itself. The thread
- * ends with the driver's answer. The program's exit and the program's next fork(2) wait for the thread, a
- * bounded time: a child would inherit the driver's locks that the thread holds.
+ * ends with the driver's answer. The program's exit and the program's next fork(2) wait a bounded time for
+ * the thread: a child would inherit the driver's locks that the thread holds.
  */
 #pragma once
 
 #include "guest.h"
 
-/* STARTING -> ASKING, later QUIET; QUIET at once if no thread can be had. `reason` is the guest's. */
+/* STARTING -> ASKING, later QUIET; QUIET at once if no thread can be started. `reason` is the guest's. */
 void occ_ask_start(struct occ_guest *guest, const char *reason);
 
 /* Called by the thread that is about to fork. If the driver has not been asked yet, the question is called

@@ -7,25 +7,26 @@
 
 enum state { COLD, READY, TAKEN, DONE };
 
-/* Buffers kept ready: enough for a handful of threads that launch at once; more follow every second. */
+/* Number of buffers kept ready: enough for a few threads that launch at the same time; the helper prepares
+ * more every second. */
 #define MIN_READY 2u
 #define MAX_READY 8u
 
-/* Linux 5.14; older kernels answer EINVAL and the pages come with the first writes. */
+/* Linux 5.14 and newer; older kernels return EINVAL and the pages are allocated on first write. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Time in which a thread fills its buffer: between these. */
+/* Target range for the time in which a thread fills its buffer. */
 #define SHORT_NS UINT64_C(125000000)
 #define LONG_NS  UINT64_C(1500000000)
-#define FULL_GAP 512u /* bytes that a full buffer may have left, less than two records */
-/* A call of madvise() and the faults of the pages used costs less than zeroing so many pages. */
+#define FULL_GAP 512u /* unused bytes in a full buffer: less than two records */
+/* From this number of unused bytes on, madvise() and new page faults cost less than zeroing. */
 #define UNUSED_BYTES (1u << 16)
 
 static size_t mapping_bytes(const struct occ_pool *pool)
 {
-    return ((size_t)pool->count + 1) * pool->bytes; /* and the discard buffer */
+    return ((size_t)pool->count + 1) * pool->bytes; /* plus the discard buffer */
 }
 
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes)
@@ -53,8 +54,8 @@ static uint8_t *buffer_at(const struct occ_pool *pool, uint32_t index)
     return pool->base + (size_t)index * pool->bytes;
 }
 
-/* Moves a buffer from one state to another; false: it is in a third. Acquire pairs with the release that set
- * the state, so that its zeroes (READY) are visible. */
+/* Moves a buffer from one state to another; false: it is in a third state. The acquire pairs with the release
+ * that set the state, so that the zeroes of a READY buffer are visible. */
 static bool move(struct occ_pool *pool, uint32_t index, uint8_t from, uint8_t to)
 {
     return atomic_compare_exchange_strong_explicit(&pool->state[index], &from, to, memory_order_acq_rel,
@@ -69,8 +70,8 @@ static int take_any(struct occ_pool *pool, uint8_t from)
     return -1;
 }
 
-/* The size of a thread's next buffer, from that of the last one and the time in which it filled that. Decided
- * here, since neither the helper nor CUPTI's worker may have run for a while. */
+/* Size of a thread's next buffer, from the last size and the time in which it was filled. Computed on
+ * request, since neither the helper nor CUPTI's worker may have run for a while. */
 static uint32_t next_bytes(const struct occ_pool *pool, uint32_t bytes, uint64_t filled_ns)
 {
     if (filled_ns < SHORT_NS)
@@ -88,7 +89,7 @@ static uint32_t slot_of(uintptr_t thread)
     return (uint32_t)(thread >> 12) * UINT32_C(0x9e3779b1) / (UINT32_MAX / OCC_POOL_THREADS + 1);
 }
 
-/* The thread's place among the askers, or the free one where it would be; NULL: others have them all. */
+/* The thread's entry among the askers, or the free entry for it; NULL: the table is full of other threads. */
 static _Atomic uintptr_t *find_asker(struct occ_pool *pool, uintptr_t thread)
 {
     uint32_t first = slot_of(thread) * (OCC_POOL_ASKERS / OCC_POOL_THREADS);
@@ -101,7 +102,7 @@ static _Atomic uintptr_t *find_asker(struct occ_pool *pool, uintptr_t thread)
     return NULL;
 }
 
-/* A store once for each thread: others read the same lines. */
+/* Stores once per thread: other threads read the same cache lines. */
 static void note_asker(struct occ_pool *pool, uintptr_t thread)
 {
     _Atomic uintptr_t *place = find_asker(pool, thread);
@@ -143,7 +144,8 @@ uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns,
 
 bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes, uint64_t now_ns)
 {
-    uintptr_t offset = (uintptr_t)buffer - (uintptr_t)pool->base; /* a lower address wraps: too large */
+    /* an address below the base wraps to a large offset */
+    uintptr_t offset = (uintptr_t)buffer - (uintptr_t)pool->base;
     if (offset >= mapping_bytes(pool) || offset % pool->bytes != 0)
         return false;
     uint32_t index = (uint32_t)(offset / pool->bytes);
@@ -156,7 +158,7 @@ bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t vali
         struct occ_pool_use *use = &pool->use[index];
         use->valid_bytes = valid_bytes < use->bytes ? (uint32_t)valid_bytes : use->bytes;
         use->delivered_ns = now_ns;
-        if (use->valid_bytes + FULL_GAP < use->bytes) /* by a flush: does not tell how long filling takes */
+        if (use->valid_bytes + FULL_GAP < use->bytes) /* returned by a flush: gives no filling time */
             atomic_store_explicit(&pool->threads[use->thread].taken_ns, 0, memory_order_relaxed);
         if (!move(pool, index, TAKEN, DONE))
             return false;
@@ -182,8 +184,8 @@ int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid
     return (int)(entry - 1);
 }
 
-/* Zeroes all that CUPTI got: it may have written beyond the valid bytes. A buffer of which it filled little
- * goes back to the system: writing zeroes would touch pages that nobody has used. */
+/* Zeroes all bytes that CUPTI got: it may have written beyond the valid bytes. A buffer with few records is
+ * returned to the system instead, since zeroing would touch unused pages. */
 static uint8_t zero(struct occ_pool *pool, uint32_t index)
 {
     const struct occ_pool_use *use = &pool->use[index];
@@ -209,14 +211,14 @@ static uint32_t count_ready(struct occ_pool *pool)
     return ready;
 }
 
-/* The buffer is TAKEN, hence ours, while its pages change. */
+/* The buffer is TAKEN, hence owned by the helper, while its pages change. */
 static void change(struct occ_pool *pool, uint8_t from, int advice, uint8_t to)
 {
     int index = take_any(pool, from);
     if (index < 0)
         return;
     int rc = madvise(buffer_at(pool, (uint32_t)index), pool->bytes, advice);
-    if (rc != 0 && to == READY) /* an old kernel: touch the pages */
+    if (rc != 0 && to == READY) /* old kernel: touch the pages */
         memset(buffer_at(pool, (uint32_t)index), 0, pool->bytes);
     if (rc != 0 && to == COLD)
         to = READY;
@@ -228,7 +230,7 @@ void occ_pool_maintain(struct occ_pool *pool)
     uint32_t ready = count_ready(pool);
     for (; ready < MIN_READY; ready++)
         change(pool, COLD, MADV_POPULATE_WRITE, READY);
-    if (ready > MAX_READY) /* one a second */
+    if (ready > MAX_READY) /* one per second */
         change(pool, READY, MADV_DONTNEED, COLD);
 }
 

@@ -1,4 +1,4 @@
-/* What CUPTI calls; see guest.h. */
+/* The callbacks of CUPTI; see guest.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,10 +15,10 @@ static void add_cost(struct occ_pool *pool, uint64_t began_ns)
     atomic_fetch_add_explicit(&pool->callback_ns, spent_ns, memory_order_relaxed);
 }
 
-/* CUPTI's worker has all signals blocked if it was started with us (init.c). If CUPTI starts it later, with
- * the first context, it has the mask of a thread of the program, and is known by what no thread of the
- * program does: it returns buffers and has never asked for one. Whoever flushes returns buffers too: our
- * helper, and the program's main thread. */
+/* true in CUPTI's worker thread. If CUPTI started it during the guest's start, it has all signals blocked
+ * (init.c). If CUPTI starts it later, with the first context, it has the signal mask of a program's thread,
+ * and is recognised because it returns buffers without ever requesting one. Threads that flush return buffers
+ * too: the helper and the program's main thread. */
 static bool is_worker(struct occ_guest *guest)
 {
     sigset_t blocked;
@@ -45,11 +45,11 @@ void occ_callback_requested(uint8_t **buffer, size_t *size, size_t *max_records)
     uint64_t began_ns = occ_clock_ns(CLOCK_MONOTONIC);
     struct occ_guest *guest = occ_guest();
     struct occ_pool *pool = &guest->pool;
-    /* Now, not in the helper's time: a program may launch once and exit. */
+    /* Now, not in the helper: a program may launch once and exit. */
     if (!atomic_exchange_explicit(&guest->has_context, true, memory_order_relaxed))
         occ_exit_prepare();
     *buffer = occ_pool_take(pool, (uintptr_t)pthread_self(), began_ns, size);
-    *max_records = 0; /* as many as fit */
+    *max_records = 0; /* no limit */
     add_cost(pool, began_ns);
     errno = saved;
 }

@@ -1,7 +1,6 @@
 /* See coexist.h. A row of `signs` is the prefix of variables that a profiler sets for the programs it runs.
- * Variables that only name where a tool is installed (NSYS_ROOT of a module system) are no sign. Nor is
- * CUDA_INJECTION64_PATH: it named us, or we would not be here.
- */
+ * Variables that only locate a tool's installation (NSYS_ROOT of a module system) are no sign. Nor is
+ * CUDA_INJECTION64_PATH: it names the guest itself. */
 #include "coexist.h"
 
 #include <stdio.h>
@@ -29,7 +28,7 @@ static bool ends_in_place(const char *name, size_t n)
     return false;
 }
 
-/* The tool that "NAME=value" is a sign of, or NULL. */
+/* The tool that sets "NAME=value", or NULL. */
 static const char *tool_of(const char *entry, size_t name_length)
 {
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)

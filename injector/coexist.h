@@ -1,8 +1,9 @@
-/* Does another profiler work on this program? Then it wins: we do nothing and report the reason. Pure. */
+/* Detects another profiler that works on this program. The other profiler has priority: the guest records
+ * nothing and reports the reason. Pure. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True: step aside, with the reason (of `size` bytes). `environment` is environ. */
+/* true: record nothing; `reason` (of `size` bytes) is filled in. `environment` is environ. */
 bool occ_coexist_must_yield(char *const *environment, char *reason, size_t size);

@@ -18,7 +18,7 @@ const void *occ_companion_open(const char *self, const char *file, const char *s
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const uint32_t *library = handle ? dlsym(handle, symbol) : NULL;
     if (!library)
-        (void)dlerror(); /* the program must not read our error */
+        (void)dlerror(); /* the program must not read this error */
     if (library && *library == abi)
         return library;
     (void)snprintf(reason, OCC_REASON_BYTES, "no %s: %s %.120s", what,

@@ -1,4 +1,4 @@
-/* See link.h. */
+/* See daemon_link.h. */
 #include "daemon_link.h"
 #include "guest_log.h"
 
@@ -19,11 +19,11 @@
 #define QUICK_TRIES 60u
 #define QUICK_NS    (SECOND_NS * 9 / 10) /* the helper polls once a second */
 #define SLOW_NS     (SECOND_NS * 10)
-#define STAYED_NS   (SECOND_NS * 10)  /* one that goes sooner may be refusing us */
+#define STAYED_NS   (SECOND_NS * 10)  /* a shorter connection may mean a refusal */
 #define NAP_NS      (SECOND_NS / 500) /* between two tries at the program's end */
 #define LOOK_MS     20
 
-/* The kernel gives a place in the full queue of a busy daemon to clients that wait for it, in their order. */
+/* Connecting clients wait this long for room in a busy daemon's queue, in order of arrival. */
 static const struct timeval queue_wait = {.tv_usec = 100000};
 
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name))
@@ -47,9 +47,8 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
         link->path[0] = '\0';
 }
 
-/* Anybody can create a socket in /tmp, so only daemons of our own user and of root are trusted with what we
- * run. A configured path is not checked: in a container, the host's daemon has a user that does not exist
- * here. */
+/* Any user can create a socket in /tmp, so only daemons of root and of the program's user are trusted. A
+ * configured path is not checked: in a container, the host's daemon has a user that does not exist there. */
 static bool peer_is_trusted(int fd)
 {
     struct ucred peer;
@@ -58,9 +57,8 @@ static bool peer_is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* A socket that did not connect is kept for the next try: a new one takes the lowest free number for a
- * moment, on which a thread of the program may rely (close(0), then open). Returns the spare, connected, or
- * -1. */
+/* Connects the spare socket and returns it, or -1. The socket of a failed try is kept: a new one would take
+ * the lowest free number for a moment, which a thread of the program may rely on (close(0), then open). */
 static int connect_spare(struct occ_link *link)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -99,7 +97,7 @@ static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, c
     return true;
 }
 
-/* Takes the daemon's answer, or sees its end. */
+/* Reads the daemon's answer, or notices its end. */
 static void look(struct occ_link *link, uint64_t now_ns)
 {
     int fd = occ_fd_get(&link->socket);
@@ -112,7 +110,7 @@ static void look(struct occ_link *link, uint64_t now_ns)
     link->is_refused = answer == OCC_HELLO_ENDED && !link->is_taken;
     link->is_taken = false;
     link->ended_ns = now_ns;
-    if (now_ns - link->since_ns >= STAYED_NS) /* no wait is left: its successor is tried at once */
+    if (now_ns - link->since_ns >= STAYED_NS) /* try the next daemon at once */
         link->tries = 0;
     occ_guest_log("daemon: disconnected");
 }
@@ -133,14 +131,15 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
     return true;
 }
 
-/* Another try may succeed: the ring is still there, unless the program closed what it did not know. */
+/* true if another try may succeed: the ring's descriptor is still open, and a daemon is busy or being
+ * restarted. */
 static bool is_daemon_expected(const struct occ_link *link, const struct occ_fd *memfd, uint64_t now_ns)
 {
     return occ_fd_get(memfd) >= 0 &&
            (link->is_busy || (link->ended_ns && now_ns - link->ended_ns < OCC_LINK_RESTART_NS));
 }
 
-/* Until the daemon answers or ends. The limit of a look serves a program that closed our descriptor. */
+/* Waits for the daemon's answer or end. The limit covers a program that closed the descriptor. */
 static void await_answer(const struct occ_link *link)
 {
     struct pollfd answer = {.fd = occ_fd_get(&link->socket), .events = POLLIN};
@@ -152,7 +151,7 @@ bool occ_link_finish(struct occ_link *link, const struct occ_ring_producer *ring
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
     uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
-    link->is_refused = false; /* long ago: the last try may succeed */
+    link->is_refused = false; /* from long ago: the last try may succeed */
     do {
         if (link->socket.fd >= 0)
             look(link, now_ns);

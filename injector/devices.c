@@ -1,6 +1,6 @@
 /*
- * See devices.h. The driver's functions used are public, need no context, and exist in every driver that a
- * supported libcupti runs on. Numbers of attributes are those of CUdevice_attribute in cuda.h, which never
+ * See devices.h. The driver's functions used here are public, need no context, and exist in every driver that
+ * a supported libcupti runs on. Attribute numbers are those of CUdevice_attribute in cuda.h, which never
  * change.
  */
 #include "devices.h"
@@ -19,7 +19,7 @@ struct driver {
     int (*get_version)(int *version);
 };
 
-/* In the order of struct driver. */
+/* Same order as struct driver. */
 static const char *const driver_names[] = {"cuDeviceGet",         "cuDeviceGetName",
                                            "cuDeviceGetUuid_v2",  "cuDeviceGetAttribute",
                                            "cuDeviceTotalMem_v2", "cuDriverGetVersion"};
@@ -54,7 +54,7 @@ static bool find_driver(struct driver *driver)
         return false;
     }
     size_t bound = occ_library_bind(library, driver_names, DRIVER_CALLS, driver);
-    (void)dlclose(library); /* only our reference; the program has its own */
+    (void)dlclose(library); /* the program's own reference keeps the library loaded */
     return bound == DRIVER_CALLS;
 }
 

@@ -1,9 +1,8 @@
 /* Devices of this process: CUDA's ordinal -> id in the ring's log. The first activity record of a device
- * writes its DEVICE record, as the driver reports it (the libcuda that the program loaded; we load none).
- * Unknown values are 0.
+ * writes its DEVICE record, as reported by the driver (the libcuda that the program loaded; the guest loads
+ * none). Unknown values are 0.
  *
- * Threads: the helper only.
- */
+ * Threads: the helper only. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +13,7 @@
 
 struct occ_devices {
     uint32_t count;
-    uint32_t id_plus_1[OCC_LOG_MAX_DEVICES]; /* by ordinal */
+    uint32_t id_plus_1[OCC_LOG_MAX_DEVICES]; /* index: ordinal */
 };
 
 /* The id, or OCC_DEVICES_FULL if the ordinal is too large or the log is full. */

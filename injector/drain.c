@@ -20,7 +20,7 @@ int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, cons
 static uint32_t config_of(struct occ_drain *drain, struct occ_activity *r)
 {
     struct occ_record_config *config = &r->config;
-    /* A configuration in another range is another one: some room stays for launches without. */
+    /* A configuration has an id per range; half of the table is reserved for launches without a range. */
     if (drain->ranges.calls && drain->intern.config_count < OCC_INTERN_CONFIGS / 2)
         config->range = occ_ranges_of(&drain->ranges, r->launch.correlation);
     config->device = occ_devices_id(&drain->devices, drain->ring, r->ordinal);
@@ -32,7 +32,7 @@ static uint32_t config_of(struct occ_drain *drain, struct occ_activity *r)
     return occ_intern_config(&drain->intern, config);
 }
 
-/* False: --exact does not keep it. */
+/* false: --exact does not take the launch. */
 static bool add_exact(struct occ_drain *drain, const struct occ_activity *r, enum occ_loss_cause cause)
 {
     if (!drain->exact->run)
@@ -64,7 +64,8 @@ bool occ_drain_found(struct occ_drain *drain, struct occ_ring_launch *launch)
     return !is_ignored && occ_ring_push(drain->ring, launch);
 }
 
-/* Nothing is recorded at the moment, or no more ($OCCTRACE_LAUNCHES). Records come in any order of time. */
+/* true if the launch is not recorded: recording is off, or $OCCTRACE_LAUNCHES is reached. Records come in any
+ * order of time. */
 static bool is_beyond(struct occ_drain *drain, const struct occ_activity *r)
 {
     if (drain->off_since_ns > 0 && r->launch.start_ns >= drain->off_since_ns)
@@ -81,8 +82,8 @@ static bool is_one(const uint32_t extent[3])
     return extent[0] == 1 && extent[1] == 1 && extent[2] == 1;
 }
 
-/* With --exact the range profiler runs a kernel of its own before each range, which has a record and no
- * range. A program's own kernel of that name and size is taken for it. */
+/* --exact: the range profiler runs a kernel of its own before each range, which has a record and no
+ * range. A program's own kernel of the same name and size is skipped too. */
 static bool is_replay_wait(struct occ_drain *drain, const struct occ_activity *r)
 {
     static const char name[] = "WaitNs";
@@ -111,14 +112,14 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         lose_or_wait(drain, &r);
 }
 
-/* The record lies within the valid bytes, whole and aligned. */
+/* true if the record lies within the valid bytes, complete and aligned. */
 static bool is_within(const uint8_t *buffer, size_t valid_bytes, const void *record, size_t record_bytes)
 {
     uintptr_t offset = (uintptr_t)record - (uintptr_t)buffer;
     return offset % 8 == 0 && offset <= valid_bytes && valid_bytes - offset >= record_bytes;
 }
 
-/* CUPTI stopped in the middle of a buffer: counts the records that fit behind `done_bytes`, at least one. */
+/* CUPTI stopped in the middle of a buffer: counts the records that fit after `done_bytes`, at least one. */
 static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
@@ -127,7 +128,7 @@ static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_b
         occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
 }
 
-/* Reading 125 names again costs as much as 150 records. */
+/* Limits for reusing names: reading 125 names again costs as much as 150 records. */
 #define REREAD_RECORDS 16384u
 #define REREAD_NS      UINT64_C(250000000)
 
@@ -145,7 +146,7 @@ static void begin_buffer(struct occ_drain *drain, uint64_t delivered_ns)
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
-    size_t max = valid_bytes / sizeof(uint64_t); /* bounds a library that never ends */
+    size_t max = valid_bytes / sizeof(uint64_t); /* bounds the loop if the library never ends */
     size_t done_bytes = 0;
     uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
@@ -158,7 +159,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         uint32_t kind;
         memcpy(&kind, record, sizeof kind);
         if (kind != OCC_CUPTI_KIND_CONCURRENT_KERNEL)
-            continue; /* of a kind that was not enabled by us */
+            continue; /* a kind enabled by another client */
         if (is_within(buffer, valid_bytes, record, record_bytes))
             occ_drain_record(drain, record);
         else
@@ -185,7 +186,7 @@ static void read_ranges(struct occ_drain *drain, uint8_t *buffer, size_t valid_b
     }
 }
 
-/* Buffers come in any order: the ranges in all of them are read before the first kernel. */
+/* Buffers arrive in any order: the ranges in all delivered buffers are read before the first kernel. */
 static void read_ahead(struct occ_drain *drain)
 {
     struct occ_drain_ahead *a = drain->ahead;
@@ -226,7 +227,7 @@ void occ_drain_all(struct occ_drain *drain)
     uint8_t *buffer;
     size_t valid_bytes;
     int index;
-    /* Bounded: a program may fill buffers as fast as they are drained here, and the helper has other work. */
+    /* Bounded: a program may fill buffers as fast as they are drained, and the helper has other work. */
     uint32_t max = drain->pool->count;
     while (max-- > 0 && (index = next_buffer(drain, &buffer, &valid_bytes)) >= 0) {
         begin_buffer(drain, drain->pool->use[index].delivered_ns);

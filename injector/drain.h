@@ -9,17 +9,17 @@
 #include "ranges.h"
 #include "tracing.h"
 
-/* --exact: libocctrace-exact.so, opened only when $OCCTRACE_EXACT asks for it. */
+/* --exact: libocctrace-exact.so, opened only if $OCCTRACE_EXACT is set. */
 struct occ_exact_client {
-    const struct occ_exact_library *call; /* valid if `run` is or was; NULL: without --exact */
-    struct occ_exact *run;                /* NULL: nothing is measured */
+    const struct occ_exact_library *call; /* valid while `run` is or was set; NULL: without --exact */
+    struct occ_exact *run;                /* NULL: no measurement */
 };
 
 struct occ_drain {
     struct occ_ring_producer *ring;
     const struct occ_tracing *tracing;
     struct occ_pool *pool;
-    const struct occ_exact_client *exact; /* gets every launch if it measures */
+    const struct occ_exact_client *exact; /* gets every launch while it measures */
     struct occ_intern intern;
     struct occ_devices devices;
     struct occ_ranges ranges;
@@ -27,19 +27,19 @@ struct occ_drain {
         int index;
         uint8_t *buffer;
         size_t valid_bytes;
-    } ahead[OCC_POOL_MAX_BUFFERS]; /* buffers whose ranges were read: n_ahead, from at_ahead on */
+    } ahead[OCC_POOL_MAX_BUFFERS]; /* buffers whose ranges were read: n_ahead, the next is at_ahead */
     uint32_t n_ahead, at_ahead;
-    uint64_t off_since_ns; /* CLOCK_REALTIME; launches from then on are ignored; 0: none */
-    uint64_t max_launches; /* 0: no limit; later ones are ignored, not lost ... */
-    uint64_t beyond_ns;    /* ... and this is the start of the first ignored one; 0: there was none */
+    uint64_t off_since_ns; /* CLOCK_REALTIME; launches from then on are ignored; 0: recording is on */
+    uint64_t max_launches; /* 0: no limit; further launches are ignored, not lost */
+    uint64_t beyond_ns;    /* start of the first launch beyond max_launches; 0: none */
     bool by_force;      /* the last round: a record without end is lost by the program's end, not by CUPTI */
-    uint64_t records;   /* parsed, ever */
-    uint64_t bad_times; /* of those, ever */
-    uint64_t buffers;   /* drained, ever */
-    uint64_t no_buffer; /* records in the discard buffer that are counted as lost */
+    uint64_t records;   /* parsed since the start */
+    uint64_t bad_times; /* records without valid times since the start */
+    uint64_t buffers;   /* drained since the start */
+    uint64_t no_buffer; /* records in the discard buffer already counted as lost */
     uint64_t reread_records, reread_ns; /* when names were last read again */
     _Atomic uint64_t steps;             /* grows with each call of CUPTI and each buffer */
-    _Atomic bool is_stopped;            /* by the exiting thread: CUPTI is not called any more */
+    _Atomic bool is_stopped;            /* set by the exiting thread: CUPTI must not be called any more */
 };
 
 static inline bool occ_drain_is_stopped(const struct occ_drain *drain)
@@ -56,13 +56,11 @@ static inline void occ_drain_step(struct occ_drain *drain)
 int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,
                    struct occ_pool *pool, const struct occ_exact_client *exact);
 
-/* One record of at least occ_cupti_kernel_bytes() bytes. */
+/* Handles one record of at least occ_cupti_kernel_bytes() bytes. */
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record);
 
-/* Every buffer that was delivered before the call, and the losses in the discard buffer. */
+/* Drains every buffer that was delivered before the call and counts losses in the discard buffer. */
 void occ_drain_all(struct occ_drain *drain);
 
-/* A launch without times whose times --exact has found. False: the ring did not take it, and counted the
- * loss.
- */
+/* Pushes a launch whose missing times --exact has found. false: the ring was full and counted the loss. */
 bool occ_drain_found(struct occ_drain *drain, struct occ_ring_launch *launch);

@@ -69,7 +69,7 @@ static bool parse_POWER(const struct row *row, const char *text, void *field)
     return true;
 }
 
-/* Up to four decimals; no strtod, whose point is the program's locale's. */
+/* Parses up to four decimals. strtod is not used: its decimal point depends on the program's locale. */
 static bool parse_PERCENT(const struct row *row, const char *text, void *field)
 {
     size_t n = strspn(text, "0123456789"), decimals = text[n] == '.' ? strspn(text + n + 1, "0123456789") : 0;

@@ -1,6 +1,5 @@
 /* The guest's environment variables (env.def), read once when CUDA is initialised, checked, and copied: the
- * program may change its environment at any time. An invalid value is ignored.
- */
+ * program may change its environment at any time. An invalid value is ignored. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,24 +12,24 @@
 
 struct occ_env {
     bool disabled;
-    char socket[108]; /* sun_path; "" = not set, as for the others */
+    char socket[108]; /* sun_path; "": not set, like the texts below */
     char cupti[4096];
     char label[256];
     char session[33];
     bool exact, nvtx;
     char log[4096];
-    uint64_t budget; /* parts per million; 0: not set, as for the next three */
+    uint64_t budget; /* parts per million; 0: not set, like the next three */
     uint64_t delay_ms;
     uint64_t duration_ms;
     uint64_t launches;
     uint64_t ring_slots;
     uint64_t buffers;
     uint64_t buffer_bytes;
-    uint32_t rejected; /* bit n: row n of env.def was set but not valid */
+    uint32_t rejected; /* bit n: row n of env.def was set but invalid */
 };
 
-/* `get` is secure_getenv outside tests. */
+/* `get` is secure_getenv except in tests. */
 void occ_env_read(struct occ_env *env, char *(*get)(const char *name));
 
-/* Name of row n, NULL beyond the last. */
+/* Name of row n; NULL beyond the last one. */
 const char *occ_env_name(unsigned int row);

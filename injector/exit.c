@@ -1,13 +1,14 @@
 /*
- * The program's end. Our handler of atexit(3), and the library's destructor should that be lost, ask the
- * helper for its last round and wait a bounded time: CUPTI may hang. No cuptiFinalize, no unloading, no join.
- * The rest of that time is for a daemon that lives: until it owns the ring, since it must see who the program
- * is, which ends with the program.
+ * The program's end. The guest's handler of atexit(3), or the library's destructor if the handler is lost,
+ * asks the helper for its last round and waits a bounded time: CUPTI may hang. No cuptiFinalize, no
+ * unloading, no join. The rest of that time is for a running daemon, until it owns the ring: it must identify
+ * the program, which is possible only while the process exists.
  *
- * Handlers run in the reverse order of their registration, and libcupti registers its own when it is loaded
- * and when it first sees a context. Ours is registered after each of these: the last round must not meet a
- * libcupti that is torn down. Threads that call exit(3) at the same time run the handlers side by side, each
- * the next one: there is one of ours for each of them, which waits for the last round, too.
+ * Handlers run in the reverse order of their registration. libcupti registers its own when it is loaded and
+ * when it first sees a context; the guest's is registered after each of these, so that the last round does
+ * not meet a libcupti that is torn down. Threads that call exit(3) at the same time run the handlers in
+ * parallel, each the next one: the guest registers a handler for each thread, and all wait for the last
+ * round.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,17 +19,15 @@
 #include "guest_log.h"
 #include "wake.h"
 
-/* While the helper moves; and without a sign of it, which is a CUPTI that hangs. The latter counts in looks,
- * not in time: on a full machine a helper that is nicer than others waits for a processor, and so does this
- * thread.
- */
+/* Time limit while the helper makes progress; and number of looks without progress, which means that CUPTI
+ * hangs. The latter is no time: on a full machine the helper and this thread both wait for a processor. */
 #define LIMIT_NS       UINT64_C(2000000000)
 #define PATIENCE_LOOKS 25
 #define LOOK_NS        UINT64_C(20000000)
-/* Handlers of ours that are left while one registers itself anew. */
+/* Handlers left while one registers itself again. */
 #define SPARE_HANDLERS 3
 
-/* Grows while the helper does something: its steps, and its CPU time within one. */
+/* Grows while the helper works: its steps, and its CPU time within a step. */
 static uint64_t progress_of(struct occ_guest *g)
 {
     int clock = atomic_load_explicit(&g->helper_clock, memory_order_relaxed);
@@ -54,13 +53,13 @@ static void wait_for_helper(struct occ_guest *g)
     }
     if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 &&
         !atomic_exchange_explicit(&g->drain.is_stopped, true, memory_order_acq_rel)) {
-        /* From now on CUPTI may be torn down. The ring stays open, which shows the daemon that records are
-         * missing, not how many. */
+        /* CUPTI may be torn down from now on. The ring stays open, which tells the daemon that an unknown
+         * number of records is missing. */
         occ_guest_log("CUPTI did not return its records in time");
     }
 }
 
-/* The helper offers the ring; it has no other work that could hang. */
+/* The helper offers the ring; it has no other work left that could hang. */
 static void wait_for_daemon(struct occ_guest *g)
 {
     (void)occ_wake_await(&g->settled, occ_exit_limit_ns(g));
@@ -73,7 +72,7 @@ static bool is_in_last_round(struct occ_guest *g)
            occ_clock_ns(CLOCK_MONOTONIC) < occ_exit_limit_ns(g);
 }
 
-/* Waits for the helper's last round and for a daemon, a bounded time. Later calls do nothing. */
+/* Waits a bounded time for the helper's last round and for a daemon. Later calls return at once. */
 static void finish(void)
 {
     struct occ_guest *g = occ_guest();

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Tried in this order: below the common limits of 1024 and 256 descriptors. */
+/* Preferred lowest numbers, in this order: below the common limits of 1024 and 256 descriptors. */
 static const int high_numbers[] = {900, 200, 3};
 
 static int raise_number(int fd)

@@ -1,6 +1,7 @@
-/* Descriptors that we keep inside somebody else's process. The program may close every descriptor it does not
- * know and open its own under the same number. So ours have high numbers, close on exec, and are used or
- * closed only after their device and inode proved them ours. Any thread that owns the struct. */
+/* The guest's descriptors inside the program's process. The program may close every descriptor that it does
+ * not know and open its own with the same number. Therefore the guest's descriptors have high numbers, are
+ * closed on exec, and are used or closed only after device and inode have identified them. Any thread that
+ * owns the struct. */
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +21,8 @@ struct occ_fd {
 /* Takes ownership of `fd` and moves it to a high number if one is free. */
 struct occ_fd occ_fd_adopt(int fd);
 
-/* The number, or -1 if there is none or it is no longer ours. */
+/* The number, or -1 if there is none or the program has replaced it. */
 int occ_fd_get(const struct occ_fd *fd);
 
-/* Closes it if it is still ours. */
+/* Closes the descriptor unless the program has replaced it. */
 void occ_fd_close(struct occ_fd *fd);

@@ -1,8 +1,8 @@
 /*
- * fork(2): the child has no helper and must not report for its parent. It drops what it inherited:
+ * fork(2): the child has no helper and must not report for its parent. It drops the inherited state:
  * descriptors are closed and the ring is unmapped; the pool stays, since CUPTI's copy in the child may still
- * point into it. No call to CUPTI (it would hang), no free. A child that initialises CUDA itself starts anew.
- * The handlers run within fork, in the parent and in the child: only async-signal-safe calls.
+ * point into it. No call to CUPTI (it would hang), no free. A child that initialises CUDA itself starts
+ * again. The handlers run within fork, in the parent and in the child: only async-signal-safe calls.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ static void in_child(void)
 
 void occ_fork_prepare(void)
 {
-    static bool prepared; /* inherited by children, as is the handler */
+    static bool prepared; /* inherited by children, like the handlers */
     if (!prepared)
         prepared = pthread_atfork(before, NULL, in_child) == 0;
 }

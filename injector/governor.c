@@ -18,7 +18,7 @@ void occ_governor_skip(struct occ_governor *governor, const struct occ_governor_
     governor->calm_windows = 0;
 }
 
-/* A counter that moved back (a clock that is gone) cost nothing. */
+/* A counter that moved backwards (the thread's clock is gone) counts as no cost. */
 static double grown(uint64_t from, uint64_t to)
 {
     return to > from ? (double)(to - from) : 0;

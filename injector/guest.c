@@ -1,4 +1,4 @@
-/* See guest.h. The one global of the library, and what every part of it needs. */
+/* See guest.h. The only global of the library, and functions that all its parts need. */
 #include "guest.h"
 
 #include <dlfcn.h>
@@ -25,8 +25,8 @@ const char *occ_guest_path(void)
     return path;
 }
 
-/* Exact values are a yardstick for samples, so the two are not mixed; the governor's steps save their cost.
- */
+/* Exact values are a yardstick for samples, so the two are not mixed; at the governor's reduced levels
+ * sampling is saved. */
 static bool is_unmeasured(const struct occ_guest *g)
 {
     return g->exact.run || g->recording.governor.step >= OCC_STEP_NO_COUNTERS;

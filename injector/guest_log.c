@@ -1,8 +1,6 @@
-/* A line is formatted on the stack and written with one write(2). A file is opened for each line: lines are
- * few, and the program could have closed a descriptor that we kept and reused its number. A write that fails
- * (a pipe without a reader, a file at its size limit) must not end the program: the signal it raises is
- * consumed.
- */
+/* A line is formatted on the stack and written with one write(2). The file is opened for each line: lines are
+ * few, and the program could close a kept descriptor and reuse its number. A write that fails (a pipe without
+ * a reader, a file at its size limit) must not end the program: the signal it raises is consumed. */
 #include "guest_log.h"
 
 #include <errno.h>
@@ -27,7 +25,7 @@ void occ_guest_log_open(const char *where)
     target[n] = '\0';
 }
 
-/* write(2) without SIGPIPE and SIGXFSZ. One that was pending before stays pending: it is the program's. */
+/* write(2) without SIGPIPE and SIGXFSZ. A signal that was pending before stays pending for the program. */
 static void write_quietly(int fd, const char *line, size_t n)
 {
     sigset_t ours, before, pending;

@@ -2,7 +2,7 @@
  * file. Allocates nothing, keeps no descriptor open, preserves errno. Any thread. */
 #pragma once
 
-/* "" = silent, "stderr", or an absolute path. Copied. */
+/* "": silent, "stderr", or an absolute path. Copied. */
 void occ_guest_log_open(const char *target);
 
 void occ_guest_log(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,13 +1,14 @@
 /*
- * The one thread of the guest. Sleeps until a buffer is delivered, the program ends, or a second has passed:
+ * The one thread of the guest. It sleeps until a buffer is delivered, the program ends, or a second has
+ * passed:
  *
  *   always       drains the delivered buffers
- *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, connects
+ *   each second  asks CUPTI for complete records, looks for problems, measures the cost, connects
  *   at the end   takes the records that CUPTI still has, writes CLOSED, waits until a daemon owns the ring
  *
- * All signals are blocked in it. Its nice value is the program's: a nicer helper of a nice program does not
- * run in time on a full machine, and its work is less than 1 % of a core. Nothing joins it: the program's end
- * must not wait for a CUPTI that hangs.
+ * All its signals are blocked. Its nice value is the program's: a nicer helper of a nice program would not
+ * run in time on a full machine, and its work is less than 1 % of a core. No thread joins it: the program's
+ * end must not wait for a CUPTI that hangs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +40,7 @@ static bool has_had_buffers(const struct occ_pool *pool)
     return atomic_load_explicit(&pool->taken, memory_order_relaxed) != 0;
 }
 
-/* Only when CUPTI has a buffer: it has nothing to return otherwise, and a call before the driver is ready
+/* Only while CUPTI has a buffer: otherwise it has nothing to return, and a call before the driver is ready
  * could hang. */
 static void flush(struct occ_guest *g, uint32_t flags)
 {
@@ -61,7 +62,7 @@ static void count_dropped(struct occ_guest *g)
         occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
 }
 
-/* A record that is not valid would be the last that the daemon reads. */
+/* Writes a MEASURED record. Invalid records are skipped: the daemon would stop reading there. */
 static int log_measured(void *context, struct occ_record_measured *record)
 {
     struct occ_ring_producer *ring = &((struct occ_guest *)context)->ring;
@@ -83,7 +84,7 @@ static void lose(void *context, enum occ_loss_cause cause, uint64_t n)
     occ_ring_count_loss(&g->ring, cause, n);
 }
 
-/* is_last: reports how much of a run that was to be measured was measured. */
+/* is_last: reports how many launches of a run with --exact were measured. */
 static void poll_exact(struct occ_guest *g, bool is_last)
 {
     const struct occ_exact_sink sink = {g, log_measured, push_found, lose};
@@ -95,7 +96,7 @@ static void poll_exact(struct occ_guest *g, bool is_last)
         g->exact.call->retire(g->exact.run);
     if (report.has_failed && !is_last) { /* the daemon may measure the launches instead */
         g->exact.call->finish(g->exact.run);
-        g->exact.call->poll(g->exact.run, true, &sink, &last); /* what waits in it */
+        g->exact.call->poll(g->exact.run, true, &sink, &last); /* launches that wait in the measurement */
         g->exact.run = NULL;
     }
     if (!occ_recording_is_full(&g->recording) || (!is_last && !report.is_new))
@@ -117,16 +118,16 @@ static void measure_cost(struct occ_guest *g)
     occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* CUPTI's threads that run still. The kernel makes the number of a thread's clock of its id. */
+/* Number of CUPTI's running threads. The kernel encodes a thread's id in the number of its CPU clock. */
 static uint32_t count_workers(struct occ_guest *g)
 {
     int clock = atomic_load_explicit(&g->worker_clock, memory_order_relaxed);
     return occ_workers_alive(&g->workers, clock != 0 ? ~(clock >> 3) : 0);
 }
 
-/* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the
- * process would have ended with status 0. An ended thread has no memory and so no executable. No descriptor
- * is opened: its number could be one that the program has just closed and counts on. */
+/* true if the main thread has ended by pthread_exit(3) and no other thread of the program is left: without
+ * the guest the process would have ended with status 0. An ended thread has no memory and so no executable.
+ * No descriptor is opened: its number could be one that the program has just closed and relies on. */
 static bool is_left_alone(struct occ_guest *g)
 {
     struct stat tasks;
@@ -163,7 +164,8 @@ static void do_last_round(struct occ_guest *g)
     count_dropped(g);
     poll_exact(g, true);
     measure_cost(g);
-    if (!occ_drain_is_stopped(&g->drain)) { /* else the ring stays open: what is missing is unknown */
+    /* otherwise the ring stays open: the number of missing records is unknown */
+    if (!occ_drain_is_stopped(&g->drain)) {
         occ_recording_report(g);
         occ_guest_close_ring(g);
     }
@@ -172,7 +174,8 @@ static void do_last_round(struct occ_guest *g)
     occ_wake(&g->settled);
 }
 
-/* As glibc ends a process whose last thread ends: with the handlers of exit(3), among them ours. */
+/* Ends the process as glibc does after the last thread: with the handlers of exit(3), including the
+ * guest's. */
 static void end_the_process(struct helper *h)
 {
     int running = OCC_GUEST_RUNNING;
@@ -182,15 +185,15 @@ static void end_the_process(struct helper *h)
     }
 }
 
-/* Ending the thread would run CUPTI's thread-exit handlers while the program's exit tears CUPTI down. The
- * process ends instead. */
+/* Never returns: ending the thread would run CUPTI's thread-exit handlers while the program's exit tears
+ * CUPTI down. The end of the process ends the thread. */
 static void wait_for_the_end(void)
 {
     for (;;)
         (void)pause();
 }
 
-/* A second from now, or the next edge of a window. */
+/* A second from now, or the next start or end of a window. */
 static uint64_t next_round_ns(const struct occ_guest *g, uint64_t now_ns)
 {
     uint64_t wait_ns = occ_recording_wait_ns(g, now_ns);

@@ -1,7 +1,7 @@
 /*
- * The start. The driver loads the library that CUDA_INJECTION64_PATH names inside cuInit and calls its
- * InitializeInjection: the program waits for us here, and only here. Always returns 1, whatever fails: our
- * trouble is none of the program's.
+ * The start. Inside cuInit the driver loads the library that CUDA_INJECTION64_PATH names and calls its
+ * InitializeInjection: the program waits for the guest here, and only here. Always returns 1: a failure of
+ * the guest must not affect the program.
  *
  * Order: environment; another profiler?; ring; libcupti and its records; helper. Signals are blocked
  * meanwhile, so that the worker that CUPTI starts has them blocked as well.
@@ -23,7 +23,7 @@
 #include "guest_log.h"
 #include "process.h"
 
-/* A ring that holds a reason and no launches. */
+/* Size of a ring that holds only a reason. */
 #define QUIET_SLOTS     OCC_RING_MIN_SLOTS
 #define QUIET_LOG_BYTES UINT64_C(65536)
 
@@ -39,7 +39,7 @@ static bool make_ring(struct occ_guest *g, uint32_t slots, uint64_t log_bytes)
     return occ_process_log(&g->ring, &g->env, secure_getenv);
 }
 
-/* QUIET: a ring that holds only the reason, offered to the daemon. */
+/* Becomes QUIET: offers the daemon a ring that holds only the reason. */
 static void stay_quiet(struct occ_guest *g, const char *reason)
 {
     if (!g->ring.header && !make_ring(g, QUIET_SLOTS, QUIET_LOG_BYTES)) {
@@ -54,7 +54,7 @@ static void stay_quiet(struct occ_guest *g, const char *reason)
         atomic_store(&g->state, OCC_GUEST_QUIET);
 }
 
-/* Everything that CUPTI's callbacks need. */
+/* Prepares everything that CUPTI's callbacks need. */
 static bool prepare(struct occ_guest *g, char reason[OCC_REASON_BYTES])
 {
     if (make_ring(g, (uint32_t)g->env.ring_slots, OCC_RING_DEFAULT_LOG_BYTES) &&
@@ -65,7 +65,7 @@ static bool prepare(struct occ_guest *g, char reason[OCC_REASON_BYTES])
     return false;
 }
 
-/* The run's note: which variables are not valid, then what is special about libcupti. */
+/* Writes the run's note: invalid variables, then peculiarities of libcupti. */
 static void log_note(struct occ_guest *g)
 {
     char note[512];
@@ -82,7 +82,7 @@ static void log_note(struct occ_guest *g)
     (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, note, g->exact.run != NULL);
 }
 
-/* The reason: what happens, or why nothing is measured. */
+/* Starts exact measurement; `reason`: its method, or why there is none. */
 static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
 {
     g->exact.call = occ_companion_open(occ_guest_path(), "libocctrace-exact.so", "occ_exact_library",
@@ -100,7 +100,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         return;
     }
     occ_workers_end(&g->workers);
-    reason[0] = '\0'; /* of a libcupti that was passed over */
+    reason[0] = '\0'; /* reason of a libcupti that was skipped */
     if (g->env.exact)
         start_exact(g, reason);
     if (g->env.nvtx && occ_tracing_add_ranges(&g->tracing, occ_guest_path(), reason))
@@ -119,7 +119,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     stay_quiet(g, "the system allowed no further thread");
 }
 
-/* All but `state`: a child of fork inherits what its parent left. */
+/* Resets all members after `state`: a child of fork inherits its parent's. */
 static void reset(struct occ_guest *g)
 {
     size_t kept = offsetof(struct occ_guest, pid);

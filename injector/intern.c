@@ -7,7 +7,7 @@
 
 struct occ_intern_pointer {
     const char *name; /* NULL: free */
-    uint32_t epoch;   /* in which its contents were last read */
+    uint32_t epoch;   /* value of the table's epoch when the contents were last read */
     uint32_t kernel;
 };
 
@@ -22,7 +22,7 @@ struct occ_intern_slot {
     uint32_t id_plus_1; /* 0: free */
 };
 
-/* Twice the entries that a table may hold, so that probing stays short. */
+/* Twice the maximum number of entries, so that probe sequences stay short. */
 #define POINTER_SLOTS (2u * OCC_INTERN_POINTERS)
 #define KERNEL_SLOTS  (2u * OCC_INTERN_KERNELS)
 #define CONFIG_SLOTS  (2u * OCC_INTERN_CONFIGS)
@@ -33,7 +33,7 @@ struct occ_intern_slot {
 #define CONFIG_BYTES  (OCC_INTERN_CONFIGS * sizeof(struct occ_record_config))
 #define MAP_BYTES     (POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES + CONFIG_BYTES)
 
-/* A launch configuration's identity: all of it behind the id. */
+/* The identity of a launch configuration: all members after the id. */
 #define KEY_OFFSET offsetof(struct occ_record_config, kernel)
 #define KEY_BYTES  (sizeof(struct occ_record_config) - KEY_OFFSET)
 static_assert(KEY_BYTES == 92, "hash_config reads 11 words of 8 bytes and one of 4");
@@ -73,7 +73,7 @@ static uint64_t mix(uint64_t hash)
 
 /* ---- kernels ---- */
 
-/* The id, or OCC_INTERN_FULL or _UNREADABLE. */
+/* Returns the id, or OCC_INTERN_FULL or _UNREADABLE. */
 static uint32_t log_kernel(struct occ_intern *intern, uint32_t id, const char *name, uint32_t length,
                            uint64_t hash)
 {
@@ -89,11 +89,11 @@ static uint32_t log_kernel(struct occ_intern *intern, uint32_t id, const char *n
     memcpy(text, name, kept);
     text[kept] = '\0';
     if (strlen(text) != kept || (kept == length && occ_fnv1a(text, kept) != hash))
-        return OCC_INTERN_UNREADABLE; /* it changed while it was read: a stale pointer */
+        return OCC_INTERN_UNREADABLE; /* the name changed while it was read: a stale pointer */
     return occ_ring_log(intern->ring, &record.record, sizeof record, text, kept + 1) ? id : OCC_INTERN_FULL;
 }
 
-/* Of a name: a longer one is hashed up to here. */
+/* Longer names are hashed up to this length. */
 #define NAME_MAX_BYTES (1u << 20)
 
 static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
@@ -120,8 +120,8 @@ static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
     }
 }
 
-/* The entry of a pointer, or the free one where it belongs. Clears the table when half of it is used: names
- * come and go. */
+/* The entry of a pointer, or the free one for it. Clears the table when half of it is used, since names come
+ * and go. */
 static struct occ_intern_pointer *find_pointer(struct occ_intern *intern, const char *name)
 {
     if (intern->pointer_count >= OCC_INTERN_POINTERS) {
@@ -153,7 +153,7 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
 
 /* ---- launch configurations ---- */
 
-/* Four independent lanes, since each multiplication waits for the one before it. Constants: odd, with mixed
+/* Four independent lanes, since each multiplication waits for the previous one. Constants: odd, with mixed
  * bits. */
 static uint32_t hash_config(const struct occ_record_config *config)
 {

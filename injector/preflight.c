@@ -1,10 +1,12 @@
 /*
- * May the guest start in this process? Not where it could end the program, take what the program needs, or be
- * reported: a seccomp filter that kills, a table of descriptors that is nearly full, a thread sanitizer.
+ * Decides if the guest may start in this process. It must not start if it could end the program, take
+ * resources that the program needs, or be reported as an error: a seccomp filter that kills, a nearly full
+ * table of descriptors, a thread sanitizer.
  *
- * The filters of most containers answer with an error, those of systemd's SystemCallFilter= and of sandboxes
- * often kill, and no process can read its own. A child of vfork(2)'s kind tries the calls: it uses the memory
- * of this process, so no page table is copied, and this thread alone waits for its nine system calls.
+ * The filters of most containers return an error; filters of systemd's SystemCallFilter= and of sandboxes
+ * often kill, and no process can read its own filter. A child made like vfork(2)'s tries the calls: it uses
+ * the memory of this process, so no page table is copied, and only this thread waits for its nine system
+ * calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,8 +28,8 @@
 
 enum { FREE_DESCRIPTORS_MIN = 16 };
 
-/* The system calls of the guest that a CUDA program need not make itself: all fail or are without effect.
- * Signal handlers are the child's own: a trap must not enter the program's. */
+/* System calls of the guest that a CUDA program need not make itself: all fail or have no effect. Signal
+ * handlers are reset in the child: a trap must not enter the program's handler. */
 static int try_calls(void *unused)
 {
     static const long calls[][4] = {
@@ -49,10 +51,10 @@ static int try_calls(void *unused)
     _exit(0);
 }
 
-/* A child that is killed would write a core file, and before Linux 5.16 a core dump ends every process with
- * the same memory (coredump_wait() in fs/coredump.c), this one too. Neither happens while the memory is not
- * dumpable, which is a property of the memory, not of the child; RLIMIT_CORE is looked at too late. The value
- * 2 (a program that changed its rights) cannot be set back: nothing is tried there. */
+/* A killed child would write a core file, and before Linux 5.16 a core dump ends every process with the same
+ * memory (coredump_wait() in fs/coredump.c), including this one. Neither happens while the memory is not
+ * dumpable, a property of the shared memory; RLIMIT_CORE is checked too late. The value 2 (a program that
+ * changed its rights) cannot be restored: then no call is tried. */
 static bool has_deadly_filter(void)
 {
     static _Alignas(16) char stack[16384];
@@ -62,15 +64,15 @@ static bool has_deadly_filter(void)
     if (dumpable != 0 && dumpable != 1)
         return true;
     (void)prctl(PR_SET_DUMPABLE, 0);
-    /* no signal at its end: no handler of the program runs, no wait() sees the child */
+    /* without an exit signal no handler of the program runs and no wait() sees the child */
     pid_t child = clone(try_calls, stack + sizeof stack, CLONE_VM | CLONE_VFORK, NULL);
     (void)prctl(PR_SET_DUMPABLE, dumpable);
-    if (child < 0) /* a limit, or a filter that answers with an error */
+    if (child < 0) /* a limit, or a filter that returns an error */
         return false;
     return waitpid(child, &status, (int)__WCLONE) != child || status != 0;
 }
 
-/* From the top of the table: its free numbers are there. */
+/* Starts at the top of the table, where free numbers are. */
 static bool has_free_descriptors(void)
 {
     struct rlimit limit = {0};
@@ -82,8 +84,8 @@ static bool has_free_descriptors(void)
     return n_free == FREE_DESCRIPTORS_MIN;
 }
 
-/* It would report races of our thread and CUPTI's, since it sees their calls and not what orders them. A
- * build of our own for it is seen whole. */
+/* A thread sanitizer would report races between the guest's thread and CUPTI's, since it sees their accesses
+ * but not their synchronisation. A guest built with the sanitizer is seen completely. */
 static bool has_thread_sanitizer(void)
 {
 #ifdef __SANITIZE_THREAD__

@@ -1,6 +1,5 @@
 /* See process.h. Every value is cut at its limit; a key without a value is left out. The text is built in
- * static memory: it is too large for a stack of unknown size, and there is one thread.
- */
+ * static memory: it is too large for a stack of unknown size, and only one thread runs here. */
 #include "process.h"
 
 #include <fcntl.h>
@@ -20,7 +19,7 @@ static struct text {
 
 static_assert(sizeof text.bytes + sizeof(struct occ_record_process) <= OCC_RECORD_MAX_BYTES, "fits a record");
 
-/* Adds "key\0value\0"; a value of 0 bytes adds nothing. */
+/* Adds "key\0value\0"; an empty value adds nothing. */
 static void add_bytes(const char *key, const char *value, size_t n)
 {
     size_t key_bytes = strlen(key) + 1;
@@ -46,7 +45,7 @@ static void add_link(const char *key, const char *link)
     add_bytes(key, path, n > 0 ? (size_t)n : 0);
 }
 
-/* Reads a small file; bytes, 0 if there is none. */
+/* Reads a small file; returns the number of bytes, 0 if it does not exist. */
 static size_t read_file(const char *path, char *buffer, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -82,7 +81,7 @@ static void add_kubernetes(char *(*get)(const char *name))
                   read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace", name, sizeof name));
 }
 
-/* What schedulers and launchers set of a job; the daemon compares it with the kernel's view. */
+/* Variables that schedulers and launchers set for a job; the daemon compares them with the kernel's view. */
 static void add_claims(char *(*get)(const char *name))
 {
     static const char *const names[] = {

@@ -17,7 +17,7 @@ bool occ_ranges_start(struct occ_ranges *ranges, struct occ_ring_producer *ring,
 void occ_ranges_add(struct occ_ranges *ranges, const struct occ_cupti_external_record *record)
 {
     if (record->external_kind != OCC_CUPTI_EXTERNAL_KIND || record->external_id > OCC_NVTX_OTHER)
-        return; /* another client's */
+        return; /* an id of another client */
     ranges->calls[record->correlation % OCC_RANGES_CALLS] =
         (struct occ_ranges_call){record->correlation, (uint32_t)record->external_id};
 }

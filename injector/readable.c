@@ -6,15 +6,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE UINT64_C(4096) /* no smaller page exists where CUDA runs */
+#define PAGE UINT64_C(4096) /* the smallest page size of platforms that CUDA supports */
 
 void occ_readable_forget(struct occ_readable *readable)
 {
     memset(readable, 0, sizeof *readable);
 }
 
-/* rt_sigprocmask copies the new mask (8 bytes) before it looks at `how`, which is none: EFAULT means it could
- * not be read, EINVAL that it could; nothing is changed either way. */
+/* rt_sigprocmask copies the new mask (8 bytes) before it checks `how`, which is invalid: EFAULT means that
+ * the bytes are unreadable, EINVAL that they are readable; the mask never changes. */
 static bool probe(uintptr_t address)
 {
     const int no_such_how = -1;
@@ -28,7 +28,7 @@ static bool page_is_readable(struct occ_readable *readable, uintptr_t address)
     uintptr_t *known = &readable->pages[page % OCC_READABLE_PAGES];
     if (*known == page && page != 0)
         return true;
-    if (page == 0 || !probe(address)) /* the kernel takes address 0 for no mask at all */
+    if (page == 0 || !probe(address)) /* the kernel treats address 0 as no mask */
         return false;
     *known = page;
     return true;

@@ -2,12 +2,11 @@
  * stale pointers; reading one must not end the program.
  *
  * A system call probes each page before it is read: it reads 8 bytes there and then fails for another reason.
- * (copying with process_vm_readv(2) costs ten times as much for each name, and seccomp filters refuse it.)
- * Results are kept until occ_readable_forget(). The remaining risk is a page that is unmapped between probe
- * and read, within microseconds.
+ * (Copying with process_vm_readv(2) costs ten times as much per name, and seccomp filters refuse it.) Results
+ * are kept until occ_readable_forget(). The remaining risk is a page that is unmapped between probe and read,
+ * within microseconds.
  *
- * Threads: one for each struct.
- */
+ * Threads: one per struct. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 #define OCC_READABLE_PAGES 256u
 
 struct occ_readable {
-    uintptr_t pages[OCC_READABLE_PAGES]; /* page number, known readable; 0 = none */
+    uintptr_t pages[OCC_READABLE_PAGES]; /* numbers of pages known to be readable; 0: none */
 };
 
 void occ_readable_forget(struct occ_readable *readable);

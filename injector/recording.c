@@ -1,4 +1,4 @@
-/* See recording.h. A row of `causes` is a reason to record less; the first that holds counts. */
+/* See recording.h. A row of `causes` is a reason to record less; the first one that applies counts. */
 #include "recording.h"
 
 #include <link.h>
@@ -10,12 +10,12 @@
 
 #define MS_NS          UINT64_C(1000000)
 #define FLUSH_FAILURES 3u
-#define READY_ROUNDS   10u /* a call of CUPTI before the driver is ready could hang: seconds until it is */
-#define SAMPLE_ROUNDS  10u /* of these, one is recorded at OCC_STEP_SAMPLED */
+#define READY_ROUNDS   10u /* a CUPTI call before the driver is ready could hang: wait this many seconds */
+#define SAMPLE_ROUNDS  10u /* at OCC_STEP_SAMPLED one round of this number is recorded */
 
 /* ---- causes ---- */
 
-/* Rows of `causes`, the strongest first. */
+/* Rows of `causes`, in order of priority. */
 enum cause {
     GONE,
     TAKEN,
@@ -34,7 +34,7 @@ enum cause {
 static const struct {
     const char *text;
     enum occ_level level;
-    bool is_overhead; /* figures follow the text */
+    bool is_overhead; /* the governor's figures follow the text */
 } causes[] = {
     [GONE] = {"another profiler of the program took CUPTI over", OCC_LEVEL_NOTHING, false},
     [TAKEN] = {"another profiler of the program used CUPTI (PyTorch's profiler does)", OCC_LEVEL_NOTHING,
@@ -81,9 +81,10 @@ static enum cause find_cause(const struct occ_guest *g)
 
 /* ---- CUPTI ---- */
 
-/* Kinds are the process's, not ours: they are disabled when CUPTI has asked us for a buffer after recording
- * was to stop, or another client's session that has just begun would lose its records. Until then ours are
- * ignored. */
+/* Switches kernel records on or off. CUPTI's kinds belong to the process, not to a client: disabling one
+ * while another client's session has just begun would cost that client its records. So the kind is disabled
+ * only after CUPTI has requested a buffer from the guest since recording was to stop; until then the guest's
+ * records are ignored. */
 static void enable(struct occ_guest *g, bool on)
 {
     struct occ_recording *r = &g->recording;
@@ -134,12 +135,12 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
 
 /* Registers again. Buffers that went to another client are reclaimed before CUPTI can request one: a thread
  * may launch while CUPTI enables the kind, and its buffer is in use from then on. Reclaiming once per session
- * is enough, and a doubt is no session: CUPTI may still have buffers of ours. */
+ * is enough; a doubt is no session, as CUPTI may still have the guest's buffers. */
 static void come_back(struct occ_guest *g, const struct occ_takeover_signs *signs)
 {
     struct occ_recording *r = &g->recording;
     if (r->must_reclaim) {
-        if (g->tracing.nvtx) /* records of launch calls since the session go to its client */
+        if (g->tracing.nvtx) /* delivers records of launch calls since the session to the session's client */
             (void)g->tracing.call.flush_all(0);
         occ_pool_reclaim(&g->pool);
         r->must_reclaim = false;
@@ -150,7 +151,8 @@ static void come_back(struct occ_guest *g, const struct occ_takeover_signs *sign
     r->flush_failures = 0;
 }
 
-/* A buffer of another client in our callback: it had a session when we registered. We never do so again. */
+/* A buffer of another client in the guest's callback means that the client had a session when the guest
+ * registered. The guest never registers again then. */
 static void follow_takeover(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
@@ -182,14 +184,15 @@ static void govern(struct occ_guest *g)
     if (g->env.budget == 0 && given_ppm > 0 && given_ppm <= 1000000)
         r->governor.budget = given_ppm / 1e6;
     if (g->exact.run || (causes[r->cause].level == OCC_LEVEL_NOTHING && r->cause != STOPPED))
-        occ_governor_skip(&r->governor, &cost); /* exact values cost what they cost */
+        occ_governor_skip(&r->governor, &cost); /* the cost of exact values is not limited */
     else
         (void)occ_governor_round(&r->governor, &cost);
 }
 
 /* ---- reports ---- */
 
-/* From when the cause holds: by our knowledge, not when it was noticed. A doubt goes from its begin. */
+/* The known start of the cause, which is earlier than its detection. A withdrawn doubt is corrected from its
+ * start. */
 static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
 {
     const struct occ_recording *r = &g->recording;
@@ -233,7 +236,7 @@ void occ_recording_start(struct occ_guest *guest)
     occ_takeover_init(&r->takeover, occ_clock_ns(CLOCK_REALTIME));
     occ_governor_init(&r->governor,
                       guest->env.budget > 0 ? (double)guest->env.budget / 1e6 : OCC_GOVERNOR_BUDGET);
-    if (guest->exact.run) /* every range must find its launch */
+    if (guest->exact.run) /* each range must find its launch */
         guest->env.delay_ms = guest->env.duration_ms = guest->env.launches = 0;
     guest->drain.max_launches = guest->env.launches;
     apply(guest);
@@ -242,7 +245,7 @@ void occ_recording_start(struct occ_guest *guest)
 void occ_recording_round(struct occ_guest *guest)
 {
     struct occ_recording *r = &guest->recording;
-    if (occ_drain_is_stopped(&guest->drain)) /* the program ends, and CUPTI before us */
+    if (occ_drain_is_stopped(&guest->drain)) /* CUPTI may be torn down by the program's exit */
         return;
     r->rounds++;
     follow_takeover(guest);

@@ -5,8 +5,9 @@
 #define MIN_PATIENCE  3u
 #define MAX_PATIENCE  64u
 #define DOUBT_ROUNDS  60u
-#define WORKING_NS    UINT64_C(1000000) /* CPU time of a worker in a second in which it delivers records */
-/* A thread may be stopped between the start of its launch and the request of the buffer for the record. */
+/* CPU time that a worker uses in a second while it delivers records */
+#define WORKING_NS UINT64_C(1000000)
+/* A thread may be stopped between the start of its launch and the request of the buffer for its record. */
 #define LAUNCH_NS UINT64_C(100000000)
 
 void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns)
@@ -20,7 +21,7 @@ bool occ_takeover_is_silent(const struct occ_takeover *takeover)
     return takeover->state == OCC_TAKEOVER_NONE && takeover->silent_rounds + 1 >= SILENT_ROUNDS;
 }
 
-/* Every buffer that was requested before cleared_ns has been delivered to us. */
+/* Every buffer requested before cleared_ns has been delivered to the guest. */
 static void advance_cleared(struct occ_takeover *t, const struct occ_takeover_signs *s)
 {
     if (s->delivered < t->mark_requested)
@@ -33,7 +34,7 @@ static void advance_cleared(struct occ_takeover *t, const struct occ_takeover_si
 static void find_takeover(struct occ_takeover *t, const struct occ_takeover_signs *s, bool progresses,
                           bool worker_works)
 {
-    if (progresses) { /* CUPTI called us: nobody else is registered */
+    if (progresses) { /* CUPTI called the guest, so no other client is registered */
         t->is_withdrawn = t->state == OCC_TAKEOVER_DOUBTED;
         t->silent_rounds = 0;
         t->state = OCC_TAKEOVER_NONE;

@@ -14,15 +14,15 @@ bool occ_thread_start(void *(*run)(void *), void *context)
         return false;
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* for the new thread, before it runs */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited by the new thread before it runs */
     int rc = pthread_create(&thread, &attributes, run, context);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return rc == 0;
 }
 
-/* By the thread itself: an attribute for it would make its creation fail where the right to change the
- * scheduling is missing. */
+/* Called by the thread itself: if the right to change the scheduling is missing, a scheduling attribute would
+ * make pthread_create() fail. */
 void occ_thread_settle(void)
 {
     const struct sched_param none = {0};

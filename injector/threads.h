@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* False: the system allows no further thread. */
+/* false: the system allows no further thread. */
 bool occ_thread_start(void *(*run)(void *), void *context);
 
-/* First in `run`: the thread's name, and its scheduling. */
+/* Call it first in `run`: sets the thread's name and scheduling. */
 void occ_thread_settle(void);

@@ -6,7 +6,7 @@
 #include "guest.h"
 #include "guest_log.h"
 
-/* A library may lack the functions from this one on. */
+/* A library may lack the functions from this index on. */
 #define REQUIRED (offsetof(struct occ_cupti_activity, get_dropped) / sizeof(void (*)(void)))
 
 static bool bind_functions(struct occ_tracing *t, char reason[OCC_REASON_BYTES])
@@ -18,28 +18,28 @@ static bool bind_functions(struct occ_tracing *t, char reason[OCC_REASON_BYTES])
     return missing >= REQUIRED;
 }
 
-/* A device buffer takes 3.2 MB of GPU memory and holds about 100,000 launches. The limit of their number is
- * about 100 MB. Where buffers leak it would only bring the end of all times nearer: then CUPTI's own default.
- */
+/* A device buffer takes 3.2 MB of GPU memory and holds about 100,000 launches; the limit of buffers is about
+ * 100 MB. If buffers leak (see enable_copies()), this limit would only be reached sooner: then CUPTI's own
+ * default applies. */
 #define POOL_LIMIT          32
 #define POOL_LIMIT_OF_CUPTI 250
 
-/* Wishes: a library that does not know one goes on without it. Some device buffers are allocated ahead, so
- * that no launch waits for one. Buffers of each thread are the default since 13.0. */
+/* Optional attributes: a library without one works without it. Some device buffers are allocated ahead, so
+ * that no launch waits for one. Per-thread buffers are the default since 13.0. */
 static const struct {
     uint32_t attribute;
     size_t bytes;
     uint64_t value;
-    bool is_sign; /* nobody changes it but a session that ends, or cuptiFinalize */
+    bool is_sign; /* only the end of another client's session, or cuptiFinalize, changes it */
 } attributes[] = {
     {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE, sizeof(size_t), 4, false},
     {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), POOL_LIMIT, false},
     {OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER, 1, 1, true},
-    {OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, 1, 1, true}, /* the last row: see set_attributes() */
+    {OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, 1, 1, true}, /* must be the last row: see set_attributes() */
 };
 enum { ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 
-/* Whether an attribute reads as we set it, or otherwise; one that cannot be read does neither. */
+/* true if the attribute can be read and equals (as_set) or differs from (!as_set) the value set. */
 static bool reads(const struct occ_tracing *t, size_t i, bool as_set)
 {
     uint64_t value = 0;
@@ -48,7 +48,7 @@ static bool reads(const struct occ_tracing *t, size_t i, bool as_set)
            (value == attributes[i].value) == as_set;
 }
 
-/* True: we zero the buffers. */
+/* true: CUPTI accepts that the guest zeroes the buffers. */
 static bool set_attributes(struct occ_tracing *t)
 {
     uint32_t result = OCC_CUPTI_ERROR_UNKNOWN;
@@ -62,7 +62,7 @@ static bool set_attributes(struct occ_tracing *t)
         else if (attributes[i].is_sign && t->call.get_attribute && reads(t, i, true))
             t->signs |= 1u << i;
     }
-    return result == OCC_CUPTI_SUCCESS; /* the last one's */
+    return result == OCC_CUPTI_SUCCESS; /* result of the last row */
 }
 
 bool occ_tracing_is_reset(const struct occ_tracing *tracing)
@@ -83,7 +83,8 @@ static void leave_pool_unlimited(struct occ_tracing *t)
 
 /* Before 13.3 libcupti leaks device memory with CUDA graphs that have memcpy or memset nodes, "even when
  * these activities were not enabled" (release notes of 13.3), until launches have no times
- * (parca-dev/parcagpu#23). Recorded, these nodes give their places back; the drain skips their records. */
+ * (parca-dev/parcagpu#23). If these nodes are recorded, they free their entries; the drain skips their
+ * records. */
 static void enable_copies(struct occ_tracing *t, bool on)
 {
     uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;
@@ -113,7 +114,7 @@ void occ_tracing_record_calls(struct occ_tracing *tracing, bool on)
     t->nvtx->attach(on ? &t->external : NULL);
 }
 
-/* Numbers are written beside records of API calls alone. */
+/* External ids are written only next to records of API calls. */
 static void enable_ranges(struct occ_tracing *t, bool on)
 {
     if (t->nvtx)

@@ -6,16 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OCC_WATCH_ROUNDS  10u   /* seconds of a window */
-#define OCC_WATCH_RECORDS 1000u /* fewer in a window are no evidence */
+#define OCC_WATCH_ROUNDS  10u   /* length of a window in seconds */
+#define OCC_WATCH_RECORDS 1000u /* fewer records in a window are no evidence */
 
 struct occ_watch {
-    bool is_without_times; /* more than half of a window's records had none */
+    bool is_without_times; /* more than half of a window's records had no times */
     uint32_t rounds;
-    uint64_t records, bad; /* totals when the window began */
+    uint64_t records, bad; /* totals at the start of the window */
 };
 
-/* Once a second, with totals since the start. True: is_without_times changed. */
+/* Call it once a second with totals since the start. true: is_without_times changed. */
 static inline bool occ_watch_round(struct occ_watch *watch, uint64_t records, uint64_t bad)
 {
     uint64_t in_window = records - watch->records, bad_in_window = bad - watch->bad;

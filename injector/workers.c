@@ -17,7 +17,7 @@ static struct {
     uint32_t n;
 } noted;
 
-/* As the kernel returns it (getdents64(2)); opendir(3) would allocate. */
+/* Entry as returned by getdents64(2); opendir(3) would allocate. */
 struct entry {
     uint64_t inode, offset;
     uint16_t bytes;
@@ -62,7 +62,7 @@ static bool is_noted(pid_t thread)
     return i < noted.n;
 }
 
-/* The signals that a thread blocks; false: it has ended. */
+/* Reads the signals that a thread blocks; false: the thread has ended. */
 static bool read_mask(pid_t thread, unsigned long long *ret_mask)
 {
     char text[4096];

@@ -1,10 +1,10 @@
 /*
- * Threads that CUPTI has in this process because of us. A program whose main thread has ended by
- * pthread_exit(3) ends with its last thread; these are no threads of the program.
+ * Threads that CUPTI started in this process because of the guest. A program whose main thread has ended by
+ * pthread_exit(3) ends with its last thread; CUPTI's threads do not count as the program's.
  *
- * They are known by their birth: while the guest starts CUPTI, in the thread that starts it, so with that
- * thread's signal mask, in which all signals are blocked. A thread that CUPTI creates later is known once it
- * delivers a buffer (occ_guest.worker_clock; callbacks.c).
+ * They are recognised by their birth: they are started while the guest starts CUPTI, with the signal mask of
+ * the starting thread, in which all signals are blocked. A thread that CUPTI starts later is recognised when
+ * it delivers a buffer (occ_guest.worker_clock; callbacks.c).
  *
  * Threads: begin and end by the one that initialises CUDA, the rest by the helper.
  */
@@ -23,10 +23,10 @@ struct occ_workers {
 
 /* Notes the threads of the process. */
 void occ_workers_begin(void);
-/* Threads that were born since and block what the caller blocks. None if there are too many threads to note.
- */
+/* Threads started since occ_workers_begin() that block the caller's signals. None if there are too many
+ * threads to note. */
 void occ_workers_end(struct occ_workers *ret_workers);
 
-/* Number of these that run still; `other`: one more thread that may be among them, or 0. Opens no descriptor:
- * its number could be one that the program has just closed and counts on. */
+/* Number of threads in `workers` that still run, and `other` if it is not 0 and not among them. Opens no
+ * descriptor: its number could be one that the program has just closed and relies on. */
 uint32_t occ_workers_alive(const struct occ_workers *workers, pid_t other);

@@ -1,13 +1,14 @@
-/* What NVTX calls; see nvtx.h and callbacks.h. Threads: any of the program's. */
+/* The callbacks of NVTX; see nvtx.h and callbacks.h. Threads: any of the program's. */
 #include "callbacks.h"
 
 #include <stdbool.h>
 
 #include "nvtx.h"
 
-#define WIDE_BYTES (2 * OCC_NVTX_NAME_BYTES) /* of a wide name in UTF-8, so that its cut is seen */
+/* size of a wide name in UTF-8: longer than a name, so that the cut is noticed */
+#define WIDE_BYTES (2 * OCC_NVTX_NAME_BYTES)
 
-/* Handles that NVTX gets from us are ids; 0 is the default domain's, so a name beyond the table has
+/* The handles given to NVTX are ids; 0 is the default domain, so a name that does not fit the table is
  * OCC_NVTX_OTHER. */
 static uint32_t id_of(const void *handle)
 {
@@ -19,7 +20,8 @@ static void *handle_of(uint32_t id)
     return (void *)(uintptr_t)id;
 }
 
-/* As UTF-8; what is no character is '?'. What does not fit into a name is cut there: this takes one more. */
+/* Converts to UTF-8; invalid characters become '?'. Stops at WIDE_BYTES, one character more than a name
+ * holds. */
 static const char *narrow(const wchar_t *wide, char text[WIDE_BYTES])
 {
     static const struct {
@@ -134,7 +136,7 @@ static const struct slot slots[] = {
     SLOT(CORE2, DOMAIN_CREATE_W, domain_w),
 };
 
-/* Once for each library of the program with an NVTX of its own. 1: we are there. */
+/* NVTX calls it once for each library of the program that contains an NVTX. 1: success. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(occ_nvtx_get_export_table *get)
 {
     const struct occ_nvtx_callbacks *callbacks = get ? get(OCC_NVTX_TABLE_CALLBACKS) : NULL;

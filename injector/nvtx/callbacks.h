@@ -1,7 +1,7 @@
 /*
- * What we need of NVTX's interface for tools (nvtx3/nvtxDetail/nvtxTypes.h, nvToolsExt.h), declared here so
- * that the build needs nothing of the toolkit. Where its headers are installed, tests/unit/test_nvtx_abi.c
- * compares.
+ * The parts of NVTX's interface for tools (nvtx3/nvtxDetail/nvtxTypes.h, nvToolsExt.h) used here, declared so
+ * that the build needs no CUDA toolkit. tests/unit/test_nvtx_abi.c compares them with the toolkit's headers
+ * if these are installed.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct occ_nvtx_event {
 
 struct occ_nvtx_callbacks {
     size_t struct_size;
-    /* *ret_table: an array of addresses of function pointers; 1: there is such a module */
+    /* *ret_table: an array of addresses of function pointers; 1: the module exists */
     int (*get_table)(int module, void (****ret_table)(void), unsigned int *ret_size);
 };
 

@@ -1,17 +1,17 @@
 /*
- * libocctrace-nvtx.so (occtrace --nvtx): which NVTX ranges a thread has open. The NVTX in the program loads
- * it through NVTX_INJECTION64_PATH at its first call, which may be before the guest is there; the guest opens
- * the same file. Each change of a thread's ranges passes CUPTI one number, that of the innermost range's
- * path, as external correlation id: CUPTI then writes it beside the launches of that thread.
+ * libocctrace-nvtx.so (occtrace --nvtx): the open NVTX ranges of each thread. The NVTX in the program loads
+ * the library through NVTX_INJECTION64_PATH at its first call, possibly before the guest starts; the guest
+ * opens the same file. Each change of a thread's ranges passes CUPTI the id of the innermost range's path as
+ * external correlation id: CUPTI then writes it next to the launches of that thread.
  *
  * - A path is the names of the open push/pop ranges of a thread, outermost first. Digits become '#', so that
- *   "step 17" and "step 18" are one; longer names than OCC_NVTX_NAME_BYTES end with an ellipsis, stacks have
- *   OCC_NVTX_DEPTH levels.
- * - At most OCC_NVTX_PATHS paths, registered strings and domains together; a range beyond is OCC_NVTX_OTHER,
- * and so are all ranges of domains beyond, which count as one domain.
- * - Ranges by nvtxRangeStart need not nest and may end in another thread: they are not taken.
+ *   "step 17" and "step 18" are one path; names longer than OCC_NVTX_NAME_BYTES end with an ellipsis, stacks
+ *   have OCC_NVTX_DEPTH levels.
+ * - At most OCC_NVTX_PATHS paths, registered strings and domains together; further ranges become
+ *   OCC_NVTX_OTHER, as do all ranges of further domains, which count as one domain.
+ * - Ranges of nvtxRangeStart need not nest and may end in another thread: they are ignored.
  *
- * No locks, no allocation, no waiting: a child of fork goes on. The state is the process's; nothing is ever
+ * No locks, no allocation, no waiting: the state stays valid in a child of fork. It is global and never
  * freed. Threads: any. Source: nvtx3/nvtxDetail of the CUDA toolkit (nvtxTypes.h, nvtxInit.h); a test
  * compares.
  */
@@ -22,7 +22,7 @@
 
 #include "cupti/functions.h"
 
-/* Both libraries come from one build; a number that differs means a mixture. */
+/* Both libraries come from one build; different numbers mean a mixture of versions. */
 #define OCC_NVTX_ABI 1u
 
 #define OCC_NVTX_PATHS      4096u
@@ -32,25 +32,26 @@
 
 struct occ_nvtx_library {
     uint32_t abi; /* OCC_NVTX_ABI */
-    /* From now on this CUPTI is called, whose results do not matter; NULL: no more. Borrowed for good.
+    /* Calls this CUPTI from now on, ignoring results; NULL: no more calls. `cupti` must stay valid for ever.
      * Async-signal-safe. */
     void (*attach)(const struct occ_cupti_external *cupti);
-    /* The path of an id, its names joined by '/', with its NUL; of one that is too long an ellipsis and its
-     * end. Its length; 0: there is no such path. */
+    /* Writes the path of an id: names joined by '/', with a NUL; a long path is shortened to an ellipsis and
+     * its end. Returns its length; 0: no such path. */
     size_t (*path)(uint64_t id, char *text, size_t size);
 };
 
-/* One of the two symbols of libocctrace-nvtx.so; the other is InitializeInjectionNvtx2. */
+/* The library exports this object and InitializeInjectionNvtx2 only. */
 extern const struct occ_nvtx_library occ_nvtx_library;
 
 /* ---- inside the library ---- */
 
-/* A name below a path, 0: none; > 0. `domain`: "domain:name"; NULL: the default one. Ids of names that are no
- * path (strings, domains) come from the roots. */
+/* The id (> 0) of a name below the path `parent` (0: none). `domain`: "domain:name"; NULL: the default one.
+ * Names of strings and domains are stored below roots of their own. */
 enum { OCC_NVTX_STRINGS = 0xffff, OCC_NVTX_DOMAINS = 0xfffe };
 uint32_t occ_nvtx_intern(uint32_t parent, const char *domain, const char *name);
 const char *occ_nvtx_name(uint64_t id);
 
-/* What NVTX calls; return the range's level, or -1. `domain`: an id, 0: the default one. */
+/* The functions that NVTX calls; they return the range's level, or -1. `domain`: an id, 0: the default
+ * one. */
 int occ_nvtx_push(uint32_t domain, const char *name);
 int occ_nvtx_pop(uint32_t domain);

@@ -8,7 +8,7 @@
 /* ---- paths ---- */
 
 struct node {
-    uint32_t next; /* of the chain, 0: the last; set before the node can be found */
+    uint32_t next; /* in the chain, 0: the last; set before the node can be found */
     uint32_t hash;
     uint32_t parent;
     char name[OCC_NVTX_NAME_BYTES];
@@ -16,9 +16,9 @@ struct node {
 
 #define CHAINS 2048u
 
-static struct node nodes[OCC_NVTX_PATHS]; /* 0 is none; pages are touched as they are used */
-static _Atomic uint32_t used;             /* ids given, OCC_NVTX_PATHS at most */
-static _Atomic uint32_t chains[CHAINS];   /* the newest node of each */
+static struct node nodes[OCC_NVTX_PATHS]; /* index 0 is unused; pages are touched as they are used */
+static _Atomic uint32_t used;             /* number of ids given, OCC_NVTX_PATHS at most */
+static _Atomic uint32_t chains[CHAINS];   /* the newest node of each chain */
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -28,7 +28,8 @@ struct text {
     bool is_cut;
 };
 
-/* Digits become '#', a path's separator '|'; what is cut ends with an ellipsis, at a whole character. */
+/* Appends a name: digits become '#', a path separator '|'; a cut text ends with an ellipsis after a whole
+ * character. */
 static void append(struct text *to, const char *name)
 {
     enum { ROOM = OCC_NVTX_NAME_BYTES - sizeof ELLIPSIS };
@@ -57,7 +58,7 @@ static uint32_t hash_of(uint32_t parent, const struct text *name)
     return hash;
 }
 
-/* Between the nodes `from` and `until`, which is not looked at; 0: not there. */
+/* Searches the chain from node `from` to before `until`; 0: not found. */
 static uint32_t find(uint32_t from, uint32_t until, uint32_t hash, uint32_t parent, const char *text)
 {
     for (uint32_t id = from; id != until; id = nodes[id].next)
@@ -66,7 +67,7 @@ static uint32_t find(uint32_t from, uint32_t until, uint32_t hash, uint32_t pare
     return 0;
 }
 
-/* 0: none is left. */
+/* 0: no id is left. */
 static uint32_t take_id(void)
 {
     uint32_t last = atomic_load_explicit(&used, memory_order_relaxed);
@@ -82,14 +83,14 @@ uint32_t occ_nvtx_intern(uint32_t parent, const char *domain, const char *name)
     struct text text = {.n = 0};
     if (parent == OCC_NVTX_OTHER)
         return OCC_NVTX_OTHER;
-    if (domain) { /* as Nsight Systems prints it */
+    if (domain) { /* format of Nsight Systems */
         append(&text, domain);
         append(&text, ":");
     }
     append(&text, name ? name : domain ? "" : "?");
     uint32_t hash = hash_of(parent, &text);
     _Atomic uint32_t *chain = &chains[hash % CHAINS];
-    /* pairs with the release below: nodes that the chain leads to are whole */
+    /* pairs with the release below: all nodes of the chain are complete */
     uint32_t newest = atomic_load_explicit(chain, memory_order_acquire), seen = 0;
     uint32_t id = find(newest, seen, hash, parent, text.text), mine = id ? 0 : take_id();
     if (id || !mine)
@@ -98,7 +99,7 @@ uint32_t occ_nvtx_intern(uint32_t parent, const char *domain, const char *name)
     node->hash = hash;
     node->parent = parent;
     memcpy(node->name, text.text, sizeof text.text);
-    do { /* another thread may have been quicker with the same name: then `mine` stays unused */
+    do { /* if another thread was quicker with the same name, `mine` stays unused */
         if ((id = find(newest, seen, hash, parent, text.text)))
             return id;
         node->next = seen = newest;
@@ -112,8 +113,8 @@ const char *occ_nvtx_name(uint64_t id)
     return id > 0 && id < OCC_NVTX_PATHS ? nodes[id].name : NULL;
 }
 
-/* The caller knows the id from a launch of a thread that had the range open, through CUPTI's and our locks
- * and atomics: its node is whole. */
+/* The id comes from a launch in a thread that had the range open, ordered by locks and atomics of CUPTI and
+ * the guest: its node is complete. */
 static size_t path(uint64_t id, char *text, size_t size)
 {
     static const char other[] = "(other ranges)";
@@ -146,8 +147,8 @@ static size_t path(uint64_t id, char *text, size_t size)
 static _Atomic(const struct occ_cupti_external *) cupti;
 
 static _Thread_local struct thread {
-    uint32_t depth; /* of open ranges; those beyond OCC_NVTX_DEPTH are only counted */
-    bool told;      /* CUPTI has a number of ours on this thread */
+    uint32_t depth; /* number of open ranges; ranges beyond OCC_NVTX_DEPTH are only counted */
+    bool told;      /* CUPTI's stack of this thread has an id of this library */
     uint16_t id[OCC_NVTX_DEPTH], domain[OCC_NVTX_DEPTH];
 } thread;
 
@@ -162,7 +163,7 @@ static uint32_t innermost(void)
     return kept ? thread.id[kept - 1] : 0;
 }
 
-/* CUPTI keeps one number of ours for a thread, so that ranges from before it was there count too. */
+/* CUPTI's stack has at most one id per thread, so that ranges opened before attach() count too. */
 static void tell(void)
 {
     uint64_t last;
@@ -191,7 +192,7 @@ int occ_nvtx_push(uint32_t domain, const char *name)
     return (int)level;
 }
 
-/* Ranges of one domain nest; those of different ones need not. */
+/* Ranges of one domain nest; ranges of different domains need not. */
 int occ_nvtx_pop(uint32_t domain)
 {
     uint32_t level = thread.depth;

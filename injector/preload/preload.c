@@ -1,12 +1,12 @@
 /*
- * libocctrace-preload.so: what occtrace puts into LD_PRELOAD. As a program starts, CUDA_INJECTION64_PATH
- * names libocctrace.so, which lies beside this file, and this file's path leaves LD_PRELOAD, so that children
- * inherit the variable only. The driver does the rest in cuInit. If the variable is set already, it is
- * another tool's and stays.
+ * libocctrace-preload.so, which occtrace puts into LD_PRELOAD. At a program's start it sets
+ * CUDA_INJECTION64_PATH to libocctrace.so, next to this file, and removes this file's path from LD_PRELOAD,
+ * so that children inherit only the variable. The driver does the rest in cuInit. A variable that is set
+ * already belongs to another tool and stays.
  *
- * It is loaded into programs of every C library: it links none, allocates nothing, calls nothing (bash has a
- * getenv and a setenv of its own), and needs one object that all of them export. For set-user-ID programs the
- * dynamic linker ignores LD_PRELOAD.
+ * The library is loaded into programs with any C library: it links none, allocates nothing, calls no function
+ * (bash has its own getenv and setenv), and needs one object that all of them export. The dynamic linker
+ * ignores LD_PRELOAD for set-user-ID programs.
  *
  * Thread: the program's first, before main().
  */
@@ -15,17 +15,17 @@
 
 extern char **__environ __attribute__((weak));
 
-/* The longest path that the kernel opens, with its end; and the largest environment that is changed. */
+/* The longest path that the kernel opens, with its NUL; the largest environment that is changed. */
 enum { PATH_BYTES = 4096, VARIABLES_MAX = 8192 };
 
 static const char own_name[] = "/libocctrace-preload.so", guest_name[] = "/libocctrace.so";
 static const char preload[] = "LD_PRELOAD=", injection[] = "CUDA_INJECTION64_PATH=";
 
-/* The new environment, and what is new in it. */
+/* The new environment, and its new variable. */
 static char *variables[VARIABLES_MAX + 2];
 static char variable[sizeof injection + PATH_BYTES];
 
-/* The variable whose text begins so, or NULL. */
+/* The variable that begins with this text, or NULL. */
 static char *find(const char *beginning)
 {
     for (char **slot = __environ; *slot; slot++) {
@@ -38,7 +38,7 @@ static char *find(const char *beginning)
     return NULL;
 }
 
-/* An entry of LD_PRELOAD, which a colon or a blank ends. */
+/* Length of an entry of LD_PRELOAD, which ends at a colon or a blank. */
 static size_t length_of(const char *entry)
 {
     size_t n = 0;
@@ -47,7 +47,7 @@ static size_t length_of(const char *entry)
     return n;
 }
 
-/* True, and `variable` is made, if the entry is this file's absolute path. */
+/* true if the entry is this file's absolute path; then `variable` is filled in. */
 static bool is_own(const char *entry, size_t length)
 {
     size_t name = sizeof own_name - 1, directory = length - name;
@@ -65,7 +65,8 @@ static bool is_own(const char *entry, size_t length)
     return true;
 }
 
-/* Removes this file from the list, in place: the kernel made the text writable. False: it is not in it. */
+/* Removes this file from the list, in place: the kernel made the text writable. false: the list does not
+ * contain it. */
 static bool take_out(char *list, bool stays)
 {
     char *end = list, *last = NULL;
