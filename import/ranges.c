@@ -267,8 +267,8 @@ static int place_calls(struct occ_ranges *r, struct occ_error *err)
     return status;
 }
 
-/* Gives a backward call the place of its forward operator: the operator on another thread that starts last
- * before the call. Needs the last operator, and the last operator on any other thread. */
+/* Attributes a backward call to the range of its forward operator: the operator on another thread that starts
+ * last before the call. Needs the last operator, and the last operator on any other thread. */
 static int link_calls(struct occ_ranges *r, struct occ_error *err)
 {
     const void *record = NULL;

@@ -20,8 +20,9 @@
 #define WRITER_CACHE_KIB 4096
 #define READER_CACHE_KIB 16384
 
-/* Creates the file, so that the file has our mode. An existing file is left alone: closing a descriptor of a
- * database that this process has open elsewhere would drop SQLite's locks on it. */
+/* Creates a missing file with mode 0640, which SQLite would create with mode 0644. An existing file is left
+ * alone: closing a descriptor of a database that this process has open elsewhere would drop SQLite's locks on
+ * it. */
 static int create_file(const char *path, struct occ_error *err)
 {
     struct stat status;

@@ -56,8 +56,9 @@ struct occ_load_sums {
 /* Fetches the sums into the table `sums`; call after occ_load_parts(). */
 int occ_load_sums(const struct occ_load *l, const struct occ_load_sums *sums);
 
-/* "id, id, ..." of a column or, if there are too many ids, the statement that selects them. Frees that
- * statement. Without one, as many ids as possible. The caller frees the result. */
+/* Returns "id, id, ...", the ids that `sql` selects. If there are too many: the statement `otherwise`, which
+ * selects them too, or, if that is NULL, as many ids as possible. Frees `otherwise`; the caller frees the
+ * result. */
 char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise);
 /* Adds the rows (node, n) that a formatted statement selects to the rows that the answer excludes. */
 int occ_load_leave_out(const struct occ_load *l, char *select);

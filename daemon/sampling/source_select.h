@@ -49,7 +49,7 @@ struct occ_source_select {
     const char *competitor;            /* text about another tool that needs the counters; NULL: none */
     bool is_paused, has_tried;
     enum occ_source_state state;          /* why no better source is used; OK: `source` is the best kind */
-    char reason[256];                     /* the same as text for people; "" */
+    char reason[256];                     /* the same as text for people; "": OK */
     int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: no burst */
     struct occ_source_stats closed;       /* sums over closed sources */
     /* path of a libcupti that a program uses, not checked; NULL: none */

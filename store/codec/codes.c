@@ -6,7 +6,7 @@
 #define LARGEST       (OCC_CODE_UNKNOWN - 1)
 #define OCTAVE        8     /* codes per doubling of the error */
 #define ERROR_MIN     (-20) /* log2 of the error of code 1 */
-#define ERROR_LARGEST 400   /* code of 2^29.9 */
+#define ERROR_LARGEST 400   /* largest code of an error: 2^29.9 */
 
 static const double steps[] = {
     [OCC_UNIT_value] = 50000,

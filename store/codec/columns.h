@@ -13,9 +13,9 @@
  * without a plane are 0. A value that is stored as it is is base ^ code. All others are last[key % 4096] +
  * unzigzag(code), where last[] is the base at first and then the value plus the row's value in the column
  * `added`; key is the row's value in the column `key`; both are 0 if there is no such column. Values wrap
- * at their number of bits, so no code makes a value too large, and keys that share a place in last[] only
- * cost bytes. Decoding is safe on any bytes: the result is columns with values in range, or an error. One
- * thread at a time for an encoder or a decoder.
+ * at their number of bits, so no code makes a value too large, and keys that collide in last[] only make
+ * the file larger. Decoding is safe on any bytes: the result is columns with values in range, or an error.
+ * One thread at a time for an encoder or a decoder.
  */
 #pragma once
 

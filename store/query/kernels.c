@@ -209,8 +209,8 @@ static int match(struct occ_store *s, const char *pattern, struct occ_map *kerne
     return rc;
 }
 
-/* Finds the kernels of a text. ".." stands for a cut part only if the text is not an expression that
- * matches. */
+/* Finds the kernels that the text names: first by name, then as a regular expression. ".." means a part cut
+ * from a name only if the text matches no kernel as an expression. */
 static int find_kernels(struct occ_store *s, const char *text, struct occ_map *kernels, struct occ_error *err)
 {
     struct occ_error why = OCC_ERROR_INIT;
