@@ -23,7 +23,7 @@ static const struct table {
 #undef X
 
 /* Writes the condition: cluster = '...' AND node = '...' */
-static void say_whose(const struct occ_warehouse *w, char *out, size_t size)
+static void write_origin(const struct occ_warehouse *w, char *out, size_t size)
 {
     char cluster[2 * 256 + 4], node[2 * 256 + 4];
     occ_warehouse_quote(w->options.cluster, cluster, sizeof cluster);
@@ -64,11 +64,11 @@ static uint64_t received(const char *text, const char *table)
 int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OCC_SHIP_TABLE_COUNT],
                           uint64_t version, struct occ_error *err)
 {
-    char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
-    say_whose(w, whose, sizeof whose);
+    char origin[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    write_origin(w, origin, sizeof origin);
     (void)snprintf(sql, sizeof sql,
                    "SELECT name, sum(rows) FROM %s.batch WHERE %s AND version = %llu GROUP BY name",
-                   w->options.database, whose, (unsigned long long)version);
+                   w->options.database, origin, (unsigned long long)version);
     int rc = occ_warehouse_ask(w, sql, err);
     for (int i = 0; i < OCC_SHIP_TABLE_COUNT && rc == 0; i++) {
         uint64_t there = received(w->answer.text, tables[i].name);
@@ -82,9 +82,10 @@ int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OC
 
 int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err)
 {
-    char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
-    say_whose(w, whose, sizeof whose);
-    (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.batch WHERE %s", w->options.database, whose);
+    char origin[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    write_origin(w, origin, sizeof origin);
+    (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.batch WHERE %s", w->options.database,
+                   origin);
     int rc = occ_warehouse_ask_numbers(w, sql, ret_version, 1, err);
     if (rc == 0 && *ret_version > LAST_VERSION)
         rc = occ_fail(err, OCC_E_INVALID,
@@ -96,10 +97,10 @@ int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, s
 
 int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_knows, struct occ_error *err)
 {
-    char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
-    say_whose(w, whose, sizeof whose);
+    char origin[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    write_origin(w, origin, sizeof origin);
     (void)snprintf(sql, sizeof sql, "SELECT count() FROM %s.run WHERE %s AND history = %llu",
-                   w->options.database, whose, (unsigned long long)history);
+                   w->options.database, origin, (unsigned long long)history);
     uint64_t n = 0;
     int rc = occ_warehouse_ask_numbers(w, sql, &n, 1, err);
     *ret_knows = n > 0;
@@ -121,7 +122,7 @@ static int insert_state(struct occ_warehouse *w, const char *table, struct occ_b
     return rc;
 }
 
-static void put_whose(const struct occ_warehouse *w, struct occ_body *row)
+static void put_origin(const struct occ_warehouse *w, struct occ_body *row)
 {
     occ_body_put_text(row, w->options.cluster, strlen(w->options.cluster));
     occ_body_put_text(row, w->options.node, strlen(w->options.node));
@@ -140,7 +141,7 @@ int occ_warehouse_put_allocations(struct occ_warehouse *w, const char *directory
             int64_t since_s = gpus[i].since_s;
             occ_gpu_uuid_format(gpus[i].gpu, uuid);
             (void)snprintf(job, sizeof job, "slurm:%s", gpus[i].names[k]);
-            put_whose(w, &rows);
+            put_origin(w, &rows);
             occ_body_put_text(&rows, uuid + strlen("GPU-"), strlen(uuid) - strlen("GPU-"));
             occ_body_put_text(&rows, job, strlen(job));
             occ_body_put_u64(&rows, (uint64_t)(since_s >= FIRST_S && since_s <= now_s ? since_s : now_s));
@@ -157,7 +158,7 @@ int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_
     char numbers[128];
     struct occ_body row = {0};
     complete_until_s = complete_until_s < FIRST_S ? FIRST_S : complete_until_s;
-    put_whose(w, &row);
+    put_origin(w, &row);
     (void)snprintf(numbers, sizeof numbers, "\t%lld\t%lld\t%llu\t%llu", (long long)complete_until_s,
                    (long long)w->clock_offset_ms, (unsigned long long)lost, (unsigned long long)version);
     occ_body_put_raw(&row, numbers, strlen(numbers));

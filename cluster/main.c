@@ -32,8 +32,8 @@ static int load_settings(const struct occ_ship_options *options, struct occ_conf
     return rc;
 }
 
-static int say_check(struct occ_warehouse *w, const struct occ_config *config,
-                     const struct occ_raw_options *raw, struct occ_error *err)
+static int print_check(struct occ_warehouse *w, const struct occ_config *config,
+                       const struct occ_raw_options *raw, struct occ_error *err)
 {
     int rc = occ_warehouse_check(w, OCC_FOR_QUESTIONS | OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE, err);
     bool is_over = raw->until_s <= occ_now_ns() / 1000000000;
@@ -71,7 +71,7 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
     if (rc == 0 && options->maintain)
         (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
     if (rc == 0 && !options->print && !options->accounts)
-        rc = say_check(w, config, raw, err);
+        rc = print_check(w, config, raw, err);
     occ_warehouse_close(w);
     return rc;
 }

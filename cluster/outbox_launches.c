@@ -65,19 +65,19 @@ static uint32_t count_copies(struct together *t, const uint64_t columns[COLUMNS]
 }
 
 /* Writes the columns common to all rows of a run's minute, from the second one on. */
-static void put_whose(const struct occ_outbox *r, const struct occ_batch *batch,
-                      const struct occ_outbox_run *run, struct occ_body *whose)
+static void put_origin(const struct occ_outbox *r, const struct occ_batch *batch,
+                       const struct occ_outbox_run *run, struct occ_body *origin)
 {
     const char *const texts[] = {"", batch->options.cluster, run->job, run->user, batch->options.node};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        occ_body_put_text(whose, texts[i], strlen(texts[i]));
-    occ_body_put_u64(whose, (uint64_t)r->identity);
-    occ_body_put_text(whose, run->uuid, strlen(run->uuid));
-    occ_body_put_raw(whose, "\t", 1);
+        occ_body_put_text(origin, texts[i], strlen(texts[i]));
+    occ_body_put_u64(origin, (uint64_t)r->identity);
+    occ_body_put_text(origin, run->uuid, strlen(run->uuid));
+    occ_body_put_raw(origin, "\t", 1);
 }
 
 /* Adds the current row. */
-static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct occ_body *whose,
+static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct occ_body *origin,
                    struct together *t, struct occ_error *err)
 {
     struct occ_body *rows = &batch->rows[OCC_SHIP_LAUNCH];
@@ -91,7 +91,7 @@ static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct o
     if (rc != 0)
         return rc;
     occ_body_put_u64(rows, columns[START] / MINUTE_NS * 60);
-    occ_body_put_raw(rows, whose->data, whose->n);
+    occ_body_put_raw(rows, origin->data, origin->n);
     occ_body_put_raw(rows, config->gpu, strlen(config->gpu));
     occ_body_put_u64(rows, config->id);
     for (int i = START; i < COLUMNS; i++)
@@ -106,17 +106,17 @@ static int add_rows(struct occ_outbox *r, struct occ_batch *batch, const struct 
                     uint64_t *ret_n, struct occ_error *err)
 {
     struct together together = {.start_ns = INT64_MIN};
-    struct occ_body whose = {0};
+    struct occ_body origin = {0};
     int rc = 0, code = SQLITE_DONE;
-    put_whose(r, batch, run, &whose);
+    put_origin(r, batch, run, &origin);
     for (*ret_n = 0; rc == 0 && (code = sqlite3_step(r->read_launches)) == SQLITE_ROW; ++*ret_n)
-        rc = add_row(r, batch, &whose, &together, err);
-    if (rc == 0 && (code == SQLITE_NOMEM || whose.failed))
+        rc = add_row(r, batch, &origin, &together, err);
+    if (rc == 0 && (code == SQLITE_NOMEM || origin.failed))
         rc = occ_outbox_no_memory(err);
     /* a damaged chunk is treated as evicted: the other launches are sent */
     (void)sqlite3_reset(r->read_launches);
     occ_map_free(&together.copies);
-    occ_body_free(&whose);
+    occ_body_free(&origin);
     return rc;
 }
 

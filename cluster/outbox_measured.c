@@ -140,7 +140,8 @@ static double off_covered(const struct occ_measured_row *row, int value, double 
 {
     const struct occ_measured_sums *sums = row->sums;
     double mean = mean_of(sums, value), error = mean_of(sums, (int)error_of[value]);
-    double widened = mean > 0 ? share * error / (OCC_MEASURED_UNTOLD * mean) + fmax(1 - share, 0) : INFINITY;
+    double widened =
+        mean > 0 ? share * error / (OCC_MEASURED_UNRESOLVED_SPREAD * mean) + fmax(1 - share, 0) : INFINITY;
     double off =
         fmin((value == OCC_MEASURED_elapsed ? OFF_ELAPSED : OFF_SHARE) * share, OFF_WIDENED * widened);
     if (value == OCC_MEASURED_elapsed)
@@ -235,7 +236,7 @@ struct range {
 static struct range spread_of(const struct occ_measured_sums *sums, double sent_error)
 {
     double mean = mean_of(sums, OCC_MEASURED_elapsed), error = mean_of(sums, OCC_MEASURED_elapsed_error);
-    double allowed = OCC_MEASURED_UNTOLD * mean, sent = fmax(sent_error, error);
+    double allowed = OCC_MEASURED_UNRESOLVED_SPREAD * mean, sent = fmax(sent_error, error);
     if (!(sums->ns[OCC_MEASURED_elapsed] > 0))
         return (struct range){0};
     double variance = sums->elapsed_square_sum / sums->ns[OCC_MEASURED_elapsed] - mean * mean;

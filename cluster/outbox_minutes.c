@@ -244,7 +244,7 @@ static int read_rows(struct minute *m, struct occ_error *err)
 
 /* ---- writing ---- */
 
-static void put_whose(const struct occ_batch *batch, struct occ_body *rows)
+static void put_origin(const struct occ_batch *batch, struct occ_body *rows)
 {
     occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
 }
@@ -278,7 +278,7 @@ static void put_row(struct minute *m, const struct merged *row)
                                               .total_ns = row->total_ns,
                                               .expected_elapsed = row->expected_elapsed};
     occ_body_put_u64(rows, (uint64_t)m->number * 60);
-    put_whose(m->batch, rows);
+    put_origin(m->batch, rows);
     occ_body_put_text(rows, run->job, strlen(run->job));
     occ_body_put_text(rows, run->user, strlen(run->user));
     occ_body_put_text(rows, m->batch->options.node, strlen(m->batch->options.node));
@@ -323,7 +323,7 @@ static void put_ranks(struct minute *m)
         const struct occ_outbox_run *run = &m->outbox->runs[rank->run];
         const char *gpu = m->outbox->configs[rank->config].gpu;
         occ_body_put_u64(rows, (uint64_t)m->number * 60);
-        put_whose(m->batch, rows);
+        put_origin(m->batch, rows);
         occ_body_put_text(rows, m->batch->options.node, strlen(m->batch->options.node));
         occ_body_put_u64(rows, (uint64_t)m->outbox->identity);
         occ_body_put_text(rows, run->uuid, strlen(run->uuid));

@@ -196,7 +196,7 @@ static int list_owners(struct occ_seen *s, DIR *directory, const char *path, str
 }
 
 /* true if the file system reports every write, including writes by other machines or through other mounts. */
-static bool tells_all(const char *directory)
+static bool reports_all_changes(const char *directory)
 {
     static const long kinds[] = {EXT4_SUPER_MAGIC, XFS_MAGIC,        BTRFS_SUPER_MAGIC,
                                  TMPFS_MAGIC,      F2FS_SUPER_MAGIC, ZFS_MAGIC};
@@ -243,7 +243,7 @@ static int list(struct occ_seen *s, const char *parent, const char *path, struct
     sort(s);
     for (size_t i = 0; rc == 0 && i < s->n; i++)
         s->has_unstored |= !s->entries[i].is_found;
-    s->may_watch = tells_all(parent);
+    s->may_watch = reports_all_changes(parent);
     index_watches(s);
     return rc;
 }

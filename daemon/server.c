@@ -137,7 +137,7 @@ static void handle_backlog(struct occ_server *s)
 /* Earliest time of the scheduled chores; INT64_MAX: none. */
 static int64_t next_chore_ns(const struct occ_server *s)
 {
-    const int64_t times_ns[] = {s->histories.next_tour_ns, s->histories.node.next_ns};
+    const int64_t times_ns[] = {s->histories.next_closed_upkeep_ns, s->histories.node.next_ns};
     int64_t next_ns = s->next_upkeep_ns;
     for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
         next_ns = times_ns[i] < next_ns ? times_ns[i] : next_ns;

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CALM_WINDOWS 6u   /* a minute */
-#define MAX_PATIENCE 360u /* an hour */
+#define CALM_WINDOWS_MIN 6u   /* a minute */
+#define CALM_WINDOWS_MAX 360u /* an hour */
 
 void occ_governor_init(struct occ_governor *governor, double budget)
 {
-    *governor = (struct occ_governor){.budget = budget, .patience = CALM_WINDOWS, .since_up = MAX_PATIENCE};
+    *governor = (struct occ_governor){
+        .budget = budget, .calm_windows_needed = CALM_WINDOWS_MIN, .since_up = CALM_WINDOWS_MAX};
 }
 
 void occ_governor_skip(struct occ_governor *governor, const struct occ_governor_cost *cost)
@@ -33,21 +34,21 @@ static double share_since(const struct occ_governor_cost *from, const struct occ
 
 static bool step_down(struct occ_governor *g)
 {
-    bool was_too_early = g->since_up < CALM_WINDOWS;
+    bool was_too_early = g->since_up < CALM_WINDOWS_MIN;
     g->calm_windows = 0;
     if (g->step == OCC_STEP_NOTHING)
         return false;
     if (!was_too_early)
-        g->patience = CALM_WINDOWS;
-    else if (g->patience < MAX_PATIENCE)
-        g->patience *= 2;
+        g->calm_windows_needed = CALM_WINDOWS_MIN;
+    else if (g->calm_windows_needed < CALM_WINDOWS_MAX)
+        g->calm_windows_needed *= 2;
     g->step++;
     return true;
 }
 
 static bool step_up(struct occ_governor *g)
 {
-    if (g->step == OCC_STEP_FULL || g->calm_windows < g->patience)
+    if (g->step == OCC_STEP_FULL || g->calm_windows < g->calm_windows_needed)
         return false;
     g->calm_windows = 0;
     g->since_up = 0;
@@ -65,7 +66,7 @@ bool occ_governor_round(struct occ_governor *governor, const struct occ_governor
     g->share = share_since(&g->begin, cost);
     g->begin = *cost;
     g->calm_windows = g->share < g->budget / 2 ? g->calm_windows + 1 : 0;
-    if (g->since_up < MAX_PATIENCE)
+    if (g->since_up < CALM_WINDOWS_MAX)
         g->since_up++;
     return g->share > g->budget ? step_down(g) : step_up(g);
 }

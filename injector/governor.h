@@ -35,7 +35,7 @@ struct occ_governor {
     double share;                   /* of the last window */
     struct occ_governor_cost begin; /* start of the window */
     uint32_t calm_windows;          /* in a row */
-    uint32_t patience;              /* calm windows before a step up */
+    uint32_t calm_windows_needed;   /* calm windows before a step up */
     uint32_t since_up;              /* windows since the last step up */
 };
 

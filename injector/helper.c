@@ -128,7 +128,7 @@ static uint32_t count_workers(struct occ_guest *g)
 /* true if the main thread has ended by pthread_exit(3) and no other thread of the program is left: without
  * the guest the process would have ended with status 0. An ended thread has no memory and so no executable.
  * No descriptor is opened: its number could be one that the program has just closed and relies on. */
-static bool is_left_alone(struct occ_guest *g)
+static bool is_last_thread(struct occ_guest *g)
 {
     struct stat tasks;
     char path;
@@ -215,7 +215,7 @@ static void *run(void *arg)
         uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
         if (now_ns >= h.next_round_ns) {
             do_round(&h, now_ns);
-            if (is_left_alone(g))
+            if (is_last_thread(g))
                 end_the_process(&h);
             h.next_round_ns = next_round_ns(g, now_ns);
         } else if (!atomic_load_explicit(&g->closing, memory_order_acquire)) {

@@ -18,7 +18,7 @@
 #include "ask.h"
 #include "clock.h"
 #include "coexist.h"
-#include "companion.h"
+#include "plugin.h"
 #include "guest.h"
 #include "guest_log.h"
 #include "process.h"
@@ -85,8 +85,8 @@ static void log_note(struct occ_guest *g)
 /* Starts exact measurement; `reason`: its method, or why there is none. */
 static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
 {
-    g->exact.call = occ_companion_open(occ_guest_path(), "libocctrace-exact.so", "occ_exact_library",
-                                       OCC_EXACT_ABI, "exact values", reason);
+    g->exact.call = occ_plugin_open(occ_guest_path(), "libocctrace-exact.so", "occ_exact_library",
+                                    OCC_EXACT_ABI, "exact values", reason);
     g->exact.run = g->exact.call ? g->exact.call->start(&g->tracing.cupti, reason) : NULL;
 }
 

@@ -22,8 +22,8 @@
 
 /* Values returned instead of an id. */
 #define OCC_INTERN_FULL UINT32_MAX /* no room here or in the log */
-#define OCC_INTERN_UNREADABLE                                                                                \
-    (UINT32_MAX - 1) /* the name cannot be read, or the configuration is impossible */
+/* the name cannot be read, or the configuration is impossible */
+#define OCC_INTERN_UNREADABLE (UINT32_MAX - 1)
 
 struct occ_intern_pointer;
 struct occ_intern_kernel;

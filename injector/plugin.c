@@ -1,13 +1,13 @@
-/* See companion.h. */
-#include "companion.h"
+/* See plugin.h. */
+#include "plugin.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-const void *occ_companion_open(const char *self, const char *file, const char *symbol, uint32_t abi,
-                               const char *what, char reason[OCC_REASON_BYTES])
+const void *occ_plugin_open(const char *self, const char *file, const char *symbol, uint32_t abi,
+                            const char *what, char reason[OCC_REASON_BYTES])
 {
     char path[PATH_MAX];
     const char *slash = strrchr(self, '/');

@@ -8,5 +8,5 @@
 
 /* The library's interface, which begins with its u32 `abi`; `self`: path of libocctrace.so. NULL: another
  * abi, or the file cannot be opened; the reason is "no WHAT: ...". */
-const void *occ_companion_open(const char *self, const char *file, const char *symbol, uint32_t abi,
-                               const char *what, char reason[OCC_REASON_BYTES]);
+const void *occ_plugin_open(const char *self, const char *file, const char *symbol, uint32_t abi,
+                            const char *what, char reason[OCC_REASON_BYTES]);

@@ -19,7 +19,7 @@
 enum cause {
     GONE,
     TAKEN,
-    DOUBTED,
+    SUSPECTED,
     PAUSED,
     DELAYED,
     OVER,
@@ -39,8 +39,8 @@ static const struct {
     [GONE] = {"another profiler of the program took CUPTI over", OCC_LEVEL_NOTHING, false},
     [TAKEN] = {"another profiler of the program used CUPTI (PyTorch's profiler does)", OCC_LEVEL_NOTHING,
                false},
-    [DOUBTED] = {"another profiler of the program seems to use CUPTI: records have stopped arriving",
-                 OCC_LEVEL_NOTHING, false},
+    [SUSPECTED] = {"another profiler of the program seems to use CUPTI: records have stopped arriving",
+                   OCC_LEVEL_NOTHING, false},
     [PAUSED] = {"paused by its owner", OCC_LEVEL_NOTHING, false},
     [DELAYED] = {"before the end of --delay", OCC_LEVEL_NOTHING, false},
     [OVER] = {"after the end of --duration", OCC_LEVEL_NOTHING, false},
@@ -62,7 +62,7 @@ static enum cause find_cause(const struct occ_guest *g)
     const bool holds[] = {
         [GONE] = r->is_gone,
         [TAKEN] = r->takeover.state == OCC_TAKEOVER_TAKEN,
-        [DOUBTED] = r->takeover.state == OCC_TAKEOVER_DOUBTED,
+        [SUSPECTED] = r->takeover.state == OCC_TAKEOVER_SUSPECTED,
         [PAUSED] = occ_ring_is_paused(&g->ring) && !g->exact.run,
         [DELAYED] = (ms < begin_ms),
         [OVER] = ms >= end_ms,
@@ -135,8 +135,8 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
 
 /* Registers again. Buffers that went to another client are reclaimed before CUPTI can request one: a thread
  * may launch while CUPTI enables the kind, and its buffer is in use from then on. Reclaiming once per session
- * is enough; a doubt is no session, as CUPTI may still have the guest's buffers. */
-static void come_back(struct occ_guest *g, const struct occ_takeover_signs *signs)
+ * is enough; a suspicion is no session, as CUPTI may still have the guest's buffers. */
+static void register_again(struct occ_guest *g, const struct occ_takeover_signs *signs)
 {
     struct occ_recording *r = &g->recording;
     if (r->must_reclaim) {
@@ -146,7 +146,7 @@ static void come_back(struct occ_guest *g, const struct occ_takeover_signs *sign
         r->must_reclaim = false;
     }
     r->is_enabled = occ_tracing_resume(&g->tracing);
-    occ_takeover_came_back(&r->takeover, signs); /* also after a failure: the next try waits longer */
+    occ_takeover_registered_again(&r->takeover, signs); /* also after a failure: the next try waits longer */
     r->takeover.state = r->is_enabled ? OCC_TAKEOVER_NONE : OCC_TAKEOVER_TAKEN;
     r->flush_failures = 0;
 }
@@ -165,7 +165,7 @@ static void follow_takeover(struct occ_guest *g)
     r->must_reclaim |= !was_taken && r->takeover.state == OCC_TAKEOVER_TAKEN;
     occ_tracing_record_calls(&g->tracing, r->takeover.state == OCC_TAKEOVER_NONE && r->is_enabled);
     if (is_time)
-        come_back(g, &signs);
+        register_again(g, &signs);
 }
 
 /* ---- the budget ---- */
@@ -191,14 +191,14 @@ static void govern(struct occ_guest *g)
 
 /* ---- reports ---- */
 
-/* The known start of the cause, which is earlier than its detection. A withdrawn doubt is corrected from its
- * start. */
+/* The known start of the cause, which is earlier than its detection. An unfounded suspicion is corrected from
+ * its start. */
 static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
 {
     const struct occ_recording *r = &g->recording;
-    if (cause == NONE && r->cause == DOUBTED && r->takeover.is_withdrawn)
+    if (cause == NONE && r->cause == SUSPECTED && r->takeover.suspicion_was_unfounded)
         return r->reported_from_ns;
-    if (cause == TAKEN || cause == DOUBTED)
+    if (cause == TAKEN || cause == SUSPECTED)
         return r->takeover.from_ns;
     return cause == ENOUGH ? g->drain.beyond_ns : occ_clock_ns(CLOCK_REALTIME);
 }
@@ -222,7 +222,7 @@ static void apply(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
     enum cause cause = find_cause(g);
-    bool is_on = causes[cause].level != OCC_LEVEL_NOTHING || cause == DOUBTED;
+    bool is_on = causes[cause].level != OCC_LEVEL_NOTHING || cause == SUSPECTED;
     enable(g, is_on && (cause != SAMPLED || r->rounds % SAMPLE_ROUNDS == 0));
     occ_recording_report(g);
 }

@@ -1,10 +1,10 @@
 /* See takeover.h. */
 #include "takeover.h"
 
-#define SILENT_ROUNDS 3u
-#define MIN_PATIENCE  3u
-#define MAX_PATIENCE  64u
-#define DOUBT_ROUNDS  60u
+#define SILENT_ROUNDS    3u
+#define REST_ROUNDS_MIN  3u
+#define REST_ROUNDS_MAX  64u
+#define SUSPICION_ROUNDS 60u
 /* CPU time that a worker uses in a second while it delivers records */
 #define WORKING_NS UINT64_C(1000000)
 /* A thread may be stopped between the start of its launch and the request of the buffer for its record. */
@@ -13,7 +13,7 @@
 void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns)
 {
     *takeover = (struct occ_takeover){
-        .began_ns = now_ns, .cleared_ns = now_ns, .mark_ns = now_ns, .patience = MIN_PATIENCE};
+        .began_ns = now_ns, .cleared_ns = now_ns, .mark_ns = now_ns, .rest_rounds_needed = REST_ROUNDS_MIN};
 }
 
 bool occ_takeover_is_silent(const struct occ_takeover *takeover)
@@ -35,7 +35,7 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
                           bool worker_works)
 {
     if (progresses) { /* CUPTI called the guest, so no other client is registered */
-        t->is_withdrawn = t->state == OCC_TAKEOVER_DOUBTED;
+        t->suspicion_was_unfounded = t->state == OCC_TAKEOVER_SUSPECTED;
         t->silent_rounds = 0;
         t->state = OCC_TAKEOVER_NONE;
         advance_cleared(t, s);
@@ -44,11 +44,11 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
     }
     if (t->state == OCC_TAKEOVER_NONE && t->silent_rounds >= SILENT_ROUNDS &&
         (s->has_other_library || worker_works))
-        t->state = OCC_TAKEOVER_DOUBTED;
+        t->state = OCC_TAKEOVER_SUSPECTED;
     if (s->is_reset)
         t->state = OCC_TAKEOVER_TAKEN;
     t->from_ns = t->cleared_ns - t->began_ns > LAUNCH_NS ? t->cleared_ns - LAUNCH_NS : t->began_ns;
-    bool rests = t->state == OCC_TAKEOVER_DOUBTED && s->worker_cpu_ns > 0 && !worker_works;
+    bool rests = t->state == OCC_TAKEOVER_SUSPECTED && s->worker_cpu_ns > 0 && !worker_works;
     t->rest_rounds = rests ? t->rest_rounds + 1 : 0;
 }
 
@@ -63,17 +63,17 @@ bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover
     t->worker_cpu_ns = s->worker_cpu_ns;
     if (t->state != OCC_TAKEOVER_TAKEN) {
         find_takeover(t, s, progresses, worker_works && !progresses);
-        return t->rest_rounds >= DOUBT_ROUNDS;
+        return t->rest_rounds >= SUSPICION_ROUNDS;
     }
     t->rest_rounds = worker_works ? 0 : t->rest_rounds + 1;
-    return t->rest_rounds >= t->patience;
+    return t->rest_rounds >= t->rest_rounds_needed;
 }
 
-void occ_takeover_came_back(struct occ_takeover *takeover, const struct occ_takeover_signs *signs)
+void occ_takeover_registered_again(struct occ_takeover *takeover, const struct occ_takeover_signs *signs)
 {
-    uint32_t patience = takeover->patience * 2 < MAX_PATIENCE ? takeover->patience * 2 : MAX_PATIENCE;
+    uint32_t doubled = takeover->rest_rounds_needed * 2;
     occ_takeover_init(takeover, signs->now_ns);
-    takeover->patience = patience;
+    takeover->rest_rounds_needed = doubled < REST_ROUNDS_MAX ? doubled : REST_ROUNDS_MAX;
     takeover->requested = takeover->mark_requested = signs->requested;
     takeover->delivered = signs->delivered;
     takeover->worker_cpu_ns = signs->worker_cpu_ns;

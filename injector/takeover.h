@@ -3,13 +3,13 @@
  * that tells; PyTorch's profiler (Kineto) registers its own buffer callbacks at the start of a session, and
  * at its end disables the kinds, flushes by force and resets an attribute. Hence the states:
  *
- *   doubted   CUPTI keeps buffers over several flushes and requests none, and there is a sign of another
+ *   suspected CUPTI keeps buffers over several flushes and requests none, and there is a sign of another
  *             client (its library, or a busy CUPTI worker that delivers no record to the guest). A kernel
- *             that runs for long looks the same, so the doubt is withdrawn with the next buffer.
+ *             that runs for long looks the same, so the suspicion is dropped with the next buffer.
  *   taken     an attribute set by the guest has changed, or CUPTI refuses to flush: a session has ended. Its
  *             start is unknown: at the earliest when every buffer requested before had been delivered.
  *   back      the guest registers again after a few rounds in which CUPTI's worker rested; each further
- *             session doubles this number, since the program's own profiler has priority. A doubt ends in
+ *             session doubles this number, since the program's own profiler has priority. A suspicion ends in
  *             this way after a minute: a session with all its records in one of the guest's buffers resets
  *             nothing.
  *
@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum occ_takeover_state { OCC_TAKEOVER_NONE, OCC_TAKEOVER_DOUBTED, OCC_TAKEOVER_TAKEN };
+enum occ_takeover_state { OCC_TAKEOVER_NONE, OCC_TAKEOVER_SUSPECTED, OCC_TAKEOVER_TAKEN };
 
 /* Observations of the helper, once a second; totals since the start. */
 struct occ_takeover_signs {
@@ -33,13 +33,13 @@ struct occ_takeover_signs {
 
 struct occ_takeover {
     enum occ_takeover_state state;
-    bool is_withdrawn; /* the last doubt was unfounded */
-    uint64_t from_ns;  /* earliest time of the takeover, unless NONE */
-    uint64_t began_ns; /* registration of the guest's callbacks */
+    bool suspicion_was_unfounded; /* the last suspicion was unfounded */
+    uint64_t from_ns;             /* earliest time of the takeover, unless NONE */
+    uint64_t began_ns;            /* registration of the guest's callbacks */
     uint64_t cleared_ns, mark_ns, mark_requested;
     uint64_t requested, delivered, worker_cpu_ns; /* of the last round */
     uint32_t silent_rounds, rest_rounds;
-    uint32_t patience; /* rounds of rest before the guest registers again */
+    uint32_t rest_rounds_needed; /* rounds of rest before the guest registers again */
 };
 
 void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns);
@@ -47,6 +47,7 @@ void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns);
 /* true: the next round's result depends on has_other_library. */
 bool occ_takeover_is_silent(const struct occ_takeover *takeover);
 
-/* Updates `state`. true: it is time to register again; if that succeeds, call occ_takeover_came_back(). */
+/* Updates `state`. true: it is time to register again; if that succeeds, call
+ * occ_takeover_registered_again(). */
 bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover_signs *signs);
-void occ_takeover_came_back(struct occ_takeover *takeover, const struct occ_takeover_signs *signs);
+void occ_takeover_registered_again(struct occ_takeover *takeover, const struct occ_takeover_signs *signs);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "companion.h"
+#include "plugin.h"
 #include "guest.h"
 #include "guest_log.h"
 
@@ -130,8 +130,8 @@ bool occ_tracing_add_ranges(struct occ_tracing *tracing, const char *self, char 
     if (missing < sizeof names / sizeof names[0])
         (void)snprintf(reason, OCC_REASON_BYTES, "no ranges: libcupti lacks %s", names[missing]);
     else
-        t->nvtx = occ_companion_open(self, "libocctrace-nvtx.so", "occ_nvtx_library", OCC_NVTX_ABI, "ranges",
-                                     reason);
+        t->nvtx =
+            occ_plugin_open(self, "libocctrace-nvtx.so", "occ_nvtx_library", OCC_NVTX_ABI, "ranges", reason);
     enable_ranges(t, true);
     return t->nvtx != NULL;
 }

@@ -90,14 +90,14 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
 
 /* Limits for using a mean over a part of the launches as the mean of all launches (docs/decisions/0016,
  * "Coverage"). MINORITY: share of the time up to which launches without a value cannot change the mean
- * noticeably. ALIKE: ratio of mean durations above which the launches ran under different conditions. UNTOLD:
- * standard deviation, relative to the value, of the occupancy of launches without a value; same figure as in
- * attribution/constants.h. CONTRADICTION: minimum difference between a known total and the stored means that
- * is not noise of the counter. */
-#define OCC_MEASURED_MINORITY      0.1
-#define OCC_MEASURED_ALIKE         1.2
-#define OCC_MEASURED_UNTOLD        0.13
-#define OCC_MEASURED_CONTRADICTION 0.02
+ * noticeably. ALIKE: ratio of mean durations above which the launches ran under different conditions.
+ * UNRESOLVED_SPREAD: standard deviation, relative to the value, of the occupancy of launches without a value;
+ * same figure as in attribution/constants.h. CONTRADICTION: minimum difference between a known total and the
+ * stored means that is not noise of the counter. */
+#define OCC_MEASURED_MINORITY          0.1
+#define OCC_MEASURED_ALIKE             1.2
+#define OCC_MEASURED_UNRESOLVED_SPREAD 0.13
+#define OCC_MEASURED_CONTRADICTION     0.02
 
 /* The share (0...1) of the time of all launches, `total_ns`, with an elapsed occupancy of the launch's own;
  * if no launch has an elapsed occupancy (reports without elapsed cycles), with an achieved occupancy. Sums
@@ -106,9 +106,9 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
 double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns);
 
 /* The standard error of a mean with standard error `error` over the share `ratio` of the time, used as a mean
- * over all launches: error + (1 - ratio) x UNTOLD x mean. Both terms are added, not their squares, because
- * the same drift may cause both. An unknown error (NaN: Nsight Compute) counts as 0 if launches have no
- * value. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNTOLD < 1. */
+ * over all launches: error + (1 - ratio) x UNRESOLVED_SPREAD x mean. Both terms are added, not their squares,
+ * because the same drift may cause both. An unknown error (NaN: Nsight Compute) counts as 0 if launches have
+ * no value. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNRESOLVED_SPREAD < 1. */
 double occ_measured_widened(double error, double mean, double ratio);
 
 /* All means of launches with values of their own, and errors that cover all launches, whose time is
@@ -117,9 +117,9 @@ double occ_measured_widened(double error, double mean, double ratio);
  * launch has a value of its own (GROUP); more than MINORITY of the measured time has group values and
  * durations differ by more than ALIKE (DURATIONS); more than MINORITY of the time has no value and the known
  * total of these seconds contradicts the means (TOTAL), or blocks of launches differ by more than their
- * errors and UNTOLD explain (LAUNCHES). Achieved occupancy, active SMs and resident blocks are undefined for
- * overlapped launches. They are NaN too if more than MINORITY of the time of elapsed occupancy lacks them: a
- * waterfall must not mix means of different launches. */
+ * errors and UNRESOLVED_SPREAD explain (LAUNCHES). Achieved occupancy, active SMs and resident blocks are
+ * undefined for overlapped launches. They are NaN too if more than MINORITY of the time of elapsed occupancy
+ * lacks them: a waterfall must not mix means of different launches. */
 void occ_measured_means(const struct occ_measured_sums *sums, double total_ns,
                         struct occ_measurement *ret_measurement);
 

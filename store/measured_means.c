@@ -50,7 +50,7 @@ double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns)
 
 double occ_measured_widened(double error, double mean, double ratio)
 {
-    double rest = (1 - ratio) * OCC_MEASURED_UNTOLD * mean;
+    double rest = (1 - ratio) * OCC_MEASURED_UNRESOLVED_SPREAD * mean;
     return isnan(error) && rest > 0 ? rest : error + rest;
 }
 
@@ -68,7 +68,8 @@ static bool durations_differ(const struct occ_measured_sums *sums)
 
 static bool launches_differ(const struct occ_measured_sums *sums)
 {
-    double mean = occ_measured_mean(sums, OCC_MEASURED_elapsed), allowed = OCC_MEASURED_UNTOLD * mean;
+    double mean = occ_measured_mean(sums, OCC_MEASURED_elapsed),
+           allowed = OCC_MEASURED_UNRESOLVED_SPREAD * mean;
     double error = sums->sum[OCC_MEASURED_elapsed_error] / sums->ns[OCC_MEASURED_elapsed];
     double variance = sums->elapsed_square_sum / sums->ns[OCC_MEASURED_elapsed] - mean * mean;
     return variance - error * error > allowed * allowed;

@@ -21,14 +21,14 @@ void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns, int64_t boo
 }
 
 /* Counts launches as lost (OCC_LOSS_LOG_FULL) if the history refused their kernel or configuration. */
-static void drop_nameless(struct occ_batch *b)
+static void drop_refused(struct occ_batch *b)
 {
     const struct occ_producer_config *configs = b->producer->tables.configs;
     size_t kept = 0;
     for (size_t i = 0; i < b->n; i++)
         if (configs[b->launches[i].config].id != 0)
             b->launches[kept++] = b->launches[i];
-    b->producer->nameless += b->n - kept;
+    b->producer->refused_config += b->n - kept;
     b->n = kept;
 }
 
@@ -50,7 +50,7 @@ int occ_batch_append(struct occ_batch *b, struct occ_store *store,
 {
     int status = 0;
     if (b->n > 0)
-        drop_nameless(b);
+        drop_refused(b);
     while (b->n > 0 && status == 0) {
         const struct occ_producer_config *configs = b->producer->tables.configs;
         uint32_t device = configs[b->launches[0].config].device;

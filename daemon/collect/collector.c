@@ -17,7 +17,7 @@
 #define RING_HALF_FULL    0.5
 #define POLL_MIN_NS       INT64_C(10000000)
 #define POLL_MAX_NS       INT64_C(250000000) /* the default ring holds 250 ms of a million launches a second */
-#define PRICE             2                  /* reading and committing may use half of the time */
+#define INVERSE_SHARE     2                  /* reading and committing may use half of the time */
 
 struct occ_collector {
     struct occ_store *store;
@@ -188,7 +188,7 @@ static void charge(struct occ_collector *c, int64_t now_ns, int64_t cost_ns)
 int occ_collector_commit(struct occ_collector *collector, int64_t now_ns, struct occ_error *err)
 {
     int status = commit(collector, now_ns, err);
-    charge(collector, now_ns, PRICE * collector->commit_ns);
+    charge(collector, now_ns, INVERSE_SHARE * collector->commit_ns);
     occ_registry_reap(&collector->registry, false);
     return status;
 }
@@ -218,7 +218,7 @@ static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t no
         occ_registry_quarantine(&c->registry, p, now_ns, err.message);
     else if (status != 0)
         stall(c, now_ns, &err);
-    else if (budget < RECORDS_PER_POLL && occ_registry_has_too_much(&c->registry, p))
+    else if (budget < RECORDS_PER_POLL && occ_registry_exceeds_share(&c->registry, p))
         occ_registry_quarantine(&c->registry, p, now_ns,
                                 "too many kernels, launch configurations and measured values");
     return status == 0 && budget > 0 && !p->is_broken;
@@ -276,7 +276,7 @@ static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_
 
 /* ---- one round ---- */
 
-static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_ns)
+static void serve_producer(struct occ_collector *c, struct occ_producer *p, int64_t now_ns)
 {
     if (p->state != OCC_PRODUCER_LIVE)
         return;
@@ -296,13 +296,13 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
 }
 
 /* Serves programs until the time slice ends. The next poll starts with the first program not served. */
-static void attend_all(struct occ_collector *c, int64_t now_ns)
+static void serve_producers(struct occ_collector *c, int64_t now_ns)
 {
     struct occ_producer *p = c->registry.producers;
     if (c->options.round_ns)
         c->read_until_ns = occ_monotonic_ns() + c->options.round_ns;
     for (; p && !c->stalled && occ_monotonic_ns() < c->read_until_ns; p = p->next)
-        attend(c, p, now_ns);
+        serve_producer(c, p, now_ns);
     c->is_late = occ_monotonic_ns() >= c->read_until_ns;
     occ_registry_begin_with(&c->registry, p);
     c->read_until_ns = INT64_MAX;
@@ -325,13 +325,13 @@ void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
     if (!c->dirty && !c->stalled)
         c->clean_ns = now_ns;
     if (occ_share_wait_ns(&c->share, now_ns) == 0)
-        attend_all(c, now_ns);
+        serve_producers(c, now_ns);
     adapt_interval(c);
     /* the timer may be late by a few ms */
     if ((c->dirty || c->stalled) && now_ns + POLL_MIN_NS > c->next_commit_ns)
         (void)commit(c, now_ns, NULL);
     occ_registry_reap(&c->registry, false);
-    charge(c, now_ns, PRICE * (occ_monotonic_ns() - began_ns));
+    charge(c, now_ns, INVERSE_SHARE * (occ_monotonic_ns() - began_ns));
 }
 
 /* Reads each ring that is not drained. true: launches may be left. */

@@ -13,8 +13,8 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define PERIODS_MAX 100u /* per run */
-#define PRICE       3    /* reading a log may use a third of the time, as reading launches */
+#define PERIODS_MAX   100u /* per run */
+#define INVERSE_SHARE 3    /* reading a log may use a third of the time, as reading launches */
 /* surcharge per byte of a record: the store writes each byte several times */
 #define BYTE_COST_NS INT64_C(500)
 /* per transaction; with names of maximum length they fit into the store's reserve */
@@ -380,6 +380,6 @@ int occ_log_records_take(struct occ_producer *p, struct occ_store *store, size_t
         status = take_some(p, store, &left, until_ns, err);
         *budget = occ_monotonic_ns() < until_ns ? *budget - (n - left) : 0;
     }
-    p->log_cost_ns += (PRICE - 1) * (occ_monotonic_ns() - began_ns);
+    p->log_cost_ns += (INVERSE_SHARE - 1) * (occ_monotonic_ns() - began_ns);
     return status;
 }

@@ -157,7 +157,7 @@ int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
     p->life = old.life;
     p->clock = old.clock;
     p->bad_times = old.bad_times;
-    p->nameless = old.nameless;
+    p->refused_config = old.refused_config;
     p->is_broken = p->is_drained = old.is_broken;
     p->run.command_lines = old.run.command_lines;
     memcpy(p->run.reason, old.run.reason, sizeof p->run.reason);
@@ -274,7 +274,9 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
 static uint64_t lost(const struct occ_producer *p, enum occ_loss_cause cause)
 {
     uint64_t count = occ_ring_lost(p->consumer, cause);
-    uint64_t own = cause == OCC_LOSS_BAD_TIMES ? p->bad_times : cause == OCC_LOSS_LOG_FULL ? p->nameless : 0;
+    uint64_t own = cause == OCC_LOSS_BAD_TIMES  ? p->bad_times
+                   : cause == OCC_LOSS_LOG_FULL ? p->refused_config
+                                                : 0;
     return count < UINT64_MAX - own ? count + own : count;
 }
 

@@ -138,9 +138,9 @@ struct occ_producer {
     ino_t ring_ino;
     uint64_t ring_bytes;
     struct occ_producer_clock clock;
-    uint64_t bad_times;  /* launches dropped because of impossible times */
-    uint64_t nameless;   /* launches dropped because the store refused their kernel or configuration */
-    uint64_t name_bytes; /* approximate size of its kernels and configurations in the history */
+    uint64_t bad_times;      /* launches dropped because of impossible times */
+    uint64_t refused_config; /* launches dropped because the store refused their kernel or configuration */
+    uint64_t name_bytes;     /* approximate size of its kernels and configurations in the history */
     struct occ_ring_consumer *consumer;
     const struct occ_log_record *waiting_record; /* the store failed to take it; the next poll repeats it */
     int64_t log_cost_ns;                         /* surcharge for the bytes of taken records */

@@ -154,7 +154,7 @@ void occ_registry_add_totals(const struct occ_registry *r, struct occ_collector_
     }
 }
 
-bool occ_registry_has_too_much(const struct occ_registry *r, const struct occ_producer *producer)
+bool occ_registry_exceeds_share(const struct occ_registry *r, const struct occ_producer *producer)
 {
     uint64_t bytes = 0;
     for (const struct occ_producer *p = r->producers; p; p = p->next)

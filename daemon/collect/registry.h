@@ -50,7 +50,7 @@ int occ_registry_collect_names(const struct occ_registry *registry, bool *ret_mo
 void occ_registry_add_totals(const struct occ_registry *registry, struct occ_collector_stats *stats);
 
 /* true if all id tables together are too large and this program's exceed an equal share. */
-bool occ_registry_has_too_much(const struct occ_registry *registry, const struct occ_producer *producer);
+bool occ_registry_exceeds_share(const struct occ_registry *registry, const struct occ_producer *producer);
 
 /* Frees the finished producers, or `all`, after gone() was called. Not while the list is walked. */
 void occ_registry_reap(struct occ_registry *registry, bool all);

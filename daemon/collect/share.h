@@ -8,17 +8,17 @@
 #define OCC_SHARE_BURST_NS INT64_C(200000000)
 
 struct occ_share {
-    int64_t paid_ns; /* time at which the debt is repaid */
+    int64_t debt_until_ns; /* time at which the debt is repaid */
 };
 
 static inline void occ_share_charge(struct occ_share *share, int64_t now_ns, int64_t cost_ns)
 {
-    share->paid_ns = (share->paid_ns > now_ns ? share->paid_ns : now_ns) + cost_ns;
+    share->debt_until_ns = (share->debt_until_ns > now_ns ? share->debt_until_ns : now_ns) + cost_ns;
 }
 
 /* Time to wait before more work; 0: none. */
 static inline int64_t occ_share_wait_ns(const struct occ_share *share, int64_t now_ns)
 {
-    int64_t owed_ns = share->paid_ns - now_ns;
-    return owed_ns > OCC_SHARE_BURST_NS ? owed_ns - OCC_SHARE_BURST_NS : 0;
+    int64_t debt_ns = share->debt_until_ns - now_ns;
+    return debt_ns > OCC_SHARE_BURST_NS ? debt_ns - OCC_SHARE_BURST_NS : 0;
 }

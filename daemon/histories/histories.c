@@ -121,8 +121,10 @@ static int open_history(struct occ_histories *all, const struct occ_owner *owner
     struct occ_history *h = calloc(1, sizeof *h);
     if (!h)
         return occ_no_memory(err);
-    *h = (struct occ_history){
-        .context = all->options->context, .number = all->opened, .owner = *owner, .has_spare_names = true};
+    *h = (struct occ_history){.context = all->options->context,
+                              .number = all->opened,
+                              .owner = *owner,
+                              .has_unreferenced_names = true};
     options.context = h;
     int status = open_files(h, all, err);
     if (status == 0)
@@ -279,10 +281,10 @@ static void collect_names(struct occ_history *h)
 {
     struct occ_error err = OCC_ERROR_INIT;
     bool more = false;
-    if (h->has_spare_names && !h->next_reopen_ns && occ_history_state(h) <= OCC_HISTORY_FULL &&
+    if (h->has_unreferenced_names && !h->next_reopen_ns && occ_history_state(h) <= OCC_HISTORY_FULL &&
         occ_collector_collect_names(h->collector, &more, &err) != 0)
         occ_log(OCC_LOG_WARNING, "names that nothing refers to stay: %s", err.message);
-    h->has_spare_names = more;
+    h->has_unreferenced_names = more;
 }
 
 int64_t occ_histories_maintain(struct occ_histories *all, int64_t now_ns)
@@ -296,7 +298,7 @@ int64_t occ_histories_maintain(struct occ_histories *all, int64_t now_ns)
         maintain(first, now_ns);
     for (struct occ_history *h = all->first; h; h = h->next) {
         collect_names(h);
-        wait_ns = h->has_spare_names ? UPKEEP_SOON_NS : wait_ns;
+        wait_ns = h->has_unreferenced_names ? UPKEEP_SOON_NS : wait_ns;
     }
     for (struct occ_history *h = all->first; h; h = h->next)
         if (h->needs_upkeep && (wait_ns < 0 || h->next_upkeep_ns - now_ns < wait_ns))

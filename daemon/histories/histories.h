@@ -56,7 +56,7 @@ struct occ_history {
     int64_t stats_until_ns;        /* valid until this time */
     int64_t next_upkeep_ns;        /* next step of occ_histories_maintain() */
     bool needs_upkeep;             /* the last step left work */
-    bool has_spare_names;          /* a program has ended, so names may be unreferenced */
+    bool has_unreferenced_names;   /* a program has ended, so names may be unreferenced */
     uint64_t quota_bytes;          /* quota that enforces database.max_total_size; 0: none */
     uint64_t launches_noted;       /* number of launches at the last occ_history_note_use() */
 };
@@ -65,11 +65,11 @@ struct occ_histories_options {
     /* path of the history; with `split` an absolute path whose directory has the owners' directories */
     const char *path;
     bool split;
-    bool waits;        /* true: if the disk is full, retry to open a history later; false: return the error */
-    size_t max_open;   /* maximum number of open histories with `split`; 0: 256 */
-    int64_t idle_ns;   /* close a history after this time without work; 0: 60 s */
-    int64_t tour_ns;   /* interval of upkeep of closed histories with `split`; 0: 10 min */
-    int64_t census_ns; /* interval of the censuses of node_quota.h; 0: 1 min */
+    bool waits;      /* true: if the disk is full, retry to open a history later; false: return the error */
+    size_t max_open; /* maximum number of open histories with `split`; 0: 256 */
+    int64_t idle_ns; /* close a history after this time without work; 0: 60 s */
+    int64_t closed_upkeep_ns; /* interval of upkeep of closed histories with `split`; 0: 10 min */
+    int64_t census_ns;        /* interval of the censuses of node_quota.h; 0: 1 min */
     uint64_t max_total_bytes; /* sum of all histories; 0: no limit */
     struct occ_store_options store;
     struct occ_collector_options collector; /* their context is the history */
@@ -89,9 +89,9 @@ struct occ_histories {
     const struct occ_histories_options *options;
     struct occ_history *first; /* the only history, or root's; the other owners' follow */
     size_t n;
-    uint32_t opened;         /* number of histories opened since the start */
-    struct occ_owner toured; /* owner of the last closed history that was opened for upkeep */
-    int64_t next_tour_ns;    /* time of the next upkeep of a closed history; INT64_MAX: never */
+    uint32_t opened;                  /* number of histories opened since the start */
+    struct occ_owner maintained_last; /* owner of the last closed history that was opened for upkeep */
+    int64_t next_closed_upkeep_ns;    /* time of the next upkeep of a closed history; INT64_MAX: never */
     struct occ_node_quota node;
 };
 

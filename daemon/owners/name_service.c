@@ -123,7 +123,7 @@ static bool is_key(const struct entry *e, bool by_name, uint32_t uid, const char
 }
 
 /* A free entry, or the entry with the oldest answer. NULL: all wait for lookups. */
-static struct entry *find_place(struct occ_name_service *s)
+static struct entry *find_free_entry(struct occ_name_service *s)
 {
     struct entry *oldest = NULL;
     if (s->n < ENTRIES)
@@ -143,7 +143,7 @@ static const struct entry *ask(struct occ_name_service *s, bool by_name, uint32_
     for (size_t i = 0; i < s->n && !e; i++)
         if (is_key(&s->entries[i], by_name, uid, name))
             e = &s->entries[i];
-    if (!e && (e = find_place(s))) {
+    if (!e && (e = find_free_entry(s))) {
         *e = (struct entry){.by_name = by_name, .uid = uid, .state = OCC_NAME_WAITS};
         (void)snprintf(e->name, sizeof e->name, "%s", name);
     }

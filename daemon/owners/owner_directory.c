@@ -67,7 +67,7 @@ int occ_owner_directory_make(const char *file, int64_t uid, struct occ_error *er
 }
 
 /* true if all users may pass, or an access control list may let them pass. */
-static bool lets_others_pass(const char *directory)
+static bool others_may_enter(const char *directory)
 {
     struct stat status;
     return stat(directory, &status) != 0 || (status.st_mode & S_IXOTH) || acl_extended_file(directory) == 1;
@@ -80,7 +80,7 @@ int occ_owner_directory_check_path(const char *path, struct occ_error *err)
         return occ_no_memory(err);
     for (char *slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (!lets_others_pass(directory))
+        if (!others_may_enter(directory))
             return occ_fail(
                 err, OCC_E_DENIED,
                 "users may not enter the directory %s, and so not read their histories beside %s: "

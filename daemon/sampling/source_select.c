@@ -8,11 +8,11 @@
 #define RETRY_NS INT64_C(30000000000) /* a source that is busy or was lost */
 /* a source that failed for an unknown reason or lacks a permission */
 #define RETRY_FAILED_NS INT64_C(300000000000)
-#define RETRY_NOT_PASSED_NS                                                                                  \
-    INT64_C(3600000000000) /* a source whose counters the kernel or hypervisor seems to hide */
-#define BURST_EVERY_NS    INT64_C(60000000000)
-#define BURST_NS          INT64_C(2000000000)
-#define BURST_INTERVAL_NS INT64_C(50000)
+/* a source whose counters the kernel or hypervisor seems to hide */
+#define RETRY_NOT_PASSED_NS INT64_C(3600000000000)
+#define BURST_EVERY_NS      INT64_C(60000000000)
+#define BURST_NS            INT64_C(2000000000)
+#define BURST_INTERVAL_NS   INT64_C(50000)
 
 static const struct {
     enum occ_sampler_mode only; /* the mode that uses only this kind; AUTO uses all */
@@ -68,15 +68,15 @@ static void report(struct occ_source_select *s, enum occ_source_state refused, c
 }
 
 /* Closes the source; any kind may be tried afterwards. */
-static void rest(struct occ_source_select *s, enum occ_source_state why)
+static void release(struct occ_source_select *s, enum occ_source_state why)
 {
     occ_source_select_close(s);
     memset(s->slots, 0, sizeof s->slots);
     report(s, why, "");
 }
 
-static void refuse(struct occ_source_slot *slot, enum occ_source_state state, const char *detail,
-                   int64_t retry_ns)
+static void mark_refused(struct occ_source_slot *slot, enum occ_source_state state, const char *detail,
+                         int64_t retry_ns)
 {
     slot->state = state;
     slot->retry_ns = retry_ns;
@@ -85,8 +85,8 @@ static void refuse(struct occ_source_slot *slot, enum occ_source_state state, co
 
 /* After a successful opening NOT_PASSED is impossible: an unknown error then has another cause, which may
  * pass. */
-static enum occ_source_state of_slot(const struct occ_source_select *s, size_t slot,
-                                     enum occ_source_state why)
+static enum occ_source_state refine_state(const struct occ_source_select *s, size_t slot,
+                                          enum occ_source_state why)
 {
     return why == OCC_SOURCE_NOT_PASSED && s->has_worked[slot] ? OCC_SOURCE_FAILED : why;
 }
@@ -95,15 +95,15 @@ static void on_source_lost(struct occ_source_select *s, enum occ_source_state wh
                            const struct occ_error *err)
 {
     occ_source_select_close(s);
-    why = of_slot(s, s->slot, why);
-    refuse(&s->slots[s->slot], why, err->message, monotonic_ns(s) + RETRY_NS);
+    why = refine_state(s, s->slot, why);
+    mark_refused(&s->slots[s->slot], why, err->message, monotonic_ns(s) + RETRY_NS);
     report(s, why, err->message);
 }
 
 void occ_source_select_fail(struct occ_source_select *s, const struct occ_error *err)
 {
     for (s->slot = 0; s->slot < OCC_SOURCE_SLOTS; s->slot++)
-        refuse(&s->slots[s->slot], OCC_SOURCE_FAILED, err->message, monotonic_ns(s) + RETRY_NS);
+        mark_refused(&s->slots[s->slot], OCC_SOURCE_FAILED, err->message, monotonic_ns(s) + RETRY_NS);
     occ_source_select_close(s);
     report(s, OCC_SOURCE_FAILED, err->message);
 }
@@ -135,8 +135,8 @@ static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
     const struct occ_source_kind *kind = s->options.machine->kinds[slot];
     enum occ_source_state state = occ_source_open(kind, &options, &source, &err);
     if (state != OCC_SOURCE_OK) {
-        state = of_slot(s, slot, state);
-        refuse(&s->slots[slot], state, err.message, retry_at(state, now_ns));
+        state = refine_state(s, slot, state);
+        mark_refused(&s->slots[slot], state, err.message, retry_at(state, now_ns));
         return false;
     }
     s->has_worked[slot] = true;
@@ -175,7 +175,7 @@ static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
             continue;
         if (s->source && s->slot == i)
             occ_source_select_close(s);
-        refuse(&s->slots[i], OCC_SOURCE_BUSY, s->competitor, 0);
+        mark_refused(&s->slots[i], OCC_SOURCE_BUSY, s->competitor, 0);
     }
 }
 
@@ -194,9 +194,9 @@ bool occ_source_select_poll(struct occ_source_select *s, int64_t now_ns, int64_t
     const struct occ_source_kind *last = s->kind;
     bool wanted = now_ns < wanted_until_ns, paused = now_ns < paused_until_ns;
     if (paused && (s->source || !s->is_paused))
-        rest(s, OCC_SOURCE_PAUSED);
+        release(s, OCC_SOURCE_PAUSED);
     else if (!paused && !wanted && (s->source || s->is_paused))
-        rest(s, OCC_SOURCE_IDLE);
+        release(s, OCC_SOURCE_IDLE);
     s->is_paused = paused;
     if (paused || !wanted)
         return false;

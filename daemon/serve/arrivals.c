@@ -7,7 +7,7 @@ static struct occ_share *share_of(struct occ_arrivals *arrivals, uint32_t uid)
     for (size_t i = 0; i < arrivals->n; i++) {
         if (arrivals->of[i].uid == uid)
             return &arrivals->of[i].share;
-        if (arrivals->of[i].share.paid_ns < arrivals->of[least].share.paid_ns)
+        if (arrivals->of[i].share.debt_until_ns < arrivals->of[least].share.debt_until_ns)
             least = i;
     }
     size_t place = arrivals->n < OCC_ARRIVALS_UIDS ? arrivals->n++ : least;

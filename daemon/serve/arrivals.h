@@ -10,8 +10,8 @@
 #include "daemon/collect/share.h"
 
 #define OCC_ARRIVALS_UIDS 256
-#define OCC_ARRIVALS_COST_NS                                                                                 \
-    INT64_C(250000) /* 4000 connections a second, and OCC_SHARE_BURST_NS at once: 800 */
+/* 4000 connections a second, and a burst of OCC_SHARE_BURST_NS: 800 */
+#define OCC_ARRIVALS_COST_NS INT64_C(250000)
 
 struct occ_arrivals {
     struct {

@@ -72,7 +72,7 @@ static void sweep_users(struct occ_clients *clients)
             user->queue.fd = -1;
             user->queue.is_waiting = false;
         }
-        if (user->n_clients > 0 || user->queue.closer.n > 0 || user->queue.share.paid_ns > now_ns) {
+        if (user->n_clients > 0 || user->queue.closer.n > 0 || user->queue.share.debt_until_ns > now_ns) {
             link = &user->next;
             continue;
         }

@@ -11,12 +11,12 @@
 
 #include "support/clock.h"
 
-#define PRICE           16 /* a user's packets may use 1/16 of the time */
-#define ACCEPTS_AT_ONCE 64 /* number of connections accepted per turn, within the allowance of their uid */
-#define EVENTS_AT_ONCE  16
-#define PACKETS_AT_ONCE 16
-#define CLIENTS_BESIDE  64 /* connections in addition to one per program, in total and per user */
-#define IDLE_CLIENT_NS  INT64_C(10000000000)
+#define INVERSE_SHARE           16 /* a user's packets may use 1/16 of the time */
+#define ACCEPTS_AT_ONCE         64 /* number of connections accepted per turn, within the allowance of their uid */
+#define EVENTS_AT_ONCE          16
+#define PACKETS_AT_ONCE         16
+#define CONTROL_CONNECTIONS_MAX 64 /* connections in addition to one per program, in total and per user */
+#define IDLE_CLIENT_NS          INT64_C(10000000000)
 
 /* A turn has no time limit in a daemon of one user, but ends if the closer is busy. */
 static bool is_turn_over(const struct occ_server *s, const struct occ_queue *queue)
@@ -28,7 +28,7 @@ static bool is_turn_over(const struct occ_server *s, const struct occ_queue *que
 /* Charges CPU time: on a busy machine the elapsed time includes waiting for a processor. */
 static void end_turn(struct occ_server *s, struct occ_queue *queue, int64_t began_cpu_ns)
 {
-    int64_t cost_ns = PRICE * (occ_thread_cpu_ns() - began_cpu_ns);
+    int64_t cost_ns = INVERSE_SHARE * (occ_thread_cpu_ns() - began_cpu_ns);
     occ_queue_charge(queue, s->loop.epoll, occ_monotonic_ns(),
                      s->histories_options.collector.round_ns ? cost_ns : 0);
 }
@@ -38,7 +38,8 @@ static bool has_too_many(const struct occ_server *s, const struct occ_user *user
 {
     const struct occ_collector_options *options = &s->histories_options.collector;
     size_t share = options->max_user_producers ? options->max_user_producers : options->max_producers;
-    return s->clients.n > options->max_producers + CLIENTS_BESIDE || user->n_clients > share + CLIENTS_BESIDE;
+    return s->clients.n > options->max_producers + CONTROL_CONNECTIONS_MAX ||
+           user->n_clients > share + CONTROL_CONNECTIONS_MAX;
 }
 
 static bool join_owner(struct occ_server *s, struct occ_client *client)

@@ -75,26 +75,26 @@ bool occ_control_may_command(uint32_t uid, uint32_t own)
 /* ---- the sampler ---- */
 
 /* Makes a library's text one line without control characters. */
-static void say_reason(struct occ_answer *answer, char *reason)
+static void put_reason(struct occ_answer *answer, char *reason)
 {
     occ_text_sanitise(reason);
     OCC_ANSWER(answer, "reason %s\n", reason);
 }
 
 /* Omits a value that was not measured. */
-static void say_real(struct occ_answer *answer, const char *key, double value)
+static void put_real(struct occ_answer *answer, const char *key, double value)
 {
     if (isfinite(value))
         OCC_ANSWER(answer, "%s %.9g\n", key, value);
 }
 
-static void say_gpu(struct occ_answer *answer, struct occ_gpu_status *status)
+static void put_gpu(struct occ_answer *answer, struct occ_gpu_status *status)
 {
     char uuid[33];
     occ_hex_encode(status->uuid, sizeof status->uuid, uuid);
     OCC_ANSWER(answer, "gpu %u\nuuid %s\nsource %s\nstate %s\n", status->ordinal, uuid, status->source,
                occ_source_state_word(status->state));
-    say_reason(answer, status->reason);
+    put_reason(answer, status->reason);
     const struct {
         const char *key;
         uint64_t number;
@@ -106,8 +106,8 @@ static void say_gpu(struct occ_answer *answer, struct occ_gpu_status *status)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         OCC_ANSWER(answer, "%s %llu\n", counts[i].key, (unsigned long long)counts[i].number);
     OCC_ANSWER(answer, "offset_ns %lld\n", (long long)status->offset_ns);
-    say_real(answer, "drift_ppm", status->drift_ppm);
-    say_real(answer, "residual_ratio", status->residual_ratio);
+    put_real(answer, "drift_ppm", status->drift_ppm);
+    put_real(answer, "residual_ratio", status->residual_ratio);
 }
 
 void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size)
@@ -122,8 +122,8 @@ void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer
                (long long)((paused_ns + 999999999) / 1000000000), n);
     if (n == 0) {
         (void)occ_sampler_find_status(sampler, nobody, &none);
-        say_reason(&a, none.reason);
+        put_reason(&a, none.reason);
     } else if (gpu < n) {
-        say_gpu(&a, &status[gpu]);
+        put_gpu(&a, &status[gpu]);
     }
 }

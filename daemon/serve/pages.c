@@ -12,7 +12,7 @@
 #include "support/log.h"
 #include "support/text.h"
 
-#define PRICE          16 /* answering may use 1/16 of the loop's time */
+#define INVERSE_SHARE  16 /* answering may use 1/16 of the loop's time */
 #define DISK_LOW_BYTES (UINT64_C(16) << 20)
 #define DRIVER_NS      INT64_C(10000000000) /* interval of reading the driver's list of GPUs */
 
@@ -218,7 +218,7 @@ static void on_http(struct occ_server *s, void *none)
     int64_t began_cpu_ns = occ_thread_cpu_ns(); /* CPU time, as in end_turn() of connections.c */
     occ_http_serve(s->http);
     occ_queue_charge(&s->http_queue, s->loop.epoll, occ_monotonic_ns(),
-                     PRICE * (occ_thread_cpu_ns() - began_cpu_ns));
+                     INVERSE_SHARE * (occ_thread_cpu_ns() - began_cpu_ns));
 }
 
 void occ_pages_open(struct occ_server *s)

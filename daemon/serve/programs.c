@@ -17,7 +17,7 @@ void occ_program_gone(void *owner, void *context)
     struct occ_history *h = context;
     struct occ_server *s = h->context;
     struct occ_client *client = owner;
-    h->has_spare_names = true;
+    h->has_unreferenced_names = true;
     s->next_upkeep_ns = 0;
     if (s->meter && client->producer)
         occ_meter_end_run(s->meter, client->producer->run.row.uuid, occ_monotonic_ns());

@@ -176,7 +176,7 @@ static struct occ_history *history_of(struct occ_server *s, struct occ_client *c
 }
 
 /* true if all connections and events before the request have been handled. */
-static bool is_its_turn(const struct occ_server *s, const struct occ_client *client)
+static bool has_seen_earlier_events(const struct occ_server *s, const struct occ_client *client)
 {
     bool accepted = s->arrivals.is_drained || s->accepts - client->accepts_before > OCC_LISTEN_BACKLOG;
     const struct occ_user *arrivals = occ_clients_arrivals(&s->clients, client);
@@ -187,7 +187,7 @@ static bool is_its_turn(const struct occ_server *s, const struct occ_client *cli
 static void serve_flush(struct occ_server *s, struct occ_client *client, int64_t now_ns)
 {
     struct answer answer = {.text = ""};
-    if (!is_its_turn(s, client))
+    if (!has_seen_earlier_events(s, client))
         return;
     struct occ_history *h = history_of(s, client, now_ns);
     uint64_t launches = 0;

@@ -147,8 +147,8 @@ static size_t path(uint64_t id, char *text, size_t size)
 static _Atomic(const struct occ_cupti_external *) cupti;
 
 static _Thread_local struct thread {
-    uint32_t depth; /* number of open ranges; ranges beyond OCC_NVTX_DEPTH are only counted */
-    bool told;      /* CUPTI's stack of this thread has an id of this library */
+    uint32_t depth;     /* number of open ranges; ranges beyond OCC_NVTX_DEPTH are only counted */
+    bool has_pushed_id; /* CUPTI's stack of this thread has an id of this library */
     uint16_t id[OCC_NVTX_DEPTH], domain[OCC_NVTX_DEPTH];
 } thread;
 
@@ -164,17 +164,17 @@ static uint32_t innermost(void)
 }
 
 /* CUPTI's stack has at most one id per thread, so that ranges opened before attach() count too. */
-static void tell(void)
+static void update_external_id(void)
 {
     uint64_t last;
     /* pairs with the release in attach() */
     const struct occ_cupti_external *calls = atomic_load_explicit(&cupti, memory_order_acquire);
     uint32_t id = innermost();
-    if (calls && thread.told)
+    if (calls && thread.has_pushed_id)
         (void)calls->pop(OCC_CUPTI_EXTERNAL_KIND, &last);
     if (calls && id)
         (void)calls->push(OCC_CUPTI_EXTERNAL_KIND, id);
-    thread.told = calls && id;
+    thread.has_pushed_id = calls && id;
 }
 
 int occ_nvtx_push(uint32_t domain, const char *name)
@@ -188,7 +188,7 @@ int occ_nvtx_push(uint32_t domain, const char *name)
     thread.depth = level + 1;
     thread.id[level] = (uint16_t)id;
     thread.domain[level] = (uint16_t)domain;
-    tell();
+    update_external_id();
     return (int)level;
 }
 
@@ -207,7 +207,7 @@ int occ_nvtx_pop(uint32_t domain)
         thread.domain[i - 1] = thread.domain[i];
     }
     thread.depth--;
-    tell();
+    update_external_id();
     return (int)level - 1;
 }
 

@@ -131,13 +131,13 @@ static bool cut(struct occ_launch_group *g)
 /* Reserves memory for the largest pass. */
 static bool reserve(struct occ_launch_group *g, uint32_t columns)
 {
-    void *const last[] = {g->rowids, g->order, g->spare};
+    void *const last[] = {g->rowids, g->order, g->sort_buffer};
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         free(last[i]);
     g->rowids = malloc((g->capacity + 1) * sizeof *g->rowids);
     g->order = malloc((g->capacity + 1) * sizeof *g->order);
-    g->spare = malloc((g->capacity + 1) * sizeof *g->spare);
-    bool enough = g->rowids && g->order && g->spare;
+    g->sort_buffer = malloc((g->capacity + 1) * sizeof *g->sort_buffer);
+    bool enough = g->rowids && g->order && g->sort_buffer;
     for (unsigned k = 0; k < OCC_COLUMN_none; k++) {
         free(g->values[k]);
         g->values[k] = columns >> k & 1 ? malloc((g->capacity + 1) * sizeof *g->values[k]) : NULL;
@@ -184,10 +184,10 @@ static void sort_rows(struct occ_launch_group *g, const uint64_t *config, uint32
         for (uint32_t i = 0; i < DIGITS; i++)
             starts[i + 1] += starts[i];
         for (uint32_t i = 0; i < n; i++)
-            g->spare[starts[(occ_map_get(&g->places, config[g->order[i]]) >> shift) % DIGITS]++] =
+            g->sort_buffer[starts[(occ_map_get(&g->places, config[g->order[i]]) >> shift) % DIGITS]++] =
                 g->order[i];
-        uint32_t *sorted = g->spare;
-        g->spare = g->order;
+        uint32_t *sorted = g->sort_buffer;
+        g->sort_buffer = g->order;
         g->order = sorted;
     }
 }
@@ -308,7 +308,7 @@ void occ_launch_group_close(struct occ_launch_group *g)
         free(g->values[k]);
     free(g->rowids);
     free(g->order);
-    free(g->spare);
+    free(g->sort_buffer);
     free(g->ends);
     free(g->configs);
     occ_map_free(&g->places);

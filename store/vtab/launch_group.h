@@ -24,8 +24,8 @@ struct occ_launch_group {
     bool streams;          /* the pass has a single configuration and is streamed */
     struct occ_launch_chunk one, gathered;
     uint64_t *values[OCC_COLUMN_none], *rowids;
-    uint32_t *order, *spare; /* row numbers in the order of their places; buffer for sorting */
-    uint64_t capacity;       /* launches of the largest pass */
+    uint32_t *order, *sort_buffer; /* row numbers in the order of their places; buffer for sorting */
+    uint64_t capacity;             /* launches of the largest pass */
 };
 
 /* `columns`: columns to read. They must not include a launch's measured values, and its run or device only if

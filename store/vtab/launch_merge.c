@@ -51,7 +51,7 @@ static void sift_down(struct occ_launch_merge *m)
 
 /* Gives the chunk a decoder: its own, a new one, or the decoder of a spare chunk or of a chunk far down the
  * heap. */
-static bool lend_decoder(struct occ_launch_merge *m, struct occ_launch_chunk *c)
+static bool assign_decoder(struct occ_launch_merge *m, struct occ_launch_chunk *c)
 {
     if (c->decoder)
         return true;
@@ -93,7 +93,7 @@ static int open_chunk(struct occ_launch_merge *m, struct occ_launch_scan *scan)
     if (m->n == OPEN_MAX)
         return occ_vtab_fail(scan->vtab, SQLITE_ERROR,
                              "launch: too many runs at a time to merge; ORDER BY +start_ns sorts instead");
-    if (!reserve(m) || !lend_decoder(m, m->chunks[m->n]))
+    if (!reserve(m) || !assign_decoder(m, m->chunks[m->n]))
         return SQLITE_NOMEM;
     struct occ_launch_chunk *c = m->chunks[m->n];
     int rc = occ_launch_chunk_open(scan, c, m->list);
@@ -139,7 +139,7 @@ int occ_launch_merge_next(struct occ_launch_merge *m, struct occ_launch_scan *sc
     if (rc != SQLITE_OK || m->n == 0)
         return rc;
     *ret_row = row_of(m, m->chunks[0]);
-    if (!lend_decoder(m, m->chunks[0]))
+    if (!assign_decoder(m, m->chunks[0]))
         return SQLITE_NOMEM;
     return occ_launch_chunk_decode(scan, m->chunks[0], OCC_COLUMN_BIT(start_ns));
 }

@@ -122,7 +122,7 @@ def rows_of(history):
 
 
 ERRORS = 1.0408, 1.4142  # of a mean's standard error, what is sent of it
-UNTOLD = 0.13  # relative to a mean, how far launches without a value may be off
+UNRESOLVED_SPREAD = 0.13  # relative to a mean, how far launches without a value may be off
 
 
 def unit_of(max_step):
@@ -158,7 +158,7 @@ def off_elapsed(share, mean, error, expected):
 
 def off_covered(share, mean, error, off):
     """How far a share may be below, so that the error that covers launches without a value grows by at most 1/16."""
-    return max(min(off, (share * error / (UNTOLD * mean) + max(1 - share, 0)) / 16 if mean > 0 else off), share * 1e-6)
+    return max(min(off, (share * error / (UNRESOLVED_SPREAD * mean) + max(1 - share, 0)) / 16 if mean > 0 else off), share * 1e-6)
 
 
 def choose_covered(share, off, last):
@@ -200,7 +200,7 @@ def check_evidence(text, sent_error, sums):
     total, elapsed_ns, found = sums.total, sums.measured[3], [float(x) for x in text[1:-1].split(",")]
     mean, error = (sums.measured[i] / elapsed_ns if elapsed_ns else 0 for i in (2, 5))
     spread = max(0, (square / elapsed_ns if elapsed_ns else 0) - mean**2 + sent_error**2 - error**2)
-    offs = ((UNTOLD * mean)**2 + sent_error**2, (1.96 * noise + 0.02 * rest) / total, noise / total, rest / total)
+    offs = ((UNRESOLVED_SPREAD * mean)**2 + sent_error**2, (1.96 * noise + 0.02 * rest) / total, noise / total, rest / total)
     for sent, value, off in zip(found, (spread, shift / total, noise / total, rest / total), offs):
         assert abs(sent - value) <= off / 16 + abs(value) * 2e-6 + mean**2 * 1e-6, (found, sums.evidence, sent, value, off)
 

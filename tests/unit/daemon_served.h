@@ -39,7 +39,7 @@ struct place {
     bool split;    /* a history for each owner, a socket for all users, and these shares of each */
     size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
-    int64_t idle_ns, tour_ns, census_ns, skew_ns, round_ns;
+    int64_t idle_ns, closed_upkeep_ns, census_ns, skew_ns, round_ns;
     uint64_t max_total_bytes;
     int64_t raw_age_ns, hours_age_ns; /* of launches, of all; 0: kept */
     uint64_t max_bytes;               /* quota of each history; 0: none */
@@ -63,7 +63,7 @@ static inline int setup(void **state)
     struct place *p = calloc(1, sizeof *p);
     (void)snprintf(p->directory, sizeof p->directory, "/tmp/occtraced-clients-XXXXXX");
     p->control = p->leave[0] = p->leave[1] = -1;
-    p->tour_ns = INT64_C(86400000000000); /* so that it does not end a wait that nothing else ends */
+    p->closed_upkeep_ns = INT64_C(86400000000000); /* so that it does not end a wait that nothing else ends */
     if (!mkdtemp(p->directory))
         return -1;
     (void)snprintf(p->db, sizeof p->db, "%s/history.db", p->directory);
@@ -101,7 +101,7 @@ static inline int serve(const struct place *p, int64_t grace_ns)
         .histories = {.path = p->db,
                       .split = p->split,
                       .idle_ns = p->idle_ns,
-                      .tour_ns = p->tour_ns,
+                      .closed_upkeep_ns = p->closed_upkeep_ns,
                       .census_ns = p->census_ns,
                       .max_total_bytes = p->max_total_bytes,
                       .store = store_options,

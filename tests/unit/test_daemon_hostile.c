@@ -20,9 +20,9 @@
 
 #include "daemon_users.h"
 
-#define ACCEPTS_AT_ONCE 64 /* in a turn */
-#define TURN_PRICE      16 /* of its time */
-#define CLIENTS_BESIDE  64 /* connections of one user beside those of his programs */
+#define ACCEPTS_AT_ONCE         64 /* in a turn */
+#define TURN_PRICE              16 /* of its time */
+#define CONTROL_CONNECTIONS_MAX 64 /* connections of one user beside those of his programs */
 
 static uint64_t *counter; /* shared by all processes of a test: the attacker's rounds, ... */
 static uint64_t *lost;    /* ... and the victim's lost launches */
@@ -203,7 +203,7 @@ static void connect_and_stay(const struct place *p, int uid)
         (void)answers(fds[i] = connect_to(p));
     for (int i = 0; i < 1100; i++)
         alive += answers(fds[i]);
-    check(alive > 0 && alive <= SHARE_PROGRAMS + CLIENTS_BESIDE);
+    check(alive > 0 && alive <= SHARE_PROGRAMS + CONTROL_CONNECTIONS_MAX);
     begin();
     wait_for_end(p);
 }

@@ -54,7 +54,7 @@ static void the_loop_sleeps_until_a_census(void **state)
 static void the_loop_sleeps_until_a_tour(void **state)
 {
     struct place *p = *state;
-    p->tour_ns = TURNS_NS;
+    p->closed_upkeep_ns = TURNS_NS;
     assert_sleeps(p);
 }
 

@@ -182,7 +182,7 @@ static void closed_histories_age(void **state)
     assert_stops(p);
     (void)close(p->control);
     p->raw_age_ns = 24 * INT64_C(3600000000000); /* the launches are of 2023 */
-    p->tour_ns = 20000000;
+    p->closed_upkeep_ns = 20000000;
     p->idle_ns = 50000000;
     start_for_all(p);
     for (int uid = ALICE; uid <= BOB; uid++)
@@ -204,7 +204,7 @@ static void spent_histories_are_removed(void **state)
     assert_stops(p);
     (void)close(p->control);
     p->hours_age_ns = 1;
-    p->tour_ns = 20000000;
+    p->closed_upkeep_ns = 20000000;
     p->idle_ns = 50000000;
     start_for_all(p);
     for (int uid = ALICE; uid <= BOB; uid++) {

@@ -262,13 +262,13 @@ static void test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn(vo
     }
     assert_true(occ_takeover_is_silent(&b.takeover));
     (void)tick(&b, 0, 0, 0);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_SUSPECTED);
     assert_int_equal(b.takeover.from_ns, cleared_ns - 100 * MS); /* a launch may have started just before */
     for (int i = 0; i < 50; i++)
         assert_false(tick(&b, 0, 0, 0)); /* a doubt is no reason to register */
     (void)tick(&b, 0, 1, 0);
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    assert_true(b.takeover.is_withdrawn);
+    assert_true(b.takeover.suspicion_was_unfounded);
 }
 
 /* The period begins before the oldest buffer that never came was requested, however many came later. */
@@ -299,10 +299,10 @@ static void test_a_long_doubt_ends_if_the_worker_rests(void **state)
         rounds++;
     }
     assert_int_equal(rounds, 30 + 60);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
-    occ_takeover_came_back(&b.takeover, &b.signs);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_SUSPECTED);
+    occ_takeover_registered_again(&b.takeover, &b.signs);
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
-    assert_false(b.takeover.is_withdrawn);
+    assert_false(b.takeover.suspicion_was_unfounded);
 }
 
 /* CUPTI's worker delivers records, and not to us: also without a library that is known. */
@@ -313,7 +313,7 @@ static void test_a_worker_that_works_for_another_is_a_sign(void **state)
     (void)tick(&b, 2, 2, 5);
     for (int i = 0; i < 3; i++)
         (void)tick(&b, 0, 0, 5);
-    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_SUSPECTED);
 }
 
 static void test_it_comes_back_when_the_session_is_over(void **state)
@@ -330,7 +330,7 @@ static void test_it_comes_back_when_the_session_is_over(void **state)
     assert_false(tick(&b, 0, 0, 0));
     assert_false(tick(&b, 0, 0, 0));
     assert_true(tick(&b, 0, 0, 0));
-    occ_takeover_came_back(&b.takeover, &b.signs);
+    occ_takeover_registered_again(&b.takeover, &b.signs);
     b.signs.is_reset = false;
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
     (void)tick(&b, 1, 0, 0);
@@ -350,7 +350,7 @@ static void test_each_session_doubles_the_rest(void **state)
         while (!tick(&b, 0, 0, 0))
             rounds++;
         assert_int_equal(rounds, expected[i]);
-        occ_takeover_came_back(&b.takeover, &b.signs);
+        occ_takeover_registered_again(&b.takeover, &b.signs);
         b.signs.is_reset = false;
         (void)tick(&b, 1, 1, 0);
     }

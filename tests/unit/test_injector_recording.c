@@ -287,7 +287,7 @@ static void buffers_that_cupti_may_have_are_not_reclaimed(void **state)
     out[0] = 0x5a;
     for (int i = 0; i < 4; i++)
         second_of_cpu(0, 2); /* CUPTI's worker works, and not for us */
-    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_DOUBTED);
+    assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_SUSPECTED);
     unsigned int registrations = cupti.registrations;
     seconds(60);
     assert_int_equal(cupti.registrations, registrations + 1);

@@ -152,7 +152,7 @@ static enum occ_source_state gpm_begin(struct occ_source *s, const struct occ_so
     return result == NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
 }
 
-static void express(const struct occ_source *s, struct occ_sample *sample)
+static void convert(const struct occ_source *s, struct occ_sample *sample)
 {
     double ns = (double)(s->taken_ns[1] - s->taken_ns[0]);
     double active = s->get.metrics[0].value / 100, occupancy = s->get.metrics[1].value / 100;
@@ -188,7 +188,7 @@ static enum occ_source_state gpm_read(struct occ_source *s, struct occ_sample *s
         return fail(s, result, "a GPM sample", err);
     bool good = s->taken_ns[1] > s->taken_ns[0];
     if (good)
-        express(s, &samples[(*ret_n)++]);
+        convert(s, &samples[(*ret_n)++]);
     s->stats.samples += good;
     s->stats.bad_samples += !good;
     void *older = s->samples[0];

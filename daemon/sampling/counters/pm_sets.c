@@ -20,13 +20,13 @@ static bool has(const struct occ_counter_set *set, enum occ_counter counter)
 }
 
 /* true if the set yields occupancy over active and over elapsed cycles. */
-static bool tells_occupancy(const struct occ_counter_set *set)
+static bool has_occupancy(const struct occ_counter_set *set)
 {
     return has(set, OCC_COUNTER_WARPS) && has(set, OCC_COUNTER_ACTIVE) && has(set, OCC_COUNTER_ELAPSED);
 }
 
 /* true if the set has more counters than active and elapsed cycles, which the first set has too. */
-static bool tells_more(const struct occ_counter_set *set)
+static bool has_extra_counters(const struct occ_counter_set *set)
 {
     return set->n > (uint32_t)has(set, OCC_COUNTER_ACTIVE) + has(set, OCC_COUNTER_ELAPSED);
 }
@@ -102,11 +102,11 @@ enum occ_source_state occ_pm_sets_configure(struct occ_pm_sets *sets, const stru
 {
     const struct target target = {library, chip, availability};
     const struct occ_chip_sets *row = occ_chip_sets_find(chip), *smallest = occ_chip_sets_find("");
-    enum occ_source_state state = add_set(sets, &target, row->sets[0], tells_occupancy, err);
+    enum occ_source_state state = add_set(sets, &target, row->sets[0], has_occupancy, err);
     if (state != OCC_SOURCE_OK && row != smallest)
-        state = add_set(sets, &target, smallest->sets[0], tells_occupancy, NULL);
+        state = add_set(sets, &target, smallest->sets[0], has_occupancy, NULL);
     for (uint32_t i = 1; i < row->n && state == OCC_SOURCE_OK; i++)
-        (void)add_set(sets, &target, row->sets[i], tells_more, NULL);
+        (void)add_set(sets, &target, row->sets[i], has_extra_counters, NULL);
     return state;
 }
 

@@ -118,7 +118,7 @@ static void expire(struct occ_meter *m, int64_t now_ns)
         occ_meter_forget_configs(m);
 }
 
-void occ_meter_turn(struct occ_meter *m, int64_t now_ns)
+void occ_meter_roll_over(struct occ_meter *m, int64_t now_ns)
 {
     fold(m);
     for (size_t i = 0; i <= OTHER_GPU && now_ns >= m->minute_ns; i++) {
@@ -261,7 +261,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
     int64_t last_ns = 0;
     uint16_t gpu = OTHER_GPU;
     if (now_ns >= m->minute_ns || now_ns >= m->hour_ns)
-        occ_meter_turn(m, now_ns);
+        occ_meter_roll_over(m, now_ns);
     for (size_t i = 0; i < l->n; i++) {
         struct occ_meter_config *c = find_config(m, l, l->rows[i].config);
         if (!c)

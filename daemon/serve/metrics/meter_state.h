@@ -62,4 +62,4 @@ struct occ_meter {
 };
 
 /* Adds new launches to the sums; ends minutes, hours and series that are over. */
-void occ_meter_turn(struct occ_meter *meter, int64_t now_ns);
+void occ_meter_roll_over(struct occ_meter *meter, int64_t now_ns);

@@ -19,7 +19,7 @@ static size_t count(struct occ_place *places, size_t n, uint64_t owner)
 }
 
 /* A free entry, or the entry that ended first. */
-static size_t find_left(const struct occ_place *places, size_t n)
+static size_t find_released(const struct occ_place *places, size_t n)
 {
     size_t best = OCC_PLACE_NONE;
     for (size_t i = 0; i < n; i++) {
@@ -48,7 +48,7 @@ static size_t find_largest(const struct occ_place *places, size_t n, size_t leas
 
 size_t occ_places_take(struct occ_place *places, size_t n, uint64_t owner, bool is_fixed)
 {
-    size_t at = find_left(places, n);
+    size_t at = find_released(places, n);
     if (at == OCC_PLACE_NONE)
         at = find_largest(places, n, is_fixed ? 1 : count(places, n, owner) + 2);
     if (at == OCC_PLACE_NONE)
