@@ -46,7 +46,8 @@ const struct occ_sql_column occ_sql_measured[] = {
     {"stall_warps", "REAL", MEAN("stall_warps"), "ratio", OCC_SQL_STALL "warp slots"},
     {"stall_barriers", "REAL", MEAN("stall_barriers"), "ratio", OCC_SQL_STALL "barriers"},
     {"group_achieved", "REAL", GROUP_MEAN("group_achieved"), "ratio",
-     "achieved of launches that cannot be told apart from other kernels: the mean of all of these"},
+     "mean achieved occupancy of launches that the estimator cannot separate from other kernels, and of "
+     "these kernels"},
     {"group_elapsed", "REAL", GROUP_MEAN("group_elapsed"), "ratio", "elapsed of the same"},
     {"group_elapsed_ci95", "REAL", "1.96 * " GROUP_MEAN("group_elapsed_error"), "ratio",
      "of group_elapsed: " OCC_SQL_CI95},
@@ -68,6 +69,6 @@ const struct occ_sql_column occ_sql_measured[] = {
     {"grouped", "INTEGER", "m.grouped", "", "launches measured only together with other kernels"},
     {"exact", "INTEGER", "m.exact", "", "launches measured one at a time (occtrace --exact)"},
     {"ncu", "INTEGER", "m.ncu", "", "launches measured by Nsight Compute, alone and replayed"},
-    {"overlapped", "INTEGER", "m.overlapped", "", "of them, launches that ran beside other kernels"},
+    {"overlapped", "INTEGER", "m.overlapped", "", "measured launches that overlapped other kernels"},
     {0},
 };

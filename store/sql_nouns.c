@@ -129,14 +129,14 @@ static const struct occ_sql_column run[] = {
     {"job_trust", "TEXT", "r.job_trust", "",
      "kernel: job, step, pod and namespace follow from the process's control group; scheduler: the job is "
      "one of its GPU's (identity.dcgm_job_dir); claimed: its environment alone says so"},
-    {"claims", "TEXT", "r.claims", "", "what its environment says of the job: NAME=value ..."},
+    {"claims", "TEXT", "r.claims", "", "job variables of the program's environment: NAME=value ..."},
     {"rank", "TEXT", "r.rank", "", "rank in a distributed job"},
     {"source", "TEXT", "r.source", "", "trace, or the tool whose recording was imported: nsys, kineto, ncu"},
     {"source_version", "TEXT", "r.source_version", "", "that tool's version"},
     {"source_file", "TEXT", "r.source_file", "", "path of the recording"},
     {"time_base", "TEXT", "coalesce(r.time_base, 'epoch')", "",
      "epoch; unknown: times count from an unknown origin"},
-    {"missing_fields", "TEXT", "r.missing_fields", "", "what the recording does not contain"},
+    {"missing_fields", "TEXT", "r.missing_fields", "", "values that the recording does not contain"},
     {"level", "TEXT", "r.level", "", "how much is observed: full, gpm, trace, ..., nothing"},
     {"level_reason", "TEXT", "r.level_reason", "", "why not more"},
     {"cupti_version", "INTEGER", "r.cupti_version", "", "CUPTI's version"},
@@ -162,7 +162,7 @@ static const struct occ_sql_column run[] = {
      "launches that are known to be lost; NULL: none are, but the run has no end yet, a period of level "
      "unknown, or ended before its last records were delivered"},
     {"lost_causes", "TEXT", OCC_SQL_LOST_CAUSES, "",
-     "the same by cause; unknown: more, nobody knows how many"},
+     "the same by cause; unknown: an unknown number of further launches"},
     {"overhead_ratio", "REAL", "1.0 * " OVERHEAD("helper_cpu_ns") " / " OVERHEAD("process_cpu_ns"), "ratio",
      "CPU time of our thread / CPU time of the process"},
     {"helper_cpu_ns", "INTEGER", OVERHEAD("helper_cpu_ns"), "ns", "CPU time of our thread"},
@@ -198,7 +198,7 @@ static const struct occ_sql_column range[] = {
 static const struct occ_sql_column loss[] = {
     {"run_id", "INTEGER", "run_id", "", "the run, see run"},
     {"cause", "TEXT", "cause", "", "why: ring_full, log_full, bad_times, cupti_dropped, no_buffer, ..."},
-    {"launches", "INTEGER", "launches", "", "launches that were not recorded because of it"},
+    {"launches", "INTEGER", "launches", "", "launches not recorded because of this cause"},
     END,
 };
 
@@ -208,7 +208,8 @@ static const struct occ_sql_column recording_period[] = {
     {"until_ns", "INTEGER", "coalesce(p.until_ns, r.end_ns)", OCC_SQL_EPOCH,
      "when it ended; NULL: it goes on"},
     {"level", "TEXT", "p.level", "",
-     "what was recorded meanwhile: nothing, configs (a sample), trace; unknown: nothing from then on, though "
+     "level of recording in the period: nothing, configs (a sample), trace; unknown: nothing from then on, "
+     "though "
      "the program may have launched more"},
     {"reason", "TEXT", "p.reason", "", "why not more"},
     END,
@@ -216,7 +217,7 @@ static const struct occ_sql_column recording_period[] = {
 
 static const struct occ_sql_column overhead[] = {
     {"run_id", "INTEGER", "run_id", "", "the run, see run"},
-    {"quantity", "TEXT", "quantity", "", "what observing it costs: helper_cpu_ns, callback_ns, buffers, ..."},
+    {"quantity", "TEXT", "quantity", "", "kind of cost: helper_cpu_ns, callback_ns, buffers, ..."},
     {"total", "INTEGER", "total", "", "how much, in the unit of its name"},
     END,
 };
@@ -370,7 +371,7 @@ const struct occ_sql_noun occ_sql_nouns[] = {
      {launch, config}},
     {"launch_config",
      CONFIG,
-     "what was launched: kernel, device, grid, block and resources, and what the model says",
+     "launch configurations: kernel, device, grid, block and resources, and the results of the model",
      {config_ids, config, config_details}},
     {"kernel", "stored_kernel", "kernels by name", {kernel}},
     {"run",
@@ -386,7 +387,7 @@ const struct occ_sql_noun occ_sql_nouns[] = {
     {"hour", ROLLUP("stored_hour"), "the same by hour", {hour}},
     {"measured_minute",
      ROLLUP(OF_UNIT("minute")),
-     "what counters measured of launches, by configuration, run and minute",
+     "sums of measured values by configuration, run and minute",
      {measured_minute, occ_sql_measured}},
     {"measured_hour",
      ROLLUP(OF_UNIT("hour")),
@@ -402,8 +403,8 @@ const struct occ_sql_noun occ_sql_nouns[] = {
     {"loss", "stored_loss", "launches that could not be recorded, by run and cause", {loss}},
     {"recording_period",
      "stored_period AS p JOIN stored_run AS r ON r.run_id = p.run_id",
-     "periods in which less of a run was recorded than in the rest of it",
+     "periods of reduced recording in a run",
      {recording_period}},
-    {"overhead", "stored_overhead", "what observing a run costs", {overhead}},
+    {"overhead", "stored_overhead", "cost of recording a run", {overhead}},
     {NULL, NULL, NULL, {NULL}},
 };

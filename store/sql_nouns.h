@@ -39,7 +39,7 @@
       "replayed; group: withheld, cannot be told apart from other kernels; withheld: that mean does not "    \
       "stand for all launches of the minute, see measured_minute")                                           \
     X(MEASURED_RATIO, "measured_ratio", "REAL", "ratio",                                                     \
-      "part of the time of the launches that the values are means of: 1 for a launch's own; else of those "  \
+      "share of launch time that the values cover: 1 for a value of the launch itself; otherwise the share " \
       "of its configuration, run and minute")                                                                \
     X(WASTE, "waste_warp_seconds", "REAL", "warp-seconds",                                                   \
       "duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed_low where elapsed was "  \
@@ -79,7 +79,7 @@
     X("cache_config", "TEXT",                                                                                \
       "CASE c.cache_config WHEN 0 THEN 'none' WHEN 1 THEN 'shared' WHEN 2 THEN 'l1' WHEN 3 THEN 'equal' "    \
       "END",                                                                                                 \
-      "", "what the kernel prefers: none, shared, l1 or equal")                                              \
+      "", "cache preference of the kernel: none, shared, l1 or equal")                                       \
     X("theoretical", "REAL", "c.theoretical", "ratio", "theoretical occupancy")                              \
     X("expected_achieved_low", "REAL", "c.expected_achieved_low", "ratio",                                   \
       "model: achieved occupancy of a balanced grid of that size, if all waves take equally long")           \
@@ -95,7 +95,7 @@
     X("partial_blocks", "INTEGER", "c.partial_blocks", "blocks", "blocks in the partial last wave")          \
     X("grid_blocks", "INTEGER", "c.grid_blocks", "blocks", "blocks of the grid")                             \
     X("blocks_per_sm", "INTEGER", "c.blocks_per_sm", "blocks", "active blocks per SM")                       \
-    X("limiters", "TEXT", "c.limiters", "", "what limits the blocks per SM; ties are joined by +")           \
+    X("limiters", "TEXT", "c.limiters", "", "resources that limit the blocks per SM; ties are joined by +")  \
     X("main_cause", "TEXT", "c.main_cause", "", "largest static cause of lost occupancy")
 
 /* device_sample and device_second: counters of a device, in the order of OCC_SAMPLE_NUMBERS. scale: scale of
