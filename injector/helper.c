@@ -95,7 +95,7 @@ static void poll_exact(struct occ_guest *g, bool is_last)
     if (g->recording.is_gone)
         g->exact.call->retire(g->exact.run);
     if (report.has_failed && !is_last) { /* the daemon may measure the launches instead */
-        g->exact.call->finish(g->exact.run);
+        g->exact.call->finish(g->exact.run, !g->recording.is_gone);
         g->exact.call->poll(g->exact.run, true, &sink, &last); /* launches that wait in the measurement */
         g->exact.run = NULL;
     }
@@ -154,8 +154,8 @@ static void do_round(struct helper *h, uint64_t now_ns)
 /* A record that is still incomplete now is lost by the program's end, not by CUPTI. */
 static void do_last_round(struct occ_guest *g)
 {
-    if (g->exact.run && !g->recording.is_gone)
-        g->exact.call->finish(g->exact.run);
+    if (g->exact.run)
+        g->exact.call->finish(g->exact.run, !g->recording.is_gone);
     flush(g, 0);
     occ_drain_all(&g->drain);
     g->drain.by_force = true;

@@ -87,7 +87,8 @@ static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
 {
     g->exact.call = occ_plugin_open(occ_guest_path(), "libocctrace-exact.so", "occ_exact_library",
                                     OCC_EXACT_ABI, "exact values", reason);
-    g->exact.run = g->exact.call ? g->exact.call->start(&g->tracing.cupti, reason) : NULL;
+    g->exact.run =
+        g->exact.call ? g->exact.call->start(&g->tracing.cupti, &g->drain.is_stopped, reason) : NULL;
 }
 
 static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)

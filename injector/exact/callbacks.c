@@ -72,7 +72,8 @@ static void on_call(struct occ_exact *e, enum occ_driver_call call, const struct
 static void on_event(struct occ_exact *e, uint32_t domain, uint32_t id, const void *data)
 {
     (void)pthread_mutex_lock(&e->lock);
-    bool is_on = atomic_load(&e->is_on); /* again: measuring may have ended during the wait */
+    /* again: measuring may have ended during the wait */
+    bool is_on = atomic_load(&e->is_on) && !occ_exact_is_stopped(e);
     if (is_on && domain == OCC_CALLBACK_RESOURCE)
         occ_exact_context_destroyed(e, ((const struct occ_callback_resource *)data)->context);
     for (size_t i = 0; is_on && domain == OCC_CALLBACK_DRIVER && i < sizeof calls / sizeof calls[0]; i++)
@@ -86,7 +87,7 @@ static void on_callback(void *user_data, uint32_t domain, uint32_t id, const voi
 {
     struct occ_exact *e = user_data;
     int saved = errno, cancel;
-    if (is_inside || !data || !atomic_load(&e->is_on) || getpid() != e->pid)
+    if (is_inside || !data || !atomic_load(&e->is_on) || occ_exact_is_stopped(e) || getpid() != e->pid)
         return;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     is_inside = true;

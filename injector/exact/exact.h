@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,7 +21,7 @@
 #include "ring/ring_abi.h"
 
 /* Both libraries come from one build; a number that differs means a mixture. */
-#define OCC_EXACT_ABI 3u
+#define OCC_EXACT_ABI 4u
 
 struct occ_exact; /* one run of the profiler in this process */
 
@@ -53,8 +54,10 @@ struct occ_exact_sink {
 struct occ_exact_library {
     uint32_t abi; /* OCC_EXACT_ABI */
 
-    /* NULL, with the reason: there will be no exact values. `cupti` is borrowed for good. */
-    struct occ_exact *(*start)(const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES]);
+    /* NULL, with the reason: there will be no exact values. Both pointers are borrowed for good. is_stopped:
+     * set by the exiting thread, at any time: CUPTI may be torn down, and is not called any more. */
+    struct occ_exact *(*start)(const struct occ_cupti *cupti, const _Atomic bool *is_stopped,
+                               char reason[OCC_REASON_BYTES]);
     /* Ends all sessions and unsubscribes, at a time when nobody launches. */
     void (*stop)(struct occ_exact *exact);
     /* False: a graph's kernel, which has no range of its own. A launch without times is kept until they are
@@ -66,8 +69,8 @@ struct occ_exact_library {
                  struct occ_exact_report *ret_report);
     /* No session begins any more; running ones end in the threads that launch next. Waits for nothing. */
     void (*retire)(struct occ_exact *exact);
-    /* Ends every session. No values after this. */
-    void (*finish)(struct occ_exact *exact);
+    /* Ends every session, unless CUPTI may not be called. No values after this, and no call of CUPTI. */
+    void (*finish)(struct occ_exact *exact, bool may_call);
 };
 
 /* The one symbol of libocctrace-exact.so. */

@@ -43,10 +43,11 @@ static struct timespec after(long ns)
     return t;
 }
 
-/* No session may begin or end: a stream is captured, or measuring has ended. Valid while `lock` is held. */
+/* No session may begin or end: a stream is captured, or measuring has ended, or CUPTI. Valid while `lock` is
+ * held. */
 static bool must_not_touch(const struct occ_exact *e)
 {
-    return e->captures > 0 || !atomic_load(&e->is_on);
+    return e->captures > 0 || !atomic_load(&e->is_on) || occ_exact_is_stopped(e);
 }
 
 /* Waits until no launch is in flight: one that another thread is in the middle of would be in neither

@@ -50,7 +50,8 @@ static bool begin(struct occ_exact *e)
     return false;
 }
 
-static struct occ_exact *start(const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES])
+static struct occ_exact *start(const struct occ_cupti *cupti, const _Atomic bool *is_stopped,
+                               char reason[OCC_REASON_BYTES])
 {
     struct occ_exact *e = mmap(NULL, sizeof *e, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (e == MAP_FAILED) {
@@ -59,6 +60,7 @@ static struct occ_exact *start(const struct occ_cupti *cupti, char reason[OCC_RE
     }
     init_lock(e);
     e->cupti = cupti;
+    e->is_stopped = is_stopped;
     e->pid = getpid();
     e->last = &e->first;
     if (begin(e)) {
@@ -90,18 +92,19 @@ static void retire(struct occ_exact *e)
     atomic_store(&e->is_retired, true);
 }
 
-static void finish(struct occ_exact *e)
+static void finish(struct occ_exact *e, bool may_call)
 {
     atomic_store(&e->is_on, false);
-    if (!lock_soon(e))
-        return;
-    occ_exact_end_all(e, PATIENCE_NS);
-    (void)pthread_mutex_unlock(&e->lock);
+    if (may_call && !occ_exact_is_stopped(e) && lock_soon(e)) {
+        occ_exact_end_all(e, PATIENCE_NS);
+        (void)pthread_mutex_unlock(&e->lock);
+    }
+    atomic_store(&e->is_over, true); /* a thread that has a context claimed still calls CUPTI no more */
 }
 
 static void stop(struct occ_exact *e)
 {
-    finish(e);
+    finish(e, true);
     (void)e->call.unsubscribe(e->subscriber);
 }
 

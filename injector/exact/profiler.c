@@ -23,6 +23,8 @@ static void set_problem(struct occ_exact *e, const char *problem)
 void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
 {
     char problem[OCC_REASON_BYTES];
+    if (occ_exact_is_stopped(e))
+        return;
     (void)snprintf(problem, sizeof problem, "%s: error %u, %.120s", what, result,
                    occ_cupti_result_text(e->cupti, result));
     set_problem(e, problem);
@@ -31,6 +33,8 @@ void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
 /* For functions that return whether they succeeded. */
 #define CALL(e, what, call)                                                                                  \
     do {                                                                                                     \
+        if (occ_exact_is_stopped(e))                                                                         \
+            return false;                                                                                    \
         uint32_t result_ = (call);                                                                           \
         if (result_ != OCC_CUPTI_SUCCESS) {                                                                  \
             occ_exact_fail(e, what, result_);                                                                \
@@ -58,6 +62,8 @@ static bool configure(struct occ_exact *e, struct occ_exact_context *c)
     CALL(e, "the GPU's chip", e->host.chip_name(&chip));
     /* A chip that the library does not know needs the availability image; for others its own table does. */
     struct occ_cupti_image availability;
+    if (occ_exact_is_stopped(e))
+        return false;
     (void)occ_cupti_availability(e->call.availability, (uintptr_t)c->context, &availability);
     c->host = (struct occ_cupti_host){.call = &e->host, .metrics = occ_exact_metrics};
     uint32_t result = occ_cupti_host_open(&c->host, OCC_PROFILER_TYPE_RANGE, chip.name, &availability);
@@ -100,6 +106,8 @@ void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c)
 void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c)
 {
     struct occ_params_object p = {.size = sizeof p, .object = c->profiler};
+    if (occ_exact_is_stopped(e))
+        return;
     if (c->profiler)
         (void)e->call.disable(&p);
     c->profiler = NULL;

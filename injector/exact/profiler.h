@@ -42,9 +42,11 @@ struct occ_exact_context {
 };
 
 struct occ_exact {
-    _Atomic bool is_on;      /* callbacks do anything */
-    pid_t pid;               /* the child of a fork does nothing: `lock` may be held there for ever */
-    _Atomic bool is_retired; /* each context is given up when it launches next */
+    _Atomic bool is_on;             /* callbacks do anything */
+    const _Atomic bool *is_stopped; /* the guest's: CUPTI may be torn down */
+    _Atomic bool is_over;           /* finish() has returned: the exit handlers of CUPTI come next */
+    pid_t pid;                      /* the child of a fork does nothing: `lock` may be held there for ever */
+    _Atomic bool is_retired;        /* each context is given up when it launches next */
     pthread_mutex_t
         lock; /* of all members below but `strays` and `matching`; never held in a call of CUPTI */
     pthread_cond_t changed; /* no launch is in flight, a capture begins, or a context is claimed no more */
@@ -68,13 +70,21 @@ struct occ_exact {
 /* In the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI). */
 extern const struct occ_cupti_metrics occ_exact_metrics;
 
+/* True: CUPTI is not called any more. Asked before each step: a thread of the program may be in the midst of
+ * many calls when the program ends. */
+static inline bool occ_exact_is_stopped(const struct occ_exact *e)
+{
+    return atomic_load(&e->is_over) || atomic_load(e->is_stopped);
+}
+
 /* Records "no exact values: <what>: <CUPTI's text>" as the problem. Takes `lock`, as the functions below may.
  */
 void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result);
 
 /* NEW -> READY: configures and enables the profiler; FAILED if CUPTI refuses. */
 void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c);
-/* Disables the profiler and frees its memory; the state is the caller's. */
+/* Disables the profiler and frees its memory, unless CUPTI is not called any more: it may still have the
+ * memory. The state is the caller's. */
 void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c);
 /* Leaves the context FAILED. */
 void occ_exact_give_up(struct occ_exact *e, struct occ_exact_context *c);

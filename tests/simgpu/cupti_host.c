@@ -141,6 +141,7 @@ static bool read_availability(const uint8_t *image, uint64_t *ret_available)
 
 CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Initialize_Params) || !pParams->pChipName ||
         (pParams->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING &&
          pParams->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER))
@@ -159,6 +160,7 @@ CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p
 
 CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Deinitialize_Params) || !pParams->pHostObject)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     free(pParams->pHostObject);
@@ -167,6 +169,7 @@ CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Param
 
 CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_ConfigAddMetrics_Params) || !pParams->pHostObject ||
         !pParams->ppMetricNames)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
@@ -181,6 +184,7 @@ CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetri
 
 CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetConfigImageSize_Params) || !pParams->pHostObject)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     pParams->configImageSize = sizeof(struct sim_config);
@@ -189,6 +193,7 @@ CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigIma
 
 CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetConfigImage_Params) || !pParams->pHostObject ||
         !pParams->pConfigImage || pParams->configImageSize < sizeof(struct sim_config))
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
@@ -198,6 +203,7 @@ CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_P
 
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     struct sim_config config;
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetNumOfPasses_Params) ||
         !sim_config_read(pParams->pConfigImage, pParams->configImageSize, SIM_CONFIG_MAGIC, &config))
@@ -208,6 +214,7 @@ CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_P
 
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *pParams)
 {
+    sim_cupti_enter(__func__);
     struct sim_image head;
     struct sim_pm_sample sample;
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_EvaluateToGpuValues_Params) || !pParams->pHostObject ||

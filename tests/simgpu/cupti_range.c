@@ -148,6 +148,7 @@ void sim_range_after_launch(void)
 
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 {
+    sim_cupti_enter(__func__);
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_RANGE);
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
     if (!fault)
@@ -171,6 +172,7 @@ CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 
 CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
 {
+    sim_cupti_enter(__func__);
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->context);
     pthread_mutex_lock(&lock);
     free(p->pRangeProfilerObject->counts);
@@ -181,6 +183,7 @@ CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
 
 CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
 {
+    sim_cupti_enter(__func__);
     struct sim_config config = {.magic = SIM_IMAGE_MAGIC};
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->numMetrics && p->maxNumOfRanges &&
                   p->maxNumOfRanges <= UINT32_MAX && p->maxNumRangeTreeNodes >= p->maxNumOfRanges);
@@ -195,6 +198,7 @@ CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterD
 CUptiResult
 cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
 {
+    sim_cupti_enter(__func__);
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pCounterData && p->pRangeProfilerObject->empty.most);
     const struct sim_image *empty = &p->pRangeProfilerObject->empty;
     REFUSE_UNLESS(p->counterDataSize >= sim_image_bytes(empty, empty->most));
@@ -204,6 +208,7 @@ cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImag
 
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
 {
+    sim_cupti_enter(__func__);
     struct sim_config config;
     struct sim_image image;
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE &&
@@ -230,6 +235,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
 
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p)
 {
+    sim_cupti_enter(__func__);
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->is_configured &&
                   !p->pRangeProfilerObject->is_running);
     pthread_mutex_lock(&lock);
@@ -242,6 +248,7 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p)
 
 CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *p)
 {
+    sim_cupti_enter(__func__);
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE &&
                   p->pRangeProfilerObject && p->pRangeProfilerObject->is_running);
     pthread_mutex_lock(&lock);
@@ -274,6 +281,7 @@ static bool decode_locked(struct CUpti_RangeProfiler_Object *s)
 
 CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *p)
 {
+    sim_cupti_enter(__func__);
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->is_configured &&
                   !p->pRangeProfilerObject->is_running);
     pthread_mutex_lock(&lock);
@@ -285,6 +293,7 @@ CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *
 
 CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
 {
+    sim_cupti_enter(__func__);
     struct sim_image head;
     REFUSE_UNLESS(p && sim_image_read(p->pCounterDataImage, p->counterDataImageSize, &head));
     p->numTotalRanges = head.count;
@@ -293,6 +302,7 @@ CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterD
 
 CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *p)
 {
+    sim_cupti_enter(__func__);
     CUptiResult result = sim_profiler_initialized();
     if (result)
         return sim_cupti_result(result);

@@ -32,16 +32,19 @@ static struct {
     void *user_data;
     atomic_int starts, stops, subscribers, initialised;
     atomic_bool capturing, broke_a_capture, was_called_under_lock;
+    atomic_bool is_stopped;                    /* the guest's word */
+    atomic_bool is_torn_down, was_called_late; /* each call is forbidden, and one was made */
     void (*in_stop)(void); /* another thread's doing, for which cuptiRangeProfilerStop waits */
     uint32_t subscribe_result, initialise_result;
     atomic_int ranges;    /* of each session */
     uint32_t correlation; /* of the call that is reported */
 } fake;
 
-/* Every call of CUPTI in a thread of the program. The lock is this thread's own, so trying it is no question
- * of time. */
-static void look_at_lock(void)
+/* Every call of CUPTI. The lock is this thread's own, so trying it is no question of time. */
+static void enter_cupti(void)
 {
+    if (fake.is_stopped || fake.is_torn_down)
+        fake.was_called_late = true;
     if (!exact)
         return;
     if (pthread_mutex_trylock(&exact->lock) == 0)
@@ -66,54 +69,58 @@ FAKE(cuptiSubscribe, void **subscriber, occ_callback *callback, void *user_data)
 }
 FAKE(cuptiUnsubscribe, void *subscriber)
 {
+    enter_cupti();
     assert_ptr_equal(subscriber, &fake);
     fake.subscribers--;
     return 0;
 }
 FAKE(cuptiProfilerInitialize, struct occ_params_none *p)
 {
-    look_at_lock();
+    enter_cupti();
     (void)p;
     fake.initialised += fake.initialise_result == 0;
     return fake.initialise_result;
 }
 FAKE(cuptiDeviceGetChipName, struct occ_params_chip_name *p)
 {
-    look_at_lock();
+    enter_cupti();
     p->name = "a chip";
     return 0;
 }
 FAKE(cuptiProfilerHostGetConfigImageSize, struct occ_params_config *p)
 {
+    enter_cupti();
     p->config.size = 64;
     return 0;
 }
 FAKE(cuptiProfilerHostGetNumOfPasses, struct occ_params_passes *p)
 {
+    enter_cupti();
     p->passes = 1;
     return 0;
 }
 FAKE(cuptiProfilerHostEvaluateToGpuValues, struct occ_params_evaluate *p)
 {
-    look_at_lock();
+    enter_cupti();
     for (size_t i = 0; i < p->metrics.count; i++)
         p->values[i] = 1;
     return 0;
 }
 FAKE(cuptiRangeProfilerEnable, struct occ_params_enable *p)
 {
-    look_at_lock();
+    enter_cupti();
     p->object = &fake;
     return 0;
 }
 FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_range_data_size *p)
 {
+    enter_cupti();
     p->data_size = 64;
     return 0;
 }
 FAKE(cuptiRangeProfilerStart, void *p)
 {
-    look_at_lock();
+    enter_cupti();
     (void)p;
     fake.starts++;
     if (fake.capturing)
@@ -122,7 +129,7 @@ FAKE(cuptiRangeProfilerStart, void *p)
 }
 FAKE(cuptiRangeProfilerStop, void *p)
 {
-    look_at_lock();
+    enter_cupti();
     (void)p;
     fake.stops++;
     if (fake.in_stop)
@@ -133,7 +140,7 @@ FAKE(cuptiRangeProfilerStop, void *p)
 }
 FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
 {
-    look_at_lock();
+    enter_cupti();
     p->ranges = (size_t)fake.ranges;
     return 0;
 }
@@ -143,7 +150,7 @@ FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
     FAKE(name, void *p)                                                                                      \
     {                                                                                                        \
         (void)p;                                                                                             \
-        look_at_lock();                                                                                      \
+        enter_cupti();                                                                                       \
         return 0;                                                                                            \
     }
 SUCCEEDS(cuptiProfilerGetCounterAvailability)
@@ -157,11 +164,13 @@ SUCCEEDS(cuptiRangeProfilerSetConfig)
 SUCCEEDS(cuptiRangeProfilerDecodeData)
 FAKE(cuptiEnableCallback, uint32_t enable, void *subscriber, uint32_t domain, uint32_t id)
 {
+    enter_cupti();
     (void)enable, (void)subscriber, (void)domain, (void)id;
     return 0;
 }
 FAKE(cuptiGetDeviceId, void *context, uint32_t *ret_device)
 {
+    enter_cupti();
     (void)context;
     *ret_device = 0;
     return 0;
@@ -177,7 +186,7 @@ static int set_up(void **state)
     *state = NULL;
     memset(&fake, 0, sizeof fake);
     cupti = (struct occ_cupti){.handle = dlopen(NULL, RTLD_NOW), .version = OCC_CUPTI_VERSION_13_0};
-    exact = occ_exact_library.start(&cupti, reason);
+    exact = occ_exact_library.start(&cupti, &fake.is_stopped, reason);
     return exact ? 0 : -1;
 }
 
@@ -222,9 +231,10 @@ static int tear_down(void **state)
 {
     (void)state;
     fake.in_stop = NULL;
-    occ_exact_library.finish(exact);
+    occ_exact_library.finish(exact, true);
     (void)take_sessions(NULL);
     assert_false(fake.was_called_under_lock);
+    assert_false(fake.was_called_late);
     exact = NULL;
     return dlclose(cupti.handle);
 }
@@ -455,12 +465,94 @@ static void no_session_begins_after_the_end(void **state)
 {
     (void)state;
     pthread_t thread = thread_that_waits();
-    occ_exact_library.finish(exact);
+    occ_exact_library.finish(exact, true);
     call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(fake.starts, fake.stops);
     launch(LAUNCH, 1);
     assert_int_equal(fake.starts, fake.stops);
+}
+
+static void destroy_context(uintptr_t context)
+{
+    const struct occ_callback_resource gone = {.context = (void *)(context << 12)};
+    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
+}
+
+/* A CUPTI that hung lets the helper go while the exit handlers run, and other threads launch. */
+static void nothing_is_called_after_the_guest_has_stopped(void **state)
+{
+    (void)state;
+    fill_session();
+    fake.is_stopped = true;
+    occ_exact_library.finish(exact, true);
+    launch(LAUNCH, 1);
+    launch(GRAPH, 1);
+    launch(LAUNCH, 2);
+    destroy_context(1);
+    (void)round_of_helper();
+    assert_int_equal(fake.stops, 0);
+    assert_false(fake.was_called_late);
+}
+
+static void stop_guest(void)
+{
+    fake.is_stopped = true;
+}
+
+/* Stopping a session is several calls; the ranges of this one are lost. */
+static void the_guest_may_stop_between_two_calls(void **state)
+{
+    static struct occ_session s;
+    (void)state;
+    fake.ranges = SESSION;
+    fill_session();
+    fake.in_stop = stop_guest;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_int_equal(fake.starts, 1);
+    assert_false(fake.was_called_late);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_true(s.is_unpaired);
+    assert_int_equal(s.ranges, 0);
+}
+
+static void *finish_in_thread(void *arg)
+{
+    occ_exact_library.finish(exact, true);
+    fake.is_torn_down = true; /* CUPTI's exit handlers follow */
+    return arg;
+}
+
+static void let_the_program_end(void)
+{
+    pthread_t helper;
+    fake.in_stop = NULL;
+    assert_int_equal(pthread_create(&helper, NULL, finish_in_thread, NULL), 0);
+    assert_int_equal(pthread_join(helper, NULL), 0);
+}
+
+/* The program's end waits 50 ms for a thread inside CUPTI, which then finds itself alone. */
+static void a_thread_inside_cupti_at_the_end_calls_nothing_more(void **state)
+{
+    (void)state;
+    fill_session();
+    fake.in_stop = let_the_program_end;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_false(fake.was_called_late);
+}
+
+/* Another client of CUPTI has interrupted us. */
+static void the_end_leaves_cupti_alone_if_it_must(void **state)
+{
+    (void)state;
+    launch(LAUNCH, 1);
+    fake.is_torn_down = true;
+    occ_exact_library.finish(exact, false);
+    launch(LAUNCH, 1);
+    launch(GRAPH, 1);
+    assert_false(fake.was_called_late);
 }
 
 static void a_cancelled_thread_leaves_no_lock(void **state)
@@ -490,7 +582,7 @@ static void the_helper_does_not_wait_for_the_lock(void **state)
     assert_non_null(exact->first); /* the session that has ended stays where it is */
     assert_false(report.is_new);
     assert_string_equal(report.reason, "");
-    occ_exact_library.finish(exact);
+    occ_exact_library.finish(exact, true);
     pthread_mutex_unlock(&exact->lock);
     launch(GRAPH, 1);
     assert_int_equal(fake.starts, 2);
@@ -607,7 +699,7 @@ static void what_cannot_begin_leaves_nothing_behind(void **state)
     occ_exact_library.stop(exact);
     assert_int_equal(fake.subscribers, 0);
     fake.subscribe_result = 39;
-    assert_null(occ_exact_library.start(&cupti, reason));
+    assert_null(occ_exact_library.start(&cupti, &fake.is_stopped, reason));
     assert_non_null(strstr(reason, "callbacks: error 39"));
     assert_int_equal(fake.subscribers, 0);
 }
@@ -678,20 +770,18 @@ static void a_context_that_stays_claimed_is_left_alone(void **state)
     assert_int_equal(exact->strays, 2); /* its ranges could be any session's */
     begin_capture(0);
     end_capture(0, true);
-    const struct occ_callback_resource gone = {.context = (void *)(uintptr_t)(1 << 12)};
-    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
+    destroy_context(1);
     exact->contexts[0].is_claimed = false;
     launch(LAUNCH, 1); /* a new context at the address of the old one */
     assert_int_equal(fake.starts, 2);
-    assert_ptr_equal(exact->contexts[1].context, gone.context);
+    assert_ptr_equal(exact->contexts[1].context, exact->contexts[0].context);
 }
 
 static void a_destroyed_context_ends_its_session(void **state)
 {
     (void)state;
-    const struct occ_callback_resource gone = {.context = (void *)(uintptr_t)(1 << 12)};
     launch(LAUNCH, 1);
-    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
+    destroy_context(1);
     assert_int_equal(fake.stops, 1);
     assert_int_equal(exact->contexts[0].state, OCC_EXACT_FREE);
     assert_int_equal(take_sessions(NULL), 1);
@@ -711,6 +801,10 @@ int main(void)
         T(a_capture_that_begins_while_a_launch_waits_is_left_alone),
         T(a_capture_ends_when_it_cannot_be_saved),
         T(no_session_begins_after_the_end),
+        T(nothing_is_called_after_the_guest_has_stopped),
+        T(the_guest_may_stop_between_two_calls),
+        T(a_thread_inside_cupti_at_the_end_calls_nothing_more),
+        T(the_end_leaves_cupti_alone_if_it_must),
         T(a_cancelled_thread_leaves_no_lock),
         T(the_helper_does_not_wait_for_the_lock),
         T(retired_sessions_end_with_the_next_launch),

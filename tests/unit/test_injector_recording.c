@@ -592,9 +592,10 @@ static void poll_exact(struct occ_exact *exact, bool is_last, const struct occ_e
     (void)snprintf(ret_report->reason, sizeof ret_report->reason, "measured %u of 5", (unsigned)measured);
 }
 
-static void finish_exact(struct occ_exact *exact)
+static void finish_exact(struct occ_exact *exact, bool may_call)
 {
     (void)exact;
+    (void)may_call;
 }
 
 /* The level of a run to be measured, at its end. */
