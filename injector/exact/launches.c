@@ -142,21 +142,37 @@ static void end_without_contexts(struct occ_exact *e)
         atomic_store(&e->is_on, false);
 }
 
+/* Each step may last: since the one before, a capture may have begun that did not wait any longer. */
+static bool may_go_on(struct occ_exact *e)
+{
+    (void)pthread_mutex_lock(&e->lock);
+    bool may = !must_not_touch(e);
+    (void)pthread_mutex_unlock(&e->lock);
+    return may;
+}
+
 /* CUPTI's part: ends the session if it must, and leaves one running for a kernel; or gives the context up. */
+static void take_steps(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
+{
+    bool is_last = atomic_load(&e->is_retired);
+    if (c->state == OCC_EXACT_NEW)
+        occ_exact_prepare(e, c);
+    if (ends && may_go_on(e))
+        occ_exact_end_session(e, c);
+    if (is_last && may_go_on(e))
+        occ_exact_give_up(e, c);
+    if (begins && !is_last && may_go_on(e))
+        occ_exact_start_session(e, c);
+}
+
 static void renew(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
 {
     c->is_claimed = true;
     wait_for_others(e, c);
-    bool may_call = !must_not_touch(e), is_last = atomic_load(&e->is_retired);
+    bool may_call = !must_not_touch(e);
     begin_calls(e, c);
-    if (may_call && c->state == OCC_EXACT_NEW)
-        occ_exact_prepare(e, c);
-    if (may_call && ends)
-        occ_exact_end_session(e, c);
-    if (may_call && is_last)
-        occ_exact_give_up(e, c);
-    if (may_call && begins && !is_last)
-        occ_exact_start_session(e, c);
+    if (may_call)
+        take_steps(e, c, ends, begins);
     end_calls(e, c);
 }
 

@@ -427,6 +427,35 @@ static void a_capture_counts_from_before_its_beginning(void **state)
     assert_int_equal(fake.stops, 1);
 }
 
+static void *capture_in_thread(void *arg)
+{
+    begin_capture(0);
+    return arg;
+}
+
+static void let_another_thread_capture(void)
+{
+    pthread_t thread;
+    fake.in_stop = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, capture_in_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* The program's thread waits half a second for the end of a session, no longer: the next one must not begin.
+ */
+static void a_capture_that_begins_between_two_steps_is_left_alone(void **state)
+{
+    (void)state;
+    fill_session();
+    fake.in_stop = let_another_thread_capture;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_int_equal(fake.starts, 1);
+    end_capture(0, true);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.starts, 2);
+}
+
 static void a_capture_that_was_refused_is_none(void **state)
 {
     (void)state;
@@ -797,6 +826,7 @@ int main(void)
         T(launches_of_threads_take_turns),
         T(a_launch_that_keeps_others_waiting_leaves_no_values),
         T(a_capture_counts_from_before_its_beginning),
+        T(a_capture_that_begins_between_two_steps_is_left_alone),
         T(a_capture_that_was_refused_is_none),
         T(a_capture_that_begins_while_a_launch_waits_is_left_alone),
         T(a_capture_ends_when_it_cannot_be_saved),
