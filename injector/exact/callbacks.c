@@ -45,16 +45,25 @@ static void before_capture(struct occ_exact *e)
     (void)occ_exact_wait_for_claims(e, NULL, OCC_EXACT_PATIENCE_NS);
 }
 
+static void on_launch(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
+{
+    if (data->site == OCC_CALLBACK_ENTER)
+        occ_launch_begins(e, data, is_graph);
+    else
+        occ_launch_ends(e, result_of(data));
+}
+
 static void on_call(struct occ_exact *e, enum occ_driver_call call, const struct occ_callback_data *data)
 {
     bool enters = data->site == OCC_CALLBACK_ENTER;
     switch (call) {
+    case OCC_CALL_STRAY:
+        on_launch(e, data, true);
+        occ_exact_stray(e, enters);
+        break;
     case OCC_CALL_LAUNCH:
     case OCC_CALL_GRAPH:
-        if (enters)
-            occ_launch_begins(e, data, call == OCC_CALL_GRAPH);
-        else
-            occ_launch_ends(e, result_of(data));
+        on_launch(e, data, call == OCC_CALL_GRAPH);
         break;
     case OCC_CALL_BEGIN: /* counted before the driver begins it: nothing may touch it from then on */
         if (enters)

@@ -1,5 +1,6 @@
 /* Calls of the driver that --exact watches, by CUPTI's numbers, which never change. X(name, number, what):
- * LAUNCH one kernel, GRAPH many kernels, BEGIN and END of a stream's capture. */
+ * LAUNCH one kernel, GRAPH any number of kernels in the call's context, STRAY in others, too; BEGIN and END
+ * of a stream's capture. */
 #pragma once
 
 #define OCC_DRIVER_CALLS(X)                                                                                  \
@@ -14,6 +15,9 @@
     X(cuLaunchKernelEx_ptsz, 653, LAUNCH)                                                                    \
     X(cuGraphLaunch, 514, GRAPH)                                                                             \
     X(cuGraphLaunch_ptsz, 515, GRAPH)                                                                        \
+    X(cuMemBatchDecompressAsync, 761, GRAPH)                                                                 \
+    X(cuMemBatchDecompressAsync_ptsz, 762, GRAPH)                                                            \
+    X(cuLaunchCooperativeKernelMultiDevice, 480, STRAY)                                                      \
     X(cuStreamBeginCapture, 495, BEGIN)                                                                      \
     X(cuStreamBeginCapture_ptsz, 496, BEGIN)                                                                 \
     X(cuStreamBeginCapture_v2, 539, BEGIN)                                                                   \
@@ -23,4 +27,4 @@
     X(cuStreamEndCapture, 497, END)                                                                          \
     X(cuStreamEndCapture_ptsz, 498, END)
 
-enum occ_driver_call { OCC_CALL_LAUNCH, OCC_CALL_GRAPH, OCC_CALL_BEGIN, OCC_CALL_END };
+enum occ_driver_call { OCC_CALL_LAUNCH, OCC_CALL_GRAPH, OCC_CALL_STRAY, OCC_CALL_BEGIN, OCC_CALL_END };

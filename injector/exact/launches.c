@@ -12,6 +12,16 @@
 
 #define NO_CALL UINT32_MAX
 
+void occ_exact_stray(struct occ_exact *e, bool begins)
+{
+    if (begins) {
+        (void)atomic_fetch_add(&e->strays, 1);
+        (void)atomic_fetch_add(&e->open_strays, 1);
+    } else if (atomic_load(&e->open_strays) > 0) {
+        (void)atomic_fetch_sub(&e->open_strays, 1);
+    }
+}
+
 /* This thread's launch, and how many launches are nested in each other. A launch inside another one neither
  * begins nor ends a session: the one around it is in the middle of a session. */
 static _Thread_local struct {
@@ -78,10 +88,11 @@ bool occ_exact_wait_for_claims(struct occ_exact *e, const struct occ_exact_conte
 }
 
 /* No call of before this is written into the context's session any more, and a launch that has not returned
- * is not waited for again. */
+ * is not waited for again: its range may be one of the sessions that begin until it does. */
 static void renew_serial(struct occ_exact *e, struct occ_exact_context *c)
 {
     c->serial = ++e->serials;
+    (void)atomic_fetch_add(&e->open_strays, c->in_flight);
     c->in_flight = 0;
 }
 
@@ -121,7 +132,7 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
         return NULL;
     }
     struct occ_exact_context *c = &e->contexts[i];
-    *c = (struct occ_exact_context){.state = OCC_EXACT_NEW, .context = data->context};
+    *c = (struct occ_exact_context){.state = OCC_EXACT_NEW, .context = data->context, .serial = ++e->serials};
     return c;
 }
 
@@ -232,7 +243,7 @@ static void enter_launch(struct occ_exact *e, struct occ_exact_context *c,
     launching.context = launching.is_stray || c->state == OCC_EXACT_FAILED ? NULL : c;
     launching.call = NO_CALL;
     if (launching.is_stray) {
-        (void)atomic_fetch_add(&e->strays, 1);
+        occ_exact_stray(e, true);
         return;
     }
     if (!launching.context)
@@ -280,8 +291,8 @@ static void begin_nested_launch(const struct occ_callback_data *data, bool is_gr
 
 static void leave_launch(struct occ_exact *e, struct occ_exact_context *c, uint32_t result)
 {
-    if (c->serial != launching.serial) { /* its range may be another session's */
-        (void)atomic_fetch_add(&e->strays, 1);
+    if (c->serial != launching.serial) { /* renew_serial() has counted it */
+        occ_exact_stray(e, false);
         return;
     }
     if (launching.call != NO_CALL) {
@@ -319,7 +330,7 @@ void occ_launch_ends(struct occ_exact *e, uint32_t result)
     if (launching.depth == 0 || --launching.depth > 0)
         return;
     if (launching.is_stray)
-        (void)atomic_fetch_add(&e->strays, 1);
+        occ_exact_stray(e, false);
     else if (launching.context)
         leave_launch(e, launching.context, result);
     launching.context = NULL;

@@ -12,6 +12,8 @@
 void occ_launch_begins(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph);
 /* result: the CUresult of the call. */
 void occ_launch_ends(struct occ_exact *e, uint32_t result);
+/* A launch of an unknown session begins, or ends: each session that runs meanwhile has no values. */
+void occ_exact_stray(struct occ_exact *e, bool begins);
 void occ_exact_context_destroyed(struct occ_exact *e, void *context);
 
 /* Waits at most so long until no thread has claimed the context; NULL: any context. False: one has still. */

@@ -37,44 +37,20 @@ void occ_session_free(struct occ_session *session)
 
 /* ---- sessions ---- */
 
-static bool is_launched(const struct occ_session_call *call, bool with_captured)
+/* Certainly a range: the driver took it, and no capture did. */
+static bool is_certain(const struct occ_session_call *call)
 {
-    return call->has_returned && !call->is_refused && (with_captured || !call->may_be_captured);
+    return call->has_returned && !call->is_refused && !call->may_be_captured;
 }
 
-static uint32_t count_launched(const struct occ_session *s, bool with_captured)
+/* Each certain launch is a range, so no other range is there if there are as many. Any other explanation of
+ * a number would fit the range of a launch that nobody saw, too. */
+static bool is_paired(const struct occ_session *s)
 {
-    uint32_t n = 0;
+    uint32_t certain = 0;
     for (uint32_t i = 0; i < s->n; i++)
-        n += is_launched(&s->calls[i], with_captured);
-    return n;
-}
-
-/* Of a call that has not returned it is not known whether it is a range. The last one leaves the others'
- * order alone. */
-static bool only_the_last_is_open(const struct occ_session *s)
-{
-    for (uint32_t i = 0; i + 1 < s->n; i++)
-        if (!s->calls[i].has_returned)
-            return false;
-    return true;
-}
-
-/* True: the ranges are that many launches, and perhaps one more that has not returned. */
-static bool fits(const struct occ_session *s, uint32_t launched)
-{
-    bool is_open = s->n > 0 && !s->calls[s->n - 1].has_returned;
-    return s->ranges == launched || (is_open && s->ranges == launched + 1);
-}
-
-/* True: it is known which of the calls that have returned are ranges: with those during a capture or without.
- */
-static bool is_paired(const struct occ_session *s, bool *ret_with_captured)
-{
-    uint32_t all = count_launched(s, true), certain = count_launched(s, false);
-    *ret_with_captured = fits(s, all);
-    return !s->is_unpaired && only_the_last_is_open(s) &&
-           fits(s, all) + (all != certain && fits(s, certain)) == 1;
+        certain += is_certain(&s->calls[i]);
+    return !s->is_unpaired && s->ranges == certain;
 }
 
 /* counts: NULL: not known. */
@@ -93,12 +69,13 @@ static void set_value(struct occ_matching *m, const struct occ_session_call *cal
 void occ_matching_add_session(struct occ_matching *m, struct occ_session *session)
 {
     const struct occ_session *s = session;
-    bool with_captured, pairs = is_paired(s, &with_captured);
+    bool pairs = is_paired(s);
     uint32_t range = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        bool is_range = pairs && is_launched(&s->calls[i], with_captured);
+        bool is_range = pairs && is_certain(&s->calls[i]);
         set_value(m, &s->calls[i], is_range ? &s->counts[range++] : NULL);
     }
+    m->unpaired += pairs ? 0 : s->ranges;
     occ_session_free(session);
 }
 

@@ -1,9 +1,9 @@
 /*
  * Range matching: which launch a measured range was. The range profiler gives the ranges of a session (from
  * its start to its stop, in one context) in the order of execution and without names. Kernels run one after
- * the other meanwhile and launch calls do not overlap, so the calls that succeeded, in their order, are the
- * ranges, if and only if there are as many. If not, no launch of the session has a value: nothing is guessed.
- * Calls while a stream is captured may have been captured: either all of them are ranges or none is.
+ * the other meanwhile and launch calls do not overlap, so the calls that certainly launched, in their order,
+ * are the ranges, if there are as many. If not, no launch of the session has a value: nothing is guessed.
+ * Certain is a call that returned, was not refused, and was made while no stream was captured.
  *
  * An activity record is the launch of the call whose correlation it has. While the range profiler has a
  * session, CUPTI 13.0.1 returns records without times (measured on an H100): such a launch starts when it was
@@ -67,6 +67,7 @@ struct occ_matching {
     uint32_t pause, paused; /* rounds between two times that sums are written, and since the last */
     bool is_full;           /* the log has no room for sums */
     uint64_t ranges;        /* paired with a call, ever */
+    uint64_t unpaired;      /* ranges of sessions without values, ever */
     uint64_t measured;      /* launches that got a value, ever */
     uint64_t launches;      /* seen, ever */
     uint64_t by_call;       /* launches with the times of their call, ever */

@@ -143,6 +143,7 @@ static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
     c->session = occ_session_new();
     CALL(e, "memory for a session", c->session ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
     c->strays = atomic_load(&e->strays);
+    c->session->is_unpaired = atomic_load(&e->open_strays) > 0;
     struct occ_params_object start = {.size = sizeof start, .object = c->profiler};
     CALL(e, "start of the range profiler", e->call.start(&start));
     c->launches = 0;

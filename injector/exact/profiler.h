@@ -47,8 +47,7 @@ struct occ_exact {
     _Atomic bool is_over;           /* finish() has returned: the exit handlers of CUPTI come next */
     pid_t pid;                      /* the child of a fork does nothing: `lock` may be held there for ever */
     _Atomic bool is_retired;        /* each context is given up when it launches next */
-    pthread_mutex_t
-        lock; /* of all members below but `strays` and `matching`; never held in a call of CUPTI */
+    pthread_mutex_t lock; /* of all members below but strays and `matching`; never held in a call of CUPTI */
     pthread_cond_t changed; /* no launch is in flight, a capture begins, or a context is claimed no more */
     _Atomic bool is_initialised; /* cuptiProfilerInitialize has succeeded */
     const struct occ_cupti *cupti;
@@ -63,7 +62,8 @@ struct occ_exact {
     uint32_t waiting;                  /* number of these */
     bool problem_is_new;
     char problem[OCC_REASON_BYTES]; /* why a context has no values; "" */
-    _Atomic uint64_t strays;        /* beginnings and ends of launches that could be a range of any session */
+    _Atomic uint64_t strays;        /* launches that could be a range of any session, ever */
+    _Atomic uint32_t open_strays;   /* of these, that have not returned */
     struct occ_matching matching;   /* the helper's alone */
 };
 
