@@ -94,6 +94,7 @@ static void renew_serial(struct occ_exact *e, struct occ_exact_context *c)
     c->serial = ++e->serials;
     (void)atomic_fetch_add(&e->open_strays, c->in_flight);
     c->in_flight = 0;
+    c->is_crowded = false;
 }
 
 /* Claims the context and releases the lock: CUPTI may be called for it. */
@@ -300,8 +301,10 @@ static void leave_launch(struct occ_exact *e, struct occ_exact_context *c, uint3
         call->has_returned = true;
         call->is_refused = result != 0;
     }
-    if (c->in_flight > 0 && --c->in_flight == 0)
+    if (c->in_flight > 0 && --c->in_flight == 0) {
+        c->is_crowded = false;
         (void)pthread_cond_broadcast(&e->changed);
+    }
 }
 
 /* Depths of another occ_exact mean nothing. */

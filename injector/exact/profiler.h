@@ -29,7 +29,7 @@ struct occ_exact_context {
     bool is_claimed;    /* a thread prepares it, or ends and begins its sessions */
     bool is_gone;       /* it was destroyed while another thread had it claimed: the place stays empty */
     bool is_graph;      /* the session holds a graph's launch */
-    bool is_crowded;    /* a launch kept others waiting for too long: they overlap from now on */
+    bool is_crowded;    /* a launch that is in flight kept others waiting for too long: they overlap */
     uint32_t launches;  /* in the session */
     uint32_t in_flight; /* threads inside a call that launches */
     uint64_t turns;     /* launches, ever */

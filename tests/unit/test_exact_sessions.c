@@ -392,6 +392,15 @@ static void launches_of_threads_take_turns(void **state)
     assert_false(exact->contexts[0].session->is_unpaired);
 }
 
+static void *graph_in_thread(void *arg)
+{
+    bool *ret_is_crowded = arg;
+    call(GRAPH, OCC_CALLBACK_ENTER, 0, 1);
+    *ret_is_crowded = exact->contexts[0].is_crowded;
+    call(GRAPH, OCC_CALLBACK_EXIT, 0, 1);
+    return NULL;
+}
+
 /* Nobody waits for it twice, and order is not claimed where there is none. */
 static void a_launch_that_keeps_others_waiting_leaves_no_values(void **state)
 {
@@ -409,6 +418,24 @@ static void a_launch_that_keeps_others_waiting_leaves_no_values(void **state)
     assert_int_equal(take_sessions(&s), 1);
     assert_true(s.is_unpaired);
     assert_int_equal(s.n, 3);
+}
+
+/* Turns are taken again when it has returned, or when the session that it was in is over. */
+static void turns_go_on_after_a_launch_that_lasted(void **state)
+{
+    bool *is_crowded = &exact->contexts[0].is_crowded, is_crowded_then = true;
+    pthread_t thread;
+    (void)state;
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    *is_crowded = true;
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_false(*is_crowded);
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    *is_crowded = true;
+    assert_int_equal(pthread_create(&thread, NULL, graph_in_thread, &is_crowded_then), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(is_crowded_then);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
 }
 
 static void a_capture_counts_from_before_its_beginning(void **state)
@@ -889,6 +916,7 @@ int main(void)
         T(a_call_during_a_capture_may_be_captured),
         T(launches_of_threads_take_turns),
         T(a_launch_that_keeps_others_waiting_leaves_no_values),
+        T(turns_go_on_after_a_launch_that_lasted),
         T(a_capture_counts_from_before_its_beginning),
         T(a_capture_that_begins_between_two_steps_is_left_alone),
         T(a_capture_that_was_refused_is_none),
