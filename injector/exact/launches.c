@@ -139,7 +139,9 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
 
 static bool must_end(const struct occ_exact_context *c, bool at_once)
 {
-    return c && c->state == OCC_EXACT_RUNNING && (at_once || c->is_graph || c->launches >= SESSION_LAUNCHES);
+    return c && c->state == OCC_EXACT_RUNNING &&
+           (at_once || c->is_graph || c->launches >= SESSION_LAUNCHES ||
+            occ_exact_clock_ns(CLOCK_MONOTONIC) >= c->until_ns);
 }
 
 /* Measuring ends with the last context. */
@@ -214,13 +216,6 @@ static void wait_for_turn(struct occ_exact *e, struct occ_exact_context *c)
     c->is_crowded |= is_late && c->turns == turns && !c->is_claimed;
 }
 
-static uint64_t realtime_ns(void)
-{
-    struct timespec t = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* Writes the call into the running session. A graph's launch is any number of ranges. */
 static uint32_t write_call(const struct occ_exact *e, struct occ_exact_context *c,
                            const struct occ_callback_data *data, bool is_graph)
@@ -231,8 +226,9 @@ static uint32_t write_call(const struct occ_exact *e, struct occ_exact_context *
     c->launches++;
     if (is_graph || s->n == OCC_SESSION_MAX_RANGES)
         return NO_CALL;
-    s->calls[s->n] = (struct occ_session_call){
-        .start_ns = realtime_ns(), .correlation = data->correlation, .may_be_captured = e->captures > 0};
+    s->calls[s->n] = (struct occ_session_call){.start_ns = occ_exact_clock_ns(CLOCK_REALTIME),
+                                               .correlation = data->correlation,
+                                               .may_be_captured = e->captures > 0};
     return s->n++;
 }
 

@@ -12,6 +12,13 @@ static const char *const metric_names[] = {"sm__warps_active.sum", "sm__cycles_a
 #define METRICS (sizeof metric_names / sizeof metric_names[0])
 const struct occ_cupti_metrics occ_exact_metrics = {metric_names, METRICS};
 
+uint64_t occ_exact_clock_ns(clockid_t clock)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 static void set_problem(struct occ_exact *e, const char *problem)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -146,6 +153,7 @@ static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
     c->session->is_unpaired = atomic_load(&e->open_strays) > 0;
     struct occ_params_object start = {.size = sizeof start, .object = c->profiler};
     CALL(e, "start of the range profiler", e->call.start(&start));
+    c->until_ns = occ_exact_clock_ns(CLOCK_MONOTONIC) + OCC_EXACT_SESSION_NS;
     c->launches = 0;
     c->is_graph = false;
     c->state = OCC_EXACT_RUNNING;

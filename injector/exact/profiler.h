@@ -1,10 +1,10 @@
 /*
  * The range profiler of one context: from counters of the chip to sessions.
  *
- * A session lasts from the profiler's start to its stop in one context. It ends when it holds enough
- * launches, before the launch of a graph (of unknown size), when its context is destroyed, and at the
- * program's end; the next launch of a kernel begins the next one. While a stream is captured none begins or
- * ends, since that could break the capture.
+ * A session lasts from the profiler's start to its stop in one context. It ends with the first launch after
+ * a second, when it holds enough of them, before the launch of a graph (of unknown size), when its context is
+ * destroyed, and at the program's end; the next launch of a kernel begins the next one. While a stream is
+ * captured none begins or ends, since that could break the capture.
  *
  * Threads: any of the program's that CUPTI calls back. A thread claims a context before it calls CUPTI for
  * it, and holds no lock of ours meanwhile: CUPTI may hold its own while it calls another thread back. Whoever
@@ -15,12 +15,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "cupti/host.h"
 #include "exact.h"
 #include "matching.h"
 
 #define OCC_EXACT_MAX_CONTEXTS 16u
+/* What a program that is killed leaves unknown is in the session that runs. */
+#define OCC_EXACT_SESSION_NS UINT64_C(1000000000)
 
 enum occ_exact_state { OCC_EXACT_FREE, OCC_EXACT_NEW, OCC_EXACT_READY, OCC_EXACT_RUNNING, OCC_EXACT_FAILED };
 
@@ -33,6 +36,7 @@ struct occ_exact_context {
     uint32_t launches;  /* in the session */
     uint32_t in_flight; /* threads inside a call that launches */
     uint64_t turns;     /* launches, ever */
+    uint64_t until_ns;  /* CLOCK_MONOTONIC: the session ends with the first launch from then on */
     uint64_t serial;    /* changes when a session begins, and when it takes no more calls */
     uint64_t strays;    /* occ_exact.strays when the session began */
     struct occ_session *session; /* that runs: calls are written into it */
@@ -69,6 +73,8 @@ struct occ_exact {
 
 /* In the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI). */
 extern const struct occ_cupti_metrics occ_exact_metrics;
+
+uint64_t occ_exact_clock_ns(clockid_t clock);
 
 /* True: CUPTI is not called any more. Asked before each step: a thread of the program may be in the midst of
  * many calls when the program ends. */

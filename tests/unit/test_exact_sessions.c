@@ -33,6 +33,7 @@ static struct {
     void *user_data;
     atomic_int starts, stops, subscribers, initialised;
     atomic_bool capturing, broke_a_capture, was_called_under_lock;
+    bool time_passes;                          /* for sessions */
     atomic_bool is_stopped;                    /* the guest's word */
     atomic_bool is_torn_down, was_called_late; /* each call is forbidden, and one was made */
     void (*in_stop)(void); /* another thread's doing, for which cuptiRangeProfilerStop waits */
@@ -240,6 +241,15 @@ static int tear_down(void **state)
     return dlclose(cupti.handle);
 }
 
+/* Their seconds do not pass, however slow the machine is. */
+static void keep_sessions(void)
+{
+    pthread_mutex_lock(&exact->lock);
+    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
+        exact->contexts[i].until_ns = UINT64_MAX;
+    pthread_mutex_unlock(&exact->lock);
+}
+
 static void call(uint32_t id, enum occ_callback_site site, uint32_t result, uintptr_t context)
 {
     const struct occ_callback_data data = {.site = site,
@@ -248,6 +258,8 @@ static void call(uint32_t id, enum occ_callback_site site, uint32_t result, uint
                                            .context_id = (uint32_t)context,
                                            .correlation = fake.correlation};
     fake.callback(fake.user_data, OCC_CALLBACK_DRIVER, id, &data);
+    if (!fake.time_passes && site == OCC_CALLBACK_ENTER)
+        keep_sessions();
 }
 
 static void launch(uint32_t id, uintptr_t context)
@@ -322,6 +334,24 @@ static void a_full_session_ends_with_the_next_launch(void **state)
     assert_int_equal(fake.starts, 3);
     assert_int_equal(fake.stops, 2);
     assert_int_equal(take_sessions(NULL), 2);
+}
+
+/* Its launches would be unknown if the program were killed. */
+static void a_session_ends_with_the_first_launch_after_a_second(void **state)
+{
+    (void)state;
+    fake.time_passes = true;
+    uint64_t *until_ns = &exact->contexts[0].until_ns, before_ns = occ_exact_clock_ns(CLOCK_MONOTONIC);
+    launch(LAUNCH, 1);
+    assert_in_range(*until_ns, before_ns + OCC_EXACT_SESSION_NS,
+                    occ_exact_clock_ns(CLOCK_MONOTONIC) + OCC_EXACT_SESSION_NS);
+    *until_ns = UINT64_MAX;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    *until_ns = occ_exact_clock_ns(CLOCK_MONOTONIC);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_int_equal(fake.starts, 2);
 }
 
 /* What the helper gets of three launches, one of which the driver refuses. */
@@ -912,6 +942,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(a_full_session_ends_with_the_next_launch),
+        T(a_session_ends_with_the_first_launch_after_a_second),
         T(a_session_has_its_calls_in_their_order),
         T(a_call_during_a_capture_may_be_captured),
         T(launches_of_threads_take_turns),
