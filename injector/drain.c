@@ -54,7 +54,7 @@ static void lose_or_wait(struct occ_drain *drain, const struct occ_activity *r)
     enum occ_loss_cause cause = drain->by_force && r->has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES;
     if (add_exact(drain, r, cause))
         return;
-    drain->bad_times++;
+    drain->bad_times += !drain->exact->run; /* else it is the range profiler that takes the times */
     occ_ring_count_loss(drain->ring, cause, 1);
 }
 

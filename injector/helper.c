@@ -79,9 +79,7 @@ static bool push_found(void *context, struct occ_ring_launch *launch)
 
 static void lose(void *context, enum occ_loss_cause cause, uint64_t n)
 {
-    struct occ_guest *g = context;
-    g->drain.bad_times += n;
-    occ_ring_count_loss(&g->ring, cause, n);
+    occ_ring_count_loss(&((struct occ_guest *)context)->ring, cause, n);
 }
 
 /* is_last: reports how many launches of a run with --exact were measured. */

@@ -125,6 +125,7 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
         .requested = atomic_load_explicit(&g->pool.taken, memory_order_relaxed),
         .delivered = atomic_load_explicit(&g->pool.delivered, memory_order_relaxed),
         .worker_cpu_ns = worker ? occ_clock_ns(worker) : 0,
+        .keeps_records = g->exact.run != NULL,
     };
     bool is_ready = signs.requested > 0 || r->rounds >= READY_ROUNDS;
     signs.is_reset = r->flush_failures >= FLUSH_FAILURES || (is_ready && occ_tracing_is_reset(&g->tracing));

@@ -40,7 +40,8 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
         t->state = OCC_TAKEOVER_NONE;
         advance_cleared(t, s);
     } else {
-        t->silent_rounds = s->requested == s->delivered && !worker_works ? 0 : t->silent_rounds + 1;
+        bool is_silence = !s->keeps_records && (s->requested != s->delivered || worker_works);
+        t->silent_rounds = is_silence ? t->silent_rounds + 1 : 0;
     }
     if (t->state == OCC_TAKEOVER_NONE && t->silent_rounds >= SILENT_ROUNDS &&
         (s->has_other_library || worker_works))

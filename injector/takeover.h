@@ -5,7 +5,8 @@
  *
  *   suspected CUPTI keeps buffers over several flushes and requests none, and there is a sign of another
  *             client (its library, or a busy CUPTI worker that delivers no record to the guest). A kernel
- *             that runs for long looks the same, so the suspicion is dropped with the next buffer.
+ *             that runs for long looks the same, so the suspicion is dropped with the next buffer. With
+ *             --exact there is no suspicion: records without an end stay in CUPTI's buffers.
  *   taken     an attribute set by the guest has changed, or CUPTI refuses to flush: a session has ended. Its
  *             start is unknown: at the earliest when every buffer requested before had been delivered.
  *   back      the guest registers again after a few rounds in which CUPTI's worker rested; each further
@@ -28,6 +29,7 @@ struct occ_takeover_signs {
     uint64_t requested, delivered;
     uint64_t worker_cpu_ns; /* 0: unknown */
     bool has_other_library; /* needed only if occ_takeover_is_silent() */
+    bool keeps_records;     /* CUPTI keeps records in buffers that are not full (--exact): no silence */
     bool is_reset;          /* an attribute differs from the guest's setting, or CUPTI refuses to flush */
 };
 

@@ -581,15 +581,40 @@ static void exact_values_have_neither_budget_nor_window(void **state)
     assert_int_equal(guest->drain.max_launches, 0);
 }
 
+/* Records of a session stay in their buffer until it is full, whatever libraries the program has and CUPTI's
+ * worker does. */
+static void buffers_of_exact_values_are_no_takeover(void **state)
+{
+    (void)state;
+    guest->exact.run = (struct occ_exact *)(void *)&cupti; /* any address */
+    start();
+    launch();
+    second();
+    uint8_t *out = request();
+    for (int i = 0; i < 100; i++)
+        second_of_cpu(0, 2);
+    assert_no_state();
+    complete(out);
+    take_over(); /* an attribute that another client has reset is a sign still */
+    assert_state(OCC_LEVEL_NOTHING, OTHER, 1900);
+}
+
 static uint64_t measured; /* launches, as the double of the exact library reports them */
 
 static void poll_exact(struct occ_exact *exact, bool is_last, const struct occ_exact_sink *sink,
                        struct occ_exact_report *ret_report)
 {
     (void)exact;
-    (void)sink;
+    sink->lost(sink->context, OCC_LOSS_BAD_TIMES, 3);
     *ret_report = (struct occ_exact_report){.measured = measured, .launches = 5, .is_new = is_last};
     (void)snprintf(ret_report->reason, sizeof ret_report->reason, "measured %u of 5", (unsigned)measured);
+}
+
+static bool keep_none(struct occ_exact *exact, const struct occ_exact_launch *launch)
+{
+    (void)exact;
+    (void)launch;
+    return false; /* as with a graph's kernel */
 }
 
 static void finish_exact(struct occ_exact *exact, bool may_call)
@@ -611,6 +636,29 @@ static void a_run_is_full_if_a_launch_was_measured(void **state)
     while (atomic_load(&guest->settled) == 0)
         (void)usleep(100);
     assert_state(measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, "of 5", 0);
+    assert_int_equal(occ_ring_lost(daemon_, OCC_LOSS_BAD_TIMES), 3);
+    assert_int_equal(guest->drain.bad_times, 0);
+}
+
+/* The range profiler takes the times, also those of a graph's kernels in a session that must not end. */
+static void times_that_exact_values_take_are_no_fault_of_cupti(void **state)
+{
+    static const struct occ_exact_library library = {.add_launch = keep_none};
+    const struct occ_cupti_kernel timeless = {
+        .kind = KERNEL, .name = "k", .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    (void)state;
+    guest->exact = (struct occ_exact_client){.call = &library, .run = (struct occ_exact *)(void *)&cupti};
+    start();
+    for (int i = 0; i < 2000; i++)
+        occ_drain_record(&guest->drain, &timeless);
+    seconds(10);
+    assert_int_equal(occ_ring_lost(daemon_, OCC_LOSS_BAD_TIMES), 2000);
+    assert_true(occ_recording_is_full(&guest->recording));
+    guest->exact.run = NULL;
+    for (int i = 0; i < 2000; i++)
+        occ_drain_record(&guest->drain, &timeless);
+    seconds(10);
+    assert_false(occ_recording_is_full(&guest->recording));
 }
 
 /* The daemon's budget counts, unless the program has its own. */
@@ -697,10 +745,12 @@ int main(void)
         T(the_budget_is_a_ladder),
         T(the_cost_is_of_all_that_is_ours),
         T(exact_values_have_neither_budget_nor_window),
+        T(buffers_of_exact_values_are_no_takeover),
         {"a_run_without_measured_launches_is_not_full", a_run_is_full_if_a_launch_was_measured, set_up,
          tear_down, &launches[0]},
         {"a_run_with_a_measured_launch_is_full", a_run_is_full_if_a_launch_was_measured, set_up, tear_down,
          &launches[1]},
+        T(times_that_exact_values_take_are_no_fault_of_cupti),
         T(the_daemon_may_set_the_budget),
         T(a_pause_is_not_calm),
         T(records_without_times_are_a_level),
