@@ -37,14 +37,6 @@ static bool capture_is_over(uint32_t result)
     return result == 0 || result == CAPTURE_INVALIDATED || result == CAPTURE_UNJOINED;
 }
 
-/* Sessions that are about to begin or end are over when the capture begins. */
-static void before_capture(struct occ_exact *e)
-{
-    e->captures++;
-    (void)pthread_cond_broadcast(&e->changed);
-    (void)occ_exact_wait_for_claims(e, NULL, OCC_EXACT_PATIENCE_NS);
-}
-
 static void on_launch(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
 {
     if (data->site == OCC_CALLBACK_ENTER)
@@ -67,7 +59,7 @@ static void on_call(struct occ_exact *e, enum occ_driver_call call, const struct
         break;
     case OCC_CALL_BEGIN: /* counted before the driver begins it: nothing may touch it from then on */
         if (enters)
-            before_capture(e);
+            occ_capture_begins(e, data);
         else if (e->captures > 0 && result_of(data) != 0)
             e->captures--;
         break;

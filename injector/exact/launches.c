@@ -53,20 +53,20 @@ static struct timespec after(long ns)
     return t;
 }
 
-/* No session may begin or end: a stream is captured, or measuring has ended, or CUPTI. Valid while `lock` is
- * held. */
-static bool must_not_touch(const struct occ_exact *e)
+/* No session may begin or end: a stream is captured, or measuring has ended, or CUPTI. own_captures: of the
+ * calling thread, that have not begun yet. Valid while `lock` is held. */
+static bool must_not_touch(const struct occ_exact *e, uint32_t own_captures)
 {
-    return e->captures > 0 || !atomic_load(&e->is_on) || occ_exact_is_stopped(e);
+    return e->captures > own_captures || !atomic_load(&e->is_on) || occ_exact_is_stopped(e);
 }
 
 /* Waits until no launch is in flight: one that another thread is in the middle of would be in neither
  * session. New launches wait meanwhile, since the context is claimed. The wait is bounded, since a launch may
  * itself wait for something, and its callback may be lost. Releases the lock while it waits. */
-static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
+static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c, uint32_t own_captures)
 {
     struct timespec until = after(OCC_EXACT_PATIENCE_NS);
-    while (c->in_flight > 0 && !must_not_touch(e) &&
+    while (c->in_flight > 0 && !must_not_touch(e, own_captures) &&
            pthread_cond_timedwait(&e->changed, &e->lock, &until) == 0)
         ;
 }
@@ -105,11 +105,16 @@ static void begin_calls(struct occ_exact *e, struct occ_exact_context *c)
     (void)pthread_mutex_unlock(&e->lock);
 }
 
+static void end_claim(struct occ_exact *e, struct occ_exact_context *c)
+{
+    c->is_claimed = false;
+    (void)pthread_cond_broadcast(&e->changed);
+}
+
 static void end_calls(struct occ_exact *e, struct occ_exact_context *c)
 {
     (void)pthread_mutex_lock(&e->lock);
-    c->is_claimed = false;
-    (void)pthread_cond_broadcast(&e->changed);
+    end_claim(e, c);
 }
 
 /* Once, or it would be new with every launch. */
@@ -160,18 +165,19 @@ static void end_without_contexts(struct occ_exact *e)
 static bool may_go_on(struct occ_exact *e)
 {
     (void)pthread_mutex_lock(&e->lock);
-    bool may = !must_not_touch(e);
+    bool may = !must_not_touch(e, 0);
     (void)pthread_mutex_unlock(&e->lock);
     return may;
 }
 
-/* CUPTI's part: ends the session if it must, and leaves one running for a kernel; or gives the context up. */
+/* CUPTI's part: ends the session if it must, and leaves one running for a kernel; or gives the context up. A
+ * context that is new has none to end. */
 static void take_steps(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
 {
     bool is_last = atomic_load(&e->is_retired);
     if (c->state == OCC_EXACT_NEW)
         occ_exact_prepare(e, c);
-    if (ends && may_go_on(e))
+    if (ends)
         occ_exact_end_session(e, c);
     if (is_last && may_go_on(e))
         occ_exact_give_up(e, c);
@@ -182,11 +188,13 @@ static void take_steps(struct occ_exact *e, struct occ_exact_context *c, bool en
 static void renew(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
 {
     c->is_claimed = true;
-    wait_for_others(e, c);
-    bool may_call = !must_not_touch(e);
+    wait_for_others(e, c, 0);
+    if (must_not_touch(e, 0)) { /* the session goes on, and the launches in flight belong to it */
+        end_claim(e, c);
+        return;
+    }
     begin_calls(e, c);
-    if (may_call)
-        take_steps(e, c, ends, begins);
+    take_steps(e, c, ends, begins);
     end_calls(e, c);
 }
 
@@ -262,12 +270,12 @@ static void begin_launch(struct occ_exact *e, const struct occ_callback_data *da
     bool is_last = atomic_load(&e->is_retired);
     if (!data->context)
         return;
-    struct occ_exact_context *c = context_of(e, data, !is_last && !is_graph && !must_not_touch(e));
+    struct occ_exact_context *c = context_of(e, data, !is_last && !is_graph && !must_not_touch(e, 0));
     bool ends = must_end(c, is_graph || is_last);
-    if (c && !must_not_touch(e) &&
+    if (c && !must_not_touch(e, 0) &&
         (ends || (is_last && c->state != OCC_EXACT_FAILED) || (!is_graph && can_begin(c))))
         renew(e, c, ends, !is_graph);
-    else if (c && c->state == OCC_EXACT_RUNNING)
+    if (c && c->state == OCC_EXACT_RUNNING) /* that has just begun: no launch of it is in flight */
         wait_for_turn(e, c);
     if (is_last)
         end_without_contexts(e);
@@ -334,6 +342,25 @@ void occ_launch_ends(struct occ_exact *e, uint32_t result)
         leave_launch(e, launching.context, result);
     launching.context = NULL;
     launching.is_stray = false;
+}
+
+void occ_capture_begins(struct occ_exact *e, const struct occ_callback_data *data)
+{
+    e->captures++;
+    (void)pthread_cond_broadcast(&e->changed);
+    bool is_alone = occ_exact_wait_for_claims(e, NULL, OCC_EXACT_PATIENCE_NS);
+    struct occ_exact_context *c = find_context(e, data->context);
+    if (!is_alone || !c || c->state != OCC_EXACT_RUNNING)
+        return;
+    c->is_claimed = true;
+    wait_for_others(e, c, 1);
+    if (must_not_touch(e, 1)) {
+        end_claim(e, c);
+        return;
+    }
+    begin_calls(e, c);
+    occ_exact_end_session(e, c);
+    end_calls(e, c);
 }
 
 void occ_exact_context_destroyed(struct occ_exact *e, void *context)

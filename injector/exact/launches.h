@@ -12,6 +12,10 @@
 void occ_launch_begins(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph);
 /* result: the CUresult of the call. */
 void occ_launch_ends(struct occ_exact *e, uint32_t result);
+/* A capture begins now. Its context's session ends before: it must not end until the capture does, which may
+ * be never, and launches without its ranges have no times. Sessions that are about to begin or end are over.
+ */
+void occ_capture_begins(struct occ_exact *e, const struct occ_callback_data *data);
 /* A launch of an unknown session begins, or ends: each session that runs meanwhile has no values. */
 void occ_exact_stray(struct occ_exact *e, bool begins);
 void occ_exact_context_destroyed(struct occ_exact *e, void *context);

@@ -2,9 +2,9 @@
  * The range profiler of one context: from counters of the chip to sessions.
  *
  * A session lasts from the profiler's start to its stop in one context. It ends with the first launch after
- * a second, when it holds enough of them, before the launch of a graph (of unknown size), when its context is
- * destroyed, and at the program's end; the next launch of a kernel begins the next one. While a stream is
- * captured none begins or ends, since that could break the capture.
+ * a second, when it holds enough of them, before the launch of a graph (of unknown size), before a capture in
+ * its context, when that is destroyed, and at the program's end; the next launch of a kernel begins the next
+ * one. While a stream is captured none begins or ends, since that could break the capture.
  *
  * Threads: any of the program's that CUPTI calls back. A thread claims a context before it calls CUPTI for
  * it, and holds no lock of ours meanwhile: CUPTI may hold its own while it calls another thread back. Whoever

@@ -68,6 +68,17 @@ void sim_cupti_enter(const char *function)
     abort();
 }
 
+static _Atomic int captures; /* streams that are being captured */
+
+void sim_cupti_enter_uncaptured(const char *function)
+{
+    sim_cupti_enter(function);
+    if (atomic_load(&captures) == 0)
+        return;
+    sim_complain("libcupti: %s while a stream is captured", function);
+    abort();
+}
+
 /* ---- the driver ---- */
 
 static void on_activity(const struct sim_activity *activity)
@@ -205,6 +216,10 @@ static void on_call(enum sim_call call, CUcontext context, uint32_t correlation,
         call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
         return;
     }
+    if (result && *result == CUDA_SUCCESS && call == SIM_CALL_CAPTURE_BEGIN)
+        atomic_fetch_add(&captures, 1);
+    if (result && *result == CUDA_SUCCESS && call == SIM_CALL_CAPTURE_END)
+        atomic_fetch_sub(&captures, 1);
     CUresult returned = result ? *result : CUDA_SUCCESS;
     CUpti_CallbackData data = {.callbackSite = result ? CUPTI_API_EXIT : CUPTI_API_ENTER,
                                .functionReturnValue = result ? &returned : NULL,

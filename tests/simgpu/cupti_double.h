@@ -30,6 +30,8 @@ CUptiResult sim_cupti_result(CUptiResult result);
 bool sim_cupti_is_torn_down(void);
 void sim_cupti_follow_context(void);
 void sim_cupti_enter(const char *function);
+/* The same for calls that may break a stream's capture: while there is one they abort the program, too. */
+void sim_cupti_enter_uncaptured(const char *function);
 /* The driver's side, found and hooked at the first call; NULL: no simulated driver. */
 const struct sim_driver *sim_cupti_driver(void);
 /* False: as without a device, of which CUPTI says "unknown error" (seen with 13.0.85 on drivers 550 and 580).

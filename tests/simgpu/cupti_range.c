@@ -148,7 +148,7 @@ void sim_range_after_launch(void)
 
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 {
-    sim_cupti_enter(__func__);
+    sim_cupti_enter_uncaptured(__func__);
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_RANGE);
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
     if (!fault)
@@ -172,7 +172,7 @@ CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 
 CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
 {
-    sim_cupti_enter(__func__);
+    sim_cupti_enter_uncaptured(__func__);
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->context);
     pthread_mutex_lock(&lock);
     free(p->pRangeProfilerObject->counts);
@@ -208,7 +208,7 @@ cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImag
 
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
 {
-    sim_cupti_enter(__func__);
+    sim_cupti_enter_uncaptured(__func__);
     struct sim_config config;
     struct sim_image image;
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE &&
@@ -235,7 +235,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
 
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p)
 {
-    sim_cupti_enter(__func__);
+    sim_cupti_enter_uncaptured(__func__);
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->is_configured &&
                   !p->pRangeProfilerObject->is_running);
     pthread_mutex_lock(&lock);
@@ -248,7 +248,7 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p)
 
 CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *p)
 {
-    sim_cupti_enter(__func__);
+    sim_cupti_enter_uncaptured(__func__);
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE &&
                   p->pRangeProfilerObject && p->pRangeProfilerObject->is_running);
     pthread_mutex_lock(&lock);

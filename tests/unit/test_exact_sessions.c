@@ -277,11 +277,17 @@ static void fill_session(void)
     assert_int_equal(fake.stops, 0);
 }
 
+static void begin_capture_in(uintptr_t context, uint32_t result)
+{
+    call(BEGIN, OCC_CALLBACK_ENTER, 0, context);
+    fake.capturing = result == 0; /* as the driver does it, between the two */
+    call(BEGIN, OCC_CALLBACK_EXIT, result, context);
+}
+
+/* In a context that launches nothing. */
 static void begin_capture(uint32_t result)
 {
-    call(BEGIN, OCC_CALLBACK_ENTER, 0, 1);
-    fake.capturing = result == 0; /* as the driver does it, between the two */
-    call(BEGIN, OCC_CALLBACK_EXIT, result, 1);
+    begin_capture_in(9, result);
 }
 
 static void end_capture(uint32_t result, bool is_over)
@@ -473,11 +479,11 @@ static void a_capture_counts_from_before_its_beginning(void **state)
     pthread_t thread;
     (void)state;
     fill_session();
-    call(BEGIN, OCC_CALLBACK_ENTER, 0, 1);
+    call(BEGIN, OCC_CALLBACK_ENTER, 0, 9);
     fake.capturing = true;
     assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    call(BEGIN, OCC_CALLBACK_EXIT, 0, 1);
+    call(BEGIN, OCC_CALLBACK_EXIT, 0, 9);
     launch(LAUNCH, 1);
     assert_false(fake.broke_a_capture);
     end_capture(0, true);
@@ -532,6 +538,42 @@ static void a_capture_that_begins_while_a_launch_waits_is_left_alone(void **stat
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(fake.broke_a_capture);
     end_capture(0, true);
+}
+
+/* The session stays as it was, and its launches take turns as before. */
+static void a_session_that_could_not_end_goes_on(void **state)
+{
+    static struct occ_session s;
+    (void)state;
+    pthread_t thread = thread_that_waits();
+    begin_capture(0);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    end_capture(0, true);
+    assert_int_equal(fake.stops, 0);
+    launch(LAUNCH, 1);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_false(s.is_unpaired);
+    assert_int_equal(s.n, SESSION + 1);
+    for (int i = 0; i <= SESSION; i++)
+        assert_true(s.calls[i].has_returned && s.calls[i].may_be_captured == (i == SESSION));
+    assert_int_equal(exact->strays + exact->open_strays, 0);
+}
+
+/* Launches in a session that must not end have no times for as long. */
+static void a_capture_that_never_ends_holds_no_session(void **state)
+{
+    static struct occ_session s;
+    (void)state;
+    launch(LAUNCH, 1);
+    begin_capture_in(1, 0);
+    assert_int_equal(fake.stops, 1);
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 2);
+    assert_int_equal(fake.starts, 1);
+    assert_false(fake.broke_a_capture);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_true(!s.is_unpaired && s.n == 1);
 }
 
 static void a_capture_ends_when_it_cannot_be_saved(void **state)
@@ -952,6 +994,8 @@ int main(void)
         T(a_capture_that_begins_between_two_steps_is_left_alone),
         T(a_capture_that_was_refused_is_none),
         T(a_capture_that_begins_while_a_launch_waits_is_left_alone),
+        T(a_session_that_could_not_end_goes_on),
+        T(a_capture_that_never_ends_holds_no_session),
         T(a_capture_ends_when_it_cannot_be_saved),
         T(no_session_begins_after_the_end),
         T(nothing_is_called_after_the_guest_has_stopped),
