@@ -135,6 +135,8 @@ static void take(struct occ_exact *e, struct occ_exact_report *report)
     e->first = NULL;
     e->last = &e->first;
     e->waiting = 0;
+    e->matching.unpaired += e->unqueued;
+    e->unqueued = 0;
     report->is_new = e->problem_is_new;
     report->has_failed = has_failed(e);
     e->problem_is_new = false;
@@ -157,6 +159,18 @@ static void end_when_full(struct occ_exact *e, struct occ_exact_report *report)
                    "exact values only of the beginning: half of the log is full");
 }
 
+static void summarise(const struct occ_matching *m, char reason[OCC_REASON_BYTES])
+{
+    int n = snprintf(reason, OCC_REASON_BYTES,
+                     "--exact: kernels ran one after the other; %llu of %llu launches measured%s",
+                     (unsigned long long)m->measured, (unsigned long long)m->launches,
+                     m->by_call > 0 ? "; they start when they were called and last as the counter says" : "");
+    if (m->unpaired + m->dropped > 0 && n > 0 && n < (int)OCC_REASON_BYTES)
+        (void)snprintf(reason + n, OCC_REASON_BYTES - (size_t)n,
+                       "; dropped: %llu ranges, %llu launches or values", (unsigned long long)m->unpaired,
+                       (unsigned long long)m->dropped);
+}
+
 static void poll_round(struct occ_exact *e, bool is_last, const struct occ_exact_sink *sink,
                        struct occ_exact_report *ret_report)
 {
@@ -169,11 +183,7 @@ static void poll_round(struct occ_exact *e, bool is_last, const struct occ_exact
     ret_report->launches = m->launches;
     ret_report->has_failed &= m->ranges == 0 && !atomic_load(&e->is_retired);
     if (is_last && (ret_report->reason[0] == '\0' || m->measured > 0))
-        (void)snprintf(ret_report->reason, sizeof ret_report->reason,
-                       "--exact: kernels ran one after the other; %llu of %llu launches measured%s",
-                       (unsigned long long)m->measured, (unsigned long long)m->launches,
-                       m->by_call > 0 ? "; they start when they were called and last as the counter says"
-                                      : "");
+        summarise(m, ret_report->reason);
 }
 
 __attribute__((visibility("default"))) const struct occ_exact_library occ_exact_library = {

@@ -58,6 +58,7 @@ static void set_value(struct occ_matching *m, const struct occ_session_call *cal
                       const struct occ_range_counts *counts)
 {
     struct occ_call_value *v = &m->values[call->correlation % OCC_MATCHING_MAX_LAUNCHES];
+    m->dropped += v->state == OCC_VALUE_MEASURED; /* no record has come for it */
     *v = (struct occ_call_value){.correlation = call->correlation,
                                  .state = counts ? OCC_VALUE_MEASURED : OCC_VALUE_UNKNOWN,
                                  .start_ns = call->start_ns};
@@ -148,19 +149,37 @@ static void write_sums(struct occ_matching *m, const struct occ_exact_sink *sink
 
 /* ---- launches ---- */
 
-bool occ_matching_add_launch(struct occ_matching *m, const struct occ_exact_launch *launch)
+/* The launches of `waiting` from `from` on, without the timed ones before `until`: the ring has had these,
+ * and they lose no more than a value. */
+static void keep(struct occ_matching *m, uint32_t from, uint32_t until)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = from; i < m->n; i++)
+        if (i >= until || !m->waiting[i].is_timed)
+            m->waiting[kept++] = m->waiting[i];
+    m->dropped += m->n - kept;
+    m->n = kept;
+}
+
+/* The older half has waited in vain. */
+static void make_room(struct occ_matching *m)
 {
     uint32_t half = OCC_MATCHING_MAX_LAUNCHES / 2;
+    keep(m, 0, half);
+    if (m->n < OCC_MATCHING_MAX_LAUNCHES)
+        return;
+    for (uint32_t i = 0; i < half; i++)
+        m->forgotten[m->waiting[i].cause]++;
+    keep(m, half, 0);
+}
+
+bool occ_matching_add_launch(struct occ_matching *m, const struct occ_exact_launch *launch)
+{
     m->launches++;
     if (launch->launch.graph_node != 0)
         return false;
-    if (m->n == OCC_MATCHING_MAX_LAUNCHES) { /* the older half has waited in vain */
-        for (uint32_t i = 0; i < half; i++)
-            if (!m->waiting[i].is_timed)
-                m->forgotten[m->waiting[i].cause]++;
-        memmove(m->waiting, m->waiting + half, half * sizeof *m->waiting);
-        m->n = half;
-    }
+    if (m->n == OCC_MATCHING_MAX_LAUNCHES)
+        make_room(m);
     m->waiting[m->n++] = *launch;
     return true;
 }

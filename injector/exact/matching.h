@@ -21,7 +21,7 @@
 #include "exact.h"
 
 #define OCC_SESSION_MAX_RANGES    512u
-#define OCC_MATCHING_MAX_LAUNCHES (1u << 18) /* 12 MiB, and 16 MiB of values, touched as they are used */
+#define OCC_MATCHING_MAX_LAUNCHES (1u << 18) /* 12 MiB, and 14 MiB of values, touched as they are used */
 #define OCC_MATCHING_MAX_SUMS     (1u << 13)
 #define OCC_MATCHING_MAX_PAUSE    60u
 
@@ -68,10 +68,11 @@ struct occ_matching {
     bool is_full;           /* the log has no room for sums */
     uint64_t ranges;        /* paired with a call, ever */
     uint64_t unpaired;      /* ranges of sessions without values, ever */
+    uint64_t dropped;       /* launches and values that had to make room before they met, ever */
     uint64_t measured;      /* launches that got a value, ever */
     uint64_t launches;      /* seen, ever */
     uint64_t by_call;       /* launches with the times of their call, ever */
-    uint64_t forgotten[OCC_LOSS_COUNT]; /* launches without times that had to make room, not yet reported */
+    uint64_t forgotten[OCC_LOSS_COUNT]; /* launches without times that were given up, not yet reported */
 };
 
 /* Zeroed, from mmap(2); NULL: no memory. */

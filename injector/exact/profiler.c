@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
-/* Sessions that wait for the helper, 64 MiB at most; further ones are dropped. */
-#define MAX_WAITING 4096u
+/* Sessions that wait for the helper; further ones are dropped. */
+#define MAX_WAITING  2048u
+#define PAGES(bytes) (((bytes) + 4095) / 4096)
+static_assert(MAX_WAITING * PAGES(sizeof(struct occ_session)) * 4096 <= 64 << 20, "64 MiB");
 
 static const char *const metric_names[] = {"sm__warps_active.sum", "sm__cycles_active.sum",
                                            "sm__cycles_elapsed.max", "sm__ctas_active.sum",
@@ -180,6 +182,7 @@ static bool queue(struct occ_exact *e, struct occ_session *s)
         e->last = &s->next;
         e->waiting++;
     }
+    e->unqueued += has_room ? 0 : s->ranges;
     (void)pthread_mutex_unlock(&e->lock);
     return has_room;
 }

@@ -64,6 +64,7 @@ struct occ_exact {
     bool is_full;                      /* a context found no place in them */
     struct occ_session *first, **last; /* ended, for the helper; oldest first */
     uint32_t waiting;                  /* number of these */
+    uint64_t unqueued;                 /* ranges of sessions that found no room, not yet counted */
     bool problem_is_new;
     char problem[OCC_REASON_BYTES]; /* why a context has no values; "" */
     _Atomic uint64_t strays;        /* launches that could be a range of any session, ever */

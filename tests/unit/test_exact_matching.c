@@ -399,6 +399,23 @@ static void a_full_table_forgets_the_oldest(void **state)
     settle(f);
     assert_int_equal(f->n_found, 1);
     assert_int_equal(f->lost[OCC_LOSS_EXIT], 3 * most - 1);
+    assert_int_equal(f->matching.dropped, 2 * most);
+}
+
+/* The ring has had a launch with times; without, it would be lost. */
+static void a_full_table_drops_launches_with_times_first(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t most = OCC_MATCHING_MAX_LAUNCHES;
+    for (uint32_t i = 1; i <= most + 1; i++)
+        i % 2 ? timeless(f, i, 5) : timed(f, i, i, 1, 5);
+    assert_int_equal(f->matching.dropped, most / 4);
+    session(f, 1, 0, 1, 1);
+    session(f, most + 1, 0, 1, 1); /* overwrites a value that is still waited for */
+    settle(f);
+    assert_int_equal(f->n_found, 1);
+    assert_int_equal(f->matching.dropped, most / 4 + 1);
+    assert_int_equal(f->lost[OCC_LOSS_EXIT], most / 2);
 }
 
 int main(void)
@@ -420,6 +437,7 @@ int main(void)
         T(what_has_no_value_is_not_counted),
         T(a_counter_without_a_duration_is_no_time),
         T(a_full_table_forgets_the_oldest),
+        T(a_full_table_drops_launches_with_times_first),
     };
 #undef T
     return cmocka_run_group_tests_name("exact_matching", tests, NULL, NULL);
