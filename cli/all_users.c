@@ -69,7 +69,7 @@ static int find(const char *directory, struct histories *found, struct occ_error
                : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
 }
 
-/* The exit status over all owners: a failure or wrong usage wins, then any answer. */
+/* The exit status over all owners: a failure or wrong usage has priority, then any answer. */
 static int join(int result, int status)
 {
     bool is_settled = result == CLI_EXIT_FAILURE || result == CLI_EXIT_USAGE;

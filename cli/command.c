@@ -1,4 +1,4 @@
-/* Steps that commands have in common; see command.h. One thread. */
+/* Steps shared by commands; see command.h. One thread. */
 #include "command.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ int cli_close_stdout(const char *program, int status)
     cli_flush_stdout();
     int why = cli_stdout_errno();
     bool failed = ferror(stdout) != 0 || why != 0;
-    /* a pipe whose reader has gone shows an error condition */
+    /* poll() reports an error condition for a pipe without a reader */
     bool gone = failed && (why == EPIPE || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR)));
     errno = 0;
     if (fclose(stdout) != 0 && !failed && errno != EBADF) { /* EBADF: the caller closed it before us */

@@ -9,11 +9,11 @@
 struct cli_output {
     bool json, csv;
     const char *columns;
-    struct cli_merge merge;    /* of commands whose answers for all owners are one */
-    struct cli_gather *gather; /* that the rows go to; NULL: to the output */
+    struct cli_merge merge;    /* for commands that merge the answers of all owners */
+    struct cli_gather *gather; /* receives the rows; NULL: rows go to the output */
 };
 
-/* Of commands that print a table; the first member of their arguments. */
+/* Arguments of commands that print a table; the first member of their own arguments. */
 struct cli_list_args {
     struct cli_args common;
     struct cli_output output;
@@ -26,42 +26,46 @@ struct cli_list_args {
 #define CLI_OPTION_CSV                                                                                       \
     CLI_OPTION(0, "csv", CLI_FLAG, struct cli_list_args, output.csv, NULL,                                   \
                "print CSV: all columns, raw values, empty for what is not known")
-/* The last rows of such a command. */
+/* The last options of a command that prints a table. */
 #define CLI_OPTIONS_LIST                                                                                     \
     CLI_OPTION('o', "columns", CLI_TEXT, struct cli_list_args, output.columns, "LIST",                       \
                "columns to show, separated by commas; +LIST adds to the default ones"),                      \
         CLI_OPTION_JSON, CLI_OPTION_CSV, CLI_OPTIONS_SCREEN, CLI_OPTION_HELP, CLI_OPTION_END
 
-/* Parses `argv` (what follows the command's name, NULL-terminated), answers --help, chooses columns, checks,
- * runs. Returns the exit status. */
+/* Parses `argv` (NULL-terminated, without the command's name), answers --help, chooses columns, checks
+ * options, runs the command. Returns the exit status. */
 int cli_run(const struct cli_command *command, char **argv);
 
-/* OCC_E_INVALID: --json and --csv at once. */
+/* Returns OCC_E_INVALID for --json together with --csv. */
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err);
 
-/* The format and the columns: -o, else the defaults (text) or all (JSON, CSV). */
+/* Chooses the format, and the columns: from -o, else the default columns (text) or all columns (JSON,
+ * CSV). */
 int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
                       struct cli_selection *ret_selection, struct occ_error *err);
 
-/* "occq top: TEXT" on stderr, made safe to print, after what stdout holds; with the owner where there are
- * several (notes.h). */
+/* Prints "occq top: TEXT" on stderr, sanitised, after flushing stdout; with the owner's name if several
+ * histories are queried (notes.h). */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same of an error; returns CLI_EXIT_FAILURE, of OCC_E_USAGE CLI_EXIT_USAGE. */
+/* Prints an error's message like cli_note(). Returns CLI_EXIT_USAGE for OCC_E_USAGE, else
+ * CLI_EXIT_FAILURE. */
 int cli_failure(const struct cli_command *command, const struct occ_error *err);
-/* The same, for an empty answer; returns CLI_EXIT_NOTHING. */
+/* Prints the reason for an empty answer like cli_note(). Returns CLI_EXIT_NOTHING. */
 int cli_nothing(const struct cli_command *command, const char *why);
-/* One line on stderr, unless a table's legend has it: some of the results are from a simulated device. */
+/* Notes on stderr that some results are from a simulated device, unless the table's legend does. */
 void cli_note_simulated(const struct cli_command *command, const struct cli_selection *selection);
-/* A line below a table for people, where there are several with their owner. */
+/* Prints a line below a table for people, with the owner's name if several histories are queried. */
 void cli_put_below(const struct cli_selection *selection, const char *line);
-/* The same; a note where the output is for programs. Nothing in it is from a traced program. */
+/* Prints the line with cli_put_below(), or as a note if the output is JSON or CSV. The line must not contain
+ * text of a traced program. */
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,
                 ...) __attribute__((format(printf, 3, 4)));
 
-/* Before a result is written to `path`: OCC_E_INVALID, the result would replace a database, or SQLite would
- * take it for the log or journal of one. */
+/* Checks `path` before a result is written there. Returns OCC_E_INVALID if the result would replace a
+ * database, or if SQLite would read it as a database's log or journal. */
 int cli_check_output(const char *path, struct occ_error *err);
 
-/* Flushes stdout; a write error turns `status` into CLI_EXIT_FAILURE (silently if the reader has gone). */
+/* Flushes and closes stdout. A write error turns `status` into CLI_EXIT_FAILURE, without a message if the
+ * reader has closed its end. */
 int cli_close_stdout(const char *program, int status);

@@ -1,4 +1,4 @@
-/* See complete.h. Pure but for the output. */
+/* See complete.h. Pure except for the output. */
 #include "complete.h"
 
 #include <ctype.h>
@@ -7,7 +7,8 @@
 #include "occupancy/occupancy.h"
 #include "values.h"
 
-/* The word at the cursor, and what stands before it and stays: "--by=", "kernel,". */
+/* The word at the cursor: its part that completion replaces, and the text before that remains ("--by=",
+ * "kernel,"). */
 struct cursor {
     FILE *out;
     const char *fixed;
@@ -34,12 +35,12 @@ static void offer_gpus(const struct cursor *c)
         offer(c, "", gpu->name, gpu->title);
 }
 
-/* "+kernel,ti": the last of a list. */
+/* Completes the last name of a list such as "+kernel,ti". */
 static void offer_columns(struct cursor c, const struct cli_column *columns)
 {
     const char *comma = strrchr(c.begun, ',');
     size_t kept = comma ? (size_t)(comma + 1 - c.begun) : c.begun[0] == '+';
-    c.fixed_bytes += kept; /* `fixed` and `begun` are one text */
+    c.fixed_bytes += kept; /* `fixed` and `begun` point into one text */
     c.begun += kept;
     for (; columns && columns->name; columns++)
         offer(&c, "", columns->name, columns->help);
@@ -67,7 +68,8 @@ static void offer_options(const struct cursor *c, const struct cli_command *comm
         offer(c, "--", option->name, option->help);
 }
 
-/* The lower-case words of "[pause|resume PID]"; files where the synopsis has "FILE". */
+/* Completes the lower-case words of a synopsis such as "[pause|resume PID]", and file names if the synopsis
+ * has "FILE". */
 static void offer_operands(const struct cursor *c, const struct cli_command *command)
 {
     static const char separators[] = "[]| ";
@@ -87,7 +89,7 @@ static bool takes_value(const struct cli_option *option)
     return option->kind != CLI_FLAG && !option->without;
 }
 
-/* The option that `word` is, whole: "-d", "--db"; NULL: none. */
+/* The option with exactly this name: "-d", "--db"; NULL: none. */
 static const struct cli_option *option_of(const struct cli_command *command, const char *word, size_t length)
 {
     for (const struct cli_option *o = command->options; o->name; o++) {
@@ -99,7 +101,7 @@ static const struct cli_option *option_of(const struct cli_command *command, con
     return NULL;
 }
 
-/* Index of the first operand of `words`; beyond `last` if that is an option's value. */
+/* Index of the first operand of `words`; more than `last` if that word is an option's value. */
 static size_t first_operand(const struct cli_command *command, char *const *words, size_t last)
 {
     size_t at = 0;

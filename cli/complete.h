@@ -1,5 +1,5 @@
-/* Shell completion out of the tables of options.h. The scripts of cli/completion/ call "PROGRAM --complete
- * WORD...", which the help does not list: the words behind the program's name, up to and with the one at the
+/* Shell completion from the tables of options.h. The scripts of cli/completion/ call "PROGRAM --complete
+ * WORD...", an option that --help does not list. The words are the program's arguments up to the word at the
  * cursor, which may be empty. */
 #pragma once
 
@@ -7,8 +7,9 @@
 
 #include "options.h"
 
-/* Prints what the last of `words` (NULL-terminated) may become, a line each: the word, and behind a tab what
- * it means if that is known. Instead of words: ":files", names of files; ":program N", word N (from 0) and
- * what follows are another program's. `commands`: of a program that has any, NULL-terminated; else NULL. */
+/* Prints the completions of the last of `words` (NULL-terminated), one per line: the word, then a tab and its
+ * meaning if known. Special lines: ":files": the shell completes file names; ":program N": word N (from 0)
+ * and the words after it belong to another program. `commands`: NULL-terminated; NULL: the program has no
+ * commands. */
 void cli_complete(FILE *out, const struct cli_command *program, const struct cli_command *const *commands,
                   char *const *words);

@@ -12,7 +12,7 @@ static size_t digits_from(const char *text, size_t n, size_t at)
     return at;
 }
 
-/* "-1", "+.5", "-1.5e-9": spreadsheets only read it. */
+/* True for "-1", "+.5", "-1.5e-9": spreadsheets read these as numbers, not as formulas. */
 static bool is_signed_number(const char *text, size_t n)
 {
     size_t end = digits_from(text, n, 1), digits = end - 1;
@@ -40,7 +40,7 @@ bool cli_csv_is_formula(const char *text, size_t n)
     return !has_sign || !is_signed_number(text, n);
 }
 
-/* Bytes of ASCII that stand in a cell as they are: nearly all of a text, and written at once. */
+/* Counts leading ASCII bytes that need no quoting: most texts have no others, so they are written at once. */
 static size_t plain_bytes(const char *text)
 {
     size_t n = 0;
@@ -49,7 +49,7 @@ static size_t plain_bytes(const char *text)
     return n;
 }
 
-/* One character: *bytes of it, in the file as they are or as '?'. */
+/* Writes one character of *bytes bytes, unchanged or as '?'. */
 static void put_character(FILE *out, const char *at, size_t *bytes)
 {
     *bytes = occ_text_character(at);

@@ -14,9 +14,10 @@
 
 #include "values.h"
 
-/* Texts have line ends and tabulators as they are; other bytes that occ_text_sanitise() replaces are '?'. */
+/* Line ends and tabulators are written unchanged; other bytes that occ_text_sanitise() replaces become
+ * '?'. */
 void cli_csv_text(FILE *out, const char *text);
 void cli_csv_value(FILE *out, const struct cli_value *value);
 
-/* True if an apostrophe belongs before the `n` bytes. */
+/* True if an apostrophe must be written before the `n` bytes. */
 bool cli_csv_is_formula(const char *text, size_t n);

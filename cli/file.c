@@ -67,7 +67,7 @@ static int zstd_close(void *cookie)
 
 /* ---- files ---- */
 
-/* Takes `fd` over, also when it fails. NULL: errno. */
+/* Takes ownership of `fd`, also on failure. Returns NULL with errno on failure. */
 static FILE *open_zstd(int fd)
 {
     struct zstd_file *file = calloc(1, sizeof *file);
@@ -126,9 +126,9 @@ static FILE *open_stream(int fd, const char *path)
     return ends_in(path, ".gz") ? open_gzip(fd) : ends_in(path, ".zst") ? open_zstd(fd) : fdopen(fd, "w");
 }
 
-/* The file without a name, in the directory of `path`, with the rights of what it replaces, else of a new
- * file: whatever ends the program, nothing is left. Where the file system has no such files, one beside
- * `path`. */
+/* Creates an unnamed file in the directory of `path`, which disappears if the program ends early. Its mode is
+ * the mode of the replaced file, or of a new file. Creates a named temporary file beside `path` if the file
+ * system does not support unnamed files. */
 static int make_temporary(struct cli_file *output, const struct stat *before)
 {
     char directory[PATH_MAX];
@@ -157,13 +157,13 @@ int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_erro
         (void)setvbuf(stdout, NULL, _IOFBF, BUFFER_BYTES);
         return 0;
     }
-    if (strcmp(path, "-") == 0) /* stdout has other text where the file is a second output */
+    if (strcmp(path, "-") == 0) /* stdout has other text if the file is a second output */
         return occ_fail(err, OCC_E_INVALID,
                         "'-' is not a file: /dev/stdout is standard output, ./- a file of that name");
     if (check_compression(path, err) != 0 || cli_check_output(path, err) != 0)
         return err->code;
     bool exists = stat(path, &st) == 0, is_special = exists && !S_ISREG(st.st_mode);
-    char *target = exists ? realpath(path, NULL) : NULL; /* what a link leads to */
+    char *target = exists ? realpath(path, NULL) : NULL; /* the target of a symbolic link */
     ret_output->path = target ? target : strdup(path);
     int fd = !ret_output->path ? -1
              : is_special      ? open(path, O_WRONLY | O_CLOEXEC)
@@ -181,14 +181,14 @@ int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_erro
     return 0;
 }
 
-/* Gives a file without a name the temporary one. */
+/* Gives an unnamed file its temporary name. */
 static bool give_name(struct cli_file *output)
 {
     char link[64];
     if (output->is_named)
         return true;
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", output->fd);
-    int fd = mkostemp(output->temporary, O_CLOEXEC); /* a name that nothing has */
+    int fd = mkostemp(output->temporary, O_CLOEXEC); /* finds an unused name */
     if (fd < 0 || close(fd) != 0 || unlink(output->temporary) != 0)
         return false;
     output->is_named = linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) == 0;
@@ -198,7 +198,7 @@ static bool give_name(struct cli_file *output)
 int cli_file_finish(struct cli_file *output, struct occ_error *err)
 {
     if (!output->path)
-        return 0; /* the caller's program looks at stdout when it ends */
+        return 0; /* the caller's program checks stdout at its end */
     bool good = !ferror(output->out);
     good = fclose(output->out) == 0 && good;
     output->out = NULL;

@@ -17,8 +17,8 @@ locale_t cli_text_locale(void)
     return locale ? locale : LC_GLOBAL_LOCALE;
 }
 
-/* The bytes of the first character, and the columns that it takes: 2 of an East Asian one, 0 of an accent.
- * ASCII needs no locale, and is nearly all of a name. */
+/* Returns the bytes of the first character, and its columns: 2 for an East Asian character, 0 for an accent.
+ * ASCII is tested first, since it needs no locale and is most of a name. */
 static size_t character(const char *text, size_t *ret_columns)
 {
     if (*text >= ' ' && *text < 0x7f) {
@@ -43,7 +43,7 @@ size_t cli_text_width(const char *text)
     return n;
 }
 
-/* Behind the characters that fit into `n` columns. */
+/* Returns the end of the characters that fit into `n` columns. */
 static const char *fitting(const char *text, size_t n)
 {
     for (size_t columns, bytes; *text; text += bytes, n -= columns) {
@@ -54,7 +54,7 @@ static const char *fitting(const char *text, size_t n)
     return text;
 }
 
-/* The first character behind `n` columns or more; accents belong to the one before. */
+/* Returns the first character after at least `n` columns; an accent belongs to the character before. */
 static const char *skip(const char *text, size_t n)
 {
     size_t done = 0, columns = 0, bytes;
@@ -70,13 +70,14 @@ static char *put(char *to, const char *text, size_t columns)
 
 enum { PARTS_MAX = 3 };
 
-/* What is shown of a text: parts that begin at these columns. */
+/* The shown parts of a text: the columns where they begin. */
 struct parts {
     size_t from[PARTS_MAX], n;
-    bool brief; /* with two parts: little of the first, for more of the second */
+    bool brief; /* with two parts: a short first part, for more of the second */
 };
 
-/* A short name has an ellipsis of its own, which may be beside one of ours: one is enough. */
+/* Reduces adjacent ellipses to one, since a short name of a kernel may have an ellipsis of its own beside an
+ * added one. */
 static char *merge_ellipses(char *text, const char *ellipsis)
 {
     size_t n = strlen(ellipsis);
@@ -86,8 +87,8 @@ static char *merge_ellipses(char *text, const char *ellipsis)
     return text;
 }
 
-/* The parts with ellipses between them, as wide as the column; the last is moved to the end of the text if it
- * would be beyond. NULL: no memory. */
+/* Joins the parts with ellipses to the column's width; the last part is moved to the end of the text if it
+ * would go beyond the end. Returns NULL if memory is exhausted. */
 static char *cut(const char *text, size_t width, const struct parts *parts, const char *ellipsis)
 {
     size_t all = cli_text_width(text), gap = cli_text_width(ellipsis), left = width;
@@ -106,7 +107,7 @@ static char *cut(const char *text, size_t width, const struct parts *parts, cons
     return merge_ellipses(out, ellipsis);
 }
 
-/* ---- texts that look alike after the cut ---- */
+/* ---- shortened texts that look alike ---- */
 
 struct entry {
     const char *cut, *whole;
@@ -120,7 +121,7 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->whole, b->whole);
 }
 
-/* In columns: where the first and the last of sorted texts differ. */
+/* The number of equal columns at the start of the first and the last of sorted texts. */
 static size_t common_prefix(const struct entry *first, const struct entry *last)
 {
     const char *a = first->whole, *b = last->whole;
@@ -140,7 +141,7 @@ struct column {
     const char *ellipsis;
 };
 
-/* The beginning and a number: what no parts tell apart. */
+/* The start of a text and a number, for texts with equal parts. */
 static char *numbered(const struct column *column, const char *text, size_t number)
 {
     char suffix[24], *out = NULL;
@@ -152,7 +153,8 @@ static char *numbered(const struct column *column, const char *text, size_t numb
     return out;
 }
 
-/* A part of each where they differ, then more of it, then another part, at last a number. */
+/* Adds to each text the part where the texts differ; in later calls a longer part, another part, and at last
+ * a number. */
 static bool add_part(const struct column *column, const struct entry *entries, size_t n, size_t *numbers)
 {
     enum { CONTEXT = 2 }; /* columns before the difference */

@@ -1,18 +1,19 @@
-/* Texts of a column cut to its width. Texts that differ differ after the cut, too: what would look alike
- * shows parts from where it differs, and what even these do not tell apart gets a number ("~2"). Pure apart
- * from malloc; any thread. */
+/* Shortens the texts of a column to a width. Different texts remain different: texts that would look alike
+ * show the parts that differ, and a number ("~2") if these parts are equal too. Pure apart from malloc; any
+ * thread. */
 #pragma once
 
 #include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Columns on a screen of a sanitised text in UTF-8, whatever the locale: 2 of an East Asian character. */
+/* Columns of a sanitised UTF-8 text on a screen, in any locale; an East Asian character has 2. */
 size_t cli_text_width(const char *text);
 
-/* In which the width of UTF-8 is known; where none is installed, the user's. For uselocale(). */
+/* A locale that knows the width of UTF-8 characters, for uselocale(); the user's locale if none is
+ * installed. */
 locale_t cli_text_locale(void);
 
-/* Replaces texts (malloc'ed, sanitised) that are wider than `width`, which is at least 8. `ellipsis`: what
- * stands for what was left out. false: no memory. */
+/* Replaces texts (malloc'ed, sanitised) that are wider than `width`, which is at least 8. `ellipsis` marks
+ * each omitted part. Returns false if memory is exhausted. */
 bool cli_fit_texts(char **texts, size_t n, size_t width, const char *ellipsis);

@@ -1,8 +1,8 @@
 /*
- * Merges the rows of several histories into one table: each row carries its owner, all rows are sorted
- * together, and a row below them has the sums of additive columns. A struct cli_table (table.h) whose
- * selection has a gatherer adds its rows to the gatherer and prints nothing. The gatherer copies values, so a
- * history can be closed before the next history is opened.
+ * Merges the rows of several histories into one table: each row has its owner, all rows are sorted together,
+ * and a sum row below them adds up the additive columns. A struct cli_table (table.h) adds its rows to the
+ * gatherer of its selection, if any, and prints nothing. The gatherer copies values, so a history can be
+ * closed before the next history is opened.
  *
  * Memory: at most 2 x `number` + 1024 rows (number 0: all rows). All histories have the same columns. One
  * thread.

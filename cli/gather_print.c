@@ -9,7 +9,7 @@
 #include "table.h"
 #include "support/cleanup.h"
 
-/* ---- parts of all rows ---- */
+/* ---- shares ---- */
 
 static void set_part(struct cli_gather *g, size_t part, const struct cli_column *column)
 {
@@ -55,7 +55,7 @@ static const char *kind_of(const struct cli_gather *g, const struct cli_gathered
     return g->merge.sum_by && value->type == CLI_STRING ? value->string : "";
 }
 
-/* The sum of the rows of that kind, in the form of a row; NULL: no memory. */
+/* The sum of the group's rows, in the form of a row; NULL: out of memory. */
 static struct cli_gathered *sum_of(const struct cli_gather *g, const char *kind)
 {
     struct cli_gathered *sum = calloc(1, sizeof *sum + g->n_values * sizeof *sum->values);
@@ -164,7 +164,7 @@ static int print_json(struct cli_gather *g, FILE *out, struct occ_error *err)
 bool cli_gather_cut_text(const struct cli_gather *gather, char *buffer, size_t size)
 {
     char of[32] = "";
-    if (!gather->has_more) /* else nobody counted them */
+    if (!gather->has_more) /* otherwise the number is unknown */
         (void)snprintf(of, sizeof of, " of %zu", gather->added);
     (void)snprintf(buffer, size, "the first %zu%s rows of all owners; -n shows more", gather->n, of);
     return gather->has_more || gather->n < gather->added;

@@ -56,5 +56,5 @@ static inline double gather_whole(const struct cli_gather *g, const struct cli_g
     return gather_real(&row->values[g->shown.n - 1 + part]);
 }
 
-/* Leaves `most` rows at most (0: all), the first ones in order. */
+/* Sorts the rows and keeps at most the first `most` (0: all). */
 void gather_sort(struct cli_gather *g, size_t most);

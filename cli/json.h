@@ -4,18 +4,18 @@
 #include "support/json.h"
 #include "values.h"
 
-/* Goes up when a key goes or changes its meaning; new keys may come without. */
+/* Increases when a key is removed or changes its meaning; new keys do not need a new number. */
 #define CLI_JSON_SCHEMA 1
 
-/* The document's object, with "schema" in it. */
+/* Opens the document's object, with the member "schema". */
 void cli_json_begin(struct occ_json *json, FILE *out);
 void cli_json_end(struct occ_json *json);
 
-/* From now on each document of the process ends with what this puts, if it is the last to be set; NULL:
- * nothing. */
+/* Registers a function that writes the last members of every later document of the process; the last
+ * registered function counts; NULL: none. */
 void cli_json_set_last(void (*put)(struct occ_json *json));
 
-/* `key` NULL inside arrays. */
+/* `key` is NULL inside arrays. */
 void cli_json_value(struct occ_json *json, const char *key, struct cli_value value);
 /* A member for each column of `table`. */
 void cli_json_row(struct occ_json *json, const struct cli_column *table, const void *row);

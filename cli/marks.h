@@ -8,7 +8,7 @@
 
 #include "occupancy/occupancy.h"
 
-/* Beside enum occ_by_design's bits. */
+/* Bits in addition to enum occ_by_design's. */
 enum {
     CLI_MARK_SIMULATED = 1 << 16,
     CLI_MARK_COMMUNICATION = 1 << 17,
@@ -16,22 +16,24 @@ enum {
     CLI_MARK_PARTLY = 1 << 19
 };
 
-/* Parts of the names of kernels that communicate: they wait for others, whatever their occupancy. */
+/* Parts of the names of communication kernels: these wait for other GPUs, at any occupancy. */
 #define CLI_COMMUNICATION(X) X("nccl") X("nvshmem")
 
-/* `name`: of the kernel; NULL: unknown. */
+/* `name`: the kernel's name; NULL: unknown. */
 uint32_t cli_marks(bool simulated, uint32_t by_design, const char *name);
 
-/* "sp"; "" none. Fits into CLI_LETTERS_BYTES. */
+/* Letters such as "sp"; "" for no marks. At most CLI_LETTERS_BYTES with the NUL. */
 #define CLI_LETTERS_BYTES 8
 const char *cli_marks_letters(uint32_t marks, char letters[CLI_LETTERS_BYTES]);
-/* "persistent cluster", or for people "maybe a persistent kernel; ..."; without simulated and estimated. */
+/* "persistent cluster"; for people "maybe a persistent kernel; ..."; omits the marks simulated and
+ * estimated. */
 #define CLI_MARKS_BYTES 192
 const char *cli_marks_text(uint32_t marks, bool for_people, char buffer[CLI_MARKS_BYTES]);
-/* What a letter stands for; NULL: no mark. */
+/* The meaning of a letter; NULL: not a mark. */
 const char *cli_mark_help(char letter);
 
-/* The same in SQL: letters, from `launch` and its `by_design`. */
+/* The letters as an SQL expression over the columns of `launch`; `by_design` names the column of that
+ * name. */
 #define CLI_SQL_OR_LIKE(part) " OR kernel_demangled LIKE '%" part "%'"
 #define CLI_SQL_COMMUNICATION "(0" CLI_COMMUNICATION(CLI_SQL_OR_LIKE) ")"
 #define CLI_SQL_LETTERS(by_design)                                                                           \

@@ -6,9 +6,10 @@
 
 #include "options.h"
 
-/* From here on notes are of this owner's history; NULL: there is but one. */
+/* Later notes name this owner; NULL: there is only one history. */
 void cli_notes_of(const char *owner);
-/* From here to cli_notes_release() notes are kept, and cli_nothing() counts owners. */
+/* Keeps notes until cli_notes_release(), and lets cli_nothing() count owners. */
 void cli_notes_hold(void);
-/* Prints them: equal reasons for nothing as one line with the number of owners, then the others. */
+/* Prints the kept notes: equal reasons for an empty answer as one line with the number of owners, then the
+ * other notes. */
 void cli_notes_release(const struct cli_command *command);

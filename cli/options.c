@@ -17,14 +17,14 @@ enum {
 
 const char *const cli_colour_words[] = {"auto", "always", "never", NULL};
 
-/* A walk through argv: `next` is read, operands are gathered at the front. */
+/* A walk through argv: `next` is the next argument; operands are collected at the front of argv. */
 struct walk {
     const struct cli_command *command;
     struct cli_args *args;
     char **next;
 };
 
-/* The first `length` bytes of what a user typed: cut, and fit for a terminal. */
+/* The first `length` bytes of a text that the user typed, shortened and sanitised for a terminal. */
 static const char *printable(const char *text, size_t length, char buffer[PRINTABLE_BYTES])
 {
     (void)snprintf(buffer, PRINTABLE_BYTES, "%.*s", length < PRINTABLE_BYTES ? (int)length : PRINTABLE_BYTES,
@@ -193,8 +193,8 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }
 
-/* `name`: as it was typed, "-n" or "--number". `value` NULL: none came with the option. Takes the next
- * argument where the row needs a value. */
+/* `name`: the option as typed, "-n" or "--number". `value`: the value in the same argument; NULL: none. Reads
+ * the next argument if the option needs a value. */
 static int take(struct walk *walk, const struct cli_option *row, const char *name, const char *value,
                 struct occ_error *err)
 {
@@ -285,7 +285,8 @@ int cli_parse(const struct cli_command *command, char **argv, struct cli_args *a
         char *text = *walk.next++;
         int status = 0;
         if (options_end || text[0] != '-' || text[1] == '\0') {
-            args->operands[args->operand_count++] = text; /* never outruns what was read */
+            /* the write position never passes the read position */
+            args->operands[args->operand_count++] = text;
             options_end = options_end || command->stops_at_operand;
         } else if (strcmp(text, "--") == 0) {
             options_end = true;

@@ -20,7 +20,7 @@
 
 struct cli_column;
 
-/* What a value is, and the type of the field at `offset` that takes it. */
+/* The kind of a value, with the type of the field at `offset` that receives it. */
 enum cli_kind {
     CLI_FLAG,    /* bool; no value */
     CLI_TEXT,    /* const char *; not empty */
@@ -30,7 +30,8 @@ enum cli_kind {
     CLI_WORD,    /* const char *; one of the row's words (the pointer is the row's) */
     CLI_SPAN,    /* int64_t, nanoseconds, min ... max of the row; "90s", "5m" */
     CLI_BYTES,   /* int64_t, min ... max of the row; "64k", "1M" */
-    CLI_SIZE,    /* uint32_t[3], x, y and z, none of them 0; "128", "16x16", "8x8x4": what is left out is 1 */
+    /* uint32_t[3], x, y and z, at least 1 each; "128", "16x16", "8x8x4": omitted dimensions are 1 */
+    CLI_SIZE,
 };
 
 struct cli_option {
@@ -38,19 +39,19 @@ struct cli_option {
     const char *name; /* long; NULL ends a table */
     enum cli_kind kind;
     size_t offset;            /* of the field in the command's arguments */
-    const char *value;        /* what the value is called in the help */
+    const char *value;        /* name of the value in the help */
     const char *help;         /* one sentence without a full stop */
-    const char *without;      /* the value may be left out and then is this; NULL: it may not */
+    const char *without;      /* value if the option is given without one; NULL: a value is required */
     const char *const *words; /* CLI_WORD, CLI_NUMBER: NULL-terminated */
     int64_t min, max;         /* CLI_NUMBER, CLI_SPAN, CLI_BYTES */
 };
 
-/* What every command has; the first member of every command's arguments. */
+/* Options of every command; the first member of every command's arguments. */
 struct cli_args {
     bool help, version, no_pager;
     const char *colour; /* NULL: auto */
     const char *db;
-    const char *all_users;    /* directory of histories, each of which is asked; NULL: none */
+    const char *all_users;    /* directory of histories that are all queried; NULL: none */
     uint32_t busy_timeout_ms; /* see struct occ_store_options */
     char **operands;          /* in argv */
     int operand_count;
@@ -63,7 +64,7 @@ struct cli_example {
 enum { CLI_EXAMPLES = 12 };
 
 struct cli_command {
-    const char *program;  /* "occtrace"; NULL: it is a command of occq */
+    const char *program;  /* "occtrace"; NULL: a command of occq */
     const char *name;     /* "top"; NULL: the program itself */
     const char *operands; /* for the synopsis: "KERNEL"; NULL: none */
     int min_operands, max_operands;
@@ -80,7 +81,7 @@ struct cli_command {
      * with a struct cli_list_args (command.h). */
     const void *defaults;
     size_t args_bytes;
-    /* What the kinds of the options do not check, or NULL; a failure is wrong usage. */
+    /* Checks conditions that `kind` cannot express; NULL: none. A failure counts as wrong usage. */
     int (*check)(void *args, struct occ_error *err);
     int (*run)(const struct cli_command *command, const void *args); /* returns the exit status */
 };
@@ -89,7 +90,8 @@ static inline const char *cli_program(const struct cli_command *command)
     return command->program ? command->program : "occq";
 }
 
-/* `type` of the arguments, and initialisers of members whose default is not 0. */
+/* Size and defaults of a command's arguments: their type, and initialisers of members with a default other
+ * than 0. */
 #define CLI_ARGS(type, ...)                                                                                  \
     .args_bytes = sizeof(type), .defaults = &(const type)                                                    \
     {                                                                                                        \
@@ -106,9 +108,8 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
         .letter = letter_, .name = name_, .kind = kind_, .offset = offsetof(type, field), .value = value_,   \
         .help = help_, __VA_ARGS__                                                                           \
     }
-/* Rows that every command has. */
-/* Of commands whose answers for several histories are one (struct cli_command, merges_owners), or follow one
- * another. Their arguments begin with a struct cli_list_args. */
+/* Options of commands that can query several histories: one table (struct cli_command, merges_owners) or one
+ * answer per owner. Their arguments begin with a struct cli_list_args. */
 #define CLI_OPTION_OF_ALL_USERS(answer)                                                                      \
     CLI_OPTION(0, "all-users", CLI_TEXT, struct cli_args, all_users, "DIR",                                  \
                "ask the service's histories of all owners (default " OCC_PATH_SERVICE_DIRECTORY              \
@@ -125,7 +126,7 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
     CLI_OPTION('h', "help", CLI_FLAG, struct cli_args, help, NULL, "show this help and exit")
 #define CLI_OPTION_VERSION                                                                                   \
     CLI_OPTION('V', "version", CLI_FLAG, struct cli_args, version, NULL, "show the version and exit")
-/* Of commands that print for people. */
+/* Options of commands that print for people. */
 extern const char *const cli_colour_words[];
 #define CLI_OPTIONS_SCREEN                                                                                   \
     CLI_OPTION(0, "color", CLI_WORD, struct cli_args, colour, "WHEN",                                        \
@@ -139,14 +140,15 @@ extern const char *const cli_colour_words[];
     }
 
 /* Reads `argv` (NULL-terminated, without the program's name) into `args`, the command's own arguments, which
- * the caller filled with defaults. OCC_E_INVALID: the message names the option or operand, and the nearest
- * one that exists. When help or version is asked for, the number of operands is not checked. */
+ * the caller has filled with defaults. Returns OCC_E_INVALID with a message that names the option or operand,
+ * and the nearest existing name. The number of operands is not checked if help or version is requested. */
 int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err);
 
-/* Whether an option was given; `options` is the table that was parsed with. */
+/* True if the option was given; `options` is the table used for parsing. */
 bool cli_is_given(const struct cli_option *options, const struct cli_args *args, const char *name);
 
-/* "unknown option '--flog'; did you mean '--flag'?": `what`, `before` and the first `length` bytes of `word`;
- * the nearest of `names` (NULL-terminated), if one is near. Returns OCC_E_INVALID. */
+/* Fails with "unknown option '--flog'; did you mean '--flag'?", made of `what`, `before`, the first `length`
+ * bytes of `word`, and the most similar of `names` (NULL-terminated), if one is similar. Returns
+ * OCC_E_INVALID. */
 int cli_fail_unknown(const char *what, const char *before, const char *word, size_t length,
                      const char *const *names, struct occ_error *err);

@@ -90,7 +90,7 @@ char *cli_screen_text(const char *text)
     return copy;
 }
 
-/* The words that do not fit go below, two columns further in. */
+/* Prints a line, and wraps words that do not fit onto lines indented by two more columns. */
 static void put_line(const char *line)
 {
     size_t limit = cli_screen_width(), column = strspn(line, " "), indent = column + 2;
@@ -116,7 +116,7 @@ static void put_line(const char *line)
 
 void cli_print(const char *format, ...)
 {
-    static char *begun; /* a line that has not ended */
+    static char *begun; /* an incomplete line */
     char *text = NULL, *all = NULL, *rest;
     va_list arguments;
     va_start(arguments, format);
@@ -150,7 +150,7 @@ static bool has_less(void)
     return false;
 }
 
-/* NULL: none. */
+/* Returns NULL for no pager. */
 static const char *pager_command(void)
 {
     const char *command = getenv("OCC_PAGER");
@@ -170,7 +170,7 @@ _Noreturn static void run_pager(const char *command, int fd)
     _exit(127);
 }
 
-/* The end of our output lets the pager end. */
+/* Closes the output, at which the pager ends, and waits. */
 static void wait_for_pager(void)
 {
     (void)close(STDOUT_FILENO);
@@ -180,7 +180,7 @@ static void wait_for_pager(void)
             break;
 }
 
-/* Without it the shell's prompt would be beneath the pager. */
+/* Waits for the pager on a signal; otherwise the shell would print its prompt while the pager still runs. */
 static void on_signal(int number)
 {
     wait_for_pager();

@@ -17,13 +17,13 @@ struct cli_text_table {
     FILE *out;
     const struct cli_selection *selection;
     struct libscols_table *block;
-    size_t rows;                    /* of the block */
-    size_t cut_width;               /* to which columns may be cut */
+    size_t rows;                    /* rows in the block */
+    size_t cut_width;               /* width to which columns may be shortened */
     size_t widths[CLI_MAX_COLUMNS]; /* of the block's texts and headings, in columns */
     bool hidden[CLI_MAX_COLUMNS];
     bool filled[CLI_MAX_COLUMNS],
-        varies[CLI_MAX_COLUMNS];     /* some row has a value, or another than the first */
-    char letters[CLI_LETTERS_BYTES]; /* marks of any row */
+        varies[CLI_MAX_COLUMNS];     /* a row has a value; a row's value differs from the first row's */
+    char letters[CLI_LETTERS_BYTES]; /* marks in any row */
 };
 
 static const char *heading(const struct cli_column *column, char *buffer, size_t size)
@@ -62,10 +62,9 @@ int cli_text_table_new(FILE *out, const struct cli_selection *selection, struct 
     }
     if (status != 0)
         return occ_no_memory(err);
-    (void)scols_table_set_termforce(table->block, SCOLS_TERMFORCE_NEVER); /* it is fitted here */
+    (void)scols_table_set_termforce(table->block, SCOLS_TERMFORCE_NEVER); /* this file fits the table */
     (void)scols_table_enable_colors(table->block, cli_screen_has_colour());
-    /* texts are sanitised here; its own encoding would print another text where a backslash comes before "x"
-     */
+    /* texts are sanitised here; libsmartcols' own encoding would change a text with a backslash before "x" */
     (void)scols_table_enable_noencoding(table->block, 1);
     *ret_table = occ_take(table);
     return 0;
@@ -81,7 +80,7 @@ void cli_text_table_freep(struct cli_text_table **table)
 
 /* ---- rows ---- */
 
-/* Strings may be longer than any buffer of ours (kernel names): they are copied whole. */
+/* Copies a string in full, since kernel names may be longer than any fixed buffer. */
 static char *text_of(const struct cli_value *value, enum cli_unit unit)
 {
     char number[64];
@@ -96,14 +95,14 @@ static void remember_marks(struct cli_text_table *table, const char *letters)
             (void)strncat(table->letters, letters, 1);
 }
 
-/* What is large where small would be good. */
+/* The colour of a ratio that is large where a small value is better; NULL: no colour. */
 static const char *colour_of(const struct cli_column *column, const struct cli_value *value)
 {
     bool is_hot = column->flags & CLI_HEAT && value->type == CLI_REAL;
     return is_hot && value->real >= 0.2 ? "red" : is_hot && value->real >= 0.05 ? "yellow" : NULL;
 }
 
-/* Whether the text is another one than the block's first row has. */
+/* True if the text differs from the text in the block's first row. */
 static bool differs(const struct cli_text_table *table, size_t i, const char *text)
 {
     struct libscols_line *first = table->rows ? scols_table_get_line(table->block, 0) : NULL;
@@ -135,7 +134,7 @@ static int add_cell(struct cli_text_table *table, struct libscols_line *line, si
 
 /* ---- layout ---- */
 
-/* The least that a column needs. */
+/* The minimum width of a column. */
 static size_t least_width(const struct cli_text_table *table, size_t i)
 {
     size_t width = table->widths[i];
@@ -151,7 +150,7 @@ static size_t line_width(const struct cli_text_table *table)
     return total > 0 ? total - 1 : 0;
 }
 
-/* The shown column that goes first; selection->n: none may go. */
+/* The index of the shown column to hide first; selection->n: none may be hidden. */
 static size_t least_important(const struct cli_text_table *table)
 {
     const struct cli_selection *selection = table->selection;
@@ -202,7 +201,7 @@ static bool cut_column(struct cli_text_table *table, size_t i, size_t width)
     return done;
 }
 
-/* Room that is left goes to the first columns that are cut. */
+/* Fits the table to the screen: the remaining width goes to the leftmost shortened columns. */
 static bool fit(struct cli_text_table *table)
 {
     size_t limit = cli_screen_width();
@@ -220,7 +219,7 @@ static bool fit(struct cli_text_table *table)
     return done;
 }
 
-/* Lines without the blanks that pad their last column. */
+/* Writes lines without the blanks that pad the last column. */
 static void put_trimmed(FILE *out, const char *text)
 {
     while (*text) {
@@ -240,8 +239,8 @@ static int flush(struct cli_text_table *table, struct occ_error *err)
     if (table->rows == 0)
         return 0;
     bool done = fit(table);
-    locale_t user = uselocale(cli_text_locale()); /* libsmartcols prints "\\xe8" in others */
-    errno = 0; /* without memory for a cell, libsmartcols leaves it empty and reports nothing */
+    locale_t user = uselocale(cli_text_locale()); /* in other locales libsmartcols prints "\\xe8" */
+    errno = 0; /* libsmartcols leaves a cell empty without an error if memory for it is exhausted */
     done = done && scols_print_table_to_string(table->block, &text) == 0 && text && errno != ENOMEM;
     (void)uselocale(user);
     scols_table_remove_lines(table->block);
@@ -285,7 +284,8 @@ static void put_legend(const struct cli_text_table *table)
 
 int cli_text_table_finish(struct cli_text_table *table, struct occ_error *err)
 {
-    bool has_rows = table->rows > 0; /* a block is never left empty but at the start, or by chance */
+    /* a block is empty only if the table is, or if its size is a multiple of the block's */
+    bool has_rows = table->rows > 0;
     int status = flush(table, err);
     if (status == 0 && has_rows)
         put_legend(table);

@@ -1,10 +1,10 @@
 /*
- * A table for people. On a screen of known width it fits: first the columns of the largest rank go
- * (CLI_SPARE), then CLI_CUTS columns are cut to no less than CLI_CUT_WIDTH characters, and where
- * that is still too wide to no less than CLI_LEAST_CUT_WIDTH, never without an ellipsis. Elsewhere every
- * column is as wide as its content. Below stands what marks and units mean.
+ * A table for people. It fits on a screen of known width: columns of the largest rank are hidden first
+ * (CLI_SPARE), then CLI_CUTS columns are shortened to no less than CLI_CUT_WIDTH characters, and if the table
+ * is still too wide, to no less than CLI_LEAST_CUT_WIDTH; shortened texts have an ellipsis. Without a screen
+ * width every column is as wide as its content. A legend below explains marks and units.
  *
- * It is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, so that its memory is bounded. One thread.
+ * The table is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, which bounds its memory. One thread.
  */
 #pragma once
 

@@ -6,14 +6,14 @@
 
 #include "options.h"
 
-/* Flushes stdout before a line on stderr, so that their order holds. The first error is kept. */
+/* Flushes stdout before a line on stderr, to keep their order. Records the first error. */
 void cli_flush_stdout(void);
 /* errno of the first failed flush; 0: none failed. */
 int cli_stdout_errno(void);
 
-/* Prints words of `text` up to the end or an empty line, wrapped at column 80 or the end of a narrower
- * screen, each line but the first with `indent` blanks before it; `at` is the column where the first line
- * starts. Returns what follows the paragraph. */
+/* Prints words of `text` up to its end or an empty line, wrapped at column 80 or at the end of a narrower
+ * screen; each line except the first begins with `indent` blanks; `at` is the column where the first line
+ * starts. Returns the text after the paragraph. */
 const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent);
 
 /* The whole --help text, at most 80 columns wide. */

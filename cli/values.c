@@ -65,10 +65,10 @@ struct cli_value cli_get_array(const struct cli_column *column, const void *row)
 
 const char *cli_percent_text(double ratio, char *buffer, size_t size)
 {
-    /* Halves go up, also those that a mean of equal values misses by its rounding: 43.75 is 43.8 %
-     * everywhere. */
+    /* Rounds halves up, also if the rounding error of a mean of equal values is below the half: 43.75 is 43.8
+     * % everywhere. */
     double tenths = floor(fabs(ratio) * 1000 + 0.5 + 1e-6);
-    if (isfinite(ratio)) /* no sign where it would be that of 0.0 */
+    if (isfinite(ratio)) /* no sign if the text would be "-0.0" */
         (void)snprintf(buffer, size, "%s%.1f%%", ratio < 0 && tenths > 0 ? "-" : "", tenths / 10);
     else
         (void)snprintf(buffer, size, "-");
@@ -109,12 +109,12 @@ const char *cli_amount_text(double amount, char *buffer, size_t size)
     return occ_format_digits(amount, (const char[]){i ? suffixes[i] : '\0', '\0'}, buffer, size);
 }
 
-/* `with_zone` adds the zone's name. */
+/* `with_zone` adds the name of the zone. */
 static const char *time_text(int64_t ns, bool is_utc, bool with_zone, char *buffer, size_t size)
 {
     enum {
         DAYS_UNKNOWN = 365
-    }; /* since 1970: no program of today, but a recording whose times begin anywhere */
+    }; /* smaller times since 1970 are from a recording without absolute times, not from a current program */
     time_t seconds = (time_t)(ns / 1000000000);
     struct tm tm;
     char since[32];
@@ -247,7 +247,7 @@ static int fail_unknown_column(const struct cli_column *table, const char *name,
     return occ_error_prefix(err, "-o");
 }
 
-/* selection->n: nowhere. */
+/* The index of the column; selection->n: not selected. */
 static size_t place_of(const struct cli_selection *selection, const struct cli_column *column)
 {
     size_t i = 0;

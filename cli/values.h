@@ -1,6 +1,6 @@
 /*
- * Values and columns: what a command shows, apart from how. One table of columns drives -o, the text table,
- * JSON, CSV, the help and the man page.
+ * Values and columns: the content of a command's answer, independent of its format. One table of columns
+ * defines -o, the text table, JSON, CSV, the help and the man page.
  *
  * Raw values (JSON, CSV): ratios 0...1, nanoseconds, counts. On a terminal: percent and human units. A value
  * that was not measured is CLI_NONE (or a NaN): null in JSON, empty in CSV, "-" on a terminal.
@@ -18,7 +18,7 @@
 
 enum cli_type { CLI_NONE, CLI_INTEGER, CLI_UNSIGNED, CLI_REAL, CLI_STRING, CLI_BOOL };
 
-/* How a number is read by people. */
+/* How a number is printed for people. */
 enum cli_unit {
     CLI_PLAIN,    /* as it is */
     CLI_RATIO,    /* 0.5 -> 50.0% */
@@ -52,23 +52,23 @@ enum {
     CLI_DEFAULT = 1,   /* shown in text when -o is not given */
     CLI_TEXT_ONLY = 2, /* repeats other columns for people: in JSON and CSV only on request */
     CLI_LEFT = 4,      /* not a number: left-aligned */
-    CLI_CUTS = 8,      /* may be cut when the screen is narrow */
-    CLI_MORE = 16,     /* only if somebody has something to show in it */
-    CLI_VERBATIM = 32, /* its name comes from the user: the heading keeps it as it is */
-    CLI_WIDE = 64,     /* with CLI_DEFAULT: only on a screen with room for it */
+    CLI_CUTS = 8,      /* may be shortened on a narrow screen */
+    CLI_MORE = 16,     /* omitted if the command has no values for it */
+    CLI_VERBATIM = 32, /* the heading keeps the name as it is, since the user chose it */
+    CLI_WIDE = 64,     /* with CLI_DEFAULT: only on a screen that is wide enough */
     CLI_MARKS = 128,   /* letters of marks.h, with a legend below */
-    CLI_RARE = 512,    /* by default only if a row has a value */
-    CLI_VARIES = 1024, /* by default only if rows with a value differ in it */
-    CLI_HEAT = 256,    /* a ratio that is coloured where it is large */
-    CLI_ADDS = 2048,   /* adds up: rows of all owners have a sum of it */
+    CLI_RARE = 512,    /* by default shown only if a row has a value */
+    CLI_VARIES = 1024, /* by default shown only if two rows with a value differ */
+    CLI_HEAT = 256,    /* a ratio, coloured if it is large */
+    CLI_ADDS = 2048,   /* additive: the table of all owners has a sum of it */
 };
-/* On a narrow screen columns that nobody asked for are left out, those of the largest rank first; without a
- * rank they stay. */
+/* Rank of a column: on a narrow screen columns that the user did not request are hidden, the largest rank
+ * first; a column without a rank is never hidden. */
 #define CLI_SPARE(rank)    ((unsigned int)(rank) << 16)
 #define CLI_RANK_OF(flags) ((flags) >> 16)
 
 struct cli_column;
-/* The column's value of `row`; strings are the row's. */
+/* Returns the column's value in `row`; strings belong to the row. */
 typedef struct cli_value cli_getter(const struct cli_column *column, const void *row);
 
 struct cli_column {
@@ -78,11 +78,11 @@ struct cli_column {
     unsigned int flags;
     const char *help;
     cli_getter *get;
-    size_t index;    /* for `get` functions that serve several columns; of CLI_FIELD the member's offset */
-    const char *sql; /* expression of columns that come from a statement; NULL: the key */
+    size_t index;    /* for `get` functions of several columns; with CLI_FIELD the member's offset */
+    const char *sql; /* expression for columns that come from a statement; NULL: the key */
 };
 
-/* A column that is `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN are
+/* A column that shows `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN become
  * CLI_NONE. */
 #define CLI_FIELD(name, key, unit, flags, type, member, help)                                                \
     {                                                                                                        \
@@ -109,40 +109,43 @@ enum cli_format { CLI_FORMAT_TEXT, CLI_FORMAT_JSON, CLI_FORMAT_CSV };
 
 struct cli_gather;
 
-/* Which columns, in which order and form. */
+/* The selected columns, their order and the format. */
 struct cli_selection {
-    const struct cli_column *table; /* that they were chosen from */
+    const struct cli_column *table; /* the table of all columns */
     struct cli_gather *gather;      /* takes the rows instead of the output (gather.h); NULL: none */
     enum cli_format format;
     const struct cli_column *columns[CLI_MAX_COLUMNS];
     size_t n;
-    bool asked[CLI_MAX_COLUMNS]; /* by name; of the others what is CLI_SPARE may go */
+    /* requested by name; a column that was not requested may be hidden (CLI_SPARE) */
+    bool asked[CLI_MAX_COLUMNS];
 };
 
-/* All columns with (flags & with) == with and (flags & without) == 0; leaves the format alone, and no
+/* Selects all columns with (flags & with) == with and (flags & without) == 0; keeps the format, and sets no
  * gatherer. */
 void cli_select(const struct cli_column *table, unsigned int with, unsigned int without,
                 struct cli_selection *ret_selection);
 
-/* `list`: names or keys with commas; a leading '+' adds what `selection` does not hold yet, else it is
- * replaced. OCC_E_INVALID: unknown (the nearest is named), twice, too many. */
+/* `list`: names or keys, separated by commas; with a leading '+' the columns are added to `selection`,
+ * otherwise they replace it. Returns OCC_E_INVALID for an unknown column (the message names the most similar
+ * one), a repeated column or too many columns. */
 int cli_select_list(const struct cli_column *table, const char *list, struct cli_selection *selection,
                     struct occ_error *err);
 
-/* The value for people, into `buffer` (a string: cut if need be, sanitised); returns `buffer`. */
+/* Writes the value for people into `buffer` (strings are shortened to `size` and sanitised); returns
+ * `buffer`. */
 const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size);
-/* A number for programs: digits that read back the same. CLI_NONE: "". Not for strings. */
+/* A number for programs: digits that read back as the same number. CLI_NONE: "". Not for strings. */
 const char *cli_value_raw(const struct cli_value *value, char buffer[OCC_DIGITS_BYTES]);
 
 /* "50.0%"; "-" for NaN. */
 const char *cli_percent_text(double ratio, char *buffer, size_t size);
-/* "50.0 to 62.5%"; "50.0%" where the ends are printed alike. A size of 24 is enough. */
+/* "50.0 to 62.5%"; "50.0%" if both ends have the same text. A size of 24 suffices. */
 const char *cli_range_text(double low, double high, char *buffer, size_t size);
 /* The same in a table: "50.0-62.5%". */
 const char *cli_range_cell(double low, double high, char *buffer, size_t size);
 /* "12.35k"; "-" for NaN. */
 const char *cli_amount_text(double amount, char *buffer, size_t size);
-/* "2026-01-31 12:00:00", local time; "+2.5 ms": of a recording without absolute times. */
+/* "2026-01-31 12:00:00", local time; "+2.5 ms" in a recording without absolute times. */
 const char *cli_time_text(int64_t ns, char *buffer, size_t size);
 /* The same with the zone's name: "2026-01-31 12:00:00 CET", or "... UTC". */
 const char *cli_zone_time_text(int64_t ns, bool is_utc, char *buffer, size_t size);

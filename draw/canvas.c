@@ -34,7 +34,8 @@ void draw_canvas_line(struct draw_canvas *canvas, int x, int from_y, int to_y)
         canvas->dots[y][x] = 1;
 }
 
-/* Bits of U+2800's block: the dots are numbered by column, the lowest row was added later. */
+/* Bits of a Braille character (U+2800 and up): the dots are numbered by column, except the lowest row, which
+ * was added to the code later. */
 static unsigned int braille_bits(const struct draw_canvas *canvas, int row, int column)
 {
     static const unsigned char bits[DOTS_Y][DOTS_X] = {

@@ -41,7 +41,7 @@ static void put_escaped(FILE *out, const char *text)
     }
 }
 
-/* x with its unit: "" or "%". */
+/* Writes a text; `unit` is the unit of x: "" or "%". */
 static void put_text(FILE *out, double x, const char *unit, double y, const char *classes, char *text)
 {
     const char *anchor = strstr(classes, "end") ? "end" : strstr(classes, "middle") ? "middle" : "start";

@@ -52,8 +52,8 @@ static long double power_of_ten(int exponent)
 
 enum verdict { DIFFERS, IS_SAME, IS_UNSURE };
 
-/* Tests if the nearest number of `count` digits reads back as `real`. The product has a relative error of
- * 2^-64: if so little decides, the answer is IS_UNSURE. */
+/* Rounds `real` to `count` digits and tests if the result reads back as `real`. The product has a relative
+ * error of 2^-64: returns IS_UNSURE if that error could change the result. */
 static enum verdict round_to(double real, int count, int exponent, struct decimal *ret_decimal)
 {
     long double scale = power_of_ten(count - 1 - exponent), scaled = real * scale;
@@ -66,11 +66,12 @@ static enum verdict round_to(double real, int count, int exponent, struct decima
     return off < half ? IS_SAME : DIFFERS;
 }
 
-/* False: printf must decide. */
+/* Returns false if the result is unsure; then printf decides. */
 static bool find_shortest(double real, struct decimal *ret_decimal)
 {
     int binary = 0, exponent = EXPONENT_MIN;
-    bool is_power = frexp(real, &binary) == 0.5; /* the doubles below are nearer than those above */
+    /* the next smaller double is closer than the next larger one */
+    bool is_power = frexp(real, &binary) == 0.5;
     if (is_power || real < 1e-9 || real >= 1e15 || LDBL_MANT_DIG < 64)
         return false;
     while (real >= power_of_ten(exponent + 1))
@@ -85,7 +86,7 @@ static bool find_shortest(double real, struct decimal *ret_decimal)
     return verdict == IS_SAME;
 }
 
-/* `count` digits with a point behind the first `whole`. */
+/* Writes `count` digits with a point after the first `whole` digits. */
 static char *put_point(char *at, const char *digits, int count, int whole)
 {
     at = mempcpy(at, digits, (size_t)whole);

@@ -17,7 +17,7 @@ static const int forwarded[] = {SIGHUP,    SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
 /* The terminal sends these to its whole foreground group. */
 static const int dropped[] = {SIGINT, SIGQUIT};
 
-/* A signal that occtrace was started with as ignored (nohup) stays ignored, here and in the program. */
+/* A signal that occtrace inherited as ignored (nohup) stays ignored, in occtrace and in the program. */
 static void take_unless_ignored(sigset_t *taken, int number)
 {
     struct sigaction current;
@@ -35,7 +35,7 @@ void child_signals_take(struct child_signals *signals)
         take_unless_ignored(&signals->taken, number);
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
         take_unless_ignored(&signals->taken, dropped[i]);
-    /* an inherited SIG_IGN would make the kernel reap our children */
+    /* with an inherited SIG_IGN the kernel would reap occtrace's children */
     (void)sigaction(SIGCHLD, &normal, &signals->original_chld);
     (void)sigaddset(&signals->taken, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &signals->taken, &signals->original_mask);
@@ -66,7 +66,7 @@ void child_signals_allow_interrupt(const struct child_signals *signals)
         (void)sigaddset(&wanted, numbers[i]);
         (void)sigaction(numbers[i], &action, NULL);
     }
-    /* what came while the program ran was for the program */
+    /* signals that arrived while the program ran were meant for the program */
     while (sigtimedwait(&wanted, NULL, &now) > 0)
         ;
     (void)sigprocmask(SIG_UNBLOCK, &wanted, NULL);
@@ -77,7 +77,8 @@ bool child_interrupted(void)
     return interrupted != 0;
 }
 
-/* In the child: does not come back. exec's errno goes through `report`, which a working exec closes. */
+/* Executes the program in the child; never returns. Writes errno of a failure to `report`, which a successful
+ * exec closes. */
 static void execute(const struct child_signals *signals, char *const *argv,
                     const struct child_variable *variables, int report)
 {
@@ -91,7 +92,7 @@ static void execute(const struct child_signals *signals, char *const *argv,
         why = errno;
     }
     ssize_t written = write(report, &why, sizeof why);
-    (void)written; /* on failure the parent is gone */
+    (void)written; /* fails only if the parent has ended */
     _exit(127);
 }
 
@@ -135,7 +136,7 @@ static bool is_one_of(int number, const int *numbers, size_t n)
     return false;
 }
 
-/* kill(2)'s form for kill(2)'s signals; a queued value is handed on. */
+/* Forwards with kill(2) or, if the signal has a queued value, with sigqueue(3). */
 static void forward(pid_t program, const siginfo_t *info)
 {
     if (info->si_code == SI_KERNEL || is_one_of(info->si_signo, dropped, sizeof dropped / sizeof *dropped))
@@ -146,8 +147,9 @@ static void forward(pid_t program, const siginfo_t *info)
         (void)kill(program, info->si_signo);
 }
 
-/* The signals of terminal job control stop us as they stopped the program. In a group without a shell above
- * it the kernel ignores them, as it should be. A program in another process group is woken by us. */
+/* Stops occtrace with the signal of terminal job control that stopped the program. In a process group without
+ * a shell the kernel ignores such a signal. After occtrace continues, it wakes a program of another process
+ * group, since the shell wakes only its own job's group. */
 static void stop_like(pid_t program, int number)
 {
     if (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU)
@@ -157,7 +159,7 @@ static void stop_like(pid_t program, int number)
         (void)kill(program, SIGCONT);
 }
 
-/* True when `program` has ended. */
+/* Returns true if `program` has ended. */
 static bool reap(pid_t program, int *status, void (*other_ended)(pid_t, void *), void *context)
 {
     bool ended = false;
@@ -196,7 +198,7 @@ void child_end_like(int wait_status)
     struct sigaction normal = {.sa_handler = SIG_DFL};
     const struct rlimit none = {0, 0};
     sigset_t only;
-    /* the program's core is the one that matters; RLIMIT_CORE does not stop core pipes */
+    /* only the program's core is useful; RLIMIT_CORE does not prevent core pipes */
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)sigaction(number, &normal, NULL);

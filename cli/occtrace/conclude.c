@@ -22,7 +22,7 @@ OCC_CLEANUP(occ_store, occ_store_close)
 
 /* ---- the daemon ---- */
 
-/* True if the history has everything of this session. */
+/* Returns true if the history has all launches of this session. */
 static bool flush(const struct trace *trace)
 {
     char request[64], answer[128];
@@ -41,7 +41,8 @@ static bool has_daemon(const struct trace *trace)
     return version != NULL;
 }
 
-/* Programs that the program left behind keep the private daemon: it is not waited for then. */
+/* True if processes started by the program still use the private daemon; occtrace does not wait for the
+ * daemon then. */
 static bool has_programs_left(const struct trace *trace)
 {
     _cleanup_(occ_freep) char *text = trace_daemon_value(trace->socket, "programs");
@@ -63,16 +64,16 @@ static void release_private_daemon(struct trace *trace)
         trace_note("programs that this one started still run; their launches are still recorded");
 }
 
-/* ---- runs whose daemon has ended ---- */
+/* ---- runs of an ended daemon ---- */
 
 static bool is_alive(int64_t pid, int64_t start_ns)
 {
-    (void)start_ns; /* of this session */
+    (void)start_ns; /* processes of this session have not been replaced: the pid suffices */
     return summary_is_alive(pid);
 }
 
-/* A run of this session that no daemon will end: what it still launched is not known. Where this user may not
- * write the history, the next daemon does this, and the summary tells. */
+/* Ends runs of this session without a daemon that could end them; their last launches are unknown. If this
+ * user cannot write the history, the next daemon ends them, and the summary reports the loss. */
 static void end_lost_runs(const struct trace *trace)
 {
     char hostname[256] = "";
@@ -85,7 +86,7 @@ static void end_lost_runs(const struct trace *trace)
 
 /* ---- a run without launches ---- */
 
-/* The command line, its words separated by blanks; NULL: out of memory. */
+/* The words of the command line, separated by blanks; NULL: out of memory. */
 static char *join(char *const *argv)
 {
     size_t size = 1;
@@ -139,7 +140,7 @@ static void record_no_launches(const struct trace *trace, char *const *argv, con
 
 /* ---- the summary ---- */
 
-/* The history as the hint names it: "" if occq finds it without. */
+/* The history as printed in the hint: "" if occq finds it by default. */
 static const char *hinted_db(const struct trace *trace)
 {
     _cleanup_(occ_freep) char *own = NULL;
@@ -148,7 +149,7 @@ static const char *hinted_db(const struct trace *trace)
     return occ_path_default_history(&own, NULL) == 0 && strcmp(own, trace->db) == 0 ? "" : trace->db;
 }
 
-/* `is_complete`: the history has all of this session; else a missing run proves nothing. */
+/* `is_complete`: the history has all launches of this session; if false, a missing run may still arrive. */
 static int summarise(const struct trace *trace, char *const *argv, bool is_complete, bool was_killed,
                      struct occ_error *err)
 {

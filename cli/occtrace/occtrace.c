@@ -1,7 +1,7 @@
 /*
- * occtrace: runs a program under observation. It collects nothing itself: it finds or starts a daemon, starts
- * the program with the library preloaded, waits, and prints what the history got. Whatever fails on our side,
- * the program runs, and its exit status or signal becomes ours.
+ * occtrace: runs a program under observation. occtrace does not collect data: it finds or starts a daemon,
+ * starts the program with the library preloaded, waits, and prints a summary of the history. If occtrace
+ * fails, the program runs all the same, and its exit status or signal becomes occtrace's.
  *
  * One thread.
  */
@@ -22,12 +22,12 @@
 #include "support/log.h"
 #include "trace.h"
 
-/* As env(1), nohup(1) and the shells have it. */
+/* The exit statuses of env(1), nohup(1) and shells. */
 enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 enum { DAEMON_PATIENCE_MS = 5000, MS_NS = 1000000 };
 
-/* Descriptors 0, 1 and 2 that the caller closed would otherwise be taken by files of ours. */
+/* Opens descriptors 0, 1 and 2 if the caller closed them, so that later files do not get these numbers. */
 static void occupy_standard_descriptors(void)
 {
     for (;;) {
@@ -41,7 +41,7 @@ static void occupy_standard_descriptors(void)
 
 /* ---- the program ---- */
 
-/* A number as a variable's value; NULL: 0, not given. */
+/* The number as the value of an environment variable; NULL for 0, which means not given. */
 static const char *print_number(int64_t number, char text[32])
 {
     (void)snprintf(text, 32, "%" PRId64, number);
@@ -57,7 +57,7 @@ static int start_observed(struct trace *trace, char *const *argv, struct occ_err
     char delay[32], duration[32], launches[32];
     const char *all = options->preload && strcmp(options->preload, "all") == 0 ? "1" : NULL;
     const char *library = preloads || getenv("CUDA_INJECTION64_PATH") ? NULL : trace->library;
-    /* last in the list: some libraries must come first */
+    /* last in the list, since some libraries must be first */
     if (preloads &&
         occ_format_text(&list, err, "%s%s%s", old ? old : "", old && old[0] ? ":" : "", trace->preload) != 0)
         return OCC_E_NO_MEMORY;
@@ -85,7 +85,7 @@ static int start_plain(struct trace *trace, char *const *argv, struct occ_error 
     return child_start(&trace->signals, argv, none, &trace->program, err);
 }
 
-/* As a shell: 127 if there is no such file, else 126; 125 if it is our fault. */
+/* The exit status of a shell: 127 for a missing file, else 126; 125 for a failure of occtrace itself. */
 static int exec_failure(const char *name, int status, const struct occ_error *err)
 {
     if (status < 0) {
@@ -113,7 +113,7 @@ static void trace_release(struct trace *trace)
     free(trace->db);
 }
 
-/* Returns the program's wait status; or -1, and *ret_exit is the exit status. */
+/* Returns the program's wait status, or -1 with the exit status in *ret_exit. */
 static int run(struct trace *trace, char **argv, int *ret_exit)
 {
     struct occ_error err = OCC_ERROR_INIT;

@@ -22,7 +22,7 @@ static int make_session(struct trace *trace, struct occ_error *err)
     return 0;
 }
 
-/* A file in ../lib/occtrace beside bin: the same in the build tree and when installed. */
+/* A file in ../lib/occtrace beside bin; the build tree has the same layout as an installation. */
 static int find_library(const char *self, const char *name, char **ret_path, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = NULL;
@@ -34,7 +34,7 @@ static int find_library(const char *self, const char *name, char **ret_path, str
     return 0;
 }
 
-/* LD_PRELOAD is split at blanks and colons: a file below such a directory cannot be in it. */
+/* LD_PRELOAD is split at blanks and colons, so a file in a directory with such a name cannot be preloaded. */
 static int find_libraries(struct trace *trace, const char *self, struct occ_error *err)
 {
     const char *mode = trace->options->preload;
@@ -64,7 +64,7 @@ static bool try_daemon(struct trace *trace, const char *socket)
     return trace->socket != NULL;
 }
 
-/* A daemon that runs already, if one answers: the user's own, else the system's service. */
+/* Uses a running daemon if one answers: the user's own, else the system's service. */
 static bool find_daemon(struct trace *trace)
 {
     _cleanup_(occ_freep) char *own = NULL;
@@ -88,7 +88,7 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
     return occ_format_text(&trace->socket, err, "%s", trace->daemon.socket);
 }
 
-/* The daemon of --socket may also start later: the program keeps trying. The program gets an absolute path,
+/* The daemon of --socket may start later, since the program keeps trying. The program gets an absolute path,
  * because it may change its directory. */
 static int use_given_daemon(struct trace *trace, const char *given, struct occ_error *err)
 {

@@ -20,9 +20,9 @@
 
 enum { READY_PATIENCE_MS = 5000, LOG_SHOWN_BYTES = 4096 };
 
-/* ---- the socket's place ---- */
+/* ---- the socket's directory ---- */
 
-/* sun_path is short: a long XDG_RUNTIME_DIR is not used. */
+/* A long XDG_RUNTIME_DIR is not used, since sun_path is short. */
 static int make_directory(struct private_daemon *daemon, struct occ_error *err)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -58,21 +58,22 @@ static void remove_directory(const struct private_daemon *daemon)
 
 /* ---- starting ---- */
 
-/* Descriptors that occtrace inherited are the program's: the daemon must not keep a pipe open whose reader
- * waits for its end. */
+/* Closes the descriptors that occtrace inherited, since they belong to the program: the daemon must not keep
+ * a pipe open while another process waits for its end. */
 static void become_daemon(const struct private_daemon *daemon, const struct child_signals *signals,
                           int pair_end)
 {
     enum { PAIR_FD = 3 };
     int log_fd = fcntl(daemon->log_fd, F_DUPFD, PAIR_FD + 1);
     bool moved = pair_end == PAIR_FD ? fcntl(pair_end, F_SETFD, 0) == 0 : dup2(pair_end, PAIR_FD) == PAIR_FD;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* after the move, which may free its number */
+    /* opened after dup2(), which may have replaced this number */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (!moved || log_fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(log_fd, STDERR_FILENO) < 0)
         _exit(1);
     (void)close_range(PAIR_FD + 1, UINT_MAX, 0);
     (void)setsid();
-    /* what is injected into the program is none of its */
+    /* libraries injected into the program must not be loaded into the daemon */
     (void)unsetenv("LD_PRELOAD");
     (void)unsetenv("CUDA_INJECTION64_PATH");
     child_signals_give_back(signals);
@@ -101,7 +102,7 @@ static int spawn(struct private_daemon *daemon, const struct child_signals *sign
     return 0;
 }
 
-/* The last line of its log, for an error message. */
+/* The last line of the daemon's log, for an error message. */
 static void last_line(const struct private_daemon *daemon, char *buffer, size_t size)
 {
     off_t end = lseek(daemon->log_fd, 0, SEEK_END);
@@ -168,7 +169,7 @@ void private_daemon_restart(struct private_daemon *daemon, const struct child_si
 
 /* ---- ending ---- */
 
-/* True when it has ended (and is reaped) within the time. */
+/* Returns true if the process has ended within the time; reaps it. */
 static bool wait_end(pid_t pid, int patience_ms)
 {
     if (waitpid(pid, NULL, WNOHANG) == pid)

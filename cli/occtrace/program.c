@@ -14,10 +14,10 @@
 
 #include "support/cleanup.h"
 
-/* SCRIPTS_MAX: as the kernel has it, for scripts that interpret scripts. */
+/* SCRIPTS_MAX: the kernel's limit of nested interpreters. */
 enum { SCRIPTS_MAX = 5, START_BYTES = 4 << 20, DRIVER_PATIENCE_S = 10 };
 
-/* ---- which file ---- */
+/* ---- the program's path ---- */
 
 static bool is_program(const char *path)
 {
@@ -29,7 +29,7 @@ static bool search(const char *name, char *path, size_t size)
 {
     const char *at = getenv("PATH");
     if (!at)
-        at = "/bin:/usr/bin"; /* what execvp(3) does */
+        at = "/bin:/usr/bin"; /* the default of execvp(3) */
     for (;;) {
         int length = (int)strcspn(at, ":");
         int n = snprintf(path, size, "%.*s%s%s", length, at, length ? "/" : "./", name);
@@ -49,12 +49,12 @@ static void find(const char *name, char *path, size_t size)
     (void)snprintf(path, size, "%s", is_there ? (realpath(found, full) ? full : found) : "");
 }
 
-/* ---- what the file is ---- */
+/* ---- the kind of file ---- */
 
-/* This program's own. */
+/* The ELF header of occtrace itself. */
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
-/* The number of bytes; `text` has room for START_BYTES and an end. */
+/* Reads the start of a file into `text`, which has START_BYTES and a NUL. Returns the number of bytes. */
 static size_t read_start(const char *path, char *text)
 {
     _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -63,7 +63,8 @@ static size_t read_start(const char *path, char *text)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Follows a script to its interpreter; else leaves `path` as it is. */
+/* Replaces `path` by the interpreter of a script. Returns false, with `path` unchanged, if the file is not a
+ * script. */
 static bool follow_script(const char *text, char path[PATH_MAX])
 {
     if (strncmp(text, "#!", 2) != 0)
@@ -77,7 +78,7 @@ static bool follow_script(const char *text, char path[PATH_MAX])
     return true;
 }
 
-/* No part of the file names a dynamic linker. */
+/* True if the file has no segment that names a dynamic linker. */
 static bool is_static(const char *text, size_t n, const Elf64_Ehdr *header)
 {
     for (size_t i = 0; i < header->e_phnum; i++) {
@@ -92,8 +93,9 @@ static bool is_static(const char *text, size_t n, const Elf64_Ehdr *header)
     return true;
 }
 
-/* The runtime of the address sanitizer ends the program unless it is the first library of all. The names of
- * libraries and of symbols are near the start of a file; one that only mentions them loses nothing. */
+/* True for a program with the address sanitizer, whose runtime ends the program unless its library is the
+ * first. The names of libraries and symbols are near the start of a file. A program that only mentions these
+ * names is recorded too, by the environment variable. */
 static bool needs_asan(const char *text, size_t n)
 {
     return memmem(text, n, "__asan_init", 11) || memmem(text, n, "libasan.so", 10);
@@ -115,7 +117,7 @@ static void inspect_start(const char *text, size_t n, struct program *program)
         program->takes_preload = !needs_asan(text, n);
 }
 
-/* A program that gains rights by being executed takes nothing from its environment. */
+/* True for a program that gains rights when it is executed; the dynamic linker ignores its LD_PRELOAD. */
 static bool gains_rights(const char *path)
 {
     struct stat status;
@@ -149,9 +151,10 @@ void program_inspect(const char *name, const char *library, struct program *prog
         program->obstacle = program->other_tool;
 }
 
-/* ---- why nothing was recorded ---- */
+/* ---- the reason of a run without launches ---- */
 
-/* In a child: loading the driver has effects (threads, memory, device files) that occtrace must not have. */
+/* Loads the driver in a child, since loading it has effects (threads, memory, device files) that occtrace
+ * must avoid. */
 static void try_driver(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,4 +1,5 @@
-/* The program's file, looked at before it starts, and why no launches of it were recorded. One thread. */
+/* Inspects the program's file before the start, and finds the reason if the program recorded no launches. One
+ * thread. */
 #pragma once
 
 #include <limits.h>
@@ -6,14 +7,15 @@
 
 struct program {
     char path[PATH_MAX];  /* absolute where possible; "": not found */
-    const char *obstacle; /* why nothing can be recorded of it; NULL: nothing is in the way */
-    char other_tool[256]; /* the obstacle, if that is another tool's injection */
-    bool takes_preload;   /* its dynamic linker takes 64-bit libraries, and its runtime allows them */
+    const char *obstacle; /* reason why no launches can be recorded; NULL: none */
+    char other_tool[256]; /* text of the obstacle, if it is another tool's injection */
+    /* the program's dynamic linker loads 64-bit libraries, and its runtime allows them */
+    bool takes_preload;
 };
 
-/* `name` as execvp(3) finds it; a script stands for its interpreter, but for `path`. `library`: our own, or
- * NULL. */
+/* Finds `name` like execvp(3). A script is replaced by its interpreter, except in `path`. `library`:
+ * occtrace's own injected library; NULL: none. */
 void program_inspect(const char *name, const char *library, struct program *program);
 
-/* After its end, what can be found out from outside: one line. */
+/* After the program's end: one line with the reason found from outside the program. */
 const char *program_no_launches_reason(const struct program *program);

@@ -14,7 +14,7 @@
 
 enum { SHOWN_RUNS = 8 };
 
-/* The newest runs, in the order in which they started. */
+/* The newest runs, in the order of their starts. */
 static const char runs_sql[] =
     "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, kernels, gpu_time_ns, "
     "coalesce(devices, ''), simulated, lost, coalesce(lost_causes, ''), overhead_ratio, coalesce(level, "
@@ -70,8 +70,9 @@ bool summary_is_alive(int64_t pid)
     return pid <= 0 || pid > INT32_MAX || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 }
 
-/* A run without an end whose process is gone has lost its daemon, or the history cannot be written. Records
- * that CUPTI held when a signal ended the program (at most a flush interval) are counted nowhere. */
+/* Text of a run's losses. A run without an end and without a living process has lost its daemon, or the
+ * history cannot be written. Records that CUPTI held when a signal ended the program (at most one flush
+ * interval) are not counted. */
 static const char *format_lost(sqlite3_stmt *row, bool was_killed, char *buffer, size_t size)
 {
     const char *causes = text(row, LOST_CAUSES);
@@ -98,7 +99,7 @@ static void print_losses(sqlite3_stmt *row, bool was_killed)
     trace_note("  lost: %s; overhead: %s", format_lost(row, was_killed, lost, sizeof lost), overhead);
 }
 
-/* What a level means, where the run has no reason. The keys are the values of run.level. */
+/* The meaning of a level, for a run without a reason. Keys are the values of run.level. */
 static const char *level_text(const char *level)
 {
     static const struct {
@@ -133,7 +134,7 @@ static void print_run(sqlite3_stmt *row, bool was_killed)
         trace_note("  note: %.300s", text(row, NOTE));
 }
 
-/* What to do next. A single run is named, so that earlier ones do not mix into the answer. */
+/* Prints the next steps. The hint names a single run, to exclude earlier runs from the answer. */
 static void print_hints(uint64_t runs, int64_t run_id, bool has_launches, const char *db)
 {
     char run[32] = "";

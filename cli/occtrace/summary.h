@@ -6,13 +6,14 @@
 
 #include "store/store.h"
 
-/* Number of runs that the session has in the history, and of those that have no end yet. */
+/* Counts the session's runs in the history, and the runs without an end. */
 int summary_count(struct occ_store *store, const char *session, uint64_t *ret_runs, uint64_t *ret_open,
                   struct occ_error *err);
 
-/* Whether a run's process is there, or may be (0: its id is not known). */
+/* True if a run's process may still exist; always true for pid 0 (unknown). */
 bool summary_is_alive(int64_t pid);
 
-/* Prints its runs. `db`: as the hint names it; "": the user's own. `was_killed`: a signal ended it. */
+/* Prints the session's runs. `db`: the history as printed in the hint; "": occq's default. `was_killed`: a
+ * signal ended the program. */
 int summary_print(struct occ_store *store, const char *session, const char *db, bool was_killed,
                   struct occ_error *err);

@@ -1,4 +1,4 @@
-/* What occtrace's files share: requests to a daemon; see trace.h. One thread. */
+/* Requests to a daemon, shared by occtrace's files; see trace.h. One thread. */
 #include "trace.h"
 
 #include "support/cleanup.h"

@@ -1,4 +1,4 @@
-/* One call of occtrace, as its files share it. One thread. */
+/* The state of one call of occtrace, shared by its files. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,10 +17,10 @@ struct trace {
     const struct trace_options *options;
     struct child_signals signals;
     char session[33];
-    char *library; /* that CUDA's driver loads */
-    char *nvtx;    /* that NVTX loads; NULL: not wanted */
-    char *preload; /* for LD_PRELOAD; NULL: the program starts with the driver's variable instead */
-    char *socket;  /* where the program reports */
+    char *library; /* loaded by CUDA's driver */
+    char *nvtx;    /* loaded by NVTX; NULL: not requested */
+    char *preload; /* added to LD_PRELOAD; NULL: the program starts with CUDA_INJECTION64_PATH instead */
+    char *socket;  /* the daemon's socket, passed to the program */
     char *db;      /* the history; NULL: unknown */
     bool is_private;
     struct private_daemon daemon; /* if is_private */
@@ -29,17 +29,17 @@ struct trace {
     struct program executable;
 };
 
-/* Before the program starts (prepare.c): session, library, a daemon that listens. */
+/* Prepares the start of the program (prepare.c): session, libraries, a listening daemon. */
 int trace_prepare(struct trace *trace, struct occ_error *err);
 
-/* After the program's end (conclude.c): waits until the history is complete, prints the summary. */
+/* After the program's end (conclude.c): waits until the history is complete, and prints the summary. */
 void trace_conclude(struct trace *trace, char *const *argv, int wait_status);
 
-/* One request to the daemon at `socket`, on a connection of its own. */
+/* Sends one request to the daemon at `socket`, on a separate connection. */
 int trace_ask_daemon(const char *socket, const char *request, int patience_ms, char *answer, size_t size,
                      struct occ_error *err);
 /* The value of a "key value" line of the daemon's status, malloc'ed, or NULL. */
 char *trace_daemon_value(const char *socket, const char *key);
 
-/* "occtrace: TEXT" on stderr, made safe to print: names in it come from the program. */
+/* Prints "occtrace: TEXT" on stderr, sanitised, since names in it come from the program. */
 #define trace_note(...) cli_note(&cli_occtrace, __VA_ARGS__)

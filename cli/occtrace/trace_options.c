@@ -1,4 +1,4 @@
-/* occtrace's table. No state. */
+/* The table of occtrace's options. No state. */
 #include "trace_options.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ static const char *const counters_modes[] = {"auto", "pm", "gpm", "none", "exact
 
 static const char *const preload_modes[] = {"auto", "all", "none", NULL};
 
-/* What the guest takes (injector/env.h). */
+/* Limits of values that the guest accepts (injector/env.h). */
 #define MS_NS   INT64_C(1000000)
 #define YEAR_NS (31536000000 * MS_NS)
 

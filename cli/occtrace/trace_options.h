@@ -1,4 +1,4 @@
-/* occtrace's table and its own arguments. */
+/* The table of occtrace's options, and their values. */
 #pragma once
 
 #include "cli/options.h"
@@ -17,8 +17,8 @@ struct trace_options {
     bool quiet;
 };
 
-/* Maximum length of a label; the guest accepts no longer one from its environment (injector/env.def). */
+/* Maximum length of a label; the guest accepts no longer label from its environment (injector/env.def). */
 #define TRACE_LABEL_MAX_BYTES 255
 
-/* Parses; OCC_E_INVALID as cli_parse(). */
+/* Parses the command line. Returns OCC_E_INVALID like cli_parse(). */
 int trace_options_parse(char **argv, struct trace_options *options, struct occ_error *err);
