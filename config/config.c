@@ -6,7 +6,7 @@
 
 #include "support/text.h"
 
-/* The words of the kinds that are set by one; the value is the word's index, for MODE the octal number. */
+/* The words of kinds with a fixed set of words; a value is the word's index, with MODE the octal number. */
 static const char *const words[KIND_MAX][5] = {
     [KIND_MODE] = {"auto", "0600", "0660", "0666"},       [KIND_SYNC] = {"normal", "full"},
     [KIND_LEVEL] = {"error", "warning", "info", "debug"}, [KIND_SPLIT] = {"owner", "none"},
@@ -19,7 +19,7 @@ const struct occ_setting occ_settings[] = {
      WHEN_##when},
     OCC_CONFIG_SETTINGS(SETTING)};
 
-/* Every word that may be a key, for "did you mean". */
+/* All section and key names, for "did you mean". */
 #define KEY_WORDS(section, key, kind, type, member, when, default_text, min, max) #section, #key,
 const char *const occ_setting_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
 
@@ -30,7 +30,7 @@ static bool is_text(enum kind kind)
     return kind == KIND_PATH || kind == KIND_TEXT || kind == KIND_NAME || kind == KIND_COMMAND;
 }
 
-/* Words of a command for a node; only whole words stand for something. */
+/* Checks the words of a command for a node; a placeholder must be a whole word. */
 static int check_command(const char *text, struct occ_error *err)
 {
     static const char *const placeholders[] = {"{node}", "{command}", "{arguments}"};
@@ -76,7 +76,7 @@ static int set_text(enum kind kind, const char *text, char *value, struct occ_er
     return 0;
 }
 
-/* Bytes, or nanoseconds of a duration. */
+/* Sets a size in bytes or a duration in nanoseconds. */
 static int set_quantity(const struct occ_setting *setting, const char *text, uint64_t *value,
                         struct occ_error *err)
 {
@@ -174,7 +174,7 @@ int occ_config_set(struct occ_config *config, const char *name, const char *valu
     return occ_setting_set(setting, value, config, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all settings ---- */
 
 const char *occ_config_next_change(const struct occ_config *a, const struct occ_config *b, size_t *at,
                                    bool *ret_live)
@@ -204,7 +204,7 @@ static void print_text(const char *text, FILE *out)
     (void)fputc('\'', out);
 }
 
-/* In the largest unit that leaves no rest; `units` ends with one of 1. */
+/* Prints the value in the largest unit that divides it; `units` ends with unit 1. */
 static void print_quantity(uint64_t value, const struct unit *unit, FILE *out)
 {
     while (unit->size > 1 && (value == 0 || value % unit->size != 0))

@@ -23,12 +23,13 @@
 #define OCC_CONFIG_SHIP_MAX_NS INT64_C(3600000000000)
 
 /*
- * X(section, key, kind, type, member, when, default, min, max). `when` a daemon that runs takes another
- * value: LIVE, at a reload; RESTART; OTHER: it is another program's. Kinds:
+ * X(section, key, kind, type, member, when, default, min, max). `when`: the time when a running daemon uses
+ * a new value: LIVE: at a reload; RESTART: after a restart; OTHER: another program's setting. Kinds:
  *
- *   PATH      absolute path; "" = the place that support/paths.h names
+ *   PATH      absolute path; "": the default path of support/paths.h
  *   TEXT      printable ASCII
- *   NAME      of a database: letters, digits and _, not first a digit
+ *   NAME      name of a database: letters, digits and _, not beginning with a digit
+ *   COMMAND   words with {node}, and {command} or {arguments}
  *   BYTES     bytes, min...max
  *   QUOTA     bytes, min...max, or 0 for no limit
  *   DURATION  nanoseconds, min...max
@@ -116,29 +117,29 @@ struct occ_config {
 #undef X
 };
 
-/* Every setting at its default. */
+/* Sets every setting to its default. */
 void occ_config_defaults(struct occ_config *config);
 
-/* Reads `path` over the values in *config. On failure *config is unchanged. OCC_E_NOT_FOUND: no such file;
- * OCC_E_INVALID: "FILE:LINE:COLUMN: section.key: what is wrong". */
+/* Reads `path` and replaces the values in *config that the file sets. *config is unchanged on failure.
+ * Returns OCC_E_NOT_FOUND for a missing file, OCC_E_INVALID for an invalid one: "FILE:LINE:COLUMN:
+ * section.key: MISTAKE". */
 int occ_config_load(const char *path, struct occ_config *config, struct occ_error *err);
 
-/* The service's file and, in the order of their names, those of conf.d that add to it, as far as they are
- * there.
- */
+/* Reads the service's file, then the files of conf.d in the order of their names; missing files are
+ * skipped. */
 int occ_config_load_system(struct occ_config *config, struct occ_error *err);
 
-/* The same for text in memory; `name` stands for the file in messages. */
+/* Reads settings from text in memory; `name` replaces the path in messages. */
 int occ_config_parse(const char *name, const char *text, size_t length, struct occ_config *config,
                      struct occ_error *err);
 
-/* Writes every setting with its value, as a file that could be loaded. */
+/* Writes every setting with its value, as a file that can be loaded. */
 void occ_config_print(const struct occ_config *config, FILE *out);
 
-/* The next setting whose values differ, from *at on, which is 0 at first: its name, NULL for none. *ret_live:
- * whether a daemon that runs can take it. */
+/* Finds the next setting with different values in `a` and `b`, beginning at *at, which is 0 in the first
+ * call. Returns its name, or NULL after the last. *ret_live: a running daemon can apply the new value. */
 const char *occ_config_next_change(const struct occ_config *a, const struct occ_config *b, size_t *at,
                                    bool *ret_live);
 
-/* One setting by its "section.key" name, as the file would set it; the command line uses it. */
+/* Sets one setting by its "section.key" name, with the same text as in a file; used for the command line. */
 int occ_config_set(struct occ_config *config, const char *name, const char *value, struct occ_error *err);

@@ -15,10 +15,11 @@ struct reader {
     struct occ_yaml yaml;
     struct occ_config *config;
     bool section_given[OCC_SETTING_COUNT], given[OCC_SETTING_COUNT];
-    char mistakes[OCC_ERROR_MESSAGE_BYTES]; /* in keys and values: reading goes on after them */
+    /* mistakes in keys and values; reading continues after a mistake */
+    char mistakes[OCC_ERROR_MESSAGE_BYTES];
 };
 
-/* `name`: with its section, where the same key is one of another section. */
+/* `name`: the key with its section, printed if another section has a key of this name. */
 static int fail_unknown_key(const struct reader *r, const char *name, const char *key, struct occ_error *err)
 {
     const char *nearest = occ_text_nearest(key, occ_setting_words);
@@ -37,8 +38,8 @@ static int give_once(const struct reader *r, bool *given, struct occ_error *err)
     return 0;
 }
 
-/* One key of a section, which is the current event, and its value. Fails where the next key is not known to
- * be. */
+/* Reads one key of a section (the current event) and its value. Fails if the position of the next key is
+ * unknown. */
 static int read_setting(struct reader *r, const char *section, struct occ_error *err)
 {
     const char *key = occ_yaml_scalar(&r->yaml), *value;
@@ -60,7 +61,7 @@ static int read_setting(struct reader *r, const char *section, struct occ_error 
                                  : status;
 }
 
-/* A section's name, which is the current event, and its mapping. */
+/* Reads a section: its name (the current event) and its mapping. */
 static int read_section(struct reader *r, struct occ_error *err)
 {
     const char *key = occ_yaml_scalar(&r->yaml);
@@ -85,7 +86,7 @@ static int read_section(struct reader *r, struct occ_error *err)
     return status;
 }
 
-/* The whole stream: nothing, or one document with one mapping of sections. */
+/* Reads the whole stream: nothing, or one document with one mapping of sections. */
 static int read_stream(struct reader *r, struct occ_error *err)
 {
     int status = 0;
@@ -123,7 +124,7 @@ int occ_config_load(const char *path, struct occ_config *config, struct occ_erro
     return status == 0 ? occ_config_parse(path, text, length, config, err) : status;
 }
 
-/* ---- the service's ---- */
+/* ---- the service's settings ---- */
 
 int occ_config_load_system(struct occ_config *config, struct occ_error *err)
 {

@@ -35,10 +35,10 @@ struct occ_setting {
 enum { OCC_SETTING_COUNT = OCC_CONFIG_SETTINGS(OCC_SETTING_ONE) };
 extern const struct occ_setting occ_settings[OCC_SETTING_COUNT];
 
-/* Every word that may be a key, for "did you mean"; ends with NULL. */
+/* All section and key names, for "did you mean"; ends with NULL. */
 extern const char *const occ_setting_words[];
 
-/* NULL: there is none. */
+/* Returns NULL for an unknown name. */
 const struct occ_setting *occ_setting_find(const char *name);
 int occ_setting_set(const struct occ_setting *setting, const char *text, struct occ_config *config,
                     struct occ_error *err);

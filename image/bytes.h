@@ -26,7 +26,7 @@ static inline uint64_t u64_at(const uint8_t *p)
     return (uint64_t)u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
 }
 
-/* Whether `size` bytes at `offset` are inside. */
+/* True if `size` bytes at `offset` are inside. */
 static inline bool inside(struct span all, uint64_t offset, uint64_t size)
 {
     return offset <= all.size && size <= all.size - offset;

@@ -6,15 +6,17 @@
  * .nv.shared.<k> name its text section in sh_info. `.nv.info` entries are {u8 format, u8 attribute, u16 value
  * or length}; format 4 has a payload of that length. The global .nv.info names kernels by symbol index.
  *
- *   ABI 8 (CUDA 13): SM = (e_flags >> 8) & 255, registers in the global .nv.info, barriers in
- *     .nv.info.<k>. The assembled kernels of libraries have their registers in the text section's sh_info
- * >> 24. ABI 7 (before): SM = e_flags & 255 (llvm/BinaryFormat/ELF.h documents both), registers in the text
- * section's sh_info >> 24, barriers in its sh_flags >> 20 & 127; later toolkits write the attributes too.
+ *                   ABI 8 (CUDA 13)                ABI 7 (before)
+ *   SM              (e_flags >> 8) & 255           e_flags & 255
+ *   registers       global .nv.info                text section's sh_info >> 24
+ *   barriers        .nv.info.<k>                   text section's sh_flags >> 20 & 127
  *
- * From sm_90 on .nv.shared.<k> includes the 1024 bytes that the system reserves, but not before linking
- * (ET_REL).
+ * llvm/BinaryFormat/ELF.h documents the SM numbers. Assembled kernels of libraries have their registers in
+ * sh_info >> 24 in ABI 8 too; later toolkits of ABI 7 write the attributes too.
  *
- * Values above the maxima below, which no device reaches, are refused.
+ * From sm_90 on .nv.shared.<k> includes the system's reserve of 1024 bytes, but not before linking (ET_REL).
+ *
+ * Values above the maxima below are refused; no device reaches these maxima.
  *
  * Pure apart from malloc; any thread.
  */
@@ -69,7 +71,8 @@ static uint32_t sm_of(const Elf64_Ehdr *header)
     return (header->e_ident[EI_ABIVERSION] == ABI_OLD ? header->e_flags : header->e_flags >> 8) & 0xff;
 }
 
-/* No such cubin was seen: whether its shared memory includes the system's reserve is unknown. */
+/* Cubins of this kind are unknown, so it is not known if their shared memory includes the system's
+ * reserve. */
 static bool unknown_reserve(const Elf64_Ehdr *header)
 {
     return header->e_ident[EI_ABIVERSION] == ABI_OLD && sm_of(header) >= SYSTEM_SMEM_SM;
@@ -133,7 +136,7 @@ static bool symbol_at(const struct cubin *cubin, uint64_t index, Elf64_Sym *ret)
     return true;
 }
 
-/* The code of an undefined symbol is in another file. */
+/* A kernel that this file defines: an undefined symbol has its code in another file. */
 static bool is_kernel(const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && (symbol->st_other & SYMBOL_IS_KERNEL) &&
@@ -259,7 +262,8 @@ static int use_kernel_attribute(struct cubin *cubin, struct occ_image_kernel *ke
     return code;
 }
 
-/* Entries of the global section name their function by symbol; only those of kernels count. */
+/* Reads an entry of the global section, which names its function by a symbol; functions that are not kernels
+ * are skipped. */
 static int use_global_attribute(struct cubin *cubin, const struct attribute *attribute)
 {
     Elf64_Sym symbol;

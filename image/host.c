@@ -1,5 +1,6 @@
-/* Fat binaries in host ELF files: section .nv_fatbin of an executable or library has those that register at
- * start, __nv_relfatbin those of nvcc -dc before nvlink. Pure apart from malloc; any thread. */
+/* Fat binaries in host ELF files: section .nv_fatbin of an executable or library has the fat binaries that
+ * are registered at the start, __nv_relfatbin the output of nvcc -dc before nvlink. Pure apart from malloc;
+ * any thread. */
 #include "elf_file.h"
 #include "entries.h"
 #include "fail.h"

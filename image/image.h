@@ -1,14 +1,15 @@
 /*
- * Resources of the kernels in compiled CUDA code, as far as they decide occupancy.
+ * Reads the resources of kernels in compiled CUDA code that determine occupancy.
  *
- * Formats, told apart by their first bytes:
+ * Formats, distinguished by their first bytes:
  *   cubins           ELF, machine 190, ABI versions 8 (CUDA 13) and, up to sm_89, 7 (before);
  *   fat binaries     one or several in a row; entries uncompressed, zstd or LZ4; PTX entries are listed;
  *   host ELF files   executables, shared libraries and object files that contain fat binaries
  *                    (sections .nv_fatbin and __nv_relfatbin).
  *
  * Input is untrusted: every length is checked before use, sizes and counts have the maxima below, and
- * messages name the error and its byte offset. An image copies what it needs: the caller may free its bytes.
+ * messages name the error and its byte offset. An image has its own copies: the caller may free the file's
+ * bytes.
  *
  *   int f(..., struct occ_image_error *err);   0 or a negative OCC_IMAGE_E_*; `err` may be NULL, and is
  *                                              untouched on success; ret_ parameters on failure.
@@ -27,7 +28,7 @@
 #define OCC_IMAGE_MAX_ENTRIES    (1u << 20)          /* images in one file */
 #define OCC_IMAGE_MAX_KERNELS    65536               /* in one cubin */
 
-/* Maxima of a kernel, above what any device has; a larger value is an error. */
+/* Maxima of a kernel, larger than any device's; a larger value is an error. */
 #define OCC_IMAGE_MAX_REGISTERS   255
 #define OCC_IMAGE_MAX_BARRIERS    16
 #define OCC_IMAGE_MAX_SMEM_BYTES  (256u << 10)
@@ -57,15 +58,15 @@ struct occ_image_kernel {
     uint32_t cluster[3];        /* __cluster_dims__; 0, 0, 0: none */
 };
 
-/* One cubin. */
+/* A cubin. */
 struct occ_image {
     uint32_t sm;          /* 75, 90, 121 */
     uint32_t abi_version; /* 7 or 8 */
     bool relocatable;     /* nvcc -dc: not linked yet, the linker may raise registers and stack */
     uint32_t kernel_count;
     struct occ_image_kernel *kernels;
-    uint8_t *bytes; /* its copy of the ELF file */
-    size_t size;    /* of it */
+    uint8_t *bytes; /* copy of the ELF file */
+    size_t size;    /* size of `bytes` */
 };
 
 /* ---- files with any number of images ---- */
@@ -88,8 +89,8 @@ struct occ_image_entry {
 /* The entries of a file, in its order. Borrows `bytes`, which must outlive the list. */
 struct occ_image_list;
 
-/* The list has at least one entry; all of them may be PTX. Decompresses nothing. OCC_IMAGE_E_NO_BINARY: a
- * valid host ELF file without a fat binary, or PTX text. */
+/* Lists the entries of a file: at least one, possibly PTX only. Decompresses nothing. Returns
+ * OCC_IMAGE_E_NO_BINARY for a valid host ELF file without a fat binary, and for PTX text. */
 int occ_image_list_new(const void *bytes, size_t size, struct occ_image_list **ret_list,
                        struct occ_image_error *err);
 
@@ -111,8 +112,8 @@ const char *occ_image_list_text(const struct occ_image_list *list, char *buffer,
 
 /* ---- one image ---- */
 
-/* Whether a cubin for sm_NN with this suffix ('a', 'f', 0: none) runs on a device of capability `device_sm`:
- * the same major version and no higher minor version, 'a' on exactly its own capability. */
+/* True if a cubin for sm_NN with this suffix ('a', 'f', 0: none) runs on a device of capability `device_sm`:
+ * it needs the same major version and no higher minor version; with 'a' exactly the same capability. */
 bool occ_image_runs_on(uint32_t sm, char suffix, uint32_t device_sm);
 
 /* NULL is fine. */

@@ -9,7 +9,7 @@ struct reader {
     const uint8_t *at, *end;
 };
 
-/* Adds the extension bytes of a length whose nibble is 15. */
+/* Adds the extension bytes of a length with nibble 15. */
 static bool read_length(struct reader *in, size_t *length)
 {
     if (*length != 15)
@@ -45,7 +45,7 @@ bool occ_image_lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_
         reader.at += 2;
         if (!read_length(&reader, &match) || distance == 0 || distance > done || match + 4 > out_size - done)
             return false;
-        /* byte by byte: the match may overlap what it writes */
+        /* byte by byte, since source and destination of a match may overlap */
         for (match += 4; match; match--, done++)
             out[done] = out[done - distance];
     }

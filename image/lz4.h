@@ -5,6 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes `in_size` bytes to exactly `out_size`. false: not such a block. Never reads or writes outside the
- * two buffers. */
+/* Decodes `in_size` bytes to exactly `out_size`. Returns false for a damaged block or another size. Never
+ * reads or writes outside the two buffers. */
 bool occ_image_lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);

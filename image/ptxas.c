@@ -1,8 +1,8 @@
 /*
  * Reader of `ptxas -v`, line by line: "Compiling entry function" opens a kernel, "Function properties for"
- * names the function whose stack and spills follow (those of other functions are skipped), "Used N registers"
- * closes the kernel. Parallel builds may interleave the output of several compilers: a "Used" line without an
- * open kernel is an error, because its kernel is unknown.
+ * names the function of the following stack and spills (functions that are not the open kernel are skipped),
+ * "Used N registers" closes the kernel. Parallel builds may interleave the output of several compilers: a
+ * "Used" line without an open kernel is an error, because its kernel is unknown.
  *
  * Pure apart from malloc; any thread.
  */
@@ -30,7 +30,7 @@ struct reader {
 
 /* ---- text ---- */
 
-/* Without blanks at both ends, in place. */
+/* Removes blanks at both ends, in place. */
 static char *trim(char *text)
 {
     text += strspn(text, " \t");
@@ -40,7 +40,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Takes the digits at the start of *text. false: none, or a number above `max`. */
+/* Reads the digits at the start of *text. Returns false without digits, or for a number above `max`. */
 static bool take_number(const char **text, uint64_t max, uint32_t *ret)
 {
     size_t n = strspn(*text, "0123456789");
