@@ -18,6 +18,7 @@
 
 #define DEMANGLED_MAX_BYTES 16384
 #define SHORT_MAX_BYTES     256
+#define BRACKETS_MAX        256 /* depth of nested brackets */
 
 #ifdef OCC_HAVE_DEMANGLER
 int __gcclibcxx_demangle_callback(const char *mangled, void (*callback)(const char *, size_t, void *),
@@ -69,11 +70,13 @@ static char *demangle(const char *mangled)
 const char *occ_demangled_skip_brackets(const char *s)
 {
     static const char open[] = "<([{", close[] = ">)]}";
-    unsigned depth = 0;
+    char expected[BRACKETS_MAX];
+    size_t depth = 0;
     for (; *s; s++) {
-        if (strchr(open, *s))
-            depth++;
-        else if (strchr(close, *s) && --depth == 0)
+        const char *opens = strchr(open, *s);
+        if (opens && depth < BRACKETS_MAX)
+            expected[depth++] = close[opens - open];
+        else if (depth > 0 && *s == expected[depth - 1] && --depth == 0)
             return s + 1;
     }
     return s;

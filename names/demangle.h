@@ -9,6 +9,7 @@ int occ_demangle(const char *mangled, char **ret_demangled, char **ret_short);
  * template arguments and parameters. */
 void occ_demangled_base(const char *name, const char **ret_begin, const char **ret_end);
 
-/* The position after the bracket that closes the one at `s`, or the end of the text. "->" and "operator<"
- * inside template arguments are not recognized, since they are rare in names of kernels. */
+/* The position after the bracket that closes the one at `s`, or the end of the text. A ">" inside parentheses
+ * compares: "enable_if<((8)>(0)), void>". "->" and "operator<" directly inside template arguments are not
+ * recognized, since they are rare in names of kernels. */
 const char *occ_demangled_skip_brackets(const char *s);

@@ -66,6 +66,16 @@ static void test_alone(void **state)
                                    {NULL, NULL}});
 }
 
+/* A ">" inside parentheses compares. */
+static void test_function_behind_a_condition(void **state)
+{
+    (void)state;
+    check((const char *const[][2]){
+        {"std::enable_if<(((8)>(0)))&&ns::exists, void>::type ns::rms_norm<float, 8>(float*)", "rms_norm"},
+        {"std::enable_if<!(false), void>::type ns::kernel<int>(int)", "kernel"},
+        {NULL, NULL}});
+}
+
 static void test_template_arguments(void **state)
 {
     (void)state;
@@ -198,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_function_behind_a_condition),
         cmocka_unit_test(test_template_arguments),
         cmocka_unit_test(test_identifiers),
         cmocka_unit_test(test_lambdas),
