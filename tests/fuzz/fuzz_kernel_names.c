@@ -1,6 +1,6 @@
 /*
- * Fuzzes the names that tell kernels apart: any lines as demangled names give
- * different names of at most 512 bytes.
+ * Fuzzes the names that tell kernels apart, and the kernels' owners: any lines as demangled names give
+ * different names of at most 512 bytes, and an owner with texts inside their limits.
  */
 #include "names/kernel_names.h"
 
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "names/demangle.h"
+#include "names/owners.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,6 +22,18 @@ static void check(const struct occ_kernel_name *kernels, size_t n)
                 abort();
 }
 
+static void check_owner(const char *name)
+{
+    struct occ_kernel_owner owner;
+    char label[OCC_KERNEL_LABEL_BYTES];
+    occ_kernel_owner(name, &owner);
+    if (owner.owner >= OCC_OWNERS || strnlen(owner.family, sizeof owner.family) == sizeof owner.family ||
+        strnlen(owner.tile, sizeof owner.tile) == sizeof owner.tile ||
+        strnlen(owner.layout, sizeof owner.layout) == sizeof owner.layout ||
+        strlen(occ_kernel_label(&owner, label)) >= sizeof label)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct occ_kernel_name kernels[KERNELS_MAX];
@@ -28,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n = 0;
     while (text && n < KERNELS_MAX && (line = strsep(&rest, "\n"))) {
         const char *begin = NULL, *end = NULL;
+        check_owner(line);
         occ_demangled_base(line, &begin, &end);
         shorts[n] = strndup(begin, (size_t)(end - begin));
         kernels[n] =

@@ -37,7 +37,7 @@ injector: cupti injector/exact injector/nvtx ring
 injector/exact: cupti ring
 injector/nvtx: cupti
 injector/preload:
-names: support
+names: occupancy support
 occupancy:
 ring:
 schema:
