@@ -31,6 +31,7 @@ daemon/sampling/counters: attribution cupti support
 daemon/serve: daemon/collect daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve/metrics ring store support
 daemon/serve/metrics: occupancy store support
 draw: support
+explain: names occupancy support
 image:
 import: occupancy store support
 injector: cupti injector/exact injector/nvtx ring

@@ -1,0 +1,90 @@
+/* Changes by the owner of a kernel, and the words of a verdict; see verdict.h. No state; any thread. */
+#include "support/text.h"
+#include "verdict.h"
+
+#define CHANGE(name) OCC_CHANGE_##name
+
+/* Rows: changes of a parameter. Columns: the change that the owner can make instead; NONE: no change. A
+ * caller of a library chooses shapes, alignment and algorithm. Triton computes registers and shared memory
+ * from the tile, num_warps and num_stages. */
+static const enum occ_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
+#define ROW(kind, user, triton, framework, library)                                                          \
+    [OCC_ADVICE_##                                                                                           \
+        kind] = {[OCC_OWNER_UNKNOWN] = CHANGE(user),    [OCC_OWNER_USER] = CHANGE(user),                     \
+                 [OCC_OWNER_TRITON] = CHANGE(triton),   [OCC_OWNER_FRAMEWORK] = CHANGE(framework),           \
+                 [OCC_OWNER_LIBRARY] = CHANGE(library), [OCC_OWNER_COMMUNICATION] = CHANGE(OVERLAP)}
+    ROW(REGISTERS, LAUNCH_BOUNDS, NUM_WARPS, FUSE, ALGORITHM),
+    ROW(SMEM, SMEM, NUM_STAGES, FUSE, ALGORITHM),
+    ROW(CARVEOUT, CARVEOUT, NONE, NONE, NONE),
+    ROW(BARRIERS, BARRIERS, NUM_WARPS, NONE, ALGORITHM),
+    ROW(REGISTERS_SMEM, SMEM, BLOCK, FUSE, ALGORITHM),
+    ROW(CLUSTER, CLUSTER, NONE, NONE, ALGORITHM),
+    ROW(BLOCK_SIZE, BLOCK_SIZE, NUM_WARPS, NONE, ALGORITHM),
+    ROW(FILL_WAVE, TILE, BLOCK, FUSE, BATCH),
+    ROW(EVEN_GRID, GRID, BLOCK, SHAPES, SHAPES),
+    ROW(GRID_DOWN, GRID, BLOCK, SHAPES, SHAPES),
+    ROW(GRID_UP, GRID, BLOCK, SHAPES, SHAPES),
+    ROW(GRID_STRIDE, GRID_STRIDE, BLOCK, NONE, NONE),
+#undef ROW
+};
+
+enum occ_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind)
+{
+    return owner < OCC_OWNERS && kind < OCC_ADVICE_COUNT ? changes[kind][owner] : OCC_CHANGE_NONE;
+}
+
+bool occ_advice_needs_full_wave(enum occ_advice_kind kind)
+{
+    switch (kind) {
+    case OCC_ADVICE_REGISTERS:
+    case OCC_ADVICE_SMEM:
+    case OCC_ADVICE_CARVEOUT:
+    case OCC_ADVICE_BARRIERS:
+    case OCC_ADVICE_REGISTERS_SMEM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum occ_effort occ_change_effort(enum occ_change change)
+{
+#define EFFORT(name, word, text, effort) OCC_EFFORT_##effort,
+    static const enum occ_effort efforts[] = {OCC_CHANGES(EFFORT)};
+#undef EFFORT
+    return efforts[change];
+}
+
+OCC_WORDS(occ_finding_word, enum occ_finding_kind, OCC_FINDINGS)
+OCC_WORDS(occ_change_word, enum occ_change, OCC_CHANGES)
+OCC_WORDS(occ_confidence_word, enum occ_confidence, OCC_CONFIDENCES)
+
+#define TEXT(name, word, text, ...) text,
+
+const char *occ_finding_text(enum occ_finding_kind kind)
+{
+    static const char *const texts[] = {OCC_FINDINGS(TEXT)};
+    return texts[kind];
+}
+
+const char *occ_change_text(enum occ_change change)
+{
+    static const char *const texts[] = {OCC_CHANGES(TEXT)};
+    return texts[change];
+}
+
+const char *occ_design_text(uint32_t by_design)
+{
+    static const struct {
+        uint32_t bit;
+        const char *text;
+    } texts[] = {
+        {OCC_DESIGN_COMMUNICATION, "low by design: communication"},
+        {OCC_DESIGN_PERSISTENT, "low by design: persistent kernel"},
+        {OCC_DESIGN_TENSOR_CORES, "low by design: a few warps keep the tensor cores busy"},
+        {OCC_DESIGN_MAYBE_PERSISTENT, "maybe a persistent kernel: the grid is a multiple of the SMs"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (by_design & texts[i].bit)
+            return texts[i].text;
+    return "";
+}

@@ -1,0 +1,148 @@
+/*
+ * The verdict about totals of launches: where the GPU time went, and which changes save most of it.
+ *
+ * GPU time is the recorded time of each GPU, added up. Every second has one place:
+ *
+ *   GPU time  = idle + communication + copies + kernels
+ *   idle      = waiting for launches + longer pauses
+ *   kernels   = used + lost by cause + unknown (kernels without a model)
+ *
+ * In the part "kernels" a second of a kernel with an elapsed occupancy of 30 % counts 0.3 s as used and 0.7 s
+ * as lost. Parts are never negative: a gain over the model (waterfall.h) reduces the losses above it. Idle
+ * time contains copies unless copies are recorded.
+ *
+ * Pure apart from malloc: no I/O; any thread.
+ */
+#pragma once
+
+#include "totals.h"
+
+/* ---- GPU time ---- */
+
+/* Shares of the GPU time; they add up to 1. All 0: there is no recorded time. */
+struct occ_gpu_time {
+    int64_t key;     /* of the GPU, run or job; 0: all */
+    double window_s; /* 1 */
+    double launch_wait, pause, communication, copies, kernels;
+    double used, unknown, lost[OCC_PART_COUNT]; /* add up to `kernels` */
+    bool has_copies;                            /* copies are recorded on all GPUs */
+    bool is_divided; /* kernels overlapped communication by an unknown time: both shares are estimates */
+};
+
+/* What a row is. X(NAME, word) */
+#define OCC_TIME_BY(X)                     X(ALL, "all") X(GPU, "gpu") X(RUN, "run") X(JOB, "job")
+#define OCC_TIME_BY_ENUMERATOR(name, word) OCC_TIME_BY_##name,
+enum occ_time_by { OCC_TIME_BY(OCC_TIME_BY_ENUMERATOR) OCC_TIME_BYS };
+
+/* Rows in ascending order of their keys; the caller frees *ret_rows. ALL gives one row. 0 or OCC_E_NO_MEMORY.
+ */
+int occ_gpu_times(const struct occ_totals *totals, enum occ_time_by by, struct occ_gpu_time **ret_rows,
+                  size_t *ret_n);
+
+/* Rounds ratios to steps of 1 / `steps` (100: percent) so that the steps add up to the rounded sum of the
+ * ratios: the largest remainders are rounded up. Ratios are not negative and their sum is at most about 1. */
+void occ_round_shares(const double *ratios, size_t n, unsigned steps, unsigned *ret_steps);
+
+/* ---- findings ---- */
+
+/* X(NAME, word, text) */
+#define OCC_FINDINGS(X)                                                                                      \
+    X(LAUNCH_WAIT, "launch_wait", "the GPU waits for launches")                                              \
+    X(PAUSE, "pause", "the GPU is idle in longer pauses")                                                    \
+    X(COMMUNICATION, "communication", "communication without other work")                                    \
+    X(COPIES, "copies", "copies without other work")                                                         \
+    X(KERNEL, "kernel", "a kernel leaves warp slots empty")
+#define OCC_FINDING_ENUMERATOR(name, word, text) OCC_FINDING_##name,
+enum occ_finding_kind { OCC_FINDINGS(OCC_FINDING_ENUMERATOR) OCC_FINDING_KINDS };
+
+/* The effort of a change, the cheapest first. */
+enum occ_effort {
+    OCC_EFFORT_ATTRIBUTE, /* one call before the launch */
+    OCC_EFFORT_LAUNCH,    /* launch parameters, or arguments of a library call */
+    OCC_EFFORT_COMPILER,  /* compiler flags and launch bounds */
+    OCC_EFFORT_CODE,
+    OCC_EFFORTS
+};
+
+/* Changes. X(NAME, word, text, effort) */
+#define OCC_CHANGES(X)                                                                                       \
+    X(NONE, "none", "no change known", CODE)                                                                 \
+    X(LEAVE, "leave", "nothing: low by design", CODE)                                                        \
+    X(CUDA_GRAPHS, "cuda_graphs", "CUDA graphs, or fewer and larger kernels", CODE)                          \
+    X(FIND_WAIT, "find_wait", "find the wait: input data, synchronisation, copies", CODE)                    \
+    X(OVERLAP, "overlap", "overlap with computation", CODE)                                                  \
+    X(PAD, "pad", "pad the operands: rows of a multiple of 16 bytes", LAUNCH)                                \
+    X(BATCH, "batch", "a larger batch: the shape has too few tiles", LAUNCH)                                 \
+    X(SHAPES, "shapes", "shapes that end on a full wave", LAUNCH)                                            \
+    X(ALGORITHM, "algorithm", "another algorithm or tile (autotuning)", LAUNCH)                              \
+    X(FUSE, "fuse", "fuse with its neighbours, or batch", CODE)                                              \
+    X(NUM_WARPS, "num_warps", "another num_warps", LAUNCH)                                                   \
+    X(NUM_STAGES, "num_stages", "fewer num_stages", LAUNCH)                                                  \
+    X(BLOCK, "block", "other BLOCK sizes", LAUNCH)                                                           \
+    X(CARVEOUT, "carveout", "a larger shared-memory carve-out", ATTRIBUTE)                                   \
+    X(BLOCK_SIZE, "block_size", "another block size", LAUNCH)                                                \
+    X(GRID, "grid", "another grid", LAUNCH)                                                                  \
+    X(CLUSTER, "cluster", "a smaller cluster", LAUNCH)                                                       \
+    X(LAUNCH_BOUNDS, "launch_bounds", "fewer registers: __launch_bounds__, -maxrregcount", COMPILER)         \
+    X(SMEM, "shared_memory", "less shared memory per block", CODE)                                           \
+    X(BARRIERS, "barriers", "fewer barriers", CODE)                                                          \
+    X(TILE, "tile", "smaller tiles, split-K or a larger batch: too few blocks", CODE)                        \
+    X(GRID_STRIDE, "grid_stride", "a grid-stride loop", CODE)
+#define OCC_CHANGE_ENUMERATOR(name, word, text, effort) OCC_CHANGE_##name,
+enum occ_change { OCC_CHANGES(OCC_CHANGE_ENUMERATOR) OCC_CHANGE_COUNT };
+
+/* X(NAME, word) */
+#define OCC_CONFIDENCES(X)                    X(MEASURED, "measured") X(MODELLED, "modelled") X(SIMULATED, "simulated")
+#define OCC_CONFIDENCE_ENUMERATOR(name, word) OCC_CONFIDENCE_##name,
+enum occ_confidence { OCC_CONFIDENCES(OCC_CONFIDENCE_ENUMERATOR) OCC_CONFIDENCE_COUNT };
+
+/* Reasons for a low occupancy by design. Bits. */
+enum occ_design {
+    OCC_DESIGN_COMMUNICATION = 1u,
+    OCC_DESIGN_PERSISTENT = 2u,       /* by the kernel's name */
+    OCC_DESIGN_TENSOR_CORES = 4u,     /* a few warps keep the tensor cores busy */
+    OCC_DESIGN_MAYBE_PERSISTENT = 8u, /* the grid is a multiple of the SMs */
+};
+
+/* A subject that loses GPU time: one kernel in all its configurations with one change, or one kind of time.
+ * Shares are of the GPU time. */
+struct occ_finding {
+    enum occ_finding_kind kind;
+    size_t kernel;  /* index of the configuration with most loss; of COMMUNICATION: with most time; SIZE_MAX:
+                       none */
+    double share;   /* of the subject; of kernels without the time of overlapping kernels */
+    double lost;    /* empty warp slots; of the other kinds equal to `share` */
+    unsigned cause; /* largest part of the loss, enum occ_part; OCC_PART_COUNT: none */
+    enum occ_change change;
+    enum occ_advice_kind advice; /* the change of a parameter, from now to needed; OCC_ADVICE_COUNT: none */
+    uint64_t now, needed;
+    struct occ_saving saves; /* NaN: unknown; `high` is at most `share` */
+    uint32_t by_design;      /* enum occ_design bits */
+    enum occ_confidence confidence;
+    double measured_ratio; /* measured part of the subject's time */
+};
+
+/* A smaller loss gives no finding. Share of the GPU time. */
+#define OCC_FINDING_MIN 0.005
+/* Savings that differ by a smaller part of the larger one are equal: then the cheaper change wins. */
+#define OCC_SAVINGS_EQUAL 0.1
+
+/* Findings, the largest predicted saving first. Without a median the middle of the bounds counts, and without
+ * bounds half of the loss. The caller frees *ret_findings. 0 or OCC_E_NO_MEMORY. */
+int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings, size_t *ret_n);
+
+/* The change of a parameter as the kernel's owner can make it; NONE: the owner cannot. */
+enum occ_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
+enum occ_effort occ_change_effort(enum occ_change change);
+
+/* True for changes that matter only when the grid has enough blocks for a full wave. */
+bool occ_advice_needs_full_wave(enum occ_advice_kind kind);
+
+/* Words for programs, texts for people. Never NULL. */
+const char *occ_finding_word(enum occ_finding_kind kind);
+const char *occ_finding_text(enum occ_finding_kind kind);
+const char *occ_change_word(enum occ_change change);
+const char *occ_change_text(enum occ_change change);
+const char *occ_confidence_word(enum occ_confidence confidence);
+/* "low by design: communication"; "": none. The first of several. */
+const char *occ_design_text(uint32_t by_design);

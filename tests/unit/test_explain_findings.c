@@ -1,0 +1,255 @@
+/* Findings: order, cause, and the cheapest change for the owner of a kernel. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain/verdict.h"
+
+/* A kernel that runs for a second of the ten of the only GPU. */
+struct world {
+    struct occ_gpu_totals gpu;
+    struct occ_kernel_owner owner;
+    struct occ_kernel_totals kernels[4];
+    struct occ_candidate candidates[4];
+    struct occ_finding *findings;
+    size_t n;
+};
+
+static struct world world_of(const char *name, unsigned cause, double loss)
+{
+    struct world w = {.gpu = {.window_s = 10, .busy_s = 1, .copies_s = NAN, .communication_s = NAN}};
+    occ_kernel_owner(name, &w.owner);
+    w.kernels[0] = (struct occ_kernel_totals){.kernel = 1, .time_s = 1, .used = 1 - loss, .waves = 4};
+    w.kernels[0].part[cause] = loss;
+    return w;
+}
+
+/* The findings about kernels of `n` kernels; `w` keeps its address. */
+static void find(struct world *w, size_t n)
+{
+    struct occ_totals totals = {&w->gpu, 1, w->kernels, n};
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        w->kernels[i].owner = &w->owner;
+    assert_int_equal(occ_find(&totals, &w->findings, &w->n), 0);
+    for (size_t i = 0; i < w->n; i++)
+        if (w->findings[i].kind == OCC_FINDING_KERNEL)
+            w->findings[kept++] = w->findings[i];
+    w->n = kept;
+}
+
+static void expect_change(const char *name, unsigned cause, const char *change)
+{
+    struct world w = world_of(name, cause, 0.5);
+    find(&w, 1);
+    assert_int_equal(w.n, 1);
+    assert_int_equal(w.findings[0].cause, cause);
+    assert_string_equal(occ_change_word(w.findings[0].change), change);
+    assert_float_equal(w.findings[0].share, 0.1, 1e-12);
+    assert_float_equal(w.findings[0].lost, 0.05, 1e-12);
+    free(w.findings);
+}
+
+#define OWN     "my_kernel(float*)"
+#define TRITON  "triton_poi_fused_add_0"
+#define TORCH   "void at::native::reduce_kernel<512, 1>(int)"
+#define CUBLAS  "ampere_sgemm_128x64_nn"
+#define ALIGNED "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(int)"
+#define ALIGN1  "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align1>(int)"
+#define FMHA    "fmhaSm100aKernel_QkvE4m3OBfloat16H64CausalPersistentContext"
+
+static void test_change_depends_on_the_owner(void **state)
+{
+    (void)state;
+    expect_change(OWN, OCC_CAUSE_REGISTERS, "launch_bounds");
+    expect_change(OWN, OCC_CAUSE_CARVEOUT, "carveout");
+    expect_change(OWN, OCC_CAUSE_SMALL_GRID, "tile");
+    expect_change(OWN, OCC_CAUSE_TAIL, "grid");
+    expect_change(TRITON, OCC_CAUSE_REGISTERS, "num_warps");
+    expect_change(TRITON, OCC_CAUSE_SMEM, "num_stages");
+    expect_change(TRITON, OCC_CAUSE_SMALL_GRID, "block");
+    expect_change(TORCH, OCC_CAUSE_SMALL_GRID, "fuse");
+    expect_change(CUBLAS, OCC_CAUSE_SMALL_GRID, "batch");
+    expect_change(CUBLAS, OCC_CAUSE_TAIL, "shapes");
+    expect_change(CUBLAS, OCC_CAUSE_REGISTERS, "algorithm");
+    expect_change(ALIGN1, OCC_CAUSE_REGISTERS, "pad");
+    expect_change(ALIGNED, OCC_CAUSE_REGISTERS, "leave");
+    expect_change(ALIGNED, OCC_CAUSE_SMALL_GRID, "batch");
+    expect_change(FMHA, OCC_CAUSE_SMALL_GRID, "leave");
+}
+
+static void test_low_by_design_is_labelled(void **state)
+{
+    struct world w = world_of(ALIGNED, OCC_CAUSE_REGISTERS, 0.75);
+    (void)state;
+    find(&w, 1);
+    assert_string_equal(occ_design_text(w.findings[0].by_design),
+                        "low by design: a few warps keep the tensor cores busy");
+    assert_float_equal(w.findings[0].saves.high, 0, 1e-12);
+    free(w.findings);
+    w = world_of(OWN, OCC_CAUSE_SMALL_GRID, 0.75);
+    w.kernels[0].by_design = OCC_BY_DESIGN_PERSISTENT;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].by_design, OCC_DESIGN_MAYBE_PERSISTENT);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_TILE); /* a guess does not forbid advice */
+    free(w.findings);
+}
+
+/* Fewer registers gain nothing while the blocks do not fill a wave. */
+static void test_no_register_advice_below_a_wave(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_REGISTERS, 0.5);
+    (void)state;
+    w.kernels[0].waves = 0.3;
+    w.candidates[0] = (struct occ_candidate){OCC_ADVICE_REGISTERS, 64, 40, {0.3, 0.2, 0.4, 9}};
+    w.candidates[1] = (struct occ_candidate){OCC_ADVICE_FILL_WAVE, 64, 660, {0.1, 0.0, 0.2, 9}};
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_TILE);
+    assert_true(isnan(w.findings[0].saves.median));
+    free(w.findings);
+    w.kernels[0].n_candidates = 2;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].advice, OCC_ADVICE_FILL_WAVE);
+    assert_int_equal(w.findings[0].needed, 660);
+    assert_float_equal(w.findings[0].saves.median, 0.01, 1e-12);
+    free(w.findings);
+}
+
+/* Of changes that save about the same the cheapest: attribute, launch parameter, compiler, code. */
+static void test_cheapest_change_wins_a_tie(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_SMEM, 0.5);
+    (void)state;
+    w.candidates[0] = (struct occ_candidate){OCC_ADVICE_SMEM, 8192, 3072, {0.30, 0.2, 0.4, 9}};
+    w.candidates[1] = (struct occ_candidate){OCC_ADVICE_BLOCK_SIZE, 256, 128, {0.29, 0.2, 0.4, 9}};
+    w.candidates[2] = (struct occ_candidate){OCC_ADVICE_CARVEOUT, 32768, 65536, {0.28, 0.2, 0.4, 9}};
+    w.candidates[3] = (struct occ_candidate){OCC_ADVICE_REGISTERS, 64, 40, {0.40, 0.2, 0.5, 9}};
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 3;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_CARVEOUT);
+    free(w.findings);
+    w.kernels[0].n_candidates = 4; /* saves a third more */
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_LAUNCH_BOUNDS);
+    free(w.findings);
+}
+
+static void test_order_by_predicted_saving(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_TAIL, 0.9);
+    (void)state;
+    w.gpu.busy_s = 4;
+    w.kernels[1] = w.kernels[2] = w.kernels[3] = w.kernels[0];
+    for (int64_t i = 0; i < 4; i++)
+        w.kernels[i].kernel = i + 1;
+    w.candidates[0] = (struct occ_candidate){OCC_ADVICE_GRID_UP, 1, 2, {0.05, 0, 0.1, 12}};
+    w.candidates[1] = (struct occ_candidate){OCC_ADVICE_GRID_UP, 1, 2, {0.6, 0.5, 0.7, 12}};
+    w.candidates[2] = (struct occ_candidate){OCC_ADVICE_GRID_UP, 1, 2, {NAN, 0, 0.4, 0}};
+    for (size_t i = 0; i < 3; i++) {
+        w.kernels[i].candidates = &w.candidates[i];
+        w.kernels[i].n_candidates = 1;
+    }
+    find(&w, 4); /* the last one has no prediction: half of its loss */
+    assert_int_equal(w.n, 4);
+    assert_int_equal(w.findings[0].kernel, 1);
+    assert_int_equal(w.findings[1].kernel, 3);
+    assert_int_equal(w.findings[2].kernel, 2);
+    assert_int_equal(w.findings[3].kernel, 0);
+    free(w.findings);
+}
+
+static void test_configurations_of_a_kernel_are_one_subject(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_TAIL, 0.4);
+    (void)state;
+    w.kernels[1] = w.kernels[0];
+    w.kernels[1].part[OCC_CAUSE_TAIL] = 0.8;
+    w.kernels[1].used = 0.2;
+    w.kernels[1].measured_ratio = 1;
+    find(&w, 2);
+    assert_int_equal(w.n, 1);
+    assert_int_equal(w.findings[0].kernel, 1); /* it loses more */
+    assert_float_equal(w.findings[0].share, 0.1, 1e-12);
+    assert_float_equal(w.findings[0].lost, 0.06, 1e-12);
+    assert_float_equal(w.findings[0].measured_ratio, 0.5, 1e-12);
+    assert_string_equal(occ_confidence_word(w.findings[0].confidence), "measured");
+    free(w.findings);
+}
+
+static void test_idle_time_and_communication(void **state)
+{
+    struct occ_gpu_totals gpu = {
+        .window_s = 10, .busy_s = 2, .launch_wait_s = 7, .copies_s = NAN, .communication_s = NAN};
+    struct occ_kernel_owner nccl;
+    struct occ_kernel_totals kernels[2] = {{.kernel = 1, .time_s = 1, .used = 0.999, .waves = 2},
+                                           {.kernel = 2, .time_s = 1, .used = 0.1, .waves = 0.5}};
+    struct occ_totals totals = {&gpu, 1, kernels, 2};
+    struct occ_finding *findings = NULL;
+    size_t n = 0;
+    (void)state;
+    occ_kernel_owner("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)", &nccl);
+    kernels[1].owner = &nccl;
+    assert_int_equal(occ_find(&totals, &findings, &n), 0);
+    assert_int_equal(n, 3); /* the kernel loses less than the minimum */
+    assert_int_equal(findings[0].kind, OCC_FINDING_LAUNCH_WAIT);
+    assert_int_equal(findings[0].change, OCC_CHANGE_CUDA_GRAPHS);
+    assert_float_equal(findings[0].saves.high, 0.7, 1e-12);
+    assert_int_equal(findings[1].kind, OCC_FINDING_PAUSE);
+    assert_int_equal(findings[2].kind, OCC_FINDING_COMMUNICATION);
+    assert_int_equal(findings[2].kernel, 1);
+    assert_int_equal(findings[2].change, OCC_CHANGE_OVERLAP);
+    assert_string_equal(occ_design_text(findings[2].by_design), "low by design: communication");
+    free(findings);
+}
+
+static void test_simulated_is_never_measured(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_TAIL, 0.4);
+    (void)state;
+    w.kernels[0].simulated = true;
+    w.kernels[0].measured_ratio = 1;
+    find(&w, 1);
+    assert_string_equal(occ_confidence_word(w.findings[0].confidence), "simulated");
+    free(w.findings);
+}
+
+/* Every kind has an answer, and a text. */
+static void test_tables_are_complete(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < OCC_ADVICE_COUNT; kind++)
+        for (unsigned owner = 0; owner < OCC_OWNERS; owner++) {
+            enum occ_change change = occ_change_for((enum occ_owner)owner, (enum occ_advice_kind)kind);
+            assert_true(change < OCC_CHANGE_COUNT);
+            assert_true(strlen(occ_change_text(change)) > 0);
+            assert_true(occ_change_effort(change) < OCC_EFFORTS);
+            if (owner == OCC_OWNER_USER)
+                assert_int_not_equal(change, OCC_CHANGE_NONE);
+        }
+    for (unsigned kind = 0; kind < OCC_FINDING_KINDS; kind++)
+        assert_true(strlen(occ_finding_text((enum occ_finding_kind)kind)) > 0);
+    assert_string_equal(occ_design_text(0), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_change_depends_on_the_owner),
+        cmocka_unit_test(test_low_by_design_is_labelled),
+        cmocka_unit_test(test_no_register_advice_below_a_wave),
+        cmocka_unit_test(test_cheapest_change_wins_a_tie),
+        cmocka_unit_test(test_order_by_predicted_saving),
+        cmocka_unit_test(test_configurations_of_a_kernel_are_one_subject),
+        cmocka_unit_test(test_idle_time_and_communication),
+        cmocka_unit_test(test_simulated_is_never_measured),
+        cmocka_unit_test(test_tables_are_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
