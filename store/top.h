@@ -19,6 +19,8 @@ struct occ_row_kernel {
     bool simulated;
     /* only for `top`: the model has no limits of its own for the GPU and uses estimated limits */
     bool estimated;
+    const char *range; /* only by layer: the path of the range; NULL: unknown */
+    bool is_backward;  /* only by layer: launched by autograd for the operator of that range */
 };
 
 /* The launch configuration of a kernel with the largest total duration. */
@@ -58,13 +60,15 @@ struct occ_top_row {
 };
 
 /* Units of a row of `top`: a kernel on a device, a stream of a device, all launches of a run, of the runs of
- * a rank ... By cause: the configurations with that main cause. X(NAME, label) */
+ * a rank ... By cause: the configurations with that main cause. By layer: a kernel in a range and phase.
+ * X(NAME, label) */
 #define OCC_TOP_BY(X)                                                                                        \
     X(KERNEL, "kernel")                                                                                      \
     X(CONFIG, "config")                                                                                      \
     X(CAUSE, "cause")                                                                                        \
     X(GPU, "gpu")                                                                                            \
     X(RANGE, "range")                                                                                        \
+    X(LAYER, "layer")                                                                                        \
     X(STREAM, "stream")                                                                                      \
     X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job") X(NODE, "node")
 /* Units of time: all launches that start in the unit. X(NAME, label) */

@@ -158,7 +158,8 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
                                                  : by == OCC_TOP_BY_HOUR ? HOUR_NS
                                                  : by == OCC_TOP_BY_DAY  ? 24 * HOUR_NS
                                                                          : 0,
-                                      .by_range = by == OCC_TOP_BY_RANGE,
+                                      .by_range = by == OCC_TOP_BY_RANGE || by == OCC_TOP_BY_LAYER,
+                                      .by_phase = by == OCC_TOP_BY_LAYER,
                                       .has_range_filter = filter->range_regex != NULL,
                                       .graphs = filter->graphs,
                                       .time = {filter->since_ns > 0 ? filter->since_ns : 0,
@@ -186,7 +187,7 @@ void occ_resolved_filter_free(struct occ_resolved_filter *f)
     free(f->runs);
     occ_map_free(&f->ranges);
     occ_arena_free(f->range_texts.blocks);
-    free(f->range_paths);
+    free(f->range_groups);
     *f = (struct occ_resolved_filter){0};
 }
 

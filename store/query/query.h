@@ -34,6 +34,12 @@ struct occ_filtered_run {
 
 enum { OCC_ANY_GROUP = -1 };
 
+/* A group of ranges with equal paths. */
+struct occ_range_group {
+    const char *path; /* NULL: no range */
+    bool is_backward; /* only if phases are told apart */
+};
+
 /* The runs and configurations that a filter selects. */
 struct occ_resolved_filter {
     struct occ_span time;
@@ -41,11 +47,12 @@ struct occ_resolved_filter {
     bool by_stream;        /* totals are also grouped by stream */
     int64_t unit_ns;       /* totals are also grouped by these units of time; 0: not by time */
     bool by_range;         /* totals are also grouped by range: the group is a range's path */
+    bool by_phase;         /* with by_range: the group is a path in a phase */
     bool has_range_filter; /* only launches with a range in `ranges` */
     bool graphs;           /* only launches of CUDA graphs */
     struct occ_map ranges; /* occ_range_key() -> group of the selected ranges, from 1; 0: no range */
     struct occ_arena range_texts;
-    const char **range_paths; /* paths by group */
+    struct occ_range_group *range_groups;
     size_t n_ranges, ranges_allocated;
     struct occ_span hours; /* the part of `time` that hour rollups may answer; may be empty */
     bool any_config;

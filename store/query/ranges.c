@@ -33,29 +33,32 @@ static const char *path_of(sqlite3_stmt *stmt)
     return path ? path : "";
 }
 
-static bool add_path(struct occ_resolved_filter *f, const char *path)
+static bool add_group(struct occ_resolved_filter *f, const char *path, bool is_backward)
 {
-    if (!occ_grow((void **)&f->range_paths, &f->ranges_allocated, f->n_ranges, UINT32_MAX,
-                  sizeof *f->range_paths))
+    if (!occ_grow((void **)&f->range_groups, &f->ranges_allocated, f->n_ranges, UINT32_MAX,
+                  sizeof *f->range_groups))
         return false;
-    f->range_paths[f->n_ranges++] = path ? occ_arena_copy(&f->range_texts, path) : NULL;
+    f->range_groups[f->n_ranges++] =
+        (struct occ_range_group){path ? occ_arena_copy(&f->range_texts, path) : NULL, is_backward};
     return !f->range_texts.failed;
 }
 
-/* Finds matching ranges of all runs. Equal paths, which follow each other, are one group. Group 0 has no
- * path. */
+/* Finds matching ranges of all runs. Equal paths, which follow each other, are one group, or two groups if
+ * phases are told apart. Group 0 has no path. */
 static int find_ranges(struct occ_store *s, const struct test *test, struct occ_resolved_filter *f,
                        struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
-    bool matches = false, done = add_path(f, NULL);
+    bool matches = false, done = add_group(f, NULL, false);
     int rc = done ? 0 : occ_no_memory(err);
     while (occ_store_next(s, stmt, &rc, err)) {
-        const char *path = path_of(stmt), *last = f->range_paths[f->n_ranges - 1];
+        const struct occ_range_group *last = &f->range_groups[f->n_ranges - 1];
+        const char *path = path_of(stmt);
+        bool is_backward = f->by_phase && sqlite3_column_int(stmt, 3) != 0;
         uint64_t key = occ_range_key(sqlite3_column_int64(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1));
-        if (!last || strcmp(last, path) != 0) {
+        if (!last->path || strcmp(last->path, path) != 0 || last->is_backward != is_backward) {
             matches = holds(test, path);
-            done = add_path(f, path);
+            done = add_group(f, path, is_backward);
         }
         if (!done || (matches && occ_map_put(&f->ranges, key, (uint32_t)f->n_ranges - 1) == OCC_MAP_NONE))
             rc = occ_no_memory(err);

@@ -98,6 +98,8 @@ static uint64_t key_of(const struct lines *t, const struct occ_top_config *confi
         return (uint64_t)config->id;
     case OCC_TOP_BY_GPU:
         return device;
+    case OCC_TOP_BY_LAYER:
+        return (uint64_t)group << 32 | (uint32_t)config->kernel;
     case OCC_TOP_BY_STREAM:
         return (uint64_t)group << 32 | device;
     case OCC_TOP_BY_CAUSE:
@@ -112,7 +114,8 @@ static void name_line(struct lines *t, const struct occ_resolved_filter *f,
 {
     static const int columns[] = {[OCC_TOP_BY_KERNEL] = OCC_TOP_SHORT,
                                   [OCC_TOP_BY_CONFIG] = OCC_TOP_CONFIG_TEXT,
-                                  [OCC_TOP_BY_GPU] = OCC_TOP_DEVICE};
+                                  [OCC_TOP_BY_GPU] = OCC_TOP_DEVICE,
+                                  [OCC_TOP_BY_LAYER] = OCC_TOP_SHORT};
     sqlite3_stmt *stmt = config->stmt;
     char number[16];
     if (t->by == OCC_TOP_BY_CAUSE) {
@@ -121,7 +124,7 @@ static void name_line(struct lines *t, const struct occ_resolved_filter *f,
         (void)snprintf(number, sizeof number, "%u", group);
         kernel->short_name = occ_arena_copy(&t->arena, number);
     } else if (t->by == OCC_TOP_BY_RANGE) {
-        const char *path = f->range_paths[group];
+        const char *path = f->range_groups[group].path;
         kernel->short_name = path ? occ_arena_copy(&t->arena, path) : NULL;
         kernel->id = group;
     } else if (f->unit_ns) {
@@ -133,15 +136,20 @@ static void name_line(struct lines *t, const struct occ_resolved_filter *f,
     } else {
         bool has_name = sqlite3_column_bytes(stmt, columns[t->by]) > 0;
         kernel->short_name = has_name ? copy_column(t, stmt, columns[t->by]) : NULL;
-        kernel->id = sqlite3_column_int64(stmt, t->by == OCC_TOP_BY_KERNEL   ? OCC_TOP_KERNEL
-                                                : t->by == OCC_TOP_BY_CONFIG ? OCC_TOP_CONFIG
-                                                                             : OCC_TOP_DEVICE_ID);
+        kernel->id = sqlite3_column_int64(stmt, t->by == OCC_TOP_BY_CONFIG ? OCC_TOP_CONFIG
+                                                : t->by == OCC_TOP_BY_GPU  ? OCC_TOP_DEVICE_ID
+                                                                           : OCC_TOP_KERNEL);
+    }
+    if (t->by == OCC_TOP_BY_LAYER) {
+        const struct occ_range_group *range = &f->range_groups[group];
+        kernel->range = range->path ? occ_arena_copy(&t->arena, range->path) : NULL;
+        kernel->is_backward = range->is_backward;
     }
     if (is_of_one_device(t->by)) {
         kernel->device = sqlite3_column_int64(stmt, OCC_TOP_DEVICE_ID);
         kernel->device_name = copy_column(t, stmt, OCC_TOP_DEVICE);
     }
-    if (t->by > OCC_TOP_BY_CONFIG)
+    if (t->by > OCC_TOP_BY_CONFIG && t->by != OCC_TOP_BY_LAYER)
         return;
     kernel->demangled = copy_column(t, stmt, OCC_TOP_DEMANGLED);
     kernel->mangled = copy_column(t, stmt, OCC_TOP_MANGLED);

@@ -368,6 +368,38 @@ static void ranges_and_graphs_are_asked_for(void **state)
         OCC_E_USAGE);
 }
 
+/* The time of launches of a path in a phase, by kernel, against a walk. */
+static void launches_are_grouped_by_layer(void **state)
+{
+    struct world *w = *state;
+    struct occ_top top = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    uint32_t range = put_range(w, 0, "step #/encoder", "backward");
+    struct occ_store_launch launch = {
+        .start_ns = BEGIN, .duration_ns = 10, .config = (uint32_t)w->config[0], .range = 2};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], &launch, 1, &err), 0);
+    launch = (struct occ_store_launch){
+        .start_ns = BEGIN + 20, .duration_ns = 7, .config = (uint32_t)w->config[0], .range = range};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], &launch, 1, &err), 0);
+    launch =
+        (struct occ_store_launch){.start_ns = BEGIN + 40, .duration_ns = 5, .config = (uint32_t)w->config[0]};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], &launch, 1, &err), 0);
+    commit(w);
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, OCC_TOP_BY_LAYER, &top, &err), 0);
+    assert_int_equal(top.n, 3);
+    for (size_t i = 0; i < top.n; i++) {
+        const struct occ_row_kernel *kernel = &top.rows[i].kernel;
+        assert_non_null(kernel->demangled);
+        assert_int_equal(top.rows[i].total_ns, !kernel->range ? 5 : kernel->is_backward ? 7 : 10);
+        assert_true(!kernel->range || strcmp(kernel->range, "step #/encoder") == 0);
+    }
+    occ_top_free(&top);
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, OCC_TOP_BY_RANGE, &top, &err), 0);
+    assert_int_equal(top.n, 2); /* both phases in one row */
+    occ_top_free(&top);
+}
+
 static void a_run_lists_its_launches(void **state)
 {
     struct world *w = *state;
@@ -1616,6 +1648,7 @@ int main(void)
         TEST(ranges_are_interned_by_run),
         TEST(ranges_are_bounded),
         TEST(ranges_and_graphs_are_asked_for),
+        TEST(launches_are_grouped_by_layer),
         TEST(a_run_lists_its_launches),
         TEST(putting_again_updates_a_run),
         TEST(configs_carry_the_models_answer),
