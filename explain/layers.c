@@ -75,6 +75,8 @@ static bool add_path(struct work *w, struct pass *pass, const struct occ_range_t
     for (unsigned depth = 1; *name; depth++) {
         size_t bytes = depth < OCC_LAYERS_DEPTH_MAX ? strcspn(name, "/") : strlen(name);
         size_t key_bytes = bytes_without_number(name, bytes);
+        if (depth > 1 && !w->options->with_operators && memmem(name, bytes, "::", 2))
+            break;
         if (is_unfolded(w->options, name, key_bytes))
             key_bytes = bytes;
         plain = occ_layer_tree_child(&pass->plain, plain, name, bytes);
@@ -226,12 +228,9 @@ static double ratio_or_nan(double part, double whole)
 /* False: the line is too small and left out. */
 static bool is_shown(struct work *w, double time_s)
 {
-    double share = ratio_or_nan(time_s, w->out->time_s);
-    if (!(share < w->options->min_share))
-        return true;
-    w->out->hidden++;
-    w->out->hidden_ratio += share;
-    return false;
+    bool is_hidden = ratio_or_nan(time_s, w->out->time_s) < w->options->min_share;
+    w->out->hidden += is_hidden;
+    return !is_hidden;
 }
 
 /* Launches of a node outside of its children. */

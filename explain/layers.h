@@ -37,6 +37,8 @@ struct occ_layer_options {
     unsigned depth; /* levels; 0: all */
     /* Lines with a smaller share are left out and counted in `hidden`. A ratio; 0: none. */
     double min_share;
+    /* Operators inside of layers are layers too. Operators have names with "::" ("aten::addmm"). */
+    bool with_operators;
     const char *unfold; /* siblings with this name (without its number) have a line each; NULL: none */
 };
 
@@ -69,7 +71,6 @@ struct occ_layers {
     double time_s;        /* of all launches */
     double covered_ratio; /* part of that time with a range; NaN: no time */
     size_t hidden;        /* layers left out */
-    double hidden_ratio;  /* their share, without layers inside hidden ones */
     struct occ_arena memory;
 };
 

@@ -13,7 +13,7 @@ cli/analysis: cli draw occupancy support
 cli/history: cli cluster/ask config names store support
 cli/kernels: cli cli/analysis cli/history occupancy store support
 cli/occq: cli cli/history support
-cli/occq/*: cli cli/analysis cli/history cli/kernels cli/sides cli/trend compare config draw image import names occupancy store support
+cli/occq/*: cli cli/analysis cli/history cli/kernels cli/sides cli/trend compare config draw explain image import names occupancy store support
 cli/occtrace: cli config store support
 cli/sides: cli cli/history cli/kernels compare store support
 cli/trend: cli compare draw store support

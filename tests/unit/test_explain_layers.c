@@ -127,7 +127,6 @@ static void test_depth_and_small_lines(void **state)
     assert_int_equal(layers.n, 6);
     /* the last norm, the logits, a graph in the embedding, and launches directly in the annotation */
     assert_int_equal(layers.hidden, 4);
-    assert_float_equal(layers.hidden_ratio, (float)((6.689 + 33.5 + 22 + 13.76 + 2) / 10862.916), 2e-5);
     occ_layers_free(&layers);
 }
 
@@ -222,6 +221,24 @@ static void test_chains_are_one_line(void **state)
     occ_layers_free(&layers);
 }
 
+static void test_operators(void **state)
+{
+    struct occ_range_totals rows[] = {row("m/fc/aten::linear/aten::addmm", 2), row("m/act", 1),
+                                      row("aten::add", 3)};
+    struct occ_layer_options options = {.with_operators = true};
+    struct occ_layers layers;
+    (void)state;
+    assert_int_equal(occ_layers_make(rows, 3, &all, &layers), 0);
+    expect_line(&layers, 0, 0, "m", 1);
+    expect_line(&layers, 1, 1, "fc", 1);
+    expect_line(&layers, 2, 1, "act", 1);
+    expect_line(&layers, 3, 0, "aten::add", 1); /* in no layer */
+    occ_layers_free(&layers);
+    assert_int_equal(occ_layers_make(rows, 3, &options, &layers), 0);
+    expect_line(&layers, 1, 1, "fc/aten::linear/aten::addmm", 1);
+    occ_layers_free(&layers);
+}
+
 static void test_occupancy_and_worst_kernel(void **state)
 {
     struct occ_range_totals rows[] = {row("m/x", 1), row("m/x", 3), row("m/y", 1)};
@@ -287,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_even_layers_have_no_outlier),
         cmocka_unit_test(test_backward_is_separate),
         cmocka_unit_test(test_chains_are_one_line),
+        cmocka_unit_test(test_operators),
         cmocka_unit_test(test_occupancy_and_worst_kernel),
         cmocka_unit_test(test_numbers_inside_names),
         cmocka_unit_test(test_hostile_paths),

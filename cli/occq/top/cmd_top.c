@@ -9,12 +9,14 @@
 #include "cli/history/sql_table.h"
 #include "support/cleanup.h"
 #include "cli/kernels/top.h"
+#include "top_layers.h"
 
 struct top_args {
     struct history_args history;
     const char *by, *order, *cause; /* a cause: its label */
     bool advice;
     double min_loss;
+    struct top_layers_args layers;
 };
 
 #define CAUSE_LABEL(name, label, text)          label,
@@ -218,6 +220,27 @@ static int query(const struct top_args *args, struct occ_store *store, struct oc
                : occ_store_top(store, &args->history.filter, by_of(args), ret_top, err);
 }
 
+static int run_layers(const struct cli_command *command, const struct top_args *args, struct occ_store *store,
+                      const struct occ_top *top)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct cli_output *output = &args->history.list.output;
+    size_t lines = 0;
+    bool simulated = false;
+    if (top_layers_print(command, top, &args->layers, (size_t)args->history.number, output, &lines, &err) !=
+        0)
+        return cli_failure(command, &err);
+    for (size_t i = 0; i < top->n; i++)
+        simulated = simulated || top->rows[i].kernel.simulated;
+    if (lines > 0 && simulated)
+        cli_note_simulated(command, &args->history.list.selection);
+    return lines > 0 ? CLI_EXIT_OK
+           : top->n > 0
+               ? cli_nothing(command, "no launch has a range: NVTX (occtrace --nvtx), or modules of an "
+                                      "imported PyTorch trace")
+               : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
@@ -234,6 +257,8 @@ static int run(const struct cli_command *command, const void *arguments)
         kernel_names_apply(names, &top.rows[i].kernel);
     cli_note_unknown_times(command, store, &args->history.filter);
     sql_note_partial(command, store, &args->history.filter);
+    if (by_of(args) == OCC_TOP_BY_LAYER)
+        return run_layers(command, args, store, &top);
     double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
     filter_losses(&top, args);
     /* all rows of an owner count in the sums of all owners */
@@ -249,8 +274,9 @@ static int run(const struct cli_command *command, const void *arguments)
 static int check_by(const struct top_args *args, struct occ_error *err)
 {
     static const bool unknown[] = {
-        [OCC_TOP_BY_RANGE] = true, [OCC_TOP_BY_STREAM] = true, [OCC_TOP_BY_RUN] = true,
-        [OCC_TOP_BY_RANK] = true,  [OCC_TOP_BY_LABEL] = true,  [OCC_TOP_BY_NODE] = false};
+        [OCC_TOP_BY_RANGE] = true, [OCC_TOP_BY_LAYER] = true, [OCC_TOP_BY_STREAM] = true,
+        [OCC_TOP_BY_RUN] = true,   [OCC_TOP_BY_RANK] = true,  [OCC_TOP_BY_LABEL] = true,
+        [OCC_TOP_BY_NODE] = false};
     const struct occ_filter *f = &args->history.filter;
     bool chooses = f->kernel_regex || f->exclude_regex || f->gpu || f->below_achieved > 0;
     if (!cluster_url(&args->history))
@@ -289,14 +315,41 @@ static struct cli_merge merge_of(const char *order)
     return merge;
 }
 
+/* A tree has an order and columns of its own. */
+static int check_layers(const struct top_args *args, struct occ_error *err)
+{
+    bool is_tree = by_of(args) == OCC_TOP_BY_LAYER;
+    const struct {
+        bool is_asked, is_for_trees;
+        const char *option;
+    } options[] = {{args->layers.depth > 0, true, "--depth"},
+                   {args->layers.operators, true, "--operators"},
+                   {args->layers.unfold != NULL, true, "--unfold"},
+                   {args->cause != NULL, false, "--cause"},
+                   {args->min_loss > 0, false, "--min-loss"},
+                   {args->history.list.common.all_users != NULL, false, "--all-users"},
+                   {strcmp(args->order, "waste") != 0 && strcmp(args->order, "time") != 0, false, "--order"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].is_asked && options[i].is_for_trees && !is_tree)
+            return occ_fail(err, OCC_E_INVALID, "%s is for --by layer", options[i].option);
+        if (options[i].is_asked && !options[i].is_for_trees && is_tree)
+            return occ_fail(err, OCC_E_INVALID, "%s is not for --by layer, which shows a tree by time",
+                            options[i].option);
+    }
+    return 0;
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
     struct top_args *args = arguments;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
     args->history.list.output.merge = merge_of(args->order);
+    if (check_layers(args, err) != 0)
+        return err->code;
     top_copy_columns(by_of(args), table);
-    if (cli_output_choose(&args->history.list.output, table, &selection, err) != 0)
+    if (cli_output_choose(&args->history.list.output,
+                          by_of(args) == OCC_TOP_BY_LAYER ? top_layers_columns : table, &selection, err) != 0)
         return err->code;
     if (args->advice && by_of(args) != OCC_TOP_BY_KERNEL && by_of(args) != OCC_TOP_BY_CONFIG)
         return occ_fail(err, OCC_E_INVALID, "--advice is for kernels and configurations, not for --by %s",
@@ -321,12 +374,19 @@ static const struct cli_option options[] = {
     CLI_OPTION(
         0, "by", CLI_WORD, struct top_args, by, "WHAT",
         "what a row is: kernel (default), config, cause (the largest of a configuration), gpu, range (the "
-        "ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the pod), node",
+        "ranges that launches were made in), layer (the ranges as a tree, equal siblings in one row), "
+        "stream, run, rank, user, label, job (Slurm's, or the pod), node",
         .words = top_by_labels),
     CLI_OPTION(0, "order", CLI_WORD, struct top_args, order, "ORDER",
                "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a "
                "cause (largest loss first)",
                .words = order_labels),
+    CLI_OPTION(0, "depth", CLI_NUMBER, struct top_args, layers.depth, "N",
+               "with --by layer: at most N levels of the tree", .min = 1, .max = 64),
+    CLI_OPTION(0, "operators", CLI_FLAG, struct top_args, layers.operators, NULL,
+               "with --by layer: also the operators inside of layers (names with ::)"),
+    CLI_OPTION(0, "unfold", CLI_TEXT, struct top_args, layers.unfold, "NAME",
+               "with --by layer: a row for each layer of this name (without its number)"),
     CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
                "what to change for each kernel, or configuration: what would save most of its time"),
     CLI_OPTION_NUMBER("at most N rows (default 20)"),
@@ -352,7 +412,12 @@ const struct cli_command cli_top = {
         "measured, the others with what is expected, so that waste adds up to the same sum however launches "
         "are grouped. Measured values are of whole minutes and of all streams: where --since or --until lies "
         "inside a minute, or --stream, --range or --graph chooses launches, the part that was measured is "
-        "that of the others, too.",
+        "that of the others, too.\n\n"
+        "--by layer prints the ranges as a tree, by time. The path that all launches share is printed once. "
+        "Siblings with names that differ in a number at their end are one row, with their count; a layer "
+        "with a "
+        "time far from its siblings' is named below the table. Launches of the backward pass have a tree of "
+        "their own. With at most 20 rows, layers below 0.5 % of the time are left out.",
     .options = options,
     .columns = top_columns,
     .checks_columns = true,
@@ -364,8 +429,8 @@ const struct cli_command cli_top = {
                  {"occq top --run last --by cause", "what the last run lost, by cause"},
                  {"occq top --exclude 'nccl|nvshmem' --by user",
                   "whose kernels waste the GPU, without communication"},
-                 {"occq top --run last --by range",
-                  "which layer of a model, or range of NVTX, wastes the GPU"},
+                 {"occq top --run last --by layer", "which layers of a model take the time"},
+                 {"occq top --run last --by range", "which module, or range of NVTX, wastes the GPU"},
                  {"occq top --advice -n 5", "what to change first"},
                  {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"}},
     CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),

@@ -1,0 +1,1 @@
+cp "$data"/../import/kineto_ranges.json . && occq import -d l.db kineto_ranges.json && occq top -d l.db --by layer; occq top -d l.db --by layer --depth 1 -o tree,launches; occq top -d l.db --by layer --json -n 2; occq top -d l.db --by layer --cause tail; occq top -d l.db --depth 2; occq top -d h.db --by layer
