@@ -87,7 +87,7 @@ static bool is_misaligned(const struct occ_kernel_totals *kernel)
            owner_of(kernel) != OCC_OWNER_UNKNOWN && owner_of(kernel) != OCC_OWNER_USER;
 }
 
-/* Without candidates the cause decides: the kind of advice about it. */
+/* The kind of advice about the cause, which decides if there are no candidates. */
 static enum occ_advice_kind advice_about(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     enum occ_advice_kind kind = cause < OCC_PART_COUNT ? occ_part_advice(cause) : OCC_ADVICE_COUNT;

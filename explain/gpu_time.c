@@ -149,7 +149,7 @@ static void add_kernels(const struct work *w, struct occ_gpu_time *rows)
     }
 }
 
-/* From seconds to shares. Busy time without any kernel is unknown. */
+/* Turns seconds into shares. Busy time without any kernel is unknown. */
 static void normalise(struct occ_gpu_time *row)
 {
     double window = row->window_s > 0 ? row->window_s : 1, known = row->used + row->unknown;

@@ -29,7 +29,7 @@ struct occ_gpu_time {
     bool is_divided; /* kernels overlapped communication by an unknown time: both shares are estimates */
 };
 
-/* What a row is. X(NAME, word) */
+/* The unit of a row. X(NAME, word) */
 #define OCC_TIME_BY(X)                     X(ALL, "all") X(GPU, "gpu") X(RUN, "run") X(JOB, "job")
 #define OCC_TIME_BY_ENUMERATOR(name, word) OCC_TIME_BY_##name,
 enum occ_time_by { OCC_TIME_BY(OCC_TIME_BY_ENUMERATOR) OCC_TIME_BYS };

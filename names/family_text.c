@@ -284,7 +284,7 @@ static unsigned architecture_of(struct occ_span word)
     return value >= 20 && value < 1000 ? value : 0;
 }
 
-/* One word of a name; the first word of a kind counts. A second pair, "32x6", is the tile's depth and the
+/* Reads a word of a name; the first word of a kind counts. A second pair, "32x6", is the tile's depth and the
  * number of stages. */
 static void read_word(struct occ_span word, bool is_after_tile, struct occ_kernel_owner *owner)
 {

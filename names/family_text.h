@@ -8,7 +8,7 @@ struct occ_span {
     size_t n;
 };
 
-/* Of "void ns::f<4, F>(F)": scope "ns::", base "f", arguments "4, F" (empty: none), name: all. */
+/* The parts of "void ns::f<4, F>(F)": scope "ns::", base "f", arguments "4, F" (empty: none), name: all. */
 struct occ_name_parts {
     struct occ_span scope, base, arguments, name;
 };
@@ -20,8 +20,8 @@ void occ_family_put(char family[OCC_FAMILY_BYTES], struct occ_span text);
  * for divisible by 16, c for constant, e for both. 0: none. */
 size_t occ_family_signature_bytes(struct occ_span base);
 
-/* By the rule; NULL: the base in words ("max_unpooling2d_forward_kernel": "max unpooling2d forward"). "": the
- * base has no words. */
+/* Follows the rule; NULL: the base in words ("max_unpooling2d_forward_kernel": "max unpooling2d forward").
+ * "": the base has no words. */
 void occ_family_text(const struct occ_name_parts *parts, const struct occ_family_rule *rule,
                      char family[OCC_FAMILY_BYTES]);
 

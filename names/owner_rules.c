@@ -233,7 +233,7 @@ const size_t occ_owner_rules_count = COUNT(occ_owner_rules);
         OCC_PART_BASE_STARTS, pattern, family, OCC_FORM_REST, 0                                              \
     }
 
-/* For kernels with a known owner alone. */
+/* Only kernels with a known owner have a family from this table. */
 const struct occ_family_rule occ_family_rules[] = {
     /* communication */
     HAS("AllReduce", "all-reduce"),

@@ -19,7 +19,7 @@ enum {
     OCC_OWNER_NAME_BYTES = 4096, /* rules read no more of a name */
 };
 
-/* What a name tells about a kernel beside its owner. Bits. */
+/* Properties of a kernel that its name tells. Bits. */
 enum occ_kernel_trait {
     OCC_TRAIT_GEMM = 1u,         /* a matrix product, also inside a convolution or attention */
     OCC_TRAIT_TENSOR_CORES = 2u, /* uses tensor cores: a few warps per SM can keep them busy */
