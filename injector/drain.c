@@ -58,17 +58,44 @@ static void lose_or_wait(struct occ_drain *drain, const struct occ_activity *r)
     occ_ring_count_loss(drain->ring, cause, 1);
 }
 
-bool occ_drain_found(struct occ_drain *drain, struct occ_ring_launch *launch)
+/* ---- pauses ---- */
+
+bool occ_drain_pause(struct occ_drain *drain, uint64_t since_ns)
 {
-    bool is_ignored = drain->off_since_ns > 0 && launch->start_ns >= drain->off_since_ns;
-    return !is_ignored && occ_ring_push(drain->ring, launch);
+    if (drain->pauses[drain->pause].until_ns == UINT64_MAX)
+        return false;
+    drain->pause = (drain->pause + 1) % OCC_DRAIN_PAUSES;
+    drain->pauses[drain->pause] = (struct occ_pause){.since_ns = since_ns, .until_ns = UINT64_MAX};
+    return true;
 }
 
-/* true if the launch is not recorded: recording is off, or $OCCTRACE_LAUNCHES is reached. Records come in any
- * order of time. */
+void occ_drain_resume(struct occ_drain *drain, uint64_t until_ns)
+{
+    struct occ_pause *last = &drain->pauses[drain->pause];
+    if (last->until_ns == UINT64_MAX)
+        last->until_ns = until_ns;
+}
+
+static bool is_in_pause(const struct occ_drain *drain, uint64_t start_ns)
+{
+    for (uint32_t i = 0; i < OCC_DRAIN_PAUSES; i++)
+        if (start_ns >= drain->pauses[i].since_ns && start_ns < drain->pauses[i].until_ns)
+            return true;
+    return false;
+}
+
+/* ---- records ---- */
+
+bool occ_drain_found(struct occ_drain *drain, struct occ_ring_launch *launch)
+{
+    return !is_in_pause(drain, launch->start_ns) && occ_ring_push(drain->ring, launch);
+}
+
+/* true if the launch is not recorded: it started in a pause, or $OCCTRACE_LAUNCHES is reached. Records come
+ * in any order of time. */
 static bool is_beyond(struct occ_drain *drain, const struct occ_activity *r)
 {
-    if (drain->off_since_ns > 0 && r->launch.start_ns >= drain->off_since_ns)
+    if (is_in_pause(drain, r->launch.start_ns))
         return true;
     if (drain->max_launches == 0 || drain->ring->head < drain->max_launches)
         return false;

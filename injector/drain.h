@@ -15,6 +15,8 @@ struct occ_exact_client {
     struct occ_exact *run;                /* NULL: no measurement */
 };
 
+#define OCC_DRAIN_PAUSES 8u
+
 struct occ_drain {
     struct occ_ring_producer *ring;
     const struct occ_tracing *tracing;
@@ -29,9 +31,12 @@ struct occ_drain {
         size_t valid_bytes;
     } ahead[OCC_POOL_MAX_BUFFERS]; /* buffers whose ranges were read: n_ahead, the next is at_ahead */
     uint32_t n_ahead, at_ahead;
-    uint64_t off_since_ns; /* CLOCK_REALTIME; launches from then on are ignored; 0: recording is on */
-    uint64_t max_launches; /* 0: no limit; further launches are ignored, not lost */
-    uint64_t beyond_ns;    /* start of the first launch beyond max_launches; 0: none */
+    struct occ_pause {
+        uint64_t since_ns, until_ns; /* CLOCK_REALTIME; UINT64_MAX: the pause has not ended */
+    } pauses[OCC_DRAIN_PAUSES];      /* the last pauses: a buffer may arrive long after its launches */
+    uint32_t pause;                  /* index of the newest pause */
+    uint64_t max_launches;           /* 0: no limit; further launches are ignored, not lost */
+    uint64_t beyond_ns;              /* start of the first launch beyond max_launches; 0: none */
     bool by_force;      /* the last round: a record without end is lost by the program's end, not by CUPTI */
     uint64_t records;   /* parsed since the start */
     uint64_t bad_times; /* records without valid times since the start; without --exact */
@@ -55,6 +60,11 @@ static inline void occ_drain_step(struct occ_drain *drain)
 /* 0 or -errno. */
 int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,
                    struct occ_pool *pool, const struct occ_exact_client *exact);
+
+/* Ignores launches that start from `since_ns` on. false: a pause has begun already. */
+bool occ_drain_pause(struct occ_drain *drain, uint64_t since_ns);
+/* Ends the pause at `until_ns`: launches that started in it stay ignored, whenever their records arrive. */
+void occ_drain_resume(struct occ_drain *drain, uint64_t until_ns);
 
 /* Handles one record of at least occ_cupti_kernel_bytes() bytes. */
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record);

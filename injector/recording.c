@@ -57,7 +57,7 @@ static const struct {
 static enum cause find_cause(const struct occ_guest *g)
 {
     const struct occ_recording *r = &g->recording;
-    uint64_t ms = (occ_clock_ns(CLOCK_MONOTONIC) - r->began_ns) / MS_NS, begin_ms = g->env.delay_ms;
+    uint64_t ms = r->elapsed_ns / MS_NS, begin_ms = g->env.delay_ms;
     uint64_t end_ms = g->env.duration_ms > 0 ? begin_ms + g->env.duration_ms : UINT64_MAX;
     const bool holds[] = {
         [GONE] = r->is_gone,
@@ -89,12 +89,10 @@ static void enable(struct occ_guest *g, bool on)
 {
     struct occ_recording *r = &g->recording;
     uint64_t requested = atomic_load_explicit(&g->pool.taken, memory_order_relaxed);
-    if (on) {
-        g->drain.off_since_ns = 0;
-    } else if (g->drain.off_since_ns == 0) {
-        g->drain.off_since_ns = occ_clock_ns(CLOCK_REALTIME);
+    if (on)
+        occ_drain_resume(&g->drain, r->round_ns);
+    else if (occ_drain_pause(&g->drain, r->round_ns))
         r->off_requested = requested;
-    }
     bool is_ours = r->rounds == 0 || requested != r->off_requested;
     if (r->is_enabled == on || !occ_recording_has_cupti(r) || (!on && !is_ours))
         return;
@@ -201,10 +199,18 @@ static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
         return r->reported_from_ns;
     if (cause == TAKEN || cause == SUSPECTED)
         return r->takeover.from_ns;
-    return cause == ENOUGH ? g->drain.beyond_ns : occ_clock_ns(CLOCK_REALTIME);
+    return cause == ENOUGH ? g->drain.beyond_ns : r->round_ns;
 }
 
-void occ_recording_report(struct occ_guest *g)
+/* Before CUPTI is called: it may record a launch before its call returns. A window that has its length by the
+ * first clock has it by the second too, as occ_recording_start() reads them the other way round. */
+static void read_clocks(struct occ_recording *r)
+{
+    r->elapsed_ns = occ_clock_ns(CLOCK_MONOTONIC) - r->began_ns;
+    r->round_ns = occ_clock_ns(CLOCK_REALTIME);
+}
+
+static void report(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
     enum cause cause = find_cause(g);
@@ -219,18 +225,25 @@ void occ_recording_report(struct occ_guest *g)
     occ_guest_report(g, causes[cause].level, r->reported_from_ns, reason);
 }
 
+void occ_recording_report(struct occ_guest *guest)
+{
+    read_clocks(&guest->recording);
+    report(guest);
+}
+
 static void apply(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
     enum cause cause = find_cause(g);
     bool is_on = causes[cause].level != OCC_LEVEL_NOTHING || cause == SUSPECTED;
     enable(g, is_on && (cause != SAMPLED || r->rounds % SAMPLE_ROUNDS == 0));
-    occ_recording_report(g);
+    report(g);
 }
 
 void occ_recording_start(struct occ_guest *guest)
 {
     struct occ_recording *r = &guest->recording;
+    r->round_ns = occ_clock_ns(CLOCK_REALTIME);
     r->began_ns = occ_clock_ns(CLOCK_MONOTONIC);
     r->is_enabled = true;
     r->cause = NONE;
@@ -249,6 +262,7 @@ void occ_recording_round(struct occ_guest *guest)
     if (occ_drain_is_stopped(&guest->drain)) /* CUPTI may be torn down by the program's exit */
         return;
     r->rounds++;
+    read_clocks(r);
     follow_takeover(guest);
     (void)occ_watch_round(&r->watch, guest->drain.records, guest->drain.bad_times);
     govern(guest);

@@ -26,6 +26,8 @@ struct occ_recording {
     struct occ_watch watch;
     bool is_gone;              /* CUPTI must not be called any more */
     uint64_t began_ns;         /* monotonic: start of the windows' time */
+    uint64_t elapsed_ns;       /* from began_ns to the start of this round */
+    uint64_t round_ns;         /* start of this round (CLOCK_REALTIME), from which its changes hold */
     uint64_t rounds;           /* number of rounds, one per second */
     uint32_t flush_failures;   /* in a row */
     uint64_t off_requested;    /* number of buffers requested when recording was to stop */

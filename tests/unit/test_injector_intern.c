@@ -595,9 +595,42 @@ static void test_a_launch_whose_times_were_found(void **state)
     struct fixture *f = *state;
     struct occ_ring_launch launch = {.start_ns = SAMPLE_START_NS, .duration_ns = 5};
     assert_true(occ_drain_found(&f->drain, &launch));
-    f->drain.off_since_ns = SAMPLE_START_NS;
+    assert_true(occ_drain_pause(&f->drain, SAMPLE_START_NS));
     assert_false(occ_drain_found(&f->drain, &launch));
     assert_int_equal(f->ring.head, 1);
+}
+
+/* Whether a launch at SAMPLE_START_NS + us is kept, with times of its record and with times that were found.
+ */
+static bool keeps(struct fixture *f, uint64_t us)
+{
+    struct occ_cupti_kernel kernel = sample_kernel("k", 1, us);
+    struct occ_ring_launch launch = {.start_ns = kernel.start_ns, .duration_ns = 5};
+    uint64_t before = f->ring.head;
+    bool is_kept = occ_drain_found(&f->drain, &launch);
+    occ_drain_record(&f->drain, &kernel);
+    assert_int_equal(f->ring.head - before, is_kept ? 2 : 0);
+    return is_kept;
+}
+
+/* A buffer with a launch that has not ended stays with CUPTI over the end of a pause, or of several: the
+ * launches of a pause are ignored whenever they come. */
+static void test_launches_of_a_pause_are_ignored_after_it_too(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(occ_drain_pause(&f->drain, SAMPLE_START_NS + 10 * 1000));
+    assert_false(occ_drain_pause(&f->drain, SAMPLE_START_NS + 15 * 1000)); /* it is off */
+    assert_true(keeps(f, 9) && !keeps(f, 10) && !keeps(f, 1000000));
+    occ_drain_resume(&f->drain, SAMPLE_START_NS + 20 * 1000);
+    occ_drain_resume(&f->drain, SAMPLE_START_NS + 30 * 1000); /* it is on */
+    assert_true(keeps(f, 9) && !keeps(f, 10) && !keeps(f, 19) && keeps(f, 20));
+    for (uint64_t pause = 2; pause <= OCC_DRAIN_PAUSES; pause++) {
+        assert_true(occ_drain_pause(&f->drain, SAMPLE_START_NS + pause * 100 * 1000));
+        assert_true(!keeps(f, pause * 100));
+        occ_drain_resume(&f->drain, SAMPLE_START_NS + (pause * 100 + 10) * 1000);
+        assert_true(!keeps(f, pause * 100 + 9) && keeps(f, pause * 100 + 10));
+        assert_true(!keeps(f, 10) && !keeps(f, 19) && keeps(f, 20));
+    }
 }
 
 static struct occ_cupti_kernel one_thread(const char *name)
@@ -662,6 +695,7 @@ int main(void)
         TEST(test_losses_by_cause),
         TEST(test_exact_gets_every_record),
         TEST(test_a_launch_whose_times_were_found),
+        TEST(test_launches_of_a_pause_are_ignored_after_it_too),
         TEST(test_the_profilers_own_kernel_is_no_launch),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
