@@ -447,6 +447,27 @@ static void what_the_log_says_waits_for_the_store(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* The log's record is taken: what it said is in the row alone. */
+static void a_row_that_the_store_did_not_take_is_put_again(void **state)
+{
+    static const char text[] = "exe\0/bin/second";
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->committed.runs[0].exe, "/bin/app");
+    assert_true(log_process(&ring, 1, text, sizeof text));
+    b->store->fail_put = OCC_E_BUSY;
+    poll_after(b, SECOND);
+    b->store->fail_put = 0;
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->committed.runs[0].exe, "/bin/second");
+    occ_ring_destroy(&ring);
+}
+
 static void faults_anywhere_in_the_store_are_tried_again(void **state)
 {
     struct bench *b = *state;
@@ -768,6 +789,30 @@ static void an_orphan_is_read_while_its_heart_beats(void **state)
     assert_true(b->store->committed.runs[0].ended);
     assert_int_equal(b->gone, 1); /* else its owner would name a producer that is freed */
     assert_ptr_equal(b->gone_owner, b);
+    occ_ring_destroy(&ring);
+}
+
+/* The thread that writes the ring is not the one that beats: it may hang while the other goes on. */
+static void an_orphan_that_launches_lives(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    occ_collector_orphaned(b->collector, p, b->now_ns);
+    for (uint64_t i = 0; i < 30; i++) {
+        push(&ring, i);
+        poll_after(b, 2 * SECOND);
+    }
+    assert_false(b->store->committed.runs[0].ended);
+    poll_after(b, 9 * SECOND);
+    assert_false(b->store->committed.runs[0].ended);
+    poll_after(b, 2 * SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 30);
+    assert_true(b->store->committed.runs[0].ended);
     occ_ring_destroy(&ring);
 }
 
@@ -1377,6 +1422,7 @@ int main(void)
         T(exact_values_beyond_the_gpu_are_not_taken),
         T(a_full_disk_stops_reading_and_nothing_is_lost),
         T(what_the_log_says_waits_for_the_store),
+        T(a_row_that_the_store_did_not_take_is_put_again),
         T(faults_anywhere_in_the_store_are_tried_again),
         T(a_broken_ring_keeps_what_was_sound),
         T(a_configuration_that_never_comes_keeps_no_dead_program),
@@ -1391,6 +1437,7 @@ int main(void)
         T(a_closed_ring_ends_at_its_own_word),
         T(moments_of_the_future_are_not_believed),
         T(an_orphan_is_read_while_its_heart_beats),
+        T(an_orphan_that_launches_lives),
         T(an_orphan_that_connects_again_changes_its_owner),
         T(a_program_that_execs_ends_its_old_run),
         T(the_same_ring_again_goes_on),

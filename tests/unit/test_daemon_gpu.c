@@ -59,6 +59,24 @@ static void launches_are_merged_by_start(void **state)
     free(more.items);
 }
 
+/* Launches of one GPU may start at once; what waits does not move for what comes. */
+static void of_equal_starts_the_waiting_ones_come_first(void **state)
+{
+    (void)state;
+    struct occ_launch_queue queue = {0}, more = {0};
+    static const int64_t waiting[] = {1, 5, 5, 9}, coming[] = {0, 5, 9};
+    static const uint64_t tags[] = {10, 0, 1, 2, 11, 3, 12};
+    for (uint64_t i = 0; i < 4; i++)
+        add(&queue, waiting[i], i);
+    for (uint64_t i = 0; i < 3; i++)
+        add(&more, coming[i], 10 + i);
+    assert_int_equal(occ_launch_queue_merge(&queue, &more, 1000), 0);
+    for (size_t i = 0; i < 7; i++)
+        assert_int_equal(occ_launch_queue_at(&queue, i)->tag, tags[i]);
+    free(queue.items);
+    free(more.items);
+}
+
 /* Rounds of a GPU with 80 k launches a second and records of 4 s: waiting launches move about once. */
 static void launches_leave_without_a_move_of_the_rest(void **state)
 {
@@ -278,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_merged_by_start),
+        cmocka_unit_test(of_equal_starts_the_waiting_ones_come_first),
         cmocka_unit_test(launches_leave_without_a_move_of_the_rest),
         cmocka_unit_test(a_full_queue_has_room_again),
         cmocka_unit_test(blocks_of_samples_are_per_active_sm),

@@ -11,8 +11,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "daemon/serve/clients.h"
 #include "daemon/sampling/source_select.h"
+#include "daemon/serve/clients.h"
 #include "daemon_fake_machine.h"
 
 #define ALWAYS INT64_MAX
@@ -149,6 +149,25 @@ static void an_offered_library_is_tried_at_once(void **state)
     occ_source_select_offer(&select_of_gpu[0], strdup("/b/libcupti.so.13")); /* one is enough */
     poll_for(FAKE_SECOND);
     assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 2);
+}
+
+/* A library is no answer to a source that was found and is busy, or has failed: it is left alone as long as
+ * without the offer. */
+static void an_offered_library_changes_nothing_for_others(void **state)
+{
+    static const enum occ_source_state states[] = {OCC_SOURCE_BUSY,          OCC_SOURCE_LOST,
+                                                   OCC_SOURCE_FAILED,        OCC_SOURCE_NO_PERMISSION,
+                                                   OCC_SOURCE_NOT_SUPPORTED, OCC_SOURCE_NOT_PASSED};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        fake.kinds[OCC_SLOT_PM].begin = states[i];
+        poll_for(FAKE_SECOND);
+        occ_source_select_offer(&select_of_gpu[0], strdup("/a/libcupti.so.13"));
+        poll_for(FAKE_SECOND);
+        assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 1);
+        assert_int_equal(select_of_gpu[0].state, states[i]);
+        (void)end(state);
+        (void)start(state);
+    }
 }
 
 /* README: "occtrace backs off while another profiler runs, and resumes". */
@@ -455,6 +474,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_better_kind_is_tried_again, start, end),
         cmocka_unit_test_setup_teardown(counters_that_worked_are_passed, start, end),
         cmocka_unit_test_setup_teardown(an_offered_library_is_tried_at_once, start, end),
+        cmocka_unit_test_setup_teardown(an_offered_library_changes_nothing_for_others, start, end),
         cmocka_unit_test_setup_teardown(another_profiler_gets_the_counters, start, end),
         cmocka_unit_test_setup_teardown(a_profiler_that_runs_already_keeps_the_counters, start, end),
         cmocka_unit_test_setup_teardown(counters_are_given_back_while_they_are_not_wanted, start, end),
