@@ -1,5 +1,6 @@
 /* Any bytes as a rules file: refused with a message that names a place, or accepted with rules that can be
- * applied. */
+ * applied to the kernels of a history, unless their texts are neither names nor expressions. */
+#include <sqlite3.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,35 @@ static void check(const struct rule *rule)
         abort();
     for (size_t i = 0; i < rule->n_conditions; i++)
         (void)rule_condition_holds(&rule->conditions[i], rule_number_of(rule->conditions[i].number, &row), 1);
-    (void)rule_matches(rule, "void gemm<64, 64>(float*)");
+    if (!rule->kernel && !rule_matches(rule, 1))
+        abort();
+}
+
+/* Kernels with a name that is an expression, too, one that is none, and two that differ in their arguments.
+ */
+static struct occ_store *open_history(void)
+{
+    struct occ_store *store = NULL;
+    static const char kernels[] =
+        "INSERT INTO stored_kernel VALUES (1, 1, '_Z4gemmPf', 'void gemm<64, 64>(float*)', 'gemm'), "
+        "(2, 2, 'a+b[c(*', 'a+b[c(*', 'a+b[c(*'), (3, 3, '_Z4axpyIiEvPf', 'void axpy<int>(float*)', 'axpy'), "
+        "(4, 4, '_Z4axpyIdEvPf', 'void axpy<double>(float*)', 'axpy')";
+    if (occ_store_open_memory(&store, NULL) != 0 ||
+        sqlite3_exec(occ_store_sqlite(store), kernels, NULL, NULL, NULL) != SQLITE_OK)
+        abort();
+    return store;
+}
+
+static void apply(struct rules *rules)
+{
+    static struct occ_store *history;
+    struct occ_error err = OCC_ERROR_INIT;
+    history = history ? history : open_history();
+    int status = rules_choose_kernels(rules, "fuzz", history, &err);
+    if (status != 0 && (status != OCC_E_USAGE || strncmp(err.message, "fuzz:", 5) != 0))
+        abort();
+    for (size_t i = 0; i < rules->n; i++)
+        check(&rules->all[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -28,8 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int status = rules_parse("fuzz", (const char *)data, size, &rules, &err);
     if (status != 0 && strncmp(err.message, "fuzz:", 5) != 0)
         abort();
-    for (size_t i = 0; i < rules.n; i++)
-        check(&rules.all[i]);
+    apply(&rules);
     rules_free(&rules);
     return 0;
 }

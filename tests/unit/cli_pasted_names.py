@@ -131,6 +131,31 @@ def check_refusals():
     check(texts >= 15, f"{texts} texts in {commands}")
 
 
+def check_rules(rows):
+    """The kernel of a rule, or of an exception, is chosen as --kernel chooses it."""
+    wanted = [row for row in rows if row["kernel_demangled"] in SPECIAL or len(row["kernel_demangled"]) > 300]
+    check(len(wanted) > len(SPECIAL), "no kernel has a long name")
+    for row in wanted:
+        for key in ("kernel", "kernel_demangled", "kernel_mangled"):
+            chosen_here = chosen("--kernel", row[key])
+            with open("rules.yaml", "w", encoding="utf-8") as out:
+                rule = {"rule": "r", "kernel": row[key], "registers_per_thread": ">= 65"}
+                out.write(json.dumps({"config": [rule]}))
+            answer = occq("check", "--rules", "rules.yaml", "run:1")
+            check(answer.returncode == 4 and f"{len(chosen_here)} judged, {len(chosen_here)} fail" in answer.stdout,
+                  f"rule of {row[key]!r} ({key}): {chosen_here} {answer.stdout} {answer.stderr}")
+    allow = {"rule": "r", "kernel": "a+b[c(*", "reason": "known", "until": "2100-01-01"}
+    with open("rules.yaml", "w", encoding="utf-8") as out:
+        out.write(json.dumps({"config": [{"rule": "r", "registers_per_thread": ">= 65"}], "allow": [allow]}))
+    answer = occq("check", "--rules", "rules.yaml", "run:1")
+    check(f"{len(rows)} judged, {len(rows) - 1} fail, 1 allowed" in answer.stdout, answer.stdout[:200] + answer.stderr)
+    for text in ("(", "void f<int…int*)"):  # no expression; a cut name of two kernels
+        with open("rules.yaml", "w", encoding="utf-8") as out:
+            out.write("config:\n  - " + json.dumps({"rule": "r", "kernel": text, "waves": ">= 0"}, ensure_ascii=False))
+        answer = occq("check", "--rules", "rules.yaml", "run:1")
+        check(answer.returncode == 2 and "rules.yaml:2:5: kernel: " in answer.stderr, f"{text}: {answer.stderr}")
+
+
 def check_ranges():
     rows = json.loads(occq("top", "--by", "range", "-n", "100", "--json").stdout)["top"]
     for row in rows:
@@ -161,6 +186,7 @@ def main():
         check_cut(40)
         check_cut(80, LC_ALL="C")
         check_commands(rows)
+        check_rules(rows)
         check_ranges()
         check_refusals()
         os.chdir("/")

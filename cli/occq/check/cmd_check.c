@@ -93,6 +93,8 @@ static int run(const struct cli_command *command, const void *arguments)
         side_parse(&sides.side[DIFF_B], checked, &args->common, &err) != 0)
         return cli_usage_error(command, &err);
     int status = sides_compare(&sides, &err);
+    if (status == 0)
+        status = rules_choose_kernels(&rules, args->rules, sides.side[DIFF_B].store, &err);
     if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
         return cli_nothing(command, err.message);
     return status == 0 ? judge_sides(command, args, &rules, &sides) : cli_failure(command, &err);
@@ -141,8 +143,10 @@ const struct cli_command cli_check = {
         "Kernels that the baseline lacks are not judged by measured rules and by '<= baseline'. The rule "
         "counts "
         "them as new, and with --strict the exit status is 3; a rule that has nothing else is not judged.\n\n"
-        "Every rule has a name (rule:), and may have kernel: (a POSIX extended regular expression on the "
-        "demangled name), min_time: (only kernels with that share of the time; of measured rules 1%) and "
+        "Every rule has a name (rule:), and may have kernel: (a kernel's name as commands print it, short, "
+        "full "
+        "or mangled; if there is none, a POSIX extended regular expression on the demangled name), min_time: "
+        "(only kernels with that share of the time; of measured rules 1%) and "
         "optional: true. A rule that matches no kernel fails, unless it is optional. allow: lists "
         "exceptions: rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",

@@ -10,12 +10,12 @@
 
 OCC_WORDS(rule_state_word, enum rule_state, RULE_STATES)
 
-static bool is_allowed(const struct judge_terms *terms, const struct rule *rule, const char *demangled)
+static bool is_allowed(const struct judge_terms *terms, const struct rule *rule, int64_t kernel)
 {
     for (size_t i = 0; i < terms->rules->n; i++) {
         const struct rule *allow = &terms->rules->all[i];
         if (allow->class == RULE_ALLOW && allow->until_ns > terms->now_ns &&
-            strcmp(allow->name, rule->name) == 0 && rule_matches(allow, demangled))
+            strcmp(allow->name, rule->name) == 0 && rule_matches(allow, kernel))
             return true;
     }
     return false;
@@ -26,7 +26,7 @@ static int add_finding(const struct judge_terms *terms, struct rule_result *resu
                        const struct finding *finding, const char *text, struct occ_error *err)
 {
     const struct occ_row_kernel *kernel = &finding->row->kernel;
-    if (is_allowed(terms, result->rule, kernel->demangled)) {
+    if (is_allowed(terms, result->rule, kernel->id)) {
         result->allowed++;
         return 0;
     }
@@ -111,12 +111,13 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
         uint64_t ns;
         end = end_of_kernel(diff, first, &ns);
         double share = diff->total_ns[DIFF_B] ? (double)ns / (double)diff->total_ns[DIFF_B] : 0;
-        if (share < rule->min_time || !rule_matches(rule, diff->items[first].row->demangled))
+        if (share < rule->min_time)
             continue;
         for (const struct diff_item *item = &diff->items[first]; item < &diff->items[end] && status == 0;
              item++) {
-            *ret_matched += item->side == DIFF_B ? 1 : 0;
-            for (size_t k = 0; k < rule->n_conditions && status == 0 && item->side == DIFF_B; k++)
+            bool is_meant = item->side == DIFF_B && rule_matches(rule, item->row->kernel.id);
+            *ret_matched += is_meant;
+            for (size_t k = 0; k < rule->n_conditions && status == 0 && is_meant; k++)
                 status = judge_condition(terms, result, item, &rule->conditions[k], share, err);
         }
     }
@@ -159,7 +160,7 @@ static int judge_measured(const struct judge_terms *terms, struct rule_result *r
     for (uint32_t i = 0; i < terms->diff->n_pairs && status == 0; i++) {
         const struct diff_pair *pair = &terms->diff->pairs[i];
         const struct diff_item *item = pair->main_item[DIFF_B];
-        if (!item || !rule_matches(result->rule, item->row->demangled) ||
+        if (!item || !rule_matches(result->rule, item->row->kernel.id) ||
             diff_share(terms->diff, pair) < result->rule->min_time)
             continue;
         ++*ret_matched;

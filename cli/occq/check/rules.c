@@ -10,7 +10,6 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
-#include "support/regexp.h"
 #include "support/text.h"
 
 double rule_number_of(enum rule_number number, const struct occ_config_row *row)
@@ -34,9 +33,9 @@ bool rule_condition_holds(const struct rule_condition *condition, double number,
     return holds[condition->comparison];
 }
 
-bool rule_matches(const struct rule *rule, const char *demangled)
+bool rule_matches(const struct rule *rule, int64_t kernel)
 {
-    return rule->pattern[0] == '\0' || occ_regexp_matches(rule->kernel, demangled);
+    return !rule->kernel || occ_map_get(&rule->kernels, (uint64_t)kernel) != OCC_MAP_NONE;
 }
 
 /* ---- values ---- */
@@ -90,12 +89,13 @@ static int copy_text(const char *text, char copy[RULE_TEXT_BYTES], struct occ_er
     return 0;
 }
 
-static int set_pattern(struct rule *rule, const char *text, struct occ_error *err)
+/* Names of kernels have no limit but the file's. */
+static int set_kernel(struct rule *rule, const char *text, struct occ_error *err)
 {
-    int status = copy_text(text, rule->pattern, err);
-    if (status == 0)
-        status = occ_regexp_compile(text, &rule->kernel, err);
-    return status;
+    if (text[0] == '\0')
+        return occ_fail(err, OCC_E_INVALID, "a kernel is expected here");
+    rule->kernel = strdup(text);
+    return rule->kernel ? 0 : occ_no_memory(err);
 }
 
 static int parse_word(const char *text, const char *const *words, size_t *ret_index, struct occ_error *err)
@@ -163,7 +163,7 @@ static int set_key(struct rule *rule, size_t key, const char *text, struct occ_e
     case KEY_RULE:
         return copy_text(text, rule->name, err);
     case KEY_KERNEL:
-        return set_pattern(rule, text, err);
+        return set_kernel(rule, text, err);
     case KEY_MIN_TIME:
         return parse_ratio(text, &rule->min_time, err);
     case KEY_OPTIONAL:
@@ -316,10 +316,31 @@ int rules_load(const char *path, struct rules *ret_rules, struct occ_error *err)
     return status == 0 ? rules_parse(path, text, length, ret_rules, err) : status;
 }
 
+/* ---- kernels ---- */
+
+int rules_choose_kernels(struct rules *rules, const char *file, struct occ_store *store,
+                         struct occ_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < rules->n && status == 0; i++) {
+        struct rule *rule = &rules->all[i];
+        const struct occ_filter filter = {.kernel_regex = rule->kernel};
+        if (rule->kernel && (status = occ_store_choose_kernels(store, &filter, &rule->kernels, err)) != 0)
+            (void)occ_error_prefix(err, "%s:%zu:%zu: kernel", file, rule->line, rule->column);
+    }
+    return status;
+}
+
+static void free_kernel(struct rule *rule)
+{
+    free(rule->kernel);
+    occ_map_free(&rule->kernels);
+}
+
 void rules_free(struct rules *rules)
 {
     for (size_t i = 0; i < rules->n; i++)
-        occ_regexp_free(rules->all[i].kernel);
+        free_kernel(&rules->all[i]);
     free(rules->all);
     *rules = (struct rules){0};
 }

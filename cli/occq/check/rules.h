@@ -1,12 +1,13 @@
 /*
  * The rules file of occq check: what must hold of a run, and what is allowed not to.
- * docs/samples/occq-rules.yaml is one with every key.
+ * docs/occq-rules.yaml is one with every key.
  *
  * Errors are OCC_E_INVALID: "FILE:LINE:COLUMN: what is wrong". One thread.
  */
 #pragma once
 
 #include "cli/sides/report.h"
+#include "support/map.h"
 
 enum { RULES_MAX = 256, RULE_CONDITIONS = 8, RULE_TEXT_BYTES = 256 };
 
@@ -44,16 +45,14 @@ struct rule_condition {
 };
 bool rule_condition_holds(const struct rule_condition *condition, double number, double of_baseline);
 
-struct occ_regexp;
-
 struct rule {
     enum rule_class class;
     size_t line, column;
     char name[RULE_TEXT_BYTES];
-    char pattern[RULE_TEXT_BYTES];                     /* on the demangled name; "": every kernel */
-    struct occ_regexp *kernel;                         /* of the pattern */
-    double min_time;                                   /* only kernels with this share of the time */
-    bool optional;                                     /* may match nothing */
+    char *kernel;           /* a name or an expression, as --kernel of other commands; NULL: every kernel */
+    struct occ_map kernels; /* the ids that it chooses: rules_choose_kernels() */
+    double min_time;        /* only kernels with this share of the time */
+    bool optional;          /* may match nothing */
     struct rule_condition conditions[RULE_CONDITIONS]; /* config */
     size_t n_conditions;
     enum diff_metric metric;      /* measured */
@@ -72,5 +71,10 @@ int rules_parse(const char *name, const char *text, size_t length, struct rules 
 int rules_load(const char *path, struct rules *ret_rules, struct occ_error *err);
 void rules_free(struct rules *rules);
 
-/* Whether the rule is about a kernel of that name. */
-bool rule_matches(const struct rule *rule, const char *demangled);
+/* Finds the kernels of each rule in the history that is checked. `file` has the rules. OCC_E_USAGE:
+ * "FILE:LINE:COLUMN: kernel: " and why the text is neither a name nor an expression. */
+int rules_choose_kernels(struct rules *rules, const char *file, struct occ_store *store,
+                         struct occ_error *err);
+
+/* Whether the rule is about this kernel of that history. */
+bool rule_matches(const struct rule *rule, int64_t kernel);
