@@ -1,8 +1,8 @@
 /* A command for all owners' histories; see all_users.h. One thread. */
 #include "all_users.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "command.h"
 #include "gather.h"
 #include "notes.h"
+#include "screen.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -33,17 +34,17 @@ static void release(struct histories *found)
     free(found->items);
 }
 
-static int add(struct histories *found, const char *directory, struct occ_error *err)
+static int add(struct histories *found, const char *directory, const char *owner, struct occ_error *err)
 {
     struct history *item = &found->items[found->n];
     _cleanup_(occ_freep) char *path = NULL;
-    if (occ_format_text(&path, err, "%s/history.db", directory) != 0)
+    if (occ_format_text(&path, err, "%s/%s/history.db", directory, owner) != 0)
         return err->code;
     if (access(path, F_OK) != 0) {
         found->closed += errno == EACCES;
         return 0;
     }
-    item->owner = strdup(strrchr(directory, '/') + 1);
+    item->owner = strdup(owner);
     if (!item->owner)
         return occ_no_memory(err);
     item->path = occ_take(path);
@@ -51,19 +52,27 @@ static int add(struct histories *found, const char *directory, struct occ_error 
     return 0;
 }
 
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
 /* Finds the histories, sorted by owner. */
 static int find(const char *directory, struct histories *found, struct occ_error *err)
 {
-    _cleanup_(globfree) glob_t names = {0};
-    _cleanup_(occ_freep) char *pattern = NULL;
-    int status = occ_format_text(&pattern, err, "%s/*", directory);
-    if (status == 0 && glob(pattern, 0, NULL, &names) == GLOB_NOSPACE)
+    struct dirent **names = NULL;
+    int n = scandir(directory, &names, is_shown, alphasort);
+    if (n < 0 && errno == ENOMEM)
         return occ_no_memory(err);
-    found->items = status == 0 ? calloc(names.gl_pathc + 1, sizeof *found->items) : NULL;
-    if (status == 0 && !found->items)
-        return occ_no_memory(err);
-    for (size_t i = 0; i < names.gl_pathc && status == 0; i++)
-        status = add(found, names.gl_pathv[i], err);
+    n = n < 0 ? 0 : n;
+    found->items = calloc((size_t)n + 1, sizeof *found->items);
+    int status = found->items ? 0 : occ_no_memory(err);
+    for (int i = 0; i < n; i++) {
+        if (status == 0)
+            status = add(found, directory, names[i]->d_name, err);
+        free(names[i]);
+    }
+    free((void *)names);
     return status != 0 || found->n > 0
                ? status
                : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
@@ -76,18 +85,40 @@ static int join(int result, int status)
     return is_settled || status == CLI_EXIT_NOTHING ? result : status;
 }
 
+static void print_heading(const char *owner, bool is_first)
+{
+    _cleanup_(occ_freep) char *text = cli_screen_text(owner);
+    if (text)
+        (void)printf("%s%s\n", is_first ? "" : "\n", text);
+    else
+        cli_screen_lose_text();
+}
+
+void cli_speak_of(const struct cli_output *output, const char *owner)
+{
+    cli_notes_of(owner);
+    if (output->gather)
+        cli_gather_of(output->gather, owner);
+}
+
+/* The daemon removes a history where the node's quota or an age demands it, also between the listing and the
+ * question: the note of the failure suffices then. */
+static int run_one(const struct cli_command *command, struct cli_args *args, const struct history *history)
+{
+    args->db = history->path;
+    cli_speak_of(&((struct cli_list_args *)args)->output, history->owner);
+    int status = command->run(command, args);
+    bool is_gone = status == CLI_EXIT_FAILURE && access(history->path, F_OK) != 0 && errno == ENOENT;
+    return is_gone ? CLI_EXIT_NOTHING : status;
+}
+
 static int run_each(const struct cli_command *command, struct cli_args *args, const struct histories *found)
 {
     int result = CLI_EXIT_NOTHING;
     for (size_t i = 0; i < found->n; i++) {
         if (!command->merges_owners)
-            (void)printf("%s%s\n", i ? "\n" : "", found->items[i].owner);
-        args->db = found->items[i].path;
-        cli_notes_of(found->items[i].owner);
-        struct cli_gather *gather = ((struct cli_list_args *)args)->output.gather;
-        if (gather)
-            cli_gather_of(gather, found->items[i].owner);
-        result = join(result, command->run(command, args));
+            print_heading(found->items[i].owner, i == 0);
+        result = join(result, run_one(command, args, &found->items[i]));
     }
     cli_notes_of(NULL);
     return result;
@@ -105,6 +136,8 @@ static int run_merged(const struct cli_command *command, struct cli_args *args, 
     list->output.gather = list->selection.gather = gather;
     cli_notes_hold();
     int result = run_each(command, args, found);
+    if (command->note_all)
+        command->note_all(command, args);
     if (cli_gather_print(gather, stdout, &err) != 0)
         result = cli_failure(command, &err);
     if (cli_output_format(&list->output, &below.format, &err) == 0 &&

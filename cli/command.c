@@ -55,10 +55,13 @@ void cli_note_simulated(const struct cli_command *command, const struct cli_sele
 
 void cli_put_below(const struct cli_selection *selection, const char *line)
 {
+    _cleanup_(occ_freep) char *text = selection->gather ? NULL : cli_screen_text(line);
     if (selection->gather)
         cli_gather_line(selection->gather, line);
+    else if (text)
+        cli_print("%s\n", text);
     else
-        cli_print("%s\n", line);
+        cli_screen_lose_text();
 }
 
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,

@@ -9,6 +9,7 @@
 #include "gather_state.h"
 #include "screen.h"
 #include "support/array.h"
+#include "support/cleanup.h"
 #include "support/text.h"
 
 enum { KEPT_MORE = 1024 }; /* rows beyond the number, before the rows behind it are dropped */
@@ -245,8 +246,9 @@ void cli_gather_more(struct cli_gather *gather)
 void cli_gather_line(struct cli_gather *gather, const char *line)
 {
     char *lines = NULL;
-    if (occ_format_text(&lines, NULL, "%s%s: %s\n", gather->lines ? gather->lines : "", gather->owner,
-                        line) != 0) {
+    _cleanup_(occ_freep) char *owner = cli_screen_text(gather->owner), *text = cli_screen_text(line);
+    if (!owner || !text ||
+        occ_format_text(&lines, NULL, "%s%s: %s\n", gather->lines ? gather->lines : "", owner, text) != 0) {
         cli_screen_lose_text();
         return;
     }

@@ -17,8 +17,8 @@ static void set_part(struct cli_gather *g, size_t part, const struct cli_column 
     for (size_t i = 0; i < g->n; i++) {
         double whole = gather_whole(g, g->rows[i], part);
         running += isnan(whole) ? 0 : whole;
-        double shown = g->merge.parts[part].runs ? running : whole;
-        g->rows[i]->values[column->index] = cli_real(shown / g->totals[part]);
+        double shown = g->merge.parts[part].runs ? running : whole, total = g->totals[part];
+        g->rows[i]->values[column->index] = cli_real(isfinite(total) ? shown / total : (double)NAN);
     }
 }
 
@@ -32,6 +32,8 @@ static void set_parts(struct cli_gather *g)
 
 /* ---- sums ---- */
 
+/* A sum beyond a double's range stays infinite until finish(): cli_real() would make it none, to which the
+ * next row's value is added as to no value. */
 static struct cli_value add(const struct cli_value *a, const struct cli_value *b)
 {
     struct cli_value sum = *a;
@@ -45,7 +47,13 @@ static struct cli_value add(const struct cli_value *a, const struct cli_value *b
     if (a->type == CLI_UNSIGNED && b->type == CLI_UNSIGNED &&
         !__builtin_add_overflow(a->number, b->number, &sum.number))
         return sum;
-    return cli_real(gather_real(a) + gather_real(b));
+    return (struct cli_value){.type = CLI_REAL, .real = gather_real(a) + gather_real(b)};
+}
+
+static void finish(struct cli_value *sum)
+{
+    if (sum->type == CLI_REAL)
+        *sum = cli_real(sum->real);
 }
 
 /* The group of a row: the text in column sum_by; "": all rows belong to one group. */
@@ -67,6 +75,8 @@ static struct cli_gathered *sum_of(const struct cli_gather *g, const char *kind)
             else if (g->merge.sum_by && strcmp(g->columns[k].key, g->merge.sum_by) == 0)
                 *value = cli_string(kind);
         }
+    for (size_t k = 0; sum && k < g->n_values; k++)
+        finish(&sum->values[k]);
     if (sum)
         sum->owner = "sum";
     return sum;

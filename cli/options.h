@@ -84,6 +84,8 @@ struct cli_command {
     /* Checks conditions that `kind` cannot express; NULL: none. A failure counts as wrong usage. */
     int (*check)(void *args, struct occ_error *err);
     int (*run)(const struct cli_command *command, const void *args); /* returns the exit status */
+    /* With --all-users, of a command that merges owners: once, after all histories were asked; or NULL. */
+    void (*note_all)(const struct cli_command *command, const void *args);
 };
 static inline const char *cli_program(const struct cli_command *command)
 {

@@ -11,6 +11,8 @@
  *   history INDEX  -> ok, then "key value" lines of an open history, by its index (from 0) among the histories
  *                     that the client may see: all for root and the daemon's own user, otherwise the client's
  *                     own; no lines: no such history
+ *   refusals INDEX -> ok, then "key value" lines: an owner whose programs were refused, and how many by cause, by
+ *                     its index (from 0) among the owners that the client may see; no lines: no such owner
  *   sampler INDEX  -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason; of GPU
  *                     INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
  *   pause SECONDS  -> ok SECONDS    releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most

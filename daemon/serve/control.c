@@ -19,6 +19,7 @@ static const struct row {
     {"flush", OCC_REQUEST_FLUSH, SESSION, 0, 0},
     {"status", OCC_REQUEST_STATUS, NOTHING, 0, 0},
     {"history", OCC_REQUEST_HISTORY, NUMBER, 0, UINT32_MAX},
+    {"refusals", OCC_REQUEST_REFUSALS, NUMBER, 0, UINT32_MAX},
     {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MAX - 1},
     {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MAX_S},
     {"resume", OCC_REQUEST_RESUME, NOTHING, 0, 0},
@@ -62,9 +63,10 @@ int occ_request_parse(const char *text, struct occ_request *ret_request, struct 
             *ret_request = request;
         return status;
     }
-    return occ_fail(err, OCC_E_INVALID,
-                    "unknown request (there are: ping, flush SESSION, status, history NUMBER, sampler GPU, "
-                    "pause SECONDS, resume, pause_run PID, resume_run PID)");
+    return occ_fail(
+        err, OCC_E_INVALID,
+        "unknown request (there are: ping, flush SESSION, status, history NUMBER, refusals NUMBER, "
+        "sampler GPU, pause SECONDS, resume, pause_run PID, resume_run PID)");
 }
 
 bool occ_control_may_command(uint32_t uid, uint32_t own)

@@ -13,6 +13,7 @@ enum occ_request_kind {
     OCC_REQUEST_FLUSH,
     OCC_REQUEST_STATUS,
     OCC_REQUEST_HISTORY,
+    OCC_REQUEST_REFUSALS,
     OCC_REQUEST_SAMPLER,
     OCC_REQUEST_PAUSE,
     OCC_REQUEST_RESUME,
@@ -23,7 +24,8 @@ enum occ_request_kind {
 struct occ_request {
     enum occ_request_kind kind;
     char session[33]; /* argument of flush */
-    /* argument of history (index), sampler (GPU), pause (seconds), pause_run and resume_run (pid) */
+    /* argument of history and refusals (index), sampler (GPU), pause (seconds), pause_run and resume_run
+     * (pid) */
     uint64_t number;
 };
 

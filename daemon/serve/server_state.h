@@ -127,7 +127,9 @@ struct occ_totals occ_totals_of(const struct occ_server *server);
 /* Values of this process. */
 double occ_status_cpu_seconds(void);
 double occ_status_resident_bytes(void);
-/* The answers to status and history, limited to this client's rights. */
+/* The answers to status, history and refusals, limited to this client's rights. */
 void occ_status_answer(const struct occ_server *server, struct occ_client *client, struct occ_answer *answer);
 void occ_status_answer_history(const struct occ_server *server, struct occ_client *client, uint64_t number,
                                struct occ_answer *answer);
+void occ_status_answer_refusals(const struct occ_server *server, struct occ_client *client, uint64_t number,
+                                struct occ_answer *answer);

@@ -128,16 +128,20 @@ static void put_totals(struct occ_answer *answer, const struct occ_totals *t)
         put(answer, OCC_STATUS_OLDEST, (double)t->store.oldest_ns / 1e9);
 }
 
+static void put_counts(struct occ_answer *answer, const uint64_t *n)
+{
+    for (unsigned int i = 0; n && i < OCC_REFUSAL_COUNT; i++)
+        if (n[i] > 0)
+            put(answer, (enum occ_status_value)(OCC_STATUS_REFUSED_ENDED + i), (double)n[i]);
+}
+
 /* Refusals of the client's owner, or of all owners if the client may command the daemon. */
 static void put_refusals(const struct occ_server *s, const struct occ_client *client,
                          struct occ_answer *answer)
 {
-    const uint64_t *n = occ_client_may_command(&s->clients, client, NULL)
-                            ? s->refusals.all
-                            : occ_refusals_by(&s->refusals, client->owner.name);
-    for (unsigned int i = 0; n && i < OCC_REFUSAL_COUNT; i++)
-        if (n[i] > 0)
-            put(answer, (enum occ_status_value)(OCC_STATUS_REFUSED_ENDED + i), (double)n[i]);
+    put_counts(answer, occ_client_may_command(&s->clients, client, NULL)
+                           ? s->refusals.all
+                           : occ_refusals_by(&s->refusals, client->owner.name));
 }
 
 void occ_status_answer(const struct occ_server *s, struct occ_client *client, struct occ_answer *answer)
@@ -204,4 +208,20 @@ void occ_status_answer_history(const struct occ_server *s, struct occ_client *cl
              : stats.stalled   ? stats.stall_reason
                                : NULL);
     put_totals(answer, &t);
+}
+
+void occ_status_answer_refusals(const struct occ_server *s, struct occ_client *client, uint64_t number,
+                                struct occ_answer *answer)
+{
+    const struct occ_refusals *r = &s->refusals;
+    bool sees_all = occ_client_may_command(&s->clients, client, NULL);
+    const char *owner = sees_all      ? number < r->n ? r->of[number].owner : NULL
+                        : number == 0 ? client->owner.name
+                                      : NULL;
+    const uint64_t *n = owner ? occ_refusals_by(r, owner) : NULL;
+    OCC_ANSWER(answer, "ok\n");
+    if (!n)
+        return;
+    put_text(answer, OCC_STATUS_OWNER, owner);
+    put_counts(answer, n);
 }

@@ -113,6 +113,23 @@ rm -r "$work/all/broken"
 "$occq" top --all-users="$work/empty" >/dev/null 2>&1
 check "no history" test $? -eq 1
 
+# ---- names of owners and of DIR are texts from outside
+
+hostile=$work/'all[0-9]*'/$(printf 'tab\tlf\n\033[2Jx')
+mkdir -p "$hostile" "$work/all0/decoy" && cp "$work/all/u1000/history.db" "$hostile" && cp "$work/all/u1000/history.db" "$work/all0/decoy"
+shown='tab?lf??[2Jx'
+for command in "show 1" runs top "gaps --run 1" info; do
+    "$occq" $command --all-users="$work/all[0-9]*" >"$work/out" 2>"$work/err"
+    check "$command: a hostile owner: status" test $? -eq 0
+    check "$command: a hostile owner is shown" grep -qF "$shown" "$work/out"
+    check "$command: only below DIR" test "$(grep -c decoy "$work/out")" -eq 0
+    check "$command: no escape character" sh -c "! LC_ALL=C grep -q '$(printf '\033')' '$work/out' '$work/err'"
+done
+check "info: the path below the table" grep -qF "$shown/history.db, schema" "$work/out"
+"$occq" info -d "$hostile/history.db" >"$work/out"
+check "info: the path of one history" grep -qF "$shown/history.db, schema" "$work/out"
+check "info: no escape character" sh -c "! LC_ALL=C grep -q '$(printf '\033')' '$work/out'"
+
 # ---- one answer after the other
 
 ask show 1

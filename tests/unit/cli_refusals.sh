@@ -35,6 +35,23 @@ says "database $work/h.db\nrefused 20\n" "-d h.db" "" ""
 says "database $work/other.db\nrefused_ended 3\n" "-d h.db" "" ""
 says "database $work/missing.db\nrefused_ended 3\n" "-d h.db" "" ""
 says "refused_ended 3\n" "-d h.db" "" ""
+
+# ---- all owners: the daemon that writes the histories below DIR is asked once, and each owner has his own numbers
+mkdir -p all/u0 all/u1000 && cp h.db all/u0/history.db && cp h.db all/u1000/history.db
+printf 'ok\nowner u1000\nrefused_full 7\n' >answers/refusals_0
+printf 'ok\nowner pod\033[2J7\nrefused_ended 2\nrefused_full 1\n' >answers/refusals_1 # of which there is no history
+printf 'ok\n' >answers/refusals_2
+prefix="refused since the daemon began, without a row:"
+says "database $work/all/u0/history.db\nrefused_ended 3\nrefused_full 12\n" "--all-users=$work/all" "u1000: $prefix 7 ${full#*: 12 }
+pod?[2J7: $prefix 2 ${ended#*: 3 }
+pod?[2J7: $prefix 1 ${full#*: 12 }
+others: $prefix 1 ${ended#*: 3 }
+others: $prefix 4 ${full#*: 12 }" ""
+says "database $work/all/u0/history.db\nrefused_ended 2\nrefused_full 8\n" "--all-users=$work/all --csv" "" "occq runs: u1000: $prefix 7 ${full#*: 12 }
+occq runs: pod?[2J7: $prefix 2 ${ended#*: 3 }
+occq runs: pod?[2J7: $prefix 1 ${full#*: 12 }"
+says "database $work/h.db\nrefused_ended 3\n" "--all-users=$work/all" "" "" # another daemon's
+says "refused_ended 3\n" "--all-users=$work/all" "" ""
 rm answers/status
 "$occq" runs --socket "$work/socket" -d h.db >out 2>err || { echo "FAIL: a daemon that does not answer is an error"; failed=1; }
 exit $failed

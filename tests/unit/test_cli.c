@@ -1,4 +1,5 @@
 /* The command line's parser, values, columns, and the three renderers. One thread. */
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "cli/all_users.h"
 #include "cli/gather.h"
 #include "cli/json.h"
 #include "cli/occq/commands.h"
@@ -477,6 +481,38 @@ static void test_gathered_sums(void **state)
     cli_gather_freep(&gather);
 }
 
+struct amount {
+    double amount, part;
+};
+
+static const struct cli_column amounts[] = {
+    CLI_FIELD("amount", "amount", CLI_PLAIN, CLI_ADDS, struct amount, amount, "a number"),
+    CLI_FIELD("part", "part", CLI_RATIO, 0, struct amount, part, "a part of amount"),
+    CLI_COLUMN_END,
+};
+
+/* A sum that no double holds is unknown, whatever is added to it later, and so is a part of it. */
+static void test_an_infinite_sum_is_unknown(void **state)
+{
+    (void)state;
+    static const struct cli_part parts[] = {{"part", "amount", false}, {0}};
+    const struct cli_merge merge = {.parts = parts};
+    const struct amount all[] = {{1e308, 1}, {1e308, 1}, {5, 1}, {-1e308, 1}};
+    struct cli_selection selection = {.format = CLI_FORMAT_JSON};
+    struct cli_gather *gather = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(cli_gather_new(&merge, &gather, &err), 0);
+    cli_select(amounts, 0, 0, &selection);
+    selection.gather = gather;
+    cli_gather_of(gather, "ada");
+    assert_int_equal(cli_table_print("things", &selection, all, 4, sizeof *all, &err), 0);
+    char *text = gathered(gather);
+    assert_non_null(strstr(text, "{\"owner\": \"ada\", \"amount\": 5, \"part\": null}"));
+    assert_non_null(strstr(text, "\"total\": {\"amount\": null}"));
+    free(text);
+    cli_gather_freep(&gather);
+}
+
 /* A history whose answer has other columns is no part of the table. */
 static void test_gathered_columns(void **state)
 {
@@ -492,6 +528,53 @@ static void test_gathered_columns(void **state)
     assert_int_equal(cli_table_new(stdout, "things", &selection, &table, &err), OCC_E_INVALID);
     assert_null(table);
     cli_gather_freep(&gather);
+}
+
+static void remove_history(const char *directory, const char *owner)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/%s/history.db", directory, owner);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Answers for owner "a", who removes the history of "b" meanwhile; fails where there is none. */
+static int answer_and_remove(const struct cli_command *asked, const void *arguments)
+{
+    const struct cli_list_args *list = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct thing thing = {.name = "one", .large = 1};
+    if (access(list->common.db, F_OK) != 0) {
+        (void)occ_fail(&err, OCC_E_NOT_FOUND, "there is no %s", list->common.db);
+        return cli_failure(asked, &err);
+    }
+    if (strstr(list->common.db, "/a/"))
+        remove_history(list->common.all_users, "b");
+    return cli_table_print("things", &list->selection, &thing, 1, sizeof thing, &err);
+}
+
+static void test_a_history_that_disappears_is_a_note(void **state)
+{
+    (void)state;
+    static const struct cli_command asking = {
+        .name = "things", .merges_owners = true, .run = answer_and_remove};
+    char directory[] = "/tmp/occ-cli-XXXXXX", path[64];
+    assert_non_null(mkdtemp(directory));
+    for (const char *owner = "abc"; *owner; owner++) {
+        (void)snprintf(path, sizeof path, "%s/%c", directory, *owner);
+        assert_int_equal(mkdir(path, 0700), 0);
+        (void)snprintf(path, sizeof path, "%s/%c/history.db", directory, *owner);
+        assert_int_equal(close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    }
+    struct cli_list_args list = {.common.all_users = directory, .output.csv = true};
+    assert_int_equal(cli_output_choose(&list.output, gathered_columns, &list.selection, NULL), 0);
+    assert_int_equal(cli_run_for_all(&asking, &list.common), CLI_EXIT_OK);
+    remove_history(directory, "a");
+    remove_history(directory, "c");
+    for (const char *owner = "abc"; *owner; owner++) {
+        (void)snprintf(path, sizeof path, "%s/%c", directory, *owner);
+        assert_int_equal(rmdir(path), 0);
+    }
+    assert_int_equal(rmdir(directory), 0);
 }
 
 /* ---- the real tables ---- */
@@ -570,6 +653,8 @@ int main(void)
         cmocka_unit_test(test_gathered_rows),
         cmocka_unit_test(test_gathered_sums),
         cmocka_unit_test(test_gathered_columns),
+        cmocka_unit_test(test_an_infinite_sum_is_unknown),
+        cmocka_unit_test(test_a_history_that_disappears_is_a_note),
         cmocka_unit_test(test_tables_are_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

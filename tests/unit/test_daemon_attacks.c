@@ -125,14 +125,18 @@ static bool is_told(const struct place *p, const char *request, const char *what
 
 static void hear_of_one(const struct place *p, int uid)
 {
+    char own[32];
     be_user(uid);
+    (void)snprintf(own, sizeof own, "owner u%d\nrefused_ended 1\n", uid);
     check(is_told(p, "status", "\nrefused_ended 1\n"));
+    check(is_told(p, "refusals 0", own) && !is_told(p, "refusals 1", "owner"));
 }
 
 static void hear_of_none(const struct place *p, int uid)
 {
     be_user(uid);
     check(is_told(p, "status", "\nrefused 1\n") && !is_told(p, "status", "refused_"));
+    check(!is_told(p, "refusals 0", "owner"));
 }
 
 /* Its number may soon be another's, whose launches these would be. */
@@ -147,6 +151,8 @@ static void a_process_that_has_ended_is_nobody(void **state)
     await_status(p, "\nrefused 1\nrefused_ended 1\n");
     let_go(p, run(p, hear_of_one, ATTACKER));
     let_go(p, run(p, hear_of_none, VICTIM));
+    (void)snprintf(path, sizeof path, "owner u%d\nrefused_ended 1\n", ATTACKER);
+    assert_true(is_told(p, "refusals 0", path) && !is_told(p, "refusals 1", "owner")); /* root */
     path_of(p, ATTACKER, path);
     assert_int_not_equal(access(path, F_OK), 0);
     let_go(p, run(p, launch_in_portions, VICTIM));

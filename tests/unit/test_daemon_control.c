@@ -19,6 +19,9 @@ static void requests_are_read(void **state)
     assert_int_equal(request.number, 0);
     assert_int_equal(occ_request_parse("sampler 31", &request, NULL), 0);
     assert_int_equal(request.number, 31);
+    assert_int_equal(occ_request_parse("refusals 4294967295", &request, NULL), 0);
+    assert_int_equal(request.kind, OCC_REQUEST_REFUSALS);
+    assert_int_equal(request.number, UINT32_MAX);
     assert_int_equal(occ_request_parse("pause 86400", &request, NULL), 0);
     assert_int_equal(request.kind, OCC_REQUEST_PAUSE);
     assert_int_equal(request.number, OCC_CONTROL_PAUSE_MAX_S);
@@ -49,6 +52,8 @@ static void what_is_none_is_refused(void **state)
                                         "pause 1e3",
                                         "pause 5s",
                                         "pause 99999999999999999999",
+                                        "refusals",
+                                        "refusals -1",
                                         "resume now",
                                         "pause_run",
                                         "pause_run 0",

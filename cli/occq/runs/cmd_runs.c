@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/all_users.h"
 #include "cli/usage.h"
 #include "cli/history/cluster.h"
 #include "cli/daemon.h"
@@ -20,7 +21,7 @@ struct runs_args {
     const char *socket;
 };
 
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 5000, OWNERS_MAX = 4096 /* more than a daemon keeps */ };
 
 /* ---- pause PID, resume PID ---- */
 
@@ -62,34 +63,103 @@ static const struct {
 #undef REFUSAL
 };
 
-/* The answer to `status` of the daemon that writes this history; false: none does. */
-static bool ask_writer(struct occ_store *store, const char *socket, char *answer, size_t size)
+static bool is_same_file(const char *path, const char *other)
 {
-    _cleanup_(occ_closep) int fd = -1;
-    if (connect_daemon(socket, &fd, NULL) != 0 ||
-        occ_control_request(fd, "status", PATIENCE_MS, answer, size, NULL) != 0)
-        return false;
-    _cleanup_(occ_freep) char *path = occ_control_value(answer, "database");
-    struct stat its, ours;
-    return path && stat(path, &its) == 0 && stat(cli_history_path(store), &ours) == 0 &&
-           its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* What the daemon refused is in no history: it may not know whose it was. */
+/* Numbers by cause of a daemon's answer; what is no number is none. */
+static void read_refused(const char *answer, uint64_t counts[OCC_REFUSAL_COUNT])
+{
+    for (size_t i = 0; i < OCC_REFUSAL_COUNT; i++) {
+        _cleanup_(occ_freep) char *value = occ_control_value(answer, refusals[i].key);
+        counts[i] = 0;
+        if (value && occ_parse_u64(value, 0, UINT64_MAX, &counts[i], NULL) != 0)
+            counts[i] = 0;
+    }
+}
+
+static void put_refused(const struct cli_command *command, const struct cli_selection *selection,
+                        const uint64_t counts[OCC_REFUSAL_COUNT])
+{
+    for (size_t i = 0; i < OCC_REFUSAL_COUNT; i++)
+        if (counts[i] > 0)
+            cli_footer(command, selection,
+                       "refused since the daemon began, without a row: %" PRIu64 " that %s", counts[i],
+                       refusals[i].text);
+}
+
+/* What the daemon that writes this history refused is in no history: it may not know whose it was. */
 static void note_refused(const struct cli_command *command, const struct cli_selection *selection,
                          struct occ_store *store, const char *socket)
 {
     char answer[OCC_CONTROL_BYTES + 1];
-    if (!ask_writer(store, socket, answer, sizeof answer))
+    uint64_t counts[OCC_REFUSAL_COUNT];
+    _cleanup_(occ_closep) int fd = -1;
+    if (connect_daemon(socket, &fd, NULL) != 0 ||
+        occ_control_request(fd, "status", PATIENCE_MS, answer, sizeof answer, NULL) != 0)
         return;
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        _cleanup_(occ_freep) char *value = occ_control_value(answer, refusals[i].key);
-        uint64_t n = 0;
-        if (value && occ_parse_u64(value, 0, UINT64_MAX, &n, NULL) == 0 && n > 0)
-            cli_footer(command, selection,
-                       "refused since the daemon began, without a row: %" PRIu64 " that %s", n,
-                       refusals[i].text);
+    _cleanup_(occ_freep) char *path = occ_control_value(answer, "database");
+    if (!path || !is_same_file(path, cli_history_path(store)))
+        return;
+    read_refused(answer, counts);
+    put_refused(command, selection, counts);
+}
+
+/* A daemon's path of a history, DIR/OWNER/history.db, lies below `directory`. Changes the path. */
+static bool is_below(char *path, const char *directory)
+{
+    for (int component = 0; component < 2; component++) {
+        char *slash = strrchr(path, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
     }
+    return is_same_file(path, directory);
+}
+
+/* The numbers of each owner, which are taken off `rest`. */
+static void put_owners(const struct cli_command *command, const struct runs_args *runs, int fd,
+                       uint64_t rest[OCC_REFUSAL_COUNT])
+{
+    char answer[OCC_CONTROL_BYTES + 1], request[32];
+    uint64_t counts[OCC_REFUSAL_COUNT];
+    for (unsigned int i = 0; i < OWNERS_MAX; i++) {
+        (void)snprintf(request, sizeof request, "refusals %u", i);
+        if (occ_control_request(fd, request, PATIENCE_MS, answer, sizeof answer, NULL) != 0)
+            return;
+        _cleanup_(occ_freep) char *owner = occ_control_value(answer, "owner");
+        if (!owner)
+            return;
+        read_refused(answer, counts);
+        cli_speak_of(&runs->history.list.output, owner);
+        put_refused(command, &runs->history.list.selection, counts);
+        cli_speak_of(&runs->history.list.output, NULL);
+        for (size_t k = 0; k < OCC_REFUSAL_COUNT; k++)
+            rest[k] -= counts[k] < rest[k] ? counts[k] : rest[k];
+    }
+}
+
+/* The daemon keeps the numbers of some hundred owners; the rest of its sum is of the others. */
+static void note_all_refused(const struct cli_command *command, const void *arguments)
+{
+    const struct runs_args *runs = arguments;
+    const struct cli_list_args *list = &runs->history.list;
+    char answer[OCC_CONTROL_BYTES + 1];
+    uint64_t rest[OCC_REFUSAL_COUNT];
+    _cleanup_(occ_closep) int fd = -1;
+    if (connect_daemon(runs->socket, &fd, NULL) != 0 ||
+        occ_control_request(fd, "status", PATIENCE_MS, answer, sizeof answer, NULL) != 0)
+        return;
+    _cleanup_(occ_freep) char *path = occ_control_value(answer, "database");
+    if (!path || !is_below(path, list->common.all_users))
+        return;
+    read_refused(answer, rest);
+    put_owners(command, runs, fd, rest);
+    cli_speak_of(&list->output, "others");
+    put_refused(command, &list->selection, rest);
+    cli_speak_of(&list->output, NULL);
 }
 
 /* ---- the command ---- */
@@ -109,7 +179,7 @@ static int run(const struct cli_command *command, const void *arguments)
     if (cluster_open(command, args, CLUSTER_RUNS, OCC_TOP_BY_KERNEL, &store, &err) != 0)
         return cli_failure(command, &err);
     int status = sql_list(command, store, &list);
-    if (!cluster_url(args) && status != CLI_EXIT_FAILURE)
+    if (!cluster_url(args) && !args->list.common.all_users && status != CLI_EXIT_FAILURE)
         note_refused(command, list.selection, store, runs->socket);
     return status;
 }
@@ -153,8 +223,7 @@ const struct cli_command cli_runs = {
         "Lists the observed processes: what was recorded and at which level, what was lost, and the "
         "overhead. A program of which nothing could be recorded has a row too, with the reason. "
         "Programs that the daemon refused have none: lines below the table count them by cause, for root "
-        "those of "
-        "all users.\n\n--since "
+        "those of all users, with --all-users those of each owner.\n\n--since "
         "and --until choose runs that were going on in that period; their numbers are those of the whole "
         "run.\n\n"
         "pause stops the recording of a running process, resume continues it; both are for its owner and "
@@ -169,4 +238,5 @@ const struct cli_command cli_runs = {
     CLI_ARGS(struct runs_args, .history = {.list.output.merge.keys = {"start_ns"}, .number = 50}),
     .check = check,
     .run = run,
+    .note_all = note_all_refused,
 };
