@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,4 +79,19 @@ bool occ_process_is_gone(int32_t pid, int64_t observed_ns)
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return true;
     return occ_process_start_ns("", pid) - CLOCK_ERROR_NS > observed_ns;
+}
+
+static bool shares(const char *root, int32_t pid, const char *what)
+{
+    char its_path[4096], own_path[4096];
+    struct stat its, own;
+    (void)snprintf(its_path, sizeof its_path, "%s/proc/%d/%s", root, pid, what);
+    (void)snprintf(own_path, sizeof own_path, "%s/proc/self/%s", root, what);
+    return stat(its_path, &its) == 0 && stat(own_path, &own) == 0 && its.st_dev == own.st_dev &&
+           its.st_ino == own.st_ino;
+}
+
+bool occ_process_shares_files(const char *root, int32_t pid)
+{
+    return pid > 0 && shares(root, pid, "ns/mnt") && shares(root, pid, "root");
 }

@@ -1,6 +1,6 @@
 /*
- * Identifies processes by pid and start time: the kernel reuses the pid of an ended process. No global state;
- * any thread.
+ * Identifies processes by pid and start time: the kernel reuses the pid of an ended process; and which files
+ * they see. No global state; any thread.
  */
 #pragma once
 
@@ -27,3 +27,8 @@ int64_t occ_process_start_ns(const char *root, int32_t pid);
 /* True if no process has this pid, or if the process with this pid began after `observed_ns` (with a
  * tolerance of a minute for changed clocks). False also if the start is not readable. */
 bool occ_process_is_gone(int32_t pid, int64_t observed_ns);
+
+/* A path means the same file there and here: the process has this one's mount namespace and root directory.
+ * False also if the kernel does not tell: it tells root of all processes with no more capabilities, others of
+ * their own. */
+bool occ_process_shares_files(const char *root, int32_t pid);

@@ -164,10 +164,10 @@ void occ_sampler_wake(struct occ_sampler *s)
         want_all(s, s->wanted_until_ns);
 }
 
-void occ_sampler_offer_library(struct occ_sampler *s, const char *path, uint32_t uid)
+void occ_sampler_offer_library(struct occ_sampler *s, const char *path, bool is_own)
 {
-    /* a path closed to users cannot be the library of a user's program */
-    bool is_taken = uid == geteuid() || (geteuid() == 0 && occ_trusted_open(path));
+    /* another program can only load a file that every user may read */
+    bool is_taken = is_own || (geteuid() == 0 && occ_trusted_open(path));
     if (!is_taken || path[0] != '/' || (s->offered && strcmp(path, s->offered) == 0))
         return;
     char *copy = strdup(path);

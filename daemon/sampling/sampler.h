@@ -51,10 +51,11 @@ void occ_sampler_wake(struct occ_sampler *sampler);
  * program started afterwards are measured too. */
 void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
 
-/* A libcupti that a program of user `uid` uses, for GPUs whose worker found none. Root's daemon accepts any
- * user's path, another daemon only its own user's. The library is opened only if no other user can have
- * written it (cupti/trusted.h). */
-void occ_sampler_offer_library(struct occ_sampler *sampler, const char *path, uint32_t uid);
+/* A libcupti that a program uses, for GPUs whose worker found none. `is_own`: the program has the daemon's user
+ * and sees the same files. Root's daemon accepts the path of any other program too if every user may read the
+ * file; another daemon does not. The library is opened only if no other user can have written it
+ * (cupti/trusted.h). */
+void occ_sampler_offer_library(struct occ_sampler *sampler, const char *path, bool is_own);
 
 /* Appended launches of one run on the GPU with this uuid; `device` is the GPU's id in the history. */
 struct occ_sampler_launches {

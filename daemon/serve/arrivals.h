@@ -1,6 +1,6 @@
-/* Limits new connections by uid: each uid has a rate and a burst; the daemon closes further connections at
- * once. A uid that floods the socket spends only its own allowance. The table is bounded: a new uid replaces
- * the uid with the least debt. Pure; one thread. */
+/* Limits new connections by user: each user has a rate and a burst; the daemon closes further connections at
+ * once. A user who floods the socket, also from subordinate uids, spends only that user's allowance. The table
+ * is bounded: a new uid replaces the uid with the least debt. Pure; one thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,5 +21,6 @@ struct occ_arrivals {
     size_t n;
 };
 
-/* true if a new connection of this uid is within its allowance, which is then charged. */
+/* true if a new connection of this user is within the allowance, which is then charged. `uid` is the owner of
+ * a subordinate uid. */
 bool occ_arrivals_admit(struct occ_arrivals *arrivals, uint32_t uid, int64_t now_ns);

@@ -1,9 +1,9 @@
 /* Events of the socket: see server_state.h. The loop accepts connections and handles packets in turns: the
  * listening socket has one, and each user. A turn takes at most a round's time. A user's turns together may
  * use a sixteenth of the time; a user who sends more delays only the user's own packets. The listening socket
- * has a turn in each pass of the loop, since the uid of a connection is known only after accept: a uid beyond
- * its allowance (arrivals.h) costs the three system calls that accept, identify and close its connection. One
- * thread. */
+ * has a turn in each pass of the loop, since the uid of a connection is known only after accept: a user beyond
+ * the allowance (arrivals.h) costs the five system calls that accept, identify and close a connection and find
+ * the owner of its subordinate uid. One thread. */
 #include "server_state.h"
 
 #include <sys/epoll.h>
@@ -84,11 +84,17 @@ static void admit(struct occ_server *s, int fd, const struct occ_peer *peer, int
         occ_program_refuse(s, client, OCC_REFUSED_FULL, "too many connections");
 }
 
+/* Who answers for a connection: the subordinate uids of a user are that user's. */
+static uint32_t owner_uid(const struct occ_server *s, const struct occ_peer *peer)
+{
+    return s->clients.is_shared ? occ_accounts_owner_uid(s->clients.accounts, peer->uid) : peer->uid;
+}
+
 /* A daemon of one user has no allowances. */
-static bool is_within_allowance(struct occ_server *s, const struct occ_peer *peer)
+static bool is_within_allowance(struct occ_server *s, uint32_t uid)
 {
     return !s->histories_options.collector.round_ns ||
-           occ_arrivals_admit(&s->by_uid, peer->uid, occ_monotonic_ns());
+           occ_arrivals_admit(&s->by_uid, uid, occ_monotonic_ns());
 }
 
 void occ_connections_accept(struct occ_server *s, void *none)
@@ -102,12 +108,13 @@ void occ_connections_accept(struct occ_server *s, void *none)
         if (fd < 0)
             break;
         s->accepts++;
-        if (is_within_allowance(s, &peer)) {
+        uint32_t uid = owner_uid(s, &peer);
+        if (is_within_allowance(s, uid)) {
             admit(s, fd, &peer, s->loop.turn_ns);
             admitted++;
         } else {
             s->refused++;
-            occ_refusals_count_uid(&s->refusals, peer.uid, OCC_REFUSED_FULL);
+            occ_refusals_count_uid(&s->refusals, uid, OCC_REFUSED_FULL);
             (void)close(fd);
         }
     } while (admitted < ACCEPTS_AT_ONCE && !is_turn_over(s, &s->arrivals));

@@ -10,6 +10,7 @@
 #include "daemon/collect/run_texts.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
+#include "support/process.h"
 
 /* The collector drops the client's producer or gives it to another client. */
 void occ_program_gone(void *owner, void *context)
@@ -50,7 +51,9 @@ static void offer_library(const struct occ_server *s, struct occ_producer *produ
     /* Root in a container is uid 0: a file that it wrote looks like a file of the host's root. */
     if (producer->identity.pod[0] || producer->identity.container[0])
         return;
-    occ_sampler_offer_library(s->sampler, path, producer->peer.uid);
+    bool is_own = producer->peer.uid == geteuid() &&
+                  occ_process_shares_files(s->options->root ? s->options->root : "", producer->peer.pid);
+    occ_sampler_offer_library(s->sampler, path, is_own);
 }
 
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,

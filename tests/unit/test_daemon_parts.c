@@ -9,10 +9,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,6 +264,68 @@ static void every_accepted_connection_counts(void **state)
     }
 }
 
+static void put_subuids(char directory[64], uint32_t owner, uint32_t first, uint32_t count)
+{
+    char path[96];
+    assert_non_null(mkdtemp(strcpy(directory, "/tmp/occ-parts-XXXXXX")));
+    (void)snprintf(path, sizeof path, "%s/etc", directory);
+    assert_int_equal(mkdir(path, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/etc/subuid", directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fprintf(file, "%u:%u:%u\n", owner, first, count) > 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void remove_subuids(const char *directory)
+{
+    char path[96];
+    (void)snprintf(path, sizeof path, "%s/etc/subuid", directory);
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/etc", directory);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+/* Processes of a rootless container have subordinate uids of its user, as many as he likes: they share his
+ * allowance, and he hears of their refusals. */
+static void subordinate_uids_spend_their_users_allowance(void **state)
+{
+    (void)state;
+    enum { OWNER = 4242, FIRST = 100000, UIDS = 3 };
+    char root[64];
+    struct sockaddr_un address;
+    socklen_t size;
+    int fds[UIDS];
+    if (getuid() != 0)
+        skip();
+    put_subuids(root, OWNER, FIRST, UIDS);
+    struct occ_server *s = new_server(&address, &size);
+    s->histories_options.collector.round_ns = INT64_C(3600) * SECOND;
+    s->clients.is_shared = true;
+    assert_int_equal(occ_accounts_new(root, &s->clients.accounts, NULL), 0);
+    while (occ_arrivals_admit(&s->by_uid, OWNER, occ_monotonic_ns() + 3600 * SECOND))
+        ;
+    for (uint32_t i = 0; i < UIDS; i++) {
+        assert_int_equal(seteuid(FIRST + i), 0);
+        fds[i] = connect_to_address(&address, size);
+        assert_int_equal(seteuid(0), 0);
+    }
+    occ_connections_accept(s, NULL);
+    assert_int_equal(s->clients.n, 0);
+    const uint64_t *refused = occ_refusals_by(&s->refusals, "u4242");
+    assert_non_null(refused);
+    assert_int_equal(refused[OCC_REFUSED_FULL], UIDS);
+    assert_int_equal(s->refusals.n, 1);
+    for (int i = 0; i < UIDS; i++) {
+        assert_true(is_hung_up(fds[i]));
+        (void)close(fds[i]);
+    }
+    occ_accounts_free(s->clients.accounts);
+    free_server(s);
+    remove_subuids(root);
+}
+
 /* Beyond the limit of a user, connections without a handshake make room, but those of the last ten seconds:
  * their handshakes may be on the way. */
 static void the_last_connections_are_not_idle(void **state)
@@ -412,6 +476,7 @@ int main(void)
         cmocka_unit_test(suspended_time_and_adjusted_rates_are_no_step),
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
         cmocka_unit_test(every_accepted_connection_counts),
+        cmocka_unit_test(subordinate_uids_spend_their_users_allowance),
         cmocka_unit_test(the_last_connections_are_not_idle),
         cmocka_unit_test(the_loop_wakes_for_the_first_who_waits),
         cmocka_unit_test(a_turn_that_waits_costs_its_user_nothing),

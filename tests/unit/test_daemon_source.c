@@ -6,13 +6,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/sampling/sampler_state.h"
 #include "daemon/sampling/source_select.h"
-#include "daemon/serve/clients.h"
+#include "daemon/serve/server_state.h"
 #include "daemon_fake_machine.h"
 
 #define ALWAYS INT64_MAX
@@ -467,6 +471,68 @@ static void every_user_counts(void **state)
     free(users.uids);
 }
 
+/* ---- a program's libcupti ---- */
+
+/* Whether the path is taken from a program of this process and user. */
+static bool takes_library(pid_t pid, uint32_t uid, const char *path)
+{
+    static struct occ_server server;
+    const struct occ_server_options server_options = {.socket_path = ""};
+    const struct occ_sampler_options options = {
+        .mode = OCC_SAMPLER_AUTO, .interval_ns = FAKE_MS, .machine = &fake.machine};
+    struct occ_history history = {.context = &server};
+    struct occ_producer_device device = {.id = 1};
+    struct occ_producer producer = {.peer = {.pid = pid, .uid = uid}};
+    server.options = &server_options;
+    assert_int_equal(occ_sampler_new(&options, &server.sampler, NULL), 0);
+    producer.run.row.cupti.path = path;
+    occ_program_appended(&producer, &device, NULL, 0, &history);
+    bool is_taken = server.sampler->offered && strcmp(server.sampler->offered, path) == 0;
+    occ_sampler_free(server.sampler);
+    return is_taken;
+}
+
+enum place { HERE, OTHER_MOUNTS, OTHER_ROOT };
+
+/* A process that sees its files so; 0: the kernel refuses. It lives until it is killed. */
+static pid_t start_process(enum place place)
+{
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool is_there = place == HERE || (place == OTHER_MOUNTS ? unshare(CLONE_NEWNS) : chroot("/tmp")) == 0;
+        if (is_there && write(ready[1], "r", 1) == 1)
+            (void)pause();
+        _exit(0);
+    }
+    (void)close(ready[1]);
+    bool is_there = child > 0 && read(ready[0], &byte, 1) == 1;
+    (void)close(ready[0]);
+    if (!is_there)
+        (void)waitpid(child, NULL, 0);
+    return is_there ? child : 0;
+}
+
+/* Root of a container without a user namespace has root's number; its path means another file here, which
+ * it wrote, unless it sees the daemon's files or everybody may read what root has installed. */
+static void a_library_is_taken_from_programs_with_the_same_files(void **state)
+{
+    (void)state;
+    assert_false(takes_library(0, geteuid(), "/closed/libcupti.so")); /* of an unknown process */
+    for (enum place place = HERE; place <= OTHER_ROOT; place++) {
+        pid_t process = start_process(place);
+        if (process == 0)
+            continue;
+        assert_int_equal(takes_library(process, geteuid(), "/closed/libcupti.so"), place == HERE);
+        assert_false(takes_library(process, geteuid() + 1, "/closed/libcupti.so"));
+        assert_int_equal(takes_library(process, geteuid() + 1, "/bin/sh"), geteuid() == 0);
+        assert_int_equal(kill(process, SIGKILL), 0);
+        assert_int_equal(waitpid(process, NULL, 0), process);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +555,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_burst_is_none, start, end),
         cmocka_unit_test_setup_teardown(a_failed_change_is_remembered, start, end),
         cmocka_unit_test(every_user_counts),
+        cmocka_unit_test_setup_teardown(a_library_is_taken_from_programs_with_the_same_files, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
