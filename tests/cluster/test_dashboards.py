@@ -51,6 +51,9 @@ def check_panels(found):
             assert len(panel["description"]) > 10 and panel["description"][-1] == ".", f"{what}: no description"
             assert panel["fieldConfig"]["defaults"]["unit"] and panel["targets"], what
             assert {t["datasource"]["uid"] for t in panel["targets"]} == {panel["datasource"]["uid"]}, what
+            shown = " ".join(re.findall(r"\bAS (\w+)", " ".join(t.get("rawSql", "").split("\nFROM")[0] for t in panel["targets"])))
+            for mean in re.findall(r"\b(achieved|elapsed)\b", shown):
+                assert f"{mean}_error" in shown and "measured" in shown.split(), f"{what}: {mean} without its error or its share of the time"
 
 
 def check_types(found):
@@ -237,8 +240,15 @@ def check_sums(engine, found, history):
     assert answer("job.json: Launches") == [[str(sum(row.launches for row in of_job))]]
     assert math.isclose(sum(float(row[-1]) for row in answer("job.json: Kernels by waste")), sum(row.waste for row in of_job), rel_tol=1e-4)
     assert answer("job.json: $job") == [["slurm:42"], ["slurm:43"]] or answer("job.json: $job") == [["slurm:43"], ["slurm:42"]]
-    achieved = float(answer("job.json: Achieved occupancy")[0][1])
-    assert math.isclose(achieved, 0.5, rel_tol=1e-4), achieved
+    measured, total = sum(row.measured[1] for row in of_job), sum(row.total for row in of_job)
+    for where, columns in ("job.json: Achieved occupancy", [1, 2, 5]), ("job.json: Kernels by waste", [5, 6, 7]):
+        rows = [[float(row[i]) for i in columns] + [row] for row in answer(where) if row[columns[0]] != "\\N"]
+        for achieved, error, share, row in rows:
+            assert math.isclose(achieved, 0.5, rel_tol=1e-4), (where, row)
+            assert 0.999e-6 < error < 1.4143e-6, (where, row)  # make_history's, rounded up by the shipper
+            assert 0 < share <= 1, (where, row)
+    covered = sum(share * 1e9 * float(row[3]) for _, _, share, row in rows)  # of the kernels
+    assert measured * (1 - 1 / 16) <= covered <= measured * (1 + 1e-6) < total, (measured, covered, total)
 
 
 def check_warehouse(found, names, ship, make_history):
