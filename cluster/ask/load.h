@@ -63,6 +63,11 @@ char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise);
 /* Adds the rows (node, n) that a formatted statement selects to the rows that the answer excludes. */
 int occ_load_leave_out(const struct occ_load *l, char *select);
 
+/* hours.c: the SQL function pack_histogram('([bins],[counts])'), NULL for what is no histogram; and the sums
+ * of `sums` as a run and an hour of each group. */
+int occ_load_pack_histograms(const struct occ_load *l);
+int occ_load_put_hours(const struct occ_load *l);
+
 /* launches.c, dimensions.c (kernels, devices and configurations of `sums`), runs.c, ranks.c */
 int occ_load_launches(struct occ_load *l);
 int occ_load_dimensions(const struct occ_load *l);
