@@ -52,7 +52,25 @@ static const char *line_of(const char *text, const char *at)
     return at;
 }
 
-/* Finds "pod" and a uuid (systemd slices have underscores for its dashes) outside of any container. */
+/* Returns the path in a line HIERARCHY:CONTROLLERS:PATH; "" if the line has another format. */
+static const char *path_of(const char *line)
+{
+    const char *end = line + strcspn(line, "\n");
+    for (int colons = 0; line < end; line++)
+        if (*line == ':' && ++colons == 2)
+            return line + 1;
+    return "";
+}
+
+/* true below the slice of systemd-logind for all logins: there users name the control groups. */
+static bool is_of_users(const char *path)
+{
+    static const char slice[] = "/user.slice/";
+    return strncmp(path, slice, sizeof slice - 1) == 0;
+}
+
+/* Finds "pod" and a uuid (systemd slices have underscores for its dashes) outside of any container and login.
+ */
 static void find_pod(const char *text, char pod[37])
 {
     static const size_t dashes[] = {8, 13, 18, 23, 36};
@@ -65,7 +83,7 @@ static void find_pod(const char *text, char pod[37])
                 break;
             group++;
         }
-        if (group < 5 || find_container(line_of(text, at), at))
+        if (group < 5 || find_container(line_of(text, at), at) || is_of_users(path_of(line_of(text, at))))
             continue;
         for (size_t i = 0; i < 36; i++)
             pod[i] = uid[i];
@@ -74,16 +92,6 @@ static void find_pod(const char *text, char pod[37])
             pod[dashes[i]] = '-';
         return;
     }
-}
-
-/* The path in a line HIERARCHY:CONTROLLERS:PATH; "" if the line has another format. */
-static const char *path_of(const char *line)
-{
-    const char *end = line + strcspn(line, "\n");
-    for (int colons = 0; line < end; line++)
-        if (*line == ':' && ++colons == 2)
-            return line + 1;
-    return "";
 }
 
 /* true if a control group lies in the login slice of `uid` and every container id lies in that slice too. The
@@ -104,13 +112,41 @@ static bool is_in_login(const char *text, uint32_t uid)
     return is_login;
 }
 
-/* Copies the word after `prefix`, which begins a component of the path. " (deleted)" may follow it: the
- * control group of a process that has ended was removed. */
-static void find_word(const char *text, const char *prefix, char *word, size_t size)
+/* Copies the word after `prefix`, which begins a component of the path, in one line. " (deleted)" may follow
+ * it: the control group of a process that has ended was removed. */
+static void find_word(const char *path, const char *prefix, char *word, size_t size)
 {
-    const char *at = strstr(text, prefix);
-    if (at)
+    const char *at = strstr(path, prefix);
+    if (at && at < path + strcspn(path, "\n"))
         (void)snprintf(word, size, "%.*s", (int)strcspn(at + strlen(prefix), "/ \n"), at + strlen(prefix));
+}
+
+/* What Slurm's daemon makes, from the hierarchy's root: "/slurm" or "/slurm_NODE" (version 1), or
+ * "/system.slice/slurmstepd.scope" or "/system.slice/NODE_slurmstepd.scope". Elsewhere users and containers
+ * give such names. */
+static bool is_slurms(const char *path)
+{
+    static const char slice[] = "/system.slice/", scope[] = "slurmstepd.scope";
+    if (strncmp(path, "/slurm", 6) == 0)
+        return path[6] == '/' || path[6] == '_';
+    if (strncmp(path, slice, sizeof slice - 1) != 0)
+        return false;
+    const char *name = path + sizeof slice - 1;
+    size_t length = strcspn(name, "/\n"), tail = sizeof scope - 1;
+    return length >= tail && memcmp(name + length - tail, scope, tail) == 0 &&
+           (length == tail || name[length - tail - 1] == '_');
+}
+
+/* "/slurm/uid_U/job_J/step_S" or ".../slurmstepd.scope/job_J/step_S" */
+static void find_job(const char *text, struct occ_identity *identity)
+{
+    for (const char *line = text; *line && !identity->slurm_job[0];
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        if (!is_slurms(path_of(line)))
+            continue;
+        find_word(path_of(line), "/job_", identity->slurm_job, sizeof identity->slurm_job);
+        find_word(path_of(line), "/step_", identity->slurm_step, sizeof identity->slurm_step);
+    }
 }
 
 void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
@@ -119,10 +155,7 @@ void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
     if (container)
         (void)snprintf(identity->container, sizeof identity->container, "%.64s", container);
     find_pod(text, identity->pod);
-    if (strstr(text, "slurm")) { /* "/slurm/uid_U/job_J/step_S" or ".../slurmstepd.scope/job_J/step_S" */
-        find_word(text, "/job_", identity->slurm_job, sizeof identity->slurm_job);
-        find_word(text, "/step_", identity->slurm_step, sizeof identity->slurm_step);
-    }
+    find_job(text, identity);
     identity->is_rootless |= is_in_login(text, identity->owner_uid);
 }
 

@@ -4,6 +4,7 @@
  *
  * Sources of the paths: Slurm's task/cgroup plugin (v1 and v2), Kubernetes' systemd and cgroupfs drivers, and
  * docker, podman, containerd and CRI-O, which name a control group by the container's 64 hexadecimal digits.
+ * Names that a user or a container gives, below a login or in a control group of its own, are no evidence.
  * No global state; any thread.
  */
 #pragma once

@@ -47,7 +47,7 @@ static void test_control_groups(void **state)
            names */
         {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID,
          "", "", "", "u1000"},
-        {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, POD, "", "", "u1000"},
+        {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
         /* a login slice that a container made is no login */
         {"0::/docker/" ID "/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
         {"0::/docker/" ID "/user.slice/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
@@ -64,7 +64,19 @@ static void test_control_groups(void **state)
         {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern\n", "", "", "12", "extern", "u1000"},
         {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern (deleted)\n", "", "", "12", "extern",
          "u1000"},
+        {"9:cpuset:/slurm_node7/uid_1000/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
+        {"1:name=systemd:/\n9:cpuset:/slurm/uid_1000/job_4711\n8:pids:/x/step_9\n", "", "", "4711", "",
+         "u1000"},
         {"0::/user.slice/job_4711/step_0\n", "", "", "", "", "u1000"},
+        /* below a login, a container and a service its user gives names */
+        {"0::/user.slice/user-1000.slice/user@1000.service/slurm/job_4711/step_0\n", "", "", "", "", "u1000"},
+        {"0::/user.slice/slurm/system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "", "", "u1000"},
+        {"0::/docker/" ID "/system.slice/slurmstepd.scope/job_4711/step_0\n", ID, "", "", "",
+         "container-" ID},
+        {"0::/system.slice/ci.service/slurmstepd.scope/job_4711\n", "", "", "", "", "u1000"},
+        {"0::/system.slice/notslurmstepd.scope/job_4711\n", "", "", "", "", "u1000"},
+        {"0::/slurmlike/job_4711\n", "", "", "", "", "u1000"},
+        {"0::/user.slice/user-1000.slice/kubepods-pod" POD_US ".slice/x\n", "", "", "", "", "u1000"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct occ_identity id = {.uid = 1000, .owner_uid = 1000};
