@@ -2,7 +2,6 @@
  * any thread. */
 #pragma once
 
-#include "cli/values.h"
 #include "occupancy/occupancy.h"
 #include "support/error.h"
 
@@ -28,18 +27,3 @@ int calc_refuse(enum occ_status status, const struct occ_device *device, const s
 
 /* Blocks of a cluster; 1: none. */
 uint64_t calc_cluster_blocks(const struct occ_launch *launch);
-
-/* ---- limits as columns: for `occq gpus`, and the head of `occq calc` ---- */
-
-struct calc_device_row {
-    const char *gpu, *name, *slice_of; /* texts are the caller's */
-    char compute_capability[16];
-    struct occ_device device;
-    uint32_t max_warps_per_sm;
-    double max_barriers_per_sm; /* NaN: the model does not consider barriers */
-};
-
-/* Columns that are numbers have their whole meaning in `help`. */
-extern const struct cli_column calc_device_columns[];
-
-void calc_device_fill(struct calc_device_row *row, const struct occ_device *device);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "calc.h"
+#include "cli/analysis/calc_device.h"
 #include "support/cleanup.h"
 
 static void put_device(struct occ_json *json, const struct calc_target *target)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "calc.h"
+#include "cli/analysis/calc_device.h"
 #include "cli/screen.h"
 #include "cli/table.h"
 #include "support/cleanup.h"

@@ -1,7 +1,7 @@
 /* occq gpus: the named GPUs and MIG slices, and their limits. One thread. */
 #include <stdio.h>
 
-#include "cli/analysis/calc_target.h"
+#include "cli/analysis/calc_device.h"
 #include "cli/command.h"
 #include "occupancy/occupancy.h"
 #include "support/cleanup.h"
