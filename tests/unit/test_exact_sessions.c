@@ -38,8 +38,8 @@ static struct {
     atomic_bool is_torn_down, was_called_late; /* each call is forbidden, and one was made */
     void (*in_stop)(void); /* another thread's doing, for which cuptiRangeProfilerStop waits */
     uint32_t subscribe_result, initialise_result;
-    atomic_int ranges;    /* of each session */
-    uint32_t correlation; /* of the call that is reported */
+    atomic_int ranges;            /* of each session */
+    _Atomic uint32_t correlation; /* of the call that is reported */
 } fake;
 
 /* Every call of CUPTI. The lock is this thread's own, so trying it is no question of time. */
