@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/sides/diff_rows.h"
 #include "support/array.h"
 #include "support/text.h"
 
@@ -115,7 +116,7 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
             continue;
         for (const struct diff_item *item = &diff->items[first]; item < &diff->items[end] && status == 0;
              item++) {
-            bool is_meant = item->side == DIFF_B && rule_matches(rule, item->row->kernel.id);
+            bool is_meant = item->side == DIFF_B && rule_matches(rule, diff_config_row(item)->kernel.id);
             *ret_matched += is_meant;
             for (size_t k = 0; k < rule->n_conditions && status == 0 && is_meant; k++)
                 status = judge_condition(terms, result, item, &rule->conditions[k], share, err);
@@ -160,7 +161,7 @@ static int judge_measured(const struct judge_terms *terms, struct rule_result *r
     for (uint32_t i = 0; i < terms->diff->n_pairs && status == 0; i++) {
         const struct diff_pair *pair = &terms->diff->pairs[i];
         const struct diff_item *item = pair->main_item[DIFF_B];
-        if (!item || !rule_matches(result->rule, item->row->kernel.id) ||
+        if (!item || !rule_matches(result->rule, diff_config_row(item)->kernel.id) ||
             diff_share(terms->diff, pair) < result->rule->min_time)
             continue;
         ++*ret_matched;
