@@ -1,6 +1,7 @@
 /* What `occq top` prints of a row. One thread. */
 #pragma once
 
+#include "cli/gather.h"
 #include "cli/marks.h"
 #include "cli/values.h"
 #include "store/store.h"
@@ -69,3 +70,9 @@ void top_copy_columns(enum occ_top_by by, struct cli_column *table);
 void top_name_rows(enum occ_top_by by, struct cli_column *table);
 /* Of GPUs of a warehouse, what it does not know of them is null, and not shown. */
 void top_leave_unknown(struct cli_column *table);
+/* True if a row has a measured value. */
+bool top_any_measured(const struct occ_top *top);
+/* True for the columns of `top --advice`. */
+bool top_is_of_advice(const char *name);
+/* The order of top_sort(), by columns, and the columns that are shares of the sums over all rows. */
+struct cli_merge top_merge_of(const char *order);

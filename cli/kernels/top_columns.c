@@ -186,3 +186,37 @@ void top_name_rows(enum occ_top_by by, struct cli_column *table)
 {
     table[1].key = by == OCC_TOP_BY_RUN ? "program" : top_by_labels[by];
 }
+
+bool top_is_of_advice(const char *name)
+{
+    static const char *const names[] = {"id",    "kernel", "config", "time", "waste",
+                                        "saves", "bound",  "advice", "knob"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+struct cli_merge top_merge_of(const char *order)
+{
+    static const struct {
+        const char *order;
+        struct cli_merge merge;
+    } orders[] = {{"waste", {.keys = {"waste_warp_seconds"}}},
+                  {"time", {.keys = {"total_duration_ns"}}},
+                  {"launches", {.keys = {"launches"}}},
+                  {"occupancy", {.keys = {"achieved", "expected_achieved_low"}, .ascending = true}}};
+    static const struct cli_part parts[] = {{"time_ratio", "total_duration_ns", false},
+                                            {"waste_ratio", "waste_warp_seconds", false},
+                                            {"running_waste_ratio", "waste_warp_seconds", true},
+                                            {0}};
+    struct cli_merge merge = {0};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (strcmp(order, orders[i].order) == 0)
+            merge = orders[i].merge;
+    for (const struct cli_column *c = top_columns; c->name && !merge.keys[0]; c++)
+        if (strcmp(c->name, order) == 0)
+            merge.keys[0] = c->key;
+    merge.parts = parts;
+    return merge;
+}

@@ -186,3 +186,11 @@ double top_covered_ratio(const struct occ_top *top)
     }
     return covered / all;
 }
+
+bool top_any_measured(const struct occ_top *top)
+{
+    for (size_t i = 0; i < top->n; i++)
+        if (!isnan(top->rows[i].achieved) || top->rows[i].measured_ratio > 0)
+            return true;
+    return false;
+}

@@ -58,25 +58,6 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
 
 /* ---- output ---- */
 
-static bool any_measured(const struct occ_top *top)
-{
-    for (size_t i = 0; i < top->n; i++)
-        if (!isnan(top->rows[i].achieved) || top->rows[i].measured_ratio > 0)
-            return true;
-    return false;
-}
-
-/* Columns of `top --advice`. */
-static bool is_of_advice(const char *name)
-{
-    static const char *const names[] = {"id",    "kernel", "config", "time", "waste",
-                                        "saves", "bound",  "advice", "knob"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Shows achieved occupancy with its coverage if any was measured, and the device if rows differ in it alone.
  * Of all owners' rows, which must have the same columns, nobody knows yet. */
 static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
@@ -84,7 +65,7 @@ static void mark_known(struct cli_column *table, const struct top_args *args, co
 {
     bool has_device = by_of(args) == OCC_TOP_BY_KERNEL || by_of(args) == OCC_TOP_BY_CONFIG ||
                       by_of(args) == OCC_TOP_BY_STREAM;
-    bool is_merged = args->history.list.output.gather, has_measured = !is_merged && any_measured(top);
+    bool is_merged = args->history.list.output.gather, has_measured = !is_merged && top_any_measured(top);
     bool needs_device = is_merged ? has_device : top_needs_device(top, shown, by_of(args));
     for (; table->name; table++) {
         bool is_achieved = strcmp(table->name, "achieved") == 0;
@@ -102,8 +83,8 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args)
 {
     for (; table->name; table++) {
         if (args->advice)
-            table->flags = is_of_advice(table->name) ? table->flags | CLI_DEFAULT
-                                                     : table->flags & ~(unsigned)CLI_DEFAULT;
+            table->flags = top_is_of_advice(table->name) ? table->flags | CLI_DEFAULT
+                                                         : table->flags & ~(unsigned)CLI_DEFAULT;
         bool is_cause = top_part_of(table->name) < OCC_PART_COUNT;
         if ((is_cause && strcmp(table->name, args->order) == 0) ||
             (is_cause && args->cause && strcmp(table->name, args->cause) == 0))
@@ -225,10 +206,11 @@ static int run_layers(const struct cli_command *command, const struct top_args *
 {
     struct occ_error err = OCC_ERROR_INIT;
     const struct cli_output *output = &args->history.list.output;
+    struct top_layers_args layers = args->layers;
     size_t lines = 0;
     bool simulated = false;
-    if (top_layers_print(command, top, &args->layers, (size_t)args->history.number, output, &lines, &err) !=
-        0)
+    layers.number = (size_t)args->history.number;
+    if (top_layers_print(command, top, &layers, output, &lines, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top->n; i++)
         simulated = simulated || top->rows[i].kernel.simulated;
@@ -290,31 +272,6 @@ static int check_by(const struct top_args *args, struct occ_error *err)
                : 0;
 }
 
-/* The order of top_sort(), by columns, and the columns that are parts of all rows'. */
-static struct cli_merge merge_of(const char *order)
-{
-    static const struct {
-        const char *order;
-        struct cli_merge merge;
-    } orders[] = {{"waste", {.keys = {"waste_warp_seconds"}}},
-                  {"time", {.keys = {"total_duration_ns"}}},
-                  {"launches", {.keys = {"launches"}}},
-                  {"occupancy", {.keys = {"achieved", "expected_achieved_low"}, .ascending = true}}};
-    static const struct cli_part parts[] = {{"time_ratio", "total_duration_ns", false},
-                                            {"waste_ratio", "waste_warp_seconds", false},
-                                            {"running_waste_ratio", "waste_warp_seconds", true},
-                                            {0}};
-    struct cli_merge merge = {0};
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-        if (strcmp(order, orders[i].order) == 0)
-            merge = orders[i].merge;
-    for (const struct cli_column *c = top_columns; c->name && !merge.keys[0]; c++)
-        if (strcmp(c->name, order) == 0)
-            merge.keys[0] = c->key;
-    merge.parts = parts;
-    return merge;
-}
-
 /* A tree has an order and columns of its own. */
 static int check_layers(const struct top_args *args, struct occ_error *err)
 {
@@ -344,7 +301,7 @@ static int check(void *arguments, struct occ_error *err)
     struct top_args *args = arguments;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
-    args->history.list.output.merge = merge_of(args->order);
+    args->history.list.output.merge = top_merge_of(args->order);
     if (check_layers(args, err) != 0)
         return err->code;
     top_copy_columns(by_of(args), table);

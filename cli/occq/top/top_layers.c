@@ -73,19 +73,19 @@ static struct occ_range_totals *make_totals(const struct occ_top *top, struct oc
     return texts->failed ? NULL : totals;
 }
 
-/* The whole tree if it has at most `number` lines, else without the smallest layers. */
+/* The whole tree if it has at most `args->number` lines, else without the smallest layers. */
 static int make_layers(const struct occ_range_totals *totals, size_t n, const struct top_layers_args *args,
-                       size_t number, struct occ_layers *ret_layers)
+                       struct occ_layers *ret_layers)
 {
     static const double min_shares[] = {0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2};
     struct occ_layer_options options = {
         .depth = (unsigned)args->depth, .with_operators = args->operators, .unfold = args->unfold};
     int status = 0;
-    size_t first = number > TOP_LAYERS_SCREEN ? 0 : 3;
+    size_t first = args->number > TOP_LAYERS_SCREEN ? 0 : 3;
     for (size_t i = first; i < sizeof min_shares / sizeof *min_shares; i++) {
         options.min_share = min_shares[i];
         status = occ_layers_make(totals, n, &options, ret_layers);
-        if (status != 0 || ret_layers->n <= number)
+        if (status != 0 || ret_layers->n <= args->number)
             return status;
         if (i + 1 < sizeof min_shares / sizeof *min_shares)
             occ_layers_free(ret_layers);
@@ -190,13 +190,13 @@ static int print_tree(const struct cli_command *command, const struct occ_layers
 }
 
 int top_layers_print(const struct cli_command *command, const struct occ_top *top,
-                     const struct top_layers_args *args, size_t number, const struct cli_output *output,
-                     size_t *ret_lines, struct occ_error *err)
+                     const struct top_layers_args *args, const struct cli_output *output, size_t *ret_lines,
+                     struct occ_error *err)
 {
     struct occ_arena texts = {.failed = false};
     struct occ_layers layers = {0};
     const struct occ_range_totals *totals = make_totals(top, &texts);
-    int status = totals && make_layers(totals, top->n, args, number, &layers) == 0 ? 0 : occ_no_memory(err);
+    int status = totals && make_layers(totals, top->n, args, &layers) == 0 ? 0 : occ_no_memory(err);
     if (status == 0 && layers.n > 0)
         status = print_tree(command, &layers, &texts, output, err);
     *ret_lines = layers.n;
