@@ -52,8 +52,26 @@ extern "C" {
     /* [blocks] with the last wave full: less work for each block */                                         \
     X(GRID_UP, "grid_up", "a larger grid that ends on a full wave", "more blocks for the same work")         \
     /* [blocks] occ_grid_stride_blocks() with OCC_GRID_STRIDE_WAVES, one element per thread before */        \
-    X(GRID_STRIDE, "grid_stride", "a grid-stride loop", "fewer blocks for the same work")
+    X(GRID_STRIDE, "grid_stride", "a grid-stride loop", "fewer blocks for the same work")                    \
+    /* The kinds from here on gain no occupancy; occ_suggest() adds them. */                                 \
+    /* [blocks] fewer blocks than SMs: one for each SM */                                                    \
+    X(FILL_SMS, "fill_sms", "a block for every SM", "more blocks for the same work")                         \
+    /* [registers per thread] the most without fewer blocks per SM */                                        \
+    X(FREE_REGISTERS, "free_registers", "more registers per thread cost no block",                           \
+      "more registers per thread")                                                                           \
+    /* [static + dynamic bytes per block] the most without fewer blocks per SM, under the same carve-out */  \
+    X(FREE_SMEM, "free_shared_memory", "more shared memory per block costs no block",                        \
+      "more bytes of shared memory per block")                                                               \
+    /* [threads per block] large blocks with shared memory, at most OCC_CROWDED_BLOCKS per SM: half of it */ \
+    X(HALF_BLOCK, "half_block", "smaller blocks, more of them per SM: warps wait at barriers",               \
+      "more blocks for the same work")                                                                       \
+    /* [threads per block] below OCC_SMALL_BLOCK, and warps or blocks per SM limit: that many */             \
+    X(LARGER_BLOCK, "larger_block", "larger blocks", "threads of the grid without work")                     \
+    /* [threads per block] the last warp is partly filled: whole warps */                                    \
+    X(WHOLE_WARPS, "whole_warps", "blocks of whole warps", "more threads per block")
 /* clang-format on */
+
+#define OCC_ADVICE_OF_OCCUPANCY OCC_ADVICE_FILL_SMS /* kinds below it gain occupancy */
 
 #define OCC_ADVICE_ENUMERATOR(name, id, text, cost) OCC_ADVICE_##name,
 enum occ_advice_kind { OCC_ADVICES(OCC_ADVICE_ENUMERATOR) OCC_ADVICE_COUNT };
@@ -62,7 +80,7 @@ enum occ_advice_kind { OCC_ADVICES(OCC_ADVICE_ENUMERATOR) OCC_ADVICE_COUNT };
 #define OCC_ADVICE_MIN_GAIN 0.0005
 
 /* Enough room for all advice on any device of the table. */
-#define OCC_ADVICE_MAX 32
+#define OCC_ADVICE_MAX 40
 
 #define OCC_GRID_STRIDE_WAVES 32
 

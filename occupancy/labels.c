@@ -1,6 +1,7 @@
 /* Identifiers and texts of the model's enumerations, from the X-macros of the headers. Threads: any. */
 #include "advice.h"
 #include "bound.h"
+#include "predict.h"
 #include "sweep.h"
 #include "waterfall.h"
 
@@ -27,6 +28,8 @@ LABEL(occ_withheld_word, enum occ_withheld, OCC_WITHHELD_REASONS, 0)
 LABEL(occ_withheld_text, enum occ_withheld, OCC_WITHHELD_REASONS, 1)
 LABEL(occ_value_source_word, enum occ_value_source, OCC_VALUE_SOURCES, 0)
 LABEL(occ_value_source_text, enum occ_value_source, OCC_VALUE_SOURCES, 1)
+LABEL(occ_term_word, enum occ_term, OCC_TERMS, 0)
+LABEL(occ_term_text, enum occ_term, OCC_TERMS, 1)
 LABEL(occ_hw_unit_word, enum occ_hw_unit, OCC_HW_UNITS, 0)
 LABEL(occ_hw_unit_text, enum occ_hw_unit, OCC_HW_UNITS, 1)
 LABEL(occ_bound_word, enum occ_bound, OCC_BOUNDS, 0)

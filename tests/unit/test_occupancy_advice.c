@@ -497,7 +497,7 @@ static void advice_taken_gives_what_it_says(void **state)
                 check_all(&device, &launch, &result);
         }
     }
-    for (int kind = 0; kind < OCC_ADVICE_COUNT; kind++)
+    for (int kind = 0; kind < OCC_ADVICE_OF_OCCUPANCY; kind++)
         assert_true(seen[kind] > 0);
 }
 

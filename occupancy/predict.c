@@ -1,0 +1,158 @@
+/* See predict.h. Threads: any. */
+#include "predict.h"
+
+#include <math.h>
+
+#include "model.h"
+
+/* More work changes the width no further than a factor of four does. */
+#define WORK_LOG_MAX 1.4
+
+/* ---- one side ---- */
+
+static double lanes_of(const struct occ_device *device, uint32_t threads)
+{
+    return (double)threads / occ_round_up(threads, device->warp_size);
+}
+
+static bool is_free(const struct occ_result *result)
+{
+    return result->limiters & (1u << OCC_LIMIT_WARPS | 1u << OCC_LIMIT_BLOCKS);
+}
+
+struct occ_side occ_side_of(const struct occ_device *device, const struct occ_launch *launch,
+                            const struct occ_result *result, bool has_grid)
+{
+    uint32_t threads = occ_model_threads(launch);
+    double on_each = (double)result->grid_blocks / device->sm_count;
+    double resident = has_grid ? fmin(fmax(on_each, 1), result->blocks_per_sm) : result->blocks_per_sm;
+    return (struct occ_side){
+        .busy_sms = has_grid ? fmin(on_each, 1) : 1,
+        .warps = resident * result->warps_per_block,
+        .lanes = lanes_of(device, threads),
+        .waves = has_grid ? result->waves : 0,
+        .threads = has_grid ? (double)result->grid_blocks * threads : 0,
+        .block_threads = threads,
+        .blocks_per_sm = result->blocks_per_sm,
+        .smem_bytes = launch->static_smem_bytes + launch->dynamic_smem_bytes,
+        .is_free = is_free(result),
+        .spill_bytes = -1,
+    };
+}
+
+/* ---- terms: functions of one side, whose difference counts ---- */
+
+static double log_of(double value)
+{
+    return value > 0 ? log(value) : 0;
+}
+
+/* A partial wave takes the time of a whole one. */
+static double tail_of(const struct occ_side *side)
+{
+    return side->waves > 1 ? ceil(side->waves) / side->waves : 1;
+}
+
+static double crowded(const struct occ_side *side)
+{
+    return side->smem_bytes > 0 && side->block_threads >= OCC_CROWDED_THREADS && side->blocks_per_sm > 0 &&
+           side->blocks_per_sm <= OCC_CROWDED_BLOCKS;
+}
+
+static double halvings(const struct occ_side *side)
+{
+    return side->is_free && side->block_threads > 0
+               ? fmin(fmax(log2(OCC_SMALL_BLOCK / side->block_threads), 0), 1)
+               : 0;
+}
+
+static double spills(const struct occ_side *before, const struct occ_side *after)
+{
+    if (before->spill_bytes < 0 || after->spill_bytes < 0)
+        return 0;
+    return (after->spill_bytes > before->spill_bytes) - (after->spill_bytes < before->spill_bytes);
+}
+
+static void measure_terms(const struct occ_prediction_table *table, const struct occ_side *before,
+                          const struct occ_side *after, double term[OCC_TERM_COUNT])
+{
+    term[OCC_TERM_SMS] = log_of(before->busy_sms) - log_of(after->busy_sms);
+    term[OCC_TERM_WARPS] =
+        log_of(fmin(before->warps, table->warps_enough)) - log_of(fmin(after->warps, table->warps_enough));
+    term[OCC_TERM_LANES] = log_of(before->lanes) - log_of(after->lanes);
+    term[OCC_TERM_SPILL] = spills(before, after);
+    term[OCC_TERM_TAIL] = log(tail_of(after)) - log(tail_of(before));
+    term[OCC_TERM_CROWDED] = crowded(after) - crowded(before);
+    term[OCC_TERM_SMALL_BLOCK] = halvings(after) - halvings(before);
+    term[OCC_TERM_NONE] = 0;
+}
+
+/* ---- their sum ---- */
+
+#define LEAST_PART       0.01 /* of a term that a prediction is named after */
+#define SPILLS_LESS_PART 0.5  /* removed spills gain half of what added ones cost: predict_table.c */
+
+static enum occ_term largest(const double part[OCC_TERM_COUNT])
+{
+    enum occ_term best = OCC_TERM_NONE;
+    for (int i = 0; i < OCC_TERM_NONE; i++)
+        if (fabs(part[i]) > fabs(part[best]) && fabs(part[i]) > LEAST_PART)
+            best = (enum occ_term)i;
+    return best;
+}
+
+double occ_prediction_width(const struct occ_prediction_table *table, const struct occ_prediction *prediction,
+                            const struct occ_side *before, const struct occ_side *after)
+{
+    double work = before->threads > 0 && after->threads > 0 ? log(after->threads / before->threads) : 0;
+    double width = 1 + table->work_width * fmin(fabs(work), WORK_LOG_MAX);
+    for (int i = 0; i < OCC_TERM_COUNT; i++)
+        width += fabs(prediction->part[i]);
+    return width;
+}
+
+/* Time of communication is time of waiting; added spills were slower in most published cases. */
+static bool may_be_promised(const struct occ_prediction *p, enum occ_owner owner)
+{
+    return p->ratio <= OCC_PROMISED_RATIO && p->part[OCC_TERM_SPILL] <= 0 && owner != OCC_OWNER_COMMUNICATION;
+}
+
+struct occ_prediction occ_predict_sides(const struct occ_prediction_table *table,
+                                        const struct occ_side *before, const struct occ_side *after,
+                                        enum occ_work_bound bound, enum occ_owner owner)
+{
+    struct occ_prediction p = {.ratio = 1};
+    double sum = 0;
+    measure_terms(table, before, after, p.part);
+    if (bound == OCC_WORK_COMPUTE && before->busy_sms >= 1 && !(before->waves > 0 && before->waves < 1))
+        p.part[OCC_TERM_WARPS] = 0;
+    if (p.part[OCC_TERM_SPILL] < 0)
+        p.part[OCC_TERM_SPILL] *= SPILLS_LESS_PART;
+    for (int i = 0; i < OCC_TERM_COUNT; i++) {
+        p.part[i] *= table->term[i].exponent;
+        sum += p.part[i];
+    }
+    double width = occ_prediction_width(table, &p, before, after);
+    p.ratio = exp(sum);
+    p.low = exp(sum + table->low * width);
+    p.high = exp(sum + table->high * width);
+    p.term = largest(p.part);
+    p.published = table->term[p.term];
+    p.is_promised = may_be_promised(&p, owner);
+    return p;
+}
+
+bool occ_predict(const struct occ_device *device, const struct occ_change *change,
+                 struct occ_prediction *ret_prediction)
+{
+    struct occ_result now, then;
+    if (occ_analyse(device, change->before, &now) != OCC_OK ||
+        occ_analyse(device, change->after, &then) != OCC_OK)
+        return false;
+    struct occ_side before = occ_side_of(device, change->before, &now, change->has_grid);
+    struct occ_side after = occ_side_of(device, change->after, &then, change->has_grid);
+    before.spill_bytes = change->spill_before;
+    after.spill_bytes = change->spill_after;
+    *ret_prediction = occ_predict_sides(&occ_published_cases, &before, &after, change->bound, change->owner);
+    return true;
+}

@@ -1,0 +1,275 @@
+/* See suggest.h. Threads: any. */
+#include "suggest.h"
+
+#include <math.h>
+
+#include "model.h"
+
+/* A prediction above this ratio is of a loss. */
+#define LOSS_RATIO 1.02
+/* Below this share of busy SMs nothing that an SM holds more of matters. */
+#define SERIAL_SMS 0.5
+/* Free room below an eighth of what is used is none. */
+#define LEAST_ROOM 8
+#define LEAST_HALF 64 /* threads of half a block */
+
+/* ---- changes that need no more occupancy ---- */
+
+/* Adds a change whose gain is not the model's occupancy. */
+static void add(struct adviser *a, struct occ_advice change)
+{
+    struct occ_result then;
+    const struct occ_result *now = a->result;
+    if (a->count >= a->max || occ_analyse(a->device, &change.launch, &then) != OCC_OK)
+        return;
+    change.blocks_now = now->blocks_per_sm;
+    change.blocks_then = then.blocks_per_sm;
+    change.theoretical_now = now->theoretical;
+    change.theoretical_then = then.theoretical;
+    change.elapsed_low_now = now->expected_elapsed_low;
+    change.elapsed_low_then = then.expected_elapsed_low;
+    change.elapsed_high_now = now->expected_elapsed_high;
+    change.elapsed_high_then = then.expected_elapsed_high;
+    a->list[a->count++] = change;
+}
+
+static void add_fill_sms(struct adviser *a)
+{
+    struct occ_launch launch = *a->launch;
+    uint64_t blocks = a->result->grid_blocks, sms = a->device->sm_count;
+    if (blocks >= sms || occ_cluster_size(&launch) > 1 || a->result->wave_blocks <= sms)
+        return;
+    launch.grid[0] = (uint32_t)sms;
+    launch.grid[1] = launch.grid[2] = 1;
+    add(a, (struct occ_advice){.kind = OCC_ADVICE_FILL_SMS,
+                               .now = blocks,
+                               .needed = sms,
+                               .cost_amount = sms - blocks,
+                               .launch = launch});
+}
+
+static bool keeps_blocks(const struct adviser *a, enum occ_axis axis, uint32_t value,
+                         struct occ_launch *ret_launch)
+{
+    struct occ_result then;
+    *ret_launch = *a->launch;
+    if (!occ_model_set(ret_launch, axis, value))
+        return false;
+    if (axis == OCC_AXIS_SMEM)
+        ret_launch->smem_config_bytes = a->result->smem_config_bytes;
+    return occ_analyse(a->device, ret_launch, &then) == OCC_OK &&
+           then.blocks_per_sm >= a->result->blocks_per_sm;
+}
+
+/* The largest value of a resource that costs no block; blocks per SM never grow with it. */
+static void add_free(struct adviser *a, enum occ_advice_kind kind, enum occ_axis axis, uint32_t max)
+{
+    uint32_t now = occ_sweep_present(a->launch, axis), enough = now, too_much = max + 1;
+    struct occ_launch launch;
+    while (too_much > enough && too_much - enough > 1) {
+        uint32_t middle = enough + (too_much - enough) / 2;
+        if (keeps_blocks(a, axis, middle, &launch))
+            enough = middle;
+        else
+            too_much = middle;
+    }
+    if (enough >= now + now / LEAST_ROOM + 1 && keeps_blocks(a, axis, enough, &launch))
+        add(a,
+            (struct occ_advice){
+                .kind = kind, .now = now, .needed = enough, .cost_amount = enough - now, .launch = launch});
+}
+
+static void add_block(struct adviser *a, enum occ_advice_kind kind, uint32_t threads)
+{
+    struct occ_launch launch = *a->launch;
+    uint32_t now = occ_model_threads(a->launch);
+    if (!occ_model_set(&launch, OCC_AXIS_BLOCK_SIZE, threads))
+        return;
+    uint64_t before = occ_model_threads_along_x(a->launch), after = occ_model_threads_along_x(&launch);
+    uint64_t cost = kind == OCC_ADVICE_HALF_BLOCK ? launch.grid[0] - a->launch->grid[0]
+                    : after > before              ? after - before
+                                                  : 0;
+    add(a, (struct occ_advice){.kind = kind,
+                               .now = now,
+                               .needed = threads,
+                               .cost_amount = cost * launch.grid[1] * launch.grid[2],
+                               .launch = launch});
+}
+
+static void add_blocks(struct adviser *a)
+{
+    uint32_t threads = occ_model_threads(a->launch), warp = a->device->warp_size;
+    uint32_t half = occ_round_up(threads / 2, warp);
+    const uint32_t few = 1u << OCC_LIMIT_WARPS | 1u << OCC_LIMIT_BLOCKS;
+    bool has_smem = a->launch->static_smem_bytes + a->launch->dynamic_smem_bytes > 0;
+    if (has_smem && threads >= OCC_CROWDED_THREADS && half >= LEAST_HALF &&
+        a->result->blocks_per_sm <= OCC_CROWDED_BLOCKS)
+        add_block(a, OCC_ADVICE_HALF_BLOCK, half);
+    if (threads < (uint32_t)OCC_SMALL_BLOCK && a->result->limiters & few)
+        add_block(a, OCC_ADVICE_LARGER_BLOCK, (uint32_t)OCC_SMALL_BLOCK);
+    if (threads % warp != 0)
+        add_block(a, OCC_ADVICE_WHOLE_WARPS, occ_round_up(threads, warp));
+}
+
+static void add_more(struct adviser *a, bool has_grid)
+{
+    if (has_grid)
+        add_fill_sms(a);
+    add_free(a, OCC_ADVICE_FREE_REGISTERS, OCC_AXIS_REGISTERS, a->device->max_registers_per_thread);
+    add_free(a, OCC_ADVICE_FREE_SMEM, OCC_AXIS_SMEM, a->device->smem_per_block_optin_bytes);
+    add_blocks(a);
+}
+
+/* ---- what is left out ---- */
+
+static bool is_of_grid(enum occ_advice_kind kind)
+{
+    return (kind >= OCC_ADVICE_FILL_WAVE && kind <= OCC_ADVICE_GRID_STRIDE) || kind == OCC_ADVICE_FILL_SMS;
+}
+
+/* One block for every SM, by choice: a power of two is the number of SMs by chance. */
+static bool is_persistent(const struct occ_suggest_input *in)
+{
+    const struct occ_result *result = in->result;
+    bool is_chosen =
+        result->grid_blocks == in->device->sm_count && (result->grid_blocks & (result->grid_blocks - 1)) != 0;
+    return result->by_design & OCC_BY_DESIGN_PERSISTENT &&
+           (is_chosen || result->by_design & (OCC_BY_DESIGN_ONE_BLOCK_SMEM | OCC_BY_DESIGN_CLUSTER));
+}
+
+static bool is_per_sm(enum occ_advice_kind kind)
+{
+    return kind <= OCC_ADVICE_BLOCK_SIZE || kind == OCC_ADVICE_HALF_BLOCK || kind == OCC_ADVICE_LARGER_BLOCK;
+}
+
+static bool is_left_out(const struct occ_suggest_input *in, const struct occ_suggestion *s)
+{
+    enum occ_advice_kind kind = s->advice.kind;
+    const struct occ_result *result = in->result;
+    double busy = (double)result->grid_blocks / in->device->sm_count;
+    if (s->prediction.ratio > LOSS_RATIO)
+        return true;
+    if (is_of_grid(kind) && (!in->has_grid || is_persistent(in) || in->owner == OCC_OWNER_COMMUNICATION ||
+                             result->waves > OCC_TAIL_WAVES))
+        return true;
+    return in->has_grid && busy < SERIAL_SMS && is_per_sm(kind);
+}
+
+/* ---- order ---- */
+
+/* Hours of work, roughly: 1 a launch parameter, 2 a change of few lines, 3 the compiler decides, 4 code. A
+ * library's caller only chooses shapes. */
+static int effort(enum occ_advice_kind kind, enum occ_owner owner)
+{
+    static const int of_kind[OCC_ADVICE_COUNT] = {
+        [OCC_ADVICE_REGISTERS] = 3,      [OCC_ADVICE_SMEM] = 4,         [OCC_ADVICE_CARVEOUT] = 1,
+        [OCC_ADVICE_BARRIERS] = 4,       [OCC_ADVICE_CLUSTER] = 2,      [OCC_ADVICE_REGISTERS_SMEM] = 4,
+        [OCC_ADVICE_BLOCK_SIZE] = 1,     [OCC_ADVICE_FILL_WAVE] = 2,    [OCC_ADVICE_EVEN_GRID] = 2,
+        [OCC_ADVICE_GRID_DOWN] = 2,      [OCC_ADVICE_GRID_UP] = 2,      [OCC_ADVICE_GRID_STRIDE] = 2,
+        [OCC_ADVICE_FILL_SMS] = 2,       [OCC_ADVICE_FREE_SMEM] = 4,    [OCC_ADVICE_HALF_BLOCK] = 2,
+        [OCC_ADVICE_FREE_REGISTERS] = 3, [OCC_ADVICE_LARGER_BLOCK] = 1, [OCC_ADVICE_WHOLE_WARPS] = 1,
+    };
+    bool is_of_others =
+        owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_FRAMEWORK || owner == OCC_OWNER_COMMUNICATION;
+    return of_kind[kind] + (is_of_others && !is_of_grid(kind) ? 4 : 0);
+}
+
+double occ_confidence(const struct occ_term_row *published)
+{
+    return (published->faster + 1.0) / (published->cases + 2.0);
+}
+
+/* In whole percent: effort decides between nearly equal ones. */
+static double worth(const struct occ_suggestion *s)
+{
+    return round(100 * (1 - s->prediction.ratio) * occ_confidence(&s->prediction.published));
+}
+
+/* Of the items without a promise, more theoretical occupancy first. */
+static double gain_of(const struct occ_suggestion *s)
+{
+    return s->advice.theoretical_then - s->advice.theoretical_now;
+}
+
+static int compare_reals(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+static int by_rank(const struct occ_suggestion *a, const struct occ_suggestion *b, enum occ_owner owner)
+{
+    bool promised = a->prediction.is_promised;
+    if (promised != b->prediction.is_promised)
+        return promised ? -1 : 1;
+    if (promised && a->is_forced != b->is_forced)
+        return a->is_forced ? 1 : -1;
+    int order = promised ? compare_reals(worth(a), worth(b)) : compare_reals(gain_of(a), gain_of(b));
+    if (order == 0)
+        order = effort(a->advice.kind, owner) - effort(b->advice.kind, owner);
+    return order ? order : (int)a->advice.kind - (int)b->advice.kind;
+}
+
+/* Insertion: few items, stable, and no allocation. */
+static void sort(struct occ_suggestion *list, size_t n, enum occ_owner owner)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct occ_suggestion moved = list[i];
+        size_t at = i;
+        for (; at > 0 && by_rank(&moved, &list[at - 1], owner) < 0; at--)
+            list[at] = list[at - 1];
+        list[at] = moved;
+    }
+}
+
+/* A kernel that spills already spills more with fewer registers. More warps through another block size helped
+ * in one of six published cases. */
+static bool is_withheld(const struct occ_suggestion *s, bool spills)
+{
+    enum occ_advice_kind kind = s->advice.kind;
+    return (spills && (kind == OCC_ADVICE_REGISTERS || kind == OCC_ADVICE_REGISTERS_SMEM)) ||
+           (kind == OCC_ADVICE_BLOCK_SIZE && s->prediction.term == OCC_TERM_WARPS);
+}
+
+static bool predict(const struct occ_suggest_input *in, struct occ_suggestion *s)
+{
+    bool spills = in->spill_bytes > 0;
+    bool relieves = spills && s->advice.kind == OCC_ADVICE_FREE_REGISTERS;
+    const struct occ_change change = {
+        .before = in->launch,
+        .after = &s->advice.launch,
+        .spill_before = in->spill_bytes,
+        .spill_after = relieves ? 0 : in->spill_bytes,
+        .bound = in->bound,
+        .owner = in->owner,
+        .has_grid = in->has_grid,
+    };
+    if (!occ_predict(in->device, &change, &s->prediction))
+        return false;
+    s->is_forced = s->advice.kind == OCC_ADVICE_REGISTERS;
+    if (is_withheld(s, spills))
+        s->prediction.is_promised = false;
+    return true;
+}
+
+size_t occ_suggest(const struct occ_suggest_input *in, struct occ_suggestion ret_list[OCC_ADVICE_MAX])
+{
+    struct occ_advice advice[OCC_ADVICE_MAX];
+    size_t found = occ_advise(in->device, in->launch, in->result, advice, OCC_ADVICE_MAX), n = 0;
+    struct adviser a = {in->device, in->launch,     in->result,
+                        advice,     OCC_ADVICE_MAX, found < OCC_ADVICE_MAX ? found : OCC_ADVICE_MAX};
+    struct occ_result same;
+    if (occ_analyse(in->device, in->launch, &same) != OCC_OK)
+        return 0;
+    struct occ_side now = occ_side_of(in->device, in->launch, in->result, in->has_grid);
+    add_more(&a, in->has_grid);
+    for (size_t i = 0; i < a.count; i++) {
+        struct occ_suggestion s = {.advice = advice[i]};
+        if (!predict(in, &s) || is_left_out(in, &s))
+            continue;
+        s.is_unlikely = !s.prediction.is_promised && is_per_sm(advice[i].kind) &&
+                        now.warps >= occ_published_cases.warps_enough;
+        ret_list[n++] = s;
+    }
+    sort(ret_list, n, in->owner);
+    return n;
+}

@@ -1,0 +1,49 @@
+/*
+ * The advice list that users see: the changes of occ_advise(), and changes that need no more occupancy, each
+ * with its predicted time, in the order in which they are worth trying.
+ *
+ * First the changes with a promised gain, by predicted saving x share of published cases that were faster,
+ * then by effort for the owner. Fewer registers by force come after all other promises, because a compiler
+ * may spill. Changes without a promise follow: measure them. Left out: changes that are predicted to be
+ * slower, tails of more than OCC_TAIL_WAVES waves, whole waves of persistent kernels, advice per SM where
+ * most SMs have no block.
+ *
+ * Pure like the model: no allocation, no I/O, any thread.
+ */
+#pragma once
+
+#include "advice.h"
+#include "predict.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OCC_TAIL_WAVES 4.0
+
+struct occ_suggest_input {
+    const struct occ_device *device;
+    const struct occ_launch *launch;
+    const struct occ_result *result; /* of occ_analyse() */
+    enum occ_work_bound bound;
+    enum occ_owner owner;
+    int64_t spill_bytes; /* per thread; -1: not known */
+    bool has_grid;       /* false: no grid is known, and `result` is of one full wave */
+};
+
+struct occ_suggestion {
+    struct occ_advice advice;
+    struct occ_prediction prediction;
+    bool is_forced;   /* fewer registers: the compiler may spill */
+    bool is_unlikely; /* no promise, because the SM has enough warps */
+};
+
+/* At most OCC_ADVICE_MAX items. Returns their number. */
+size_t occ_suggest(const struct occ_suggest_input *input, struct occ_suggestion ret_list[OCC_ADVICE_MAX]);
+
+/* The share of published cases that were faster, of few cases nearer to a half. */
+double occ_confidence(const struct occ_term_row *published);
+
+#ifdef __cplusplus
+}
+#endif
