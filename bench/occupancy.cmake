@@ -8,3 +8,8 @@ target_include_directories(bench_expected PRIVATE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(bench_expected PRIVATE
   OCC_SIMULATED_LAUNCHES="${PROJECT_SOURCE_DIR}/tests/data/occupancy/cycle_sim.csv")
 target_link_libraries(bench_expected PRIVATE occ_compile_options occ_occupancy m)
+
+# Predictions and advice against a corpus of published changes, whose path is an argument.
+add_executable(bench_advice bench_advice.c advice_fit.c corpus.c)
+target_include_directories(bench_advice PRIVATE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(bench_advice PRIVATE occ_compile_options occ_occupancy m)
