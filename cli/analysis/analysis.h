@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "occupancy/advice.h"
 #include "occupancy/occupancy.h"
+#include "occupancy/suggest.h"
 #include "occupancy/waterfall.h"
 #include "support/error.h"
 
@@ -19,7 +20,8 @@ struct analysis {
     const struct occ_measurement *measured; /* NULL: no launches that could have been measured */
     bool has_grid;                          /* false: no grid is given, and `result` is one full wave's */
     const char *name;                       /* of the kernel; NULL: unknown */
-    double duration_ns;                     /* mean over the launches; NaN or 0: unknown */
+    enum occ_owner owner;
+    double duration_ns; /* mean over the launches; NaN or 0: unknown */
     /* by the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* of its time: no other kernel of the program ran; NaN: not known */
     double launch_gap_ns; /* mean, before a launch of a launch-bound program; NaN: not known, or it is not */
@@ -56,16 +58,20 @@ const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size
 
 /* ---- advice ---- */
 
-/* A change of one parameter and what it may bring: between nothing, since occupancy need not be what holds
- * the kernel up, and the share of its time by which the elapsed occupancy grows, 1 - now / then. */
+/* A change of one parameter, its predicted time, and the share of the time by which the elapsed occupancy
+ * grows, 1 - now / then. */
 struct analysis_advice {
     struct occ_advice change;     /* elapsed_* now: measured where it was, and then in proportion to it */
     enum occ_value_source source; /* of elapsed_* now */
-    double saves_most;            /* 0 ... 1, of the launches' time; 0 without a grid */
-    bool is_below_unknown;        /* saves less than analysis_unknown_saves() */
-    char knob[192];               /* what CUDA calls the change */
+    double saves_most;            /* 0 ... 1, by the growth of occupancy alone; 0 without a grid */
+    struct occ_prediction prediction;
+    bool is_unlikely;      /* no promise, because the SM has enough warps */
+    bool is_below_unknown; /* saves less than analysis_unknown_saves() */
+    char knob[192];        /* what CUDA calls the change */
 };
-/* The largest saving first; items without a saving are left out. */
+/* What CUDA calls the change. */
+void analysis_knob(const struct analysis *a, const struct occ_advice *change, char *knob, size_t size);
+/* In the order of occ_suggest(); changes below analysis_unknown_saves() last. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);
 /* The saving, 0 ... 1, if the loss without a known cause and the error of the measurement vanished. Smaller
  * savings are not sure. 0: nothing was measured. `ret_lost`: that loss. */
@@ -75,6 +81,8 @@ bool analysis_begins_below_unknown(const struct analysis_advice *advice, size_t 
 const char *analysis_unknown_text(const struct analysis *a, char *text, size_t size);
 /* "fewer registers per thread: 71 -> 64" */
 const char *analysis_advice_change(const struct occ_advice *change, char *text, size_t size);
+/* "predicted time x0.84 (80% interval x0.57 to x1.03)" */
+const char *analysis_prediction_text(const struct occ_prediction *prediction, char *text, size_t size);
 /* Why more warps may not help; "" no reason. True of the first: they do not. */
 bool analysis_needs_no_advice(const struct analysis *a);
 /* True for names as tensor-core kernels have them, by whole words. `name`: demangled; NULL: false. */

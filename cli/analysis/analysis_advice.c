@@ -11,79 +11,12 @@
 #include "cli/values.h"
 #include "support/text.h"
 
-/* A kernel that runs alone for less of its time leaves little to others. */
-#define ALONE_RATIO_MIN 0.1
-
-/* ---- the knob ---- */
+/* ---- the gain ---- */
 
 static uint32_t threads_of(const struct occ_launch *l)
 {
     return l->block[0] * l->block[1] * l->block[2];
 }
-
-/* Whether a small grid leaves room for other kernels is known where gaps were measured. */
-static void describe_fill(const struct analysis *a, const char *grid, char *knob, size_t size)
-{
-    char percent[16];
-    if (isnan(a->alone_ratio))
-        (void)snprintf(knob, size,
-                       "<<<%s, block>>>; or other kernels beside it: streams, programmatic dependent launch",
-                       grid);
-    else if (a->alone_ratio < ALONE_RATIO_MIN)
-        (void)snprintf(knob, size, "<<<%s, block>>>; other kernels already run beside it in %s of its time",
-                       grid, cli_percent_text(1 - a->alone_ratio, percent, sizeof percent));
-    else
-        (void)snprintf(knob, size,
-                       "<<<%s, block>>>; or other kernels beside it: streams, programmatic dependent launch; "
-                       "it runs alone in %s of its time",
-                       grid, cli_percent_text(a->alone_ratio, percent, sizeof percent));
-}
-
-/* What CUDA calls the change. */
-static void describe_knob(const struct analysis *a, const struct occ_advice *c, char *knob, size_t size)
-{
-    const struct occ_device *device = a->device;
-    char grid[48];
-    (void)analysis_dimensions(c->launch.grid, grid, sizeof grid);
-    switch (c->kind) {
-    case OCC_ADVICE_REGISTERS:
-    case OCC_ADVICE_REGISTERS_SMEM:
-        (void)snprintf(knob, size, "__launch_bounds__(%u, %u); for a whole file -maxrregcount=%" PRIu64,
-                       threads_of(&c->launch), c->blocks_then, c->needed);
-        break;
-    case OCC_ADVICE_SMEM:
-        (void)snprintf(knob, size,
-                       c->launch.dynamic_smem_bytes ? "<<<grid, block, %u>>>" : "smaller __shared__ arrays",
-                       c->launch.dynamic_smem_bytes);
-        break;
-    case OCC_ADVICE_CARVEOUT:
-        (void)snprintf(knob, size,
-                       "cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, %" PRIu64
-                       ")",
-                       (c->needed * 100 + device->smem_per_sm_bytes - 1) / device->smem_per_sm_bytes);
-        break;
-    case OCC_ADVICE_BARRIERS:
-        (void)snprintf(knob, size, "fewer named barriers (bar.sync, cuda::barrier) in the kernel");
-        break;
-    case OCC_ADVICE_CLUSTER:
-        (void)snprintf(knob, size, "__cluster_dims__ or cudaLaunchAttributeClusterDimension of %" PRIu64,
-                       c->needed);
-        break;
-    case OCC_ADVICE_BLOCK_SIZE:
-        (void)snprintf(knob, size,
-                       "<<<%s, %" PRIu64 ">>>; cudaOccupancyMaxPotentialBlockSize() finds it at run time",
-                       grid, c->needed);
-        break;
-    case OCC_ADVICE_FILL_WAVE:
-        describe_fill(a, grid, knob, size);
-        break;
-    default:
-        (void)snprintf(knob, size, "<<<%s, block>>>", grid);
-        break;
-    }
-}
-
-/* ---- the gain ---- */
 
 static double saved(double now, double then)
 {
@@ -121,18 +54,6 @@ static double most_saved(const struct analysis *a, const struct occ_advice *c)
     double most = fmax(low, saved(c->elapsed_high_now, c->elapsed_high_then * works));
     double busy = analysis_throughput(a);
     return isnan(busy) ? most : fmin(most, fmax(1 - busy, 0));
-}
-
-static int most_first(const void *left, const void *right)
-{
-    const struct analysis_advice *a = left, *b = right;
-    if (a->is_below_unknown != b->is_below_unknown)
-        return a->is_below_unknown - b->is_below_unknown;
-    if (a->saves_most != b->saves_most)
-        return a->saves_most < b->saves_most ? 1 : -1;
-    double gain_a = a->change.theoretical_then - a->change.theoretical_now;
-    double gain_b = b->change.theoretical_then - b->change.theoretical_now;
-    return gain_a != gain_b ? (gain_a < gain_b ? 1 : -1) : (int)a->change.kind - (int)b->change.kind;
 }
 
 /* The sum of the losses without a known cause. */
@@ -173,28 +94,71 @@ const char *analysis_unknown_text(const struct analysis *a, char *text, size_t s
     return text;
 }
 
+/* The unit that holds the kernel up, as far as counters tell. */
+static enum occ_work_bound work_bound(const struct analysis *a)
+{
+    enum occ_bound bound = analysis_bound(a);
+    enum occ_hw_unit busiest = a->measured ? occ_busiest_unit(&a->measured->utilization) : OCC_HW_COUNT;
+    if (bound == OCC_BOUND_LATENCY)
+        return OCC_WORK_LATENCY;
+    if (bound != OCC_BOUND_BETWEEN && bound != OCC_BOUND_THROUGHPUT)
+        return OCC_WORK_UNKNOWN;
+    return busiest == OCC_HW_ISSUE || busiest == OCC_HW_TENSOR || busiest == OCC_HW_COMPUTE ? OCC_WORK_COMPUTE
+                                                                                            : OCC_WORK_MEMORY;
+}
+
+static size_t suggest(const struct analysis *a, struct occ_suggestion list[OCC_ADVICE_MAX])
+{
+    return analysis_needs_no_advice(a) ? 0
+                                       : occ_suggest(
+                                             &(struct occ_suggest_input){
+                                                 .device = a->device,
+                                                 .launch = a->launch,
+                                                 .result = a->result,
+                                                 .bound = work_bound(a),
+                                                 .owner = a->owner,
+                                                 .spill_bytes = -1,
+                                                 .has_grid = a->has_grid,
+                                             },
+                                             list);
+}
+
+/* Changes below the unknown loss last, else in order. */
+static void move_below_unknown(struct analysis_advice *advice, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct analysis_advice moved = advice[i];
+        size_t at = i;
+        for (; at > 0 && !moved.is_below_unknown && advice[at - 1].is_below_unknown; at--)
+            advice[at] = advice[at - 1];
+        advice[at] = moved;
+    }
+}
+
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX])
 {
-    struct occ_advice changes[OCC_ADVICE_MAX];
-    size_t n = 0, found = analysis_needs_no_advice(a)
-                              ? 0
-                              : occ_advise(a->device, a->launch, a->result, changes, OCC_ADVICE_MAX);
+    struct occ_suggestion list[OCC_ADVICE_MAX];
+    size_t n = 0, found = suggest(a, list);
     struct occ_waterfall w;
     double lost, unknown = analysis_unknown_saves(a, &lost);
     occ_explain(a->result, a->measured, &w);
-    for (size_t i = 0; i < found && i < OCC_ADVICE_MAX; i++) {
-        use_measured(&w, &changes[i]);
-        double saves = a->has_grid ? most_saved(a, &changes[i]) : NAN;
-        if (a->has_grid && saves < OCC_ADVICE_MIN_GAIN)
+    for (size_t i = 0; i < found; i++) {
+        struct occ_advice *c = &list[i].advice;
+        use_measured(&w, c);
+        double saves = a->has_grid ? most_saved(a, c) : NAN;
+        bool is_of_occupancy = c->kind < OCC_ADVICE_OF_OCCUPANCY;
+        if (a->has_grid && is_of_occupancy && saves < OCC_ADVICE_MIN_GAIN)
             continue;
-        ret_advice[n] = (struct analysis_advice){.change = changes[i],
+        ret_advice[n] = (struct analysis_advice){.change = *c,
                                                  .source = w.is_of_active_cycles ? OCC_FROM_MODEL : w.source,
                                                  .saves_most = a->has_grid ? saves : 0,
-                                                 .is_below_unknown = saves < unknown};
-        describe_knob(a, &changes[i], ret_advice[n].knob, sizeof ret_advice[n].knob);
+                                                 .prediction = list[i].prediction,
+                                                 .is_unlikely = list[i].is_unlikely,
+                                                 .is_below_unknown = is_of_occupancy && saves < unknown};
+        analysis_knob(a, c, ret_advice[n].knob, sizeof ret_advice[n].knob);
         n++;
     }
-    qsort(ret_advice, n, sizeof *ret_advice, most_first);
+    move_below_unknown(ret_advice, n);
     return n;
 }
 
@@ -249,19 +213,53 @@ static void print_graphs(const struct analysis *a)
               occ_format_duration((int64_t)a->launch_gap_ns, gap, sizeof gap));
 }
 
+/* "predicted time x0.84 (x0.57 to x1.03)" */
+const char *analysis_prediction_text(const struct occ_prediction *p, char *text, size_t size)
+{
+    (void)snprintf(text, size, "predicted time x%.2f (80%% interval x%.2f to x%.2f)", p->ratio, p->low,
+                   p->high);
+    return text;
+}
+
+static void print_prediction(const struct analysis_advice *item, uint64_t total_ns)
+{
+    const struct occ_prediction *p = &item->prediction;
+    char text[96], time[32];
+    if (!p->is_promised) {
+        cli_print("measure it: %s%s", item->is_unlikely ? "unlikely to help, the SM has enough warps; " : "",
+                  analysis_prediction_text(p, text, sizeof text));
+        return;
+    }
+    cli_print("%s", analysis_prediction_text(p, text, sizeof text));
+    if (total_ns > 0)
+        cli_print(", saves %s",
+                  occ_format_duration((int64_t)((1 - p->ratio) * (double)total_ns), time, sizeof time));
+    if (p->published.cases)
+        cli_print("; %u published cases: %u faster, %u slower", p->published.cases, p->published.faster,
+                  p->published.slower);
+}
+
+/* Room costs nothing and gains nothing by itself: the kernel has to use it. */
+static bool is_room(const struct analysis_advice *item)
+{
+    return (item->change.kind == OCC_ADVICE_FREE_REGISTERS || item->change.kind == OCC_ADVICE_FREE_SMEM) &&
+           !item->prediction.is_promised;
+}
+
 static void print_item(const struct analysis *a, const struct analysis_advice *item, uint64_t total_ns)
 {
     const struct occ_advice *c = &item->change;
     bool is_model = item->source == OCC_FROM_MODEL;
-    char change[96], time[32], now[24], then[24];
+    char change[96], now[24], then[24];
     cli_print("    %s\n      ", analysis_advice_change(c, change, sizeof change));
+    if (is_room(item)) {
+        cli_print("measure it: %s\n", item->knob);
+        return;
+    }
+    print_prediction(item, total_ns);
+    cli_print("\n      ");
     if (a->has_grid)
-        cli_print("saves 0 to %.1f%% of its time", item->saves_most * 100);
-    if (a->has_grid && total_ns > 0)
-        cli_print(" (%s)",
-                  occ_format_duration((int64_t)(item->saves_most * (double)total_ns), time, sizeof time));
-    if (a->has_grid)
-        cli_print(": %s %s%s -> %s, ", is_model ? "expected elapsed" : "elapsed",
+        cli_print("%s %s%s -> %s, ", is_model ? "expected elapsed" : "elapsed",
                   cli_range_text(c->elapsed_low_now, c->elapsed_high_now, now, sizeof now),
                   is_model ? "" : " (measured)",
                   cli_range_text(c->elapsed_low_then, c->elapsed_high_then, then, sizeof then));
@@ -321,6 +319,13 @@ static void put_item(struct occ_json *json, const struct analysis *a, const stru
     occ_json_real(json, "expected_elapsed_high_then", a->has_grid ? c->elapsed_high_then : NAN);
     occ_json_string(json, "elapsed_source", a->has_grid ? occ_value_source_word(item->source) : NULL);
     occ_json_real(json, "saves_max_ratio", a->has_grid ? item->saves_most : NAN);
+    occ_json_real(json, "predicted_ratio", item->prediction.ratio);
+    occ_json_real(json, "predicted_low", item->prediction.low);
+    occ_json_real(json, "predicted_high", item->prediction.high);
+    occ_json_bool(json, "promised", item->prediction.is_promised);
+    occ_json_unsigned(json, "cases", item->prediction.published.cases);
+    occ_json_unsigned(json, "cases_faster", item->prediction.published.faster);
+    occ_json_unsigned(json, "cases_slower", item->prediction.published.slower);
     occ_json_bool(json, "below_unknown", item->is_below_unknown);
     occ_json_real(json, "saves_max_ns", a->has_grid && total_ns ? item->saves_most * (double)total_ns : NAN);
     occ_json_string(json, "knob", item->knob);

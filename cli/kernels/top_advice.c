@@ -57,8 +57,8 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
         line->bound = occ_bound_word(analysis_bound(&a));
     }
     size_t n = analysis_advise(&a, advice);
-    bool is_first = n > 0 && !advice[0].is_below_unknown;
-    double saves_ns = is_first ? advice[0].saves_most * (double)config->total_ns : NAN;
+    bool is_first = n > 0 && !advice[0].is_below_unknown && advice[0].prediction.is_promised;
+    double saves_ns = is_first ? (1 - advice[0].prediction.ratio) * (double)config->total_ns : NAN;
     if (!is_first || saves_ns <= line->advice_saves_ns)
         return;
     line->advice_saves_ns = saves_ns;

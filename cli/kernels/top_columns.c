@@ -120,8 +120,8 @@ const struct cli_column top_columns[] = {
           "with --advice: whether more warps would help, of the configuration with most time: latency (they "
           "would), between, throughput (they would not), too_little_work, not_measured"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice, "with --advice: the change that would save most"),
-    FIELD("saves", "advice_saves_max_ns", CLI_DURATION, 0, advice_saves_ns,
-          "with --advice: what it saves at most, of the configuration's time"),
+    FIELD("saves", "advice_saves_ns", CLI_DURATION, 0, advice_saves_ns,
+          "with --advice: what it is predicted to save, of the configuration's time"),
     FIELD("advice_config", "advice_config_id", CLI_PLAIN, 0, advice_config,
           "with --advice: the configuration that it is for"),
     FIELD("knob", "knob", CLI_PLAIN, CLI_LEFT | CLI_SPARE(16), knob,

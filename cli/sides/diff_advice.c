@@ -62,14 +62,14 @@ static void describe(struct diff_line *line, const struct analysis_advice *advic
                      const struct occ_config_row *now, const struct occ_config_row *then)
 {
     const struct occ_advice *c = &advice->change;
-    char change[96], predicted[16], reached[16];
+    char change[96], predicted[16], reached[16], time[96];
     (void)snprintf(line->advice, sizeof line->advice,
-                   "as advised for A, %s%s; predicted: theoretical %s, time 0 to -%.1f%%; "
+                   "as advised for A, %s%s; predicted: theoretical %s, %s; "
                    "reached: theoretical %s, time %+.1f%% (%s)",
                    analysis_advice_change(c, change, sizeof change),
                    changes_more(&now->launch, &c->launch, &then->launch) ? " (and more changed)" : "",
                    cli_percent_text(c->theoretical_then, predicted, sizeof predicted),
-                   100 * advice->saves_most,
+                   analysis_prediction_text(&advice->prediction, time, sizeof time),
                    cli_percent_text(then->result.theoretical, reached, sizeof reached), 100 * line->change,
                    line->verdict);
     line->advised_saves = advice->saves_most;

@@ -50,10 +50,10 @@ static void put_configuration(FILE *out, const struct occ_config_row *row)
              occ_format_bytes(l->dynamic_smem_bytes, dynamic, sizeof dynamic));
 }
 
-static void put_advice(FILE *out, const struct analysis *a, uint64_t total_ns)
+static void put_advice(FILE *out, const struct analysis *a)
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
-    char change[96], note[256], share[16], time[32];
+    char change[96], note[256], time[96];
     size_t n = analysis_advise(a, advice);
     (void)analysis_advice_note(a, note, sizeof note);
     (void)fputs("<h5>Advice</h5>\n", out);
@@ -65,11 +65,10 @@ static void put_advice(FILE *out, const struct analysis *a, uint64_t total_ns)
     for (size_t i = 0; i < n; i++) {
         if (analysis_begins_below_unknown(advice, i))
             html_put(out, "<li>@:</li>\n", analysis_unknown_text(a, note, sizeof note));
-        html_put(out, "<li>@: saves 0 to @ of its time (@). <code>@</code></li>\n",
+        html_put(out, "<li>@: @@. <code>@</code></li>\n",
                  analysis_advice_change(&advice[i].change, change, sizeof change),
-                 cli_percent_text(advice[i].saves_most, share, sizeof share),
-                 occ_format_duration((int64_t)(advice[i].saves_most * (double)total_ns), time, sizeof time),
-                 advice[i].knob);
+                 advice[i].prediction.is_promised ? "" : "measure it, ",
+                 analysis_prediction_text(&advice[i].prediction, time, sizeof time), advice[i].knob);
     }
     (void)fputs(n ? "</ul>\n" : "", out);
 }
@@ -126,7 +125,7 @@ static int put_config(FILE *out, const struct occ_config_row *row, struct occ_er
         bars_occupancies(out, &a);
         bars_waterfall(out, &a);
         html_put(out, "<p>Would more warps help? @.</p>\n", occ_bound_text(analysis_bound(&a)));
-        put_advice(out, &a, row->total_ns);
+        put_advice(out, &a);
     }
     put_times(out, row);
     return row->analysed ? put_curves(out, row, err) : 0;
