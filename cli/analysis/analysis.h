@@ -20,7 +20,6 @@ struct analysis {
     const struct occ_measurement *measured; /* NULL: no launches that could have been measured */
     bool has_grid;                          /* false: no grid is given, and `result` is one full wave's */
     const char *name;                       /* of the kernel; NULL: unknown */
-    enum occ_owner owner;
     double duration_ns; /* mean over the launches; NaN or 0: unknown */
     /* by the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* of its time: no other kernel of the program ran; NaN: not known */

@@ -9,6 +9,7 @@
 #include "cli/marks.h"
 #include "cli/screen.h"
 #include "cli/values.h"
+#include "names/owners.h"
 #include "support/text.h"
 
 /* ---- the gain ---- */
@@ -109,18 +110,22 @@ static enum occ_work_bound work_bound(const struct analysis *a)
 
 static size_t suggest(const struct analysis *a, struct occ_suggestion list[OCC_ADVICE_MAX])
 {
-    return analysis_needs_no_advice(a) ? 0
-                                       : occ_suggest(
-                                             &(struct occ_suggest_input){
-                                                 .device = a->device,
-                                                 .launch = a->launch,
-                                                 .result = a->result,
-                                                 .bound = work_bound(a),
-                                                 .owner = a->owner,
-                                                 .spill_bytes = -1,
-                                                 .has_grid = a->has_grid,
-                                             },
-                                             list);
+    struct occ_kernel_owner owner = {.owner = OCC_OWNER_UNKNOWN};
+    if (analysis_needs_no_advice(a))
+        return 0;
+    if (a->name)
+        occ_kernel_owner(a->name, &owner);
+    return occ_suggest(
+        &(struct occ_suggest_input){
+            .device = a->device,
+            .launch = a->launch,
+            .result = a->result,
+            .bound = work_bound(a),
+            .owner = owner.owner,
+            .spill_bytes = -1,
+            .has_grid = a->has_grid,
+        },
+        list);
 }
 
 /* Changes below the unknown loss last, else in order. */

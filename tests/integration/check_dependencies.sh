@@ -9,7 +9,7 @@ cd "$1" || exit 1
 table='
 attribution: support
 cli: occupancy support
-cli/analysis: cli draw occupancy support
+cli/analysis: cli draw names occupancy support
 cli/history: cli cluster/ask config names store support
 cli/kernels: cli cli/analysis cli/history occupancy store support
 cli/occq: cli cli/history support
