@@ -117,10 +117,15 @@ struct occ_attribution_stats {
     uint64_t waiting; /* launches without a value */
 };
 
+struct occ_solution;
+
 /* Called by occ_attribution_advance(), the oldest second first. */
 struct occ_attribution_options {
     void (*add_value)(void *context, const struct occ_attribution_value *value);
     void (*add_second)(void *context, const struct occ_attribution_second *second);
+    /* NULL, or called with each solution for warps, before its values are taken (state.h): for tests */
+    void (*inspect)(void *context, const struct occ_attribution *attribution,
+                    const struct occ_solution *solution);
     void *context;
 };
 

@@ -55,8 +55,11 @@ static double variance_of(const struct occ_solution *s, const struct selection *
 void occ_errors_find(struct occ_solution *s)
 {
     struct selection one = {.n = 1, .weights = {1}};
-    for (one.columns[0] = OCC_SPECIAL; one.columns[0] < s->means_end; one.columns[0]++)
-        s->columns[one.columns[0]].variance = variance_of(s, &one);
+    for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
+        one.columns[0] = i;
+        s->columns[i].clustered = cluster_variance(s, &one, 0);
+        s->columns[i].variance = fmax(*occ_equations_at(s->inverse, i, i), s->columns[i].clustered);
+    }
 }
 
 /* Estimates untraced work. The occupancy counted while no launch runs may also be present during launches, or

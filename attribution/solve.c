@@ -250,6 +250,8 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
             find_scores(a, s, r);
         if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION)
             occ_errors_find(s);
+        if (r == OCC_RATIO_WARPS && a->options.inspect)
+            a->options.inspect(a->options.context, a, s);
         take_values(a, s, r);
     }
     if (s->is_unknown[OCC_RATIO_WARPS])

@@ -171,7 +171,8 @@ void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
 struct occ_column {
     uint32_t regressor;
     double precision; /* 1 / variance, if all other columns were known */
-    double variance;  /* variance of a mean */
+    double variance;  /* variance of a mean: the larger of the equations' and `clustered` */
+    double clustered; /* by the scatter of row clusters */
     bool in_group;    /* a group with this column was tried; one try for each column would cost columns^3 */
 };
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "daemon/sampling/counters/ratios.h"
+#include "daemon/sampling/known_totals.h"
 #include "heap_peak.h"
 #include "store/measured.h"
 
@@ -24,6 +25,7 @@ struct cell {
     double block_ns, block;        /* elapsed occupancy since the last commit */
     uint64_t n;
     double ns, warps_ns, active_ns, alone_ns, busy_ns[PHYSICS_UNITS]; /* the truth */
+    double own_ns, own_warps_ns; /* the truth of launches with values of their own */
 };
 
 struct judging {
@@ -31,6 +33,8 @@ struct judging {
     const struct world *world;
     struct judge_result *result;
     struct occ_attribution *a;
+    struct occ_known_totals *totals;
+    struct occ_gpu_results evidence; /* of the totals */
     struct occ_ratio_scale scale;
     struct cell *cells;                              /* by configuration */
     const struct world_launch **waiting, **arriving; /* by start; by arrival */
@@ -81,19 +85,12 @@ static void push_half_width(struct judge_result *r, double half_width)
 
 /* ---- configurations ---- */
 
-/* NULL: the launch is not judged. */
-static struct cell *cell_of(const struct judging *g, const struct world_launch *l)
-{
-    double at_s = (double)(l->start_ns - WORLD_EPOCH_NS) * 1e-9;
-    return at_s < g->o->from_s ? NULL : &g->cells[l->config];
-}
-
 static void sum_truth(struct judging *g)
 {
     for (size_t i = 0; i < g->world->n_launches; i++) {
         const struct world_launch *l = &g->world->launches[i];
-        struct cell *c = l->reported ? cell_of(g, l) : NULL;
-        if (!c)
+        struct cell *c = &g->cells[l->config];
+        if (!l->reported)
             continue;
         c->n++;
         c->ns += l->duration_ns;
@@ -162,9 +159,10 @@ static void add_value(void *judging, const struct occ_attribution_value *v)
     struct judging *g = judging;
     const struct world_launch *l = &g->world->launches[v->tag];
     const struct occ_measured *m = &v->measured;
-    struct cell *c = cell_of(g, l);
+    struct cell *c = &g->cells[l->config];
     double ns = (double)(v->end_ns - v->start_ns);
-    if (!c || m->source == OCC_ATTRIBUTION_NONE || !isfinite(m->elapsed))
+    occ_known_totals_add_value(g->totals, v);
+    if (m->source == OCC_ATTRIBUTION_NONE || !isfinite(m->elapsed))
         return;
     if (m->source == OCC_ATTRIBUTION_GROUP) {
         c->sums.grouped++;
@@ -173,6 +171,8 @@ static void add_value(void *judging, const struct occ_attribution_value *v)
         return;
     }
     add_own(c, m, ns);
+    c->own_ns += l->duration_ns;
+    c->own_warps_ns += l->elapsed * l->duration_ns;
     if (m->source == OCC_ATTRIBUTION_DIRECT && m->elapsed_se * Z <= JUDGE_HALF_WIDTH_MAX)
         tally(&g->result->direct, m->elapsed, m->elapsed_se, l->elapsed, l->duration_ns);
 }
@@ -185,10 +185,12 @@ static void print_cell(const struct cell *c, const struct occ_measurement *m, si
     double se = m->elapsed_error, truth = c->warps_ns / c->ns, off = m->elapsed - truth;
     (void)fprintf(stderr,
                   "%5zu %7.0f x %9.0f ns: true %6.2f value %6.2f se %5.2f (%+5.1f se) measured %4.2f "
-                  "achieved %6.2f true %6.2f se %5.2f %s%s\n",
+                  "achieved %6.2f true %6.2f se %5.2f rest %+5.2f +- %4.2f of %4.2f %s%s\n",
                   at, (double)c->n, c->ns / (double)c->n, truth * 100, m->elapsed * 100, se * 100, off / se,
                   m->measured_ratio, m->achieved * 100, 100 * c->warps_ns / c->active_ns,
-                  m->achieved_error * 100, occ_withheld_word(m->withheld),
+                  m->achieved_error * 100, 100 * c->sums.rest_shift_sum / c->sums.rest_ns,
+                  100 * c->sums.rest_error_sum / c->sums.rest_ns, c->sums.rest_ns / c->ns,
+                  occ_withheld_word(m->withheld),
                   fabs(off) > 3 * se   ? "BEYOND"
                   : fabs(off) > Z * se ? "out"
                                        : "");
@@ -221,8 +223,12 @@ static void judge_cell(const struct cell *c, size_t at, struct judge_result *r)
     (void)occ_measured_own(&c->sums, c->ns, &own);
     print_cell(c, &m, at);
     r->launch_ns += c->ns;
+    r->measured_ns += c->own_ns;
+    if (c->own_ns > 0 && isfinite(own.elapsed))
+        tally(&r->measured, own.elapsed, own.elapsed_error, c->own_warps_ns / c->own_ns, c->own_ns);
     if (m.withheld) {
-        *(m.withheld == OCC_WITHHELD_LAUNCHES ? &r->unlike_ns : &r->grouped_ns) += c->ns;
+        bool unlike = m.withheld == OCC_WITHHELD_LAUNCHES || m.withheld == OCC_WITHHELD_TOTAL;
+        *(unlike ? &r->unlike_ns : &r->grouped_ns) += c->ns;
         return;
     }
     if (isnan(own.elapsed))
@@ -310,6 +316,7 @@ static void read_samples(struct judging *g, int64_t now_ns)
     for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++) {
         (void)occ_ratios_read(&g->scale, &w->samples[g->next_sample], &ratios); /* some cannot be */
         (void)occ_attribution_sample(g->a, &ratios);
+        occ_known_totals_add_sample(g->totals, &ratios);
     }
 }
 
@@ -338,6 +345,20 @@ static void do_round(struct judging *g, int64_t now_ns, bool final)
     advance(g, until_ns, final);
     heap_peak_count(false);
     g->result->cpu_ns += cpu_ns() - before;
+    occ_known_totals_close(g->totals, final ? INT64_MAX : until_ns, final, &g->evidence);
+}
+
+/* Adds what the totals tell of launches without a value to the sums of their configurations. */
+static void take_evidence(struct judging *g)
+{
+    for (size_t i = 0; i < g->evidence.n_sums; i++) {
+        const struct occ_gpu_sums *from = &g->evidence.sums[i];
+        struct occ_measured_sums *sums = &g->cells[from->config - 1].sums;
+        sums->rest_shift_sum += from->sums.rest_shift_sum;
+        sums->rest_error_sum += from->sums.rest_error_sum;
+        sums->rest_ns += from->sums.rest_ns;
+    }
+    occ_gpu_results_free(&g->evidence);
 }
 
 static void feed(struct judging *g)
@@ -351,21 +372,23 @@ static void feed(struct judging *g)
     }
     do_round(g, end_ns + ROUND_NS, true);
     commit(g);
+    take_evidence(g);
     g->result->samples += w->n_samples;
 }
 
 static void open_attribution(struct judging *g)
 {
     const struct occ_attribution_options options = {
-        .add_value = add_value, .add_second = add_second, .context = g};
+        .add_value = add_value, .add_second = add_second, .inspect = g->o->inspect, .context = g};
     const struct timeline *t = &g->world->timeline;
     g->scale = (struct occ_ratio_scale){.sm_count = t->sms, .max_warps_per_sm = t->warps_per_sm};
     heap_peak_reset();
     heap_peak_count(true);
     g->a = occ_attribution_new(&options);
-    if (!g->a)
-        abort();
     heap_peak_count(false);
+    g->totals = occ_known_totals_new();
+    if (!g->a || !g->totals)
+        abort();
 }
 
 static void order_launches(struct judging *g)
@@ -397,6 +420,7 @@ void judge_run(const struct judge_options *o, const struct world *world, struct 
     result->configs = world->timeline.n_configs;
     result->runs++;
     occ_attribution_free(g.a);
+    occ_known_totals_free(g.totals);
     free(g.cells);
     free(g.waiting);
     free(g.arriving);
@@ -421,13 +445,14 @@ void judge_pool(struct judge_result *result, const struct judge_result *from)
     pool_tally(&result->direct, &from->direct);
     pool_tally(&result->utilization, &from->utilization);
     pool_tally(&result->history, &from->history);
+    pool_tally(&result->measured, &from->measured);
     result->history_half_width += from->history_half_width;
     result->utilization_half_width += from->utilization_half_width;
     for (size_t i = 0; i < from->n_half_widths; i++)
         push_half_width(result, from->half_widths[i]);
     result->launch_ns += from->launch_ns;
+    result->measured_ns += from->measured_ns;
     result->own_ns += from->own_ns;
-    result->unlike_ns += from->unlike_ns;
     result->grouped_ns += from->grouped_ns;
     result->unlike_ns += from->unlike_ns;
     result->wide_ns += from->wide_ns;

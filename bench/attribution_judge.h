@@ -3,9 +3,9 @@
  * as the daemon's worker hands them on: samples every 50 ms, records when CUPTI's buffers are flushed (once a
  * second), in order of their start, 4 s late; but the last 4 s, which the daemon hands on at once, come in
  * steps, so that the peak of the heap is what a running program needs. A configuration's value, and whether
- * it is withheld, are the history's (occ_measured_means() of store/measured.h), but for totals of seconds
- * that contradict the means, which the daemon finds (daemon/sampling/known_totals.c); the truth is the mean
- * over all its launches. One thread; aborts where memory ends.
+ * it is withheld, are the history's (occ_measured_means() of store/measured.h), with the totals of seconds
+ * that contradict means (daemon/sampling/known_totals.h); the truth is the mean over all its launches, from
+ * the first launch. One thread; aborts where memory ends.
  */
 #pragma once
 
@@ -31,21 +31,25 @@ struct judge_result {
     struct judge_tally
         utilization;               /* of configurations: ISSUE of active cycles, the others of elapsed ones */
     struct judge_tally history;    /* elapsed of configurations, with the history's errors */
+    struct judge_tally measured;   /* elapsed of configurations; truth: the launches with a value only */
     double history_half_width;     /* sum */
     double utilization_half_width; /* sum */
     double *half_widths;           /* of elapsed; n_half_widths */
     size_t n_half_widths, half_widths_room;
-    /* launch time: all; of configurations with a value; withheld since it is a group's, since launches
-     * differ; with too wide an interval */
+    /* launch time: all; of configurations with a value; withheld since it is a group's, since launches or
+     * known totals differ; with too wide an interval */
     double launch_ns, own_ns, grouped_ns, unlike_ns, wide_ns;
+    double measured_ns; /* of launches with a value of their own */
     double cpu_ns;
     uint64_t samples, launches, configs, runs;
     size_t heap_bytes; /* peak */
 };
 
 struct judge_options {
-    double from_s; /* launches before this are not judged */
     double seconds;
+    /* NULL, or called with each solution (occ_attribution_options) */
+    void (*inspect)(void *context, const struct occ_attribution *attribution,
+                    const struct occ_solution *solution);
 };
 
 /* Adds a run to *result. */

@@ -194,8 +194,11 @@ static void run_stream(const struct timeline_options *o, uint32_t stream, const 
     for (size_t turn = 0; now_ns < o->seconds * 1e9; turn++) {
         uint32_t config = first + choose(o, n, turn, now_ns, random);
         double slowness = draw_slowness(o, random), duration_ns = fmax(durations[config] * slowness, 600);
-        push(t, room, (struct timeline_event){now_ns, duration_ns, slowness, config, stream});
-        now_ns += duration_ns + o->gap_ns * random_between(random, 0.6, 1.4);
+        bool alone = o->alone > 0 && random_uniform(random) < o->alone;
+        now_ns += alone ? o->pause_ns : 0;
+        push(t, room, (struct timeline_event){now_ns, duration_ns, slowness, config, stream, alone});
+        now_ns += duration_ns + (alone ? o->pause_ns : 0);
+        now_ns += o->gap_ns * random_between(random, 0.6, 1.4);
         if (o->order == TIMELINE_FIXED && config == first + n - 1)
             now_ns += o->graph_gap_ns * random_between(random, 0.5, 1.5);
         if (o->idle_ns > 0 && now_ns > idle_at_ns) {
@@ -219,7 +222,7 @@ static void run_persistent(const struct timeline_options *o, uint64_t *random, s
     t->configs[t->n_configs++] = k;
     for (double now_ns = 3e9; now_ns < o->seconds * 1e9; now_ns += o->persistent_ns + 3e9)
         push(t, room,
-             (struct timeline_event){now_ns, o->persistent_ns, 1, t->n_configs - 1, STREAMS_MAX - 1});
+             (struct timeline_event){now_ns, o->persistent_ns, 1, t->n_configs - 1, STREAMS_MAX - 1, false});
 }
 
 int timeline_make(const struct timeline_options *o, uint64_t *random, struct timeline *ret_timeline)

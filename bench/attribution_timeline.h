@@ -14,6 +14,7 @@ struct timeline_event {
     double start_ns, duration_ns;
     double slowness; /* duration / the configuration's usual one */
     uint32_t config, stream;
+    bool alone; /* after and before a pause of the stream */
 };
 
 struct timeline {
@@ -36,6 +37,7 @@ struct timeline_options {
     double idle_ns, busy_ns; /* mean time without and with launches; recordings: idle between replays */
     bool apart;              /* streams share no configurations ... */
     double longer;           /* ... and all but the first one's last so many times longer; 0: not */
+    double alone, pause_ns;  /* this part of the launches has a pause before and after it */
     /* of all: */
     double duration_spread; /* between launches of a configuration */
     double stragglers;      /* part of the launches that last 1.3 to 3 times longer */

@@ -7,19 +7,22 @@
 
 #include "attribution_random.h"
 
-#define VARIANTS      4 /* block schedules of a configuration; each launch has one of them */
-#define RUNNING_MAX   16
-#define SLICE_NS      2e6
-#define GROUP_NS      5e7 /* that share a factor (steps) */
-#define LOST_TOGETHER 40  /* records, about */
+#define VARIANTS        4 /* block schedules of a configuration; each launch has one of them */
+#define RUNNING_MAX     16
+#define SLICE_NS        2e6
+#define GROUP_NS        5e7 /* that share a factor (steps) */
+#define LOST_TOGETHER   40  /* records, about */
+#define STICKY_LAUNCHES 30
+#define BIMODAL_PART    0.3
 
 /* Of a configuration: what its launches have in common. */
 struct character {
     struct physics_profile profiles[VARIANTS];
     struct physics_busy busy[VARIANTS];
     double level, spread, phase, period_ns, stall[COUNTERS_REASONS];
-    double slow; /* exponent: how occupancy falls where a launch takes longer */
-    bool changes;
+    double slow;          /* exponent: how occupancy falls where a launch takes longer */
+    bool changes, is_low; /* is_low: in the lower of two modes that stick */
+    uint32_t mode_left;   /* launches until that mode is drawn again */
 };
 
 struct running {
@@ -56,7 +59,8 @@ static void draw_characters(struct making *m)
         struct character *c = &m->characters[i];
         for (int j = 0; j < VARIANTS; j++)
             physics_make_profile(&t->configs[i], &m->random, &c->profiles[j]);
-        c->changes = v->change_s > 0 && random_uniform(&m->random) < 1.0 / 3;
+        bool can_change = v->change_s > 0 || v->phase_s > 0;
+        c->changes = can_change && random_uniform(&m->random) < 1.0 / 3;
         c->level = random_between(&m->random, 0.5, 0.95) * (c->changes ? 0.5 : 1);
         c->spread = v->spread * random_uniform(&m->random);
         c->slow = random_between(&m->random, -0.3, 1);
@@ -72,16 +76,39 @@ static void draw_characters(struct making *m)
     }
 }
 
+/* The factor of the launch's occupancy by the mode in which the kernel runs. */
+static double draw_mode(struct making *m, struct character *c, const struct timeline_event *e)
+{
+    const struct world_variation *v = &m->o->variation;
+    double factor = e->alone && v->alone > 0 ? v->alone : 1;
+    if (v->sticky > 0 && c->mode_left == 0) {
+        c->mode_left = 1 + (uint32_t)(STICKY_LAUNCHES * random_exponential(&m->random));
+        c->is_low = random_uniform(&m->random) < 0.5;
+    }
+    c->mode_left -= c->mode_left > 0;
+    if (v->bimodal > 0 && random_uniform(&m->random) < BIMODAL_PART)
+        factor *= v->bimodal;
+    return c->is_low ? factor * v->sticky : factor;
+}
+
+/* Whether the occupancy of configurations that change is twice the usual. */
+static bool is_doubled(const struct world_variation *v, double at_ns)
+{
+    bool is_odd_phase = v->phase_s > 0 && fmod(at_ns, 2e9 * v->phase_s) >= 1e9 * v->phase_s;
+    return is_odd_phase || (v->change_s > 0 && at_ns > v->change_s * 1e9);
+}
+
 /* Of the configuration's full occupancy, in one launch; what its warps wait for differs with its data. */
-static double draw_level(struct making *m, const struct character *c, const struct timeline_event *e)
+static double draw_level(struct making *m, struct character *c, const struct timeline_event *e)
 {
     const struct world_variation *v = &m->o->variation;
     double turn = 6.283185307179586 * (e->start_ns / c->period_ns + c->phase);
     double level = c->level * (1 + v->drift * sin(turn)) * random_lognormal(&m->random, c->spread);
     uint64_t group = (uint64_t)(e->start_ns / GROUP_NS) + 1;
     level *= random_lognormal(&group, v->steps);
-    if (c->changes && e->start_ns > v->change_s * 1e9)
+    if (c->changes && is_doubled(v, e->start_ns))
         level *= 2;
+    level *= draw_mode(m, c, e);
     level *= pow(e->slowness, -c->slow);
     uint64_t pair = ((uint64_t)m->previous << 32 | e->config) + 1;
     level *= random_lognormal(&pair, v->context);
@@ -209,7 +236,7 @@ static void report_launch(struct making *m, const struct timeline_event *e, doub
 
 static void run_launch(struct making *m, const struct timeline_event *e, struct world_launch *launch)
 {
-    const struct character *c = &m->characters[e->config];
+    struct character *c = &m->characters[e->config];
     size_t variant = random_bits(&m->random) % VARIANTS;
     const struct physics_profile *profile = &c->profiles[variant];
     double level = draw_level(m, c, e), start_ns = e->start_ns, end_ns = e->start_ns + e->duration_ns;

@@ -24,6 +24,11 @@ struct world_variation {
     double context;    /* sigma of a factor that depends on the launch before: what it left in the caches */
     double steps;      /* sigma of a factor that all launches of some 50 ms share */
     double change_s;   /* when the occupancy of a third of the configurations doubles; 0: never */
+    double phase_s;    /* a third of the configurations has half its occupancy in every other phase */
+    /* Launches of a configuration that have a lower occupancy, by a factor (0: none): */
+    double sticky;  /* half of them, some STICKY_LAUNCHES in a row */
+    double bimodal; /* BIMODAL_PART of them, at random */
+    double alone;   /* launches that run alone (timeline_options.alone) */
 };
 
 enum world_neighbour { WORLD_ALONE, WORLD_SLICES, WORLD_MPS };

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#define SETTLED_S 10 /* after a change values have to be right again */
-
 /* Of timelines; times in us and s. */
 #define RECORDED(file, n, spread_, seconds_)                                                                 \
     .timeline = {.recording = (file), .n_configs = (n), .duration_spread = (spread_), .seconds = (seconds_)}
@@ -30,6 +28,18 @@
                  .longest_ns = (to_us)*1e3,                                                                  \
                  .gap_ns = 1500,                                                                             \
                  .duration_spread = 0.04,                                                                    \
+                 .seconds = (seconds_)}
+/* A fifth of the launches runs alone in at least one sample. */
+#define ALONE(n, from_us, to_us, seconds_)                                                                   \
+    .timeline = {.n_configs = (n),                                                                           \
+                 .streams = 1,                                                                               \
+                 .order = TIMELINE_RANDOM,                                                                   \
+                 .shortest_ns = (from_us)*1e3,                                                               \
+                 .longest_ns = (to_us)*1e3,                                                                  \
+                 .gap_ns = 1500,                                                                             \
+                 .duration_spread = 0.04,                                                                    \
+                 .alone = 0.2,                                                                               \
+                 .pause_ns = 2e6,                                                                            \
                  .seconds = (seconds_)}
 #define STREAMS(n, count, apart_, longer_, from_us, to_us, seconds_)                                         \
     .timeline = {.n_configs = (n),                                                                           \
@@ -71,10 +81,10 @@
                   .context = (context_),                                                                     \
                   .drift = (drift_),                                                                         \
                   .steps = (steps_)}
-#define CALM           VARIES(0.02, 0, 0, 0, 0)
-#define USUAL          VARIES(0.12, 0.01, 0.02, 0.03, 0.02)
-#define WILD           VARIES(0.2, 0.03, 0.08, 0.15, 0.05)
-#define CHANGING(at_s) .variation = {.spread = 0.08, .stragglers = 0.005, .change_s = (at_s)}
+#define CALM         VARIES(0.02, 0, 0, 0, 0)
+#define USUAL        VARIES(0.12, 0.01, 0.02, 0.03, 0.02)
+#define WILD         VARIES(0.2, 0.03, 0.08, 0.15, 0.05)
+#define CHANGES(...) .variation = {.spread = 0.08, .stragglers = 0.005, __VA_ARGS__}
 
 /* Of sampling: 1 ms, with one burst, and with bad clocks. */
 #define SAMPLED(burst_s)                                                                                     \
@@ -86,6 +96,18 @@
                  .rotated = true,                                                                            \
                  .offset_ns = 9000,                                                                          \
                  .ppm = 1,                                                                                   \
+                 .wander_ns = 500,                                                                           \
+                 .record_jitter_ns = 250,                                                                    \
+                 .tick_ns = 32}
+#define DRIFTING(burst_s, ppm_)                                                                              \
+    .sampling = {.interval_ns = 1e6,                                                                         \
+                 .burst_at_s = (burst_s),                                                                    \
+                 .noise = 0.01,                                                                              \
+                 .edge_jitter_ns = 200,                                                                      \
+                 .missing = 0.005,                                                                           \
+                 .rotated = true,                                                                            \
+                 .offset_ns = 16000,                                                                         \
+                 .ppm = (ppm_),                                                                              \
                  .wander_ns = 500,                                                                           \
                  .record_jitter_ns = 250,                                                                    \
                  .tick_ns = 32}
@@ -135,13 +157,32 @@ static const struct worlds_entry worlds[] = {
     WORLD("four-streams", ORDINARY, false, STREAMS(24, 4, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
     WORLD("communication", ORDINARY, false, STREAMS(40, 2, true, 30, 10, 200, 12), USUAL, SAMPLED(0)),
     WORLD("persistent", ORDINARY, true, RANDOM(2, 2e7, 6e7, 200), USUAL, SAMPLED(0)),
-    WORLD("change-30", ORDINARY, false, RANDOM(30, 8, 300, 80), CHANGING(60), SAMPLED(0)),
-    WORLD("change-v100", ORDINARY, false, V100(0.05, 60), CHANGING(40), SAMPLED(44)),
     /* made up, in fixed order */
     WORLD("step-100", COLLINEAR, false, FIXED(100, 6, 400, 60, 0.04, 20), USUAL, SAMPLED(6)),
     WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
     WORLD("graph-12", COLLINEAR, true, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
     WORLD("pair", COLLINEAR, false, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
+    /* the offset and the drift of real clocks */
+    WORLD("v100-40ppm", ORDINARY, false, V100(0.05, 30), USUAL, DRIFTING(8, 40)),
+    WORLD("a100-15ppm", ORDINARY, false, A100(0.05, 30), USUAL, DRIFTING(8, 15)),
+    WORLD("random-100-50ppm", ORDINARY, false, RANDOM(100, 6, 400, 12), USUAL, DRIFTING(0, -50)),
+    /* occupancy changes */
+    WORLD("change-30", CHANGING, false, RANDOM(30, 8, 300, 80), CHANGES(.change_s = 60), SAMPLED(0)),
+    WORLD("change-v100", CHANGING, false, V100(0.05, 60), CHANGES(.change_s = 40), SAMPLED(44)),
+    WORLD("halves", CHANGING, false, V100(0.05, 60), CHANGES(.change_s = 30), SAMPLED(8)),
+    WORLD("burst-then-change", CHANGING, false, V100(0.05, 30), CHANGES(.change_s = 15), SAMPLED(8)),
+    WORLD("change-in-burst", CHANGING, false, V100(0.05, 30), CHANGES(.change_s = 9), SAMPLED(8)),
+    WORLD("halves-a100", CHANGING, false, A100(0.05, 30), CHANGES(.change_s = 15), SAMPLED(8)),
+    WORLD("phases-7s", CHANGING, false, V100(0.05, 60), CHANGES(.phase_s = 7), SAMPLED(8)),
+    WORLD("phases-15s", CHANGING, false, V100(0.05, 60), CHANGES(.phase_s = 15), SAMPLED(8)),
+    WORLD("phases-25s", CHANGING, false, V100(0.05, 60), CHANGES(.phase_s = 25), SAMPLED(8)),
+    WORLD("phases-15s-100", CHANGING, false, RANDOM(100, 6, 400, 60), CHANGES(.phase_s = 15), SAMPLED(0)),
+    WORLD("sticky-0.4", CHANGING, false, V100(0.05, 30), CHANGES(.sticky = 0.4), SAMPLED(8)),
+    WORLD("sticky-0.7", CHANGING, false, V100(0.05, 30), CHANGES(.sticky = 0.7), SAMPLED(8)),
+    WORLD("isolated-0.4", CHANGING, false, ALONE(40, 20, 600, 20), CHANGES(.alone = 0.4), SAMPLED(0)),
+    WORLD("isolated-0.7", CHANGING, false, ALONE(40, 20, 600, 20), CHANGES(.alone = 0.7), SAMPLED(0)),
+    WORLD("bimodal-0.4", CHANGING, false, V100(0.05, 30), CHANGES(.bimodal = 0.4), SAMPLED(8)),
+    WORLD("bimodal-0.7", CHANGING, false, V100(0.05, 30), CHANGES(.bimodal = 0.7), SAMPLED(8)),
     /* not all is known */
     WORLD("many-3000", HARD, false, RANDOM(3000, 50, 3000, 30), USUAL, SAMPLED(0)),
     WORLD("persistent-v100", HARD, false, PERSISTENT(20), USUAL, SAMPLED(8)),
@@ -159,6 +200,8 @@ static const struct worlds_entry worlds[] = {
           SAMPLED(0)),
     WORLD("mps-untraced", HARD, false, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL,
           OTHERS(.neighbour = WORLD_MPS, .untraced = true), SAMPLED(0)),
+    WORLD("lost-1-v100", HARD, false, V100(0.05, 30), USUAL, OTHERS(.lost = 0.01), SAMPLED(8)),
+    WORLD("lost-1-a100", HARD, false, A100(0.05, 30), USUAL, OTHERS(.lost = 0.01), SAMPLED(8)),
     WORLD("lost-10", HARD, false, V100(0.05, 20), USUAL, OTHERS(.lost = 0.1), SAMPLED(6)),
     WORLD("lost-30-v100", HARD, false, V100(0.05, 20), USUAL, OTHERS(.lost = 0.3), SAMPLED(6)),
     WORLD("lost-30", HARD, true, RANDOM(100, 6, 400, 16), USUAL, OTHERS(.lost = 0.3), SAMPLED(0)),
@@ -184,8 +227,6 @@ struct worlds_entry worlds_get(size_t i, const char *recordings, char *path, siz
         timeline->recording = path;
     }
     world.judge.seconds = timeline->seconds;
-    if (world.world.variation.change_s > 0)
-        world.judge.from_s = world.world.variation.change_s + SETTLED_S;
     world.memory_mib = memory_limit(timeline->n_configs, world.world.sampling.burst_at_s > 0);
     return world;
 }

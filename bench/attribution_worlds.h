@@ -6,7 +6,8 @@
 enum worlds_kind {
     WORLDS_ORDINARY,  /* one process, records complete: all figures */
     WORLDS_COLLINEAR, /* the same, but what runs cannot be told apart: not the share that has a value */
-    WORLDS_HARD       /* untraced work, slices, neighbours, lost records, too little time: intervals only */
+    WORLDS_CHANGING, /* the same, but the occupancy of configurations changes: the history's intervals only */
+    WORLDS_HARD      /* untraced work, slices, neighbours, lost records, too little time: intervals only */
 };
 
 struct worlds_entry {

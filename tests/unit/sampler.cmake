@@ -11,10 +11,13 @@ target_include_directories(test_attribution_worlds PRIVATE "${PROJECT_SOURCE_DIR
 target_compile_definitions(test_attribution_worlds PRIVATE
   OCC_ATTRIBUTION_RECORDINGS="${PROJECT_SOURCE_DIR}/tests/data/attribution")
 occ_add_test(test_attribution_judge SOURCES test_attribution_judge.c ${worlds}/attribution_judge.c
-             ${PROJECT_SOURCE_DIR}/daemon/sampling/counters/ratios.c USES occ_store m)
+             ${PROJECT_SOURCE_DIR}/daemon/sampling/counters/ratios.c ${PROJECT_SOURCE_DIR}/daemon/sampling/gpu_queues.c
+             ${PROJECT_SOURCE_DIR}/daemon/sampling/known_totals.c USES occ_store m)
 target_include_directories(test_attribution_judge PRIVATE "${PROJECT_SOURCE_DIR}")
 if(OCC_BUILD_BENCH)
   occ_add_script_test(attribution_figures COMMAND bench_attribution --quick)
+  occ_add_script_test(attribution_numpy
+    COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/attribution_numpy.py" "$<TARGET_FILE:bench_attribution>" --worlds graph-12)
 endif()
 occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution occ_counters m)
 occ_add_test(test_sampler_competing SOURCES test_sampler_competing.c USES occ_counters)
