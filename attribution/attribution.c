@@ -190,9 +190,14 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
     a->shortest_ns = fmin(a->shortest_ns, length);
     a->estimate.clock_ns = a->estimate.known ? a->estimate.clock_ns : first_ns;
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
-    int trials = !a->estimate.known ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
+    bool is_first = !a->estimate.known;
+    a->estimate.begun_ns = is_first ? first_ns : a->estimate.begun_ns;
+    int trials = is_first ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
     for (int next; trials >= 0; trials = next) {
         a->again_ns = trials > 0 ? first_ns : INT64_MAX;
+        /* coarse samples may have told nothing of the clocks: finer samples find the offset first */
+        bool is_young = a->joined_ns - a->estimate.begun_ns < WINDOW_NS && !(is_finer && trials > 0);
+        a->estimate.drift_sd_us = is_young ? CLOCK_DRIFT_US : CLOCK_SD_US;
         a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
             occ_join(a, &a->samples[i]);
@@ -217,7 +222,7 @@ static void begin_anew(struct occ_attribution *a)
     a->estimate.drift = 0;
     a->busy_until_ns = 0;
     for (struct occ_regressor *r = a->regressors; r < a->regressors + a->n_regressors; r++)
-        r->launches = r->launch_ns = r->overlapped_ns = r->untold = 0;
+        r->launches = r->launch_ns = r->overlapped_ns = 0;
     for (size_t i = 0; i < a->n_launches; i++)
         if (!a->launches[i].is_late)
             note_launch(a, &a->launches[i]);
@@ -227,7 +232,7 @@ static void begin_anew(struct occ_attribution *a)
  * longer, since the clocks' offset needs more samples. */
 static size_t next_block(const struct occ_attribution *a, bool final)
 {
-    int64_t until_ns = a->advanced_ns - CLOCKS_NS;
+    int64_t until_ns = a->advanced_ns - CLOCKS_NS + (int64_t)fmin(occ_clock_offset(a, a->advanced_ns), 0);
     int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0;
     bool is_first = !a->estimate.known && a->n_launches > 0 && a->launches[0].start_ns < end_ns;
     end_ns += is_first && a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
@@ -249,7 +254,7 @@ void occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool f
         else
             process_block(a, n, final && n == a->n_samples);
     }
-    int64_t settled_ns = a->joined_ns - CLOCKS_NS;
+    int64_t settled_ns = a->joined_ns - CLOCKS_NS - (int64_t)fmax(occ_clock_offset(a, a->joined_ns), 0);
     if (a->n_samples == 0 && a->advanced_ns - WATERMARK_NS > settled_ns)
         settled_ns = a->advanced_ns - WATERMARK_NS; /* samples of earlier launches will no longer come */
     report_launches(a, final ? INT64_MAX : settled_ns);

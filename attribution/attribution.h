@@ -86,6 +86,9 @@ struct occ_measured {
      * Undefined if the source is NONE. */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
     bool overlapped; /* overlapped with other kernels for more than OVERLAPPED of its time */
+    /* An estimate of the elapsed occupancy that is too uncertain for a value of its own, with its standard
+     * error: evidence about the mean of the configuration. rough_se 0: there is none. */
+    double rough, rough_se;
 };
 
 #define OCC_NOT_MEASURED                                                                                     \

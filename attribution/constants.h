@@ -36,7 +36,8 @@
 #define OVERLAPPED_MARGIN 2.0    /* factor of the variance of overlapping launches, whose mutual effect varies */
 #define CLOCKS_NS        INT64_C(64000)  /* maximum offset between the clocks of launches and samples */
 #define BEGIN_ROUNDS     6               /* joins and estimates of the first block; half as many if samples get finer */
-#define CLOCK_SD_US      16.0            /* clock drift between two estimates, or within WINDOW_NS */
+#define CLOCK_SD_US      16.0            /* step of the clocks' offset, or of the drift within WINDOW_NS, in an estimate */
+#define CLOCK_DRIFT_US   500.0           /* the same of the drift in the first WINDOW_NS: crystals drift by 20 to 50 ppm */
 /* ---- time and cost ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same for the rare samples with utilization */
@@ -52,11 +53,12 @@
 #define LEVERAGE_MAX     0.75
 #define ERROR_MIN        0.001   /* minimum standard error of a value and of a row's count */
 #define ERROR_MAX        0.024   /* maximum standard error of a reported mean, ... */
+#define ROUGH_ERROR_MAX  0.1     /* ... of a mean that is evidence only, ... */
 #define DIRECT_ERROR_MAX 0.05    /* ... and of the value of a single launch */
 #define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
 #define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */
-#define UNTOLD           0.13    /* relative spread between launches with and without an estimate */
-#define ABOVE            3.0     /* standard errors; also max ratio of other work to its visible part */
+#define ABOVE            3.0     /* standard errors; also max ratio of other work to its visible part ... */
+#define ABOVE_COUNTED    0.9     /* ... if blocks are counted, which would show other work */
 #define BLOCKS_LAST      10.0    /* maximum duration of other work's blocks / duration of launches */
 #define UNTRACED_SD      0.4     /* relative standard deviation of the occupancy counted while idle */
 #define INTERVALS        3       /* minimum number of samples during a launch that is read directly */

@@ -58,6 +58,9 @@ void occ_errors_find(struct occ_solution *s)
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         one.columns[0] = i;
         s->columns[i].clustered = cluster_variance(s, &one, 0);
+        double shift = s->charged[3 * i] / s->charged[3 * i + 2];
+        double chance = s->charged[3 * i + 1] / pow(s->charged[3 * i + 2], 2);
+        s->columns[i].unbalanced = fmax(shift * shift - chance, 0);
         s->columns[i].variance = fmax(*occ_equations_at(s->inverse, i, i), s->columns[i].clustered);
     }
 }
@@ -70,7 +73,8 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
 {
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
     double others = fmax(s->others - sqrt(s->others_squares), 0) / fmax(s->launched, 1);
-    double varied = ABOVE * fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) + BLOCKS_LAST * others;
+    double spread = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0);
+    double varied = (s->launched > 0 ? ABOVE_COUNTED : ABOVE) * spread + BLOCKS_LAST * others;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
         above = excess > ABOVE * sqrt(s->columns[i].variance) ? fmax(above, ABOVE * excess) : above;
@@ -120,7 +124,7 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
     double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(s, of);
-    double overlapped = 0, moved = 0, by_clock = 0;
+    double overlapped = 0, moved = 0, by_clock = 0, unbalanced = 0;
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
         double weight = of->weights[k];
@@ -128,24 +132,26 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
             ratio[i] += weight * r->value[i];
         overlapped += weight * r->overlapped_ns / r->launch_ns;
         moved += weight * (r->value[OCC_RATIO_WARPS] - r->before);
+        unbalanced += weight * sqrt(s->columns[of->columns[k]].unbalanced);
         by_clock += weight * *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
     by_clock *= CLOCK_ERROR_US / *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
-    variance = fmax(variance + by_clock * by_clock, moved * moved) * (m.overlapped ? OVERLAPPED_MARGIN : 1);
-    /* a configuration that has a value only at times: its value also represents launches without one */
-    if (of->n == 1) {
-        struct occ_regressor *r = regressor_at(a, s, of->columns[0]);
-        r->untold += variance <= ERROR_MAX * ERROR_MAX ? 0 : 1 - a->estimate.faded;
-        variance += pow(UNTOLD * r->untold * r->value[OCC_RATIO_WARPS], 2);
-    }
+    variance = fmax(variance + by_clock * by_clock + unbalanced * unbalanced, moved * moved) *
+               (m.overlapped ? OVERLAPPED_MARGIN : 1);
     occ_errors_fill(a, ratio, variance, &m);
     m.achieved_se = fmax(m.achieved_se, sqrt(cluster_variance(s, of, m.achieved)) / m.sm_active);
-    if (!(m.elapsed_se <= ERROR_MAX))
+    if (!(m.elapsed_se <= ERROR_MAX)) {
+        struct occ_measured *rough = of->n == 1 ? &regressor_at(a, s, of->columns[0])->measured : &m;
+        rough->rough = m.elapsed;
+        rough->rough_se = m.elapsed_se <= ROUGH_ERROR_MAX ? m.elapsed_se : 0;
         return;
+    }
     m.source = of->n > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED;
     for (uint32_t k = 0; k < of->n; k++) {
         uint32_t column = of->columns[k];
+        m.rough = regressor_at(a, s, column)->measured.rough;
+        m.rough_se = regressor_at(a, s, column)->measured.rough_se;
         regressor_at(a, s, column)->measured = m;
         regressor_at(a, s, column)->measured.variance_inflation =
             *occ_equations_at(s->inverse, column, column) * s->columns[column].precision;

@@ -61,14 +61,15 @@ static bool make_equations(struct occ_solution *s)
 {
     size_t n = s->n, triangle = n * (n + 1) / 2;
     s->columns = calloc(n, sizeof *s->columns);
-    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 3 * OCC_CLUSTERS + 2) * n, sizeof *s->inverse);
+    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 3 * OCC_CLUSTERS + 5) * n, sizeof *s->inverse);
     if (!s->columns || !s->inverse)
         return false;
     s->rhs = s->inverse + triangle;
     s->score = s->rhs + OCC_RATIO_COUNT * n;
     s->x = s->score + 2 * OCC_CLUSTERS * n;
     s->prior = s->x + n;
-    s->scratch = s->prior + n;
+    s->charged = s->prior + n;
+    s->scratch = s->charged + 3 * n;
     return true;
 }
 
@@ -140,7 +141,7 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
     double clock = a->estimate.known ? CLOCK_SD_US : 1e-6;
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
-    add_prior(s, OCC_SPECIAL_DRIFT, clock);
+    add_prior(s, OCC_SPECIAL_DRIFT, a->estimate.known ? a->estimate.drift_sd_us : clock);
     for (uint32_t i = OCC_SPECIAL_SHARED; i < OCC_SPECIAL; i++)
         add_prior(s, i, PROFILE_SD / sqrt((i - OCC_SPECIAL_SHARED) / 2 + 1));
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
@@ -168,13 +169,36 @@ static void build(const struct occ_attribution *a, struct occ_solution *s)
     occ_equations_invert(s->inverse, s->prior, s->n, s->scratch);
 }
 
+static bool is_mean(const struct occ_solution *s, uint32_t column)
+{
+    return column >= OCC_SPECIAL && column < s->means_end;
+}
+
+/* Charges a row's residual to its means in proportion to what each explains: the means plus their charges
+ * explain the counts of all rows. */
+static void charge(struct occ_solution *s, const struct placed *p, double residual, double explained)
+{
+    double part = explained > 0 ? residual / explained / p->aged : 0;
+    for (uint32_t k = 0; k < p->n; k++) {
+        uint32_t column = p->place[k];
+        if (!is_mean(s, column))
+            continue;
+        double *charged = s->charged + 3 * (size_t)column, own = part * p->share[k] * fmax(s->x[column], 0);
+        charged[0] += own;
+        charged[1] += own * own;
+        charged[2] += p->share[k] / p->aged;
+    }
+}
+
 /* Adds a row's residual, corrected for the row's own leverage, to the scale and to its cluster. */
 static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r,
                           double *score)
 {
-    double residual = counted_by(row, p, r), leverage = 0;
+    double residual = counted_by(row, p, r), leverage = 0, explained = 0;
     for (uint32_t k = 0; k < p->n; k++) {
-        residual -= p->share[k] * s->x[p->place[k]];
+        double part = p->share[k] * s->x[p->place[k]];
+        residual -= part;
+        explained += is_mean(s, p->place[k]) ? fmax(part, 0) : 0;
         leverage += p->share[k] * p->share[k] * *occ_equations_at(s->inverse, p->place[k], p->place[k]);
     }
     double left = 1 - fmin(leverage / p->variance, LEVERAGE_MAX);
@@ -189,6 +213,8 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
     s->others_squares += tells ? row->others * row->others : 0;
     for (uint32_t k = 0; k < p->n; k++)
         score[p->place[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
+    if (r == OCC_RATIO_WARPS)
+        charge(s, p, residual, explained);
 }
 
 /* Computes how each cluster of residuals of a ratio changes the solution. */
@@ -197,6 +223,7 @@ static void find_scores(const struct occ_attribution *a, struct occ_solution *s,
     struct placed p;
     size_t n = OCC_CLUSTERS * (size_t)s->n;
     memset(s->scratch, 0, n * sizeof *s->scratch);
+    memset(s->charged, 0, 3 * s->n * sizeof *s->charged);
     s->squares = s->busy_rows = s->counted = s->launched = s->others = s->others_squares = 0;
     for (const struct occ_row *row = s->from->first; row; row = row->next)
         if (place_row(a, s, row, &p))
@@ -223,7 +250,7 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
 static void report(struct occ_attribution *a, const struct occ_solution *s)
 {
     double step_us = fmin(fmax(s->x[OCC_SPECIAL_OFFSET], -CLOCK_SD_US), CLOCK_SD_US),
-           drift_us = fmin(fmax(s->x[OCC_SPECIAL_DRIFT], -CLOCK_SD_US), CLOCK_SD_US);
+           drift_us = fmin(fmax(s->x[OCC_SPECIAL_DRIFT], -a->estimate.drift_sd_us), a->estimate.drift_sd_us);
     a->estimate.drift += drift_us * 1e3 / (double)WINDOW_NS;
     a->estimate.offset_ns = occ_clock_offset(a, a->joined_ns) + step_us * 1e3;
     a->estimate.clock_ns = a->joined_ns;
@@ -296,7 +323,6 @@ static bool forget(struct occ_attribution *a)
         r->launches *= a->estimate.faded;
         r->launch_ns *= a->estimate.faded;
         r->overlapped_ns *= a->estimate.faded;
-        r->untold *= a->estimate.faded;
     }
     return is_kept;
 }

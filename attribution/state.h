@@ -42,7 +42,6 @@ struct occ_regressor {
     double profile[OCC_COLUMNS];                           /* warps, by function (the mean excepted) */
     double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
     double launches, launch_ns, overlapped_ns;             /* sums that decay with WINDOW_NS */
-    double untold; /* share of the recent time without a sufficiently certain value */
     /* by function: index in the current row; valid if that entry has this column */
     uint32_t entry[OCC_COLUMNS];
     uint32_t place[OCC_COLUMNS];  /* by function: column in the current equations; OCC_NONE: none */
@@ -97,6 +96,8 @@ struct occ_estimate {
     double room;  /* columns for functions other than means; 0 if profiles would hide the clocks' offset */
     double faded; /* factor of decay since the previous estimate */
     int64_t made_ns, due_ns; /* made_ns: end of the last sample; due_ns: time of the next estimate */
+    int64_t begun_ns;        /* start of the first sample */
+    double drift_sd_us;      /* prior of the drift's next step, in us per WINDOW_NS */
     int64_t clock_ns;        /* sample time = launch time + offset + drift x (time - clock_ns) */
     double offset_ns, drift;
     double idle[OCC_RATIO_COUNT]; /* while no launch is known to run */
@@ -173,7 +174,9 @@ struct occ_column {
     double precision; /* 1 / variance, if all other columns were known */
     double variance;  /* variance of a mean: the larger of the equations' and `clustered` */
     double clustered; /* by the scatter of row clusters */
-    bool in_group;    /* a group with this column was tried; one try for each column would cost columns^3 */
+    /* square of the difference to the mean weighted by time, less the square that chance would give */
+    double unbalanced;
+    bool in_group; /* a group with this column was tried; one try for each column would cost columns^3 */
 };
 
 /* A weighted least squares problem and its solution. Order of columns: special columns, means, other
@@ -191,6 +194,9 @@ struct occ_solution {
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
     double *rhs;     /* n x OCC_RATIO_COUNT right-hand sides, then solutions */
     double *score;   /* 2 x n x OCC_CLUSTERS: change of x by the rows of a cluster; the same for active SMs */
+    /* 3 x n, for each mean over its rows, weighted by age: residuals charged to the mean, their squares,
+     * shares */
+    double *charged;
     double *x, *prior, *scratch; /* solution for one ratio; 1 / prior variance; n x OCC_CLUSTERS values */
 };
 

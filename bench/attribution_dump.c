@@ -26,6 +26,7 @@ static void write_constants(FILE *out, const struct occ_attribution *a, const st
                      {"profile_sd", PROFILE_SD},
                      {"idle_sd", IDLE_SD},
                      {"clock_sd_us", a->estimate.known ? CLOCK_SD_US : 1e-6},
+                     {"drift_sd_us", a->estimate.known ? a->estimate.drift_sd_us : 1e-6},
                      {"special", OCC_SPECIAL},
                      {"means_end", s->means_end},
                      {"scale", a->estimate.scale},

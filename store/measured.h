@@ -62,10 +62,11 @@ enum occ_measured_value { OCC_MEASURED_VALUES(OCC_MEASURED_ENUMERATOR) OCC_MEASU
 
 /* X(name): sums that show if the launches with a value differ from each other, and from the other launches.
  * elapsed_square_sum: square of the mean elapsed occupancy of a block (one call of occ_store_add_measured())
- * x its time, over the time of `elapsed`. rest_*: over the launches of the configuration that have no value
- * and ran in seconds whose total is known. rest_shift_sum: (counted occupancy of all launches without a value
- * in that second - the occupancy predicted from the stored means of their configurations) x time;
- * rest_error_sum: the standard error of that difference x time; rest_ns: their time. */
+ * x its time, over the time of `elapsed`. rest_*: over the launches of the configuration that have no value,
+ * but a rough one (attribution.h), or ran in seconds whose total is known. rest_shift_sum: (rough value -
+ * mean of the values), or (counted occupancy of all launches without either in that second - the occupancy
+ * predicted from the stored means of their configurations), x time; rest_error_sum: the standard error of
+ * that difference x time; rest_ns: their time. */
 #define OCC_MEASURED_EVIDENCE(X)                                                                             \
     X(elapsed_square_sum)                                                                                    \
     X(rest_shift_sum)                                                                                        \
@@ -93,7 +94,7 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
  * noticeably. ALIKE: ratio of mean durations above which the launches ran under different conditions.
  * UNRESOLVED_SPREAD: standard deviation, relative to the value, of the occupancy of launches without a value;
  * same figure as in attribution/constants.h. CONTRADICTION: minimum difference between a known total and the
- * stored means that is not noise of the counter. */
+ * stored means that is not noise of the counter, if it also exceeds 1.96 of its standard errors. */
 #define OCC_MEASURED_MINORITY          0.1
 #define OCC_MEASURED_ALIKE             1.2
 #define OCC_MEASURED_UNRESOLVED_SPREAD 0.13

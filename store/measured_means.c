@@ -78,7 +78,7 @@ static bool launches_differ(const struct occ_measured_sums *sums)
 static bool total_contradicts(const struct occ_measured_sums *sums)
 {
     double noise = OCC_ERRORS_OF_95_PERCENT * sums->rest_error_sum;
-    return fabs(sums->rest_shift_sum) > noise + OCC_MEASURED_CONTRADICTION * sums->rest_ns;
+    return fabs(sums->rest_shift_sum) > fmax(noise, OCC_MEASURED_CONTRADICTION * sums->rest_ns);
 }
 
 static enum occ_withheld withheld(const struct occ_measured_sums *sums, double ratio)

@@ -1,7 +1,10 @@
 /*
- * Evidence on launches without a value: the counted total of a second minus the share of launches with a
- * value is the occupancy of the other launches together. If it differs from the mean that the history has for
- * them, that mean does not represent all launches (store/measured.h, OCC_MEASURED_EVIDENCE).
+ * Evidence on launches without a value of their own (store/measured.h, OCC_MEASURED_EVIDENCE): does the mean
+ * of their configuration in the history represent them?
+ *
+ * A rough value (struct occ_measured), too uncertain to be a launch's own value, is compared with that mean.
+ * Of launches without a rough value only the total is known: the counted total of a second minus the share of
+ * launches with a value is the occupancy of the other launches together.
  *
  * For a second let C be the counted occupancy x 1 s, V the sum of value x time over launches with a value,
  * and P the sum of mean x time over the others, whose time is R. A launch's mean is that of the earlier and

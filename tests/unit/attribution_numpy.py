@@ -37,7 +37,7 @@ for t, (age, ratio, v, idle, gradient, offset, cluster[t], entries) in enumerate
     y[t] = ratio - gradient * (d["offset_ns"] + d["drift"] * since_clock - offset) / 1e3
 
 sd = np.empty(n)
-sd[:3] = d["idle_sd"], d["clock_sd_us"], d["clock_sd_us"]
+sd[:3] = d["idle_sd"], d["clock_sd_us"], d["drift_sd_us"]
 sd[3:special] = d["profile_sd"] / np.sqrt(np.arange(special - 3) // 2 + 1)
 means, others = function[special:] == 0, np.maximum(function[special:], 1)
 sd[special:] = bound[special:] * np.where(means, d["prior_sd"], d["profile_sd"] / np.sqrt(others))

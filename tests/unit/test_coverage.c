@@ -31,23 +31,28 @@ struct history {
     int measured_every;             /* 0: once */
     bool has_samples;
     enum occ_withheld withheld;
+    double rough_se; /* of launches without a value, which have a rough one; 0: they have none */
 };
 
 static const struct history histories[] = {
     /* bursts before the change: the worlds "halves" and "burst-then-change" */
-    {"halves", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL},
-    {"halves, 47 %", 120, 0.760, 0.374, 60, 0, 56, 0, true, OCC_WITHHELD_TOTAL},
-    {"burst-then-change", 30, 0.760, 0.380, 15, 8, 10, 0, true, OCC_WITHHELD_TOTAL},
+    {"halves", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0},
+    {"halves, 47 %", 120, 0.760, 0.374, 60, 0, 56, 0, true, OCC_WITHHELD_TOTAL, 0},
+    {"burst-then-change", 30, 0.760, 0.380, 15, 8, 10, 0, true, OCC_WITHHELD_TOTAL, 0},
     /* values in one of two alternating phases only */
-    {"phases-7s", 140, 0.803, 0.477, 7, 0, 2, 14, true, OCC_WITHHELD_TOTAL},
+    {"phases-7s", 140, 0.803, 0.477, 7, 0, 2, 14, true, OCC_WITHHELD_TOTAL, 0},
     /* values in both: they differ, whether the total is known or not */
-    {"bursts differ", 120, 0.760, 0.374, 10, 8, 12, 20, false, OCC_WITHHELD_LAUNCHES},
+    {"bursts differ", 120, 0.760, 0.374, 10, 8, 12, 20, false, OCC_WITHHELD_LAUNCHES, 0},
     /* no change: the value is given, with an error for the rest */
-    {"steady, 4 %", 120, 0.760, 0.760, 0, 0, 5, 0, true, OCC_WITHHELD_NOT},
-    {"steady, no samples", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT},
-    {"drift of 8 %", 120, 0.760, 0.700, 60, 0, 5, 0, false, OCC_WITHHELD_NOT},
+    {"steady, 4 %", 120, 0.760, 0.760, 0, 0, 5, 0, true, OCC_WITHHELD_NOT, 0},
+    {"steady, no samples", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0},
+    {"drift of 8 %", 120, 0.760, 0.700, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0},
+    /* rough values tell of the change, also without a total */
+    {"halves, rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_TOTAL, 0.06},
+    {"steady, rough", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.06},
+    {"halves, too rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.5},
     /* a change that was measured: the mean is right */
-    {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT},
+    {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT, 0},
 };
 
 static double occupancy_at(const struct history *h, int second)
@@ -112,6 +117,10 @@ static void add_launch(struct recorder *r, const struct history *h, int second, 
                                                .variance_inflation = 1,
                                                .blocks = NAN,
                                                .imbalance = NAN};
+    else if (h->rough_se > 0) {
+        value.measured.rough = elapsed;
+        value.measured.rough_se = h->rough_se;
+    }
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
     occ_known_totals_add_value(r->totals, &value);
     occ_gpu_results_add_value(&r->results, &value);
@@ -258,7 +267,7 @@ static void append_unmeasured(struct world *w, int seconds)
 /* The unmeasured half of the time may have any occupancy that its resources allow. */
 static void a_row_covers_configurations_without_a_value(void **state)
 {
-    static const struct history half = {"half", 60, 0.76, 0.76, 0, 0, 60, 0, true, OCC_WITHHELD_NOT};
+    static const struct history half = {"half", 60, 0.76, 0.76, 0, 0, 60, 0, true, OCC_WITHHELD_NOT, 0};
     struct occ_error err = OCC_ERROR_INIT;
     struct world w;
     struct occ_top top;
@@ -283,7 +292,7 @@ static void a_row_covers_configurations_without_a_value(void **state)
 /* Views by minute state the coverage of the minute. */
 static void minutes_state_their_coverage(void **state)
 {
-    static const struct history first = {"first", 120, 0.76, 0.76, 0, 0, 30, 0, true, OCC_WITHHELD_NOT};
+    static const struct history first = {"first", 120, 0.76, 0.76, 0, 0, 30, 0, true, OCC_WITHHELD_NOT, 0};
     struct world w;
     (void)state;
     open_and_record(&w, &first);
