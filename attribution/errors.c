@@ -6,7 +6,7 @@
 #include "equations.h"
 #include "state.h"
 
-/* Columns whose common mean is reported, weighted by the time of their launches; weights add up to 1. */
+/* Columns with one common mean, weighted by the time of their launches; weights add up to 1. */
 struct selection {
     uint32_t n, columns[(size_t)MEANS_MAX];
     double weights[(size_t)MEANS_MAX];

@@ -174,7 +174,7 @@ static bool is_mean(const struct occ_solution *s, uint32_t column)
     return column >= OCC_SPECIAL && column < s->means_end;
 }
 
-/* Charges a row's residual to its means in proportion to what each explains: the means plus their charges
+/* Charges a row's residual to its means in proportion to their share of it: the means plus their charges
  * explain the counts of all rows. */
 static void charge(struct occ_solution *s, const struct placed *p, double residual, double explained)
 {

@@ -85,6 +85,8 @@ enum occ_effort {
     X(CLUSTER, "cluster", "a smaller cluster", LAUNCH)                                                       \
     X(LAUNCH_BOUNDS, "launch_bounds", "fewer registers: __launch_bounds__, -maxrregcount", COMPILER)         \
     X(SMEM, "shared_memory", "less shared memory per block", CODE)                                           \
+    X(USE_REGISTERS, "use_registers", "more registers per thread, which cost no block", COMPILER)            \
+    X(USE_SMEM, "use_shared_memory", "more shared memory per block, which costs no block", CODE)             \
     X(BARRIERS, "barriers", "fewer barriers", CODE)                                                          \
     X(TILE, "tile", "smaller tiles, split-K or a larger batch: too few blocks", CODE)                        \
     X(GRID_STRIDE, "grid_stride", "a grid-stride loop", CODE)

@@ -64,7 +64,7 @@ static void describe(struct diff_line *line, const struct analysis_advice *advic
     const struct occ_advice *c = &advice->change;
     char change[96], predicted[16], reached[16], time[96];
     (void)snprintf(line->advice, sizeof line->advice,
-                   "as advised for A, %s%s; predicted: theoretical %s, %s; "
+                   "as advised for A, %s%s; theoretical %s, %s; "
                    "reached: theoretical %s, time %+.1f%% (%s)",
                    analysis_advice_change(c, change, sizeof change),
                    changes_more(&now->launch, &c->launch, &then->launch) ? " (and more changed)" : "",

@@ -365,6 +365,15 @@ static void test_help_agrees_with_the_verdict(void **state)
     }
 }
 
+static const struct analysis_advice *find_advice(const struct analysis_advice *advice, size_t n,
+                                                 enum occ_advice_kind kind)
+{
+    for (size_t i = 0; i < n; i++)
+        if (advice[i].change.kind == kind)
+            return &advice[i];
+    return NULL;
+}
+
 /* A tail that counters decided is a range no longer: what a change saves is at most what they leave. */
 static void test_advice_follows_what_was_measured(void **state)
 {
@@ -402,16 +411,18 @@ static void test_advice_follows_what_was_measured(void **state)
                                    .has_grid = true,
                                    .alone_ratio = NAN,
                                    .launch_gap_ns = NAN};
-        assert_true(analysis_advise(&a, advice) > 0);
-        assert_true(fabs(advice[0].saves_most - cases[i].saves) < 1e-3);
-        assert_true(fabs(advice[0].change.elapsed_high_then - cases[i].then) < 1e-3);
+        const struct analysis_advice *smaller =
+            find_advice(advice, analysis_advise(&a, advice), OCC_ADVICE_GRID_DOWN);
+        assert_non_null(smaller);
+        assert_true(fabs(smaller->saves_most - cases[i].saves) < 1e-3);
+        assert_true(fabs(smaller->change.elapsed_high_then - cases[i].then) < 1e-3);
         double now = isnan(elapsed) ? c.result.expected_elapsed_low : elapsed;
-        assert_true(fabs(advice[0].change.elapsed_low_now - now) < 1e-9);
+        assert_true(fabs(smaller->change.elapsed_low_now - now) < 1e-9);
     }
 }
 
-/* A tiled transpose on an RTX 5060 Ti: 1024 blocks of 1024 threads in 28.4 waves of 36 blocks. A smaller grid
- * saves 1.5 % at most, while the cause of 23 % is not known. */
+/* A tiled transpose on an RTX 5060 Ti: 130 blocks of 1024 threads in 3.6 waves of 36 blocks. A smaller grid
+ * saves 10 % at most, while the cause of 23 % is not known. */
 static void test_small_savings_are_not_first(void **state)
 {
     (void)state;
@@ -433,13 +444,14 @@ static void test_small_savings_are_not_first(void **state)
         m.utilization.ratio[unit] = NAN;
     assert_int_equal(occ_device_complete(&target.device), OCC_OK);
     c.launch = (struct occ_launch){
-        .block = {1024, 1, 1}, .grid = {1024, 1, 1}, .registers_per_thread = 32, .carveout_percent = -1};
+        .block = {1024, 1, 1}, .grid = {130, 1, 1}, .registers_per_thread = 32, .carveout_percent = -1};
     assert_int_equal(occ_analyse(&target.device, &c.launch, &c.result), OCC_OK);
     size_t n = analysis_advise(&a, advice);
     double unknown = analysis_unknown_saves(&a, &lost);
     assert_true(n > 0 && lost > 0.1 && unknown > 0.2);
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(advice[i].is_below_unknown, advice[i].saves_most < unknown);
+        bool is_of_occupancy = advice[i].change.kind < OCC_ADVICE_OF_OCCUPANCY;
+        assert_int_equal(advice[i].is_below_unknown, is_of_occupancy && advice[i].saves_most < unknown);
         assert_true(i == 0 || advice[i].is_below_unknown || !advice[i - 1].is_below_unknown);
         if (advice[i].change.kind == OCC_ADVICE_GRID_DOWN)
             assert_true(advice[i].is_below_unknown);

@@ -28,7 +28,8 @@ static void a_library_from_a_container_is_not_offered(void **state)
         struct occ_server server = {.options = &options};
         struct occ_history history = {.context = &server};
         struct occ_producer_device device = {.uuid = {1}};
-        struct occ_producer producer = {.peer = {.uid = geteuid()}, .run.row.cupti.path = LIBRARY};
+        struct occ_producer producer = {.peer = {.pid = getpid(), .uid = geteuid()},
+                                        .run.row.cupti.path = LIBRARY};
         (void)snprintf(producer.identity.container, sizeof producer.identity.container, "%s",
                        cases[i].container);
         (void)snprintf(producer.identity.pod, sizeof producer.identity.pod, "%s", cases[i].pod);
