@@ -1,4 +1,5 @@
-/* What may be changed, what it may bring, and how; see analysis.h. One thread (stdio). */
+/* Advice: possible changes of a launch, their predicted gain, and CUDA's terms for them; see analysis.h. One
+ * thread (stdio). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static double saved(double now, double then)
     return then > now && now > 0 ? 1 - now / then : 0;
 }
 
-/* Of the changed launch's threads, those that have work. */
+/* Returns the part of the changed launch's threads that have work. */
 static double working_ratio(const struct occ_advice *c)
 {
     double threads =
@@ -32,8 +33,8 @@ static double working_ratio(const struct occ_advice *c)
     return c->kind == OCC_ADVICE_BLOCK_SIZE ? 1 - (double)c->cost_amount / threads : 1;
 }
 
-/* What counters measured replaces the range that the model expects now. The changed launch is at the same
- * point of its range, and its other losses (imbalance) stay in proportion. */
+/* Replaces the model's present range with the measured value. The changed launch keeps its position in its
+ * range, and its other losses (imbalance) stay in proportion. */
 static void use_measured(const struct occ_waterfall *w, struct occ_advice *c)
 {
     double low = c->elapsed_low_then, high = c->elapsed_high_then;
@@ -47,8 +48,8 @@ static void use_measured(const struct occ_waterfall *w, struct occ_advice *c)
     c->elapsed_low_now = c->elapsed_high_now = w->used;
 }
 
-/* Of the launch's time at most; a kernel that already uses a part of the device's throughput gains no more
- * than the rest. */
+/* Returns the maximum saving, as a part of the launch's time. A kernel that already uses a part of the
+ * device's throughput gains at most the rest. */
 static double most_saved(const struct analysis *a, const struct occ_advice *c)
 {
     double works = working_ratio(c), low = saved(c->elapsed_low_now, c->elapsed_low_then * works);
@@ -57,7 +58,7 @@ static double most_saved(const struct analysis *a, const struct occ_advice *c)
     return isnan(busy) ? most : fmin(most, fmax(1 - busy, 0));
 }
 
-/* The sum of the losses without a known cause. */
+/* Returns the sum of losses without a known cause. */
 static double unknown_loss(const struct occ_waterfall *w)
 {
     static const enum occ_part parts[] = {OCC_PART_IDLE, OCC_PART_IMBALANCE_ACROSS_BLOCKS, OCC_PART_NOT_SPLIT,
@@ -95,7 +96,7 @@ const char *analysis_unknown_text(const struct analysis *a, char *text, size_t s
     return text;
 }
 
-/* The unit that holds the kernel up, as far as counters tell. */
+/* Returns the unit that limits the kernel according to counters. */
 static enum occ_work_bound work_bound(const struct analysis *a)
 {
     enum occ_bound bound = analysis_bound(a);
@@ -128,7 +129,7 @@ static size_t suggest(const struct analysis *a, struct occ_suggestion list[OCC_A
         list);
 }
 
-/* Changes below the unknown loss last, else in order. */
+/* Moves changes that save less than the unknown loss to the end; the order is otherwise stable. */
 static void move_below_unknown(struct analysis_advice *advice, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -175,12 +176,12 @@ const char *analysis_advice_change(const struct occ_advice *c, char *text, size_
     return text;
 }
 
-/* ---- where more occupancy may not help ---- */
+/* ---- kernels that may not need more occupancy ---- */
 
-#define TENSOR_ACTIVE_MIN 0.01 /* less is noise */
+#define TENSOR_ACTIVE_MIN 0.01 /* smaller values are noise */
 
-/* Kernels that keep the tensor cores busy need few warps: instructions of one warp overlap. The name decides
- * only where the tensor cores were not counted. */
+/* True for kernels that may keep the tensor cores busy: they need few warps, since instructions of one warp
+ * overlap. The name decides if the tensor cores were not measured. */
 static bool may_use_tensor_cores(const struct analysis *a)
 {
     double active = a->measured ? a->measured->utilization.ratio[OCC_HW_TENSOR] : (double)NAN;
@@ -218,7 +219,6 @@ static void print_graphs(const struct analysis *a)
               occ_format_duration((int64_t)a->launch_gap_ns, gap, sizeof gap));
 }
 
-/* "predicted time x0.84 (x0.57 to x1.03)" */
 const char *analysis_prediction_text(const struct occ_prediction *p, char *text, size_t size)
 {
     (void)snprintf(text, size, "predicted time x%.2f (80%% interval x%.2f to x%.2f)", p->ratio, p->low,
@@ -244,7 +244,7 @@ static void print_prediction(const struct analysis_advice *item, uint64_t total_
                   p->published.slower);
 }
 
-/* Room costs nothing and gains nothing by itself: the kernel has to use it. */
+/* True for a change that only makes room: it gains nothing until the kernel uses the room. */
 static bool is_room(const struct analysis_advice *item)
 {
     return (item->change.kind == OCC_ADVICE_FREE_REGISTERS || item->change.kind == OCC_ADVICE_FREE_SMEM) &&

@@ -1,4 +1,4 @@
-/* Whether more warps would help, in text and JSON; see analysis.h. One thread (stdio). */
+/* Reports if more warps would help, in text and JSON; see analysis.h. One thread (stdio). */
 #include <math.h>
 
 #include "analysis.h"
@@ -29,7 +29,7 @@ bool analysis_needs_no_advice(const struct analysis *a)
     return analysis_bound(a) == OCC_BOUND_THROUGHPUT || cli_marks(false, 0, a->name) & CLI_MARK_COMMUNICATION;
 }
 
-/* Where an SM holds all warps that it can, there are no more to help. */
+/* Returns the text of the verdict; another text if the SM already holds its maximum number of warps. */
 static const char *text_of(const struct analysis *a)
 {
     enum occ_bound bound = analysis_bound(a);
@@ -41,7 +41,7 @@ static const char *text_of(const struct analysis *a)
     return occ_bound_text(bound);
 }
 
-/* Only Nsight Compute's values have its own units. */
+/* True for Nsight Compute's values: only they have the units COMPUTE and MEMORY. */
 static bool is_of_ncu(const struct occ_hw_utilization *u)
 {
     return !isnan(u->ratio[OCC_HW_COMPUTE]) || !isnan(u->ratio[OCC_HW_MEMORY]);

@@ -1,4 +1,4 @@
-/* An analysis as JSON; see analysis.h. */
+/* Writes an analysis as JSON; see analysis.h. */
 #include <math.h>
 
 #include "analysis.h"

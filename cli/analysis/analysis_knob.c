@@ -1,4 +1,4 @@
-/* What CUDA calls a change of a launch; see analysis.h. Threads: any. */
+/* CUDA's terms for a change of a launch; see analysis.h. Any thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include "analysis.h"
 #include "cli/values.h"
 
-/* A kernel that runs alone for less of its time leaves little to others. */
+/* Kernels that run alone for a smaller part of their time already share the GPU with other kernels. */
 #define ALONE_RATIO_MIN 0.1
 
 static uint32_t threads_of(const struct occ_launch *l)
@@ -14,7 +14,8 @@ static uint32_t threads_of(const struct occ_launch *l)
     return l->block[0] * l->block[1] * l->block[2];
 }
 
-/* Whether a small grid leaves room for other kernels is known where gaps were measured. */
+/* Describes a larger grid, or other kernels beside a small grid. Measured gaps show the time without another
+ * kernel. */
 static void describe_fill(const struct analysis *a, const char *grid, char *knob, size_t size)
 {
     char percent[16];

@@ -1,4 +1,4 @@
-/* Whether a kernel's name is one of the tensor-core kernels' names; see analysis.h. Pure. */
+/* Recognises names of tensor-core kernels; see analysis.h. Pure. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 
 enum { WORDS = 1024 };
 
-/* Parameters are no part of the name: "void f(cutlass::bfloat16_t*)". */
+/* Returns the length of a name up to its parameters, which may have misleading words: "void
+ * f(cutlass::bfloat16_t*)". */
 static size_t length_without_parameters(const char *name)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -23,7 +24,7 @@ static bool starts_word(unsigned char before, unsigned char c)
     return !isalnum(before) || is_hump || (isdigit(c) != 0) != (isdigit(before) != 0);
 }
 
-/* " s 1688 gemm 64 x 64 ": the words of a name in lower case between single blanks; digits are words too. */
+/* Splits a name into lower-case words between blanks, with numbers as words: " s 1688 gemm 64 x 64 ". */
 static void split_words(const char *name, char words[WORDS])
 {
     size_t used = 1, n = length_without_parameters(name);
@@ -52,14 +53,14 @@ static bool has_any(const char *words, const char *const *list, size_t n)
 
 #define HAS_ANY(words, list) has_any(words, list, sizeof(list) / sizeof *(list))
 
-/* Names as cuBLAS, cuDNN, CUTLASS, FlashAttention, TensorRT-LLM and Triton give them. */
+/* The words are from names of cuBLAS, cuDNN, CUTLASS, FlashAttention, TensorRT-LLM and Triton. */
 bool analysis_names_tensor_cores(const char *name)
 {
     static const char *const tensor[] = {" tensorop ", " nvjet ",     " xmma ",        " wgmma ",
                                          " gmma ",     " hmma ",      " imma ",        " fmha ",
                                          " flash fwd", " flash bwd ", " flash attn",   " gemm ",
                                          " bgemm ",    " conv ",      " convolution ", " convolve "};
-    /* FP32 on the usual pipes: SGEMM, CUTLASS's SIMT kernels, cuDNN's SCUDNN; depthwise convolutions. */
+    /* FP32 without tensor cores: SGEMM, CUTLASS's SIMT kernels, cuDNN's SCUDNN, depthwise convolutions */
     static const char *const other[] = {" sgemm ", " simt ", " scudnn ", " ffma ", " fp 32 ", " depthwise "};
     char words[WORDS];
     if (!name)

@@ -1,4 +1,4 @@
-/* An analysis for people: tables, and lines between them; see analysis.h. One thread. */
+/* Prints an analysis as text: tables, and lines between them; see analysis.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@ const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size
     return buffer;
 }
 
-#define EMPTY " " /* of a cell that has nothing to show; "" would be "-", not known */
+#define EMPTY " " /* an empty cell; "" would print "-" (unknown) */
 
-/* Columns with CLI_MORE are left out without `more`. */
+/* Columns with CLI_MORE are omitted without `more`. */
 #define FIELD(name, unit, flags, type, member)                                                               \
     CLI_FIELD(name, name, unit, CLI_VERBATIM | (flags), struct type, member, "")
 
@@ -46,7 +46,7 @@ static const struct cli_column limit_columns[] = {
     CLI_COLUMN_END,
 };
 
-/* What a block takes of a resource and what the SM has; "" where there is nothing to report. */
+/* Describes a resource: use by a block, and total of the SM; "" if there is nothing to report. */
 static void describe_limit(const struct analysis *a, enum occ_limit limit, struct limit_row *row)
 {
     const struct occ_result *r = a->result;
@@ -146,7 +146,7 @@ static void print_waves(const struct occ_result *r)
 
 struct occupancy_row {
     const char *name, *ratio;
-    double ci95; /* NaN: not measured, or none */
+    double ci95; /* NaN: not measured, or no error */
     const char *definition;
 };
 
@@ -161,7 +161,7 @@ static const struct cli_column occupancy_columns[] = {
 #define CYCLES       " cycles x maximum warps per SM)"
 #define ABSENT(text) text, text "; not measured", text "; withheld"
 
-/* Of ABSENT(): the text for a value that is known, not measured, or withheld. */
+/* Chooses from the texts of ABSENT(): value is known, not measured, or withheld. */
 static const char *definition(const struct occ_measurement *m, double value, const char *const texts[3])
 {
     return texts[!isnan(value) ? 0 : m->withheld == OCC_WITHHELD_NOT ? 1 : 2];
@@ -194,7 +194,7 @@ static int print_occupancies(const struct analysis *a, struct occ_error *err)
     return print_table(occupancy_columns, m->source != OCC_FROM_MODEL, rows, n, sizeof *rows, err);
 }
 
-#define BLOCK_START_SHOWN 0.005 /* less is not worth a line */
+#define BLOCK_START_SHOWN 0.005 /* smaller losses have no line */
 
 static void print_block_start(const struct analysis *a)
 {
@@ -225,7 +225,7 @@ int analysis_print(const struct analysis *a, struct occ_error *err)
 
 /* ---- the waterfall ---- */
 
-#define BAR_WIDTH 40 /* for 100 % */
+#define BAR_WIDTH 40 /* characters for 100 % */
 
 struct waterfall_row {
     char text[96], ratio[24], bar[BAR_WIDTH + 1], source[40];
@@ -241,7 +241,8 @@ static const struct cli_column waterfall_columns[] = {
     CLI_COLUMN_END,
 };
 
-/* `spread`: a positive one makes a range of the ratio and what is above it, a negative one below. */
+/* A positive `spread` prints a range from `ratio` up to `ratio` + `spread`, a negative one a range below
+ * `ratio`. */
 static void fill_row(struct waterfall_row *row, const char *text, double ratio, double spread,
                      const char *source)
 {
@@ -254,7 +255,8 @@ static void fill_row(struct waterfall_row *row, const char *text, double ratio, 
     memset(row->bar, '#', (size_t)lround(part * BAR_WIDTH));
 }
 
-/* Without the activity of single SMs the grid need not be the cause. */
+/* Prints the loss of an uneven grid. The loss is a range from 0 unless SM activity was measured, because the
+ * grid need not be the cause. */
 static void print_uneven_grid(const struct analysis *a, const struct analysis_waterfall *w)
 {
     bool is_sure = a->measured && !isnan(a->measured->imbalance) && !(w->spread > 0);

@@ -1,4 +1,4 @@
-/* The waterfall of an analysis, before it takes a form: which parts are shown, and what may help. Pure. */
+/* Computes the waterfall of an analysis for text and JSON: the parts to show, and possible changes. Pure. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,16 +6,17 @@
 #include "analysis.h"
 #include "occupancy/advice.h"
 
-#define STALLED_OFTEN_RATIO 0.1 /* of the cycles: worth a remark */
+#define STALLED_OFTEN_RATIO 0.1 /* of the cycles: enough for a remark */
 #define STALLED_MORE_FACTOR 1.5
 
-/* Zero parts are left out, and parts that the counters cannot tell; the rest is shown in any case. */
+/* True for parts to show: zero parts and unmeasured parts are omitted; a known unexplained part is always
+ * shown. */
 static bool is_shown(const struct occ_waterfall *w, unsigned part)
 {
     return part == OCC_PART_UNEXPLAINED ? !isnan(w->part[part]) : fabs(w->part[part]) > 0;
 }
 
-/* Advice for the model's own parts comes with values or not at all. */
+/* Finds the change that may help a part. Advice for the model's own parts has values or is omitted. */
 static void find_help(const struct analysis *a, const struct occ_advice *advice, size_t n, unsigned part,
                       struct analysis_part *p)
 {

@@ -1,6 +1,6 @@
 /*
- * The curves: the model over a range of one parameter, and how they look on a terminal: the heights of
- * neighbouring columns are joined by a vertical line, so that steps read as steps.
+ * Computes the curves: the model over a range of one parameter, and draws them on a terminal. A vertical line
+ * joins the heights of neighbouring columns to show steps.
  *
  * One thread.
  */
@@ -88,13 +88,13 @@ const char *calc_axis_title(enum occ_axis axis)
 
 /* ---- the plot ---- */
 
-/* The point that a column shows. */
+/* Returns the point that a column shows. */
 static const struct occ_point *point_of_column(const struct calc_curve *curve, int column, int width)
 {
     return &curve->points[(size_t)column * (curve->n - 1) / (size_t)(width - 1)];
 }
 
-/* What cannot be launched leaves a gap. */
+/* Draws the curve; impossible launches leave a gap. */
 static void draw(const struct calc_curve *curve, struct draw_canvas *canvas)
 {
     int last = -1;
@@ -117,7 +117,7 @@ static void mark_present(const struct calc_curve *curve, struct draw_canvas *can
     canvas->mark_y = draw_canvas_y(canvas, point->full_wave);
 }
 
-/* Labels centred on their columns, as many as have room. */
+/* Centres labels on their columns; omits labels without room. */
 static void put_ticks(const struct calc_curve *curve, int columns, struct calc_plot *plot)
 {
     uint32_t first = curve->points[0].value, last = curve->points[curve->n - 1].value;

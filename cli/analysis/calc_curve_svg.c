@@ -1,10 +1,10 @@
-/* Curves in SVG; see calc_curve.h. Values that cannot be launched are hatched. */
+/* Draws curves in SVG; see calc_curve.h. Impossible values are hatched. */
 #include "calc_curve.h"
 
 #include "draw/svg.h"
 
 enum {
-    PLOT_X = 300, /* a panel has room for the largest tick's half behind the plot */
+    PLOT_X = 300, /* a panel has room for half of the last tick's label beside the plot */
     PLOT_Y = 150,
     MARGIN_X = 65,
     MARGIN_Y = 20
@@ -35,7 +35,7 @@ static void put_axes(const struct draw_svg_plot *plot, const struct calc_curve *
     draw_svg_titles(plot, calc_axis_title(curve->axis), "occupancy");
 }
 
-/* What cannot be launched, and why; in a narrow gap upright. */
+/* Hatches a gap of impossible launches and writes the reason, upright in a narrow gap. */
 static void put_gap(FILE *out, double from, double to, const char *reason)
 {
     bool is_wide = to - from > PLOT_X / 2.0;
@@ -48,7 +48,7 @@ static void put_gap(FILE *out, double from, double to, const char *reason)
     (void)fputs("</g>\n", out);
 }
 
-/* Values that cannot be launched, from the first of them to the next that can. */
+/* Finds the gaps: each ends at the next possible value. */
 static void put_gaps(FILE *out, const struct calc_curve *curve)
 {
     for (size_t i = 0; i < curve->n; i++) {
@@ -62,7 +62,7 @@ static void put_gaps(FILE *out, const struct calc_curve *curve)
     }
 }
 
-/* Steps: a value holds up to the next one. What cannot be launched leaves a gap. */
+/* Draws steps: an occupancy holds up to the next value. Impossible launches leave a gap. */
 static void put_line(FILE *out, const struct calc_curve *curve)
 {
     const struct occ_point *last = NULL;

@@ -1,18 +1,18 @@
-/* Limits of a device as columns: for `occq gpus`, and the head of `occq calc`. Pure; any thread. */
+/* Columns with the limits of a device, for `occq gpus` and the head of `occq calc`. Pure; any thread. */
 #pragma once
 
 #include "cli/values.h"
 #include "occupancy/occupancy.h"
 
 struct calc_device_row {
-    const char *gpu, *name, *slice_of; /* texts are the caller's */
+    const char *gpu, *name, *slice_of; /* the caller owns the texts */
     char compute_capability[16];
     struct occ_device device;
     uint32_t max_warps_per_sm;
-    double max_barriers_per_sm; /* NaN: the model does not consider barriers */
+    double max_barriers_per_sm; /* NaN: the model ignores barriers */
 };
 
-/* Columns that are numbers have their whole meaning in `help`. */
+/* `help` of number columns is the complete definition. */
 extern const struct cli_column calc_device_columns[];
 
 void calc_device_fill(struct calc_device_row *row, const struct occ_device *device);

@@ -1,4 +1,4 @@
-/* Devices and refusals of the calculator; see calc_target.h. No state; any thread. */
+/* Finds the calculator's device, and explains refusals; see calc_target.h. No state; any thread. */
 #include "calc_target.h"
 
 #include <ctype.h>
@@ -15,11 +15,11 @@ enum { MAX_GPUS = 256, MAX_SMS = 65536 };
 
 #define NAME_SEPARATORS " -()"
 
-/* Words of the driver's names that any product may have. */
+/* Words in the driver's names of any product. */
 static const char any_product[] = "nvidia geforce tesla gpu generation nvgpu mig";
 
-/* Words that tell variants of a product with the same SMs apart. A word that is in neither list and not in
- * the product's name is another product's: H100 PCIe has fewer SMs than H100. */
+/* Words for variants of a product with the same number of SMs. A word outside both lists and the product's
+ * name means another product: H100 PCIe has fewer SMs than H100. */
 static const struct {
     const char *gpu, *words;
 } variants[] = {
@@ -82,7 +82,7 @@ static const struct {
     {"rtxpro6000", "blackwell server workstation max q edition 96gb"},
 };
 
-/* Names without a word of the product's own. */
+/* Driver's names without a word of the product's name. */
 static const struct {
     const char *name, *gpu;
 } aliases[] = {{"dgxspark", "gb10"}, {"thor", "jetsonthor"}};
@@ -107,7 +107,7 @@ static bool has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* The next word that not any product may have; its length, 0: none is left. */
+/* Advances to the next word that is not in any_product. Returns its length; 0: no word is left. */
 static size_t next_word(const char **name)
 {
     for (;; *name += strcspn(*name, NAME_SEPARATORS)) {
@@ -118,7 +118,8 @@ static size_t next_word(const char **name)
     }
 }
 
-/* "NVIDIA H100 80GB HBM3" is "h100" with its variants' words, "RTX 4070 Ti" is "rtx4070ti". */
+/* True if the words of `name` without the `optional` words form `product`: "NVIDIA H100 80GB HBM3" is "h100",
+ * "RTX 4070 Ti" is "rtx4070ti". */
 static bool is_name(const char *name, const char *product, const char *optional)
 {
     size_t n = 0;
@@ -145,7 +146,7 @@ static const struct occ_gpu *find_gpu(const char *name)
     return NULL;
 }
 
-/* The product's words in lower case, as keys are written; cut. */
+/* Joins the product's words in lower case, like the keys of the table; cuts at `size`. */
 static void join_words(const char *name, char *buffer, size_t size)
 {
     size_t length = 0, n;
@@ -155,7 +156,7 @@ static void join_words(const char *name, char *buffer, size_t size)
     buffer[length] = '\0';
 }
 
-/* A GPU of the same family: b200 for b400, not p100. NULL: none. */
+/* Returns a GPU of the same family: b200 for b400, not p100. NULL: none. */
 static const char *nearest_gpu(const char *key)
 {
     const char *names[MAX_GPUS + 1] = {NULL};
@@ -168,7 +169,8 @@ static const char *nearest_gpu(const char *key)
     return occ_text_nearest(key, names);
 }
 
-/* GPUs with `key` in their names, as "a, b": the driver has one name, Orin, for modules of different SMs. */
+/* Lists GPUs with `key` in their names, as "a, b": the driver has one name, Orin, for modules with different
+ * numbers of SMs. */
 static void list_containing(const char *key, char *buffer, size_t size)
 {
     const struct occ_gpu *gpu;
@@ -212,7 +214,7 @@ int calc_target_named(const char *name, struct calc_target *ret_target, struct o
 
 /* ---- compute capabilities ---- */
 
-/* "7.5", "75": one digit after the point, or the last one. 0: neither. */
+/* Parses "7.5" or "75": one digit after the point, else the last digit is the minor version. 0: invalid. */
 static uint32_t capability_number(const char *text)
 {
     uint32_t number = 0;

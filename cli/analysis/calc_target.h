@@ -1,4 +1,4 @@
-/* The calculator's device, by name or by compute capability, and messages for launches that it refuses. Pure;
+/* The calculator's device, found by name or by compute capability, and messages for refused launches. Pure;
  * any thread. */
 #pragma once
 
@@ -13,17 +13,17 @@ struct calc_target {
     char title[CALC_NAME_BYTES]; /* "Tesla T4"; "compute capability 7.5" */
 };
 
-/* `name` of occq gpus, or as nvidia-smi prints it, in any case. OCC_E_INVALID: unknown, or a variant whose
- * SMs are not known; the message suggests the nearest name. */
+/* Finds a GPU by `name`, from occq gpus or as printed by nvidia-smi; upper and lower case are equal.
+ * OCC_E_INVALID: unknown name, or unknown number of SMs of a variant; the message has the nearest name. */
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err);
 
-/* "7.5" or "75". OCC_E_INVALID: not one that exists, or SMs out of range. */
+/* Makes a target from "7.5" or "75". OCC_E_INVALID: unknown capability, or number of SMs out of range. */
 int calc_target_capability(const char *capability, uint64_t sm_count, struct calc_target *ret_target,
                            struct occ_error *err);
 
-/* Sets an OCC_E_INVALID that names the option and what is wrong with it; `status` is occ_analyse()'s. */
+/* Fails with OCC_E_INVALID and a message with the option and the reason; `status` is from occ_analyse(). */
 int calc_refuse(enum occ_status status, const struct occ_device *device, const struct occ_launch *launch,
                 struct occ_error *err);
 
-/* Blocks of a cluster; 1: none. */
+/* Returns the number of blocks in a cluster; 1 without clusters. */
 uint64_t calc_cluster_blocks(const struct occ_launch *launch);
