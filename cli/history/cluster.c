@@ -46,7 +46,7 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
         return occ_fail(err, OCC_E_INVALID,
                         "the cluster's minutes are of jobs, not of runs: --job, --user or --node chooses");
     args->asked = *f;
-    if (need != CLUSTER_RUNS) { /* the warehouse answers for them */
+    if (need != CLUSTER_RUNS) { /* the warehouse applies these filters */
         f->since_ns = f->until_ns = 0;
         f->job = f->user = NULL;
     }
@@ -67,7 +67,7 @@ int cluster_settings(struct occ_config *config, struct occ_error *err)
     return rc == 0 && path && access(path, F_OK) == 0 ? occ_config_load(path, config, err) : rc;
 }
 
-/* "https://host" and "https://host/" are one server. */
+/* "https://host" and "https://host/" are the same server. */
 static bool is_same_server(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -76,8 +76,8 @@ static bool is_same_server(const char *a, const char *b)
     return n == m && strncmp(a, b, n) == 0;
 }
 
-/* The URL of a command line or of an environment can be anybody's: only the server of the settings gets their
- * password. */
+/* Reads the password only for the server of the settings: a URL from the command line or the environment may
+ * be any server's. */
 static int read_password(const struct occ_config *config, const char *url, char *password, size_t size,
                          struct occ_error *err)
 {
@@ -127,9 +127,9 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
     return rc;
 }
 
-/* ---- how complete it is ---- */
+/* ---- completeness ---- */
 
-static struct occ_remote_state state; /* of the answer that is printed */
+static struct occ_remote_state state; /* of the printed answer */
 
 static void put_state(struct occ_json *json)
 {
@@ -150,7 +150,7 @@ static void put_state(struct occ_json *json)
 int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
                    struct occ_error *err)
 {
-    static bool is_reported; /* before the rows of both sides of a comparison */
+    static bool is_reported; /* printed once, before the rows of both sides of a comparison */
     char until[32], silent[320] = "", lost[64] = "";
     if (is_reported)
         return 0;
@@ -181,7 +181,7 @@ int cluster_ask(const struct cli_command *command, const struct history_args *ar
 {
     _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
     int rc = cluster_connect(cluster_url(args), &w, err);
-    if (rc == 0) /* before the rows, of which there may be more by then */
+    if (rc == 0) /* before the query of the rows: nodes may send more data in between */
         rc = cluster_report(command, w, args->list.output.json, err);
     question->since_ns = args->asked.since_ns;
     question->until_ns = args->asked.until_ns;
@@ -244,7 +244,7 @@ int cluster_top_gpus(struct occ_store *store, struct occ_top *ret_top, struct oc
     return done ? 0 : occ_no_memory(err);
 }
 
-/* Kernels of the arguments' filter, by the names that the answer has. */
+/* Chooses kernels for the filter by their names in the warehouse's answer. */
 static int choose_kernels(struct occ_store *store, const void *chooser, struct occ_map *ret_kernels,
                           struct occ_error *err)
 {

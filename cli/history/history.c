@@ -39,7 +39,7 @@ int cli_check_history(void *arguments, struct occ_error *err)
     return 0;
 }
 
-/* SQLite's busy handler: as long as the store waits, but not without a word. */
+/* SQLite's busy handler: waits up to 10 s, and prints a message after 1 s. */
 static int wait_for_lock(void *unused, int tries)
 {
     enum { STEP_MS = 50, TRIES = 200, TRIES_SILENT = 20 };
@@ -49,7 +49,7 @@ static int wait_for_lock(void *unused, int tries)
     return tries < TRIES && usleep(STEP_MS * 1000) == 0;
 }
 
-/* Signals wait for a new file: half of one is no history. */
+/* Opens a new file with signals blocked, since an incomplete file is not a history. */
 static int open_new(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
                     struct occ_error *err)
 {

@@ -1,4 +1,4 @@
-/* What the commands of occq that read a history share: which launches, opening the file. One thread. */
+/* Shared by the commands of occq that read a history: filters, and opening the file. One thread. */
 #pragma once
 
 #include "cli/command.h"
@@ -10,9 +10,9 @@ struct history_args {
     struct cli_list_args list;
     struct occ_filter filter;
     const char *cluster, *node; /* see cluster.h */
-    struct occ_filter asked;    /* of the warehouse: the filter as it was given */
-    const char *name;           /* form of kernel names: see names.h */
-    int64_t number;             /* of rows at most */
+    struct occ_filter asked;    /* the filter as given, for the warehouse */
+    const char *name;           /* form of kernel names; see names.h */
+    int64_t number;             /* maximum number of rows */
 };
 
 #define CLI_OPTIONS_PERIOD                                                                                   \
@@ -51,7 +51,7 @@ struct history_args {
                "without the kernels that --kernel would choose, such as nccl")
 #define CLI_OPTION_NUMBER(help)                                                                              \
     CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N", help, .min = 1, .max = 1000000000)
-/* All of the filter; `device`: what the option is called. */
+/* All options of the filter; `device`: the name of the option for devices. */
 #define CLI_OPTIONS_FILTER(device)                                                                           \
     CLI_OPTIONS_PERIOD, CLI_OPTIONS_RUN, CLI_OPTION_KERNEL, CLI_OPTION_EXCLUDE, CLI_OPTION_DEVICE(device),   \
         CLI_OPTION_STREAM, CLI_OPTIONS_PLACE
@@ -64,25 +64,25 @@ struct history_args {
 
 extern const char *const cli_run_words[];
 
-/* For struct cli_command's `check`: the period. */
+/* For `check` of struct cli_command: checks the period and the rank. */
 int cli_check_history(void *args, struct occ_error *err);
-/* A rank is compared as a text, but is a number. */
+/* A rank must be a number, although filters compare it as text. */
 int cli_check_rank(const char *text, struct occ_error *err);
-/* The operand KERNEL. Whether it is a name is known once the history is open. */
+/* Checks the operand KERNEL. The name is looked up later, in the open history. */
 int cli_check_kernel(const char *text, struct occ_error *err);
 
-/* Whether the file that cli_open_history() opens is there. */
+/* True if the file of cli_open_history() exists. */
 bool cli_has_history(const struct cli_args *args);
 
-/* Opens the history: --db, else the user's. For reading it must exist. */
+/* Opens the history: --db, else the user's. Reading requires an existing file. */
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
                      struct occ_error *err);
 OCC_CLEANUP(occ_store, occ_store_close)
 
-/* Of an open history: its file, and what that takes, without its log. */
+/* Return the path of an open history's file, and its size in bytes without the write-ahead log. */
 const char *cli_history_path(struct occ_store *store);
 int64_t cli_history_bytes(struct occ_store *store);
 
-/* One line on stderr when a period leaves out runs only because their times do not count from 1970. */
+/* Prints one line on stderr if the period excludes runs with times that do not count from 1970. */
 void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
                             const struct occ_filter *filter);

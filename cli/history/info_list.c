@@ -13,8 +13,8 @@ const struct cli_column info_columns[] = {
     CLI_COLUMN_END,
 };
 
-/* Times of recordings without a known origin mean nothing. What is small or shares pages is in "sums and
- * names": all that the others leave of the file. */
+/* Recordings of unknown time base have no first and last time. Row "sums and names" is the rest of the file,
+ * since small tables share pages. */
 static const char rows[] =
     "(WITH file(page, pages, free) AS (SELECT page_size, page_count, freelist_count FROM pragma_page_size, "
     "pragma_page_count, pragma_freelist_count), data(chunks, series) AS (SELECT (SELECT sum(length(data)) "

@@ -13,12 +13,12 @@
 const char *const name_labels[] = {"short", "distinct", "full", "mangled", NULL};
 
 struct kernel_names {
-    struct occ_kernel_name *kernels; /* by id */
+    struct occ_kernel_name *kernels; /* sorted by id */
     size_t n, allocated;
     struct occ_arena arena;
 };
 
-/* Names are most of what is held: two that are equal have one copy. */
+/* Stores one copy if both names are equal, since names take most of the memory. */
 static void add_kernel(struct kernel_names *names, int64_t id, const char *demangled, const char *name)
 {
     names->arena.failed |=
@@ -36,7 +36,7 @@ static void add_kernel(struct kernel_names *names, int64_t id, const char *deman
 
 static int read_names(struct kernel_names *names, const char *form, sqlite3 *db, struct occ_error *err)
 {
-    /* one column of the view `kernel` for each label */
+    /* columns 2 ... 5 are in the order of name_labels */
     static const char statement[] = "SELECT kernel_id, kernel_demangled, kernel, kernel, kernel_demangled, "
                                     "kernel_mangled FROM kernel ORDER BY kernel_id";
     int column = 2, step = SQLITE_ERROR;
@@ -64,7 +64,7 @@ int kernel_names_load(struct occ_store *store, const char *form, struct kernel_n
     int status = read_names(names, form, occ_store_sqlite(store), err);
     if (status == 0 && is_distinct && occ_kernel_names_distinguish(names->kernels, names->n) != 0)
         status = occ_no_memory(err);
-    if (status == 0 && is_distinct) { /* each has its `name` */
+    if (status == 0 && is_distinct) { /* each kernel has its `name`, so the texts are not needed */
         occ_arena_free(names->arena.blocks);
         names->arena = (struct occ_arena){0};
     }
@@ -95,7 +95,7 @@ static int by_id(const void *key, const void *item)
     return (a > b) - (a < b);
 }
 
-/* NULL: it was added since. */
+/* Returns NULL for a kernel added after the names were loaded. */
 static const char *find_name(const struct kernel_names *names, int64_t id)
 {
     const struct occ_kernel_name *found =

@@ -1,4 +1,4 @@
-/* Names of kernels as `--name` asks for them. One thread. */
+/* Names of kernels in the form of `--name`. One thread. */
 #pragma once
 
 #include "store/store.h"
@@ -13,7 +13,8 @@ extern const char *const name_labels[];
 
 struct kernel_names;
 
-/* All kernels of the history; `form`: one of name_labels, NULL: distinct. Names do not depend on a filter. */
+/* Loads the names of all kernels of the history, independent of filters. `form`: one of name_labels; NULL:
+ * distinct. */
 int kernel_names_load(struct occ_store *store, const char *form, struct kernel_names **ret_names,
                       struct occ_error *err);
 void kernel_names_free(struct kernel_names *names);
@@ -22,5 +23,5 @@ OCC_CLEANUP(kernel_names, kernel_names_free)
 /* Sets short_name, which then lives as long as `names`. */
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel);
 
-/* Makes kernel_name(kernel_id) of it in SQL, for as long as `names` live. */
+/* Adds the SQL function kernel_name(kernel_id), valid as long as `names`. */
 int kernel_names_add_function(const struct kernel_names *names, struct sqlite3 *db, struct occ_error *err);

@@ -16,7 +16,7 @@
 
 enum { WORDS_MAX = 256 };
 
-static char **given; /* the process's arguments behind the command, before they were parsed */
+static char **given; /* the process's arguments after the command's name, before parsing */
 
 void node_keep_arguments(char **argv)
 {
@@ -33,13 +33,13 @@ int node_check(void *history_args, struct occ_error *err)
     struct history_args *args = history_args;
     if (args->cluster && !args->node)
         return occ_fail(err, OCC_E_INVALID, "the warehouse has no single launches: --node NAME asks a node");
-    if (args->node) /* which histories are asked there is for the node */
+    if (args->node) /* the node chooses its own histories */
         args->list.common.all_users = NULL;
     return cli_check_history(args, err);
 }
 
-/* What is no option of ssh and nothing that a shell reads. OCC_E_INVALID: no host's name; OCC_E_DENIED: none
- * that the pattern allows. */
+/* Checks that the name is a host's name: no option of ssh, no character that a shell interprets. Returns
+ * OCC_E_INVALID for another name, OCC_E_DENIED for a host that the pattern does not allow. */
 static int node_check_name(const char *name, const char *pattern, struct occ_error *err)
 {
     static const char rule[] = "^[A-Za-z0-9][A-Za-z0-9.-]{0,253}$";
@@ -60,7 +60,7 @@ static int node_check_name(const char *name, const char *pattern, struct occ_err
     return is_node ? 0 : occ_fail(err, OCC_E_DENIED, "node '%.64s' does not match cluster.nodes", name);
 }
 
-/* The next argument that is for the node, too. */
+/* Returns the next argument for the node; skips --node and --cluster with their values. NULL: the end. */
 static char *next_argument(char ***at)
 {
     static const char *const ours[] = {"--node", "--cluster"};
@@ -80,7 +80,7 @@ static char *next_argument(char ***at)
     return NULL;
 }
 
-/* "occq COMMAND ARGUMENT...", as the remote shell reads it; NULL: no memory. */
+/* Returns "occq COMMAND ARGUMENT..." quoted for the remote shell; NULL: no memory. */
 static char *command_line(const struct cli_command *command)
 {
     char *text = NULL;
@@ -98,12 +98,12 @@ static char *command_line(const struct cli_command *command)
     }
     is_whole &= !ferror(out);
     is_whole &= fclose(out) == 0;
-    if (!is_whole) /* half a command is another command */
+    if (!is_whole) /* an incomplete command would be another command */
         free(text);
     return is_whole ? text : NULL;
 }
 
-/* The words of the setting; those that stand for something are replaced. */
+/* Splits the setting into words and replaces {node}, {command} and {arguments}. */
 static void make_words(const struct cli_command *command, const char *node, char *setting, char *line,
                        char **words)
 {
@@ -125,7 +125,7 @@ static void make_words(const struct cli_command *command, const char *node, char
     words[n] = NULL;
 }
 
-/* Its exit status; the pager, if there is one, reads what it prints. */
+/* Runs the words as a program; its output goes to the pager if there is one. Returns its exit status. */
 static int run_words(char **words, struct occ_error *err)
 {
     int status = 0;

@@ -1,7 +1,7 @@
 /*
- * --node: questions about single launches, which stay on their node, are asked there, by the command of the
- * settings (cluster.command). No shell here; the node's shell gets arguments in quotes where they need any.
- * One thread.
+ * --node: commands about single launches run on the node that has these launches, by the command of the
+ * settings (cluster.command). No shell runs here; arguments for the node's shell are quoted where needed. One
+ * thread.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 /* For `check` of commands about single launches. */
 int node_check(void *history_args, struct occ_error *err);
 
-/* Before they are parsed: what follows the command. */
+/* Keeps the arguments after the command's name. Call before parsing. */
 void node_keep_arguments(char **argv);
 
-/* Runs that command; returns the exit status. */
+/* Runs this command on `node` with the kept arguments. Returns the exit status. */
 int node_run(const struct cli_command *command, const char *node);

@@ -1,4 +1,4 @@
-/* Chosen kernels and ranges in SQL; see sql_chosen.h. One thread. */
+/* SQL functions for chosen kernels and ranges; see sql_chosen.h. One thread. */
 #include "sql_chosen.h"
 
 #include <sqlite3.h>
@@ -24,7 +24,7 @@ static void is_chosen_kernel(sqlite3_context *context, int argc, sqlite3_value *
     sqlite3_result_int(context, occ_map_get(sqlite3_user_data(context), kernel) != OCC_MAP_NONE);
 }
 
-/* A launch without a range has NULL. */
+/* Is false for a launch without a range, which is NULL. */
 static void is_chosen_range(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
     (void)argc;
@@ -33,7 +33,7 @@ static void is_chosen_range(sqlite3_context *context, int argc, sqlite3_value **
                                     occ_map_get(sqlite3_user_data(context), key) != OCC_MAP_NONE);
 }
 
-/* A function of SQL with the map as its data. SQLite frees the map. */
+/* Adds an SQL function with the map as its data. SQLite frees the map. */
 static int add_chosen(sqlite3 *db, const char *name, int argc, struct occ_map *map,
                       void (*function)(sqlite3_context *, int, sqlite3_value **), struct occ_error *err)
 {
@@ -43,7 +43,7 @@ static int add_chosen(sqlite3 *db, const char *name, int argc, struct occ_map *m
         return occ_no_memory(err);
     }
     *own = *map;
-    /* also after a failure SQLite frees `own` */
+    /* SQLite frees `own` after a failure too */
     int code =
         sqlite3_create_function_v2(db, name, argc, SQLITE_UTF8, own, function, NULL, NULL, chosen_free);
     return code == SQLITE_OK ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "%s", sqlite3_errmsg(db));

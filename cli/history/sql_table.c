@@ -1,4 +1,4 @@
-/* Tables over SQL; see sql_table.h. One thread. */
+/* Tables of columns over SQL; see sql_table.h. One thread. */
 #include "sql_table.h"
 
 #include <inttypes.h>
@@ -13,12 +13,12 @@
 #include "support/regexp.h"
 #include "support/text.h"
 
-/* A row, as the getters get it. */
+/* A row, as passed to getters. */
 struct row {
     sqlite3_stmt *statement;
     const struct cli_column *table;
-    char *copy;  /* of the last value that could not be had as it is */
-    bool failed; /* memory ended: a value is missing */
+    char *copy;  /* last value that needed a conversion */
+    bool failed; /* a value is missing, for lack of memory */
 };
 
 static void row_release(struct row *row)
@@ -26,7 +26,7 @@ static void row_release(struct row *row)
     free(row->copy);
 }
 
-/* In hexadecimal digits. */
+/* Converts a blob to hexadecimal digits. */
 static const char *blob_text(struct row *row, int index)
 {
     const uint8_t *bytes = sqlite3_column_blob(row->statement, index);
@@ -39,7 +39,7 @@ static const char *blob_text(struct row *row, int index)
     return row->copy;
 }
 
-/* U+FFFD stands for each NUL, which would end the text. */
+/* Replaces each NUL by U+FFFD, since a NUL would end the text. */
 static const char *whole_text(struct row *row, int index)
 {
     static const char replacement[] = "\xef\xbf\xbd";
@@ -88,7 +88,7 @@ static bool is_simulated(const struct row *row)
     return false;
 }
 
-/* Visits the rows of a statement that is ready: table and number (0: all) of `list`. */
+/* Visits the rows of a prepared statement; uses table and number (0: all) of `list`. */
 static int visit(sqlite3_stmt *statement, const struct sql_list *list, const struct sql_visitor *visitor,
                  struct sql_answer *ret_answer, struct occ_error *err)
 {
@@ -170,7 +170,7 @@ static void add_launch_conditions(sqlite3_str *sql, const struct occ_filter *fil
     }
 }
 
-/* The caller frees it with sqlite3_free(); NULL: out of memory. */
+/* Builds the statement; the caller frees it with sqlite3_free(). NULL: no memory. */
 static char *statement_text(const struct sql_list *list)
 {
     const struct occ_filter *filter = list->filter;
@@ -188,7 +188,7 @@ static char *statement_text(const struct sql_list *list)
     else
         add_number(sql, "run_id = %lld", filter->run);
     add_number(sql, "run_id >= %lld", filter->first_run);
-    /* "+": tested row by row, else the table of launches would be scanned once for each of them */
+    /* "+" makes SQLite test each row; without it, SQLite would scan the table of launches once per run */
 #define RUN_TEXT(member, before, after)                                                                      \
     add_text(sql, "+run_id IN (SELECT run_id FROM stored_run WHERE " before "%Q" after ")", filter->member);
     OCC_FILTER_RUN_TEXTS(RUN_TEXT)
@@ -217,7 +217,7 @@ int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlit
     return status;
 }
 
-/* To the visitor; NULL: prints it. */
+/* Passes the rows to the visitor; NULL: prints them. */
 static int ask_list(struct occ_store *store, const struct sql_list *list, const struct sql_visitor *visitor,
                     struct sql_answer *ret_answer, struct occ_error *err)
 {
@@ -247,7 +247,7 @@ int64_t sql_number(sqlite3 *db, const char *sql)
     return number;
 }
 
-/* Of a name that a screen cut and that no kernel or range has: it is of another history, or was edited. */
+/* Returns a hint if a name has an ellipsis: the name was copied from a screen that cut it. */
 static const char *cut_hint(const struct occ_filter *filter)
 {
     const char *const texts[] = {filter->kernel, filter->kernel_regex, filter->range_regex};
@@ -294,7 +294,7 @@ static void regexp_free(void *regexp)
     occ_regexp_free(regexp);
 }
 
-/* The compiled pattern, kept by SQLite while it is the same; NULL: an error is set. */
+/* Returns the compiled pattern, which SQLite keeps while the pattern is the same; NULL: an error is set. */
 static struct occ_regexp *compile(sqlite3_context *context, sqlite3_value *pattern)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -309,7 +309,7 @@ static struct occ_regexp *compile(sqlite3_context *context, sqlite3_value *patte
     return NULL;
 }
 
-/* regexp(pattern, text), which SQLite calls for "text REGEXP pattern". */
+/* Computes regexp(pattern, text); SQLite calls it for "text REGEXP pattern". */
 static void match(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
     (void)argc;
