@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ROUNDING 0.0051 /* half a percent, and a float's error */
+#define ROUNDING 0.0051 /* half a percent, plus a float's error */
 
 double reported_expected(const struct occ_config_row *row)
 {
@@ -26,7 +26,7 @@ static bool needs_optin(const struct occ_config_row *row)
            row->limits.smem_per_block_bytes;
 }
 
-/* Kineto's formula with our blocks per SM. */
+/* Computes Kineto's formula with our number of blocks per SM. */
 static double their_estimate(const struct occ_config_row *row)
 {
     double blocks = (double)row->result.grid_blocks / row->limits.sm_count;

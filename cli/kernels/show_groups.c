@@ -1,4 +1,4 @@
-/* Launch configurations by kernel and device; see show.h. Pure. */
+/* Groups launch configurations by kernel and device; see show.h. Pure. */
 #include <stdlib.h>
 
 #include "show.h"

@@ -1,4 +1,4 @@
-/* `occq show --json`: the content of the pages, raw. One thread (stdio). */
+/* `occq show --json`: the values of the pages, not rounded. One thread (stdio). */
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -13,7 +13,7 @@ static void put_times(struct occ_json *json, const struct occ_config_row *row)
     occ_json_unsigned(json, "p95_duration_ns", row->p95_ns);
     occ_json_unsigned(json, "p99_duration_ns", row->p99_ns);
     occ_json_unsigned(json, "max_duration_ns", row->max_ns);
-    /* pairs: the smallest duration of a bin, launches in it */
+    /* pairs: the smallest duration of a bin, number of launches in the bin */
     occ_json_array(json, "duration_histogram", true);
     for (const struct occ_duration_bin *bin = row->durations.list;
          bin < row->durations.list + row->durations.n; bin++) {
@@ -29,7 +29,7 @@ static void put_times(struct occ_json *json, const struct occ_config_row *row)
     occ_json_real(json, "measured_ratio", occ_measured_ratio(&row->measured, row->measurable_ns));
 }
 
-/* null: no recording reports an occupancy of its own. */
+/* Writes null if no recording has an occupancy. */
 static void put_reported(struct occ_json *json, const struct occ_config_row *row)
 {
     if (row->reported.launches == 0) {
@@ -75,7 +75,7 @@ static void put_config(struct occ_json *json, const struct show_group *group, si
 
 enum { CAPABILITY = 24 };
 
-/* "9.0"; NULL: unknown. */
+/* Formats "9.0"; NULL: unknown. */
 static const char *capability_text(uint32_t cc, char buffer[CAPABILITY])
 {
     (void)snprintf(buffer, CAPABILITY, "%u.%u", cc / 10, cc % 10);

@@ -1,4 +1,4 @@
-/* `occq show`: what hardware counters measured, in text and JSON; see show.h. One thread. */
+/* `occq show`: values of hardware counters, in text and JSON; see show.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -44,7 +44,7 @@ static void count_sources(const struct occ_measured_sums *sums, struct source_co
 
 /* ---- text ---- */
 
-/* The part that the values cover, and why they are withheld. */
+/* Prints the part of the time with values, and the reason if values are withheld. */
 static void print_coverage(const struct occ_measured_sums *sums, const struct occ_measurement *measured)
 {
     char mean[16];
@@ -83,7 +83,7 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
                   100.0 * (double)sums->overlapped / (double)occ_measured_launches(sums));
 }
 
-/* Kernels that always run together have values as a group only. */
+/* Prints the group's means: kernels that always run together have no values of their own. */
 static void print_group(const struct occ_measured_sums *sums)
 {
     double elapsed = occ_measured_mean(sums, OCC_MEASURED_group_elapsed);

@@ -1,5 +1,5 @@
-/* `occq show`: what Nsight Compute has of a launch configuration, beside ours. What ncu measured otherwise,
- * and what it counts otherwise, is named; see show.h. One thread (stdio). */
+/* `occq show`: Nsight Compute's values of a launch configuration beside ours, with the cause of each
+ * difference: other conditions, or another definition; see show.h. One thread (stdio). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "show.h"
 #include "support/text.h"
 
-/* ---- values that both have, and ncu's that explain them; percent and numbers as ncu prints them ---- */
+/* ---- values of both, and ncu's values that explain them; percent and numbers as printed by ncu ---- */
 
 /* X(NAME, text, ncu's metric, digits after the point, unit); limits in the order of enum occ_limit */
 #define SHOWN(X)                                                                                             \
@@ -66,7 +66,7 @@ struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row)
     for (int i = 0; i < OCC_HW_COUNT; i++)
         u.ratio[i] = NAN;
     u.ratio[OCC_HW_ISSUE] = theirs(row, ISSUE) / 100;
-    if (isnan(u.ratio[OCC_HW_ISSUE])) /* by scheduler: the same */
+    if (isnan(u.ratio[OCC_HW_ISSUE])) /* the same ratio, per scheduler */
         u.ratio[OCC_HW_ISSUE] = mean_of(row, "smsp__issue_active.avg.per_cycle_active");
     u.ratio[OCC_HW_DRAM] = theirs(row, DRAM) / 100;
     u.ratio[OCC_HW_COMPUTE] = theirs(row, COMPUTE) / 100;
@@ -74,7 +74,7 @@ struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row)
     return u;
 }
 
-/* NaN: none, or it is ncu's. */
+/* Returns our value; NaN: none, or its source is ncu. */
 static double ours(const struct occ_config_row *row, enum shown_row which)
 {
     struct occ_measurement measured;
@@ -105,7 +105,7 @@ static const char *limit_difference(const struct occ_config_row *row, enum shown
     return "not explained";
 }
 
-/* NULL: there is none but rounding, or one of them is missing. */
+/* Returns the reason for a difference beyond rounding; NULL: no difference, or a value is missing. */
 static const char *difference(const struct occ_config_row *row, enum shown_row which)
 {
     double value = theirs(row, which), own = ours(row, which), sms = mean_of(row, "launch__sm_count");
@@ -124,12 +124,12 @@ static const char *difference(const struct occ_config_row *row, enum shown_row w
                : "not explained";
 }
 
-/* ---- both forms ---- */
+/* ---- text and JSON ---- */
 
 #define STALL_PREFIX "smsp__average_warps_issue_stalled_"
 #define STALLS_SHOWN 3
 
-/* The next smaller stall reason. */
+/* Returns the next smaller stall reason. */
 static const struct occ_ncu_value *next_stall(const struct occ_config_row *row,
                                               const struct occ_ncu_value *last)
 {

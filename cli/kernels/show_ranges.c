@@ -1,4 +1,4 @@
-/* Where a kernel's launches were made, for `occq show`; see show.h. One thread. */
+/* Prints the ranges of a kernel's launches for `occq show`; see show.h. One thread. */
 #include "show.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What `occq top` prints of a row. One thread. */
+/* Rows of `occq top` with their columns and order. One thread. */
 #pragma once
 
 #include "cli/gather.h"
@@ -6,22 +6,22 @@
 #include "cli/values.h"
 #include "store/store.h"
 
-/* A row and what follows from it; NaN and "": not known. */
+/* A row and values computed from it; NaN and "": unknown. */
 struct top_line {
     struct occ_top_row row;
     double share, mean_duration_ns, achieved_ci95, elapsed_ci95;
-    double waves, full_waves, partial_blocks; /* of the configuration with most time */
+    double waves, full_waves, partial_blocks; /* of the configuration with the longest total time */
     double main_cause_ratio, waste_warp_seconds, tail_low, small_grid_low, waste_ratio, running_waste_ratio;
     char limiters[64];
-    char expected[24]; /* both ends of expected achieved occupancy */
+    char expected[24]; /* range of expected achieved occupancy */
     char by_design[CLI_MARKS_BYTES], letters[CLI_LETTERS_BYTES];
-    /* what would save most, at most how much, in which configuration; "", NaN: nothing, or top_advise() was
-     * not called */
+    /* the change with the largest predicted saving among the first advice of each configuration, the saving,
+     * and the configuration; "" and NaN: no promised change, or top_advise() was not called */
     char advice[96], knob[192];
     double advice_saves_ns, advice_config;
-    /* of the configuration with most time; "": top_advise() was not called, or has no model for it */
+    /* bound of the configuration with the longest total time; "": top_advise() was not called, or no model */
     const char *bound;
-    uint64_t bound_ns; /* its time */
+    uint64_t bound_ns; /* total time of this configuration */
 };
 
 /* Sums over all rows. */
@@ -30,49 +30,52 @@ struct top_sums {
     uint64_t launches;
 };
 
-/* 0 where it is not known. */
+/* Returns the waste in warp-seconds; 0: unknown. */
 double top_waste_of(const struct occ_top_row *row);
 
-/* Of rows by range: the part of the time that has one; NaN: there is no time. */
+/* Returns the part of the total time with a range, from rows by range; NaN: the total time is 0. */
 double top_covered_ratio(const struct occ_top *top);
 
-/* The cause with that label; OCC_PART_COUNT: none. */
+/* Returns the cause with this label; OCC_PART_COUNT: none. */
 unsigned top_part_of(const char *label);
 
-/* `by`: "waste", "time", "launches", "occupancy" (the lowest first), or a cause's label. */
+/* Sorts the rows. `by`: "waste", "time", "launches", "occupancy" (lowest first), or a cause's label. */
 void top_sort(struct occ_top *top, const char *by);
 
-/* Whether two of the first `n` rows differ in their device alone. false also without memory. */
+/* True if two of the first `n` rows differ only in their device. Returns false without memory. */
 bool top_needs_device(const struct occ_top *top, size_t n, enum occ_top_by by);
 
 struct top_sums top_sum(const struct occ_top *top);
 
-/* `running`: the waste of the row and of those above it. A million rows need the memory of one line. */
+/* Makes one line, so that a million rows need the memory of one line. `running`: sum of the waste of this row
+ * and the rows above. */
 void top_make_line(const struct occ_top_row *row, const struct top_sums *all, double running,
                    struct top_line *ret_line);
 
-/* The first `n` rows, to be freed; the sums are of all. NULL: no memory. */
+/* Makes lines of the first `n` rows, and sums of all rows; the caller frees the lines. NULL: no memory. */
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
 
-/* Advice for lines of kernels or of configurations. */
+/* Add advice to lines of kernels or of configurations. */
 int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
                     struct occ_error *err);
 int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
                struct top_line *lines, size_t n, struct occ_error *err);
 
 #define TOP_COLUMNS_MAX CLI_MAX_COLUMNS
-/* The row's number and name are the first two. */
+/* The first two columns are the row's number and name. */
 extern const struct cli_column top_columns[];
 
-extern const char *const top_by_labels[]; /* by enum occ_top_by, NULL ends them */
-/* The columns by what rows are; -o knows the second one as "kernel" too, until top_name_rows(). */
+extern const char *const top_by_labels[]; /* indexed by enum occ_top_by; ends with NULL */
+/* Copies the columns for the kind of rows. The second column keeps the key "kernel" for -o until
+ * top_name_rows(). */
 void top_copy_columns(enum occ_top_by by, struct cli_column *table);
 void top_name_rows(enum occ_top_by by, struct cli_column *table);
-/* Of GPUs of a warehouse, what it does not know of them is null, and not shown. */
+/* Empties the columns that a warehouse does not have for GPUs, and hides them by default. */
 void top_leave_unknown(struct cli_column *table);
 /* True if a row has a measured value. */
 bool top_any_measured(const struct occ_top *top);
 /* True for the columns of `top --advice`. */
 bool top_is_of_advice(const char *name);
-/* The order of top_sort(), by columns, and the columns that are shares of the sums over all rows. */
+/* Returns the columns with the order of top_sort(), and the columns that are shares of the sums over all
+ * rows. */
 struct cli_merge top_merge_of(const char *order);

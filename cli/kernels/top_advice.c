@@ -7,7 +7,7 @@
 #include "support/cleanup.h"
 #include "top.h"
 
-/* Lines, sorted by configuration, or by kernel and device. */
+/* Lines sorted by configuration, or by kernel and device. */
 struct index {
     struct top_line **lines;
     size_t n;

@@ -7,12 +7,12 @@
 
 #define FIELD(name, key, unit, flags, member, help)                                                          \
     CLI_FIELD(name, key, unit, flags, struct top_line, member, help)
-/* One column for each cause, named like it. */
+/* A column for each cause, with the cause's label. */
 #define CAUSE_COLUMN(name, label, text)                                                                      \
     FIELD(label, "cause_" label, CLI_RATIO, 0, row.part[OCC_CAUSE_##name], text " (model)"),
 #define MEASURED_COLUMN(name, label, text, gain)                                                             \
     FIELD(label, "cause_" label, CLI_RATIO, 0, row.part[OCC_PART_##name], text),
-/* The device of a row that has one. */
+/* Returns the device's number; nothing for a row without a device. */
 static struct cli_value get_device(const struct cli_column *column, const void *row)
 {
     const struct top_line *line = row;
@@ -134,13 +134,13 @@ const struct cli_column top_columns[] = {
     CLI_COLUMN_END,
 };
 
-/* ---- what rows are ---- */
+/* ---- kinds of rows ---- */
 
 #define BY_LABEL(name, label) label,
 const char *const top_by_labels[] = {OCC_TOP_BY(BY_LABEL) NULL};
 
-/* The first two columns are the row's number and name, by what it is; without a number the first is not
- * shown. */
+/* Keys of the first column, the row's number, for kinds of rows other than kernels. Without a key the column
+ * is not shown. */
 static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
                                       [OCC_TOP_BY_GPU] = "device_id",
                                       [OCC_TOP_BY_RUN] = "run_id",
@@ -154,7 +154,7 @@ void top_copy_columns(enum occ_top_by by, struct cli_column *table)
     table[0].flags = row_ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;
     table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
     table[1].name = top_by_labels[by];
-    for (struct cli_column *c = table + 2; c->name; c++) { /* what the first two say */
+    for (struct cli_column *c = table + 2; c->name; c++) { /* hide values that the first two columns have */
         if (by == OCC_TOP_BY_CAUSE && strcmp(c->key, "main_cause") == 0)
             c->flags = 0;
         if (by == OCC_TOP_BY_GPU && strcmp(c->key, "device_id") == 0)

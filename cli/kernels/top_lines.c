@@ -1,4 +1,4 @@
-/* The rows of `occq top`: their order, and what each shows; see top.h. One thread. */
+/* Rows of `occq top`: their order and the values of each line; see top.h. One thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@ unsigned top_part_of(const char *label)
     return part;
 }
 
-/* What rows are ordered by, the largest first: a cause's part of them, or another number. */
+/* The sort key, largest first: a cause's part, or another number. */
 struct order {
-    unsigned part; /* OCC_PART_COUNT: another number */
+    unsigned part; /* OCC_PART_COUNT: `number` is the key */
     double (*number)(const struct occ_top_row *row);
 };
 
@@ -59,7 +59,7 @@ static double key_of(const struct occ_top_row *row, const struct order *order)
     return order->part < OCC_PART_COUNT ? row->part[order->part] : order->number(row);
 }
 
-/* NaN is last; ties are broken, so that two calls print the same. */
+/* NaN is last; ids and devices break ties, so that the order is stable between calls. */
 static int compare(const void *left, const void *right, void *order)
 {
     const struct occ_top_row *a = left, *b = right;
@@ -82,7 +82,7 @@ void top_sort(struct occ_top *top, const char *by)
 
 /* ---- rows ---- */
 
-/* By what rows show beside their device: kernels by their number, the others by their text. */
+/* Compares the labels that rows show beside their device: kernels by number, other rows by text. */
 static int compare_labels(const struct occ_top_row *a, const struct occ_top_row *b, enum occ_top_by by)
 {
     const char *x = a->kernel.short_name ? a->kernel.short_name : "",
