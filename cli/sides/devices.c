@@ -1,4 +1,4 @@
-/* The GPUs of both sides: devices of one model differ, too. See report.h. Pure; any thread. */
+/* Compares the GPUs of both sides, since devices of one model differ. See report.h. Pure; any thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "report.h"
 #include "support/text.h"
 
-/* Shares of launches on a device that differ by less are alike. */
+/* Smaller differences between the sides in a device's share of launches are ignored. */
 #define SHARE_FLOOR 0.05
 
 void diff_add_device(struct diff_facts *facts, int64_t id, uint64_t launches)

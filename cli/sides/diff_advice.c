@@ -1,4 +1,4 @@
-/* Whether B follows A's advice; see diff_advice.h. One thread. */
+/* Finds rows where B follows A's advice; see diff_advice.h. One thread. */
 #include "diff_advice.h"
 
 #include <math.h>
@@ -6,8 +6,8 @@
 
 #include "cli/kernels/show.h"
 
-/* The parameters of a launch that advice changes. `is_bound`: going further than advised follows it too.
- * X(is_bound, value of const struct occ_launch *l) */
+/* The parameters of a launch that advice changes. `is_bound`: a value beyond the advised value follows the
+ * advice too. X(is_bound, value of const struct occ_launch *l) */
 #define PARAMETERS(X)                                                                                        \
     X(true, l->registers_per_thread)                                                                         \
     X(true, (double)l->static_smem_bytes + l->dynamic_smem_bytes)                                            \
@@ -32,7 +32,7 @@ static bool is_same(double a, double b)
     return !(a < b) && !(a > b);
 }
 
-/* Every parameter that the advice changes has its value, or is beyond it. */
+/* True if every parameter that the advice changes has the advised value, or is beyond it (`is_bound`). */
 static bool follows(const struct occ_launch *now, const struct occ_launch *advised,
                     const struct occ_launch *then)
 {
@@ -47,7 +47,7 @@ static bool follows(const struct occ_launch *now, const struct occ_launch *advis
     return true;
 }
 
-/* Parameters differ that the advice leaves as they are. */
+/* True if parameters differ that the advice does not change. */
 static bool changes_more(const struct occ_launch *now, const struct occ_launch *advised,
                          const struct occ_launch *then)
 {

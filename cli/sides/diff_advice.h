@@ -1,13 +1,13 @@
-/* What A's advice predicted, where B follows it, and what it brought. One thread. */
+/* Rows of a comparison with A's advice where B follows it: the prediction and the result. One thread. */
 #pragma once
 
 #include "sides.h"
 
 /*
- * The answer about two compared sides: sets `diff`, `side` and `incomparable` of the report, whose other
- * members are the caller's, and makes its rows, which the caller frees. Lines whose launch configuration in B
- * has what `occq show` advises for A's get the advice; of several pieces, the one that saves most.
- * OCC_E_INVALID: the sides are not comparable, and it is not to be done by `force`.
+ * Fills the answer about two compared sides: `diff`, `side` and `incomparable` of the report (the caller sets
+ * the other members), and its rows, which the caller frees. A row has A's advice if B's launch configuration
+ * follows it: the first followed advice in the order of `occq show`. OCC_E_INVALID: the sides are not
+ * comparable, and `force` is false.
  */
 int diff_answer(const struct sides *sides, bool force, struct diff_report *report,
                 struct diff_line **ret_lines, struct occ_error *err);

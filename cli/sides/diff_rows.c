@@ -1,4 +1,4 @@
-/* Rows of a history for a comparison; see diff_rows.h. Pure. */
+/* Converts rows of a history for a comparison; see diff_rows.h. Pure. */
 #include "diff_rows.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ struct diff_row diff_row_of(const struct occ_config_row *row)
                              .total_ns = row->total_ns};
 }
 
-/* ---- what it did ---- */
+/* ---- measured and expected values ---- */
 
 static void add_value(struct diff_sums *sums, enum diff_value which, double value, double ns)
 {

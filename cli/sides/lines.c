@@ -1,4 +1,4 @@
-/* Rows of the answer: what changed, in numbers and words; see report.h. One thread. */
+/* Rows of the answer: the changes in numbers and words; see report.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "report.h"
 #include "support/text.h"
 
-#define SHOWN_POINTS 0.005 /* changes of occupancies from half a point on are in words */
+#define SHOWN_POINTS 0.005 /* smaller changes of occupancies are not described */
 #define LOST_MAX     0.01
 
 #define FIELD(name, key, unit, flags, member, help)                                                          \
@@ -81,7 +81,7 @@ static void write_names(const struct diff_pair *pair, struct text *text)
     occ_text_sanitise(text->buffer);
 }
 
-/* `side`'s, where it is one. */
+/* Returns the range of a side with one item; NULL for several. */
 static const char *range_of(const struct diff_pair *pair, uint32_t side)
 {
     return pair->n[side] == 1 ? pair->main_item[side]->range : NULL;

@@ -1,4 +1,4 @@
-/* Sums, sides and JSON of the answer; see report.h. One thread (stdio). */
+/* Prints sums, sides and JSON of the answer; see report.h. One thread (stdio). */
 #include "report.h"
 
 #include <inttypes.h>
@@ -102,7 +102,7 @@ const char *diff_side_text(const struct diff_report *r, uint32_t side, char line
 
 /* ---- JSON ---- */
 
-/* As of a run: losses that nobody knows beside none that are known are not 0. */
+/* Returns the side's lost launches; no value instead of 0 if the loss of a run is unknown. */
 static struct cli_value lost_of(const struct cli_column *column, const void *row)
 {
     const struct diff_facts *facts = row;

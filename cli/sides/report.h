@@ -6,7 +6,7 @@
 #include "cli/json.h"
 #include "diff_rows.h"
 
-/* What launch configurations are described by. X(key, word, value of const struct occ_config_row *row) */
+/* Parameters of launch configurations. X(key, word, value of const struct occ_config_row *row) */
 #define DIFF_FIELDS(X)                                                                                       \
     X(registers_per_thread, "registers", row->launch.registers_per_thread)                                   \
     X(block_threads, "block", diff_product(row->launch.block))                                               \
@@ -21,36 +21,36 @@ static inline double diff_product(const uint32_t size[3])
     return (double)(size[0] ? size[0] : 1) * (size[1] ? size[1] : 1) * (size[2] ? size[2] : 1);
 }
 
-/* The launches of a side on a device. */
+/* A side's launches on a device. */
 struct diff_device {
     int64_t id;
     uint64_t launches;
 };
 enum { DIFF_DEVICES_MAX = 64 };
 
-/* Where a side's launches were made. */
+/* Facts about a side: its GPUs, launches and losses. */
 struct diff_facts {
     char title[160];                              /* "run 3 before" */
-    const char *device;                           /* the model, which all devices of a side share */
-    struct diff_device devices[DIFF_DEVICES_MAX]; /* in the order of their numbers */
-    uint32_t n_devices;                           /* 0: a warehouse knows models alone */
+    const char *device;                           /* the model of all devices of a side */
+    struct diff_device devices[DIFF_DEVICES_MAX]; /* sorted by id */
+    uint32_t n_devices;                           /* 0: from a warehouse, which has only models */
     char device_ids[64];                          /* "1, 2" */
-    bool is_of_other_history;                     /* device numbers of A mean nothing on this side */
+    bool is_of_other_history;                     /* device numbers differ from the other side's history */
     uint32_t sm_count;
     bool simulated, serialised; /* serialised: measured with occtrace --exact or by ncu */
     uint64_t launches, lost;
-    bool is_loss_unknown; /* of a run at least */
+    bool is_loss_unknown; /* the loss of at least one run is unknown */
 };
-/* Why the sides cannot be compared; NULL: they can. */
+/* Returns the reason why the sides are not comparable; NULL: they are comparable. */
 const char *diff_incomparable(const struct diff_facts *a, const struct diff_facts *b);
 
-/* Counts launches on a device; launches on more than DIFF_DEVICES_MAX devices are not counted. Ids below 1
- * are models and are ignored. */
+/* Counts launches on a device. Ignores devices after the first DIFF_DEVICES_MAX. Ids below 1 are models and
+ * are ignored. */
 void diff_add_device(struct diff_facts *facts, int64_t id, uint64_t launches);
 /* Writes facts->device_ids. */
 void diff_list_devices(struct diff_facts *facts);
-/* A sentence if a difference may come from the GPUs, though their model is the same: the sides ran on
- * different ones, or spread their launches differently over the same ones; "": neither. Returns `text`. */
+/* Returns a sentence if a difference may come from the GPUs although their model is the same: the sides ran
+ * on different GPUs, or spread their launches differently over the same GPUs; "": neither. Returns `text`. */
 enum { DIFF_NOTE_BYTES = 320 };
 const char *diff_devices_note(const struct diff_facts *a, const struct diff_facts *b,
                               char text[DIFF_NOTE_BYTES]);
@@ -59,11 +59,11 @@ struct diff_report {
     const struct diff *diff;
     struct diff_facts side[DIFF_SIDES];
     double floor, min_share;
-    size_t shown;             /* rows at most */
-    const char *incomparable; /* why, and it is done all the same; NULL: they are comparable */
+    size_t shown;             /* maximum number of printed rows */
+    const char *incomparable; /* reason, if the comparison was forced; NULL: comparable */
 };
 
-/* What occq diff does unless its options change it. */
+/* Defaults of occq diff. */
 #define DIFF_FLOOR     0.05
 #define DIFF_MIN_SHARE 0.01
 
@@ -72,37 +72,37 @@ struct diff_line {
     const struct diff_pair *pair;
     const char *verdict, *verdict_waste, *verdict_achieved, *match, *mangled_a, *mangled_b;
     char kernel[512];     /* "matmul", "matmul -> gemm", "sum +2 -> fused" */
-    char range[512];      /* "model/linear", "model/linear -> model/fused"; "": not known, or several */
+    char range[512];      /* "model/linear", "model/linear -> model/fused"; "": unknown, or several */
     char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
-    char advice[320];     /* what A's advice predicted and what it brought; "": B follows none */
-    double advised_saves; /* of the time of a launch, at most; NaN: B follows no advice */
+    char advice[320];     /* prediction of A's advice and the result; "": B follows no advice */
+    double advised_saves; /* maximum saving, a part of a launch's time; NaN: B follows no advice */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     double mean_ns[DIFF_SIDES], waste[DIFF_SIDES], value[DIFF_VALUE_COUNT][DIFF_SIDES];
-    double share, change, low, high, q; /* of the time of a launch: b / a - 1, its 95 % interval */
+    double share, change, low, high, q; /* change: of a launch's time, b / a - 1, with its 95 % interval */
 };
 extern const struct cli_column diff_columns[];
 
-/* Rows by the change of their total time, the largest first: an array of report->diff->n_pairs, to be freed.
+/* Makes an array of report->diff->n_pairs rows, largest change of total time first; the caller frees it.
  * NULL: no memory. */
 struct diff_line *diff_make_lines(const struct diff_report *report);
 
-/* "A: run 3 before; 42 launches, 1.2 ms; NVIDIA A100". Safe to print. */
+/* Formats "A: run 3 before; 42 launches, 1.2 ms; NVIDIA A100". Safe to print. */
 #define DIFF_SIDE_BYTES 2048
 const char *diff_side_text(const struct diff_report *report, uint32_t side, char line[DIFF_SIDE_BYTES]);
-/* What verdicts are by: a sentence. */
+/* Returns a sentence about the replicates of the verdicts: runs, minutes or blocks of launches. */
 const char *diff_caveat(const struct diff *diff);
-/* "1.2 ms"; "-" for NaN. */
+/* Formats "1.2 ms"; "-" for NaN. */
 const char *diff_duration_text(double ns, char buffer[32]);
-/* "+10.0%"; "-" for NaN. */
+/* Formats "+10.0%"; "-" for NaN. */
 const char *diff_change_text(double change, char buffer[16]);
-/* Times, occupancy and waste of both sides. */
+/* Prints times, occupancy and waste of both sides. */
 void diff_print_sums(FILE *out, const struct diff_summary *summary);
-/* "1 worse, 3 better, ...", a line. */
+/* Prints the line "1 worse, 3 better, ...". */
 void diff_print_counts(FILE *out, const struct diff_summary *summary);
-/* Sums and counts of a report. */
+/* Prints sums and counts of a report. */
 void diff_print_summary(FILE *out, const struct diff_report *report);
-/* "20 of 100 rows, ..." behind an empty line; nothing if these are all. */
+/* Prints "20 of 100 rows, ..." after an empty line; nothing if all rows are shown. */
 void diff_print_footer(FILE *out, const struct diff_report *report);
 
-/* Members of the open object: what `occq diff --json` prints. */
+/* Writes members of the open object for `occq diff --json`. */
 void diff_json(struct occ_json *json, const struct diff_report *report, const struct diff_line *lines);

@@ -17,7 +17,7 @@ struct split {
     struct occ_config_rows *rows;
     size_t rows_allocated, ranges_allocated;
     struct side_range *ranges;
-    struct occ_map configs; /* -> index in rows */
+    struct occ_map configs; /* configuration -> index in rows */
     struct occ_arena *texts;
 };
 
@@ -33,11 +33,11 @@ static bool grow(struct split *s)
            occ_grow((void **)&s->ranges, &s->ranges_allocated, n, UINT32_MAX, sizeof *s->ranges);
 }
 
-/* A row of ranges_sql. false: no memory. */
+/* Moves the launches of a row of ranges_sql to a new row. Returns false without memory. */
 static bool add_range(struct split *s, sqlite3_stmt *stmt)
 {
     uint32_t at = occ_map_get(&s->configs, (uint64_t)sqlite3_column_int64(stmt, 0));
-    if (at == OCC_MAP_NONE) /* left out by the filter */
+    if (at == OCC_MAP_NONE) /* excluded by the filter */
         return true;
     if (!grow(s))
         return false;

@@ -1,5 +1,5 @@
-/* The operands of a comparison, and where a side comes from: a history, or the cluster's warehouse; see
- * sides.h. One thread. */
+/* The operands of a comparison, and the source of a side: a history or the cluster's warehouse; see sides.h.
+ * One thread. */
 #include <string.h>
 #include <unistd.h>
 
@@ -109,7 +109,7 @@ int sides_parse(struct sides *sides, const struct history_args *args, struct occ
     return status;
 }
 
-/* The warehouse answers for what it knows. */
+/* Opens the warehouse's answer. The warehouse applies the filters of time, job and user. */
 static int ask_cluster(const struct sides *sides, struct side *side, struct occ_error *err)
 {
     struct history_args args = *sides->cluster;

@@ -40,7 +40,7 @@ static bool is_same_history(const struct side *side, const struct side *other)
     return db && other_db ? strcmp(db, other_db) == 0 : db == other_db;
 }
 
-/* A run of the other side, in the same history. */
+/* True if `run` is a run of the other side, in the same history. */
 static bool is_of_other(const struct side *side, const struct side *other, int64_t run)
 {
     bool is_same = is_same_history(side, other);
@@ -78,8 +78,8 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     struct occ_config_row *row = &sides->side[which].rows[run].rows[at];
     const struct side_range *ranges = sides->side[which].ranges[run];
     const struct side_range range = ranges ? ranges[at] : (struct side_range){0, NULL};
-    bool is_folded = sides->cluster && row->kernel.device_name[0] == '\0'; /* '(other)': no one kernel */
-    if (row->launches == 0 || is_folded) /* all are in rows of their ranges */
+    bool is_folded = sides->cluster && row->kernel.device_name[0] == '\0'; /* '(other)' is not one kernel */
+    if (row->launches == 0 || is_folded) /* rows of ranges have all launches */
         return 0;
     if (!occ_grow((void **)&sides->parts, &sides->parts_allocated, sides->n_parts, DIFF_NO_PAIR,
                   sizeof *sides->parts))
@@ -102,7 +102,7 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     return 0;
 }
 
-/* A run that has launches on the side. */
+/* Adds a run to the side if it has launches there. */
 static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, struct occ_error *err)
 {
     struct side *side = &sides->side[which];
@@ -162,7 +162,7 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
 
 struct launch {
     uint32_t item;
-    uint64_t stream, duration_ns; /* stream: of a device */
+    uint64_t stream, duration_ns; /* stream: unique over devices */
 };
 typedef int visit_launch(void *context, const struct launch *launch);
 
@@ -175,7 +175,7 @@ static uint64_t key_of(int64_t config, uint32_t range)
     return (uint64_t)config << 32 | range;
 }
 
-/* Configuration and range -> item of a run. */
+/* Maps configuration and range to the item, for a run. */
 static int map_items(const struct sides *sides, uint32_t which, uint32_t run, struct occ_map *items,
                      struct occ_error *err)
 {
@@ -211,7 +211,7 @@ static int visit_run(const struct side *side, uint32_t run, const struct occ_map
     return sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_OK ? 0 : -1;
 }
 
-/* Calls back for each launch of a side that the history still has, run by run, the oldest run first. */
+/* Calls `visit` for each launch of a side that the history still has: by run, oldest run first. */
 static int visit_side(struct sides *sides, uint32_t which, visit_launch *visit, void *context,
                       struct occ_error *err)
 {
@@ -231,14 +231,14 @@ static int visit_side(struct sides *sides, uint32_t which, visit_launch *visit, 
 
 enum { WAITING_MAX = 8 };
 
-/* The launches without a pair since the last one with a pair, on a stream. */
+/* The items without a pair since the last launch with a pair, on a stream. */
 struct neighbours {
     uint32_t before, n, waiting[WAITING_MAX];
 };
 
 struct places {
     struct diff *diff;
-    struct occ_map streams; /* -> index in all */
+    struct occ_map streams; /* stream -> index in `all` */
     struct neighbours *all;
     size_t n, allocated;
 };
@@ -290,7 +290,7 @@ static int find_places(struct sides *sides, struct occ_error *err)
 struct blocks {
     struct diff *diff;
     uint32_t side;
-    uint64_t *seen; /* launches of each pair */
+    uint64_t *seen; /* number of launches of each pair */
 };
 
 static int add_to_block(void *context, const struct launch *launch)
@@ -310,7 +310,7 @@ static int fill_blocks(struct sides *sides, uint32_t which, struct occ_error *er
     return visit_side(sides, which, add_to_block, &blocks, err);
 }
 
-/* ---- all of it ---- */
+/* ---- comparison ---- */
 
 int sides_compare(struct sides *sides, struct occ_error *err)
 {

@@ -1,10 +1,10 @@
 /*
- * What occq diff and occq check compare: two sides, each some runs of a history, in words of the command
- * line. One thread.
+ * The two sides that occq diff and occq check compare: each has runs of a history, chosen by words of the
+ * command line. One thread.
  *
  *   run:ID run:last last:N label:TEXT user:NAME job:ID rank:N gpu:ID|NAME since:WHEN until:WHEN FILE
  *
- * Commas join several of them, which all hold.
+ * Commas join several words; all words of a side must hold.
  */
 #pragma once
 
@@ -19,51 +19,52 @@
     "of occq top, or a FILE, another history than --db; commas join several: label:main,last:5"
 
 struct side {
-    const char *text;      /* as it was given */
-    struct cli_args where; /* its history: --db, or its own */
+    const char *text;      /* the operand as given */
+    struct cli_args where; /* the side's history: --db, or the operand FILE */
     struct occ_filter filter;
-    uint32_t last;  /* the newest runs only; 0: all */
-    uint32_t given; /* bits: words */
-    char *words;    /* owner of the texts */
+    uint32_t last;  /* number of newest runs to take; 0: all */
+    uint32_t given; /* bits: words of the operand */
+    char *words;    /* owns the texts of the filter */
     struct occ_store *store;
     struct kernel_names *names;
-    int64_t runs[DIFF_RUNS_MAX]; /* the newest first */
+    int64_t runs[DIFF_RUNS_MAX]; /* newest first */
     uint32_t n_runs;
     struct occ_config_rows rows[DIFF_RUNS_MAX];
-    struct side_range *ranges[DIFF_RUNS_MAX]; /* of each row; NULL: the runs are not split */
-    struct diff_row *compared[DIFF_RUNS_MAX]; /* of each row */
-    struct occ_arena texts;                   /* of ranges */
+    struct side_range *ranges[DIFF_RUNS_MAX]; /* for each row; NULL: rows are not split */
+    struct diff_row *compared[DIFF_RUNS_MAX]; /* for each row */
+    struct occ_arena texts;                   /* texts of ranges */
     struct diff_facts facts;
 };
 
 struct sides {
     struct side side[DIFF_SIDES];
-    /* of occq diff --cluster: a side's runs are the blocks of its minutes, the newest first; or NULL */
+    /* arguments of occq diff --cluster: a side's runs are blocks of its minutes, newest first; NULL: no
+     * cluster */
     const struct history_args *cluster;
-    const struct cli_command *command; /* with it */
-    bool by_range;                     /* what a kernel does in one range and in another is compared apart */
+    const struct cli_command *command; /* the command, if `cluster` is set */
+    bool by_range;                     /* compares a kernel's launches separately for each range */
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;
 };
 void sides_free(struct sides *sides);
 
-/* `text` NULL: all runs. OCC_E_INVALID: wrong usage. */
+/* Parses an operand. `text` NULL: all runs. OCC_E_INVALID: wrong usage. */
 int side_parse(struct side *side, const char *text, const struct cli_args *where, struct occ_error *err);
 
-/* Sets store and names. */
+/* Opens the side's history or warehouse; sets store and names. */
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err);
 
-/* Whether a filter's option chooses launches of both sides: --kernel and --exclude. */
+/* True for options that choose launches of both sides: --kernel and --exclude. */
 bool sides_take(const struct cli_option *option);
-/* The operands A and B, of which the options that sides_take() choose launches. */
+/* Parses the operands A and B, and applies the options of sides_take() to both. */
 int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err);
 
-/* Reads both sides (A may have the text NULL: there is none) and compares them. Runs of B are not runs of A
- * where A takes the newest ones. OCC_E_NOT_FOUND: a side has no launches; OCC_E_INVALID: a side has launches
- * on several GPU models. */
+/* Reads both sides and compares them; reads only B if A's text is NULL. If A takes the newest runs, it skips
+ * runs of B. OCC_E_NOT_FOUND: a side has no launches; OCC_E_INVALID: a side has launches on several GPU
+ * models. */
 int sides_compare(struct sides *sides, struct occ_error *err);
 
-/* Runs that have the same launches on both sides, where no time or GPU tells them apart; of a cluster 0, as
- * its runs are not known. */
+/* Returns the number of runs with the same launches on both sides: runs of both, if periods and GPUs are
+ * equal. 0 with a cluster, since its runs are unknown. */
 uint32_t sides_shared_runs(const struct sides *sides);
