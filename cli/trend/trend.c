@@ -151,13 +151,13 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
         return occ_no_memory(err);
     for (size_t i = 0; i < top.n; i++) {
         const struct occ_top_row *row = &top.rows[i];
-        /* of elapsed occupancy: reports without elapsed cycles measure only the achieved one */
+        /* part with elapsed occupancy: reports without elapsed cycles measure only achieved occupancy */
         double measured = isnan(row->elapsed) ? 0 : row->measured_ratio;
         double error = measured > 0 ? row->elapsed_error * measured : 0;
         double half = OCC_ERRORS_OF_95_PERCENT * error, spread = row->tail_spread + row->small_grid_spread;
         t->simulated = t->simulated || row->kernel.simulated;
         double low = fmax(row->used - half, 0), high = fmin(row->used + spread + half, 1);
-        double all = row->waste_warp_seconds / (1 - row->used); /* that could be held */
+        double all = row->waste_warp_seconds / (1 - row->used); /* capacity in warp-seconds */
         t->points[t->n++] = (struct trend_point){.start_ns = row->kernel.id * t->unit_ns,
                                                  .launches = row->launches,
                                                  .total_ns = row->total_ns,
@@ -176,7 +176,8 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
     return 0;
 }
 
-/* Hours tell from when to when there are launches. */
+/* Loads points by `unit`. Without a unit, loads hours first to find the time from the first launch to the
+ * last. */
 static int choose_and_load(struct occ_store *store, const struct occ_filter *filter, const char *unit,
                            struct trend *t, struct occ_error *err)
 {
@@ -201,7 +202,7 @@ struct trend_question {
     struct occ_error *err;
 };
 
-/* The last run that began in the unit of time or the one before. */
+/* Finds the last run that began in the change's unit of time or in the unit before. */
 static void find_run(struct occ_store *store, const struct trend *t, struct trend_change *change)
 {
     static const char sql[] = "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run WHERE "
@@ -221,7 +222,7 @@ static void find_run(struct occ_store *store, const struct trend *t, struct tren
     (void)sqlite3_finalize(s);
 }
 
-/* The launches of `points` from one to another. */
+/* Returns a filter for the launches of points `from` ... `to` - 1. */
 static struct occ_filter between(const struct trend *t, const struct occ_filter *filter, size_t from,
                                  size_t to)
 {
@@ -250,7 +251,7 @@ static int add_change(const struct trend_question *q, const struct diff_change *
     return 0;
 }
 
-/* `found` has `n` steps of a series; this is the i-th. */
+/* Adds step `i` of the `n` steps in `found`. */
 static int add_step(const struct trend_question *q, const struct diff_change *found, size_t n, size_t i,
                     struct trend *t)
 {
@@ -266,7 +267,7 @@ static int add_step(const struct trend_question *q, const struct diff_change *fo
                        &t->changes[t->n_changes - 1].split, q->err);
 }
 
-/* Steps, and a drift since the last of them. */
+/* Finds steps of each series, and a drift after the last step. */
 static int find_changes(struct trend_question *q, double min_change, struct trend *t)
 {
     _cleanup_(occ_freep) double *values = calloc(t->n + 1, sizeof *values);

@@ -1,5 +1,5 @@
-/* How launches went by units of time, and when that changed: the points of occ_store_top() by minute, hour or
- * day, and the changes of diff/changes.h in them. One thread. */
+/* Trends of launches by units of time: the points of occ_store_top() by minute, hour or day, and their
+ * changes (compare/changes.h). One thread. */
 #pragma once
 
 #include <stdio.h>
@@ -8,20 +8,20 @@
 #include "draw/svg.h"
 #include "store/store.h"
 
-/* A unit of time in which there are launches. */
+/* A unit of time with launches. */
 struct trend_point {
     int64_t start_ns;
     uint64_t launches, total_ns, p50_ns, p95_ns;
     double mean_ns;
-    double elapsed; /* mean by time: measured, else the low end of what is expected; NaN: not known */
-    double elapsed_low, elapsed_high;    /* 95 % of what is measured, and the range of what is expected */
-    double measured;                     /* part of the time that is measured */
-    double waste, waste_low, waste_high; /* warp-seconds; the ends: of all less what is used */
+    double elapsed; /* mean by time: measured, else the low end of the expected range; NaN: unknown */
+    double elapsed_low, elapsed_high;    /* range: 95 % interval of measured values, and the expected range */
+    double measured;                     /* measured part of the time */
+    double waste, waste_low, waste_high; /* warp-seconds; the ends are from elapsed_high and elapsed_low */
 };
 extern const struct cli_column trend_point_columns[];
 
-/* The series that are drawn, with their bands. Changes are looked for in those before WASTE, which goes with
- * the number of launches. X(NAME, key, name, source, member, low end, high end, band, unit) */
+/* The series with their bands. Changes are searched in the series before WASTE, which depends on the number
+ * of launches. X(NAME, key, name, source, member, low end, high end, band, unit) */
 #define TREND_SERIES(X)                                                                                      \
     X(MEAN, "mean_duration_ns", "mean time of a launch", "", mean_ns, p50_ns, p95_ns,                        \
       "; band: median to 95th percentile", CLI_DURATION)                                                     \
@@ -37,25 +37,26 @@ struct trend_series_text {
 };
 extern const struct trend_series_text trend_series[TREND_SERIES_COUNT];
 
-/* What of the ratio of two means, less 1, comes from kernels and from their mix. */
+/* Splits the ratio of two means, less 1: the part of the kernels' own changes, and the part of their mix. */
 struct trend_split {
     double kernels, mix;
 };
 
 struct trend_change {
     enum trend_series in;
-    const char *series;             /* its key */
-    int64_t start_ns;               /* of the first unit of time after it */
+    const char *series;             /* key of the series */
+    int64_t start_ns;               /* start of the first unit after the change */
     double before, after, ratio, p; /* ratio: after / before - 1; p: NaN: only possible */
-    bool possible;                  /* of the newest points, too few to tell */
-    bool is_drift;                  /* no step, but a slow rise or fall from then to the last point */
-    /* Of the launches up to the changes beside it or 50 units of time; NaN: of a drift. */
+    bool possible;                  /* a change of the newest points, too few for a decision */
+    bool is_drift;                  /* no step: a slow change from start_ns to the last point */
+    /* Between the launches before and after the step, up to the neighbouring steps or 50 units; NaN for a
+     * drift. */
     struct trend_split split;
-    double run;      /* the last that began then or one unit before; NaN: none */
-    char began[160]; /* its label and program, safe to print */
+    double run;      /* last run that began in this unit or in the unit before; NaN: none */
+    char began[160]; /* the run's label and program, safe to print */
 };
 
-/* Runs with another label than those before begin here. */
+/* The time when runs begin with another label than the run before. */
 struct trend_label {
     int64_t start_ns;
     char label[128]; /* safe to print */
@@ -63,11 +64,10 @@ struct trend_label {
 
 struct trend {
     int64_t unit_ns;
-    const char *unit;           /* of trend_units */
-    bool simulated;             /* some launches are of a simulated device */
-    size_t n_kernels;           /* that the filter's KERNEL matches; 0: none is asked for. 1: mixes are of its
-                                   configurations, else of kernels */
-    struct trend_point *points; /* in the order of time */
+    const char *unit;           /* one of trend_units */
+    bool simulated;             /* launches of a simulated device exist */
+    size_t n_kernels;           /* kernels matching KERNEL (0: no KERNEL); 1: mixes are of configurations */
+    struct trend_point *points; /* sorted by time */
     size_t n;
     struct trend_change *changes;
     size_t n_changes, allocated;
@@ -76,39 +76,39 @@ struct trend {
 };
 void trend_release(struct trend *trend);
 
-extern const char *const trend_units[]; /* "minute", "hour", "day"; NULL ends them */
+extern const char *const trend_units[]; /* "minute", "hour", "day"; ends with NULL */
 
-/* Days are UTC's: they are equal everywhere, also where local time is no whole hours from UTC, and none has
- * 23 or 25 hours. Everything beside them is in UTC too; minutes and hours are in local time. */
+/* True for days, which are UTC's: they begin at the same time everywhere and never have 23 or 25 hours. All
+ * times beside them are in UTC too; minutes and hours are in local time. */
 bool trend_is_utc(const struct trend *trend);
-/* "2026-01-31 12:00:00 CET". */
+/* Formats "2026-01-31 12:00:00 CET". */
 const char *trend_time_text(const struct trend *trend, int64_t ns, char *buffer, size_t size);
-/* trend_point_columns, with the start in that zone. */
+/* Changes trend_point_columns in `selection` to show the start in the trend's zone. */
 void trend_name_zone(const struct trend *trend, struct cli_selection *selection);
 
-/* `unit`: one of trend_units; NULL: minutes for up to two days, hours up to 10 000, else days. `min_change`:
- * the smallest that counts. No launches: no points. */
+/* Loads the trend. `unit`: one of trend_units; NULL: minutes for up to two days, hours up to 10 000, else
+ * days. `min_change`: the smallest change to report, as a ratio. No launches: no points. */
 int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,
                struct trend *ret_trend, struct occ_error *err);
 
 struct trend_value {
-    double mean, low, high; /* NaN: not known */
+    double mean, low, high; /* NaN: unknown */
 };
 struct trend_value trend_value(const struct trend_point *point, enum trend_series series);
-/* For people. Return `buffer`. */
+/* Format a value or a change as text. Return `buffer`. */
 const char *trend_value_text(enum trend_series series, double value, char *buffer, size_t size);
 const char *trend_change_text(const struct trend *trend, const struct trend_change *change, char *buffer,
                               size_t size);
 
-/* How the mean of a series goes from the launches of one filter to another's. */
+/* Splits the change of a series' mean between the launches of two filters. */
 int trend_split(struct occ_store *store, const struct occ_filter sides[2], enum occ_top_by by,
                 enum trend_series series, struct trend_split *ret_split, struct occ_error *err);
 
-/* A series in the area of `plot`, with its axes, changes and labels. */
+/* Draws a series in the area of `plot`, with axes, changes and labels. */
 void trend_plot(const struct draw_svg_plot *plot, const struct trend *trend, enum trend_series series);
 
-/* A picture of all series in SVG; `what`: what the launches are. */
+/* Draws all series as an SVG picture. `what` is a name for the launches. */
 void trend_svg(const struct trend *trend, const char *what, FILE *out);
 
-/* Members of the open object: what `occq history --json` prints. */
+/* Writes members of the open object for `occq history --json`. */
 void trend_json(struct occ_json *json, const struct trend *trend);

@@ -1,5 +1,5 @@
-/* How a mean over all launches changes, by kernels and by their mix: kernels weigh by launches, of the
- * occupancy by time. One thread. */
+/* Splits the change of a mean over all launches between kernels and their mix. Weights: launches for the mean
+ * time, total time for occupancy. One thread. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static double value_of(const struct occ_top_row *row, enum trend_series series)
     return series == TREND_MEAN ? (double)row->total_ns / (double)row->launches : row->used;
 }
 
-/* The parts of a side: kernels or configurations. `parts` is to be freed. */
+/* The parts of a side: kernels or configurations. The caller frees `parts`. */
 struct side {
     struct diff_mix_part *parts;
     size_t n;

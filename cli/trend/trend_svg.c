@@ -1,5 +1,5 @@
-/* Series as plots with their bands over an axis of time, for `occq history --svg`, where the changes are
- * below them, and for `occq report`. Changes are numbered in their plots. One thread (stdio). */
+/* Draws series as plots with bands over a time axis, for `occq history --svg`, with the changes below the
+ * plots, and for `occq report`. Changes are numbered in their plots. One thread (stdio). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@ static double place_of(const struct trend *t, int64_t ns)
 
 enum { NUMBER_BYTES = 32 };
 
-/* What is drawn of a series. */
+/* The points and marks of a series. */
 struct picture {
     struct draw_time_point *points;
     struct draw_time_mark *marks;
-    char (*numbers)[NUMBER_BYTES]; /* of changes */
+    char (*numbers)[NUMBER_BYTES]; /* numbers of changes */
 };
 
 static void picture_free(struct picture *picture)
@@ -40,7 +40,7 @@ static bool picture_new(const struct trend *t, struct picture *ret_picture)
     return ret_picture->points && ret_picture->marks && ret_picture->numbers;
 }
 
-/* Labels, then the series' changes with their numbers. Returns how many there are. */
+/* Writes marks of labels, then of the series' changes with their numbers. Returns the number of marks. */
 static size_t put_marks(const struct trend *t, enum trend_series series, const struct picture *picture)
 {
     size_t n = 0;
@@ -88,7 +88,7 @@ void trend_plot(const struct draw_svg_plot *svg, const struct trend *t, enum tre
     draw_time_plot(&plot);
 }
 
-/* ---- a picture of its own ---- */
+/* ---- the picture of all series ---- */
 
 enum {
     WIDTH = 900,
@@ -117,7 +117,7 @@ static void put_panel(const struct trend *t, enum trend_series series, FILE *out
     draw_svg_end(out);
 }
 
-/* Above the plots, as many as have room. */
+/* Writes labels above the plots; omits labels without room. */
 static void put_labels(const struct trend *t, FILE *out)
 {
     enum { LETTER_X = 6 };
@@ -150,7 +150,7 @@ static void put_head(const struct trend *t, const char *what, FILE *out)
                   t->n_labels ? "; labels where they begin" : "");
 }
 
-/* Returns the number of lines; `out` NULL: only counts. */
+/* Writes a change on one or two lines. Returns the number of lines. `out` NULL: only counts. */
 static int put_change(const struct trend *t, size_t i, int y, FILE *out)
 {
     enum { LETTERS = 140 };
