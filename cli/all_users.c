@@ -78,7 +78,7 @@ static int find(const char *directory, struct histories *found, struct occ_error
                : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
 }
 
-/* The exit status over all owners: a failure or wrong usage has priority, then any answer. */
+/* Joins exit statuses of owners: a failure or wrong usage has priority, then any answer. */
 static int join(int result, int status)
 {
     bool is_settled = result == CLI_EXIT_FAILURE || result == CLI_EXIT_USAGE;
@@ -101,8 +101,8 @@ void cli_speak_of(const struct cli_output *output, const char *owner)
         cli_gather_of(output->gather, owner);
 }
 
-/* The daemon removes a history where the node's quota or an age demands it, also between the listing and the
- * question: the note of the failure suffices then. */
+/* Runs the command for one history. A history that the daemon removed since the listing (the node's quota, or
+ * its age) counts as no answer; the failure is already noted. */
 static int run_one(const struct cli_command *command, struct cli_args *args, const struct history *history)
 {
     args->db = history->path;

@@ -49,7 +49,7 @@ void cli_note_simulated(const struct cli_command *command, const struct cli_sele
 {
     for (size_t i = 0; selection->format == CLI_FORMAT_TEXT && i < selection->n; i++)
         if (selection->columns[i]->flags & CLI_MARKS)
-            return; /* the legend has it */
+            return; /* the legend explains it */
     cli_note(command, "some results are from a simulated device");
 }
 
@@ -102,7 +102,7 @@ int cli_close_stdout(const char *program, int status)
 
 static bool is_database(const char *path)
 {
-    static const char magic[] = "SQLite format 3"; /* and its NUL: the first bytes of every such file */
+    static const char magic[] = "SQLite format 3"; /* first bytes of every database, with the NUL */
     char head[sizeof magic] = "";
     struct stat st;
     _cleanup_(occ_fclosep) FILE *file =
@@ -112,7 +112,7 @@ static bool is_database(const char *path)
 
 int cli_check_output(const char *path, struct occ_error *err)
 {
-    static const char *const ends[] = {"-wal", "-shm", "-journal"}; /* of SQLite's files beside a database */
+    static const char *const ends[] = {"-wal", "-shm", "-journal"}; /* suffixes of SQLite's other files */
     _cleanup_(occ_freep) char *target = realpath(path, NULL);
     char *name = target ? target : strdupa(path);
     if (is_database(name))

@@ -17,7 +17,7 @@ struct cli_output {
 struct cli_list_args {
     struct cli_args common;
     struct cli_output output;
-    struct cli_selection selection; /* of the command's columns */
+    struct cli_selection selection; /* selection of the command's columns */
 };
 
 #define CLI_OPTION_JSON                                                                                      \
@@ -55,8 +55,8 @@ int cli_failure(const struct cli_command *command, const struct occ_error *err);
 int cli_nothing(const struct cli_command *command, const char *why);
 /* Notes on stderr that some results are from a simulated device, unless the table's legend does. */
 void cli_note_simulated(const struct cli_command *command, const struct cli_selection *selection);
-/* Prints a line below a table for people, sanitised, with the owner's name if several histories are queried.
- */
+/* Prints a line below a table for people, sanitised; with the owner's name if histories of several owners are
+ * queried. */
 void cli_put_below(const struct cli_selection *selection, const char *line);
 /* Prints the line with cli_put_below(), or as a note if the output is JSON or CSV. */
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,

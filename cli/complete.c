@@ -7,8 +7,7 @@
 #include "occupancy/occupancy.h"
 #include "values.h"
 
-/* The word at the cursor: its part that completion replaces, and the text before that remains ("--by=",
- * "kernel,"). */
+/* The word at the cursor: its part to complete, and the text before, which remains ("--by=", "kernel,"). */
 struct cursor {
     FILE *out;
     const char *fixed;
@@ -89,7 +88,7 @@ static bool takes_value(const struct cli_option *option)
     return option->kind != CLI_FLAG && !option->without;
 }
 
-/* The option with exactly this name: "-d", "--db"; NULL: none. */
+/* Returns the option with exactly this name: "-d", "--db"; NULL: none. */
 static const struct cli_option *option_of(const struct cli_command *command, const char *word, size_t length)
 {
     for (const struct cli_option *o = command->options; o->name; o++) {
@@ -101,7 +100,7 @@ static const struct cli_option *option_of(const struct cli_command *command, con
     return NULL;
 }
 
-/* Index of the first operand of `words`; more than `last` if that word is an option's value. */
+/* Returns the index of the first operand of `words`; more than `last` if that word is an option's value. */
 static size_t first_operand(const struct cli_command *command, char *const *words, size_t last)
 {
     size_t at = 0;

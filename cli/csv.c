@@ -1,4 +1,4 @@
-/* Cells of CSV; see csv.h. */
+/* Writes cells of CSV; see csv.h. */
 #include "csv.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
  * Cells of CSV: RFC 4180, with quotes doubled inside quotes. NULL is an empty field, an empty text is "" in
  * quotes.
  *
- * Spreadsheets run a cell that begins with =, +, -, @, a tabulator or a line end. A text that does gets an
- * apostrophe before it, unless it is a number. So does a text in which such a character follows apostrophes:
- * a reader that removes one apostrophe before them has the text again.
+ * Spreadsheets run a cell that begins with =, +, -, @, a tabulator or a line end. An apostrophe is written
+ * before such a text, unless the text is a number, and also before a text with apostrophes in front of such a
+ * character. A reader that removes one apostrophe restores the text.
  *
  * No state, no allocation; write errors stay in the stream.
  */

@@ -1,4 +1,4 @@
-/* The connection of commands that talk to a daemon. One thread. */
+/* Connects commands to a daemon. One thread. */
 #pragma once
 
 #include "options.h"
@@ -7,10 +7,10 @@
     CLI_OPTION(0, "socket", CLI_TEXT, type, socket, "PATH",                                                  \
                "the daemon that listens there (default: the user's own, else the system's service)")
 
-/* The socket that `occtrace` gave to a process ($OCCTRACE_SOCKET there): of the private daemon that it
- * reports to, or of another. malloc'ed; NULL: none, or the process is another user's. */
+/* Returns the socket that `occtrace` gave to a process ($OCCTRACE_SOCKET there): the socket of its private
+ * daemon or of another daemon. malloc'ed; NULL: none, or another user's process. */
 char *socket_of_process(int32_t pid);
 
-/* `socket`: where it listens; NULL: the user's own daemon, else the system's service. Where none was named,
- * the message has how to start one. */
+/* Connects to a daemon. `socket`: its path; NULL: the user's own daemon, else the system's service. Without a
+ * path, the message for a missing daemon explains how to start one. */
 int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err);

@@ -16,8 +16,8 @@ struct cli_file {
 
 /* True if the name, without ".gz" or ".zst", ends in `end`. */
 bool cli_file_ends_in(const char *path, const char *end);
-/* `path` NULL: stdout; "-" is refused. Files named ".gz" and ".zst" are compressed; names of other
- * compressions are refused. Refuses to replace a database: see cli_check_output(). */
+/* Opens an output file. `path` NULL: stdout; "-" is refused. Files named ".gz" and ".zst" are compressed;
+ * names of other compressions are refused. Refuses to replace a database: see cli_check_output(). */
 int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_error *err);
 /* Completes the file and gives it its name; an existing file is replaced. */
 int cli_file_finish(struct cli_file *output, struct occ_error *err);

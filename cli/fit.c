@@ -1,4 +1,4 @@
-/* Texts cut to a width; see fit.h. Any thread. */
+/* Shortens texts to a width; see fit.h. Any thread. */
 #include "fit.h"
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->whole, b->whole);
 }
 
-/* The number of equal columns at the start of the first and the last of sorted texts. */
+/* Returns the number of equal columns at the start of the first and the last of sorted texts. */
 static size_t common_prefix(const struct entry *first, const struct entry *last)
 {
     const char *a = first->whole, *b = last->whole;
@@ -141,7 +141,7 @@ struct column {
     const char *ellipsis;
 };
 
-/* The start of a text and a number, for texts with equal parts. */
+/* Returns the start of a text and a number, for texts with equal parts. */
 static char *numbered(const struct column *column, const char *text, size_t number)
 {
     char suffix[24], *out = NULL;

@@ -12,7 +12,7 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-enum { KEPT_MORE = 1024 }; /* rows beyond the number, before the rows behind it are dropped */
+enum { KEPT_MORE = 1024 }; /* rows beyond the number before surplus rows are dropped */
 
 int cli_gather_new(const struct cli_merge *merge, struct cli_gather **ret_gather, struct occ_error *err)
 {
@@ -44,7 +44,7 @@ void cli_gather_of(struct cli_gather *gather, const char *owner)
     gather->place = 0;
 }
 
-/* Keys of the hidden columns: the bases of shares, then the column that sum rows are grouped by. */
+/* Returns the keys of hidden columns: the bases of shares, then the column that groups sum rows. */
 static const char *hidden_key(const struct cli_merge *merge, size_t i)
 {
     return i < CLI_PARTS_MAX ? i < gather_count_parts(merge) ? merge->parts[i].of : NULL : merge->sum_by;
@@ -135,7 +135,8 @@ int cli_gather_begin(struct cli_gather *gather, const char *name, const struct c
 
 /* ---- rows ---- */
 
-/* -1, 0, 1; integers whole, since times in nanoseconds have more digits than a double. */
+/* Compares keys: -1, 0, 1. Integers are compared as integers, since times in nanoseconds have more digits
+ * than a double. */
 static int compare_keys(const struct cli_value *a, const struct cli_value *b)
 {
     double x = gather_real(a), y = gather_real(b);
@@ -177,8 +178,8 @@ static struct cli_value value_of(const struct cli_column *column, const void *ro
     return column ? column->get(column, row) : cli_string(NULL);
 }
 
-/* The text of `value` goes to *text, which is moved behind it. A getter that had no memory when its length
- * was measured may have a text now: there is no room for this text, and the value is left out. */
+/* Copies the text of `value` to *text and advances *text. If memory was exhausted when the length was
+ * measured, the text has no room now and is omitted. */
 static void copy_text(struct cli_value *value, char **text, const char *end)
 {
     if (value->type != CLI_STRING)
@@ -192,7 +193,8 @@ static void copy_text(struct cli_value *value, char **text, const char *end)
     *text += size;
 }
 
-/* A getter's text lasts until the next text (sql_table.h): each is copied as it is read, its length twice. */
+/* Copies a row. A getter's text is valid until the getter's next text (sql_table.h), so each value is read
+ * twice: for its length, and for its copy. */
 static struct cli_gathered *copy_row(const struct cli_gather *g, const void *row)
 {
     const struct cli_selection *from = g->from;

@@ -37,22 +37,23 @@ int cli_gather_new(const struct cli_merge *merge, struct cli_gather **ret_gather
 /* NULL is fine. */
 void cli_gather_freep(struct cli_gather **gather);
 
-/* The following rows belong to this owner. The name must outlive the gatherer. */
+/* Sets the owner of the following rows. The name must outlive the gatherer. */
 void cli_gather_of(struct cli_gather *gather, const char *owner);
 /* True if the gatherer needs a column that the user did not select. `gather` NULL: false. */
 bool cli_gather_reads(const struct cli_gather *gather, const char *key);
 
-/* A history's answer begins, named `name` in JSON; the selection must outlive it. */
+/* Begins a history's answer, named `name` in JSON; the selection must outlive it. */
 int cli_gather_begin(struct cli_gather *gather, const char *name, const struct cli_selection *selection,
                      struct occ_error *err);
-/* Copies the values of a row, which the getters of the selection's columns read. */
+/* Copies the values of a row; the getters of the selection's columns read them. */
 int cli_gather_add(struct cli_gather *gather, const void *row, struct occ_error *err);
-/* There are more rows than the owner's history gave. */
+/* Notes that the owner's history has more rows than its answer. */
 void cli_gather_more(struct cli_gather *gather);
 /* Adds a line below the table, prefixed with the owner's name. Text format only. */
 void cli_gather_line(struct cli_gather *gather, const char *line);
 
 /* Prints the table and the lines below the table; prints nothing if no answer has begun. */
 int cli_gather_print(struct cli_gather *gather, FILE *out, struct occ_error *err);
-/* "the first 20 of 557 rows of all owners; -n shows more", into `buffer`; false: all rows were printed. */
+/* Formats "the first 20 of 557 rows of all owners; -n shows more" into `buffer`. Returns false if all rows
+ * were printed. */
 bool cli_gather_cut_text(const struct cli_gather *gather, char *buffer, size_t size);

@@ -1,4 +1,4 @@
-/* The table of several histories' rows, its parts and sums; see gather.h. One thread. */
+/* Prints the merged table of several histories, with shares and sums; see gather.h. One thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static void set_parts(struct cli_gather *g)
 
 /* ---- sums ---- */
 
-/* A sum beyond a double's range stays infinite until finish(): cli_real() would make it none, to which the
- * next row's value is added as to no value. */
+/* Adds two values. A sum beyond a double's range stays infinite until finish(): cli_real() would turn it into
+ * no value, and the sum would restart at the next row. */
 static struct cli_value add(const struct cli_value *a, const struct cli_value *b)
 {
     struct cli_value sum = *a;
@@ -56,14 +56,14 @@ static void finish(struct cli_value *sum)
         *sum = cli_real(sum->real);
 }
 
-/* The group of a row: the text in column sum_by; "": all rows belong to one group. */
+/* Returns the group of a row: the text in column sum_by; "": all rows belong to one group. */
 static const char *kind_of(const struct cli_gather *g, const struct cli_gathered *row)
 {
     const struct cli_value *value = &row->values[g->n_values - 1];
     return g->merge.sum_by && value->type == CLI_STRING ? value->string : "";
 }
 
-/* The sum of the group's rows, in the form of a row; NULL: out of memory. */
+/* Returns the sum of the group's rows, in the form of a row; NULL: no memory. */
 static struct cli_gathered *sum_of(const struct cli_gather *g, const char *kind)
 {
     struct cli_gathered *sum = calloc(1, sizeof *sum + g->n_values * sizeof *sum->values);
@@ -132,7 +132,7 @@ static int print_table(struct cli_gather *g, FILE *out, struct occ_error *err)
 struct json_sums {
     const struct cli_gather *gather;
     struct occ_json json;
-    const char *key; /* NULL: in an array */
+    const char *key; /* NULL: inside an array */
 };
 
 static int put_sum(void *context, const struct cli_gathered *sum, struct occ_error *err)

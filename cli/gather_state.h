@@ -33,7 +33,7 @@ struct cli_gather {
     char *lines;
 };
 
-/* NaN: no number. */
+/* Returns the value as a number; NaN: no number. */
 static inline double gather_real(const struct cli_value *value)
 {
     return value->type == CLI_INTEGER    ? (double)value->integer
@@ -50,7 +50,7 @@ static inline size_t gather_count_parts(const struct cli_merge *merge)
     return n;
 }
 
-/* The row's value in the base column of a share; NaN: unknown. */
+/* Returns the row's value in the base column of a share; NaN: unknown. */
 static inline double gather_whole(const struct cli_gather *g, const struct cli_gathered *row, size_t part)
 {
     return gather_real(&row->values[g->shown.n - 1 + part]);

@@ -1,4 +1,4 @@
-/* Documents and columns in JSON; see json.h. State: the function for the last members of documents. */
+/* Writes documents and columns in JSON; see json.h. State: the function for the last members of documents. */
 #include "json.h"
 
 void cli_json_begin(struct occ_json *json, FILE *out)

@@ -1,4 +1,4 @@
-/* Documents of commands in JSON, and rows of columns (values.h) in them. The writer is support/json.h's. */
+/* Documents of commands in JSON, with rows of columns (values.h). The writer is in support/json.h. */
 #pragma once
 
 #include "support/json.h"
@@ -15,10 +15,10 @@ void cli_json_end(struct occ_json *json);
  * registered function counts; NULL: none. */
 void cli_json_set_last(void (*put)(struct occ_json *json));
 
-/* `key` is NULL inside arrays. */
+/* Writes a value; `key` is NULL inside arrays. */
 void cli_json_value(struct occ_json *json, const char *key, struct cli_value value);
-/* A member for each column of `table`. */
+/* Writes a member for each column of `table`. */
 void cli_json_row(struct occ_json *json, const struct cli_column *table, const void *row);
-/* An array of an object for each of `n` rows of `row_bytes` bytes. */
+/* Writes an array with an object for each of `n` rows of `row_bytes` bytes. */
 void cli_json_rows(struct occ_json *json, const char *key, const struct cli_column *table, const void *rows,
                    size_t n, size_t row_bytes);

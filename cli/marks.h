@@ -1,6 +1,6 @@
-/* Marks of a row: why its occupancy may be low by design, and whether it was simulated or estimated. One
- * letter in a table, with a legend below; words for programs. By configuration they are guesses, by name they
- * are not. Pure; any thread. */
+/* Marks of a row: reasons for a low occupancy by design, simulated devices, estimated limits, and partly
+ * measured time. One letter in a table, with a legend below; words for programs. Marks from the launch
+ * configuration are guesses, marks from the kernel's name are not. Pure; any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "occupancy/occupancy.h"
 
-/* Bits in addition to enum occ_by_design's. */
+/* Bits in addition to enum occ_by_design. */
 enum {
     CLI_MARK_SIMULATED = 1 << 16,
     CLI_MARK_COMMUNICATION = 1 << 17,
@@ -16,20 +16,20 @@ enum {
     CLI_MARK_PARTLY = 1 << 19
 };
 
-/* Parts of the names of communication kernels: these wait for other GPUs, at any occupancy. */
+/* Parts of the names of communication kernels, which wait for other GPUs at any occupancy. */
 #define CLI_COMMUNICATION(X) X("nccl") X("nvshmem")
 
-/* `name`: the kernel's name; NULL: unknown. */
+/* Returns the bits of marks. `name`: the kernel's name; NULL: unknown. */
 uint32_t cli_marks(bool simulated, uint32_t by_design, const char *name);
 
-/* Letters such as "sp"; "" for no marks. At most CLI_LETTERS_BYTES with the NUL. */
+/* Writes letters such as "sp"; "" for no marks. At most CLI_LETTERS_BYTES with the NUL. */
 #define CLI_LETTERS_BYTES 8
 const char *cli_marks_letters(uint32_t marks, char letters[CLI_LETTERS_BYTES]);
-/* "persistent cluster"; for people "maybe a persistent kernel; ..."; omits the marks simulated and
- * estimated. */
+/* Writes "persistent cluster"; for people "maybe a persistent kernel; ...". Omits the marks simulated,
+ * estimated and partly measured. */
 #define CLI_MARKS_BYTES 192
 const char *cli_marks_text(uint32_t marks, bool for_people, char buffer[CLI_MARKS_BYTES]);
-/* The meaning of a letter; NULL: not a mark. */
+/* Returns the meaning of a letter; NULL: not a mark. */
 const char *cli_mark_help(char letter);
 
 /* The letters as an SQL expression over the columns of `launch`; `by_design` names the column of that

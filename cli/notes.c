@@ -1,4 +1,4 @@
-/* Lines on stderr; see command.h and notes.h. One thread. */
+/* Prints lines on stderr; see command.h and notes.h. One thread. */
 #include "notes.h"
 
 #include <stdarg.h>
@@ -17,8 +17,8 @@ static struct {
     FILE *out; /* the kept lines; NULL: no memory, lines are printed at once */
     char *text;
     size_t size;
-    char nothing[OCC_ERROR_MESSAGE_BYTES]; /* the first reason for nothing */
-    size_t nothings;                       /* owners with that reason */
+    char nothing[OCC_ERROR_MESSAGE_BYTES]; /* the first reason for an empty answer */
+    size_t nothings;                       /* number of owners with that reason */
 } notes;
 
 void cli_notes_of(const char *owner)

@@ -1,12 +1,12 @@
 /*
- * Notes (cli_note() in command.h) while several histories are asked: with the name of their owner, and behind
- * the answer. One thread.
+ * Notes (cli_note() in command.h) for queries of several histories: with the owner's name, printed after the
+ * answer. One thread.
  */
 #pragma once
 
 #include "options.h"
 
-/* Later notes name this owner; NULL: there is only one history. */
+/* Sets the owner that later notes name; NULL: there is only one history. */
 void cli_notes_of(const char *owner);
 /* Keeps notes until cli_notes_release(), and lets cli_nothing() count owners. */
 void cli_notes_hold(void);

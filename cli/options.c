@@ -1,5 +1,5 @@
-/* The command line's parser: walks argv once, finds each option's row, converts its value by the row's kind.
- * No state beside the walk; one thread. */
+/* Parses the command line: walks argv once, finds each option's row, converts its value by the row's kind. No
+ * state except the walk; one thread. */
 #include "options.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct walk {
     char **next;
 };
 
-/* The first `length` bytes of a text that the user typed, shortened and sanitised for a terminal. */
+/* Returns the first `length` bytes of a text from the user, shortened and sanitised for a terminal. */
 static const char *printable(const char *text, size_t length, char buffer[PRINTABLE_BYTES])
 {
     (void)snprintf(buffer, PRINTABLE_BYTES, "%.*s", length < PRINTABLE_BYTES ? (int)length : PRINTABLE_BYTES,
@@ -193,8 +193,8 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }
 
-/* `name`: the option as typed, "-n" or "--number". `value`: the value in the same argument; NULL: none. Reads
- * the next argument if the option needs a value. */
+/* Takes an option. `name`: the option as typed, "-n" or "--number". `value`: the value in the same argument;
+ * NULL: none. Reads the next argument if the option needs a value. */
 static int take(struct walk *walk, const struct cli_option *row, const char *name, const char *value,
                 struct occ_error *err)
 {

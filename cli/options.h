@@ -2,12 +2,12 @@
  * Commands and their options as tables. One row of `struct cli_option` drives parsing (here), --help
  * (usage.h), and through it the man pages (scripts/gen-man) and the shell completion.
  *
- * Rules of the command line, as GNU getopt_long's without abbreviations: -n5, -n 5, --number=5, --number 5;
- * letters of flags may be joined; an option whose value may be left out takes it only after "="; "--" ends
- * the options; operands may stand between options, unless the command stops at the first (occtrace: the rest
- * is the program's).
+ * The command line has the rules of GNU getopt_long without abbreviations: -n5, -n 5, --number=5, --number 5;
+ * letters of flags may be joined; an option with an optional value takes it only after "="; "--" ends the
+ * options; operands may stand between options, unless the command stops at the first operand (occtrace: the
+ * program's arguments follow).
  *
- * Pure: no output, no exit, no globals. argv is reordered, nothing in it is copied: texts point into it.
+ * Pure: no output, no exit, no globals. argv is reordered and not copied: texts point into it.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ enum cli_kind {
     CLI_FLAG,    /* bool; no value */
     CLI_TEXT,    /* const char *; not empty */
     CLI_MOMENT,  /* int64_t, nanoseconds since the epoch; see occ_parse_time_ns() */
-    CLI_NUMBER,  /* int64_t, min ... max of the row, or one of its words: -1, -2 ... */
+    CLI_NUMBER,  /* int64_t, min ... max of the row, or -1, -2 ... for one of its words */
     CLI_PERCENT, /* double, a ratio; given as 0 < percent <= 100 */
     CLI_WORD,    /* const char *; one of the row's words (the pointer is the row's) */
     CLI_SPAN,    /* int64_t, nanoseconds, min ... max of the row; "90s", "5m" */
@@ -69,22 +69,22 @@ struct cli_command {
     const char *operands; /* for the synopsis: "KERNEL"; NULL: none */
     int min_operands, max_operands;
     bool stops_at_operand;
-    bool merges_owners;      /* --all-users gives one table; else an answer for each owner */
-    bool is_paged;           /* its answers may be longer than a screen */
-    const char *summary;     /* of occq's commands: half a sentence, lower case */
-    const char *description; /* paragraphs, divided by an empty line */
+    bool merges_owners;      /* --all-users prints one table; else an answer for each owner */
+    bool is_paged;           /* answers may be longer than a screen */
+    const char *summary;     /* for occq's commands: half a sentence, lower case */
+    const char *description; /* paragraphs, separated by an empty line */
     const struct cli_option *options;
     const struct cli_column *columns; /* for -o; NULL: none */
     bool checks_columns;              /* `check` checks -o: names of columns depend on other options */
-    struct cli_example examples[CLI_EXAMPLES]; /* the last one is none */
-    /* The command's arguments: their defaults and size. They begin with a struct cli_args, and with columns
-     * with a struct cli_list_args (command.h). */
+    struct cli_example examples[CLI_EXAMPLES]; /* the last example is empty */
+    /* Defaults and size of the command's arguments. The arguments begin with a struct cli_args, or, for a
+     * command with columns, with a struct cli_list_args (command.h). */
     const void *defaults;
     size_t args_bytes;
     /* Checks conditions that `kind` cannot express; NULL: none. A failure counts as wrong usage. */
     int (*check)(void *args, struct occ_error *err);
     int (*run)(const struct cli_command *command, const void *args); /* returns the exit status */
-    /* With --all-users, of a command that merges owners: once, after all histories were asked; or NULL. */
+    /* With --all-users and merges_owners: called once, after all histories were queried; or NULL. */
     void (*note_all)(const struct cli_command *command, const void *args);
 };
 static inline const char *cli_program(const struct cli_command *command)

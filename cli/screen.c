@@ -79,7 +79,7 @@ char *cli_screen_text(const char *text)
     occ_text_sanitise(copy);
     if (cli_screen_ellipsis()[0] != '.')
         return copy;
-    for (const char *at = copy; *at; out++) { /* ".." is shorter */
+    for (const char *at = copy; *at; out++) { /* ".." is shorter than the ellipsis */
         bool replace = strncmp(at, OCC_ELLIPSIS, sizeof OCC_ELLIPSIS - 1) == 0;
         *out = replace ? '.' : *at;
         if (replace)
@@ -170,7 +170,7 @@ _Noreturn static void run_pager(const char *command, int fd)
     _exit(127);
 }
 
-/* Closes the output, at which the pager ends, and waits. */
+/* Closes the output, so that the pager ends, and waits for the pager. */
 static void wait_for_pager(void)
 {
     (void)close(STDOUT_FILENO);

@@ -5,26 +5,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `colour`: "auto", "always", "never". With `pager`, if standard output is a terminal: sends standard output,
- * and standard error if it is a terminal too, through $OCC_PAGER, $PAGER or less until cli_screen_end(); ""
- * and "cat" mean no pager. */
+/* Begins the output. `colour`: "auto", "always", "never". With `pager`, if standard output is a terminal:
+ * sends standard output, and standard error if it is a terminal too, through $OCC_PAGER, $PAGER or less until
+ * cli_screen_end(); "" and "cat" mean no pager. */
 void cli_screen_begin(const char *colour, bool pager);
 /* Waits for the pager; call after standard output is closed. */
 void cli_screen_end(void);
 
-/* Characters in a line: $COLUMNS, else the terminal's; 0: not a terminal, or its width is unknown. */
+/* Returns the characters in a line: $COLUMNS, else the terminal's width; 0: no terminal, or unknown width. */
 size_t cli_screen_width(void);
-/* The setting of --color; auto: true for a terminal with colours if NO_COLOR is not set. */
+/* Returns the setting of --color; auto: true for a terminal with colours if NO_COLOR is not set. */
 bool cli_screen_has_colour(void);
 
-/* Mark of omitted text: "\u2026", or ".." if the locale lacks this character. */
+/* Returns the mark of omitted text: "\u2026", or ".." if the locale lacks this character. */
 const char *cli_screen_ellipsis(void);
-/* printf() for text for people: a line wider than the screen continues on the next line, indented. A line is
- * written when it is complete, so other output must begin after a line end. */
+/* Prints like printf(), for people: a line wider than the screen continues on the next line, indented. A line
+ * is written when it is complete, so other output must begin after a line end. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports that memory was exhausted and the output lacks text: cli_run() then fails. */
 void cli_screen_lose_text(void);
 bool cli_screen_lost_text(void);
-/* A sanitised copy for the screen, to be freed; replaces the ellipsis if the locale has none. NULL: no
- * memory. */
+/* Returns a sanitised copy for the screen, to be freed; replaces the ellipsis if the locale has none. NULL:
+ * no memory. */
 char *cli_screen_text(const char *text);

@@ -49,7 +49,7 @@ static void csv_add(struct cli_table *table, const void *row)
     (void)fputc('\n', table->out);
 }
 
-/* ---- all ---- */
+/* ---- all formats ---- */
 
 static int begin(struct cli_table *table, const char *name, struct occ_error *err)
 {

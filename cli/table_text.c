@@ -1,4 +1,4 @@
-/* Tables for people, by libsmartcols; see table_text.h. One thread. */
+/* Prints tables for people with libsmartcols; see table_text.h. One thread. */
 #include "table_text.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct cli_text_table {
     struct libscols_table *block;
     size_t rows;                    /* rows in the block */
     size_t cut_width;               /* width to which columns may be shortened */
-    size_t widths[CLI_MAX_COLUMNS]; /* of the block's texts and headings, in columns */
+    size_t widths[CLI_MAX_COLUMNS]; /* widths of the block's texts and headings, in columns */
     bool hidden[CLI_MAX_COLUMNS];
     bool filled[CLI_MAX_COLUMNS],
         varies[CLI_MAX_COLUMNS];     /* a row has a value; a row's value differs from the first row's */
@@ -134,7 +134,7 @@ static int add_cell(struct cli_text_table *table, struct libscols_line *line, si
 
 /* ---- layout ---- */
 
-/* The minimum width of a column. */
+/* Returns the minimum width of a column. */
 static size_t least_width(const struct cli_text_table *table, size_t i)
 {
     size_t width = table->widths[i];
@@ -150,7 +150,7 @@ static size_t line_width(const struct cli_text_table *table)
     return total > 0 ? total - 1 : 0;
 }
 
-/* The index of the shown column to hide first; selection->n: none may be hidden. */
+/* Returns the index of the shown column to hide first; selection->n: none may be hidden. */
 static size_t least_important(const struct cli_text_table *table)
 {
     const struct cli_selection *selection = table->selection;
@@ -266,7 +266,7 @@ int cli_text_table_add(struct cli_text_table *table, const void *row, struct occ
 
 /* ---- the legend ---- */
 
-/* "waste: warp-seconds; s: simulated device" */
+/* Prints a legend: "waste: warp-seconds; s: simulated device". */
 static void put_legend(const struct cli_text_table *table)
 {
     char text[512] = "", name[64];

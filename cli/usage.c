@@ -1,4 +1,4 @@
-/* Texts from tables, and usage errors; see usage.h. The only state is the first error of stdout. */
+/* Prints texts from tables, and usage errors; see usage.h. The only state is the first error of stdout. */
 #include "usage.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static void print_entry(FILE *out, const char *left, const char *help)
     (void)cli_print_wrapped(out, help, HELP_INDENT, HELP_INDENT);
 }
 
-/* "-d, --db FILE" */
+/* Formats "-d, --db FILE". */
 static const char *option_synopsis(const struct cli_option *option, char *buffer, size_t size)
 {
     char letter[8] = "    ";

@@ -1,5 +1,5 @@
-/* The tables of options.h as --help, from which scripts/gen-man makes the man pages; usage errors. One thread
- * (stdio). */
+/* Prints the tables of options.h as --help, the source of the man pages (scripts/gen-man), and usage errors.
+ * One thread (stdio). */
 #pragma once
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* Flushes stdout before a line on stderr, to keep their order. Records the first error. */
 void cli_flush_stdout(void);
-/* errno of the first failed flush; 0: none failed. */
+/* Returns errno of the first failed flush; 0: none failed. */
 int cli_stdout_errno(void);
 
 /* Prints words of `text` up to its end or an empty line, wrapped at column 80 or at the end of a narrower
@@ -16,8 +16,8 @@ int cli_stdout_errno(void);
  * starts. Returns the text after the paragraph. */
 const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent);
 
-/* The whole --help text, at most 80 columns wide. */
+/* Prints the whole --help text, at most 80 columns wide. */
 void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);
 
-/* "occq top: MESSAGE" and "Try 'occq top --help'." on stderr; returns CLI_EXIT_USAGE. */
+/* Prints "occq top: MESSAGE" and "Try 'occq top --help'." on stderr. Returns CLI_EXIT_USAGE. */
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err);

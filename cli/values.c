@@ -109,7 +109,7 @@ const char *cli_amount_text(double amount, char *buffer, size_t size)
     return occ_format_digits(amount, (const char[]){i ? suffixes[i] : '\0', '\0'}, buffer, size);
 }
 
-/* `with_zone` adds the name of the zone. */
+/* Formats a time. `with_zone` adds the name of the zone. */
 static const char *time_text(int64_t ns, bool is_utc, bool with_zone, char *buffer, size_t size)
 {
     enum {
@@ -247,7 +247,7 @@ static int fail_unknown_column(const struct cli_column *table, const char *name,
     return occ_error_prefix(err, "-o");
 }
 
-/* The index of the column; selection->n: not selected. */
+/* Returns the index of the column; selection->n: not selected. */
 static size_t place_of(const struct cli_selection *selection, const struct cli_column *column)
 {
     size_t i = 0;

@@ -18,13 +18,13 @@
 
 enum cli_type { CLI_NONE, CLI_INTEGER, CLI_UNSIGNED, CLI_REAL, CLI_STRING, CLI_BOOL };
 
-/* How a number is printed for people. */
+/* The format of a number for people. */
 enum cli_unit {
-    CLI_PLAIN,    /* as it is */
+    CLI_PLAIN,    /* unchanged */
     CLI_RATIO,    /* 0.5 -> 50.0% */
     CLI_DURATION, /* nanoseconds */
     CLI_TIME,     /* nanoseconds since the epoch -> local time */
-    CLI_UTC,      /* the same -> UTC, with the zone's name */
+    CLI_UTC,      /* nanoseconds since the epoch -> UTC, with the zone's name */
     CLI_FACTOR,   /* two digits after the point */
     CLI_AMOUNT,   /* 12345.6 -> 12.35k, warp-seconds */
     CLI_MEMORY,   /* bytes: 65536 -> 64.0 KiB */
@@ -60,7 +60,7 @@ enum {
     CLI_RARE = 512,    /* by default shown only if a row has a value */
     CLI_VARIES = 1024, /* by default shown only if two rows with a value differ */
     CLI_HEAT = 256,    /* a ratio, coloured if it is large */
-    CLI_ADDS = 2048,   /* additive: the table of all owners has a sum of it */
+    CLI_ADDS = 2048,   /* additive: the table of all owners has its sum */
 };
 /* Rank of a column: on a narrow screen columns that the user did not request are hidden, the largest rank
  * first; a column without a rank is never hidden. */
@@ -134,18 +134,18 @@ int cli_select_list(const struct cli_column *table, const char *list, struct cli
 /* Writes the value for people into `buffer` (strings are shortened to `size` and sanitised); returns
  * `buffer`. */
 const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size);
-/* A number for programs: digits that read back as the same number. CLI_NONE: "". Not for strings. */
+/* Formats a number for programs: digits that read back as the same number. CLI_NONE: "". Not for strings. */
 const char *cli_value_raw(const struct cli_value *value, char buffer[OCC_DIGITS_BYTES]);
 
-/* "50.0%"; "-" for NaN. */
+/* Formats "50.0%"; "-" for NaN. */
 const char *cli_percent_text(double ratio, char *buffer, size_t size);
-/* "50.0 to 62.5%"; "50.0%" if both ends have the same text. A size of 24 suffices. */
+/* Formats "50.0 to 62.5%"; "50.0%" if both ends have the same text. A size of 24 suffices. */
 const char *cli_range_text(double low, double high, char *buffer, size_t size);
-/* The same in a table: "50.0-62.5%". */
+/* Formats a range for a table cell: "50.0-62.5%". */
 const char *cli_range_cell(double low, double high, char *buffer, size_t size);
-/* "12.35k"; "-" for NaN. */
+/* Formats "12.35k"; "-" for NaN. */
 const char *cli_amount_text(double amount, char *buffer, size_t size);
-/* "2026-01-31 12:00:00", local time; "+2.5 ms" in a recording without absolute times. */
+/* Formats "2026-01-31 12:00:00", local time; "+2.5 ms" in a recording without absolute times. */
 const char *cli_time_text(int64_t ns, char *buffer, size_t size);
-/* The same with the zone's name: "2026-01-31 12:00:00 CET", or "... UTC". */
+/* Formats a time with the zone's name: "2026-01-31 12:00:00 CET", or "... UTC". */
 const char *cli_zone_time_text(int64_t ns, bool is_utc, char *buffer, size_t size);
