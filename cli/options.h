@@ -7,7 +7,8 @@
  * options; operands may stand between options, unless the command stops at the first operand (occtrace: the
  * program's arguments follow).
  *
- * Pure: no output, no exit, no globals. argv is reordered and not copied: texts point into it.
+ * No output, no exit, no globals; reads the clock for CLI_MOMENT. argv is reordered and not copied: texts
+ * point into it.
  */
 #pragma once
 

@@ -28,9 +28,9 @@ struct analysis {
 
 /* Prints marks, limits, waves and occupancies. */
 int analysis_print(const struct analysis *a, struct occ_error *err);
-/* Prints the waterfall from 100 % down to the measured elapsed occupancy, or to the achieved occupancy
- * without elapsed cycles, or to the expected occupancy without counters. Prints sources and help unless
- * `measured` is NULL. */
+/* Prints the used occupancy and the lost parts, which add up to 100 %. The used occupancy is the measured
+ * elapsed occupancy, without elapsed cycles the achieved occupancy, without counters the expected occupancy.
+ * Prints sources and help unless `measured` is NULL. */
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
 
 /* Reports if more warps would help: they help latency-bound kernels, not throughput-bound kernels. */

@@ -24,7 +24,7 @@ static void is_chosen_kernel(sqlite3_context *context, int argc, sqlite3_value *
     sqlite3_result_int(context, occ_map_get(sqlite3_user_data(context), kernel) != OCC_MAP_NONE);
 }
 
-/* Is false for a launch without a range, which is NULL. */
+/* Tests a launch's range in SQL; false for a launch without a range (NULL). */
 static void is_chosen_range(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
     (void)argc;

@@ -247,7 +247,8 @@ int64_t sql_number(sqlite3 *db, const char *sql)
     return number;
 }
 
-/* Returns a hint if a name has an ellipsis: the name was copied from a screen that cut it. */
+/* Returns a hint for a name with an ellipsis: a screen cut it, and no kernel or range has the cut name. "":
+ * no ellipsis. */
 static const char *cut_hint(const struct occ_filter *filter)
 {
     const char *const texts[] = {filter->kernel, filter->kernel_regex, filter->range_regex};

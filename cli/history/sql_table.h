@@ -81,7 +81,7 @@ int sql_no_launches(const struct cli_command *command, struct occ_store *store,
                     const struct occ_filter *filter, const char *why);
 
 /* Excludes runs with unknown times, with a line on stderr, unless the filter has a run or a period, or no
- * other runs exist. For commands that order launches by time. */
+ * other runs exist. For commands that print absolute times. */
 void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_store *store,
                                  struct occ_filter *filter);
 

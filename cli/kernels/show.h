@@ -21,8 +21,8 @@ struct show_group {
     char **nearest;
 };
 
-/* Groups the rows by kernel and device, longest total time first. The rows must outlive the groups.
- * `shown_max`: limit of `shown` of each group. */
+/* Groups the rows by kernel and device, longest total time first. Rows of a group must be adjacent, longest
+ * time first, and must outlive the groups. `shown_max`: limit of `shown` of each group. */
 int show_groups_make(const struct occ_config_rows *rows, size_t shown_max, struct show_group **ret_groups,
                      size_t *ret_n, struct occ_error *err);
 /* NULL is fine. */
@@ -62,8 +62,8 @@ struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row)
 /*
  * Explains a difference to Kineto's "est. achieved occupancy %", an estimate from the configuration:
  *   min(blocks / SMs, its own blocks per SM) x threads per block / maximum threads per SM,
- * in whole percent. Blocks with more shared memory than a kernel has without opting in count as impossible, 0
- * %. (Source: the formula reproduces the values in public recordings.) Returns the reason for a difference;
+ * in whole percent. Blocks with more shared memory than a kernel has without opting in count as impossible:
+ * 0 %. (Source: the formula reproduces the values in public recordings.) Returns the reason for a difference;
  * "" if the reported value is the expected value within its rounding.
  */
 const char *reported_difference(const struct occ_config_row *row);

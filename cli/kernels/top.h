@@ -42,7 +42,8 @@ unsigned top_part_of(const char *label);
 /* Sorts the rows. `by`: "waste", "time", "launches", "occupancy" (lowest first), or a cause's label. */
 void top_sort(struct occ_top *top, const char *by);
 
-/* True if two of the first `n` rows differ only in their device. Returns false without memory. */
+/* True if two of the first `n` rows differ only in their device. Only kernels, configurations and streams can
+ * differ so. Returns false without memory. */
 bool top_needs_device(const struct occ_top *top, size_t n, enum occ_top_by by);
 
 struct top_sums top_sum(const struct occ_top *top);

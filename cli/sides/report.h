@@ -35,7 +35,7 @@ struct diff_facts {
     struct diff_device devices[DIFF_DEVICES_MAX]; /* sorted by id */
     uint32_t n_devices;                           /* 0: from a warehouse, which has only models */
     char device_ids[64];                          /* "1, 2" */
-    bool is_of_other_history;                     /* device numbers differ from the other side's history */
+    bool is_of_other_history; /* device numbers are not comparable with the other side's */
     uint32_t sm_count;
     bool simulated, serialised; /* serialised: measured with occtrace --exact or by ncu */
     uint64_t launches, lost;

@@ -267,7 +267,7 @@ static int add_step(const struct trend_question *q, const struct diff_change *fo
                        &t->changes[t->n_changes - 1].split, q->err);
 }
 
-/* Finds steps of each series, and a drift after the last step. */
+/* Finds steps of each series before WASTE, and a drift after the last certain step. */
 static int find_changes(struct trend_question *q, double min_change, struct trend *t)
 {
     _cleanup_(occ_freep) double *values = calloc(t->n + 1, sizeof *values);

@@ -37,7 +37,7 @@ struct trend_series_text {
 };
 extern const struct trend_series_text trend_series[TREND_SERIES_COUNT];
 
-/* Splits the ratio of two means, less 1: the part of the kernels' own changes, and the part of their mix. */
+/* Parts of the ratio of two means, less 1: from changes of kernels, and from their mix. */
 struct trend_split {
     double kernels, mix;
 };
@@ -49,7 +49,7 @@ struct trend_change {
     double before, after, ratio, p; /* ratio: after / before - 1; p: NaN: only possible */
     bool possible;                  /* a change of the newest points, too few for a decision */
     bool is_drift;                  /* no step: a slow change from start_ns to the last point */
-    /* Between the launches before and after the step, up to the neighbouring steps or 50 units; NaN for a
+    /* Between the launches before and after the step, up to the neighbouring steps or 50 points; NaN for a
      * drift. */
     struct trend_split split;
     double run;      /* last run that began in this unit or in the unit before; NaN: none */
