@@ -1,5 +1,5 @@
-/* See callbacks.h. What runs inside CUPTI's callbacks: which of them is a launch (launches.h), and which
- * streams are being captured. */
+/* See callbacks.h. Code that runs inside CUPTI's callbacks: recognises launches (launches.h) and counts the
+ * streams being captured. */
 #include "callbacks.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "driver_calls.h"
 #include "launches.h"
 
-/* CUresults after which a capture is over as well, with nothing left to break. */
+/* CUresults after which a capture is over although its end failed. */
 #define CAPTURE_INVALIDATED 901u /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED */
 #define CAPTURE_UNJOINED    904u /* CUDA_ERROR_STREAM_CAPTURE_UNJOINED */
 
@@ -20,10 +20,10 @@ static const struct {
 #define X(name, number, what) {number, OCC_CALL_##what},
     OCC_DRIVER_CALLS(X)};
 
-/* Calls of CUPTI inside a callback may call the driver, and so be called back again. */
+/* True inside a callback: its calls of CUPTI may call the driver, which would call back again. */
 static _Thread_local bool is_inside;
 
-/* The CUresult of a call that has returned. */
+/* Returns the CUresult of a call that has returned. */
 static uint32_t result_of(const struct occ_callback_data *data)
 {
     uint32_t result = UINT32_MAX;
@@ -57,7 +57,7 @@ static void on_call(struct occ_exact *e, enum occ_driver_call call, const struct
     case OCC_CALL_GRAPH:
         on_launch(e, data, call == OCC_CALL_GRAPH);
         break;
-    case OCC_CALL_BEGIN: /* counted before the driver begins it: nothing may touch it from then on */
+    case OCC_CALL_BEGIN: /* counted before the capture begins: no session changes from then on */
         if (enters)
             occ_capture_begins(e, data);
         else if (e->captures > 0 && result_of(data) != 0)
@@ -73,7 +73,7 @@ static void on_call(struct occ_exact *e, enum occ_driver_call call, const struct
 static void on_event(struct occ_exact *e, uint32_t domain, uint32_t id, const void *data)
 {
     (void)pthread_mutex_lock(&e->lock);
-    /* again: measuring may have ended during the wait */
+    /* checked again: measuring may have ended while this thread waited for the lock */
     bool is_on = atomic_load(&e->is_on) && !occ_exact_is_stopped(e);
     if (is_on && domain == OCC_CALLBACK_RESOURCE)
         occ_exact_context_destroyed(e, ((const struct occ_callback_resource *)data)->context);
@@ -83,7 +83,7 @@ static void on_event(struct occ_exact *e, uint32_t domain, uint32_t id, const vo
     (void)pthread_mutex_unlock(&e->lock);
 }
 
-/* A thread that is cancelled in here would never release `lock`. */
+/* Disables cancellation: a thread cancelled in here would never release `lock`. */
 static void on_callback(void *user_data, uint32_t domain, uint32_t id, const void *data)
 {
     struct occ_exact *e = user_data;
@@ -100,7 +100,8 @@ static void on_callback(void *user_data, uint32_t domain, uint32_t id, const voi
 
 /* ---- beginning and end ---- */
 
-/* A call that this version of the library does not know is not made either. */
+/* Subscribes to all calls of the table. Ignores refusals of single calls: programs are assumed not to make
+ * calls that this libcupti does not know. */
 static bool subscribe(struct occ_exact *e)
 {
     uint32_t result = e->call.subscribe(&e->subscriber, on_callback, e);

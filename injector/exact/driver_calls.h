@@ -1,6 +1,6 @@
-/* Calls of the driver that --exact watches, by CUPTI's numbers, which never change. X(name, number, what):
- * LAUNCH one kernel, GRAPH any number of kernels in the call's context, STRAY in others, too; BEGIN and END
- * of a stream's capture. */
+/* Driver calls that --exact watches, by CUPTI's numbers, which never change. X(name, number, what): LAUNCH:
+ * one kernel; GRAPH: any number of kernels in the call's context; STRAY: any number of kernels, also in other
+ * contexts; BEGIN and END: a stream's capture. */
 #pragma once
 
 #define OCC_DRIVER_CALLS(X)                                                                                  \

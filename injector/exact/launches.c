@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Fewer than an image holds: launches that other threads have begun are still counted in it. */
+/* Maximum number of launches that begin in a session; less than the counter data holds, since a session also
+ * counts launches that other threads have already begun. */
 #define SESSION_LAUNCHES (OCC_SESSION_MAX_RANGES - 128u)
 
 #define SECOND_NS 1000000000L
@@ -22,14 +23,14 @@ void occ_exact_stray(struct occ_exact *e, bool begins)
     }
 }
 
-/* This thread's launch, and how many launches are nested in each other. A launch inside another one neither
- * begins nor ends a session: the one around it is in the middle of a session. */
+/* This thread's launch, and the depth of nested launches. A nested launch neither begins nor ends a session,
+ * since the outer launch is in the middle of a session. */
 static _Thread_local struct {
-    const struct occ_exact *exact; /* whose callbacks counted `depth` */
+    const struct occ_exact *exact; /* run that counted `depth` */
     struct occ_exact_context *context;
-    uint64_t serial; /* the context's when it was called */
-    uint32_t call;   /* in the session, or NO_CALL */
-    bool is_stray;   /* it could be a range of any session */
+    uint64_t serial; /* the context's serial at the call */
+    uint32_t call;   /* index in the session's calls, or NO_CALL */
+    bool is_stray;   /* may be a range of any session */
     uint32_t depth;
 } launching;
 
@@ -42,7 +43,7 @@ static struct occ_exact_context *find_context(struct occ_exact *e, void *context
     return NULL;
 }
 
-/* CLOCK_MONOTONIC: a moment from now, less than a second. */
+/* Returns the time `ns` from now on CLOCK_MONOTONIC; ns < 1 s. */
 static struct timespec after(long ns)
 {
     struct timespec t = {0};
@@ -53,16 +54,16 @@ static struct timespec after(long ns)
     return t;
 }
 
-/* No session may begin or end: a stream is captured, or measuring has ended, or CUPTI. own_captures: of the
- * calling thread, that have not begun yet. Valid while `lock` is held. */
+/* True if no session may begin or end: a stream is captured, or measuring or CUPTI has ended. own_captures:
+ * captures of the calling thread that have not begun yet. The result is valid while `lock` is held. */
 static bool must_not_touch(const struct occ_exact *e, uint32_t own_captures)
 {
     return e->captures > own_captures || !atomic_load(&e->is_on) || occ_exact_is_stopped(e);
 }
 
-/* Waits until no launch is in flight: one that another thread is in the middle of would be in neither
- * session. New launches wait meanwhile, since the context is claimed. The wait is bounded, since a launch may
- * itself wait for something, and its callback may be lost. Releases the lock while it waits. */
+/* Waits until no launch is in flight, since a launch in flight would be in neither session. New launches wait
+ * meanwhile, because the context is claimed. The wait is bounded: a launch may itself wait, and its callback
+ * may be lost. Releases the lock while it waits. */
 static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c, uint32_t own_captures)
 {
     struct timespec until = after(OCC_EXACT_PATIENCE_NS);
@@ -71,8 +72,7 @@ static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c, ui
         ;
 }
 
-/* Waits at most so long until no thread has claimed the context; NULL: any context. False: one has still.
- * Releases the lock while it waits. */
+/* Releases the lock while it waits. */
 bool occ_exact_wait_for_claims(struct occ_exact *e, const struct occ_exact_context *c, long patience_ns)
 {
     struct timespec until = after(patience_ns);
@@ -87,8 +87,9 @@ bool occ_exact_wait_for_claims(struct occ_exact *e, const struct occ_exact_conte
     }
 }
 
-/* No call of before this is written into the context's session any more, and a launch that has not returned
- * is not waited for again: its range may be one of the sessions that begin until it does. */
+/* Gives the context a new serial: calls made before it write nothing into the session any more. Launches that
+ * have not returned become strays, since their ranges may be in any session that begins before they return;
+ * no thread waits for them again. */
 static void renew_serial(struct occ_exact *e, struct occ_exact_context *c)
 {
     c->serial = ++e->serials;
@@ -97,7 +98,7 @@ static void renew_serial(struct occ_exact *e, struct occ_exact_context *c)
     c->is_crowded = false;
 }
 
-/* Claims the context and releases the lock: CUPTI may be called for it. */
+/* Claims the context and releases the lock, so that CUPTI may be called for the context. */
 static void begin_calls(struct occ_exact *e, struct occ_exact_context *c)
 {
     c->is_claimed = true;
@@ -117,7 +118,7 @@ static void end_calls(struct occ_exact *e, struct occ_exact_context *c)
     end_claim(e, c);
 }
 
-/* Once, or it would be new with every launch. */
+/* Reports the full table once, not with every launch. */
 static void report_full(struct occ_exact *e)
 {
     if (e->is_full)
@@ -149,7 +150,7 @@ static bool must_end(const struct occ_exact_context *c, bool at_once)
             occ_exact_clock_ns(CLOCK_MONOTONIC) >= c->until_ns);
 }
 
-/* Measuring ends with the last context. */
+/* Turns measuring off after the last context. */
 static void end_without_contexts(struct occ_exact *e)
 {
     bool is_used = false;
@@ -161,7 +162,8 @@ static void end_without_contexts(struct occ_exact *e)
         atomic_store(&e->is_on, false);
 }
 
-/* Each step may last: since the one before, a capture may have begun that did not wait any longer. */
+/* Checked between steps, each of which may take long: a capture that stopped waiting may have begun
+ * meanwhile. */
 static bool may_go_on(struct occ_exact *e)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -170,8 +172,8 @@ static bool may_go_on(struct occ_exact *e)
     return may;
 }
 
-/* CUPTI's part: ends the session if it must, and leaves one running for a kernel; or gives the context up. A
- * context that is new has none to end. */
+/* Calls CUPTI: ends the session if `ends`, begins one if `begins`, or gives up a retired context. A new
+ * context has no session to end. */
 static void take_steps(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
 {
     bool is_last = atomic_load(&e->is_retired);
@@ -189,7 +191,7 @@ static void renew(struct occ_exact *e, struct occ_exact_context *c, bool ends, b
 {
     c->is_claimed = true;
     wait_for_others(e, c, 0);
-    if (must_not_touch(e, 0)) { /* the session goes on, and the launches in flight belong to it */
+    if (must_not_touch(e, 0)) { /* the session continues, with the launches in flight */
         end_claim(e, c);
         return;
     }
@@ -198,22 +200,22 @@ static void renew(struct occ_exact *e, struct occ_exact_context *c, bool ends, b
     end_calls(e, c);
 }
 
-/* The context of a launch, claimed by no thread; NULL: none, or it has been claimed for too long. */
+/* Returns the context of a launch, free of claims; NULL: no entry, or claimed for too long. */
 static struct occ_exact_context *context_of(struct occ_exact *e, const struct occ_callback_data *data,
                                             bool may_add)
 {
     struct occ_exact_context *c = find_context(e, data->context);
     if (!c && may_add)
         c = add_context(e, data);
-    /* looked for again: it may have been destroyed meanwhile */
+    /* searched again, since the context may have been destroyed during the wait */
     return c && occ_exact_wait_for_claims(e, c, OCC_EXACT_PATIENCE_NS) && find_context(e, data->context) == c
                ? c
                : NULL;
 }
 
-/* Waits until no other thread is inside a launch of the context, since nothing but the order of calls tells
- * ranges apart. A launch that lets nobody pass for so long is not waited for again. Releases the lock while
- * it waits. */
+/* Waits until no other thread is inside a launch of the context, since only the order of calls identifies
+ * ranges. If no launch passed during the whole wait, the context is crowded: no thread waits for the launch
+ * in flight again. Releases the lock while it waits. */
 static void wait_for_turn(struct occ_exact *e, struct occ_exact_context *c)
 {
     struct timespec until = after(OCC_EXACT_PATIENCE_NS);
@@ -224,7 +226,8 @@ static void wait_for_turn(struct occ_exact *e, struct occ_exact_context *c)
     c->is_crowded |= is_late && c->turns == turns && !c->is_claimed;
 }
 
-/* Writes the call into the running session. A graph's launch is any number of ranges. */
+/* Writes the call into the running session. Returns its index, or NO_CALL for a graph, which is any number of
+ * ranges, and for a full session. */
 static uint32_t write_call(const struct occ_exact *e, struct occ_exact_context *c,
                            const struct occ_callback_data *data, bool is_graph)
 {
@@ -240,7 +243,8 @@ static uint32_t write_call(const struct occ_exact *e, struct occ_exact_context *
     return s->n++;
 }
 
-/* The launch happens now. c: NULL: its context was claimed for too long, or has no place. */
+/* Registers a launch immediately before the driver's work. c: NULL: its context was claimed for too long, or
+ * has no entry. */
 static void enter_launch(struct occ_exact *e, struct occ_exact_context *c,
                          const struct occ_callback_data *data, bool is_graph)
 {
@@ -275,7 +279,7 @@ static void begin_launch(struct occ_exact *e, const struct occ_callback_data *da
     if (c && !must_not_touch(e, 0) &&
         (ends || (is_last && c->state != OCC_EXACT_FAILED) || (!is_graph && can_begin(c))))
         renew(e, c, ends, !is_graph);
-    if (c && c->state == OCC_EXACT_RUNNING) /* that has just begun: no launch of it is in flight */
+    if (c && c->state == OCC_EXACT_RUNNING) /* does not wait in a new session: it has no launch in flight */
         wait_for_turn(e, c);
     if (is_last)
         end_without_contexts(e);
@@ -283,7 +287,8 @@ static void begin_launch(struct occ_exact *e, const struct occ_callback_data *da
         enter_launch(e, c, data, is_graph);
 }
 
-/* Whether it is a range of its own is not known: if it is, the session has more ranges than calls. */
+/* Counts a nested launch without a call of its own. If it is a range of its own, the session has more ranges
+ * than calls. */
 static void begin_nested_launch(const struct occ_callback_data *data, bool is_graph)
 {
     struct occ_exact_context *c = launching.context;
@@ -296,7 +301,7 @@ static void begin_nested_launch(const struct occ_callback_data *data, bool is_gr
 
 static void leave_launch(struct occ_exact *e, struct occ_exact_context *c, uint32_t result)
 {
-    if (c->serial != launching.serial) { /* renew_serial() has counted it */
+    if (c->serial != launching.serial) { /* counted as a stray by renew_serial() */
         occ_exact_stray(e, false);
         return;
     }
@@ -311,7 +316,7 @@ static void leave_launch(struct occ_exact *e, struct occ_exact_context *c, uint3
     }
 }
 
-/* Depths of another occ_exact mean nothing. */
+/* Resets this thread's state if another run counted it. */
 static void start_counting(const struct occ_exact *e)
 {
     if (launching.exact == e)
@@ -382,7 +387,7 @@ void occ_exact_context_destroyed(struct occ_exact *e, void *context)
 void occ_exact_end_sessions(struct occ_exact *exact, long patience_ns)
 {
     struct occ_exact *e = exact;
-    (void)pthread_cond_broadcast(&e->changed); /* there is nothing left to wait for */
+    (void)pthread_cond_broadcast(&e->changed); /* wakes all waiting threads: measuring has ended */
     (void)occ_exact_wait_for_claims(e, NULL, patience_ns);
     for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++) {
         struct occ_exact_context *c = &e->contexts[i];

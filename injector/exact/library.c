@@ -1,4 +1,4 @@
-/* What the guest calls (exact.h): the life of one run of the profiler, and the helper's side of it. */
+/* The functions of exact.h: the life of one run of the profiler, and the helper's part. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 #include "callbacks.h"
 
-/* 50 ms each: the program's end does not wait long for a thread inside CUPTI, nor for the lock. */
+/* Maximum waits at the program's end, 50 ms each: for a thread inside CUPTI, and for the lock. */
 #define PATIENCE_NS 50000000L
 #define NAP_NS      1000000L
 #define MAX_NAPS    50u
@@ -24,7 +24,7 @@ static void init_lock(struct occ_exact *e)
     (void)pthread_condattr_destroy(&monotonic);
 }
 
-/* NULL or the name of a function that the library lacks. */
+/* Binds CUPTI's functions. Returns the name of a missing function, or NULL. */
 static const char *bind_functions(struct occ_exact *e)
 {
     static const char *const names[] = {OCC_CUPTI_RANGE(OCC_CUPTI_NAME) NULL};
@@ -68,13 +68,14 @@ static struct occ_exact *start(const struct occ_cupti *cupti, const _Atomic bool
         return e;
     }
     memcpy(reason, e->problem, sizeof e->problem);
-    return NULL; /* what is mapped stays: a process comes here once */
+    return NULL; /* the mapping stays: a process comes here once */
 }
 
 /* ---- the helper's side ---- */
 
-/* A thread of the program may be stopped while it holds the lock. Naps, since pthread_mutex_timedlock
- * goes by the clock that people set, and pthread_mutex_clocklock needs a newer C library. */
+/* Takes the lock, or returns false after 50 ms: a thread of the program may be stopped while it holds the
+ * lock. Sleeps between attempts, since pthread_mutex_timedlock() uses the adjustable clock, and
+ * pthread_mutex_clocklock() needs a newer C library. */
 static bool lock_soon(struct occ_exact *e)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
@@ -99,7 +100,7 @@ static void finish(struct occ_exact *e, bool may_call)
         occ_exact_end_all(e, PATIENCE_NS);
         (void)pthread_mutex_unlock(&e->lock);
     }
-    atomic_store(&e->is_over, true); /* a thread that has a context claimed still calls CUPTI no more */
+    atomic_store(&e->is_over, true); /* threads with a claimed context stop calling CUPTI */
 }
 
 static void stop(struct occ_exact *e)
@@ -113,7 +114,7 @@ static bool add_launch(struct occ_exact *e, const struct occ_exact_launch *launc
     return occ_matching_add_launch(&e->matching, launch);
 }
 
-/* CUPTI refuses each context that has launched. */
+/* True if CUPTI refused every context that launched. */
 static bool has_failed(const struct occ_exact *e)
 {
     uint32_t failed = 0, used = 0;
@@ -125,8 +126,8 @@ static bool has_failed(const struct occ_exact *e)
     return failed > 0 && failed == used;
 }
 
-/* Moves the sessions that have ended to the matching, and copies the problem; nothing if the lock cannot be
- * had. */
+/* Moves the ended sessions to the matching and copies the problem; does nothing if the lock is not free in
+ * time. */
 static void take(struct occ_exact *e, struct occ_exact_report *report)
 {
     if (!lock_soon(e))
@@ -148,7 +149,7 @@ static void take(struct occ_exact *e, struct occ_exact_report *report)
     }
 }
 
-/* Kernels need not run one after the other for values that cannot be stored. */
+/* Retires the run when the log is full: serialising kernels is useless if their values cannot be stored. */
 static void end_when_full(struct occ_exact *e, struct occ_exact_report *report)
 {
     if (!e->matching.is_full || atomic_load(&e->is_retired))

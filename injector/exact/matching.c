@@ -6,7 +6,7 @@
 
 #define MINUTE_NS UINT64_C(60000000000)
 
-/* Of the table of sums; the rest keeps searches short. */
+/* Maximum number of used sums; free entries keep searches short. */
 #define SUMS_FILLED (OCC_MATCHING_MAX_SUMS / 4 * 3)
 
 static void *get_table(size_t bytes)
@@ -37,14 +37,15 @@ void occ_session_free(struct occ_session *session)
 
 /* ---- sessions ---- */
 
-/* Certainly a range: the driver took it, and no capture did. */
+/* True if the call is certainly a range: the driver accepted it, and no stream was being captured. */
 static bool is_certain(const struct occ_session_call *call)
 {
     return call->has_returned && !call->is_refused && !call->may_be_captured;
 }
 
-/* Each certain launch is a range, so no other range is there if there are as many. Any other explanation of
- * a number would fit the range of a launch that nobody saw, too. */
+/* True if the ranges can be matched with the calls. Each certain call is a range, so equal numbers exclude
+ * other ranges. Any other explanation of the number of ranges could also count the range of an unseen launch.
+ */
 static bool is_paired(const struct occ_session *s)
 {
     uint32_t certain = 0;
@@ -53,12 +54,12 @@ static bool is_paired(const struct occ_session *s)
     return !s->is_unpaired && s->ranges == certain;
 }
 
-/* counts: NULL: not known. */
+/* Stores a call's value; counts NULL: unknown. */
 static void set_value(struct occ_matching *m, const struct occ_session_call *call,
                       const struct occ_range_counts *counts)
 {
     struct occ_call_value *v = &m->values[call->correlation % OCC_MATCHING_MAX_LAUNCHES];
-    m->dropped += v->state == OCC_VALUE_MEASURED; /* no record has come for it */
+    m->dropped += v->state == OCC_VALUE_MEASURED; /* the old value has met no record */
     *v = (struct occ_call_value){.correlation = call->correlation,
                                  .state = counts ? OCC_VALUE_MEASURED : OCC_VALUE_UNKNOWN,
                                  .start_ns = call->start_ns};
@@ -82,12 +83,12 @@ void occ_matching_add_session(struct occ_matching *m, struct occ_session *sessio
 
 /* ---- values ---- */
 
-/* The record of one launch. Counters may hold any value; NaN fails every comparison. */
+/* Computes the record of one launch. Counters may hold any value; NaN fails every comparison. */
 static bool measure(const struct occ_ring_launch *l, const struct occ_range_counts *c,
                     struct occ_record_measured *ret)
 {
     double ns = (double)l->duration_ns;
-    /* a launch has warps and blocks: counters of 0 did not count */
+    /* every launch has warps and blocks: 0 means that a counter did not count */
     if (l->config == OCC_EXACT_NO_CONFIG ||
         !(c->cycles > 0 && c->sms_active > 0 && c->warps_active > 0 && c->blocks > 0))
         return false;
@@ -104,7 +105,7 @@ static bool measure(const struct occ_ring_launch *l, const struct occ_range_coun
     return occ_record_measured_is_valid(ret);
 }
 
-/* The sum of a launch's configuration and minute; NULL: there are too many. */
+/* Returns the sum for a launch's configuration and minute; NULL: too many sums. */
 static struct occ_record_measured *find_sum(struct occ_matching *m, const struct occ_record_measured *launch)
 {
     uint64_t key = launch->minute << 32 ^ launch->config;
@@ -149,8 +150,8 @@ static void write_sums(struct occ_matching *m, const struct occ_exact_sink *sink
 
 /* ---- launches ---- */
 
-/* The launches of `waiting` from `from` on, without the timed ones before `until`: the ring has had these,
- * and they lose no more than a value. */
+/* Keeps the launches of `waiting` from index `from` on, without the timed launches before index `until`: the
+ * ring already has these, so that only their values are lost. */
 static void keep(struct occ_matching *m, uint32_t from, uint32_t until)
 {
     uint32_t kept = 0;
@@ -161,7 +162,7 @@ static void keep(struct occ_matching *m, uint32_t from, uint32_t until)
     m->n = kept;
 }
 
-/* The older half has waited in vain. */
+/* Drops the timed launches of the older half; if it has none, gives up the whole older half. */
 static void make_room(struct occ_matching *m)
 {
     uint32_t half = OCC_MATCHING_MAX_LAUNCHES / 2;
@@ -184,7 +185,7 @@ bool occ_matching_add_launch(struct occ_matching *m, const struct occ_exact_laun
     return true;
 }
 
-/* Times of a record that has none. False: the counter says no possible duration. */
+/* Sets the times of a launch whose record has none. Returns false if the counter has no possible duration. */
 static bool set_times(struct occ_ring_launch *l, const struct occ_call_value *v)
 {
     if (v->state != OCC_VALUE_MEASURED || !(v->counts.ns >= 1 && v->counts.ns < (double)INT64_MAX))
@@ -194,7 +195,8 @@ static bool set_times(struct occ_ring_launch *l, const struct occ_call_value *v)
     return occ_ring_times_are_valid(l->start_ns, l->duration_ns);
 }
 
-/* False: the ring has not got the launch. */
+/* Gives the launch to the ring unless its record had times. Returns false if the ring does not have the
+ * launch. */
 static bool record(struct occ_matching *m, struct occ_exact_launch *l, const struct occ_call_value *v,
                    const struct occ_exact_sink *sink)
 {
@@ -208,7 +210,7 @@ static bool record(struct occ_matching *m, struct occ_exact_launch *l, const str
     return sink->launch(sink->context, &l->launch);
 }
 
-/* False: the value of its call is not there yet. */
+/* Matches a launch with the value of its call. Returns false if the value has not arrived yet. */
 static bool settle(struct occ_matching *m, struct occ_exact_launch *l, const struct occ_exact_sink *sink)
 {
     struct occ_call_value *v = &m->values[l->launch.correlation % OCC_MATCHING_MAX_LAUNCHES];

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Sessions that wait for the helper; further ones are dropped. */
+/* Maximum number of sessions that wait for the helper; further sessions are dropped. */
 #define MAX_WAITING  2048u
 #define PAGES(bytes) (((bytes) + 4095) / 4096)
 static_assert(MAX_WAITING * PAGES(sizeof(struct occ_session)) * 4096 <= 64 << 20, "64 MiB");
@@ -39,7 +39,7 @@ void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
     set_problem(e, problem);
 }
 
-/* For functions that return whether they succeeded. */
+/* Makes one call of CUPTI in a function that returns true on success; returns false on failure. */
 #define CALL(e, what, call)                                                                                  \
     do {                                                                                                     \
         if (occ_exact_is_stopped(e))                                                                         \
@@ -53,7 +53,8 @@ void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
 
 /* ---- a context ---- */
 
-/* Not in InitializeInjection: the driver is being initialised then. A second call does nothing. */
+/* Initialises the profiler at the first launch: InitializeInjection is too early, since CUDA still
+ * initialises the driver. A second call does nothing. */
 static bool initialise(struct occ_exact *e)
 {
     struct occ_params_none p = {.size = sizeof p};
@@ -69,7 +70,8 @@ static bool configure(struct occ_exact *e, struct occ_exact_context *c)
     CALL(e, "the context's GPU", e->call.device_id(c->context, &device));
     struct occ_params_chip_name chip = {.size = sizeof chip, .device = device};
     CALL(e, "the GPU's chip", e->host.chip_name(&chip));
-    /* A chip that the library does not know needs the availability image; for others its own table does. */
+    /* Only a chip unknown to the library needs the availability image; others are in the library's own table.
+     */
     struct occ_cupti_image availability;
     if (occ_exact_is_stopped(e))
         return false;
@@ -172,7 +174,7 @@ static bool read_ranges(struct occ_exact *e, struct occ_exact_context *c, struct
     return true;
 }
 
-/* False: the helper has not taken the sessions before it. */
+/* Queues a session for the helper. Returns false if the queue is full. */
 static bool queue(struct occ_exact *e, struct occ_session *s)
 {
     (void)pthread_mutex_lock(&e->lock);
@@ -187,7 +189,8 @@ static bool queue(struct occ_exact *e, struct occ_session *s)
     return has_room;
 }
 
-/* Dropped ranges leave the others without meaning. */
+/* Reads the session's ranges. With dropped ranges none is usable, since the order no longer identifies a
+ * call. */
 static bool read_session(struct occ_exact *e, struct occ_exact_context *c, struct occ_session *s)
 {
     struct occ_params_range_decode decode = {.size = sizeof decode, .object = c->profiler};
@@ -209,7 +212,7 @@ static bool stop_session(struct occ_exact *e, struct occ_exact_context *c, struc
     return read_session(e, c, s);
 }
 
-/* The calls are told to the helper in any case: their launches wait for it. */
+/* Queues the session even if CUPTI fails: launches that wait in the helper need its calls. */
 static bool end_session(struct occ_exact *e, struct occ_exact_context *c)
 {
     struct occ_session *s = c->session;
