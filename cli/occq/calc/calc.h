@@ -1,5 +1,5 @@
-/* `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms:
- * text, JSON, SVG. One thread (stdio). */
+/* `occq calc`: one kernel's launch on one device, from the command line or from compiled code, printed as
+ * text, JSON or SVG. One thread (stdio). */
 #pragma once
 
 #include <math.h>
@@ -15,12 +15,12 @@
 #include "occupancy/occupancy.h"
 #include "support/error.h"
 
-/* A kernel as compiled code (or the user) describes it. 0: not known, none. */
+/* A kernel as described by compiled code or the user. 0: unknown, or none. */
 struct calc_kernel {
-    char *name;  /* demangled if it was mangled; NULL: the user's own figures */
-    uint32_t sm; /* what it was compiled for; 0: not from compiled code */
-    char suffix; /* 'a' of sm_90a, 'f' of sm_100f; 0: none, or unknown */
-    bool runs;   /* on the device */
+    char *name;  /* demangled; NULL: the user's own figures */
+    uint32_t sm; /* compiled for sm_NN; 0: not from compiled code */
+    char suffix; /* suffix of sm_90a or sm_100f; 0: none, or unknown */
+    bool runs;   /* runs on the device */
     uint32_t registers, static_smem_bytes, barriers, max_threads, local_bytes, spill_bytes;
     uint32_t cluster[3];
 };
@@ -31,15 +31,15 @@ struct calc_kernels {
 };
 void calc_kernels_release(struct calc_kernels *kernels);
 
-/* Reads what a cubin, fat binary or host program, or the text of "ptxas -v", holds for a device of capability
- * `cc`, in the file's order; of several with a name the one compiled for the nearest capability. `path` "-"
- * is standard input. `asked`: a kernel's name or a regular expression on it; NULL: all. OCC_E_INVALID: not
- * such a file, or a damaged one; OCC_E_USAGE: no such kernel and no expression;
- * OCC_E_NOT_FOUND: no kernel matches. */
+/* Reads the kernels of a cubin, fat binary or host program, or of the output of "ptxas -v", for a device of
+ * capability `cc`, in the file's order; among kernels of the same name the one compiled for the nearest
+ * capability. `path` "-": standard input. `asked`: a kernel's name or a regular expression on it; NULL: all
+ * kernels. Returns OCC_E_INVALID for another or a damaged file; OCC_E_USAGE if `asked` is neither a kernel's
+ * name nor an expression; OCC_E_NOT_FOUND if no kernel matches. */
 int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *asked,
                       struct calc_kernels *ret_kernels, struct occ_error *err);
 
-/* What is shown. `result` belongs to `launch`; without has_grid that is one full wave. */
+/* A case to print. `result` is the analysis of `launch`, which is one full wave without has_grid. */
 struct calc_case {
     const struct calc_target *target;
     const struct calc_kernel *kernel;
@@ -59,7 +59,7 @@ static inline struct analysis calc_analysis(const struct calc_case *c)
                              .launch_gap_ns = NAN};
 }
 
-/* ---- arguments: options, or a row of a batch, and the launch that they describe; pure, any thread ---- */
+/* ---- arguments: options, or a row of a batch, and their launch; pure, any thread ---- */
 
 struct calc_args {
     struct cli_args common;
@@ -77,22 +77,23 @@ extern const struct cli_option calc_options[];
 
 bool calc_args_given(const struct calc_args *args, const char *option);
 
-/* --gpu, or --cc and --sms. OCC_E_INVALID, as all errors here; messages name the option. */
+/* Makes the target of --gpu, or of --cc and --sms. All errors here are OCC_E_INVALID; messages name the
+ * option. */
 int calc_args_target(const struct calc_args *args, struct calc_target *ret_target, struct occ_error *err);
 
-/* The kernel that --regs, --smem and --barriers describe. */
+/* Makes the kernel described by --regs, --smem and --barriers. */
 int calc_args_kernel(const struct calc_args *args, struct calc_kernel *ret_kernel, struct occ_error *err);
 
-/* The launch of `kernel` on `target`, analysed. Both must outlive the case. */
+/* Analyses the launch of `kernel` on `target`. Both must outlive the case. */
 int calc_args_case(const struct calc_args *args, const struct calc_target *target,
                    const struct calc_kernel *kernel, struct calc_case *ret_case, struct occ_error *err);
 
 /* ---- forms ---- */
 
 int calc_text(const struct calc_case *c, struct occ_error *err);
-/* A line a kernel. */
+/* Prints one line per kernel. */
 int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *err);
-/* The whole document. */
+/* Prints the whole document. */
 int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err);
 /* Writes the curves to the file `path`. */
 int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err);
@@ -100,23 +101,23 @@ int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err)
 /*
  * ---- batch: CSV in, CSV out, row by row, in bounded memory ----
  *
- * In: a heading line, then a row per line. Fields are separated by commas; one that begins with a quote ends
+ * Input: a heading line, then one row per line. Commas separate fields; a field that begins with a quote ends
  * with the next quote that is not doubled. A line ends at a line feed (a carriage return before it is
- * ignored), also inside quotes: no field that is read holds one, and so a quote that is never closed spoils
- * its own row only. Empty lines are ignored. Unknown columns are copied; a name near a known one is refused.
+ * ignored), even inside quotes: no input field contains a line feed, and an unclosed quote damages its own
+ * row only. Empty lines are ignored. Unknown columns are copied; a name similar to a known one is refused.
  *
- * Out: the fields as they came, then the columns of RESULTS in calc_batch.c. A row that cannot be computed
- * has the reason in the last column, nothing in the other results, and a line in `talk` that names its
- * number.
+ * Output: the input's fields unchanged (formulas get an apostrophe), then the columns of RESULTS in
+ * calc_batch.c. A row that cannot be computed has the reason in the last column and no other results; a line
+ * in `talk` reports its line number.
  */
 
-#define CALC_BATCH_LINE_BYTES (1U << 20) /* longest line, with its line feed */
-#define CALC_BATCH_COLUMNS    64         /* of the input */
+#define CALC_BATCH_LINE_BYTES (1U << 20) /* longest line, including its line feed */
+#define CALC_BATCH_COLUMNS    64         /* in the input */
 
 struct calc_batch_totals {
     uint64_t rows, bad_rows;
 };
 
-/* Write errors stay in `out`. OCC_E_INVALID: the heading, or a line over the limit; OCC_E_IO: cannot read.
- * Rows before the error are written. */
+/* Computes a batch. Write errors stay in `out`. Returns OCC_E_INVALID for a bad heading or a line over the
+ * limit, OCC_E_IO for a read error. Rows before the error are written. */
 int calc_batch(FILE *in, FILE *out, FILE *talk, struct calc_batch_totals *ret_totals, struct occ_error *err);

@@ -85,7 +85,8 @@ int calc_args_kernel(const struct calc_args *args, struct calc_kernel *ret_kerne
     return 0;
 }
 
-/* "50", "50%": percent. "64k", "65536B": bytes; a size needs a unit, since 150 is not 150 bytes. */
+/* Reads a carve-out. "50", "50%": percent. "64k", "65536B": bytes; a size needs a unit, since a number alone,
+ * such as 150, is a percentage. */
 static int read_carveout(const char *text, struct occ_launch *launch, struct occ_error *err)
 {
     char number[32];
@@ -144,7 +145,7 @@ static int fill_launch(const struct calc_args *args, const struct calc_kernel *k
     return args->carveout ? read_carveout(args->carveout, launch, err) : 0;
 }
 
-/* Without a grid: one full wave of whole clusters. */
+/* Analyses the case; without a grid for one full wave of whole clusters. */
 static enum occ_status analyse(struct calc_case *c)
 {
     const struct occ_device *device = &c->target->device;

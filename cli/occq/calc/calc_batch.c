@@ -13,7 +13,7 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-/* Columns that are read, the option that takes each, and the unit that it needs. */
+/* Input columns, with the option and the unit of each. */
 static const struct input {
     const char *column, *option, *unit;
     bool required;
@@ -63,7 +63,7 @@ static const char *const results[] = {"blocks_per_sm",
 
 enum { RESULTS = sizeof results / sizeof *results };
 
-/* A field as it stands in the line, and without quotes and the blanks around it. */
+/* A field: the raw bytes of the line, and its text without quotes and surrounding blanks. */
 struct field {
     const char *raw, *text;
     int raw_bytes, bytes;
@@ -72,11 +72,11 @@ struct field {
 struct batch {
     FILE *out, *talk;
     uint64_t line;
-    size_t columns;       /* of the heading; 0: not read yet */
-    size_t place[INPUTS]; /* field of an input; SIZE_MAX: there is none */
+    size_t columns;       /* in the heading; 0: not read yet */
+    size_t place[INPUTS]; /* index of an input's field; SIZE_MAX: none */
     struct field fields[CALC_BATCH_COLUMNS];
     size_t n_fields;
-    char gpu[CALC_NAME_BYTES]; /* that `target` is; "": another target */
+    char gpu[CALC_NAME_BYTES]; /* name of `target`; "": `target` has no name */
     struct calc_target target;
     struct calc_batch_totals totals;
 };
@@ -99,7 +99,7 @@ static void add_field(struct batch *b, const char *begin, const char *end)
     field->bytes = begin < end ? (int)(end - begin) : 0;
 }
 
-/* Past the closing quote of the field at `at`; NULL: there is none. */
+/* Returns the byte after the closing quote of the field at `at`; NULL: no closing quote. */
 static const char *skip_quoted(const char *at)
 {
     do
@@ -132,7 +132,7 @@ static void put_bytes(const struct batch *b, const char *begin, const char *end)
     (void)fwrite(begin, 1, (size_t)(end - begin), b->out);
 }
 
-/* The row's fields as they came; always as many as the heading has. Formulas get an apostrophe. */
+/* Writes the row's fields unchanged, always as many as the heading has. Formulas get an apostrophe. */
 static void put_fields(const struct batch *b)
 {
     size_t n = b->n_fields < b->columns ? b->n_fields : b->columns;
@@ -194,7 +194,7 @@ static int check_columns(const struct batch *b, struct occ_error *err)
 
 static int read_heading(struct batch *b, const char *line, struct occ_error *err)
 {
-    if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* UTF-8's byte order mark, as spreadsheets write it */
+    if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* UTF-8 byte order mark, written by spreadsheets */
         line += 3;
     for (size_t i = 0; i < INPUTS; i++)
         b->place[i] = SIZE_MAX;
@@ -215,18 +215,18 @@ static int read_heading(struct batch *b, const char *line, struct occ_error *err
 
 /* ---- rows ---- */
 
-/* False: the field is empty, or another one decides. */
+/* False if the field is empty, or another field overrides it. */
 static bool is_used(const struct batch *b, size_t input)
 {
     const struct field *field = b->place[input] == SIZE_MAX ? NULL : &b->fields[b->place[input]];
     if (!field || field->bytes == 0)
         return false;
-    if (input == CARVEOUT) /* -1: the driver's default, as CUDA has it */
+    if (input == CARVEOUT) /* -1: the driver's default, like in CUDA */
         return field->bytes != 2 || memcmp(field->text, "-1", 2) != 0;
     return (input != CC && input != SMS) || !is_used(b, GPU);
 }
 
-/* The row as options, which point into `texts`. */
+/* Parses the row as options, which point into `texts`. */
 static int read_args(const struct batch *b, char texts[INPUTS][OPTION_BYTES], struct calc_args *args,
                      struct occ_error *err)
 {
@@ -257,7 +257,7 @@ static char *put_count(char *at, uint64_t value)
     return occ_put_number(at, value, 1);
 }
 
-/* ",0.437500", as printf rounds. */
+/* Appends ",0.437500", rounded like printf. */
 static char *put_millionths(char *at, double value)
 {
     uint64_t whole = (uint64_t)value, millionths = (uint64_t)llrintl((value - (double)whole) * 1e6L);
@@ -286,7 +286,7 @@ static void put_results(FILE *out, const struct occ_result *r, bool has_grid)
     (void)fwrite(row, 1, (size_t)(at - row), out);
 }
 
-/* Options in a message become columns. */
+/* Replaces the options in a message by column names. */
 static void name_columns(char message[OCC_ERROR_MESSAGE_BYTES])
 {
     char from[32], rest[OCC_ERROR_MESSAGE_BYTES];
@@ -314,7 +314,7 @@ static void put_refusal(struct batch *b, struct occ_error *why)
     b->totals.bad_rows++;
 }
 
-/* Rows of one GPU follow each other. */
+/* Finds the row's target; reuses the last row's target, since rows of one GPU usually follow each other. */
 static int find_target(struct batch *b, const struct calc_args *args, struct occ_error *err)
 {
     if (args->gpu && strcmp(args->gpu, b->gpu) == 0)

@@ -1,4 +1,4 @@
-/* `occq calc --json`: the content of the pages, raw. One thread (stdio). */
+/* `occq calc --json`: the content of the pages as raw values. One thread (stdio). */
 #include <math.h>
 #include <stdio.h>
 
@@ -84,7 +84,8 @@ static int put_curves(struct occ_json *json, const struct calc_case *c, struct o
     return 0;
 }
 
-/* Curves are a hundred times as large as the rest: of one kernel only, as on the screen. */
+/* Prints a case. Curves are a hundred times larger than the rest, so only a single kernel has them, as on the
+ * screen. */
 static int put_case(struct occ_json *json, const struct calc_case *c, bool has_curves, struct occ_error *err)
 {
     const struct analysis analysis = calc_analysis(c);

@@ -1,8 +1,9 @@
 /*
- * Kernels from compiled code: cubins, fat binaries, host programs, and the output of "ptxas -v".
+ * Reads kernels from compiled code: cubins, fat binaries, host programs, and the output of "ptxas -v".
  *
- * A file may hold a kernel several times, compiled for several capabilities. What counts is the one that the
- * driver would take; where none runs on the device, the nearest one is shown with a warning.
+ * A file may contain a kernel several times, compiled for several capabilities. The reader takes the kernel
+ * that the driver would choose; if none runs on the device, it takes the nearest one, which is shown with a
+ * warning.
  *
  * One thread.
  */
@@ -71,26 +72,26 @@ static int read_all(const char *path, struct bytes *bytes, struct occ_error *err
 
 /* ---- collecting ---- */
 
-/* Which kernels, and those found so far. */
+/* The requested kernels, and the kernels found. */
 struct collection {
     uint32_t cc;
     const char *asked;         /* a kernel's name or a regular expression; NULL: all */
-    struct occ_regexp *regexp; /* NULL: `asked` is none */
-    bool has_named;            /* only kernels of that name have been kept */
+    struct occ_regexp *regexp; /* NULL: `asked` is no expression */
+    bool has_named;            /* `found` has only kernels with exactly this name */
     struct calc_kernels found;
     size_t room;
     struct occ_map names; /* hash of a name -> the first kernel with that hash */
     bool has_equal_hashes;
 };
 
-/* Rank: runnable first, then closest SM version. */
+/* Returns a kernel's rank, smaller is better: runnable first, then the nearest capability. */
 static uint32_t distance(const struct calc_kernel *kernel, uint32_t cc)
 {
     uint32_t apart = kernel->sm > cc ? kernel->sm - cc : cc - kernel->sm;
     return kernel->runs ? apart : 1000 + apart + (kernel->sm > cc ? 1000 : 0);
 }
 
-/* The kernel of that name; NULL: there is none yet. Only names with equal hashes are compared one by one. */
+/* Returns the kernel of this name; NULL: none yet. Compares names one by one only if hashes are equal. */
 static struct calc_kernel *find_name(struct collection *c, const char *name)
 {
     uint32_t first = occ_map_get(&c->names, XXH3_64bits(name, strlen(name)));
@@ -100,7 +101,7 @@ static struct calc_kernel *find_name(struct collection *c, const char *name)
     return NULL;
 }
 
-/* Adds the last kernel of the list. False: no memory. */
+/* Adds the list's last kernel to the map. Returns false without memory. */
 static bool add_name(struct collection *c, const char *name)
 {
     uint32_t last = (uint32_t)c->found.n - 1, first;
@@ -127,7 +128,8 @@ static bool is_matched(const struct collection *c, const char *const names[], si
     return false;
 }
 
-/* A kernel of the name removes the kernels before it that only matched the expression. */
+/* True if the kernel is requested. The first kernel with exactly the requested name removes the earlier
+ * matches of the expression. */
 static bool is_asked_for(struct collection *c, const char *const names[], size_t n)
 {
     if (!c->asked)
@@ -142,7 +144,7 @@ static bool is_asked_for(struct collection *c, const char *const names[], size_t
     return named || (!c->has_named && is_matched(c, names, n));
 }
 
-/* `kernel` comes without a name; it is kept if it is asked for, and ranks before the one of that name. */
+/* Keeps the kernel if it is requested and ranks better than a kept kernel of the same name; sets its name. */
 static int collect(struct collection *c, const char *mangled, struct calc_kernel kernel,
                    struct occ_error *err)
 {
@@ -170,7 +172,7 @@ static int collect(struct collection *c, const char *mangled, struct calc_kernel
     return !is_new || add_name(c, kernel.name) ? 0 : occ_no_memory(err);
 }
 
-/* Kernels that do not run on the device are left out if others do. */
+/* Drops kernels that do not run on the device if other kernels do. */
 static void keep_best(struct calc_kernels *found)
 {
     size_t kept = 0, running = 0;
@@ -222,7 +224,7 @@ static int read_entry(const struct occ_image_list *list, size_t index, struct co
     return collect_image(image, occ_image_list_entry(list, index)->suffix, c, err);
 }
 
-/* Cubins that run on the device; without `running_only` all of them. */
+/* Reads the cubins that run on the device, or all cubins without `running_only`. */
 static int read_entries(const struct occ_image_list *list, bool running_only, struct collection *c,
                         size_t *ret_cubins, struct occ_error *err)
 {
@@ -284,7 +286,7 @@ static int read_ptxas(const struct bytes *bytes, struct collection *c, struct oc
 
 typedef int reader(const struct bytes *bytes, struct collection *c, struct occ_error *err);
 
-/* `why`: the error of --kernel as an expression. */
+/* Reports that no kernel was found. `why`: the error of --kernel as an expression. */
 static int fail_nothing(const struct collection *c, const char *path, const struct occ_error *why,
                         struct occ_error *err)
 {

@@ -9,7 +9,7 @@
 
 enum { HEAD = 80, IN_A_ROW = 2 };
 
-/* "matmul on NVIDIA H200", and below it the launch and what limits it. */
+/* Draws "matmul on NVIDIA H200", and below it the launch and its limiters. */
 static void put_head(FILE *out, const struct calc_case *c)
 {
     const struct occ_launch *l = &c->launch;

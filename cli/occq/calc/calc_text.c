@@ -1,4 +1,4 @@
-/* `occq calc` for people: the device's limits, what a block takes of them, the analysis, advice, curves. One
+/* `occq calc` for people: the device's limits, a block's share of them, the analysis, advice, curves. One
  * thread (stdio). */
 #include <inttypes.h>
 #include <langinfo.h>

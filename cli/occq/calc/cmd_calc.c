@@ -12,7 +12,8 @@
 #include "cli/usage.h"
 #include "support/cleanup.h"
 
-/* What excludes what: --batch all others, --cubin and --ptxas each other and what describes a kernel. */
+/* Checks options that exclude each other: --batch excludes all others; --cubin and --ptxas exclude each other
+ * and the options that describe a kernel. */
 static int check(void *arguments, struct occ_error *err)
 {
     const struct calc_args *args = arguments;
@@ -65,7 +66,8 @@ static void note_compiled_for(const struct cli_command *command, const struct ca
                  cc / 10, cc % 10, kernel->sm, suffix);
 }
 
-/* Reports kernels that cannot be launched so; returns the number of the others. */
+/* Analyses all kernels and reports kernels that cannot be launched this way. Returns the number of the other
+ * kernels. */
 static size_t compute_all(const struct cli_command *command, const struct calc_args *args,
                           const struct calc_target *target, const struct calc_kernels *kernels,
                           struct calc_case *cases)
@@ -108,7 +110,7 @@ static int run_file(const struct cli_command *command, const struct calc_args *a
 
 /* ---- batch ---- */
 
-/* Output goes out before more input is waited for, so that a program can write a row and read its answer. */
+/* Flushes the output before each read, so that a program can write a row and read its answer. */
 static ssize_t read_stdin(void *unused, char *room, size_t size)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* occq check: rules that a run must keep, for CI. One thread. */
+/* occq check: checks a run against rules, for CI. One thread. */
 #include <sys/stat.h>
 
 #include "cli/file.h"
@@ -25,7 +25,7 @@ static bool is_same_file(const char *path, const char *other)
     return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-/* `path` NULL: not asked for. */
+/* Writes one report; does nothing if `path` is NULL. */
 static int write_file(const char *path, const struct judgement *judgement, print_judgement *print,
                       struct occ_error *err)
 {

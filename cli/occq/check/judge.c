@@ -22,7 +22,7 @@ static bool is_allowed(const struct judge_terms *terms, const struct rule *rule,
     return false;
 }
 
-/* `text`: what is wrong with the kernel. An exception counts it, and nothing else. */
+/* Adds a finding with `text`, the description of the fault. A finding with an exception is only counted. */
 static int add_finding(const struct judge_terms *terms, struct rule_result *result,
                        const struct finding *finding, const char *text, struct occ_error *err)
 {
@@ -38,14 +38,14 @@ static int add_finding(const struct judge_terms *terms, struct rule_result *resu
     *added = *finding;
     (void)snprintf(added->text, sizeof added->text, "%.150s: %s", kernel->short_name, text);
     occ_text_sanitise(added->text);
-    for (char *at = added->text; (at = strstr(at, "##[")); at++) /* a command for GitHub, wherever it is */
+    for (char *at = added->text; (at = strstr(at, "##[")); at++) /* GitHub runs it anywhere in a line */
         at[2] = '(';
     return 0;
 }
 
 /* ---- config ---- */
 
-/* "0.25", or "25%" where the condition has percent. */
+/* Formats a number like the condition: "0.25", or "25%" if the condition has a percent sign. */
 static const char *number_text(const struct rule_condition *condition, double number, char text[24])
 {
     bool is_percent = strchr(condition->text, '%') != NULL;
@@ -90,7 +90,8 @@ static bool needs_baseline(const struct rule *rule)
     return rule->class == RULE_MEASURED;
 }
 
-/* Items of a kernel are neighbours, those of A between them: the end of those from `first` on. */
+/* Returns the end of the kernel's items, which follow each other from `first` on. *ret_ns: time of the items
+ * of side B, the side that is checked. */
 static uint32_t end_of_kernel(const struct diff *diff, uint32_t first, uint64_t *ret_ns)
 {
     const char *name = diff->items[first].row->mangled;
@@ -101,7 +102,8 @@ static uint32_t end_of_kernel(const struct diff *diff, uint32_t first, uint64_t 
     return end;
 }
 
-/* *ret_matched: launch configurations or pairs that the rule is about. */
+/* Judges a rule of class `config`. *ret_matched: number of launch configurations or pairs that the rule
+ * covers. */
 static int judge_config(const struct judge_terms *terms, struct rule_result *result, size_t *ret_matched,
                         struct occ_error *err)
 {

@@ -1,4 +1,4 @@
-/* Rules applied to a comparison, and their results for people and for CI systems. One thread (stdio). */
+/* Applies rules to a comparison and prints the results for people and for CI systems. One thread (stdio). */
 #pragma once
 
 #include "rules.h"
@@ -15,8 +15,8 @@ enum rule_state { RULE_STATES(RULE_STATE_ENUMERATOR) RULE_STATE_COUNT };
 
 /* A kernel that breaks a rule. */
 struct finding {
-    double share;                     /* of the time */
-    const struct occ_config_row *row; /* of the side that is checked */
+    double share;                     /* share of the checked side's time */
+    const struct occ_config_row *row; /* of the checked side */
     char text[320];                   /* safe to print: "gemm: registers 96 is not <= 64" */
 };
 
@@ -24,37 +24,39 @@ struct rule_result {
     const struct rule *rule;
     enum rule_state state;
     size_t judged, allowed, undecided; /* launch configurations, or pairs of kernels */
-    size_t without_baseline;           /* the same, of kernels that only the checked side has: not judged */
-    struct finding *findings;          /* the largest share first */
+    size_t without_baseline;           /* the same, for kernels only in the checked side: not judged */
+    struct finding *findings;          /* by share, largest first */
     size_t n_findings, allocated;
-    char reason[160]; /* why it is in this state; "" nothing to add */
+    char reason[160]; /* reason of the state; "": none */
 };
 
 struct judgement {
-    const char *file;            /* of the rules */
-    struct rule_result *results; /* of the rules that are no exceptions */
+    const char *file;            /* path of the rules file */
+    struct rule_result *results; /* one per rule, without exceptions */
     size_t n;
     size_t count[RULE_STATE_COUNT];
-    bool has_new; /* some rule has kernels without a baseline */
+    bool has_new; /* true if a rule has kernels without a baseline */
 };
 
 struct judge_terms {
     const struct diff *diff;
     const struct rules *rules;
-    const char *no_baseline; /* why measured rules cannot be judged; NULL: they can */
-    bool one_run;            /* a side has fewer than three runs: measured rules need a floor of their own */
-    int64_t now_ns;          /* exceptions until before then are over */
+    const char *no_baseline; /* reason why measured rules cannot be judged; NULL: they can */
+    bool one_run;            /* a side has fewer than three runs: measured rules need a floor */
+    int64_t now_ns;          /* exceptions that end before this time do not count */
 };
 int judge(const struct judge_terms *terms, struct judgement *ret_judgement, struct occ_error *err);
 void judgement_free(struct judgement *judgement);
 
 const char *rule_state_word(enum rule_state state);
 
-/* Lines for people. */
+/* Prints lines for people. */
 void judgement_print(FILE *out, const struct judgement *judgement);
-/* Workflow commands of GitHub: one annotation for each rule that fails, is not decided or has new kernels. */
+/* Prints GitHub workflow commands: one annotation for each rule that fails, is undecided or has new kernels.
+ */
 void judgement_print_github(FILE *out, const struct judgement *judgement);
-/* GitLab's code quality report: one entry for each finding, its fingerprint of rule and normalised kernel. */
+/* Prints GitLab's code quality report: one entry for each finding; its fingerprint is a hash of the rule and
+ * the normalised kernel name. */
 void judgement_print_gitlab(FILE *out, const struct judgement *judgement);
-/* One test case for each rule. */
+/* Prints JUnit XML: one test case for each rule. */
 void judgement_print_junit(FILE *out, const struct judgement *judgement);

@@ -1,5 +1,5 @@
-/* Results of rules as text, for GitHub, for GitLab and as JUnit XML; see judge.h. Names of kernels and of
- * rules are data: whatever they hold ends where it should. One thread (stdio). */
+/* Prints results of rules as text, for GitHub, for GitLab and as JUnit XML; see judge.h. Names of kernels and
+ * rules are data and cannot break out of their field. One thread (stdio). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "compare/names.h"
 #include "support/cleanup.h"
 
-enum { SHOWN = 10 }; /* findings of a rule; what GitHub shows of a step */
+enum { SHOWN = 10 }; /* printed findings of a rule; GitHub's limit of annotations in a step */
 
-/* "holds: 12 judged, 1 allowed; fewer than ..." without the rule's name. */
+/* Prints a rule's summary without its name: "12 judged, 1 allowed; fewer than ...". */
 static void print_summary(FILE *out, const struct rule_result *r)
 {
     (void)fprintf(out, "%zu judged", r->judged);
@@ -27,7 +27,7 @@ static void print_summary(FILE *out, const struct rule_result *r)
     (void)fprintf(out, "%s%s", r->reason[0] ? "; " : "", r->reason);
 }
 
-/* The summary of a rule, its worst findings, and how many more there are. */
+/* Prints the summary of a rule, its worst findings, and the number of further findings. */
 static void describe(FILE *out, const struct rule_result *r, const char *line)
 {
     print_summary(out, r);
@@ -37,7 +37,7 @@ static void describe(FILE *out, const struct rule_result *r, const char *line)
         (void)fprintf(out, "%sand %zu more", line, r->n_findings - SHOWN);
 }
 
-/* The same as a text, to be freed; NULL: no memory. */
+/* Returns the text of describe(), freed by the caller; NULL: no memory. */
 static char *description(const struct rule_result *r)
 {
     char *text = NULL;
@@ -76,7 +76,7 @@ void judgement_print(FILE *out, const struct judgement *j)
         (void)fprintf(out, "%-10s  ", rule_state_word(r->state));
         put_text(out, r->rule->name, put_safe);
         (void)fputs(": ", out);
-        describe(out, r, "\n          - "); /* a line that begins with :: is a command for GitHub */
+        describe(out, r, "\n          - "); /* GitHub runs a line that begins with "::" */
         (void)fputc('\n', out);
     }
 }
@@ -89,7 +89,7 @@ static void put_github(FILE *out, char c)
     (void)fprintf(out, is_special ? "%%%02X" : "%c", c);
 }
 
-/* A message may hold ":" and ",", a property may not. */
+/* Escapes a character of a message, which may have ":" and ","; a property may not. */
 static void put_github_message(FILE *out, char c)
 {
     (void)fprintf(out, strchr("%\r\n", c) ? "%%%02X" : "%c", c);
@@ -108,7 +108,7 @@ static int worst_first(const void *left, const void *right)
     return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
 }
 
-/* GitHub shows the first ten errors and the first ten warnings of a step. */
+/* Prints the worst rules first: GitHub shows the first ten errors and the first ten warnings of a step. */
 void judgement_print_github(FILE *out, const struct judgement *j)
 {
     const struct rule_result *ordered[RULES_MAX];
@@ -149,7 +149,7 @@ static void print_finding(struct occ_json *json, const char *file, const struct 
     if (normalised)
         diff_normalise_name(name, false, normalised);
     else
-        cli_screen_lose_text(); /* a fingerprint that changes is another finding */
+        cli_screen_lose_text(); /* another fingerprint would be another finding */
     (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64,
                    hash(hash(UINT64_C(0xcbf29ce484222325), rule->name), normalised ? normalised : name));
     occ_json_object(json, NULL, false);
@@ -178,7 +178,7 @@ void judgement_print_gitlab(FILE *out, const struct judgement *j)
 
 /* ---- JUnit ---- */
 
-/* Control characters but newlines do not exist in XML 1.0. */
+/* Escapes a character; XML 1.0 has no control characters except newlines. */
 static void put_xml(FILE *out, char c)
 {
     const char *entity = c == '&'    ? "&amp;"

@@ -22,7 +22,7 @@ double rule_number_of(enum rule_number number, const struct occ_config_row *row)
 
 OCC_WORDS(rule_number_word, enum rule_number, RULE_NUMBERS)
 
-/* Longer ones before those that they begin with. */
+/* An operator comes before its own prefix: ">=" before ">". */
 static const char *const comparisons[] = {">=", "<=", "==", ">", "<"};
 
 bool rule_condition_holds(const struct rule_condition *condition, double number, double of_baseline)
@@ -40,7 +40,7 @@ bool rule_matches(const struct rule *rule, int64_t kernel)
 
 /* ---- values ---- */
 
-/* "25%" or "0.25" */
+/* Parses "25%" or "0.25". */
 static int parse_ratio(const char *text, double *ret_ratio, struct occ_error *err)
 {
     char number[64];
@@ -89,7 +89,7 @@ static int copy_text(const char *text, char copy[RULE_TEXT_BYTES], struct occ_er
     return 0;
 }
 
-/* Names of kernels have no limit but the file's. */
+/* Sets the kernel; only the file's size limits the length of a kernel's name. */
 static int set_kernel(struct rule *rule, const char *text, struct occ_error *err)
 {
     if (text[0] == '\0')
@@ -125,7 +125,7 @@ enum key {
 
 static const struct {
     const char *name;
-    unsigned classes; /* that have it */
+    unsigned classes; /* classes with this key */
 } keys[] = {{"rule", CONFIG | MEASURED | ALLOW},
             {"kernel", CONFIG | MEASURED | ALLOW},
             {"min_time", CONFIG | MEASURED},
@@ -187,7 +187,7 @@ static int set_key(struct rule *rule, size_t key, const char *text, struct occ_e
 
 /* ---- the file ---- */
 
-/* A key, which is the current event, and its value. `given`: bits of the keys before. */
+/* Reads a key, which is the current event, and its value. `given`: bits of the keys read before. */
 static int read_key(struct occ_yaml *yaml, struct rule *rule, uint64_t *given, struct occ_error *err)
 {
     struct occ_error why = OCC_ERROR_INIT;
@@ -210,7 +210,7 @@ static int read_key(struct occ_yaml *yaml, struct rule *rule, uint64_t *given, s
                : occ_yaml_fail(yaml, err, "%s: %s", keys[key].name, why.message);
 }
 
-/* What a rule must have. */
+/* Checks that a rule has its required keys. */
 static int check_rule(const struct occ_yaml *yaml, const struct rule *rule, struct occ_error *err)
 {
     const char *missing = !rule->name[0]                                          ? "rule"
@@ -221,7 +221,7 @@ static int check_rule(const struct occ_yaml *yaml, const struct rule *rule, stru
     return missing ? occ_yaml_fail(yaml, err, "the rule that ends here lacks %s", missing) : 0;
 }
 
-/* A mapping, whose start is the current event. */
+/* Reads a rule: a mapping that starts at the current event. */
 static int read_rule(struct occ_yaml *yaml, enum rule_class class, struct rules *rules, struct occ_error *err)
 {
     uint64_t given = 0;
@@ -244,7 +244,7 @@ static int read_rule(struct occ_yaml *yaml, enum rule_class class, struct rules 
     return status == 0 ? check_rule(yaml, rule, err) : status;
 }
 
-/* "config:" and its list. */
+/* Reads a class's key, such as "config:", and its list. */
 static int read_class(struct occ_yaml *yaml, struct rules *rules, struct occ_error *err)
 {
     static const char *const words[] = {RULE_CLASSES(OCC_WORD) NULL};
@@ -274,7 +274,7 @@ static int read_rules(struct occ_yaml *yaml, struct rules *rules, struct occ_err
     return status == 0 ? occ_yaml_end(yaml, err) : status;
 }
 
-/* Exceptions are to rules that there are. */
+/* Checks that each exception names an existing rule. */
 static int check_exceptions(const char *file, const struct rules *rules, struct occ_error *err)
 {
     const char *names[RULES_MAX + 1] = {NULL};

@@ -1,8 +1,8 @@
 /*
- * The rules file of occq check: what must hold of a run, and what is allowed not to.
- * docs/occq-rules.yaml is one with every key.
+ * The rules file of occq check: rules for a run, and exceptions to them. docs/occq-rules.yaml is an example
+ * with every key.
  *
- * Errors are OCC_E_INVALID: "FILE:LINE:COLUMN: what is wrong". One thread.
+ * Errors are OCC_E_INVALID: "FILE:LINE:COLUMN: MISTAKE". One thread.
  */
 #pragma once
 
@@ -26,11 +26,11 @@ enum { RULES_MAX = 256, RULE_CONDITIONS = 8, RULE_TEXT_BYTES = 256 };
     X(limited_by_blocks, "limited by blocks per SM", RULE_MODEL(row->result.limiters >> OCC_LIMIT_BLOCKS & 1))
 #define RULE_NUMBER_ENUMERATOR(key, word, value) RULE_NUMBER_##key,
 enum rule_number { RULE_NUMBERS(RULE_NUMBER_ENUMERATOR) RULE_NUMBER_COUNT };
-/* NaN: not known of that configuration. */
+/* Returns the configuration's number; NaN: unknown. */
 double rule_number_of(enum rule_number number, const struct occ_config_row *row);
 const char *rule_number_word(enum rule_number number);
 
-/* `config`: one launch suffices. `measured`: needs a baseline and a verdict. `allow`: an exception. */
+/* `config`: needs one launch. `measured`: needs a baseline and a verdict. `allow`: an exception. */
 #define RULE_CLASSES(X)                   X(CONFIG, "config") X(MEASURED, "measured") X(ALLOW, "allow")
 #define RULE_CLASS_ENUMERATOR(name, word) RULE_##name,
 enum rule_class { RULE_CLASSES(RULE_CLASS_ENUMERATOR) RULE_CLASS_COUNT };
@@ -39,7 +39,7 @@ enum rule_class { RULE_CLASSES(RULE_CLASS_ENUMERATOR) RULE_CLASS_COUNT };
 struct rule_condition {
     enum rule_number number;
     size_t comparison;
-    bool of_baseline; /* with the baseline's number instead of `value` */
+    bool of_baseline; /* compares with the baseline's number instead of `value` */
     double value;
     char text[64]; /* ">= 25%" */
 };
@@ -49,16 +49,16 @@ struct rule {
     enum rule_class class;
     size_t line, column;
     char name[RULE_TEXT_BYTES];
-    char *kernel;           /* a name or an expression, as --kernel of other commands; NULL: every kernel */
-    struct occ_map kernels; /* the ids that it chooses: rules_choose_kernels() */
-    double min_time;        /* only kernels with this share of the time */
-    bool optional;          /* may match nothing */
+    char *kernel;           /* a name or an expression, like --kernel; NULL: every kernel */
+    struct occ_map kernels; /* ids of the chosen kernels: rules_choose_kernels() */
+    double min_time;        /* applies to kernels with at least this share of the time */
+    bool optional;          /* true: may match no kernel */
     struct rule_condition conditions[RULE_CONDITIONS]; /* config */
     size_t n_conditions;
     enum diff_metric metric;      /* measured */
-    double floor;                 /* measured; NaN: not given */
+    double floor;                 /* measured; NaN: default */
     char reason[RULE_TEXT_BYTES]; /* allow */
-    int64_t until_ns;             /* allow: the last moment; 0: never given */
+    int64_t until_ns;             /* allow: last valid time; 0: never set */
 };
 
 struct rules {
@@ -71,10 +71,10 @@ int rules_parse(const char *name, const char *text, size_t length, struct rules 
 int rules_load(const char *path, struct rules *ret_rules, struct occ_error *err);
 void rules_free(struct rules *rules);
 
-/* Finds the kernels of each rule in the history that is checked. `file` has the rules. OCC_E_USAGE:
- * "FILE:LINE:COLUMN: kernel: " and why the text is neither a name nor an expression. */
+/* Finds each rule's kernels in the checked history. `file` is the path of the rules. Returns OCC_E_USAGE if
+ * the text is neither a name nor an expression: "FILE:LINE:COLUMN: kernel: REASON". */
 int rules_choose_kernels(struct rules *rules, const char *file, struct occ_store *store,
                          struct occ_error *err);
 
-/* Whether the rule is about this kernel of that history. */
+/* True if the rule covers this kernel of the checked history. */
 bool rule_matches(const struct rule *rule, int64_t kernel);

@@ -1,6 +1,6 @@
-/* What can be wrong, what it means and what to do. Sources: CUDA Compatibility, table 1 (drivers); CUPTI,
- * special configurations (MIG, MPS, vGPU); NVIDIA's page on ERR_NVGPUCTRPERM; the container toolkit's on
- * driver capabilities; docs/decisions/0011 and 0012 (libcupti). */
+/* The checks: possible faults, their meaning and remedy. Sources: CUDA Compatibility, table 1 (drivers);
+ * CUPTI, special configurations (MIG, MPS, vGPU); NVIDIA's page on ERR_NVGPUCTRPERM; the container toolkit's
+ * page on driver capabilities; docs/decisions/0011 and 0012 (libcupti). */
 #include "doctor.h"
 
 #include "support/text.h"

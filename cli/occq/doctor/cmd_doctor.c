@@ -1,4 +1,4 @@
-/* occq doctor: gathers the facts that no file states, and prints the page. One thread. */
+/* occq doctor: gathers the facts that are in no file, and prints the page. One thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +32,8 @@ static const struct cli_column columns[] = {
 
 /* ---- facts ---- */
 
-/* Both paths travel in the environment, where a shell reads nothing into them. "": it cannot be run. */
+/* Runs the probe. Returns its output; "": it failed. Both paths are passed in the environment, so that the
+ * shell does not expand them. */
 static const char *run_probe(const char *root, char *text, size_t size)
 {
     _cleanup_(occ_freep) char *self = NULL;
@@ -65,7 +66,8 @@ static void print_below(const char *lead, const char *text)
         (void)cli_print_wrapped(stdout, text, printf("%*s%s", INDENT, "", lead), INDENT + (int)strlen(lead));
 }
 
-/* "measure occupancy      limited, see counters": the worst state, and the lines that have it. */
+/* Prints "measure occupancy limited, see counters": the worst state of an ability, and the checks with that
+ * state. */
 static void print_ability(const struct doctor_page *page, enum doctor_ability ability, const char *name)
 {
     static const char *const words[] = {"yes", "limited", "no"};

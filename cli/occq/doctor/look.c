@@ -1,4 +1,4 @@
-/* Checks that a pattern cannot make; see doctor.h. */
+/* Checks beyond a pattern; see doctor.h. */
 #include "doctor.h"
 
 #include <limits.h>
@@ -18,8 +18,8 @@
 
 enum { PATIENCE_MS = 2000 };
 
-/* Of the kernel's driver: both files exist with it, but a sandbox may show the second alone, or none. False:
- * neither has one. */
+/* Appends the version of the kernel's driver. Both files exist with the driver, but a sandbox may show only
+ * the second file, or none. Returns false if neither has a version. */
 static bool driver_version(const struct doctor_machine *machine, char *version)
 {
     static const struct doctor_check module = {.what = "/sys/module/nvidia/version",
@@ -29,7 +29,7 @@ static bool driver_version(const struct doctor_machine *machine, char *version)
     return !doctor_must_not(machine, &module, version) || !doctor_must_not(machine, &nvrm, version);
 }
 
-/* The kernel's version, and what libcuda says when it is asked. */
+/* Shows the driver's version in the kernel, and the probe's answer from libcuda. */
 bool doctor_driver(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     (void)check;
@@ -46,7 +46,8 @@ bool doctor_driver_not(const struct doctor_machine *machine, const struct doctor
     return !driver_version(machine, version) || !doctor_match(version, check->pattern, found);
 }
 
-/* Of the driver's nodes one is missing (where there is a driver) or closed to us. */
+/* Finds a device node of the driver that is missing (although the driver is loaded) or closed to this user.
+ */
 bool doctor_node(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     glob_t paths;
@@ -77,8 +78,8 @@ bool doctor_mig(const struct doctor_machine *machine, const struct doctor_check 
     return c <= n;
 }
 
-/* Capabilities are hexadecimal digits of four bits: CAP_SYS_ADMIN is bit 21, CAP_PERFMON bit 38, which
- * drivers know from 565 on. */
+/* Checks permission for counters. CapEff is hexadecimal: CAP_SYS_ADMIN is bit 21, CAP_PERFMON bit 38; drivers
+ * accept CAP_PERFMON since version 565. */
 bool doctor_counters(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     static const struct doctor_check restricted = {.what = "/proc/driver/nvidia/params",
@@ -94,7 +95,8 @@ bool doctor_counters(const struct doctor_machine *machine, const struct doctor_c
             doctor_match(version, "^(56[5-9]|5[7-9].|[6-9]..|....+)\\.", unused));
 }
 
-/* Rings are sealed memory files: the size of /dev/shm and RLIMIT_MEMLOCK do not matter. */
+/* Checks memfd_create(2): rings are sealed memory files, so the size of /dev/shm and RLIMIT_MEMLOCK do not
+ * matter. */
 bool doctor_memfd(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     (void)check;
@@ -126,7 +128,7 @@ bool doctor_readable(const struct doctor_machine *machine, const struct doctor_c
     return !found[0];
 }
 
-/* The path, or the nearest directory above it that exists. */
+/* Finds the path, or the nearest existing directory above it. */
 static void find_existing(const char *path, char existing[PATH_MAX])
 {
     (void)snprintf(existing, PATH_MAX, "%s", path);
@@ -147,7 +149,7 @@ bool doctor_writable(const struct doctor_machine *machine, const struct doctor_c
     return writable;
 }
 
-/* The settings over the defaults; OCC_E_NOT_FOUND: there are none. */
+/* Loads the settings over the defaults; OCC_E_NOT_FOUND: no file. */
 static int load_settings(const struct doctor_machine *machine, struct occ_config *config,
                          struct occ_error *err)
 {
@@ -186,7 +188,7 @@ bool doctor_settings(const struct doctor_machine *machine, const struct doctor_c
     return status == 0 || status == OCC_E_NOT_FOUND;
 }
 
-/* The user's own comes first, as for programs. */
+/* Asks the daemons for their version; the user's own daemon comes first, as in traced programs. */
 bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     const char *sockets[] = {machine->socket, OCC_PATH_SYSTEM_SOCKET};
@@ -208,7 +210,8 @@ bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_che
     return status == 0 || status == OCC_E_NOT_FOUND;
 }
 
-/* systemd makes a unit's control group when it starts the unit and removes it at its end. */
+/* Checks the service: systemd creates a unit's control group when it starts the unit, and removes it when the
+ * unit ends. */
 bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     glob_t unit, group;
@@ -225,7 +228,7 @@ bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check
 
 /* ---- identity and time ---- */
 
-/* Control groups are the kernel's word; runs are labelled by the variable. */
+/* Finds a job or pod that the control group shows although the variable, which labels runs, is not set. */
 bool doctor_identity(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     const struct doctor_check group = {.what = "/proc/self/cgroup", .pattern = check->pattern};

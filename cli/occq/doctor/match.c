@@ -1,4 +1,4 @@
-/* Checks that match a pattern with the lines of files, of a variable or of the probe; see doctor.h. */
+/* Checks that match a pattern against the lines of files, of a variable or of the probe; see doctor.h. */
 #include "doctor.h"
 
 #include <limits.h>
@@ -84,7 +84,7 @@ bool doctor_if_set(const struct doctor_machine *machine, const struct doctor_che
 {
     const char *value = getenv(check->what + 1);
     bool fine = !value || matches(machine, check, found);
-    found[0] = '\0'; /* a row beside this one shows the value */
+    found[0] = '\0'; /* another row shows the value */
     if (!fine)
         doctor_append(found, "%s", value);
     return fine;

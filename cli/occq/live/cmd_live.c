@@ -1,4 +1,4 @@
-/* occq live: the kernels that waste most now. One thread, and on a terminal that of query.h. */
+/* occq live: the kernels that waste most now. One thread, and on a terminal a second thread (query.h). */
 #include <errno.h>
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "live.h"
 
 #define SECOND_NS INT64_C(1000000000)
-enum { BUSY_TIMEOUT_MS = 500 }; /* it asks again, and ends only after an open that waits */
+enum { BUSY_TIMEOUT_MS = 500 }; /* short: live repeats its queries, and cannot exit while an open waits */
 
 /* ---- without a terminal ---- */
 
@@ -35,7 +35,7 @@ static int print_text(const struct live_args *args, const struct live_sample *sa
                                          sizeof *sample->lines, err);
 }
 
-/* As `occq top --json`, by what the rows are. */
+/* Prints rows like `occq top --json`, with the columns of `by`. */
 static void put_rows(struct occ_json *json, const char *key, enum occ_top_by by, const struct top_line *lines,
                      size_t n)
 {
@@ -85,9 +85,9 @@ static int print_sample(const struct live_args *args, const struct live_sample *
     return status;
 }
 
-/* One answer after the other. Without --wait the first one must have a history: a script that misspells its
- * path would wait for ever. Later a history may be gone for a while, as it is replaced or upgraded; a failure
- * counts if it is the last answer. */
+/* Prints one sample after the other. Without --wait the first sample needs a history, since a script with a
+ * wrong path would wait for ever. Later a history may be absent while it is replaced or upgraded; the exit
+ * status is that of the last sample. */
 static int print_batches(const struct cli_command *command, const struct live_args *args,
                          struct live_reader *reader)
 {

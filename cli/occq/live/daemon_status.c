@@ -9,9 +9,10 @@
 #include "support/control.h"
 #include "support/text.h"
 
-enum { PATIENCE_MS = 200 }; /* for one answer, and for all histories */
+enum { PATIENCE_MS = 200 }; /* limit for one answer, and for the search of the history */
 
-/* Gets the answer about the history; false: the daemon does not write it, or does not tell us. */
+/* Gets the daemon's answer about the history. Returns false if the daemon does not write it, or does not
+ * report it to this user. */
 static bool find_history(int fd, const struct stat *history, char *answer)
 {
     int64_t until_ns = occ_monotonic_ns() + PATIENCE_MS * INT64_C(1000000);
@@ -30,7 +31,7 @@ static bool find_history(int fd, const struct stat *history, char *answer)
     return false;
 }
 
-/* Over all causes. */
+/* Adds up the losses of all causes. */
 static double sum_losses(const char *answer)
 {
     double sum = 0, lost = 0;

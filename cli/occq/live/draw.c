@@ -18,7 +18,7 @@
 enum { NAME_WIDTH_MIN = 20, GAP = 1, MARK_WIDTH = 1, CELL_BYTES = 128 };
 enum { COLOUR_ERROR = 1, COLOUR_HEAD = 2, COLOUR_TREND = 3 };
 
-/* At most `width` columns of the screen; what cannot be printed is '?'. Ends at a newline, too. */
+/* Draws text in at most `width` columns, up to a newline; unprintable characters become '?'. */
 static void put(int y, int x, int width, const char *text, bool right)
 {
     wchar_t wide[LIVE_LINE_BYTES];
@@ -55,7 +55,7 @@ static bool is_named(const struct cli_column *column, const char *name)
     return strcmp(column->name, name) == 0;
 }
 
-/* So wide that columns do not move from sample to sample. */
+/* Returns a width for all samples, so that columns do not move from sample to sample. */
 static int width_of(const struct live_ui *ui, const struct cli_column *column)
 {
     static const int widths[] = {[CLI_PLAIN] = 11, [CLI_RATIO] = 6,  [CLI_DURATION] = 8, [CLI_TIME] = 19,
@@ -81,7 +81,7 @@ static int width_of_all(const struct layout *layout)
     return width;
 }
 
-/* As in tables: columns of the largest rank go first; false: none may go. */
+/* Drops the column of the highest rank, like tables. Returns false if no column may be dropped. */
 static bool drop_column(struct layout *layout)
 {
     size_t worst = 0;
@@ -98,7 +98,7 @@ static bool drop_column(struct layout *layout)
     return true;
 }
 
-/* The kernel's name takes what is left. */
+/* Sets the widths; the kernel's name gets the remaining columns of the screen. */
 static void lay_out(const struct live_ui *ui, struct layout *layout)
 {
     layout->n = ui->columns.n;
@@ -134,7 +134,7 @@ static void draw_heading(const struct live_ui *ui, const struct layout *layout, 
     (void)attrset(A_NORMAL);
 }
 
-/* The names of the rows on the screen, cut so that they differ. */
+/* Shortens the names of the rows on the screen so that they still differ. */
 static void fit_names(const struct live_ui *ui, const struct layout *layout, char **names, size_t n)
 {
     size_t width = NAME_WIDTH_MIN;
@@ -204,7 +204,8 @@ static int shown_gpus(const struct live_ui *ui)
     return n > LINES / 3 ? LINES / 3 : n;
 }
 
-/* Head, GPUs (and how many more), causes, daemon, heading; keys. */
+/* Returns the number of lines above the rows: head, GPUs (and the number of further GPUs), causes, daemon,
+ * heading. */
 static int lines_above(const struct live_ui *ui)
 {
     bool more = ui->sample && ui->sample->gpus.n > (size_t)shown_gpus(ui);
@@ -295,7 +296,7 @@ static void draw_page(struct live_ui *ui)
     }
 }
 
-/* A message over several lines, as wide as the screen. */
+/* Draws a message, wrapped at the width of the screen. */
 static void draw_message(int y, const char *text)
 {
     (void)attrset((int)COLOR_PAIR(COLOUR_ERROR) | A_BOLD);

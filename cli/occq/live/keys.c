@@ -1,4 +1,4 @@
-/* What keys do; see live.h. As htop, less and nvtop have them. */
+/* Actions of keys; see live.h. The same keys as in htop, less and nvtop. */
 #include <inttypes.h>
 #include <ncurses.h>
 #include <stdlib.h>
@@ -34,14 +34,14 @@ static const char help[] = "occq live: the kernels that waste most warp-seconds 
 
 /* ---- actions ---- */
 
-/* By rows; PAGE: of screens. */
+/* Moves by rows; PAGE is one screen. */
 enum { PAGE = 1000000, ALL = 1000 * PAGE };
 
 static void move_by(struct live_ui *ui, int rows)
 {
     if (rows == PAGE || rows == -PAGE)
         rows = rows / PAGE * live_visible_rows(ui);
-    if (ui->page.text) { /* the end: see draw_page() */
+    if (ui->page.text) { /* draw_page() limits `first` to the last screen */
         ui->page.first = rows < 0 && ui->page.first < (size_t)-rows ? 0 : ui->page.first + (size_t)rows;
         return;
     }
@@ -55,7 +55,7 @@ static void move_aside(struct live_ui *ui, int columns)
         ui->page.left += columns;
 }
 
-/* Orders by the column beside today's; 0: in the other direction. */
+/* Orders by the column `step` beside the current column; 0: reverses the order. */
 static void change_order(struct live_ui *ui, int step)
 {
     size_t n = ui->columns.n, at = 0;
@@ -75,7 +75,7 @@ static void pause_or_go_on(struct live_ui *ui, int unused)
     ui->paused_ns = ui->paused_ns ? 0 : occ_monotonic_ns();
 }
 
-/* To the next of these, longer or shorter. */
+/* Changes to the next longer or shorter window of the list. */
 static void change_window(struct live_ui *ui, int step)
 {
     static const int seconds[] = {1, 2, 5, 10, 30, 60, 300, 900, 3600};
@@ -98,7 +98,8 @@ static void show_help(struct live_ui *ui, int unused)
     (void)live_page_set(&ui->page, help, &ui->err);
 }
 
-/* Shows the selected kernel on its device, both by number, of the runs of this view. */
+/* Opens `occq show` for the selected kernel on its device, by their numbers, with the filters of this view.
+ */
 static void show_kernel(struct live_ui *ui)
 {
     const struct history_args *args = &ui->args->history;
@@ -182,7 +183,7 @@ static const struct {
 
 /* ---- filter ---- */
 
-/* Bytes of UTF-8 come one by one. */
+/* Edits the filter by one key; the bytes of a UTF-8 character arrive one by one. */
 static void type(struct live_ui *ui, int key)
 {
     char *filter = ui->model.filter;

@@ -1,4 +1,4 @@
-/* The terminal of `occq live`, and its loop; see live.h. Signals are taken one by one from a descriptor. */
+/* The terminal of `occq live`, and its loop; see live.h. A signalfd delivers signals one by one. */
 #define NCURSES_WIDECHAR 1
 #include <langinfo.h>
 #include <ncurses.h>
@@ -32,7 +32,8 @@ static void set_colours(void)
         (void)init_pair((short)(i + 1), colours[i], -1);
 }
 
-/* The terminal's own word: curses prefers COLUMNS and LINES, which a shell may have exported long ago. */
+/* Asks the terminal for its size: curses prefers COLUMNS and LINES, which a shell may have exported long ago.
+ */
 static void take_size(void)
 {
     struct winsize size = {0};
@@ -71,7 +72,7 @@ static void end(struct terminal *t)
 {
     if (t->screen) {
         (void)curs_set(1);
-        (void)move(LINES - 1, 0); /* where a terminal has only one screen, the prompt comes here */
+        (void)move(LINES - 1, 0); /* the prompt's line on a terminal without an alternate screen */
         (void)clrtoeol();
         (void)refresh();
         (void)endwin();
@@ -81,7 +82,7 @@ static void end(struct terminal *t)
     (void)sigprocmask(SIG_UNBLOCK, &t->taken, NULL);
 }
 
-/* The shell has the terminal until somebody continues us. */
+/* Stops the process; the shell has the terminal until SIGCONT. */
 static void stop(void)
 {
     sigset_t it;
@@ -93,7 +94,7 @@ static void stop(void)
     (void)sigprocmask(SIG_BLOCK, &it, NULL);
 }
 
-/* Returns the signal that ends us; 0: none does. */
+/* Handles pending signals. Returns a signal that ends the program; 0: none. */
 static int take_signals(struct terminal *t)
 {
     struct signalfd_siginfo info;
@@ -128,7 +129,8 @@ static void take_answer(struct live_ui *ui)
     (void)live_choose_columns(ui->args, sample, &ui->columns, &ui->err);
 }
 
-/* At most a hundredth of a processor, and not for ever. */
+/* Returns the pause between samples: queries use at most 1 % of a processor, but the pause is at most
+ * SLOWER_MAX intervals. */
 static int64_t pause_after(const struct live_ui *ui)
 {
     int64_t interval_ns = ui->args->interval_ns, by_cost_ns = ui->sample ? ui->sample->cpu_ns * CPU_SHARE : 0;
@@ -144,7 +146,7 @@ static void take_keys(struct live_ui *ui)
         live_press(ui, key);
 }
 
-/* Waits for a key, a signal, an answer, or a page's text; false: the terminal has gone. */
+/* Waits for a key, a signal, an answer, or a page's text. Returns false if the terminal is closed. */
 static bool wait_for_something(const struct live_ui *ui, const struct terminal *t, int64_t until_ns)
 {
     struct pollfd fds[] = {{STDIN_FILENO, POLLIN, 0},
@@ -156,7 +158,7 @@ static bool wait_for_something(const struct live_ui *ui, const struct terminal *
     return !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* Returns the signal that ended it; 0: a key did, or the terminal went. */
+/* Runs the view. Returns the signal that ended it; 0: a key, or a closed terminal. */
 static int loop(struct live_ui *ui, struct terminal *t)
 {
     int64_t asked_ns = 0, window_ns = 0;

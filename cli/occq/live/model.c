@@ -37,7 +37,7 @@ static struct live_kernel *find_kernel(const struct live_model *model, int64_t i
     return model->n_kernels ? bsearch(&key, model->kernels, model->n_kernels, sizeof key, by_id) : NULL;
 }
 
-/* Moves the values on by one, and adds the newest. false: all are 0. */
+/* Shifts the values by one and appends the newest. Returns false if all values are 0. */
 static bool push_value(struct live_kernel *kernel, double value)
 {
     bool any = value > 0;
@@ -61,7 +61,7 @@ bool live_record(struct live_model *model, const struct occ_top *kernels)
         all[n] = known ? *known : (struct live_kernel){.id = k->id, .device = k->device, .place = SIZE_MAX};
         (void)push_value(&all[n++], top_waste_of(&kernels->rows[i]));
         if (known)
-            known->id = 0; /* taken */
+            known->id = 0; /* moved to `all` */
     }
     for (size_t i = 0; i < model->n_kernels; i++) {
         all[n] = model->kernels[i];
@@ -93,7 +93,7 @@ static double number_of(const struct cli_value *value)
                                          : 0;
 }
 
-/* Unknown last; ties are broken, so that two samples have one order. */
+/* Compares by value; unknown values are last. Ties are broken, so that two samples have the same order. */
 static int by_value(const void *left, const void *right, void *inverted)
 {
     const struct live_item *a = left, *b = right;
@@ -102,13 +102,13 @@ static int by_value(const void *left, const void *right, void *inverted)
     if ((a->value.type == CLI_NONE) != (b->value.type == CLI_NONE))
         return a->value.type == CLI_NONE ? 1 : -1;
     if (a->value.type == CLI_STRING && b->value.type == CLI_STRING)
-        texts = strverscmp(a->value.string, b->value.string); /* numbers in texts */
+        texts = strverscmp(a->value.string, b->value.string); /* compares digits as numbers */
     if (x < y || x > y)
         return x < y ? sign : -sign;
     return texts != 0 ? sign * texts : by_id(a->kernel, b->kernel);
 }
 
-/* What has a place keeps it. */
+/* Compares by the last place; kernels without a place are last, by value. */
 static int by_place(const void *left, const void *right, void *inverted)
 {
     size_t a = ((const struct live_item *)left)->kernel->place,
@@ -116,7 +116,7 @@ static int by_place(const void *left, const void *right, void *inverted)
     return a != b ? (a > b) - (a < b) : by_value(left, right, inverted);
 }
 
-/* Where the selected kernel is now; if it is nowhere, the place stays. */
+/* Finds the row of the selected kernel; without one the selection stays at its row. */
 static void find_selected(struct live_model *model)
 {
     if (model->selected == 0)
@@ -129,7 +129,7 @@ static void find_selected(struct live_model *model)
         model->at = model->n ? model->n - 1 : 0;
 }
 
-/* Places, and the shares of the waste so far. */
+/* Numbers the rows, and sets their cumulative share of the waste. */
 static void number_rows(struct live_model *model, const struct top_sums *sums)
 {
     double running = 0;

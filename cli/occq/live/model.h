@@ -1,4 +1,4 @@
-/* What `occq live` shows, without a terminal: samples of the history become rows in an order, with the last
+/* The model of `occq live`, without a terminal: turns samples of the history into ordered rows with the last
  * values of each kernel. Pure apart from malloc; one thread. */
 #pragma once
 
@@ -8,20 +8,20 @@
 
 enum { LIVE_LINE_BYTES = 512 };
 
-/* What the history said at one moment of the launches of its last seconds. */
+/* Answers of the history at one time about the launches of its last seconds. */
 struct live_sample {
     int64_t at_ns, window_ns;             /* launches that began in the window before `at_ns`, or later */
-    int64_t cpu_ns;                       /* what asking took */
-    struct occ_error err;                 /* code 0: none; else there is nothing but this, for people */
-    struct occ_top kernels, gpus, causes; /* the most waste first; GPUs by number */
+    int64_t cpu_ns;                       /* CPU time of the queries */
+    struct occ_error err;                 /* code 0: none; else the sample has no rows */
+    struct occ_top kernels, gpus, causes; /* by waste, largest first; GPUs by number */
     struct occ_arena names;               /* of kernels */
     struct top_line *lines;               /* of kernels */
-    struct top_sums sums;                 /* of their lines */
-    int64_t newest_ns;                    /* the last start of all; 0: the history has no launches */
-    int64_t missing_run;                  /* that the filter asks for; 0: it is there */
-    int64_t runs;                         /* in progress; of them: */
+    struct top_sums sums;                 /* sums of `lines` */
+    int64_t newest_ns;                    /* last start of all launches; 0: no launches */
+    int64_t missing_run;                  /* run of the filter, if it does not exist; else 0 */
+    int64_t runs;                         /* number of runs in progress */
     int64_t lost;
-    double overhead;              /* CPU time of our threads / of the programs; NaN: not known */
+    double overhead;              /* CPU time of the helper threads / of the programs; NaN: unknown */
     char daemon[LIVE_LINE_BYTES]; /* see live_ask_daemon() */
 };
 void live_sample_free(struct live_sample *sample);
@@ -29,54 +29,55 @@ OCC_CLEANUP(live_sample, live_sample_free)
 
 enum { LIVE_VALUES = 10, LIVE_FILTER_BYTES = 64 };
 
-/* A kernel on a device, and the waste of its last samples, the newest last. */
+/* A kernel on a device, and the waste of its last samples, newest last. */
 struct live_kernel {
     int64_t id, device;
     double values[LIVE_VALUES];
-    size_t place; /* in the last order; SIZE_MAX: none */
+    size_t place; /* row in the last order; SIZE_MAX: none */
 };
 
-/* A row. */
+/* A row of the table. */
 struct live_item {
     struct top_line *line;
     struct live_kernel *kernel;
-    struct cli_value value; /* what rows are ordered by */
+    struct cli_value value; /* sort key */
 };
 
-/* What people chose, and what follows. */
+/* The user's choices, and the resulting rows. */
 struct live_model {
-    const struct cli_column *order; /* of top_columns: numbers largest first, texts from a to z */
+    const struct cli_column *order; /* of top_columns; numbers: largest first; texts: ascending */
     bool inverted;
-    char filter[LIVE_FILTER_BYTES];    /* part of the name, in any case; "": any */
-    int64_t selected, selected_device; /* of the kernel; 0: the first row */
-    struct live_kernel *kernels;       /* by id and device */
+    char filter[LIVE_FILTER_BYTES];    /* part of a kernel's name, ignoring case; "": all kernels */
+    int64_t selected, selected_device; /* ids of the selected kernel; 0: the first row */
+    struct live_kernel *kernels;       /* ordered by id and device */
     size_t n_kernels;
-    struct live_item *items; /* of those that match the filter, in their order */
+    struct live_item *items; /* rows that match the filter, in order */
     size_t n;
-    size_t at, first; /* place of the selected row or where it was; the first on the screen */
+    size_t at, first; /* index of the selected row (or its last index), of the first visible row */
 };
 void live_model_release(struct live_model *model);
 
-/* The values of a new sample. Kernels whose last values are all 0 go. false: no memory, nothing changed. */
+/* Appends the values of a new sample and drops kernels with zeros only. Returns false without memory; the
+ * model is then unchanged. */
 bool live_record(struct live_model *model, const struct occ_top *kernels);
 
-/* Rows of a recorded sample, which has to stay. `held`: those that had a place keep their order, and new ones
- * follow. false: no memory, there are no rows. */
+/* Makes the rows of a recorded sample, which must outlive them. `held`: known rows keep their order, and new
+ * rows follow. Returns false without memory; there are then no rows. */
 bool live_arrange(struct live_model *model, const struct live_sample *sample, bool held);
 
-/* Selects the row so many rows below. */
+/* Moves the selection down by `rows`. */
 void live_move(struct live_model *model, int64_t rows);
-/* So that the selected row is among the `visible` rows from `first` on. */
+/* Scrolls so that the selected row is among the `visible` rows from `first` on. */
 void live_scroll(struct live_model *model, size_t visible);
 
 /* ---- texts ---- */
 
-/* What is true of the sample as a whole: window, age, runs, losses, overhead. */
+/* Writes the head line: window, age, runs, losses, overhead. */
 void live_head_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]);
-/* A GPU; safe to print. */
+/* Writes the line of GPU `i`; safe to print. */
 void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LINE_BYTES]);
-/* Main causes, in the sample's order: the most waste first. */
+/* Writes the main causes in the sample's order, largest waste first. */
 void live_causes_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]);
-/* Why there are no rows; "": there are some. */
+/* Writes the reason for an empty table; "": the table has rows. */
 void live_nothing_text(const struct live_sample *sample, const struct live_model *model,
                        char line[LIVE_LINE_BYTES]);

@@ -31,7 +31,7 @@ int live_page_set(struct live_page *page, const char *text, struct occ_error *er
     return append(page, text, strlen(text)) ? 0 : occ_no_memory(err);
 }
 
-/* This program, its signals as at the start of a program. */
+/* Starts this program with no signals blocked. */
 static pid_t start(char *const *argv, int columns, int out)
 {
     char width[16];
@@ -75,7 +75,7 @@ static void end_child(struct live_page *page)
         return;
     (void)close(page->fd);
     page->fd = -1;
-    (void)kill(page->child, SIGKILL); /* it only reads */
+    (void)kill(page->child, SIGKILL); /* safe: it only reads */
     while (waitpid(page->child, NULL, 0) < 0 && errno == EINTR)
         ;
 }

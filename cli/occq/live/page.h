@@ -1,4 +1,4 @@
-/* A text that is scrolled: what another command of occq prints, or a constant. One thread. */
+/* A scrolled text: the output of another command of occq, or a constant. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -7,11 +7,11 @@
 #include "support/error.h"
 
 struct live_page {
-    char *text; /* as far as it is there; NULL: no page */
+    char *text; /* text read until now; NULL: no page */
     size_t length, allocated;
-    size_t first; /* line on the screen */
-    int left;     /* column of it */
-    int fd;       /* of a command that still prints; -1: none */
+    size_t first; /* first line on the screen */
+    int left;     /* first column on the screen */
+    int fd;       /* pipe of a running command; -1: none */
     pid_t child;
 };
 #define LIVE_NO_PAGE                                                                                         \
@@ -19,15 +19,15 @@ struct live_page {
         .fd = -1                                                                                             \
     }
 
-/* A constant text. */
+/* Shows a constant text. */
 int live_page_set(struct live_page *page, const char *text, struct occ_error *err);
-/* Starts this program with these arguments; its output is `columns` wide. */
+/* Runs this program with the given arguments; its output is `columns` wide. */
 int live_page_run(struct live_page *page, char *const *argv, int columns, struct occ_error *err);
-/* What is there by now, without waiting. */
+/* Reads the available output without waiting. */
 void live_page_read(struct live_page *page);
-/* Ends a command that still prints. */
+/* Ends a running command and frees the text. */
 void live_page_close(struct live_page *page);
 
 size_t live_page_lines(const struct live_page *page);
-/* The beginning of a line, which ends with '\n' or the text. */
+/* Returns the beginning of a line, which ends with '\n' or the text. */
 const char *live_page_line(const struct live_page *page, size_t number);

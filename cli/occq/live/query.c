@@ -1,4 +1,5 @@
-/* See query.h. A source has one thread: its lock guards questions and answers, the reader's its store. */
+/* See query.h. A source has one thread. The source's lock protects requests and answers, the reader's lock
+ * its store. */
 #include "query.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static int64_t number(struct live_reader *reader, const char *sql)
 
 static const char version_sql[] = "PRAGMA user_version";
 
-/* An upgrade may need a newer reader: opening checks that. */
+/* Opens the history again after an upgrade, since opening checks for versions that need a newer reader. */
 static int open_history(struct live_reader *reader, struct occ_error *err)
 {
     struct occ_store *store = NULL;
@@ -70,7 +71,7 @@ static int open_history(struct live_reader *reader, struct occ_error *err)
     return 0;
 }
 
-/* Kernels are never renamed, so that a new one is what changes names. */
+/* Loads the names again if there is a new kernel; kernels are never renamed. */
 static int load_names(struct live_reader *reader, struct occ_error *err)
 {
     int64_t newest = number(reader, "SELECT max(kernel_id) FROM kernel");
@@ -128,7 +129,7 @@ static int ask_runs(struct live_reader *reader, struct live_sample *sample, stru
     return status;
 }
 
-/* Of the filter, where it is not there; 0: it is, or any run is asked for. */
+/* Returns the run of the filter if it does not exist, else 0. */
 static int64_t missing_run(struct live_reader *reader)
 {
     int64_t run = reader->args->filter.run;
@@ -139,7 +140,8 @@ static int64_t missing_run(struct live_reader *reader)
 
 /* ---- a sample ---- */
 
-/* Launches may be a little ahead, where a clock is set while they run, but not all that came before. */
+/* Queries a sample. Accepts launches up to one window in the future, since the clock may be set while
+ * programs run, but not all later launches. */
 static int ask(struct live_reader *reader, struct live_sample *sample, struct occ_error *err)
 {
     static const enum occ_top_by by[] = {OCC_TOP_BY_KERNEL, OCC_TOP_BY_GPU, OCC_TOP_BY_CAUSE};
@@ -169,7 +171,7 @@ static int by_number(const void *left, const void *right)
     return (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id);
 }
 
-/* Here, since the terminal's thread has to answer keys. */
+/* Sorts the sample in this thread, so that the terminal's thread answers keys. */
 static int arrange(struct live_sample *sample, struct occ_error *err)
 {
     top_sort(&sample->kernels, "waste");
@@ -233,7 +235,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Signals are for the thread that has the terminal. */
+/* Starts the thread with all signals blocked: the terminal's thread handles signals. */
 static int start_thread(struct live_source *source)
 {
     sigset_t all, before;
@@ -282,7 +284,7 @@ void live_source_free(struct live_source *source)
     const struct timespec step = {.tv_nsec = 1000000};
     if (!source)
         return;
-    while (!has_stopped(source)) /* an interrupt ends only the statements in progress */
+    while (!has_stopped(source)) /* an interrupt ends only running statements */
         (void)nanosleep(&step, NULL);
     (void)pthread_join(source->thread, NULL);
     live_reader_release(&source->reader);

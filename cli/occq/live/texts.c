@@ -6,7 +6,8 @@
 #include "model.h"
 #include "support/text.h"
 
-/* "newest launch 1.2 s ago"; clocks may have been set. */
+/* Writes the age of the newest launch: "newest 1.2 s ago", "ahead" if the clock was set back; without
+ * launches the reason. */
 static void age_text(const struct live_sample *sample, char *text, size_t size)
 {
     int64_t age_ns = sample->at_ns - sample->newest_ns;

@@ -1,4 +1,4 @@
-/* What the parts of the screen share; see live.h. */
+/* Functions shared by the parts of the screen; see live.h. */
 #include <string.h>
 
 #include "live.h"

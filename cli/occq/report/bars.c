@@ -9,7 +9,7 @@
 #include "cli/values.h"
 #include "html.h"
 
-/* How a part looks: its letter, and the angle of its hatching; no hatching: NONE. Colours: report.css. */
+/* Letter and hatching angle of each part; NONE: no hatching. report.css has the colours. */
 enum { NONE = -1 };
 static const struct {
     const char *letter;
@@ -100,7 +100,7 @@ void bars_stacked(FILE *out, const struct occ_top_row *row, double length)
 
 /* ---- a launch configuration ---- */
 
-/* A row: a bar at its place between 0 and 100 %. */
+/* A row with a bar between 0 and 100 %. */
 struct level {
     const char *what, *fill, *value, *source;
     double from, width;
@@ -158,7 +158,7 @@ void bars_waterfall(FILE *out, const struct analysis *a)
     (void)fputs("</tbody></table>\n", out);
 }
 
-/* A range, or a value with its interval; nothing where it is not known. */
+/* Draws a range, or a value with its interval; nothing if `low` is NaN. */
 static void put_occupancy(FILE *out, const char *what, double low, double high, double error)
 {
     char value[24], ci95[24], text[64];

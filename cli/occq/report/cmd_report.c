@@ -1,4 +1,4 @@
-/* occq report: what the history says, as one HTML file. One thread. */
+/* occq report: a summary of the history in one HTML file. One thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "support/cleanup.h"
 
 enum { KERNELS = 20, LINES_MAX = 1000, RANGES = 50, CONFIGS_SHOWN = 1 };
-/* Where launches were made is looked for in each of them: only up to so many. */
+/* Maximum number of launches for the table of ranges, which searches all launches. */
 #define RANGES_LAUNCHES_MAX 2000000u
 
 struct report_args {
@@ -24,7 +24,7 @@ struct report_args {
     bool diff;
 };
 
-/* What the report is made from. */
+/* Data of the report. */
 struct source {
     struct occ_store *store;
     struct occ_filter filter;
@@ -75,7 +75,7 @@ static void add_asked(struct source *s, const struct cli_option *option, const v
                    value[0] ? " " : "", value);
 }
 
-/* Whether it is an option that chooses launches, one of the filter's, and is there. */
+/* True if the option is given and sets a field of the filter. */
 static bool is_given_filter(const struct cli_option *o, const struct cli_option *options,
                             const struct report_args *args)
 {
@@ -93,8 +93,7 @@ static void say_asked(struct source *s, const struct cli_command *command, const
 
 /* ---- what they add up to ---- */
 
-/* How the configurations of a section used the GPU, in the newest run of the first one, as `occq show`
- * prints. */
+/* Adds a section's GPU use in the newest run of its first configuration, like `occq show`. */
 static int add_uses(struct source *s, const struct show_group *group, struct occ_error *err)
 {
     struct occ_config_rows rows = {.rows = s->configs.rows + (group->configs - s->configs.rows),
@@ -102,7 +101,7 @@ static int add_uses(struct source *s, const struct show_group *group, struct occ
     return occ_store_add_uses(s->store, &s->filter, &rows, err);
 }
 
-/* The group of a line's kernel and device; NULL: there is none. */
+/* Returns the group of a kernel on a device; NULL: none. */
 static const struct show_group *group_of(const struct show_group *groups, size_t n,
                                          const struct occ_row_kernel *kernel)
 {
@@ -112,8 +111,8 @@ static const struct show_group *group_of(const struct show_group *groups, size_t
     return NULL;
 }
 
-/* A section for each of the first `number` lines. A line without one means that the history has lost launches
- * since the lines were read. */
+/* Makes a section for each of the first `number` lines. A line without a group means that the history has
+ * lost launches since the lines were read. */
 static int fill_sections(struct source *s, const struct show_group *groups, size_t n, size_t number,
                          struct occ_error *err)
 {
@@ -183,8 +182,8 @@ static int load_ranges(struct source *s, struct occ_error *err)
     return r->range_lines ? 0 : occ_no_memory(err);
 }
 
-/* The shortest unit of time that makes some hundred points at most, and that is answered in half a second:
- * rollups are by unit and configuration. */
+/* Chooses the shortest unit of time with at most POINTS_MAX points and a query of at most half a second,
+ * since rollups are by unit and configuration; the longest unit if no unit fits. */
 static const char *unit_of(const struct occ_config_rows *configs)
 {
     enum { POINTS_MAX = 250, ROLLUPS_MAX = 300000 };
@@ -201,7 +200,7 @@ static const char *unit_of(const struct occ_config_rows *configs)
     return trend_units[i];
 }
 
-/* The comparison; the rest of the page is about B's launches. */
+/* Loads the comparison; the rest of the page covers side B's launches. */
 static int load_diff(struct source *s, const struct report_args *args, struct occ_error *err)
 {
     const struct side *b = &s->sides.side[DIFF_B];

@@ -1,4 +1,4 @@
-/* The page's data: what --json of the commands prints; see report.h. One thread. */
+/* The page's data, the same as --json of the commands; see report.h. One thread. */
 #include "cli/json.h"
 #include "html.h"
 #include "report.h"

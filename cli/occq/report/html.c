@@ -8,7 +8,7 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-/* Returns the number of bytes that are written. */
+/* Writes one character, escaped. Returns the number of bytes that it occupies in the text. */
 static size_t put_character(FILE *out, const char *at)
 {
     size_t n = occ_text_character(at);
@@ -78,7 +78,7 @@ void html_cells(FILE *out, const struct cli_selection *columns, const void *row,
         char number[64];
         const char *text =
             value.type == CLI_STRING ? value.string : cli_value_text(&value, c->unit, number, sizeof number);
-        /* HTML needs no end of a cell, and a page has thousands */
+        /* HTML needs no end tag of a cell, and a page has thousands of cells */
         (void)fputs(c->flags & CLI_LEFT ? "<td class=l>" : "<td>", out);
         if (link && strcmp(c->name, "kernel") == 0)
             html_put(out, "<a href=\"#@\"><bdi>@</bdi></a>", link, text);

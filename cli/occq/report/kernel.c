@@ -73,7 +73,7 @@ static void put_advice(FILE *out, const struct analysis *a)
     (void)fputs(n ? "</ul>\n" : "", out);
 }
 
-/* The calculator's curves of the launch: block size, registers, shared memory. */
+/* Writes the calculator's curves of the launch: block size, registers, shared memory. */
 static int put_curves(FILE *out, const struct occ_config_row *row, struct occ_error *err)
 {
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
@@ -86,7 +86,8 @@ static int put_curves(FILE *out, const struct occ_config_row *row, struct occ_er
     return status;
 }
 
-/* What is withheld, and why. */
+/* Writes the measured share of the time, the withheld values with the reason, and the fields that the
+ * recording lacks. */
 static void put_withheld(FILE *out, const struct occ_config_row *row, const struct occ_measurement *m)
 {
     const struct occ_measured_sums *sums = &row->measured;

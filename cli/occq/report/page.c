@@ -33,7 +33,7 @@ static bool is_same_device(const struct occ_row_kernel *a, const struct occ_row_
     return a->device == b->device;
 }
 
-/* The kernel's name, with its GPU where the name appears for several. */
+/* Writes the kernel's name, with its GPU if kernels of several GPUs have this name. */
 static void put_name(FILE *out, const struct report *r, const struct occ_row_kernel *kernel)
 {
     char anchor[REPORT_ANCHOR_BYTES];
@@ -47,7 +47,8 @@ static void put_name(FILE *out, const struct report *r, const struct occ_row_ker
         (void)fprintf(out, " on GPU %" PRId64, kernel->device);
 }
 
-/* The warp-seconds that the GPU could hold while the launches ran; 0: not analysed, or they took no time. */
+/* Returns the warp-seconds that the GPU could hold during the launches; 0: not analysed, or without
+ * measurable time. */
 static double capacity_of(const struct show_group *group)
 {
     double seconds = 0;
@@ -57,7 +58,7 @@ static double capacity_of(const struct show_group *group)
     return seconds;
 }
 
-/* The bar of a row, or the reason why there is none. */
+/* Draws the bar of a row, or prints the reason for its absence. */
 static void put_bar(FILE *out, const struct occ_top_row *row, double capacity, double largest)
 {
     if (capacity > 0 && !isnan(row->used))

@@ -8,7 +8,8 @@
 #include "html.h"
 #include "support/text.h"
 
-/* As wide as the page; the ticks of values are to its left. `sentence`: for those who do not see it. */
+/* Begins a plot as wide as the page, with tick labels on its left. `sentence`: description for screen
+ * readers. */
 static struct draw_svg_plot begin(FILE *out, const char *title, const char *sentence)
 {
     enum { WIDTH = 1000, HEIGHT = 120, TOP = 8, BELOW = 30 };
@@ -65,7 +66,7 @@ void plots_trend(FILE *out, const struct trend *t)
 
 /* ---- durations ---- */
 
-/* A bar a bin; `log_low`, `log_span`: of the axis. */
+/* Draws one bar per bin. `log_low`, `log_span`: begin and length of the logarithmic axis. */
 static void put_bins(const struct draw_svg_plot *plot, const struct occ_duration_bins *bins, double log_low,
                      double log_span, uint64_t most)
 {
@@ -87,7 +88,7 @@ void plots_durations(FILE *out, const struct occ_config_row *row)
     uint64_t most = 0;
     for (size_t i = 0; i < bins->n; i++)
         most = bins->list[i].launches > most ? bins->list[i].launches : most;
-    if (bins->n < 2) /* nothing that the text does not say */
+    if (bins->n < 2) /* the text already has the only value */
         return;
     double low = log2((double)bins->list[0].from_ns + 1);
     double span = log2((double)bins->list[bins->n - 1].until_ns + 1) - low;

@@ -6,9 +6,9 @@
 #include "cli/trend/trend.h"
 #include "store/store.h"
 
-/* Elapsed occupancy with its interval or range, waste, and the time of a launch, by units of time; changes
- * are marked. */
+/* Plots elapsed occupancy with its interval or range, waste, and the time of a launch, by units of time;
+ * marks changes. */
 void plots_trend(FILE *out, const struct trend *trend);
 
-/* Launches by duration. */
+/* Plots launches by duration. */
 void plots_durations(FILE *out, const struct occ_config_row *row);

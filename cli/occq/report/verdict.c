@@ -1,4 +1,4 @@
-/* The head of the page: where the launches ran, and the verdict; see report.h. One thread. */
+/* The head of the page: the devices of the launches, and the verdict; see report.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void count(FILE *out, uint64_t n, const char *one)
                                                : "s");
 }
 
-/* The first rows of up to 64 devices; `ret_n` counts further ones, too. */
+/* Finds a row of each device, at most DEVICES_MAX rows. *ret_n: number of all devices. */
 enum { DEVICES_MAX = 64 };
 static void find_devices(const struct occ_top *top, const struct occ_row_kernel *devices[DEVICES_MAX],
                          size_t *ret_n)
@@ -35,7 +35,7 @@ static void find_devices(const struct occ_top *top, const struct occ_row_kernel 
     occ_map_free(&known);
 }
 
-/* "2 x NVIDIA H100, Tesla T4" */
+/* Writes the devices: "2 x NVIDIA H100, Tesla T4". */
 static void put_devices(FILE *out, const struct report *r)
 {
     const struct occ_row_kernel *devices[DEVICES_MAX];
@@ -47,7 +47,7 @@ static void put_devices(FILE *out, const struct report *r)
         size_t alike = 1;
         for (size_t k = i + 1; devices[i] && k < listed; k++)
             if (devices[k] && strcmp(devices[k]->device_name, devices[i]->device_name) == 0) {
-                devices[k] = NULL; /* counted */
+                devices[k] = NULL; /* counted in `alike` */
                 alike++;
             }
         if (!devices[i])
@@ -62,7 +62,7 @@ static void put_devices(FILE *out, const struct report *r)
         (void)fprintf(out, " and %zu more", n - listed);
 }
 
-/* What would save most, of kernels with a section. */
+/* Writes the advice that saves most time, among kernels with a section. */
 static void put_best_advice(FILE *out, const struct report *r)
 {
     const struct top_line *best = NULL;
@@ -77,7 +77,7 @@ static void put_best_advice(FILE *out, const struct report *r)
              occ_format_duration((int64_t)best->advice_saves_ns, saves, sizeof saves), best->knob);
 }
 
-/* Whether the kernel communicates, which is low by design. */
+/* Writes a kernel's waste. Returns true if the kernel communicates: its occupancy is low by design. */
 static bool put_waster(FILE *out, const struct top_line *line)
 {
     char anchor[REPORT_ANCHOR_BYTES], part[16], loss[16], words[CLI_MARKS_BYTES];
@@ -95,7 +95,7 @@ static bool put_waster(FILE *out, const struct top_line *line)
     return words[0] != '\0';
 }
 
-/* The largest, and where that is so by design, the next. */
+/* Writes the kernel with the largest waste; after a kernel that is low by design also the next one. */
 static void put_largest(FILE *out, const struct report *r)
 {
     enum { MOST = 3 };
@@ -125,7 +125,7 @@ static bool is_measured(const struct occ_top_row *row)
     return !isnan(row->elapsed);
 }
 
-/* Kernels with such a row, each once whatever the number of its devices. */
+/* Returns the number of kernels with such a row, each counted once over all devices. */
 static size_t count_kernels(const struct occ_top *top, bool (*is_such)(const struct occ_top_row *))
 {
     struct occ_map kernels = {0};
