@@ -1,9 +1,9 @@
-/* The table of occq's commands. Each lies in a folder of its own, which no other command knows. */
+/* The table of occq's commands. Each command is in its own folder, independent of the other commands. */
 #pragma once
 
 #include "cli/options.h"
 
-/* In the order of the help. X(what cli_X is called) */
+/* The commands in the order of the help. X(name of cli_X) */
 #define OCCQ_COMMANDS(X)                                                                                     \
     X(top)                                                                                                   \
     X(live)                                                                                                  \
@@ -25,5 +25,5 @@ OCCQ_COMMANDS(OCCQ_DECLARE)
 
 extern const struct cli_command cli_occq;
 
-/* NULL ends it. */
+/* Ends with NULL. */
 extern const struct cli_command *const cli_commands[];

@@ -1,4 +1,4 @@
-/* occq: finds the command, runs it, makes sure that the output was written. One thread. */
+/* occq: finds the command, runs it, and checks that the output was written. One thread. */
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int print_help(void)
     return CLI_EXIT_OK;
 }
 
-/* "occq help" and "occq help COMMAND", as people type it: the same as --help. */
+/* Handles "occq help" and "occq help COMMAND", which are the same as --help. */
 static int help(const char *name)
 {
     char option[] = "--help";
@@ -47,7 +47,7 @@ static int help(const char *name)
     return command ? cli_run(command, (char *[]){option, NULL}) : fail_unknown(name);
 }
 
-/* "--cluster URL top" becomes "top --cluster URL". */
+/* Changes "--cluster URL top" to "top --cluster URL". */
 static void put_command_first(char **argv)
 {
     static const char *const options[] = {"--cluster", "--db"};
@@ -97,7 +97,7 @@ static int run(char **argv)
 int main(int argc, char **argv)
 {
     occ_log_init("occq");
-    (void)setlocale(LC_CTYPE, "");  /* only what is printable; numbers stay as they are */
-    (void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error */
+    (void)setlocale(LC_CTYPE, "");  /* for printable characters only; numbers keep the C format */
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed reader becomes a write error */
     return cli_close_stdout("occq", run(argc > 0 ? argv + 1 : argv));
 }

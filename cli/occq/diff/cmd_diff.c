@@ -1,4 +1,4 @@
-/* occq diff: what changed between two sides, and whether it did for certain. One thread. */
+/* occq diff: changes between two sides, and their statistical significance. One thread. */
 
 #include "cli/usage.h"
 #include "diff_forms.h"

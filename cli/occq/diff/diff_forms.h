@@ -1,4 +1,4 @@
-/* The answer of `occq diff` for people: as text, and as Markdown for a review. One thread (stdio). */
+/* Prints the answer of `occq diff` for people: as text, and as Markdown for a review. One thread (stdio). */
 #pragma once
 
 #include "cli/sides/report.h"
@@ -6,5 +6,5 @@
 void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
 void diff_print_markdown(const struct diff_report *report, const struct diff_line *lines);
 
-/* A code span that ends where the text ends, also within a table. */
+/* Prints a code span. No text can end it early, even within a table. */
 void diff_markdown_code(FILE *out, const char *text);

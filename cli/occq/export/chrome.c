@@ -1,8 +1,9 @@
 /*
  * Chrome's Trace Event Format, JSON, one event a line; see export.h. Viewers read numbers as doubles, so
- * times count from the first launch, with exactly three decimals of a microsecond; baseTimeNanoseconds is
- * what they count from, as in Kineto's traces. Thread numbers are unique in the whole file: some importers
- * give names by them alone. ph, ts, dur, pid and tid come first: old importers look for them before texts.
+ * times are relative to the first launch, with exactly three decimals of a microsecond; baseTimeNanoseconds
+ * is their origin, like in Kineto's traces. Thread numbers are unique in the whole file, since some importers
+ * name threads by number alone. ph, ts, dur, pid and tid come first, since old importers search for them
+ * before texts.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "cli/json.h"
 #include "digits.h"
 
-/* Nanoseconds as microseconds; never negative here. */
+/* Appends nanoseconds as microseconds; `ns` is never negative here. */
 static char *put_us(char *at, int64_t ns)
 {
     at = export_put_digits(at, (uint64_t)ns / 1000, 1);
@@ -54,14 +55,14 @@ static void chrome_add_track(struct export_writer *w, const struct export_track 
 {
     char name[256];
     if (track->kind == EXPORT_COUNTER)
-        return; /* it begins with its first value */
+        return; /* a counter begins with its first value */
     (void)snprintf(name, sizeof name, track->lane ? "%s (overlap %u)" : "%s", track->name, track->lane + 1);
     add_metadata(w, track, track->kind == EXPORT_GPU ? "process_name" : "thread_name", name, false);
     add_metadata(w, track, track->kind == EXPORT_GPU ? "process_sort_index" : "thread_sort_index", NULL,
                  true);
 }
 
-/* "name": ..., "args": {...: all but the end. */
+/* Encodes "name": ..., "args": {... without the closing braces. */
 static bool chrome_add_config(struct export_writer *w, const char *kernel, const struct export_arg *args,
                               size_t n, struct export_config *config)
 {

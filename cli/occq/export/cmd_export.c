@@ -1,4 +1,4 @@
-/* occq export: launches as a timeline that other viewers draw. One thread. */
+/* occq export: writes launches as a timeline for other viewers. One thread. */
 #include <sqlite3.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static const struct export_format *format_of(const struct export_args *args)
     return known_formats[i];
 }
 
-/* By the output's name; NULL: it does not tell. */
+/* Returns the format of the output's name; NULL: unknown. */
 static const char *format_by_ending(const char *output)
 {
     for (size_t i = 0; output && i < sizeof endings / sizeof *endings; i++)
@@ -46,7 +46,7 @@ static const char *format_by_ending(const char *output)
     return NULL;
 }
 
-/* Names that promise what is none of the formats. */
+/* True if the output's name has the ending of an unsupported format. */
 static bool has_other_ending(const char *output)
 {
     static const char *const others[] = {".parquet", ".arrow", ".feather", ".html", ".svg", ".txt"};
@@ -76,7 +76,8 @@ static int check(void *arguments, struct occ_error *err)
     return node_check(&args->history, err);
 }
 
-/* Launches at most: what viewers can draw; of lines all. */
+/* Returns the maximum number of launches: the number that viewers can draw, or all launches in formats with
+ * one line per launch. */
 static int64_t number_of(const struct export_args *args)
 {
     return args->history.number       ? args->history.number

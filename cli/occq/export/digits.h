@@ -1,4 +1,5 @@
-/* Numbers and texts into a line that is made launch by launch; the caller has the room. Return the end. */
+/* Appends numbers and texts to the line of a launch. The caller guarantees the room. All functions return the
+ * new end. */
 #pragma once
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 #include "export.h"
 
-/* Decimal digits, with leading zeros up to `width`. */
+/* Appends decimal digits, with leading zeros up to `width`. */
 static inline char *export_put_digits(char *at, uint64_t number, unsigned width)
 {
     char digits[20];
@@ -26,7 +27,7 @@ static inline char *export_put_text(char *at, const char *text)
     return (char *)memcpy(at, text, n) + n;
 }
 
-/* 0 ... 1, to five decimals: what a history keeps. */
+/* Appends a ratio with five decimals, the precision of a history. */
 static inline char *export_put_ratio(char *at, double ratio)
 {
     uint64_t steps = (uint64_t)llround(fmin(fmax(ratio, 0), 1e6) * 1e5);

@@ -1,12 +1,12 @@
 /*
- * Timelines for other viewers. A timeline is made of tracks: GPUs, below them lanes of kernels (on which no
- * two overlap) and counters. These formats write the same calls:
+ * Timelines for other viewers. A timeline has tracks: GPUs, and below each GPU lanes of kernels (which do not
+ * overlap within a lane) and counters. These formats implement the same functions:
  *
  *   chrome      Trace Event Format, JSON; times are microseconds since the first launch, with three decimals
  *   perfetto    TrackEvent packets (protocol buffers), names interned; times are nanoseconds since 1970
  *   csv, jsonl  a line for each launch, without tracks and counters
  *
- * Texts may be any bytes; what is not UTF-8 is replaced. Write errors stay in the stream. One thread.
+ * Texts may contain any bytes; invalid UTF-8 is replaced. Write errors stay in the stream. One thread.
  */
 #pragma once
 
@@ -20,19 +20,20 @@ struct export_arg {
     struct cli_value value;
 };
 
-/* What all launches of a launch configuration share, in a format's own words; see struct export_format. */
+/* The common part of all launches of a launch configuration, encoded in the format; see struct export_format.
+ */
 struct export_config {
     char *bytes;
     size_t size;
-    uint64_t name; /* number of the kernel's name, in formats that intern it */
+    uint64_t name; /* interned number of the kernel's name, if the format interns texts */
 };
 
 enum export_track_kind { EXPORT_GPU, EXPORT_LANE, EXPORT_COUNTER };
 struct export_track {
     enum export_track_kind kind;
-    uint32_t id, gpu; /* numbers of the track and of its GPU's; never 0, unique in the timeline */
+    uint32_t id, gpu; /* numbers of the track and of its GPU; never 0, unique in the timeline */
     const char *name;
-    unsigned lane; /* 0: the first of those with the same name */
+    unsigned lane; /* 0: the first lane with this name */
 };
 
 struct export_launch {
@@ -50,7 +51,7 @@ struct export_writer {
     FILE *out;
     int64_t base_ns;  /* the first start */
     uint64_t written; /* events */
-    /* of formats that intern texts: how many, and the arguments' keys among them, which must outlive this */
+    /* for formats that intern texts: their number, and the arguments' keys, which must outlive the writer */
     uint64_t interned;
     struct export_key keys[EXPORT_KEYS_MAX];
     size_t n_keys;
@@ -58,24 +59,26 @@ struct export_writer {
 
 struct export_format {
     const char *name;
-    bool is_flat; /* has no tracks: neither these nor values and holes are added */
-    void (*begin)(struct export_writer *writer); /* this and `end` may be NULL */
+    bool is_flat;                                /* true: has no tracks, values and holes */
+    void (*begin)(struct export_writer *writer); /* `begin` and `end` may be NULL */
     void (*add_track)(struct export_writer *writer, const struct export_track *track);
-    /* Prepares what launches with these arguments (always the same keys) repeat. false: no memory. */
+    /* Encodes the part that launches with these arguments (always the same keys) repeat. Returns false
+     * without memory. */
     bool (*add_config)(struct export_writer *writer, const char *kernel, const struct export_arg *args,
                        size_t n, struct export_config *ret_config);
     void (*add_launch)(struct export_writer *writer, const struct export_track *track,
                        const struct export_config *config, const struct export_launch *launch);
-    /* A counter has the value (percent) from then on. */
+    /* Sets a counter's value (percent) from `ns` on. */
     void (*add_value)(struct export_writer *writer, const struct export_track *track, int64_t ns,
                       double value);
-    /* Nothing was counted; the event has the lane's name. */
+    /* Marks a time without samples; the event has the lane's name. */
     void (*add_hole)(struct export_writer *writer, const struct export_track *lane, int64_t start_ns,
                      int64_t end_ns);
     void (*end)(struct export_writer *writer);
 };
-/* The rest of a launch's JSON object. `nested`: the arguments that have a value are in an object of that
- * name, which stays open; NULL: all are members, and nothing is open. */
+/* Encodes the configuration's part of a launch's JSON object. `nested`: name of an inner object for the
+ * arguments with a value, which stays open; NULL: all arguments are members of the outer object, and no
+ * object stays open. */
 bool export_config_json(const char *name_key, const char *kernel, const char *nested,
                         const struct export_arg *args, size_t n, struct export_config *ret_config);
 

@@ -1,6 +1,6 @@
-/* Lanes: viewers drop events that overlap on a track without nesting, as kernels of a stream do (programmatic
- * dependent launch, clocks). Each launch goes into the first lane of its stream that is free at its start.
- * One thread. */
+/* Lanes: viewers drop events that overlap on a track without nesting. Kernels of a stream can overlap
+ * (programmatic dependent launch, clock errors), so each launch goes into the first lane of its stream that
+ * is free at its start. One thread. */
 #pragma once
 
 #include "export.h"
@@ -22,13 +22,13 @@ struct export_stream {
 };
 struct export_lanes {
     struct export_stream *streams;
-    size_t n, allocated, last; /* last: of the launch before */
+    size_t n, allocated, last; /* last: stream of the last launch */
     struct occ_map index;
 };
 void export_lanes_free(struct export_lanes *lanes);
 
-/* The lane for a launch, which is taken until its end, and in *ret_number its number in the stream. Launches
- * come in the order of their starts. Its `track` is 0 in a new lane: the caller's to set. NULL: no memory, or
- * all EXPORT_LANES_MAX are taken. */
+/* Takes a lane for a launch until the launch's end; *ret_number is the lane's number in the stream. Launches
+ * must be ordered by start. `track` of a new lane is 0, and the caller sets it. Returns NULL without memory,
+ * or if there are too many streams or lanes. */
 struct export_lane *export_lanes_take(struct export_lanes *lanes, const struct export_stream_key *key,
                                       int64_t start_ns, int64_t end_ns, unsigned *ret_number);

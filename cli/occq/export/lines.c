@@ -1,5 +1,5 @@
-/* A line of CSV or of JSON for each launch, with the columns' names in SQL; see export.h. Counters are left
- * out. What all launches of a configuration have in their lines is made once. */
+/* Writes a line of CSV or JSON for each launch, with the columns' SQL names; see export.h. Counters are left
+ * out. The common part of a configuration's launches is encoded once. */
 #include <stdlib.h>
 
 #include "cli/csv.h"
@@ -34,7 +34,7 @@ static void put_rest(struct export_writer *w, const char *line, const char *end,
     (void)fputc_unlocked('\n', w->out);
 }
 
-/* False: memory ended before the end of the text. */
+/* Closes the memory stream. Returns false if memory was too short for the whole text. */
 static bool close_whole(FILE *memory)
 {
     bool failed = ferror(memory);
@@ -102,7 +102,7 @@ bool export_config_json(const char *name_key, const char *kernel, const char *ne
         occ_json_close(&json);
     if (!close_whole(memory))
         return false;
-    ret_config->bytes[0] = ' '; /* the object's brace: it goes on where an event's or a line's began */
+    ret_config->bytes[0] = ' '; /* in place of '{': continues the object of an event or line */
     return true;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Perfetto's native format: a sequence of Trace.packet, one packet an event; see export.h. Field numbers are
- * those of protos/perfetto/trace (trace_packet, track_event, track_descriptor, counter_descriptor,
+ * from protos/perfetto/trace (trace_packet, track_event, track_descriptor, counter_descriptor,
  * debug_annotation, interned_data). Names, keys and texts are interned on first use. Lanes of a stream are
- * tracks with the same name and parent, which the viewer shows as one.
+ * tracks with the same name and parent, which the viewer shows as one track.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ enum {
 enum { INTERNED_EVENT_NAMES = 2, INTERNED_KEYS = 3, INTERNED_TEXTS = 29 };
 enum { INTERNED_ID = 1, INTERNED_TEXT = 2 };
 
-/* A message that grows; on no memory it becomes empty and stays so. */
+/* A growing message; without memory it becomes empty and stays empty. */
 struct message {
     char *bytes;
     size_t size, allocated;
@@ -60,7 +60,7 @@ static void put(struct message *m, const void *bytes, size_t n)
     m->size += n;
 }
 
-/* Returns the end. */
+/* Encodes a number. Returns the end. */
 static uint8_t *varint(uint8_t *at, uint64_t number)
 {
     for (; number >= 0x80; number >>= 7)
@@ -76,7 +76,7 @@ static uint8_t *number_field(uint8_t *at, unsigned field, uint64_t number)
 
 static uint8_t *double_field(uint8_t *at, unsigned field, double number)
 {
-    at = varint(at, field << 3 | FIXED64); /* little-endian, as every host of this program */
+    at = varint(at, field << 3 | FIXED64); /* little-endian, like every host of this program */
     return (uint8_t *)memcpy(at, &number, sizeof number) + sizeof number;
 }
 
@@ -105,7 +105,7 @@ static void put_bytes(struct message *m, unsigned field, const void *bytes, size
     put(m, bytes, n);
 }
 
-/* Protocol buffers' strings are UTF-8. */
+/* Adds a text, sanitised, since strings of protocol buffers are UTF-8. */
 static void put_text(struct message *m, unsigned field, const char *text)
 {
     char *clean = strdup(text);
@@ -130,7 +130,7 @@ static uint64_t flags(struct export_writer *w)
     return w->written++ ? FLAGS_NEEDS_STATE : FLAGS_CLEARED | FLAGS_NEEDS_STATE;
 }
 
-/* Writes a packet and frees it. All are of one sequence, whose packets share what is interned. */
+/* Writes a packet and frees it. All packets are in one sequence, which shares interned texts. */
 static void write_packet(struct export_writer *w, struct message *packet)
 {
     struct message framed = {0};
@@ -142,7 +142,7 @@ static void write_packet(struct export_writer *w, struct message *packet)
     free(framed.bytes);
 }
 
-/* Adds an entry to the packet's interned data; returns its number. */
+/* Adds an entry to the packet's interned data. Returns its number. */
 static uint64_t intern(struct export_writer *w, struct message *interned, unsigned field, const char *text)
 {
     struct message entry = {0};
@@ -171,7 +171,7 @@ static void write_interned(struct export_writer *w, struct message *interned)
     write_packet(w, &packet);
 }
 
-/* The keys of launches are the first entries. */
+/* Interned numbers of the keys of launches, the first entries. */
 enum { KEY_CORRELATION = 1, KEY_GRAPH_NODE, KEY_ACHIEVED, KEY_ACHIEVED_CI95, KEY_MEASURED_RATIO };
 static void perfetto_begin(struct export_writer *w)
 {
@@ -217,7 +217,7 @@ static void annotate(struct export_writer *w, struct message *interned, struct m
     put_message(annotations, EVENT_ANNOTATION, &annotation);
 }
 
-/* The event's annotations. */
+/* Interns the kernel's name and encodes the annotations of its events. */
 static bool perfetto_add_config(struct export_writer *w, const char *kernel, const struct export_arg *args,
                                 size_t n, struct export_config *config)
 {
@@ -239,7 +239,7 @@ struct pieces {
     size_t size[3];
 };
 
-/* An event whose fields are the pieces, one behind the other. */
+/* Writes an event; its fields are the concatenated pieces. */
 static void write_event(struct export_writer *w, int64_t ns, const struct pieces *event)
 {
     uint8_t head[64], frame[16] = {TRACE_PACKET << 3 | BYTES};

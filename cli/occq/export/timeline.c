@@ -12,7 +12,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 
-/* What is read of a launch. X(name, SQL) */
+/* Columns of a launch. X(name, SQL) */
 #define LAUNCH_COLUMNS(X)                                                                                    \
     X(start_ns, "start_ns")                                                                                  \
     X(duration_ns, "duration_ns")                                                                            \
@@ -34,7 +34,7 @@ enum { DEVICES_MAX = 4096, CONFIGS_KEPT = 1 << 14 };
 
 #define SIZE(name)  name "_x || 'x' || " name "_y || 'x' || " name "_z"
 #define RATIO(name) "round(" name ", 5)"
-/* Arguments that all launches of a configuration have in the timeline. X(name, SQL) */
+/* Arguments shared by all launches of a configuration. X(name, SQL) */
 #define CONFIG_ARGUMENTS(X)                                                                                  \
     X(config_id, "config_id")                                                                                \
     X(grid, SIZE("grid"))                                                                                    \
@@ -156,7 +156,7 @@ static struct cli_value value_of(sqlite3_stmt *s, int column)
     }
 }
 
-/* A cause that costs nothing is no argument of a slice. */
+/* True for a cause without loss, which is no argument of a slice. */
 static bool is_left_out(const struct timeline *t, const struct export_arg *arg)
 {
     return !t->format->is_flat && strncmp(arg->key, "cause_", strlen("cause_")) == 0 &&
@@ -277,7 +277,7 @@ static int add_launch(struct timeline *t, sqlite3_stmt *s, struct occ_error *err
 
 struct counter {
     struct export_track track, holes;
-    int64_t end_ns; /* until then it is known; 0: it has no value yet */
+    int64_t end_ns; /* the value is known until then; 0: no value yet */
 };
 
 static void begin_counter(struct timeline *t, struct export_track *track, enum export_track_kind kind,
@@ -287,7 +287,8 @@ static void begin_counter(struct timeline *t, struct export_track *track, enum e
         *track = (struct export_track){kind, add_track(t, kind, gpu, track->name, 0), gpu, track->name, 0};
 }
 
-/* Viewers hold a value until the next one: where it is not known any more a 0 follows, and a slice. */
+/* Adds a sample. Viewers hold a value until the next one, so a 0 and a slice follow where the value is
+ * unknown. */
 static void add_sample(struct timeline *t, struct counter *c, uint32_t gpu, int64_t start_ns, int64_t end_ns,
                        double ratio)
 {
@@ -318,7 +319,7 @@ static int add_samples(struct timeline *t, sqlite3_stmt *s, uint32_t gpu, struct
     return step == SQLITE_DONE ? 0 : sql_failed(t, err);
 }
 
-/* Samples from the first start to the last end; one that goes on at the first start begins there. */
+/* Adds samples from the first start to the last end; clips a sample that is running at the first start. */
 static int add_counters(struct timeline *t, struct occ_error *err)
 {
     sqlite3_stmt *s = NULL;

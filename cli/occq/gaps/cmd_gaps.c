@@ -1,5 +1,5 @@
-/* occq gaps: whether a run's GPUs wait for the CPU: busy time, gaps between kernels, and what to do about
- * them; see store/gaps.h. One thread. */
+/* occq gaps: shows if a run's GPUs wait for the CPU: busy time, gaps between kernels, and advice; see
+ * store/gaps.h. One thread. */
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,7 @@ struct line {
     struct occ_gpu_use use;
     int64_t span_ns;
     double busy, launch, small_alone, queued, longer; /* ratios */
-    double p50_ns, p95_ns, max_ns;                    /* NaN: there are no gaps */
+    double p50_ns, p95_ns, max_ns;                    /* NaN: no gaps */
     bool launch_bound;
     char advice[512];
 };
@@ -62,7 +62,7 @@ static const struct cli_column columns[] = {
     CLI_COLUMN_END,
 };
 
-/* saves_ns 0: not known. */
+/* Adds advice; saves_ns 0: unknown. */
 static void add_advice(struct line *line, const char *what, double ratio, const char *of, uint64_t saves_ns)
 {
     char percent[16], saves[32];
@@ -111,7 +111,7 @@ static struct line line_of(const struct occ_gpu_use *use)
     return line;
 }
 
-/* What makes the gaps less than certain. */
+/* Notes the reasons that make gaps uncertain. */
 static void note_missing(const struct cli_command *command, struct occ_store *store,
                          const struct history_args *args, const struct occ_gpu_uses *uses)
 {

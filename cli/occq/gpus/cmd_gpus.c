@@ -1,4 +1,4 @@
-/* occq gpus: the named GPUs and MIG slices, and their limits. One thread. */
+/* occq gpus: lists the named GPUs and MIG slices with their limits. One thread. */
 #include <stdio.h>
 
 #include "cli/analysis/calc_device.h"

@@ -1,4 +1,4 @@
-/* occq history: how a kernel, a GPU or runs went over hours and weeks, and when that changed. One thread. */
+/* occq history: the trend of a kernel, a GPU or runs over hours and weeks, and its changes. One thread. */
 #include <langinfo.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,21 +27,21 @@ struct trend_args {
 
 enum { INDENT = 12, ROWS = 6 };
 
-/* Where a moment is between the first and the last unit of time, 0 ... 1. */
+/* Returns the position of a time between the first and the last unit of time, 0 ... 1. */
 static double place_of(const struct trend *t, int64_t ns)
 {
     double first = (double)t->points[0].start_ns, span = (double)t->points[t->n - 1].start_ns - first;
     return span > 0 ? ((double)ns - first) / span : 0;
 }
 
-/* The upper dots: of durations the 95th percentile. */
+/* Returns the value of the upper dots: the 95th percentile of durations, else the mean. */
 static double upper_of(const struct trend_point *point, enum trend_series which)
 {
     struct trend_value v = trend_value(point, which);
     return which == TREND_MEAN ? fmax(v.mean, v.high) : v.mean;
 }
 
-/* For each unit of time. */
+/* Draws the values of each unit of time. */
 static void draw(const struct trend *t, enum trend_series which, double top, struct draw_canvas *canvas)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -54,7 +54,7 @@ static void draw(const struct trend *t, enum trend_series which, double top, str
     }
 }
 
-/* From 0 to the largest value; occupancies to 100 %. */
+/* Prints a series on a scale from 0 to the largest value; occupancies to 100 %. */
 static void print_series(const struct trend *t, enum trend_series which, bool ascii)
 {
     struct draw_canvas canvas;
@@ -79,9 +79,8 @@ static void print_series(const struct trend *t, enum trend_series which, bool as
     (void)putchar('\n');
 }
 
-/* Below the pictures: changes (^, ? a possible one, / a drift), other labels (|), the first and the last unit
- * of time.
- */
+/* Prints the lines below the pictures: changes (^ certain, ? possible, / drift), other labels (|), the first
+ * and the last unit of time. */
 static void print_marks(const struct trend *t)
 {
     char marks[2][DRAW_CANVAS_COLUMNS + 1], first[32], last[32];
@@ -121,7 +120,7 @@ static void print_labels(const struct trend *t)
     }
 }
 
-/* Why it changed: the same question of the launches before and after. */
+/* Prints an `occq diff` command that compares launches before and after the change. */
 static void print_hint(const struct trend_args *args, int64_t change_ns)
 {
     const char *db = args->history.list.common.db, *kernel = args->history.filter.kernel;

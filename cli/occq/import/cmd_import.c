@@ -1,6 +1,6 @@
-/* occq import: recordings of other tools into the history. One row per file on stdout; progress and what is
- * wrong on stderr. Each file has a store handle of its own: after a failure it is closed, and nothing of the
- * file stays. One thread. */
+/* occq import: imports recordings of other tools into the history. One row per file on stdout; progress and
+ * errors on stderr. Each file has its own store handle, which is closed after a failure, so that no part of
+ * the file remains. One thread. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +63,7 @@ struct job {
     const struct import_args *args;
     const char *path;
     struct occ_store *store;
-    int64_t shown_ns; /* the progress */
+    int64_t shown_ns; /* time of the last progress line */
     bool shown;
 };
 
@@ -175,8 +175,8 @@ static int is_recording(const struct dirent *entry)
     return 0;
 }
 
-/* A FIFO or a device in a directory would make the import wait or read without end. A file without status is
- * left to the import, which reports the error. */
+/* True if the file is not a regular file: a FIFO or a device would make the import wait or read without end.
+ * The import itself reports files without status. */
 static bool is_special(const struct cli_command *command, const char *path)
 {
     struct stat status;
@@ -186,8 +186,8 @@ static bool is_special(const struct cli_command *command, const char *path)
     return skips;
 }
 
-/* The recordings of a directory, one for each rank of a job, in the order of their names: "rank_9" before
- * "rank_10". */
+/* Imports the recordings of a directory, one for each rank of a job, in the order of their names: "rank_9"
+ * before "rank_10". */
 static int import_directory(const struct cli_command *command, const struct import_args *args,
                             const char *directory, struct cli_table *table)
 {

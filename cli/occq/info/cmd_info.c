@@ -1,4 +1,4 @@
-/* occq info: what is in the history, since when, how large and by what. One thread. */
+/* occq info: contents, start and size of the history, with the size of each part. One thread. */
 #include <inttypes.h>
 
 #include "cli/screen.h"

@@ -12,7 +12,7 @@
 
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
 #define UNIT(name, key, unit, flags, help) SQL_COLUMN(name, key, unit, flags, NULL, help)
-/* "432x1x1"; an unknown size is 0 */
+/* "432x1x1"; NULL for 0, an unknown size */
 #define SIZE(name, flags, help)                                                                              \
     SQL_COLUMN(name, name, CLI_PLAIN, CLI_LEFT | (flags),                                                    \
                "iif(" name "_x > 0, " name "_x || 'x' || " name "_y || 'x' || " name "_z, NULL)", help)
@@ -102,7 +102,7 @@ static const struct cli_column columns[] = {
     CLI_COLUMN_END,
 };
 
-/* "5 000 000" */
+/* Formats a number as "5 000 000". */
 static const char *grouped(uint64_t number, char buffer[32])
 {
     char digits[24];
@@ -116,8 +116,8 @@ static const char *grouped(uint64_t number, char buffer[32])
     return buffer;
 }
 
-/* How many launches there are is known from the rollups, but not how many are below an occupancy of their
- * own. */
+/* Prints the shown and the total number of launches. The rollups have the total, but not the number of
+ * launches below an achieved occupancy. */
 static void note_more(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
 {
     char shown[32], all[32];
@@ -135,8 +135,8 @@ static void note_more(const struct cli_command *command, struct occ_store *store
                grouped(launches, all));
 }
 
-/* Shown by default where something was measured, or has a range; of all owners' rows, which must have the
- * same columns, the table itself finds out. */
+/* Shows columns by default if the history has measured values or ranges. A merge of all owners needs the same
+ * columns for all owners, so its table drops empty columns itself. */
 static void mark_known(struct occ_store *store, bool is_merged, struct cli_column *table)
 {
     static const struct {

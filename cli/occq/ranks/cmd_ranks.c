@@ -1,4 +1,4 @@
-/* occq stragglers and occq idle: what only a cluster knows, ranks beside each other and GPUs that wait. One
+/* occq stragglers and occq idle: answers that only a cluster has: ranks side by side, and GPUs that wait. One
  * thread. */
 #include <inttypes.h>
 
@@ -63,7 +63,7 @@ static int list_table(const struct cli_command *command, const struct ranks_args
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     list->selection = &history->list.selection;
-    list->filter = &any; /* the warehouse has chosen */
+    list->filter = &any; /* the warehouse has applied the filter */
     list->number = history->number;
     list->note_more = note_more;
     if (cluster_ask(command, history, question, &store, &err) != 0)

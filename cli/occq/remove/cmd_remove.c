@@ -1,6 +1,6 @@
-/* occq rm, occq prune: remove runs from the history without a question and print them. A run that goes on
- * stays, and so does one that ended less than a minute ago: the daemon may have more of its launches. Runs
- * are found and deleted in one transaction, so that no daemon takes one up in between. One thread. */
+/* occq rm, occq prune: remove runs from the history without confirmation and print them. A run in progress
+ * stays, and so does a run that ended less than a minute ago, since the daemon may have more of its launches.
+ * One transaction finds and deletes runs, so that no daemon resumes one in between. One thread. */
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -49,8 +49,8 @@ static const struct cli_column columns[] = {
 
 /* ---- which ---- */
 
-/* ?1: a JSON array of runs, NULL: all; ?2: they ended before; ?3: number of the newest runs that stay; ?4: a
- * minute ago. */
+/* ?1: a JSON array of runs, NULL: all; ?2: runs that ended before this time; ?3: number of the newest runs
+ * that stay; ?4: the time one minute ago. */
 static const char candidates[] =
     "SELECT run_id, start_ns, launches, program, label, source = 'trace' AND (end_ns IS NULL OR end_ns > "
     "?4), iif(end_ns IS NULL AND coalesce(last_start_ns, 0) <= ?4, pid, NULL), hostname FROM run WHERE (?1 "
@@ -60,7 +60,7 @@ static const char candidates[] =
     "FROM "
     "run ORDER BY run_id DESC LIMIT ?3) ORDER BY run_id";
 
-/* A run without an end whose process is not there any more: its daemon was killed. */
+/* True for a run without an end and without a process: its daemon was killed. */
 static bool is_gone(sqlite3_stmt *stmt)
 {
     char here[256] = "";
@@ -109,14 +109,14 @@ static int find(struct occ_store *store, const char *ids, const struct remove_ar
 
 /* ---- removing them ---- */
 
-/* What is to be removed, and the result. */
+/* The request to remove runs, and its result. */
 struct removal {
     const struct remove_args *args;
-    const char *ids; /* a JSON array; NULL: all that the options choose */
+    const char *ids; /* a JSON array; NULL: all runs that the options choose */
     struct rows rows;
-    int64_t *runs;    /* of `rows`, without the live ones */
+    int64_t *runs;    /* runs of `rows`, without live runs */
     size_t live;      /* runs that stay */
-    uint64_t missing; /* a run that was named and is not there; 0: none */
+    uint64_t missing; /* a named run that does not exist; 0: none */
 };
 
 static void removal_release(struct removal *removal)
@@ -125,7 +125,7 @@ static void removal_release(struct removal *removal)
     free(removal->runs);
 }
 
-/* Drops the live ones; returns their number. */
+/* Drops live runs. Returns their number. */
 static size_t leave_live(struct rows *rows)
 {
     size_t kept = 0, live = 0;
@@ -152,7 +152,7 @@ static uint64_t missing_run(const struct cli_args *common, const struct rows *ro
     return 0;
 }
 
-/* Of named runs all or none. */
+/* Chooses the runs: named runs all or none, else the runs of the options. */
 static int choose(void *context, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
                   struct occ_error *err)
 {
@@ -191,7 +191,7 @@ static int print_removed(const struct cli_command *command, const struct removal
     return CLI_EXIT_OK;
 }
 
-/* For writing, but a history that is not there is not made. */
+/* Opens the history for writing, but does not create a missing one. */
 static int open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
 {
     _cleanup_(occ_store_freep) struct occ_store *reader = NULL;
@@ -199,7 +199,7 @@ static int open_history(const struct cli_args *args, struct occ_store **ret_stor
     return status == 0 ? cli_open_history(args, OCC_STORE_WRITE, ret_store, err) : status;
 }
 
-/* *ret_freed: bytes by which the file is smaller. */
+/* Removes the chosen runs. *ret_freed: decrease of the file's size in bytes. */
 static int remove_chosen(struct removal *removal, int64_t *ret_freed, struct occ_error *err)
 {
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;

@@ -91,7 +91,7 @@ static void say_asked(struct source *s, const struct cli_command *command, const
             add_asked(s, o, (const char *)args + o->offset);
 }
 
-/* ---- what they add up to ---- */
+/* ---- totals ---- */
 
 /* Adds a section's GPU use in the newest run of its first configuration, like `occq show`. */
 static int add_uses(struct source *s, const struct show_group *group, struct occ_error *err)

@@ -1,5 +1,5 @@
-/* occq runs: observed programs, newest first, with level, losses and overhead; recording of one paused and
- * resumed. One thread. */
+/* occq runs: observed programs, newest first, with level, losses and overhead; pauses and resumes the
+ * recording of one program. One thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static bool is_same_file(const char *path, const char *other)
     return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Numbers by cause of a daemon's answer; what is no number is none. */
+/* Reads the numbers by cause from a daemon's answer; an invalid number counts as 0. */
 static void read_refused(const char *answer, uint64_t counts[OCC_REFUSAL_COUNT])
 {
     for (size_t i = 0; i < OCC_REFUSAL_COUNT; i++) {
@@ -90,7 +90,8 @@ static void put_refused(const struct cli_command *command, const struct cli_sele
                        refusals[i].text);
 }
 
-/* What the daemon that writes this history refused is in no history: it may not know whose it was. */
+/* Notes the programs that this history's daemon refused. No history has them, since the daemon may not know
+ * their owner. */
 static void note_refused(const struct cli_command *command, const struct cli_selection *selection,
                          struct occ_store *store, const char *socket)
 {
@@ -107,7 +108,7 @@ static void note_refused(const struct cli_command *command, const struct cli_sel
     put_refused(command, selection, counts);
 }
 
-/* A daemon's path of a history, DIR/OWNER/history.db, lies below `directory`. Changes the path. */
+/* True if a daemon's path of a history, DIR/OWNER/history.db, is below `directory`. Changes the path. */
 static bool is_below(char *path, const char *directory)
 {
     for (int component = 0; component < 2; component++) {
@@ -119,7 +120,7 @@ static bool is_below(char *path, const char *directory)
     return is_same_file(path, directory);
 }
 
-/* The numbers of each owner, which are taken off `rest`. */
+/* Prints the numbers of each owner and subtracts them from `rest`. */
 static void put_owners(const struct cli_command *command, const struct runs_args *runs, int fd,
                        uint64_t rest[OCC_REFUSAL_COUNT])
 {
@@ -141,7 +142,8 @@ static void put_owners(const struct cli_command *command, const struct runs_args
     }
 }
 
-/* The daemon keeps the numbers of some hundred owners; the rest of its sum is of the others. */
+/* Notes the refused programs of all owners. The daemon keeps the numbers of some hundred owners; the rest of
+ * its sum belongs to further owners. */
 static void note_all_refused(const struct cli_command *command, const void *arguments)
 {
     const struct runs_args *runs = arguments;

@@ -1,5 +1,5 @@
-/* occq sampler: asks a daemon about its hardware counters, and makes it give them back for a while (ncu, nsys
- * and, before Hopper, DCGM need them for themselves). The daemon answers over its socket (support/control.h);
+/* occq sampler: asks a daemon about its hardware counters, and makes it release them for a while (ncu, nsys
+ * and, before Hopper, DCGM need exclusive use). The daemon answers over its socket (support/control.h);
  * answers are checked like any other input. One thread. */
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct reply {
     size_t bytes;
 };
 
-/* "": the answer has no such key. */
+/* Returns the value of a key; "": the answer does not have the key. */
 static const char *value_of(const struct reply *reply, const char *key)
 {
     size_t length = strlen(key);
@@ -123,7 +123,7 @@ static void note_pause(const struct cli_command *command, const char *how, uint6
              occ_format_duration((int64_t)seconds * SECOND_NS, text, sizeof text));
 }
 
-/* *reply is the last GPU's, without GPUs the daemon's. */
+/* Prints the daemon's GPUs. *reply is the answer for the last GPU; without GPUs the daemon's answer. */
 static int print_gpus(int fd, const struct cli_selection *selection, struct reply *reply, size_t *ret_gpus,
                       struct occ_error *err)
 {
@@ -156,7 +156,7 @@ static int show_status(const struct cli_command *command, int fd, const struct c
     return cli_nothing(command, reason[0] ? reason : "the daemon sees no GPU");
 }
 
-/* Pause or resume. */
+/* Sends a pause or resume request. */
 static int request(const struct cli_command *command, int fd, const struct sampler_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;

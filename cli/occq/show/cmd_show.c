@@ -1,5 +1,5 @@
-/* occq show: everything about a kernel. KERNEL is a number (the kernel's id), a name as commands print
- * it, or a regular expression on the demangled name. One thread. */
+/* occq show: everything about a kernel. KERNEL is the kernel's id, a name as printed by commands, or a
+ * regular expression on the demangled name. One thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 struct show_args {
     struct history_args history;
-    const char *with; /* what is looked for beside the history's own; NULL: nothing */
+    const char *with; /* additional source of --with; NULL: none */
 };
 
 static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
@@ -27,7 +27,7 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     return status;
 }
 
-/* *ret_found: what --with asks for was found. */
+/* Prints all groups. *ret_found: the source of --with has values. */
 static int print(struct occ_store *store, const struct occ_config_rows *rows, const struct show_args *show,
                  bool *ret_found, struct occ_error *err)
 {
@@ -51,7 +51,7 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
     return 0;
 }
 
-/* Whether there is no such kernel, or the filters leave none of its launches. */
+/* Reports the reason for an empty answer: the kernel is unknown, or the filters exclude all its launches. */
 static int no_launches(const struct cli_command *command, struct occ_store *store,
                        const struct history_args *args)
 {
@@ -73,7 +73,7 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
 
 /* ---- the command ---- */
 
-/* How the configurations of each kernel and device used that device, in the newest run of their first one. */
+/* Adds each kernel's use of its device, in the newest run of the kernel's first configuration. */
 static int add_uses(struct occ_store *store, const struct occ_filter *filter,
                     const struct occ_config_rows *rows, struct occ_error *err)
 {
@@ -91,7 +91,7 @@ static int add_uses(struct occ_store *store, const struct occ_filter *filter,
     return status;
 }
 
-/* The rows of KERNEL, with its name in the form that was asked for. */
+/* Queries the rows of KERNEL, with its name in the requested form. */
 static int query(struct occ_store *store, const struct history_args *args, const struct kernel_names *names,
                  struct occ_config_rows *ret_rows, struct occ_error *err)
 {

@@ -1,5 +1,5 @@
-/* `occq show --with ncu`: where no report of Nsight Compute has a launch configuration, the one of the same
- * kernel in reports that comes nearest, and what differs; see show_text.h. One thread. */
+/* `occq show --with ncu`: if no report of Nsight Compute has a launch configuration, finds the nearest
+ * configuration of the same kernel in the reports, and the differences; see show_text.h. One thread. */
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "cli/screen.h"
 #include "show_text.h"
 
-/* What the same configuration has equal, as where `occq show` finds it. X(name in the statement, text) */
+/* Fields that identify a configuration; `occq show` matches reports by the same fields. X(name in the
+ * statement, text) */
 #define FIELDS(X)                                                                                            \
     X(grid, "grid")                                                                                          \
     X(block, "block")                                                                                        \
@@ -36,7 +37,7 @@ static const char statement[] =
     "JOIN (SELECT DISTINCT run_id, config_id FROM ncu_metric) AS r ON r.config_id = c.config_id "
     "WHERE o.config_id = ? ORDER BY 0" DISTANCE ", run_id DESC LIMIT 1";
 
-/* The caller frees *ret_text; NULL: no report has the kernel. */
+/* Finds the nearest configuration. The caller frees *ret_text; NULL: no report has the kernel. */
 static int find(sqlite3 *db, int64_t config, char **ret_text, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;

@@ -27,14 +27,14 @@ static void print_name(const char *indent, const char *name)
     cli_print("%s%s\n", indent, clean);
 }
 
-/* The names of simulated devices end in "(simulated)"; one that does not is marked. */
+/* True if a simulated device needs a mark: its name does not contain "simulated". */
 static bool needs_mark(const struct occ_config_row *row)
 {
     return row->kernel.simulated &&
            !(row->kernel.device_name && strstr(row->kernel.device_name, "simulated"));
 }
 
-/* By what waste is: of all of the time, or of which part. */
+/* Returns the source of the waste: measured, model, or the measured share of the time. */
 static const char *waste_source(const struct show_group *group, char buffer[LINE])
 {
     double measured_ns = 0, all_ns = 0;
@@ -111,7 +111,7 @@ static void print_times(const struct occ_config_row *row)
               cli_time_text(row->last_ns, until, sizeof until));
 }
 
-/* The recording's own number beside ours. */
+/* Prints the recording's own occupancy beside ours. */
 static void print_reported(const struct occ_config_row *row)
 {
     const char *difference = reported_difference(row);
@@ -135,7 +135,7 @@ static void print_missing(const struct occ_config_row *row)
     print_name(": ", row->missing_fields);
 }
 
-/* Counters need no model. */
+/* Prints the refusal, and measured values: counters need no model. */
 static void print_refused(const struct occ_config_row *row)
 {
     struct occ_measurement measured;
@@ -165,7 +165,8 @@ static int print_analysis(const struct occ_config_row *row, struct occ_error *er
     return status;
 }
 
-/* A configuration is analysed when it is first recorded, and again when a newer program records it. */
+/* Notes an older model: a configuration is analysed when it is first recorded, and again when a newer program
+ * records it. */
 static void print_model_version(const struct occ_config_row *row)
 {
     if (row->model_version != OCC_MODEL_VERSION)

@@ -1,6 +1,6 @@
-/* occq sql: statements that read. Three guards: the store is open for reading only, each statement must be
- * read-only in SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions)
- * or change settings (PRAGMA with effects). One thread. */
+/* occq sql: read-only statements. Three guards: the store is opened read-only, SQLite must report each
+ * statement as read-only, and an authorizer refuses access to other files (ATTACH, extensions) and changes of
+ * settings (PRAGMA with effects). One thread. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct sql_args {
     bool schema;
 };
 
-/* PRAGMAs that only report; those with `argument` take the name of a table or index. */
+/* PRAGMAs that only report; with `argument` also PRAGMAs with the name of a table or index. */
 static const struct {
     const char *name;
     bool argument;
@@ -60,14 +60,14 @@ static int authorize(void *unused, int action, const char *first, const char *se
 
 /* ---- one statement ---- */
 
-/* Where the rows go, and how many there were. */
+/* Destination of the rows, and their number. */
 struct output {
     sqlite3 *db;
     enum cli_format format;
     size_t statements, rows;
 };
 
-/* A JSON object has each name once. */
+/* Refuses equal column names in JSON, since an object's names must differ. */
 static int check_name(const struct cli_selection *selection, size_t n, const char *name,
                       struct occ_error *err)
 {
@@ -112,7 +112,8 @@ static int print(struct output *output, sqlite3_stmt *statement, struct occ_erro
     return status;
 }
 
-/* Runs the first statement of `*text`, which moves past it. `argument`: of its parameter, if any. */
+/* Runs the first statement of `*text`, which then points behind the statement. `argument`: value of its
+ * parameter; NULL: none. */
 static int run_statement(struct output *output, const char **text, const char *argument,
                          struct occ_error *err)
 {
@@ -130,7 +131,7 @@ static int run_statement(struct output *output, const char **text, const char *a
     return status;
 }
 
-/* ---- what the history contains ---- */
+/* ---- contents of the history ---- */
 
 static int show_tables(struct output *output, struct occ_error *err)
 {
@@ -139,7 +140,7 @@ static int show_tables(struct output *output, struct occ_error *err)
     return run_statement(output, &sql, NULL, err);
 }
 
-/* `table` NULL: all. */
+/* Prints the columns of a table; `table` NULL: of all tables. */
 static int show_schema(struct output *output, const char *table, struct occ_error *err)
 {
     const char *sql = "SELECT table_name AS \"table\", column_name AS \"column\", type, unit, help "
@@ -151,7 +152,7 @@ static int show_schema(struct output *output, const char *table, struct occ_erro
     return status;
 }
 
-/* ".tables", ".schema [TABLE]": a line of its own. */
+/* Runs ".tables" or ".schema [TABLE]", which occupies a line. */
 static int run_dot_command(struct output *output, const char **text, struct occ_error *err)
 {
     char line[128], name[64] = "", table[64] = "";
@@ -177,8 +178,8 @@ static int run_all(struct output *output, const char *text, struct occ_error *er
 
 /* ---- the command ---- */
 
-/* SQLite makes a virtual table on its first use, by a CREATE TABLE of its own: before the authorizer refuses
- * it. */
+/* Uses the virtual tables once before the authorizer is set, since SQLite creates a virtual table on its
+ * first use by a CREATE TABLE, which the authorizer refuses. */
 static void declare_tables(sqlite3 *db)
 {
     (void)sql_number(db, "SELECT 1 FROM launch, device_sample LIMIT 0");
@@ -202,7 +203,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, c
     return output.rows ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
 }
 
-/* The warehouse's SQL and its answer, as one statement over a history in memory. */
+/* Runs the SQL in the warehouse and prints the answer, as one statement over a history in memory. */
 static int ask_cluster(const struct cli_command *command, const struct sql_args *args, const char *text,
                        enum cli_format format)
 {
@@ -227,7 +228,7 @@ static int ask_cluster(const struct cli_command *command, const struct sql_args 
     return output.rows ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
 }
 
-/* Standard input as text; NULL: a terminal, empty or unreadable. The caller frees it. */
+/* Reads standard input as text; NULL: a terminal, empty or unreadable. The caller frees it. */
 static char *read_stdin(void)
 {
     char *text = NULL;

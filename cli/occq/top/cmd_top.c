@@ -1,5 +1,5 @@
-/* occq top: kernels by waste. One row per kernel and device, from the rollups; ordering, shares and the
- * filter by cause are done here. One thread. */
+/* occq top: kernels by waste. One row per kernel and device, from the rollups; this file orders rows,
+ * computes shares and filters by cause. One thread. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 struct top_args {
     struct history_args history;
-    const char *by, *order, *cause; /* a cause: its label */
+    const char *by, *order, *cause; /* cause: a cause's label */
     bool advice;
     double min_loss;
     struct top_layers_args layers;
@@ -25,7 +25,7 @@ struct top_args {
 static const char *const cause_labels[] = {CAUSE_LABELS NULL};
 static const char *const order_labels[] = {"waste", "time", "launches", "occupancy", CAUSE_LABELS NULL};
 
-/* ---- what rows are ---- */
+/* ---- row types ---- */
 
 static enum occ_top_by by_of(const struct top_args *args)
 {
@@ -39,7 +39,7 @@ static enum occ_top_by by_of(const struct top_args *args)
 
 #define SHOWN_LOSS_MIN 0.0005 /* rounds to 0.1 % */
 
-/* Keeps the rows that lose enough to the given cause, else to their largest. */
+/* Keeps the rows with enough loss from the given cause, or without one from their largest cause. */
 static void filter_losses(struct occ_top *top, const struct top_args *args)
 {
     unsigned part = top_part_of(args->cause);
@@ -58,8 +58,9 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
 
 /* ---- output ---- */
 
-/* Shows achieved occupancy with its coverage if any was measured, and the device if rows differ in it alone.
- * Of all owners' rows, which must have the same columns, nobody knows yet. */
+/* Shows achieved occupancy with its coverage if a row has measured values, and the device if rows differ only
+ * in it. In a merge of all owners the columns must be the same for all owners, so it shows the device always,
+ * and achieved occupancy if any owner has it. */
 static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
                        size_t shown)
 {
@@ -78,7 +79,7 @@ static void mark_known(struct cli_column *table, const struct top_args *args, co
     }
 }
 
-/* Shows the causes that rows were ordered or chosen by. */
+/* Shows the causes by which rows were ordered or chosen. */
 static void mark_defaults(struct cli_column *table, const struct top_args *args)
 {
     for (; table->name; table++) {
@@ -92,9 +93,9 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args)
     }
 }
 
-/* What is printed: the first `shown` rows. */
+/* The printed rows: the first `shown` rows of `top`. */
 struct report {
-    double covered_ratio; /* of the kernel time, with a range; NaN: nothing was asked by range */
+    double covered_ratio; /* part of kernel time with a range; NaN: not by range */
     const struct cli_command *command;
     const struct top_args *args;
     struct occ_top *top;
@@ -102,7 +103,7 @@ struct report {
     struct occ_store *store;
 };
 
-/* "20 of 557 kernels, 61 % of the waste" */
+/* Prints "20 of 557 kernels, 61 % of the waste". */
 static void print_footer(const struct report *report, const struct cli_selection *selection,
                          double waste_ratio)
 {
@@ -120,7 +121,7 @@ static void print_footer(const struct report *report, const struct cli_selection
                shown < n ? "; -n shows more" : "");
 }
 
-/* Each line is made when it is printed. */
+/* Prints the lines, computing each line when it is printed. */
 static int print_lines(const struct report *report, const struct cli_selection *selection,
                        struct occ_error *err)
 {
@@ -138,7 +139,7 @@ static int print_lines(const struct report *report, const struct cli_selection *
     return status == 0 ? cli_table_finish(table, err) : status;
 }
 
-/* Advice needs all lines. */
+/* Prints the advice, which needs all lines at once. */
 static int print_advice(const struct report *report, const struct cli_selection *selection,
                         struct occ_error *err)
 {
@@ -151,7 +152,7 @@ static int print_advice(const struct report *report, const struct cli_selection 
     return status == 0 ? cli_table_print("top", selection, lines, report->shown, sizeof *lines, err) : status;
 }
 
-/* Of all waste that of the rows that are shown; NaN: there is none. */
+/* Returns the share of the shown rows in all waste; NaN: no rows. */
 static double shown_waste_ratio(const struct report *report)
 {
     double shown = 0;
@@ -174,7 +175,7 @@ static int print(const struct report *report, const struct cli_selection *select
     return status;
 }
 
-/* Which columns are default depends on what is known. */
+/* Prints the table; its default columns depend on the known values. */
 static int print_top(const struct report *report, struct occ_error *err)
 {
     const struct top_args *args = report->args;
@@ -230,7 +231,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
-    /* names first: to make them takes memory that the answer then has */
+    /* names first: the memory for making them is free again for the answer */
     if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
         kernel_names_load(store, args->history.name, &names, &err) != 0 ||
         query(args, store, &top, &err) != 0)
@@ -243,7 +244,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return run_layers(command, args, store, &top);
     double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
     filter_losses(&top, args);
-    /* all rows of an owner count in the sums of all owners */
+    /* the sums of all owners need all rows of an owner */
     size_t number = args->history.list.output.gather ? top.n : (size_t)args->history.number;
     size_t shown = top.n < number ? top.n : number;
     if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)
@@ -252,7 +253,7 @@ static int run(const struct cli_command *command, const void *arguments)
                  : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
-/* What a warehouse can tell apart. */
+/* Checks --by against the row types of a warehouse. */
 static int check_by(const struct top_args *args, struct occ_error *err)
 {
     static const bool unknown[] = {
@@ -272,7 +273,7 @@ static int check_by(const struct top_args *args, struct occ_error *err)
                : 0;
 }
 
-/* A tree has an order and columns of its own. */
+/* Checks --by layer: a tree has its own order and columns. */
 static int check_layers(const struct top_args *args, struct occ_error *err)
 {
     bool is_tree = by_of(args) == OCC_TOP_BY_LAYER;

@@ -1,4 +1,4 @@
-/* Layers of a model in a table; see top_layers.h. One thread. */
+/* Prints layers of a model in a table; see top_layers.h. One thread. */
 #include "top_layers.h"
 
 #include <langinfo.h>
@@ -16,7 +16,7 @@
 
 struct layer_line {
     struct occ_layer layer;
-    const char *shown, *phase, *prefix; /* `shown`: indented, with the number of folded layers */
+    const char *shown, *phase, *prefix; /* shown: indented, with the number of folded layers */
     uint32_t depth, count;
     uint64_t time_ns;
 };
@@ -53,7 +53,7 @@ const struct cli_column top_layers_columns[] = {
 
 /* ---- input ---- */
 
-/* Rows of kernels in ranges, with labels of their kernels. NULL: no memory. */
+/* Makes totals of ranges and kernels, with labels of the kernels. Returns NULL without memory. */
 static struct occ_range_totals *make_totals(const struct occ_top *top, struct occ_arena *texts)
 {
     struct occ_range_totals *totals = occ_arena_get(texts, top->n + 1, sizeof *totals);
@@ -73,7 +73,9 @@ static struct occ_range_totals *make_totals(const struct occ_top *top, struct oc
     return texts->failed ? NULL : totals;
 }
 
-/* The whole tree if it has at most `args->number` lines, else without the smallest layers. */
+/* Makes a tree of at most `args->number` lines, leaving out as few of the smallest layers as possible. Up to
+ * TOP_LAYERS_SCREEN lines it always leaves out layers below 0.5 %. The tree is longer if layers of 20 % do
+ * not fit either. */
 static int make_layers(const struct occ_range_totals *totals, size_t n, const struct top_layers_args *args,
                        struct occ_layers *ret_layers)
 {
@@ -95,9 +97,9 @@ static int make_layers(const struct occ_range_totals *totals, size_t n, const st
 
 /* ---- output ---- */
 
-enum { NAME_WIDTH_MAX = 48 }; /* a wider name would take the place of the other columns */
+enum { NAME_WIDTH_MAX = 48 }; /* a wider name would displace other columns */
 
-/* A chain of layers that is too wide keeps its last name, which is never cut. */
+/* Returns a chain of layers, or only its last name if the chain is too wide; the last name is never cut. */
 static const char *chain_or_last(const struct occ_layer *layer)
 {
     const char *last = strrchr(layer->name, '/');

@@ -1,6 +1,6 @@
-/* occq what-if: the recorded launches, analysed again for another GPU or MIG slice. One row a kernel and
- * device that it ran on. What the driver chose on that device (carve-out, active clusters) does not count on
- * the other one; registers and durations are taken as they were. One thread. */
+/* occq what-if: analyses the recorded launches again for another GPU or MIG slice. One row per kernel and
+ * device. The driver's choices on the recorded device (carve-out, active clusters) are not applied to the
+ * other device; registers and durations stay the same. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,27 +20,28 @@ struct whatif_args {
     struct calc_target target;
 };
 
-/* Sums over configurations on one device, weighted with their time, and the configuration with most time. */
+/* Sums over configurations on one device, weighted by their time, and the configuration with the most time.
+ */
 struct side {
     double ns, theoretical, achieved_low, achieved_high, elapsed_low, elapsed_high, waste;
     uint64_t dominant_ns;
     struct occ_result dominant;
 };
 
-/* Means of a side; NaN and "": no configuration could be analysed there. */
+/* Means of a side; NaN and "": no configuration was analysed there. */
 struct figures {
     double theoretical, expected_achieved_low, expected_achieved_high, expected_elapsed_low,
         expected_elapsed_high, waves, waste;
     char limiters[64], expected[24]; /* expected: both ends of achieved */
 };
 
-/* A kernel on the device that it ran on. `here` is over the configurations that `there` is over, if there are
- * any. */
+/* A kernel on its recorded device. If configurations run on the other device, `here` and `there` are over the
+ * same configurations. */
 struct whatif_row {
     int64_t kernel_id, device_id;
-    double device_number; /* NaN: a model, as a warehouse has no devices */
+    double device_number; /* NaN: a device model, since a warehouse has no devices */
     const char *kernel, *demangled, *device;
-    const char *refused_because; /* of the first refused one */
+    const char *refused_because; /* for the first refused configuration */
     bool simulated;
     struct figures here, there;
     uint64_t launches, total_ns;
@@ -83,7 +84,8 @@ static void finish(const struct side *side, struct figures *figures)
                          sizeof figures->expected);
 }
 
-/* As the other device's driver would get it; one with the same SMs would choose the same carve-out. */
+/* Returns the launch on the other device. A device with the same compute capability would choose the same
+ * carve-out. */
 static struct occ_launch launch_elsewhere(const struct occ_config_row *row, const struct occ_device *device)
 {
     struct occ_launch launch = row->launch;
@@ -96,7 +98,7 @@ static struct occ_launch launch_elsewhere(const struct occ_config_row *row, cons
     return launch;
 }
 
-/* What has been added up of a row. `alone`: the configurations that cannot run on the other GPU. */
+/* Sums for one row. `alone`: configurations that cannot run on the other device. */
 struct sides {
     struct side here, there, alone;
 };
@@ -129,7 +131,7 @@ static int by_time(const void *left, const void *right)
     return (a->device_id > b->device_id) - (a->device_id < b->device_id);
 }
 
-/* The next configurations from `row` on that are of one kernel and device, as a row; returns what follows. */
+/* Evaluates the configurations of one kernel and device from `row` on. Returns the next configuration. */
 static const struct occ_config_row *evaluate(const struct occ_config_row *row,
                                              const struct occ_config_row *end,
                                              const struct occ_device *device, struct whatif_row *ret_row)
@@ -152,7 +154,7 @@ static const struct occ_config_row *evaluate(const struct occ_config_row *row,
     return row;
 }
 
-/* `rows` has room for a row of each configuration. Returns their number. */
+/* Evaluates all configurations; `rows` has room for one row per configuration. Returns the number of rows. */
 static size_t evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
                            struct whatif_row *rows)
 {
@@ -226,7 +228,7 @@ static const struct cli_column columns[] = {
     CLI_COLUMN_END,
 };
 
-/* Whether a kernel ran on several devices; the rows of a kernel may have any order. */
+/* True if a kernel ran on several devices; the rows of a kernel may have any order. */
 static bool needs_device(const struct whatif_row *rows, size_t n)
 {
     struct occ_map kernels = {0};
@@ -237,7 +239,7 @@ static bool needs_device(const struct whatif_row *rows, size_t n)
     return is_twice;
 }
 
-/* Takes the device's number out of the text, unless -o names it. */
+/* Removes the device's number from the text, unless -o names it. */
 static void leave_device_out(struct cli_selection *selection)
 {
     size_t kept = 0;
@@ -252,7 +254,7 @@ static void leave_device_out(struct cli_selection *selection)
 
 /* ---- the command ---- */
 
-/* Configurations without numbers on either side. */
+/* Notes configurations without numbers on a side. */
 static void note_left_out(const struct cli_command *command, const struct calc_target *target,
                           const struct whatif_row *rows, size_t n)
 {
