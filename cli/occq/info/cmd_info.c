@@ -1,4 +1,4 @@
-/* occq info: contents, start and size of the history, with the size of each part. One thread. */
+/* occq info: contents, start and size of the history, by part. One thread. */
 #include <inttypes.h>
 
 #include "cli/screen.h"

@@ -19,7 +19,7 @@ struct live_sample {
     struct top_sums sums;                 /* sums of `lines` */
     int64_t newest_ns;                    /* last start of all launches; 0: no launches */
     int64_t missing_run;                  /* run of the filter, if it does not exist; else 0 */
-    int64_t runs;                         /* number of runs in progress */
+    int64_t runs;                         /* runs in progress; their losses and overhead: */
     int64_t lost;
     double overhead;              /* CPU time of the helper threads / of the programs; NaN: unknown */
     char daemon[LIVE_LINE_BYTES]; /* see live_ask_daemon() */

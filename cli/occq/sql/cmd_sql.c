@@ -18,7 +18,7 @@ struct sql_args {
     bool schema;
 };
 
-/* PRAGMAs that only report; with `argument` also PRAGMAs with the name of a table or index. */
+/* PRAGMAs that only report. argument: true if the PRAGMA may have one, the name of a table or index. */
 static const struct {
     const char *name;
     bool argument;

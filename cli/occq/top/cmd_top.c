@@ -59,8 +59,8 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
 /* ---- output ---- */
 
 /* Shows achieved occupancy with its coverage if a row has measured values, and the device if rows differ only
- * in it. In a merge of all owners the columns must be the same for all owners, so it shows the device always,
- * and achieved occupancy if any owner has it. */
+ * in it. In a merge of all owners the columns must be the same for all owners: it shows the device for all
+ * rows by device, and achieved occupancy if any owner has it. */
 static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
                        size_t shown)
 {

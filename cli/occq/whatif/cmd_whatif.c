@@ -1,6 +1,6 @@
 /* occq what-if: analyses the recorded launches again for another GPU or MIG slice. One row per kernel and
- * device. The driver's choices on the recorded device (carve-out, active clusters) are not applied to the
- * other device; registers and durations stay the same. One thread. */
+ * device. The driver's choices on the recorded device are not applied to the other device, except a carve-out
+ * if both have the same compute capability; registers and durations stay the same. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
