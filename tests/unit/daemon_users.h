@@ -20,6 +20,7 @@
 #define ROUND_LAUNCHES 500
 #define SHARE_PROGRAMS 128 /* as the service has it */
 #define MEGABYTE       (1 << 20)
+#define BEGIN_MS       180000 /* an attack that has not begun by then has failed */
 #define RAW_LAUNCHES   "SELECT coalesce(sum(launches), 0) FROM stored_chunk"
 
 static int in_place[2] = {-1, -1}; /* an attacker writes a byte when its attack has begun */
@@ -38,6 +39,8 @@ static inline void begin(void)
 static inline void await_byte(void)
 {
     char byte;
+    struct pollfd ready = {.fd = in_place[0], .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, BEGIN_MS), 1);
     assert_int_equal(read(in_place[0], &byte, 1), 1);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
+#include "daemon/serve/listen.h"
 #include "daemon_users.h"
 
 #define ACCEPTS_AT_ONCE         64 /* in a turn */
@@ -483,7 +484,7 @@ static void fill_the_backlog(const struct place *p, int uid)
     be_user(uid);
     while ((fd = connect_raw(p, SOCK_NONBLOCK)) >= 0)
         n++;
-    check(n > ACCEPTS_AT_ONCE);
+    check(n >= OCC_LISTEN_BACKLOG);
     begin();
     wait_for_end(p);
 }
@@ -497,7 +498,7 @@ static void await_rest(const struct place *p)
     pause_ms(200 + 2 * TURN_PRICE * (long)((occ_monotonic_ns() - begin_ns) / 1000000));
 }
 
-/* A hundred connections wait when a request comes: it is answered after one turn of them. */
+/* The backlog is full when a request comes: it is answered after one turn of accepting. */
 static void requests_do_not_wait_for_all_connections(void **state)
 {
     struct place *p = *state;
