@@ -1,9 +1,9 @@
 /*
- * See advice_fit.h. A repository's weight is the square root of its rows: between "each row counts" and "each
- * repository counts".
+ * See advice_fit.h. A repository's weight is the square root of its number of rows: a compromise between
+ * equal weights of rows and equal weights of repositories.
  *
- * An exponent leaves the published table's value only for one of a few fractions of it, and only if the mean
- * error falls by more than REFIT_GAIN: a few rows of one repository do not move it. Threads: one.
+ * An exponent changes only to one of a few multiples of the published table's value, and only if the mean
+ * error falls by more than REFIT_GAIN, so that a few rows of one repository do not change it. Threads: one.
  */
 #include "advice_fit.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define REFIT_GAIN    0.02
-#define QUANTILE_LOW  0.05 /* of other repositories' residuals: 80 % of an unseen repository's rows */
+#define QUANTILE_LOW  0.05 /* of residuals; meant for 80 % of an unseen repository's rows */
 #define QUANTILE_HIGH 0.95
 
 struct occ_prediction fit_predict(const struct occ_prediction_table *table, const struct corpus_row *row)
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* `values` are sorted. */
+/* Returns the weighted quantile; `values` are sorted. */
 static double quantile(const struct weighted *values, size_t n, double q)
 {
     double all = 0, sum = 0;

@@ -1,10 +1,11 @@
-/* Calibration of the table of predictions, with one repository left out. */
+/* Calibrates the table of predictions without one repository. */
 #pragma once
 
 #include "corpus.h"
 
-/* The table with exponents and interval from the rows whose source is not `left_out` (NULL: from all). */
+/* Returns the published table with exponents and interval fitted to all rows except source `left_out` (NULL:
+ * to all rows). */
 struct occ_prediction_table fit_table(const struct corpus *corpus, const char *left_out);
 
-/* The row's prediction. */
+/* Returns the row's prediction. */
 struct occ_prediction fit_predict(const struct occ_prediction_table *table, const struct corpus_row *row);

@@ -50,7 +50,7 @@ void counters_open(struct counters *c)
     c->sums = get(c->n, sizeof *c->sums);
 }
 
-/* The sample in which from_ns lies; a short way from the last one counted. */
+/* Returns the sample that contains from_ns; the search begins at the previous result. */
 static size_t first_sample(const struct counters *c, double from_ns)
 {
     size_t low = 0, high = c->n;
@@ -98,7 +98,7 @@ void counters_share(struct counters *c, double from_ns, double to_ns, double act
 
 void counters_add_background(struct counters *c, double from_ns, double to_ns, double level)
 {
-    if (c->background_warp_ns == 0) /* of a block: 8 warps for 20 us to 2 ms */
+    if (c->background_warp_ns == 0) /* warp time of a block: 8 warps for 20 us to 2 ms */
         c->background_warp_ns = 8 * 2e4 * pow(100, random_uniform(&c->own_random));
     for (size_t i = first_sample(c, from_ns); i < c->n && c->edges[i] < to_ns; i++) {
         double ns = fmin(c->edges[i + 1], to_ns) - fmax(c->edges[i], from_ns);
@@ -127,7 +127,7 @@ static double cycles_per_ns(const struct counters_options *s, double at_ns)
     return CYCLES_PER_NS * (1 - (fmod(at_ns, 3e9) < 1e9 ? s->frequency_drop : 0));
 }
 
-/* Stalls are counted by TPC, which are two SMs and stall for all of the time at most. */
+/* Returns stalled cycles. Stalls are counted per TPC (two SMs), at most the whole time. */
 static double stalled_cycles(const struct counters *c, size_t i, int reason)
 {
     double ns = fmin(c->sums[i].stall[reason], c->edges[i + 1] - c->edges[i]);

@@ -7,7 +7,8 @@
 #include "attribution/equations.h"
 #include "attribution/state.h"
 
-/* After the first second, whose solutions lack the clocks; with the rows of some seconds. */
+/* Number of the solution that is written: after the first second, when the clocks are known, with rows of
+ * several seconds. */
 #define SOLUTION 12
 
 static unsigned n_solutions;
@@ -37,7 +38,8 @@ static void write_constants(FILE *out, const struct occ_attribution *a, const st
         (void)fprintf(out, "\"%s\": %.17g,\n", constants[i].name, constants[i].value);
 }
 
-/* Of each column: function, bound and prior mean; solution, variance by the equations and by clusters. */
+/* Writes each column: function, bound, prior mean, solution, variance by the equations, variance by clusters.
+ */
 static void write_columns(FILE *out, const struct occ_attribution *a, const struct occ_solution *s)
 {
     double *function = calloc(s->n, sizeof *function);

@@ -1,9 +1,9 @@
-/* Writes the rows of one solution as JSON, from which tests/unit/attribution_numpy.py computes the solution
- * again. */
+/* Writes the rows of one solution as JSON. tests/unit/attribution_numpy.py computes the solution again from
+ * these rows. */
 #pragma once
 
 #include "attribution/attribution.h"
 
-/* For occ_attribution_options: writes one of the solutions to stdout. */
+/* The callback for occ_attribution_options: writes one of the solutions to stdout. */
 void dump_solution(void *context, const struct occ_attribution *attribution,
                    const struct occ_solution *solution);

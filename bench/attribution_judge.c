@@ -19,13 +19,13 @@
 #define Z            OCC_ERRORS_OF_95_PERCENT
 #define MIN_SE       1e-12
 
-/* A configuration; times in ns. */
+/* Sums of a configuration; times in ns. */
 struct cell {
-    struct occ_measured_sums sums; /* reported, as the history has them */
+    struct occ_measured_sums sums; /* reported values, as the history stores them */
     double block_ns, block;        /* elapsed occupancy since the last commit */
     uint64_t n;
-    double ns, warps_ns, active_ns, alone_ns, busy_ns[PHYSICS_UNITS]; /* the truth */
-    double own_ns, own_warps_ns; /* the truth of launches with values of their own */
+    double ns, warps_ns, active_ns, alone_ns, busy_ns[PHYSICS_UNITS]; /* truth */
+    double own_ns, own_warps_ns; /* truth of launches with values of their own */
 };
 
 struct judging {
@@ -34,7 +34,7 @@ struct judging {
     struct judge_result *result;
     struct occ_attribution *a;
     struct occ_known_totals *totals;
-    struct occ_gpu_results evidence; /* of the totals */
+    struct occ_gpu_results evidence; /* evidence from the known totals */
     struct occ_ratio_scale scale;
     struct cell *cells;                              /* by configuration */
     const struct world_launch **waiting, **arriving; /* by start; by arrival */
@@ -110,7 +110,8 @@ static void add_mean(struct occ_measured_sums *sums, enum occ_measured_value val
     sums->ns[value] += ns;
 }
 
-/* The least certain of those that are counted in elapsed cycles; NaN: none is. */
+/* Returns the largest standard error of the throughputs, which share one error; NaN if no throughput has one.
+ */
 static double throughput_se(const struct occ_measured *m)
 {
     double widest = NAN;
@@ -143,7 +144,7 @@ static void add_own(struct cell *c, const struct occ_measured *m, double ns)
     c->block += m->elapsed * ns;
 }
 
-/* What the history keeps of a block of launches: those of one commit. */
+/* Closes a block of launches as the history does: a block has the launches of one commit. */
 static void commit(struct judging *g)
 {
     for (size_t i = 0; i < g->world->timeline.n_configs; i++) {
@@ -196,7 +197,8 @@ static void print_cell(const struct cell *c, const struct occ_measurement *m, si
                                        : "");
 }
 
-/* A value is for the launches after the counter set's first turn at the earliest. */
+/* Compares utilization with the truth. Values cover only launches after the counter set's first turn; the
+ * truth covers all reported launches. */
 static void judge_utilization(const struct cell *c, const struct occ_hw_utilization *u,
                               struct judge_result *r)
 {
@@ -212,9 +214,9 @@ static void judge_utilization(const struct cell *c, const struct occ_hw_utilizat
     }
 }
 
-/* Values, and whether there is one, by the history's rule (store/measured_means.c). The attribution's errors
- * are those of the launches that it measured; the history widens them for the others, which would hide errors
- * that are too small: both are judged. */
+/* Judges a configuration's values with the history's rule for withholding (store/measured_means.c). The
+ * history widens errors for launches without a value, which could hide attribution errors that are too small;
+ * so the attribution's own errors are judged too, on launches with a value only. */
 static void judge_cell(const struct cell *c, size_t at, struct judge_result *r)
 {
     struct occ_measurement m, own;
@@ -287,7 +289,7 @@ static struct occ_attribution_launch launch_of(const struct judging *g, const st
                                            .tag = (uint64_t)(l - g->world->launches)};
 }
 
-/* Records that have come by now join those that wait, in order of their start. */
+/* Adds records that have arrived to the waiting launches and sorts these by start. */
 static void receive(struct judging *g, int64_t now_ns)
 {
     size_t before = g->n_waiting;
@@ -297,7 +299,7 @@ static void receive(struct judging *g, int64_t now_ns)
         qsort(g->waiting, g->n_waiting, sizeof(const struct world_launch *), by_start);
 }
 
-/* Hands on all launches that start before. */
+/* Gives the attribution all launches that start before until_ns. */
 static void release(struct judging *g, int64_t until_ns)
 {
     size_t n = 0;
@@ -314,7 +316,7 @@ static void read_samples(struct judging *g, int64_t now_ns)
     const struct world *w = g->world;
     struct occ_attribution_sample ratios;
     for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++) {
-        (void)occ_ratios_read(&g->scale, &w->samples[g->next_sample], &ratios); /* some cannot be */
+        (void)occ_ratios_read(&g->scale, &w->samples[g->next_sample], &ratios); /* some are unreadable */
         (void)occ_attribution_sample(g->a, &ratios);
         occ_known_totals_add_sample(g->totals, &ratios);
     }
@@ -332,7 +334,7 @@ static void advance(struct judging *g, int64_t until_ns, bool final)
     occ_attribution_advance(g->a, until_ns, final);
 }
 
-/* One round of the daemon's worker. */
+/* Does one round of the daemon's worker. */
 static void do_round(struct judging *g, int64_t now_ns, bool final)
 {
     int64_t until_ns = now_ns - (final ? 0 : WATERMARK_NS);
@@ -348,7 +350,7 @@ static void do_round(struct judging *g, int64_t now_ns, bool final)
     occ_known_totals_close(g->totals, final ? INT64_MAX : until_ns, final, &g->evidence);
 }
 
-/* Adds what the totals tell of launches without a value to the sums of their configurations. */
+/* Adds the totals' evidence about launches without a value to the sums of their configurations. */
 static void take_evidence(struct judging *g)
 {
     for (size_t i = 0; i < g->evidence.n_sums; i++) {

@@ -1,4 +1,5 @@
-/* See attribution_physics.h. Large grids are simulated on a part of the SMs, as so many blocks each. */
+/* See attribution_physics.h. Large grids are simulated on a subset of the SMs, with the same number of blocks
+ * per SM. */
 #include "attribution_physics.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static void sift_down(struct slot *heap, uint32_t n)
     heap[at] = item;
 }
 
-/* How many of the SMs are simulated, and with how many blocks. */
+/* Chooses the number of simulated SMs and blocks. */
 static void choose_size(const struct physics_kernel *k, uint64_t *random, struct simulation *s)
 {
     double part = fmin(1, (double)BLOCKS_MAX / k->grid_blocks);
@@ -50,7 +51,7 @@ static void choose_size(const struct physics_kernel *k, uint64_t *random, struct
     double blocks = (double)k->grid_blocks * s->n_sms / k->sms;
     uint32_t waves_max = BLOCKS_MAX / (s->n_sms * k->blocks_per_sm) + 4;
     double blocks_max = fmin((double)s->n_sms * k->blocks_per_sm * waves_max, SLOTS_MAX);
-    if (blocks > blocks_max) /* very many waves: the same part of the last one */
+    if (blocks > blocks_max) /* too many waves: keep the fill of the last wave */
         blocks = blocks_max - s->n_sms + fmod(blocks, s->n_sms);
     s->n_blocks = (uint32_t)fmax(floor(blocks + random_uniform(random)), 1);
     s->n_slots = (uint32_t)fmin((double)s->n_sms * k->blocks_per_sm, SLOTS_MAX);
@@ -59,8 +60,8 @@ static void choose_size(const struct physics_kernel *k, uint64_t *random, struct
 static void place_blocks(const struct physics_kernel *k, uint64_t *random, struct simulation *s)
 {
     uint32_t n_first = s->n_blocks < s->n_slots ? s->n_blocks : s->n_slots;
-    uint32_t n_last = (s->n_blocks - n_first) % s->n_slots; /* of a partial last wave */
-    for (uint32_t i = 0; i < s->n_slots; i++)               /* one block on each SM, then the second */
+    uint32_t n_last = (s->n_blocks - n_first) % s->n_slots; /* blocks of a partial last wave */
+    for (uint32_t i = 0; i < s->n_slots; i++)               /* first one block on each SM, then the second */
         s->heap[i] = (struct slot){fmax(k->ramp, 1e-12) * i / s->n_slots, i % s->n_sms};
     for (uint32_t i = 0; i < s->n_sms; i++) {
         s->first[i] = INFINITY;
@@ -86,7 +87,7 @@ static void place_blocks(const struct physics_kernel *k, uint64_t *random, struc
     }
 }
 
-/* Adds `level` over [from, to), in bins: parts to `bins`, whole bins as steps to `steps`. */
+/* Adds `level` over [from, to), in units of bins: partial bins to `bins`, whole bins as steps to `steps`. */
 static void add_interval(double *bins, double *steps, double from, double to, double level)
 {
     uint32_t first = (uint32_t)fmin(from, PHYSICS_BINS - 1), last = (uint32_t)fmin(to, PHYSICS_BINS - 1);
@@ -158,11 +159,11 @@ double physics_until(const double *until, double u)
     return until[bin] + (at - bin) * (until[bin + 1] - until[bin]);
 }
 
-/* ---- what instructions keep busy ---- */
+/* ---- busy units ---- */
 
-/* The more warps a scheduler has, the rarer it has none that is ready; each waits for its memory, of which
- * the beginning of a kernel needs more and its end less, or the other way round. What no unit can take waits
- * too. */
+/* Computes the units' use in one bin. A scheduler issues if at least one of its warps is ready: more warps or
+ * a shorter latency make an idle scheduler less likely. If a unit's demand exceeds 93 % of its peak, all
+ * rates drop in proportion. */
 static void fill_bin(const double demand[PHYSICS_UNITS], double warps, double active, double latency,
                      double ret_busy[PHYSICS_UNITS])
 {

@@ -29,13 +29,13 @@ static inline double random_normal(uint64_t *state)
     return sqrt(-2 * log(1 - random_uniform(state))) * cos(6.283185307179586 * random_uniform(state));
 }
 
-/* Median 1. */
+/* Returns a factor with median 1. */
 static inline double random_lognormal(uint64_t *state, double sigma)
 {
     return sigma > 0 ? exp(sigma * random_normal(state)) : 1;
 }
 
-/* Mean 1. */
+/* Returns a value with mean 1. */
 static inline double random_exponential(uint64_t *state)
 {
     return -log(1 - random_uniform(state));

@@ -10,7 +10,7 @@
 #include "attribution_random.h"
 
 #define STREAMS_MAX  64
-#define LONG_GAP_NS  5e6 /* longer gaps of a recording are cut to this */
+#define LONG_GAP_NS  5e6 /* longer gaps of a recording are cut to 5 ms */
 #define MADE_UP_SMS  132
 #define WARPS_PER_SM 64
 
@@ -43,7 +43,7 @@ static double draw_slowness(const struct timeline_options *o, uint64_t *random)
     return random_lognormal(random, o->duration_spread) * (straggles ? random_between(random, 1.3, 3) : 1);
 }
 
-/* Properties of a kernel that a recording lacks. */
+/* Draws the kernel properties that a recording lacks. */
 static void draw_character(struct physics_kernel *k, uint64_t *random)
 {
     k->block_spread = random_between(random, 0.02, 0.4);
@@ -52,10 +52,10 @@ static void draw_character(struct physics_kernel *k, uint64_t *random)
     k->ramp = random_between(random, 0, 0.3);
 }
 
-/* ---- recorded ---- */
+/* ---- recorded launches ---- */
 
 struct recording {
-    struct timeline_event *events; /* start: since the first one's */
+    struct timeline_event *events; /* start_ns: since the first start */
     size_t n;
 };
 
@@ -96,8 +96,9 @@ static int read_recording(const char *path, struct timeline *t, struct recording
     return -1;
 }
 
-/* Once through the recording from `now_ns` on; returns its end. The first launch's stream leads: each of its
- * launches follows the last one's end after its gap; other streams keep their place beside it. */
+/* Replays the recording once from `now_ns` on; returns the end. The first launch's stream is the leader: each
+ * of its launches starts a gap after the end of the previous one; other streams keep their offset to the
+ * leader. */
 static double replay_once(const struct recording *r, const struct timeline_options *o, double now_ns,
                           uint64_t *random, struct timeline *t, size_t *room)
 {
@@ -137,7 +138,7 @@ static int replay(const struct timeline_options *o, uint64_t *random, struct tim
     return status;
 }
 
-/* ---- made up ---- */
+/* ---- made-up launches ---- */
 
 static void make_configs(const struct timeline_options *o, uint64_t *random, struct timeline *t)
 {
@@ -160,7 +161,7 @@ static void make_configs(const struct timeline_options *o, uint64_t *random, str
     }
 }
 
-/* A configuration's usual duration. */
+/* Draws the usual duration of each configuration. */
 static double *draw_durations(const struct timeline_options *o, uint64_t *random)
 {
     double *durations = calloc(o->n_configs, sizeof *durations);
@@ -173,8 +174,8 @@ static double *draw_durations(const struct timeline_options *o, uint64_t *random
     return durations;
 }
 
-/* Which of n configurations a stream's `turn`-th launch has. Phases: one part of the program after the other,
- * in random order each. */
+/* Returns the configuration (of n) of a stream's `turn`-th launch. With phases the program runs one quarter
+ * of its configurations at a time, in random order. */
 static uint32_t choose(const struct timeline_options *o, uint32_t n, size_t turn, double now_ns,
                        uint64_t *random)
 {
@@ -208,7 +209,7 @@ static void run_stream(const struct timeline_options *o, uint32_t stream, const 
     }
 }
 
-/* One block of 8 warps on each SM. */
+/* Adds a persistent kernel: one block of 8 warps on each SM. */
 static void run_persistent(const struct timeline_options *o, uint64_t *random, struct timeline *t,
                            size_t *room)
 {

@@ -1,6 +1,6 @@
 /*
- * What ran when: launches of a program, recorded from a real one (tests/data/attribution) and replayed with
- * other durations and gaps each time, or made up. One thread; aborts where memory ends.
+ * Makes a timeline of launches: recorded from a real program (tests/data/attribution) and replayed with new
+ * durations and gaps each time, or made up. One thread; aborts without memory.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 struct timeline_event {
     double start_ns, duration_ns;
-    double slowness; /* duration / the configuration's usual one */
+    double slowness; /* duration / the configuration's usual duration */
     uint32_t config, stream;
-    bool alone; /* after and before a pause of the stream */
+    bool alone; /* the stream pauses before and after this launch */
 };
 
 struct timeline {
@@ -28,24 +28,24 @@ struct timeline {
 enum timeline_order { TIMELINE_RANDOM, TIMELINE_FIXED, TIMELINE_PHASES };
 
 struct timeline_options {
-    const char *recording; /* a file's name; NULL: made up of what follows */
+    const char *recording; /* path of a file; NULL: made up from the members below */
     uint32_t n_configs, streams;
     enum timeline_order order;
     double shortest_ns, longest_ns; /* durations are uniform in their logarithm */
     double gap_ns;                  /* mean, between launches */
     double graph_gap_ns;            /* after each turn of a fixed order */
     double idle_ns, busy_ns; /* mean time without and with launches; recordings: idle between replays */
-    bool apart;              /* streams share no configurations ... */
-    double longer;           /* ... and all but the first one's last so many times longer; 0: not */
-    double alone, pause_ns;  /* this part of the launches has a pause before and after it */
-    /* of all: */
-    double duration_spread; /* between launches of a configuration */
-    double stragglers;      /* part of the launches that last 1.3 to 3 times longer */
+    bool apart;              /* streams share no configurations */
+    double longer;           /* durations of all streams except the first are multiplied by this; 0: not */
+    double alone, pause_ns;  /* this part of the launches has a pause before and after */
+    /* recorded and made-up launches: */
+    double duration_spread; /* spread of durations between launches of a configuration */
+    double stragglers;      /* part of the launches with 1.3 to 3 times the duration */
     double
-        persistent_ns; /* 0, or: on a stream of its own, a small kernel that lasts so long, again and again */
+        persistent_ns; /* duration of a small kernel that runs again and again on its own stream; 0: none */
     double seconds;
 };
 
-/* 0, or -1 after a message on stderr: the recording cannot be read. */
+/* Returns 0, or -1 after a message on stderr if the recording cannot be read. */
 int timeline_make(const struct timeline_options *options, uint64_t *random, struct timeline *ret_timeline);
 void timeline_free(struct timeline *timeline);

@@ -7,22 +7,22 @@
 
 #include "attribution_random.h"
 
-#define VARIANTS        4 /* block schedules of a configuration; each launch has one of them */
+#define VARIANTS        4 /* block schedules per configuration; each launch has one of them */
 #define RUNNING_MAX     16
 #define SLICE_NS        2e6
-#define GROUP_NS        5e7 /* that share a factor (steps) */
-#define LOST_TOGETHER   40  /* records, about */
+#define GROUP_NS        5e7 /* launches within this time share a factor (steps) */
+#define LOST_TOGETHER   40  /* mean number of consecutive lost records */
 #define STICKY_LAUNCHES 30
 #define BIMODAL_PART    0.3
 
-/* Of a configuration: what its launches have in common. */
+/* Properties that the launches of a configuration share. */
 struct character {
     struct physics_profile profiles[VARIANTS];
     struct physics_busy busy[VARIANTS];
     double level, spread, phase, period_ns, stall[COUNTERS_REASONS];
-    double slow;          /* exponent: how occupancy falls where a launch takes longer */
-    bool changes, is_low; /* is_low: in the lower of two modes that stick */
-    uint32_t mode_left;   /* launches until that mode is drawn again */
+    double slow;          /* exponent: a launch with a longer duration has a lower occupancy */
+    bool changes, is_low; /* is_low: in the lower one of two alternating modes */
+    uint32_t mode_left;   /* launches until the mode is drawn again */
 };
 
 struct running {
@@ -32,12 +32,12 @@ struct running {
 struct making {
     const struct world_options *o;
     struct world *world;
-    uint64_t random, own_random; /* own: of what keeps units busy, which all else does not depend on */
+    uint64_t random, own_random; /* own_random: use of units; no other draw depends on it */
     struct counters counters;
     struct character *characters;
     struct running running[RUNNING_MAX];
     size_t n_running, lost_left;
-    uint32_t previous; /* configuration of the launch before */
+    uint32_t previous; /* configuration of the previous launch */
 };
 
 static void *get(size_t n, size_t size)
@@ -48,7 +48,7 @@ static void *get(size_t n, size_t size)
     return memory;
 }
 
-/* ---- what configurations are like ---- */
+/* ---- properties of configurations ---- */
 
 static void draw_characters(struct making *m)
 {
@@ -68,7 +68,7 @@ static void draw_characters(struct making *m)
         c->period_ns = random_between(&m->random, 4e10, 9e10);
         for (int j = 0; j < COUNTERS_REASONS; j++)
             c->stall[j] = random_uniform(&m->random) < 0.3 ? random_uniform(&m->random) : 0;
-        uint64_t same = m->own_random + i; /* all variants are one kernel */
+        uint64_t same = m->own_random + i; /* all variants have the same use of units */
         for (int j = 0; j < VARIANTS; j++) {
             uint64_t random = same * UINT64_C(0x9e3779b97f4a7c15);
             physics_make_busy(&t->configs[i], &c->profiles[j], c->level, &random, &c->busy[j]);
@@ -76,7 +76,7 @@ static void draw_characters(struct making *m)
     }
 }
 
-/* The factor of the launch's occupancy by the mode in which the kernel runs. */
+/* Returns the factor of the launch's occupancy for the kernel's current mode. */
 static double draw_mode(struct making *m, struct character *c, const struct timeline_event *e)
 {
     const struct world_variation *v = &m->o->variation;
@@ -91,14 +91,14 @@ static double draw_mode(struct making *m, struct character *c, const struct time
     return c->is_low ? factor * v->sticky : factor;
 }
 
-/* Whether the occupancy of configurations that change is twice the usual. */
+/* True if configurations that change have twice their usual occupancy at this time. */
 static bool is_doubled(const struct world_variation *v, double at_ns)
 {
     bool is_odd_phase = v->phase_s > 0 && fmod(at_ns, 2e9 * v->phase_s) >= 1e9 * v->phase_s;
     return is_odd_phase || (v->change_s > 0 && at_ns > v->change_s * 1e9);
 }
 
-/* Of the configuration's full occupancy, in one launch; what its warps wait for differs with its data. */
+/* Draws a launch's level: the factor of the occupancy of its profile. */
 static double draw_level(struct making *m, struct character *c, const struct timeline_event *e)
 {
     const struct world_variation *v = &m->o->variation;
@@ -118,7 +118,8 @@ static double draw_level(struct making *m, struct character *c, const struct tim
 
 /* ---- launches ---- */
 
-/* What runs beside a launch when it starts takes its share of the SMs. */
+/* Subtracts active time that the launch shares with running launches, and removes launches that have ended.
+ */
 static void meet(struct making *m, const struct timeline_event *e, const struct physics_profile *profile)
 {
     double end_ns = e->start_ns + e->duration_ns;
@@ -134,7 +135,8 @@ static void meet(struct making *m, const struct timeline_event *e, const struct 
     m->n_running = n;
 }
 
-/* The level that is left beside those that run still at this time; `ret_until`: when the next one ends. */
+/* Returns the level that running launches leave for this launch at `at_ns`; lowers *ret_until to the next end
+ * of a running launch. */
 static double level_beside(const struct making *m, const struct physics_profile *profile, double level,
                            double at_ns, double *ret_until)
 {
@@ -151,7 +153,7 @@ static double level_beside(const struct making *m, const struct physics_profile 
     return level;
 }
 
-/* Adds what the piece has of the launch to the truth. */
+/* Adds a piece of the launch to its truth. */
 static void add_truth(const struct counters_piece *p, struct world_launch *launch)
 {
     const double *warps = p->profile->warps, *active = p->profile->active;
@@ -162,7 +164,7 @@ static void add_truth(const struct counters_piece *p, struct world_launch *launc
                                             physics_until(p->busy->until[i], p->u_from));
 }
 
-/* Counts a launch that has more whenever another ends. */
+/* Counts a launch whose level rises whenever a concurrent launch ends. */
 static void count_beside(struct making *m, const struct counters_piece *whole, struct world_launch *launch)
 {
     struct counters_piece p = *whole;
@@ -182,7 +184,7 @@ static void count_beside(struct making *m, const struct counters_piece *whole, s
                              p.profile->active[PHYSICS_BINS]};
 }
 
-/* Two processes take turns on the GPU: from a process's own time to the GPU's. */
+/* Converts a process's own time to the GPU's time; two processes alternate on the GPU. */
 static double sliced(double at_ns, uint32_t process)
 {
     double slice = floor(at_ns / SLICE_NS);
@@ -257,7 +259,7 @@ static void run_launch(struct making *m, const struct timeline_event *e, struct 
         count_beside(m, &p, launch);
         launch->overlapped = m->n_running > 1;
     }
-    double part = e->duration_ns / (end_ns - start_ns); /* of its time it has the GPU */
+    double part = e->duration_ns / (end_ns - start_ns); /* share of its time on the GPU */
     launch->duration_ns = end_ns - start_ns;
     launch->elapsed *= part;
     launch->active *= part;
@@ -272,7 +274,7 @@ static int by_reported_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* ---- work that nobody traces ---- */
+/* ---- untraced work ---- */
 
 static void add_background(struct making *m)
 {

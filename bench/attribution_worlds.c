@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Of timelines; times in us and s. */
+/* Timelines; times in us and s. */
 #define RECORDED(file, n, spread_, seconds_)                                                                 \
     .timeline = {.recording = (file), .n_configs = (n), .duration_spread = (spread_), .seconds = (seconds_)}
 #define V100(spread_, seconds_) RECORDED("v100", 193, spread_, seconds_)
@@ -29,7 +29,7 @@
                  .gap_ns = 1500,                                                                             \
                  .duration_spread = 0.04,                                                                    \
                  .seconds = (seconds_)}
-/* A fifth of the launches runs alone in at least one sample. */
+/* A fifth of the launches has no neighbour in at least one sample. */
 #define ALONE(n, from_us, to_us, seconds_)                                                                   \
     .timeline = {.n_configs = (n),                                                                           \
                  .streams = 1,                                                                               \
@@ -74,7 +74,7 @@
                  .duration_spread = 0.05,                                                                    \
                  .seconds = (seconds_)}
 
-/* Of variation: spread, stragglers, context, drift, steps. */
+/* Variations: spread, stragglers, context, drift, steps. */
 #define VARIES(spread_, stragglers_, context_, drift_, steps_)                                               \
     .variation = {.spread = (spread_),                                                                       \
                   .stragglers = (stragglers_),                                                               \
@@ -86,7 +86,7 @@
 #define WILD         VARIES(0.2, 0.03, 0.08, 0.15, 0.05)
 #define CHANGES(...) .variation = {.spread = 0.08, .stragglers = 0.005, __VA_ARGS__}
 
-/* Of sampling: 1 ms, with one burst, and with bad clocks. */
+/* Sampling every 1 ms, with one burst, and with bad clocks. */
 #define SAMPLED(burst_s)                                                                                     \
     .sampling = {.interval_ns = 1e6,                                                                         \
                  .burst_at_s = (burst_s),                                                                    \
@@ -162,11 +162,11 @@ static const struct worlds_entry worlds[] = {
     WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
     WORLD("graph-12", COLLINEAR, true, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
     WORLD("pair", COLLINEAR, false, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
-    /* the offset and the drift of real clocks */
+    /* offset and drift of real clocks */
     WORLD("v100-40ppm", ORDINARY, false, V100(0.05, 30), USUAL, DRIFTING(8, 40)),
     WORLD("a100-15ppm", ORDINARY, false, A100(0.05, 30), USUAL, DRIFTING(8, 15)),
     WORLD("random-100-50ppm", ORDINARY, false, RANDOM(100, 6, 400, 12), USUAL, DRIFTING(0, -50)),
-    /* occupancy changes */
+    /* changing occupancy */
     WORLD("change-30", CHANGING, false, RANDOM(30, 8, 300, 80), CHANGES(.change_s = 60), SAMPLED(0)),
     WORLD("change-v100", CHANGING, false, V100(0.05, 60), CHANGES(.change_s = 40), SAMPLED(44)),
     WORLD("halves", CHANGING, false, V100(0.05, 60), CHANGES(.change_s = 30), SAMPLED(8)),
@@ -183,7 +183,7 @@ static const struct worlds_entry worlds[] = {
     WORLD("isolated-0.7", CHANGING, false, ALONE(40, 20, 600, 20), CHANGES(.alone = 0.7), SAMPLED(0)),
     WORLD("bimodal-0.4", CHANGING, false, V100(0.05, 30), CHANGES(.bimodal = 0.4), SAMPLED(8)),
     WORLD("bimodal-0.7", CHANGING, false, V100(0.05, 30), CHANGES(.bimodal = 0.7), SAMPLED(8)),
-    /* not all is known */
+    /* incomplete data */
     WORLD("many-3000", HARD, false, RANDOM(3000, 50, 3000, 30), USUAL, SAMPLED(0)),
     WORLD("persistent-v100", HARD, false, PERSISTENT(20), USUAL, SAMPLED(8)),
     WORLD("background", HARD, false, V100(0.05, 20), USUAL, OTHERS(.constant = 0.1), SAMPLED(6)),
@@ -212,7 +212,8 @@ size_t worlds_count(void)
     return sizeof worlds / sizeof *worlds;
 }
 
-/* 4 MiB for 20 configurations, 40 for 500; samples of a burst wait for their launches' records. */
+/* Returns MiB: 4 for 20 configurations, 40 for 500; 9 more with a burst, as its samples wait for launch
+ * records. */
 static double memory_limit(uint32_t configs, bool burst)
 {
     return 4 + (configs > 20 ? (configs - 20) * 36.0 / 480 : 0) + (burst ? 9 : 0);

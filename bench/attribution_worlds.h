@@ -1,13 +1,14 @@
-/* The worlds that bench_attribution judges in, by name. */
+/* The worlds of bench_attribution, by name. */
 #pragma once
 
 #include "attribution_judge.h"
 
 enum worlds_kind {
     WORLDS_ORDINARY,  /* one process, records complete: all figures */
-    WORLDS_COLLINEAR, /* the same, but what runs cannot be told apart: not the share that has a value */
-    WORLDS_CHANGING, /* the same, but the occupancy of configurations changes: the history's intervals only */
-    WORLDS_HARD      /* untraced work, slices, neighbours, lost records, too little time: intervals only */
+    WORLDS_COLLINEAR, /* the same, but collinear launches: all figures except the share of launch time with a
+                         value */
+    WORLDS_CHANGING,  /* the same, but changing occupancy: only the history's intervals */
+    WORLDS_HARD /* untraced work, time slices, neighbours, lost records, too little time: intervals only */
 };
 
 struct worlds_entry {
@@ -15,8 +16,8 @@ struct worlds_entry {
     enum worlds_kind kind;
     bool quick; /* part of --quick */
     struct world_options world;
-    struct judge_options judge; /* seconds: set from the world's */
-    double memory_mib;          /* at most */
+    struct judge_options judge; /* `seconds` is the world's */
+    double memory_mib;          /* maximum */
 };
 
 size_t worlds_count(void);

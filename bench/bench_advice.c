@@ -1,5 +1,5 @@
 /*
- * How well predictions and advice agree with published changes.
+ * Compares predictions and advice with published changes.
  *
  *   bench_advice CORPUS.csv [--leave-one-repository-out] [--json]
  *
@@ -23,7 +23,7 @@ struct judged {
     struct occ_prediction prediction;
     struct occ_suggestion list[OCC_ADVICE_MAX];
     size_t n_list, rank; /* rank 0: the list lacks the change */
-    bool is_offered;     /* the first item has a promised gain, the same knob and direction */
+    bool is_offered;     /* the first item promises a gain and has the change's knob and direction */
 };
 
 struct counts {
@@ -147,7 +147,7 @@ static struct summary summarise(const struct judged *judged, size_t n)
 
 /* ---- text ---- */
 
-/* The 95 % interval of a share (Wilson). */
+/* Prints a share and its 95 % interval (Wilson). */
 static void print_share(const char *what, size_t part, size_t all)
 {
     double z = 1.96, n = (double)all, p = n > 0 ? (double)part / n : 0;

@@ -1,27 +1,27 @@
 /*
- * bench_attribution: how far attributed occupancy is from the truth, and whether its intervals hold, in
- * worlds where the truth is known (attribution_world.h) and which share no assumption with the attribution.
- * A table or JSON on stdout; exit status 1 if a figure is missed, 2 on a failure. The columns:
+ * bench_attribution: measures the error of attributed occupancy and the coverage of its intervals, in worlds
+ * with a known truth (attribution_world.h), which share no assumption with the attribution. Prints a table or
+ * JSON on stdout; exit status 1 if a figure misses its target, 2 on a failure. The columns:
  *
- *   n          values of configurations, of all seeds
- *   cov, covt  share of them, by number and by launch time, with the truth in value +- 1.96 standard errors;
- *              the truth is the mean over all launches, also of those without a value
- *   >3se       share with an error of more than 3 standard errors
+ *   n          values of configurations, over all seeds
+ *   cov, covt  share of values with the truth within +- 1.96 standard errors, by number and by launch time;
+ *              the truth is the mean over all launches, also launches without a value
+ *   >3se       share of values with an error of more than 3 standard errors
  *   err        mean |value - truth|, by launch time; percentage points of elapsed occupancy
  *   half       median half-width of the 95 % intervals; percentage points; above 10 counts as withheld
- *   mcov       cov where the truth is the mean over the launches with a value
+ *   mcov       cov with the mean over the launches with a value as truth
  *   own        share of launch time of launches with a value of their own
- *   val        share of launch time whose configuration has a value
- *   grp, unl   share whose value the history withholds: it is a group's; its launches differ from each other
- *              or from known totals
- *   wide       share whose interval is too wide
- *   hcov, h>3, hhalf  cov, >3se and mean half-width of the history's intervals, which users read: they are
- *              for launches without a value, too
+ *   val        share of launch time of configurations with a value
+ *   grp, unl   share of launch time with a withheld value: a group's value; launches that differ from each
+ *              other or from known totals
+ *   wide       share of launch time with too wide an interval
+ *   hcov, h>3, hhalf  cov, >3se and mean half-width of the history's intervals, which users read and which
+ *              include launches without a value
  *   acov, aerr cov and err of achieved occupancy
- *   direct     single launches that were read directly; dcov: share covered
+ *   direct     single launches with a direct measurement; dcov: share covered
  *   util       values of utilization (schedulers, DRAM, L2, L1, tensor cores); ucov, uerr, uhalf: share
  *              covered, mean error by launch time, mean half-width
- *   us, MiB    processor time a sample; peak of the heap
+ *   us, MiB    processor time per sample; peak of the heap
  */
 #include <getopt.h>
 #include <math.h>
@@ -42,7 +42,7 @@
 #define TARGET_HALF             0.03
 #define TARGET_VALUED           0.75
 
-/* Worlds of few configurations give few values and run more often. */
+/* Worlds with few configurations have few values per run, so they run more often. */
 #define FEW_CONFIGS      30
 #define FEW_CONFIGS_RUNS 3
 #define SEEDS_APART      100000
@@ -59,7 +59,7 @@ struct figures {
     double achieved_covered, achieved_error, direct_covered, us, mib;
     double history_covered, history_beyond, history_half;
     double utilization_covered, utilization_error, utilization_half;
-    char missed[160]; /* the names of the figures that are, each after a space */
+    char missed[160]; /* names of missed figures, each after a space */
 };
 
 static double part(double a, double b)
@@ -67,7 +67,7 @@ static double part(double a, double b)
     return b > 0 ? a / b : NAN;
 }
 
-/* What a share of n trials may be below (above) its target by chance: two standard deviations. */
+/* Returns the tolerance for a share of n trials: two standard deviations around its target. */
 static double slack(double target, double n)
 {
     return n > 0 ? 2 * sqrt(target * (1 - target) / n) : 1;
@@ -125,7 +125,7 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
     judge_intervals(&r->history, "h", w->kind == WORLDS_CHANGING, &f);
     judge_intervals(&r->direct, "d", false, &f);
     judge_intervals(&r->utilization, "u", false, &f);
-    if (w->kind == WORLDS_CHANGING) /* the others are for measured launches only */
+    if (w->kind == WORLDS_CHANGING) /* the other figures include launches of configurations without a value */
         return f;
     judge_intervals(e, "", false, &f);
     judge_intervals(&r->achieved, "a", false, &f);
@@ -207,7 +207,7 @@ static void print_world(const struct options *o, const struct worlds_entry *w, s
     (void)fflush(stdout);
 }
 
-/* Which worlds are judged together. */
+/* Groups of worlds that are judged together. */
 enum pool { POOL_ORDINARY, POOL_CHANGING, POOL_HARD, POOLS };
 
 static enum pool pool_of(const struct worlds_entry *w)
@@ -215,7 +215,7 @@ static enum pool pool_of(const struct worlds_entry *w)
     return w->kind == WORLDS_HARD ? POOL_HARD : w->kind == WORLDS_CHANGING ? POOL_CHANGING : POOL_ORDINARY;
 }
 
-/* 1: a figure is missed. */
+/* Runs a world with all seeds. Returns 1 if a figure misses its target. */
 static int run(const struct options *o, size_t i, struct judge_result pools[POOLS], bool first)
 {
     char path[512];
@@ -237,7 +237,7 @@ static int run(const struct options *o, size_t i, struct judge_result pools[POOL
     return figures.missed[0] != '\0';
 }
 
-/* `list`: names with commas between; a name that ends in * stands for all that begin so. */
+/* True if `list` has the name: names separated by commas; a * at the end stands for any ending. */
 static bool is_wanted(const char *list, const char *name)
 {
     if (!list)
@@ -291,7 +291,7 @@ static int run_all(const struct options *o)
     return status;
 }
 
-/* Runs the first wanted world once, and writes the rows of one solution. */
+/* Runs the first wanted world once and writes the rows of one solution. */
 static int dump(const struct options *o)
 {
     for (size_t i = 0; i < worlds_count(); i++) {

@@ -1,9 +1,9 @@
 /*
- * What the codec costs a launch: bytes, nanoseconds of encoding, of decoding all columns, and of decoding
- * configuration and duration alone. Chunks of 65536 launches of one GPU, compressed: configurations that are
- * drawn one by one, a training step, a training step on a clock that ticks every 32 ns (generate.h); and
- * chunks of 1250, not compressed, as the last seconds have them. CPU times of this thread, the median of some
- * rounds.
+ * Measures the cost of the codec per launch: bytes, nanoseconds of encoding, of decoding all columns, and of
+ * decoding configuration and duration alone. Chunks of 65536 launches of one GPU, compressed: independently
+ * drawn configurations, a training step, a training step on a clock that ticks every 32 ns (generate.h); and
+ * chunks of 1250 launches, not compressed, as the history stores its last seconds. CPU times of this thread,
+ * medians of several rounds.
  */
 #include "bench_codec.h"
 
@@ -21,7 +21,7 @@
 struct data {
     const char *name;
     bool step;
-    uint32_t tick_ns, rows; /* of a chunk */
+    uint32_t tick_ns, rows; /* rows of a chunk */
 };
 
 struct codec {

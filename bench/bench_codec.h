@@ -1,4 +1,4 @@
-/* What the codec of columns costs, without SQLite (bench_codec.c). */
+/* Measures the cost of the column codec, without SQLite (bench_codec.c). */
 #pragma once
 
 /* Prints the member "codec" of a JSON object and a comma. */

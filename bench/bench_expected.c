@@ -1,10 +1,9 @@
 /*
- * The model against launches that a cycle-level simulator executed: the tables of docs/decisions/0024.
+ * Compares the model with launches that a cycle-level simulator executed: the tables of docs/decisions/0024.
  *
- *     bench_expected [CYCLE_SIM.csv ...]      (default tests/data/occupancy/cycle_sim.csv)
+ *   bench_expected [CYCLE_SIM.csv ...]        (default tests/data/occupancy/cycle_sim.csv)
  *
- * Percent and percentage points (pp) of the maximum warps. bench/expected_range.py has the same for real
- * GPUs.
+ * Percent and percentage points (pp) of the maximum warps. bench/expected_range.py compares real GPUs.
  */
 #include "simulated_launches.h"
 
@@ -39,7 +38,7 @@ static bool is_plain(const struct simulated_launch *l)
 
 struct outside {
     size_t n;
-    double max; /* distance; negative: all are inside */
+    double max; /* largest distance; negative: all launches are inside */
 };
 
 static void add_outside(struct outside *o, double distance)
@@ -79,7 +78,7 @@ static void print_range(const struct simulated_launch *list, size_t n)
     puts("");
 }
 
-/* ---- only waves ---- */
+/* ---- single partial waves ---- */
 
 static void print_only_waves(const struct simulated_launch *list, size_t n)
 {
@@ -153,7 +152,7 @@ static void print_signs(const struct simulated_launch *list, size_t n)
     puts("");
 }
 
-/* Launches that lose more than 2 pp below the expected elapsed occupancy. */
+/* Prints the causes of launches more than 2 pp below the expected elapsed occupancy. */
 static void print_causes(const struct simulated_launch *list, size_t n)
 {
     puts("Named causes of launches that lose 2 pp and more to idle SMs or fewer blocks, from all counters\n");

@@ -1,11 +1,11 @@
 /*
- * Importing recordings: MB of JSON and rows of Nsight Systems a second from file to committed history, also
- * by processor time, and the peak of the process's memory. The recordings are made here, in a temporary
- * directory: the JSON has the mix of events of real PyTorch traces (one kernel among a dozen events, long
- * template names, call stacks), the export 2 M launches. A second export has 200 000 kernels, each launched
- * five times, in rounds.
+ * Measures the import of recordings: MB of JSON and rows of Nsight Systems per second, from file to committed
+ * history, also by processor time, and the process's memory peak. The benchmark makes the recordings in a
+ * temporary directory: JSON with the event mix of real PyTorch traces (one kernel among a dozen events, long
+ * template names, call stacks), an export with 2 M launches, and an export with 200 000 kernels, each
+ * launched five times, in rounds.
  *
- *   bench_import [MB of JSON] [million rows] [thousand kernels]      default 300, 2 and 200
+ *   bench_import [MB of JSON] [million rows] [thousand kernels]        default 300, 2 and 200
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -18,8 +18,8 @@
 #include "import/import.h"
 
 #define NAMES  200
-#define SHAPES 12 /* of each name */
-#define ROUNDS 5  /* launches of each of many kernels */
+#define SHAPES 12 /* launch configurations of each name */
+#define ROUNDS 5  /* launches of each kernel in the export of many kernels */
 
 struct figures {
     double seconds, cpu_seconds, mebibytes;
@@ -147,7 +147,7 @@ static bool make_nsys(const char *path, uint64_t rows, uint64_t names, uint64_t 
     return good;
 }
 
-/* In a process of its own, whose memory is then known. */
+/* Imports in a child process, so that the memory peak is the import's own. */
 static struct figures measure(const char *db, const char *path)
 {
     struct figures figures = {.failed = true};
@@ -184,7 +184,7 @@ static struct figures measure(const char *db, const char *path)
     return figures;
 }
 
-/* An export of this many rows, made, measured and removed. */
+/* Makes, measures and removes an export with this number of rows. */
 static struct figures measure_nsys(const char *db, const char *path, uint64_t rows, uint64_t names,
                                    uint64_t shapes)
 {

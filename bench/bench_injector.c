@@ -1,12 +1,12 @@
 /*
- * What a record costs the helper thread: nanoseconds per activity record, from CUPTI's buffer to the ring, in
- * the helper's own code (occ_drain_all): step, parse, validate, intern, push; with and without the zeroing of
- * the buffer.
+ * Measures the helper thread's cost of a record: nanoseconds per activity record, from CUPTI's buffer to the
+ * ring, in the helper's own code (occ_drain_all): step, parse, validate, intern, push; with and without the
+ * zeroing of the buffer.
  *
- * Records are of CUPTI 13.0 (216 bytes), 1000 launch configurations over 125 kernels whose names are 24 to
- * 280 bytes long, drawn by Zipf's law (exponent 1). Buffers are of the pool's size, and more of them than the
- * processor's caches hold, as when CUPTI's thread has written them. The ring is drained between rounds,
- * untimed. Prints one JSON object.
+ * Records are CUPTI 13.0's (216 bytes): 1000 launch configurations of 125 kernels with names of 24 to 280
+ * bytes, drawn by Zipf's law (exponent 1). Buffers have the pool's size and exceed the processor's caches
+ * together, as after writes of CUPTI's thread. The ring is drained between rounds, untimed. Prints one JSON
+ * object.
  */
 #include "bench_report.h"
 #include "injector/drain.h"
@@ -80,7 +80,7 @@ static struct occ_cupti_kernel make_record(uint64_t n)
     };
 }
 
-/* What cuptiActivityGetNextRecord does, as far as its cost goes. */
+/* Stands for cuptiActivityGetNextRecord(), at a similar cost. */
 static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
 {
     uint8_t *next = *record ? (uint8_t *)*record + RECORD : buffer;
@@ -95,7 +95,7 @@ static void fill_buffers(struct occ_pool *pool)
     static uint64_t n;
     for (uint32_t b = 0; b < BUFFERS; b++) {
         size_t bytes, at = 0;
-        pool->threads[0].bytes = (uint32_t)pool->bytes; /* as to a thread that launches much */
+        pool->threads[0].bytes = (uint32_t)pool->bytes; /* the size for a thread with many launches */
         uint8_t *buffer = occ_pool_take(pool, 0, 0, &bytes);
         for (; at + RECORD <= bytes; at += RECORD) {
             struct occ_cupti_kernel record = make_record(n++);

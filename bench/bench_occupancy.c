@@ -1,7 +1,7 @@
 /*
- * How many times a second one core runs the model (target: 10 million), gives advice, and draws a point of a
- * curve; over different launches that are all possible, on devices from Kepler to Blackwell. Medians of
- * several rounds, printed as a JSON object.
+ * Measures how many times a second one core runs the model (target: 10 million), gives advice, and draws a
+ * point of a curve, over different possible launches on devices from Kepler to Blackwell. Prints medians of
+ * several rounds as a JSON object.
  */
 #include "bench_report.h"
 

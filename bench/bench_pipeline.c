@@ -1,18 +1,16 @@
 /*
- * Rings -> collector -> store on disk, on one core, and the daemon at a steady pace. One JSON object on
- * stdout.
+ * Measures the path from rings through the collector to a store on disk, on one core, and the daemon at a
+ * steady pace. Prints one JSON object on stdout.
  *
- *   crash_window_1s   launches come at 250 k per second of made-up time, a commit each such second or
- *                     when the ring (the default size) is half full, whichever is first
- *   chunks_64k        a commit each million launches: full chunks only
- *   plain_rows        the same launches as plain SQLite rows in transactions of 128 k, to compare with
- *   paced             the program occtraced, fed with 80 k launches per second from this process: its CPU
- *                     and memory
- *   owners            the service with 250 k launches per second of 1 owner, then of 100, each with a history
- *                     of his own and 100 configurations: its CPU per launch as a multiple of
- *                     crash_window_1s's. Needs root
+ *   crash_window_1s  250 k launches per second of made-up time; a commit after each such second or at a
+ *                    half-full ring (the default size), whichever is first
+ *   chunks_64k       a commit every million launches: full chunks only
+ *   plain_rows       for comparison: the same launches as plain SQLite rows in transactions of 128 k
+ *   paced            the program occtraced with 80 k launches per second from this process: its CPU and
+ * memory owners           the service with 250 k launches per second of 1 owner, then of 100 owners, each
+ * with their own history and 100 configurations: CPU per launch as a multiple of crash_window_1s. Needs root
  *
- * Making launches (pipeline.h) is not timed: only the collector's polls and the store's end are.
+ * Making launches (pipeline.h) is not timed; only the collector's polls and the store's end are.
  *
  *   bench_pipeline [--launches N] [--seconds N] [--directory DIR]
  */
@@ -35,7 +33,7 @@
 struct mode {
     const char *name;
     uint32_t slots;
-    uint64_t per_second; /* of made-up time */
+    uint64_t per_second; /* launches per second of made-up time */
     uint64_t memory_bytes;
     double target_per_second;
 };
@@ -73,12 +71,12 @@ static struct occ_collector *open_collector(struct occ_store *store, const struc
     return collector;
 }
 
-/* Fills the ring up to the next poll (100 ms of made-up time), then polls, and so on. */
+/* Alternates between filling the ring with 100 ms of made-up time and polling. */
 static void feed(const struct bench *b, const struct mode *mode, struct generator *g,
                  struct occ_ring_producer *ring, struct occ_collector *collector, struct measured *m)
 {
     int64_t now_ns = SECOND_NS;
-    occ_collector_poll(collector, now_ns); /* names and shapes, once a program: not the figure */
+    occ_collector_poll(collector, now_ns); /* not timed: names and configurations, once per program */
     for (uint64_t pushed = 0; pushed < b->launches;) {
         uint64_t batch = mode->per_second / 10;
         for (uint64_t i = 0; i < batch; i++) {
@@ -130,7 +128,7 @@ static double per_second(uint64_t n, int64_t ns)
     return (double)n * 1e9 / (double)ns;
 }
 
-/* Launches per second. */
+/* Prints a mode's results; returns launches per second. */
 static double report_mode(const struct bench *b, const struct mode *mode, double *ret_cpu_ns)
 {
     struct measured m;
@@ -168,8 +166,8 @@ static void insert_row(sqlite3_stmt *statement, const struct occ_ring_launch *l)
     (void)sqlite3_reset(statement);
 }
 
-/* Rows per second of prepared inserts, without analysis and rollups: what a straightforward program would do.
- */
+/* Returns rows per second of prepared inserts without analysis and rollups: the straightforward solution, for
+ * comparison. */
 static double plain_rows(const struct bench *b)
 {
     static struct generator g;

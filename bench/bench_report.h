@@ -1,5 +1,4 @@
-/* What the benchmarks of ring/ and injector/ share: time, order statistics, and the machine's description in
- * JSON. */
+/* Common parts of the benchmarks: time, order statistics, and the machine's description in JSON. */
 #pragma once
 
 #include <stdint.h>
@@ -42,7 +41,7 @@ static inline void bench_print_machine(void)
     if (cpus)
         (void)fclose(cpus);
     (void)uname(&system);
-    system.release[strcspn(system.release, "-")] = '\0'; /* the version, not whose build it is */
+    system.release[strcspn(system.release, "-")] = '\0'; /* keep the version, drop the builder's suffix */
     (void)printf("  \"machine\": {\"cpu\": \"%s\", \"cores\": %ld, \"kernel\": \"%s\", \"compiler\": \"%s\"}",
                  model, sysconf(_SC_NPROCESSORS_ONLN), system.release, __VERSION__);
 }

@@ -1,12 +1,12 @@
 /*
- * What a launch costs the producer of a ring: nanoseconds per occ_ring_push().
+ * Measures the producer's cost of a launch: nanoseconds per occ_ring_push().
  *
- *   fill        into a ring with room: the cost that the traced program's helper pays
- *   concurrent  while another process drains, polling every millisecond; full-ring drops reported
- *   system calls: a child pushes under seccomp's strict mode, in which any but exit is death
- *   lttng       the same fields through a tracepoint of LTTng-UST, in a session on this machine, if there
- *               is one
- *               (bench_ring_lttng.sh)
+ *   fill          into a ring with room: the cost in the traced program's helper thread
+ *   concurrent    while another process drains, polling every millisecond; drops of a full ring are reported
+ *   system calls  a child pushes under seccomp's strict mode, which kills on every system call but read,
+ * write, exit and sigreturn lttng         the same fields through an LTTng-UST tracepoint, in a session on
+ * this machine, if LTTng is installed (bench_ring_lttng.sh)
+ *
  * Prints one JSON object. The rings are drained between rounds, untimed.
  */
 #include "bench_report.h"
@@ -85,7 +85,7 @@ static double measure_fill(void)
     double ns[ROUNDS];
     make_ring(&p);
     struct occ_ring_consumer *c = attach(&p);
-    for (int round = -2; round < ROUNDS; round++) { /* two to touch every page */
+    for (int round = -2; round < ROUNDS; round++) { /* the first two rounds touch every page */
         double began = bench_now_ns();
         push_batch(&p, BATCH);
         double spent = bench_now_ns() - began;
@@ -130,7 +130,7 @@ static double measure_concurrent(uint64_t *ret_dropped)
     return spent / CONCURRENT;
 }
 
-/* A million pushes and a CONFIG record where every system call but exit kills. */
+/* True if a million pushes and a CONFIG record survive seccomp's strict mode. */
 static bool makes_no_system_call(void)
 {
     struct occ_ring_producer p;
@@ -150,7 +150,7 @@ static bool makes_no_system_call(void)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Nanoseconds per event, or a negative number and the reason. */
+/* Returns nanoseconds per event, or a negative number and the reason. */
 static double measure_lttng(char *reason, size_t size)
 {
     double ns = -1;

@@ -1,6 +1,6 @@
 /*
- * LTTng-UST's side of bench_ring: prints nanoseconds per tracepoint, the median of several rounds. Run by
- * bench_ring_lttng.sh, which has made a session that records it.
+ * LTTng-UST's side of bench_ring: prints nanoseconds per tracepoint, the median of several rounds.
+ * bench_ring_lttng.sh starts a recording session and runs this program.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -20,7 +20,7 @@ static void trace_batch(void)
 
 int main(void)
 {
-    const struct timespec pause = {0, 50000000}; /* for the consumer to empty the buffers */
+    const struct timespec pause = {0, 50000000}; /* time for the consumer to empty the buffers */
     double ns[ROUNDS];
     if (!lttng_ust_tracepoint_enabled(occtrace_bench, launch)) {
         (void)printf("the tracepoint is not enabled\n");

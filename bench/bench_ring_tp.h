@@ -1,5 +1,5 @@
-/* The tracepoint that is compared with occ_ring_push(): a launch's fields. Read by lttng/tracepoint.h,
- * several times: hence the unusual guard. */
+/* The tracepoint for comparison with occ_ring_push(): a launch's fields. lttng/tracepoint.h includes this
+ * file several times, hence the unusual guard. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER occtrace_bench
 

@@ -1,17 +1,16 @@
 /*
- * What counters cost in the history: bench_series [DIRECTORY]
+ * Measures the cost of counters in the history: bench_series [DIRECTORY]
  *
- *   samples       nanoseconds and bytes per sample of one GPU at 1 ms, a commit every second of their own
- *                 time, seconds
- *                 included; beside the same as plain SQLite rows (prepared INSERT, a transaction every
- *                 second)
- *   values        the same for launches that were read directly, 300 a second
- *   read          nanoseconds per row of sums over device_sample, and over the measured column of launch
- *                 beside another
+ *   samples  nanoseconds and bytes per sample of one GPU at 1 ms, with a commit every second of sample time,
+ *            seconds included; and of the same samples as plain SQLite rows (prepared INSERT, a transaction
+ *            every second)
+ *   values   the same for launches with a direct measurement, 300 per second
+ *   read     nanoseconds per row of sums over device_sample, and over a measured column of launch together
+ *            with another column
  *
- * An hour of samples, ten minutes of launches. The counters are made up: phases of some seconds with a level
- * of their own, noise of a hundredth, in the steps that a GPU's integers would have; one pass of stalls in
- * three samples. CPU times of this one thread, the median of three. JSON on stdout.
+ * An hour of samples, ten minutes of launches. The counters are made up: phases of some seconds with
+ * different levels, 1 % of noise, in the steps of a GPU's integers; every third sample has stalls. CPU times
+ * of this thread, the median of three. JSON on stdout.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -88,7 +87,7 @@ static double next_random(uint64_t *seed)
     return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
-/* About normal, sigma 1. */
+/* Approximately normal, sigma 1. */
 static double next_noise(uint64_t *seed)
 {
     double sum = -2;
@@ -225,7 +224,7 @@ static struct cost plain_samples(const char *path)
     return (struct cost){cpu / SAMPLES, file_bytes(path) / SAMPLES};
 }
 
-/* Launches, and a second later their values, if `measured`. The cost is that of the values alone. */
+/* Packs launches, and with `measured` their values a second later. Returns the cost of the values alone. */
 static struct cost pack_values(const char *path, bool measured)
 {
     static struct occ_store_launch launches[VALUES_A_S];
@@ -265,7 +264,7 @@ static struct cost pack_values(const char *path, bool measured)
     return (struct cost){cpu / VALUES, file_bytes(path) / VALUES};
 }
 
-/* Nanoseconds of a statement per row of `rows`. */
+/* Returns nanoseconds of a statement per row. */
 static double scan(const char *path, const char *sql, uint32_t rows)
 {
     struct occ_store *store = NULL;
@@ -307,7 +306,7 @@ static double median_ns(struct cost (*run)(const char *path), const char *path, 
     return bench_median(times, REPETITIONS);
 }
 
-/* What the file loses with its seconds. */
+/* Returns the decrease of the file's size after its seconds are deleted. */
 static double seconds_bytes(const char *path)
 {
     sqlite3 *db = NULL;

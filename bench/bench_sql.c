@@ -1,8 +1,8 @@
 /*
- * Statements over the table `launch`: nanoseconds of CPU time per launch of the file, and beside them what
- * SQLite's own loop costs: the same aggregates over a virtual table that only counts, like generate_series of
- * the sqlite3 shell. Groups of that table are those of its values modulo 1000, which SQLite has to sort. Best
- * of three.
+ * Measures statements over the table `launch`: nanoseconds of CPU time per launch of the file, and the cost
+ * of SQLite's own loop for comparison: the same aggregates over a virtual table that only counts, like
+ * generate_series of the sqlite3 shell. Groups over that table are values modulo 1000, which SQLite has to
+ * sort. Best of three.
  */
 #include "bench_sql.h"
 
@@ -13,7 +13,7 @@
 #include "bench_report.h"
 #include "store/store.h"
 
-/* ---- a table that counts: series(value), 1 ... n ---- */
+/* ---- a counting table: series(value), 1 ... n ---- */
 
 struct series {
     sqlite3_vtab base;
@@ -121,7 +121,7 @@ static const sqlite3_module series_module = {
 #define GROUP(by)                                                                                            \
     "SELECT " by "config_id, sum(duration_ns), avg(duration_ns), max(duration_ns) FROM launch GROUP BY 1"
 
-/* ratio: to the time of the statement `over`. */
+/* target: maximum ratio to the time of the statement `over`. */
 static const struct {
     const char *name, *sql, *over;
     double target;
@@ -160,8 +160,9 @@ static double cpu_now_ns(void)
 
 #define ROUNDS 3
 
-/* Lowers *best to what the statement takes. The allocator clears up after the statement before it first: the
- * next large block would, and a sorter's millions of small ones cost 40 ns a launch. */
+/* Lowers *best to the statement's time. malloc_trim() first releases memory of the previous statement:
+ * otherwise the next large allocation would do so within the measured time, and a sorter's millions of small
+ * blocks cost 40 ns a launch. */
 static void measure(sqlite3 *db, const char *sql, double (*now)(void), double *best)
 {
     (void)malloc_trim(0);

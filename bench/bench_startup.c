@@ -1,9 +1,9 @@
 /*
- * What a program waits for under occtrace before it begins: milliseconds from the start of occtrace, with a
- * private daemon and a new history, to the program's main(), less the same without occtrace. The daemon's
- * first look at the counters is part of it where libcuda.so.1 can be loaded, and so is the disk: one
- * fdatasync(2) in the directory of the histories ($TMPDIR, else /tmp) is printed beside it. Prints one JSON
- * object. An argument is the path of another occtrace, to compare two builds.
+ * Measures the delay that occtrace adds before a program begins: milliseconds from the start of occtrace,
+ * with a private daemon and a new history, to the program's main(), less the same without occtrace. The delay
+ * includes the daemon's first access to the counters, where libcuda.so.1 can be loaded, and the disk: one
+ * fdatasync(2) in the directory of the histories ($TMPDIR, else /tmp) is printed for comparison. Prints one
+ * JSON object. An argument is the path of another occtrace, to compare two builds.
  */
 #include "bench_report.h"
 
@@ -15,18 +15,18 @@
 
 #define RUNS       21
 #define TARGET_MS  15.0
-#define DESCRIPTOR "BENCH_STARTUP_FD" /* the program's variable: where it writes the time */
+#define DESCRIPTOR "BENCH_STARTUP_FD" /* environment variable: descriptor for the time */
 
 static const char *occtrace = OCC_TRACE;
 
-/* The program. */
+/* The measured program: writes the time of its start. */
 static int tell_time(const char *fd)
 {
     double now_ns = bench_now_ns();
     return write(atoi(fd), &now_ns, sizeof now_ns) == (ssize_t)sizeof now_ns ? 0 : 1;
 }
 
-/* In the child. `db` NULL: without occtrace. */
+/* Executes the program in the child; `db` NULL: without occtrace. */
 static void execute(const char *self, const char *db)
 {
     if (db)
@@ -37,7 +37,7 @@ static void execute(const char *self, const char *db)
     _exit(127);
 }
 
-/* Milliseconds until the program began; negative: it did not. */
+/* Returns milliseconds until the program began; negative if it did not begin. */
 static double start(const char *self, const char *db)
 {
     int ends[2];
@@ -68,7 +68,7 @@ static void remove_history(const char *db)
             (void)unlink(path);
 }
 
-/* The median of all runs; negative: one failed. */
+/* Returns the median of all runs; negative if a run failed. */
 static double measure(const char *self, const char *db)
 {
     double ms[RUNS];
@@ -82,7 +82,7 @@ static double measure(const char *self, const char *db)
     return bench_median(ms, RUNS);
 }
 
-/* Of 4 KiB in a new file. */
+/* Returns the median time in ms of a sync of 4 KiB in a new file. */
 static double measure_sync(const char *path)
 {
     static const char page[4096];

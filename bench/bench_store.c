@@ -1,17 +1,18 @@
 /*
- * What the history costs: bench_store [--large] [--keep] [DIRECTORY]
+ * Measures the cost of the history: bench_store [--large] [--keep] [DIRECTORY]
  *
  *   codec         bytes and nanoseconds per launch of the codec alone (bench_codec.c)
- *   packed        launches/s into 64 k-row chunks, a commit every million; every wall-clock second; and every
- * second of the launches' own time (level-0 chunks of 1250 rows, the dearest case) plain         the same
- * launches as plain SQLite rows (prepared INSERT, transactions of 10 k) bytes         of the file per launch,
- * rollups included scan, newest  SQL over the table `launch`, beside the same over a table that only counts
- * (bench_sql.c) top           milliseconds of the question alone, for the last hour and all time; cold: a new
- * connection, the file dropped from the page cache top_measured  the same of a day of one run whose shapes
- * are launched, and measured, every minute
+ *   packed        launches/s into 64 k-row chunks with a commit every million; every wall-clock second; and
+ *                 every second of launch time (level-0 chunks of 1250 rows, the most expensive case)
+ *   plain         the same launches as plain SQLite rows (prepared INSERT, transactions of 10 k)
+ *   bytes         file size per launch, rollups included
+ *   scan, newest  SQL over the table `launch`, and the same over a table that only counts (bench_sql.c)
+ *   top           milliseconds of the query alone, for the last hour and all time; cold: a new connection,
+ *                 the file dropped from the page cache
+ *   top_measured  the same for a day of one run that launches and measures its configurations every minute
  *
- * 8 GPUs, 10 k launches/s together, 1000 shapes each (generate.h). The times are CPU times of this one thread
- * without the generator, except those of the questions. --large: 10^8 launches instead of 10^7 (minutes).
+ * 8 GPUs, 10 k launches/s together, 1000 configurations each (generate.h). The times are CPU times of this
+ * thread without the generator, except the queries' times. --large: 10^8 launches instead of 10^7 (minutes).
  * JSON on stdout.
  */
 #include <fcntl.h>
@@ -120,7 +121,7 @@ static void close_history(struct history *h)
     generate_free(h->generator);
 }
 
-/* When a commit is due. */
+/* Paces of commits. */
 enum pace { PACE_MILLION, PACE_WALL_SECOND, PACE_OWN_SECOND };
 
 static bool is_due(enum pace pace, uint64_t since_rows, double since_ns)
@@ -130,7 +131,7 @@ static bool is_due(enum pace pace, uint64_t since_rows, double since_ns)
                                       : since_rows >= 10000;
 }
 
-/* As the daemon does: where too many launches wait, a commit comes first. */
+/* Appends like the daemon: commits first if too many launches wait. */
 static void append(struct history *h, uint32_t gpu, const struct occ_store_launch *launches, uint32_t n)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -142,14 +143,14 @@ static void append(struct history *h, uint32_t gpu, const struct occ_store_launc
     check(rc, &err);
 }
 
-/* Appends in pieces of a GPU's second (1250 launches), so that every commit finds every GPU. */
+/* Appends in pieces of one GPU's second (1250 launches), so that every commit has launches of every GPU. */
 static void fill(struct history *h, uint64_t n, enum pace pace)
 {
     static struct occ_store_launch launches[GPUS][GENERATE_BLOCK];
     uint32_t used[GPUS];
     struct occ_error err = OCC_ERROR_INIT;
     uint64_t since_rows = 0;
-    double commit_ns = 0; /* of our own time */
+    double commit_ns = 0; /* CPU time since the last commit */
     for (uint32_t gpu = 0; gpu < GPUS; gpu++)
         used[gpu] = GENERATE_BLOCK;
     for (uint64_t done = 0; done < n;) {
@@ -201,7 +202,7 @@ static void execute(sqlite3 *db, const char *sql)
         die(sqlite3_errmsg(db));
 }
 
-/* The same launches as plain rows; launches a second. */
+/* Writes the same launches as plain rows; returns launches per second. */
 static double plain_rows(const char *path, uint64_t n, double *ret_bytes)
 {
     static struct occ_store_launch launches[GENERATE_BLOCK];
@@ -310,7 +311,7 @@ static double rate(const struct history *h)
     return (double)h->n / h->cpu_ns * 1e9;
 }
 
-/* Fills a history at a pace and throws it away; launches a second. */
+/* Fills a history at a pace and removes it; returns launches per second. */
 static double rate_at(const char *path, uint64_t n, enum pace pace, bool step, double *ret_bytes)
 {
     struct history h;
@@ -323,14 +324,15 @@ static double rate_at(const char *path, uint64_t n, enum pace pace, bool step, d
     return result;
 }
 
-/* Every shape of the first GPU in a minute: a launch, and what counters said of a minute full of them. */
+/* Adds a minute of the first GPU: one launch of every configuration, and measured sums as of a full minute.
+ */
 static void add_minute(struct history *h, int64_t minute)
 {
     static struct occ_store_launch launches[SHAPES];
     struct occ_error err = OCC_ERROR_INIT;
     for (uint32_t i = 0; i < SHAPES; i++) {
         struct occ_measured_sums sums = {.direct = i % 5, .regression = 20, .overlapped = i % 20};
-        for (int k = 0; k < OCC_MEASURED_group_achieved; k++) { /* nothing of groups */
+        for (int k = 0; k < OCC_MEASURED_group_achieved; k++) { /* without values of groups */
             sums.ns[k] = 1e6 + i;
             sums.sum[k] = sums.ns[k] * (double)(minute % 60 + 1) / 64;
         }
@@ -366,7 +368,7 @@ static void measure(const char *path, uint64_t n, bool keep)
     double plain_bytes = 0, second_bytes = 0, own_bytes = 0, step_bytes = 0;
     uint64_t less = 4000000; /* enough for a steady rate */
     double plain = 0, own = 0;
-    for (int i = 0; i < 3; i++) { /* in turn, the best of each: other programs slow down one of them */
+    for (int i = 0; i < 3; i++) { /* in turn, the best of each: other programs may slow one down */
         plain = fmax(plain, plain_rows(path, less / 2, &plain_bytes));
         own = fmax(own, rate_at(path, less, PACE_OWN_SECOND, false, &own_bytes));
     }

@@ -12,7 +12,7 @@ struct reader {
     char *at, *end;
 };
 
-/* One cell, unquoted in place; *last: it ends its row. */
+/* Reads one cell and unquotes it in place; *last: the cell ends its row. */
 static char *read_cell(struct reader *r, bool *last)
 {
     char *cell = r->at, *to = r->at;
@@ -37,7 +37,7 @@ static char *read_cell(struct reader *r, bool *last)
         r->at++;
     if (*last && to > cell && to[-1] == '\r')
         to--;
-    *to = '\0'; /* at most on the separator, or on the byte behind the text */
+    *to = '\0'; /* overwrites at most the separator, or the byte behind the text */
     return cell;
 }
 
@@ -75,7 +75,7 @@ static const char *cell_of(const struct table *t, const char *prefix, const char
     return cell(t, full);
 }
 
-/* ---- values; NaN or 0: no such value ---- */
+/* ---- values; NaN or 0: missing or invalid ---- */
 
 static double real_of(const char *text)
 {
@@ -94,7 +94,7 @@ static bool whole_of(const char *text, uint32_t max, uint32_t *ret)
     return true;
 }
 
-/* "32x4"; false: none, or no numbers. */
+/* Parses "32x4"; returns false for an empty text and without numbers. */
 static bool dimensions_of(const char *text, uint32_t ret[3])
 {
     uint32_t d[3] = {1, 1, 1};
@@ -155,10 +155,10 @@ static bool is_ratio(double value)
     return value > 0 && value <= 1;
 }
 
-#define ASSUMED_THREADS   128 /* where only an occupancy is given */
+#define ASSUMED_THREADS   128 /* assumption where only an occupancy is given */
 #define ASSUMED_REGISTERS 32
 
-/* A launch of the given occupancy, limited by shared memory. */
+/* Makes a launch with the given occupancy, limited by shared memory. */
 static bool make_launch(const struct occ_device *device, double theoretical, uint32_t blocks,
                         struct occ_launch *launch)
 {
@@ -180,7 +180,7 @@ static bool make_launch(const struct occ_device *device, double theoretical, uin
     return true;
 }
 
-/* Block and registers from the corpus' own calculation, where the source has none. */
+/* Sets block and registers from the corpus' own calculation where the source has none. */
 static void complete(const struct table *t, int side, const struct occ_device *device, struct given *g,
                      struct occ_launch *launch)
 {
@@ -199,7 +199,7 @@ static void complete(const struct table *t, int side, const struct occ_device *d
         g->registers = g->smem = true;
 }
 
-/* What the source does not say of the side after is as before. */
+/* Copies properties that the source gives only for the side before to the side after. */
 static void inherit(struct corpus_row *row, struct given g[2])
 {
     struct occ_launch *b = &row->launch[0], *a = &row->launch[1];
@@ -243,7 +243,7 @@ static bool is_known(const struct corpus_row *row, const struct given g[2])
     }
 }
 
-/* A stated occupancy has precedence over inherited values. */
+/* Applies a stated occupancy, which has precedence over inherited values. */
 static void state_occupancy(struct corpus_row *row, int side, const struct given *g)
 {
     struct occ_side *s = &row->side[side];
@@ -304,7 +304,7 @@ static double value_of(const struct occ_launch *l, enum corpus_knob knob)
     }
 }
 
-/* Times and ratio of a row; a rate's ratio is the inverse of that of its values. */
+/* True if a row's times contradict its ratio. A row may state rates, with the inverse ratio. */
 static bool contradicts(const struct table *t, double ratio)
 {
     double before = real_of(cell(t, "time_before")), after = real_of(cell(t, "time_after"));

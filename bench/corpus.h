@@ -1,6 +1,6 @@
 /*
- * A corpus of published changes as CSV (RFC 4180, first row: names of columns), and what the model makes of
- * each row. A row with another number of cells, an impossible value, or values that contradict each other is
+ * Reads a corpus of published changes as CSV (RFC 4180, first row: names of columns), and analyses each row
+ * with the model. A row with another number of cells, an impossible value, or contradicting values is
  * skipped, with the reason.
  *
  * Columns: id, source, gpu, owner, change, direction, bound, ratio (time after / before), time_before,
@@ -30,13 +30,13 @@ struct corpus_row {
     struct occ_launch launch[2];
     struct occ_result result[2];
     struct occ_side side[2];
-    bool has_launch; /* the launch before is known well enough for a list of advice */
+    bool has_launch; /* the launch before is known well enough for advice */
     bool has_grid;
     double ratio;
     enum occ_work_bound bound;
     enum occ_owner owner;
     enum corpus_knob knob;
-    int direction; /* of the knob's value: -1, 1; 0: not known */
+    int direction; /* direction of the knob's value: -1, 1; 0: unknown */
 };
 
 struct corpus {
@@ -45,7 +45,7 @@ struct corpus {
     bool is_cut; /* rows beyond CORPUS_ROWS_MAX were left out */
 };
 
-/* `text`: `size` bytes, without NUL at the end. NULL: no memory, or no columns "id", "source", "gpu",
- * "change" and "ratio"; *ret_why says which. The caller frees with corpus_free(). */
+/* Parses `size` bytes without a NUL at the end. Returns NULL without memory or without the columns "id",
+ * "source", "gpu", "change" and "ratio"; *ret_why has the reason. The caller frees with corpus_free(). */
 struct corpus *corpus_parse(const char *text, size_t size, const char **ret_why);
 void corpus_free(struct corpus *corpus);

@@ -1,5 +1,5 @@
-/* Made-up launches (generate.h). xorshift, Box-Muller; a table turns a uniform number into a shape. One
- * thread. */
+/* Generates made-up launches (generate.h): xorshift, Box-Muller; a table maps a uniform number to a
+ * configuration. One thread. */
 #include "generate.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #define TABLE_SLOTS   65536u
 
 struct gpu {
-    int64_t next_ns;  /* when the last launch ended */
-    int64_t block_ns; /* when the next block starts */
+    int64_t next_ns;  /* end of the last launch */
+    int64_t block_ns; /* start of the next block */
     uint32_t correlation;
     uint32_t step_at;
     uint32_t step[STEP_LAUNCHES];
@@ -20,7 +20,7 @@ struct generator {
     struct generate_settings settings;
     uint64_t state;
     double *mean_ns, *spread_ns;
-    uint32_t table[TABLE_SLOTS]; /* shapes in proportion to their frequency */
+    uint32_t table[TABLE_SLOTS]; /* configurations in proportion to their frequency */
     struct gpu *gpus;
 };
 

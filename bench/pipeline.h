@@ -1,9 +1,9 @@
 /*
- * What bench_pipeline consists of: made-up launches and rings (pipeline_launches.c), the collector and the
- * store in this process (bench_pipeline.c), and the program occtraced (pipeline_daemon.c).
+ * The parts of bench_pipeline: made-up launches and rings (pipeline_launches.c), the collector and the store
+ * in this process (bench_pipeline.c), and the program occtraced (pipeline_daemon.c).
  *
- * Launches: 1000 configurations with Zipf weights, durations around a mean for each, starts that overlap a
- * little out of order as CUPTI's do. One thread; failures end the program.
+ * Launches: 1000 configurations with Zipf weights, durations around a mean for each, starts slightly out of
+ * order like CUPTI's. One thread; failures end the program.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct bench {
 };
 
 struct generator {
-    uint32_t shape[ZIPF_TABLE]; /* weights as shares of the table */
+    uint32_t shape[ZIPF_TABLE]; /* each configuration's share of the table is its weight */
     uint32_t mean_ns[SHAPES];
     uint64_t seed, n;
     int64_t time_ns, step_ns;
@@ -38,10 +38,10 @@ void name_database(const struct bench *b, const char *name, char path[320]);
 
 void make_generator(struct generator *g, uint64_t launches_per_second);
 struct occ_ring_launch make_launch(struct generator *g);
-/* Its names and configurations are in its log. */
+/* Makes a ring; its log has the kernels' names and configurations. */
 void make_ring(struct occ_ring_producer *ring, uint32_t slots);
 
-/* Each prints one member of the JSON object. */
+/* Prints one member of the JSON object, like report_owners(). */
 void report_paced(const struct bench *b);
 /* `base_ns`: CPU time per launch of the collector in this process. */
 void report_owners(const struct bench *b, double base_ns);

@@ -18,7 +18,7 @@
 #include "support/control.h"
 
 #define PACE       80000 /* launches per second */
-#define WARM_UP_MS 4000  /* once round the ring: all its pages are then in the daemon's memory */
+#define WARM_UP_MS 4000  /* the ring wraps once, so that the daemon has mapped all its pages */
 
 static pid_t start_daemon(const char *database, const char *socket_path, int *ret_private)
 {
@@ -52,7 +52,7 @@ static int offer(const char *socket_path, const struct occ_ring_producer *ring)
     return fd;
 }
 
-/* The first number after `key` in a file of /proc; 0: not there. */
+/* Returns the first number after `key` in a file of /proc; 0 without file or key. */
 static uint64_t proc_number(pid_t pid, const char *file, const char *key)
 {
     char path[64], text[8192];
@@ -72,7 +72,7 @@ static void wait_until(int64_t time_ns)
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/* A millisecond's launches each millisecond. */
+/* Pushes one millisecond's launches every millisecond. */
 static void pace(struct generator *g, struct occ_ring_producer *ring, uint64_t milliseconds)
 {
     int64_t next_ns = clock_ns(CLOCK_MONOTONIC);
@@ -94,7 +94,7 @@ void report_paced(const struct bench *b)
     name_database(b, "paced", database);
     (void)snprintf(socket_path, sizeof socket_path, "%s/s", b->directory);
     make_generator(&g, PACE);
-    g.time_ns = occ_now_ns(); /* as real launches: rollups close as time goes by */
+    g.time_ns = occ_now_ns(); /* current time as with real launches, so that rollups close as time passes */
     make_ring(&ring, OCC_RING_DEFAULT_SLOTS);
     pid_t daemon = start_daemon(database, socket_path, &private_fd);
     int connection = offer(socket_path, &ring);
@@ -123,19 +123,19 @@ void report_paced(const struct bench *b)
                  percent <= 2.5 && peak <= 65536 && lost == 0 ? "true" : "false");
 }
 
-/* ---- the service, with a history for each owner ---- */
+/* ---- the service, with one history per owner ---- */
 
 #define OWNERS_MAX        100
 #define FIRST_UID         62000
-#define OWNERS_PACE       250000 /* launches per second of all owners together: as in crash_window_1s */
+#define OWNERS_PACE       250000 /* launches per second of all owners together, as in crash_window_1s */
 #define OWNERS_CONFIGS    100
 #define OWNERS_SLOTS      16384
-#define OWNERS_WARM_UP_MS 8000 /* once round the rings too */
+#define OWNERS_WARM_UP_MS 8000 /* every ring wraps once */
 
 struct owners {
     struct occ_ring_producer rings[OWNERS_MAX];
     int connections[OWNERS_MAX];
-    int n, configs; /* launch configurations that each uses */
+    int n, configs; /* configs: launch configurations of each owner */
 };
 
 static pid_t start_service(const struct bench *b, const char *socket_path)
@@ -170,7 +170,7 @@ static void await_socket(pid_t daemon, const char *socket_path)
     (void)close(fd);
 }
 
-/* As a user: the daemon sees who connects. */
+/* Offers a ring as a user; the daemon reads the peer's credentials. */
 static int offer_as(uid_t uid, const char *socket_path, const struct occ_ring_producer *ring)
 {
     if (seteuid(uid) != 0)
@@ -181,7 +181,7 @@ static int offer_as(uid_t uid, const char *socket_path, const struct occ_ring_pr
     return fd;
 }
 
-/* The names and configurations of all are in their histories. */
+/* Waits until the histories have all names and configurations. */
 static void await_logs(struct generator *g, struct owners *o)
 {
     for (int i = 0; i < o->n; i++) {
@@ -193,7 +193,7 @@ static void await_logs(struct generator *g, struct owners *o)
             wait_until(clock_ns(CLOCK_MONOTONIC) + 10000000);
 }
 
-/* A millisecond's launches each millisecond, given to the owners in turn. */
+/* Pushes one millisecond's launches every millisecond, to each owner in turn. */
 static void pace_owners(struct generator *g, struct owners *o, uint64_t milliseconds)
 {
     int64_t next_ns = clock_ns(CLOCK_MONOTONIC);
@@ -207,7 +207,7 @@ static void pace_owners(struct generator *g, struct owners *o, uint64_t millisec
     }
 }
 
-/* CPU time of the daemon for a launch, of `n` owners with a program each. */
+/* Returns the daemon's CPU time per launch with `n` owners of one program each. */
 static double measure_owners(const struct bench *b, int n)
 {
     static struct generator g;
@@ -227,7 +227,7 @@ static double measure_owners(const struct bench *b, int n)
     await_logs(&g, &o);
     g.time_ns = occ_now_ns();
     pace_owners(&g, &o, OWNERS_WARM_UP_MS);
-    double cpu_ns = INFINITY; /* the least of three: what else runs here only adds */
+    double cpu_ns = INFINITY; /* minimum of three, as other processes only add time */
     for (int i = 0; i < 3; i++) {
         uint64_t cpu = proc_number(daemon, "schedstat", ""), from = g.n;
         pace_owners(&g, &o, b->seconds * 1000);

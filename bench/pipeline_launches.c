@@ -60,7 +60,7 @@ struct occ_ring_launch make_launch(struct generator *g)
     uint32_t shape = g->shape[r % ZIPF_TABLE];
     uint32_t mean = g->mean_ns[shape];
     g->time_ns += (int64_t)((r >> 20) % (uint64_t)(2 * g->step_ns));
-    /* every 16th comes a little late, as from another buffer */
+    /* every 16th launch is a little late, as from another buffer */
     int64_t late = (r >> 40) % 16 == 0 ? (int64_t)((r >> 44) % 16) * g->step_ns : 0;
     return (struct occ_ring_launch){.start_ns = (uint64_t)(g->time_ns - late),
                                     .duration_ns = mean - mean / 16 + (r >> 48) % (mean / 8),
