@@ -1,5 +1,5 @@
-/* Preloaded: a wall clock that is off by the seconds in the file $OCC_CLOCK_STEP, an int64_t that a test sets
- * while processes run. */
+/* A preloaded library: shifts the wall clock by the seconds in the file $OCC_CLOCK_STEP, an int64_t that a
+ * test changes while processes run. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static const volatile int64_t none, *step_s = &none;
 
 __attribute__((constructor)) static void map_step(void)
 {
-    const char *path = getenv("OCC_CLOCK_STEP"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    const char *path = getenv("OCC_CLOCK_STEP"); /* NOLINT(concurrency-mt-unsafe): no thread sets it */
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     const void *map = fd >= 0 ? mmap(NULL, sizeof *step_s, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (map != MAP_FAILED)

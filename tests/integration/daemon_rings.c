@@ -1,6 +1,6 @@
 /*
- * A hundred rings beside the threads that read a GPU's counters: what the loop and those threads share, for
- * the thread sanitizer. Runs on the simulated device (scripts/simgpu).
+ * Runs a hundred rings beside the threads that read a GPU's counters, for the thread sanitizer: it checks the
+ * data that the daemon's loop and these threads share. Runs on the simulated device (scripts/simgpu).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,9 +15,9 @@
 #define SECOND_NS INT64_C(1000000000)
 #define RINGS     100
 #define ROUNDS    20
-#define LAUNCHES  5 /* of a ring and round */
+#define LAUNCHES  5 /* launches per ring and round */
 
-/* Where the sampler's status says `what`. */
+/* Waits until the sampler's status contains `what`; returns its place in `answer`. */
 static const char *await_sampler(const struct place *p, const char *what, char answer[OCC_CONTROL_BYTES])
 {
     const char *at;
@@ -31,7 +31,7 @@ static const char *await_sampler(const struct place *p, const char *what, char a
     return at;
 }
 
-/* The simulated device's, by the daemon's word. */
+/* Gets the simulated device's UUID from the daemon. */
 static void find_gpu(const struct place *p, uint8_t uuid[16])
 {
     char answer[OCC_CONTROL_BYTES], hex[33];
@@ -60,7 +60,7 @@ static void a_hundred_rings_beside_counters(void **state)
     char answer[OCC_CONTROL_BYTES];
     p->max_producers = RINGS;
     p->has_counters = true;
-    assert_int_equal(setenv("OCCSIM_COUNTERS", p->directory, 1), 0); /* where the samples come from */
+    assert_int_equal(setenv("OCCSIM_COUNTERS", p->directory, 1), 0); /* directory of the simulated counters */
     start(p, NEVER_NS);
     make_ring_on(&rings[0], (const uint8_t[16]){0});
     fds[0] = offer(p, &rings[0]); /* the first program wakes the sampler */
@@ -82,7 +82,7 @@ static void a_hundred_rings_beside_counters(void **state)
     }
     for (int i = 0; i < RINGS; i++) {
         meet(fds[i]);
-        occ_ring_close(&rings[i]); /* the daemon hangs up as soon as it has all launches */
+        occ_ring_close(&rings[i]); /* the daemon closes the connection after the last launch */
         (void)close(fds[i]);
     }
     await_status(p, "\nclients 1\nprograms 0\n");

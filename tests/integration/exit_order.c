@@ -1,7 +1,7 @@
 /*
- * exit_order GUEST: opens the guest as the driver does and watches who registers exit handlers: the guest's,
- * which calls CUPTI a last time, must be registered after libcupti's own, since handlers run in reverse
- * order. With NVIDIA's libcupti where there is one ($OCCTRACE_CUPTI).
+ * exit_order GUEST: opens the guest like the driver and records which libraries register exit handlers. The
+ * guest's handler calls CUPTI a last time, so it must be registered after libcupti's own handlers: handlers
+ * run in reverse order. Uses NVIDIA's libcupti if $OCCTRACE_CUPTI names it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ static int guest_after, cupti_handlers;
 __attribute__((visibility("default"))) int __cxa_atexit(void (*handler)(void *), void *argument,
                                                         void *library);
 
-/* Interposes glibc's: an executable's symbols come first. `library` is an address in the one that registers.
- */
+/* Interposes glibc's function: an executable's symbols come first. `library` is an address in the registering
+ * library. */
 int __cxa_atexit(void (*handler)(void *), void *argument, void *library)
 {
     registration *real;

@@ -1,4 +1,5 @@
-/* Programs with children, and what they do to themselves: exec, the environment, libraries; see guests.h. */
+/* Programs with children, and programs that change themselves: exec, the environment, libraries; see
+ * guests.h. */
 #include "guests.h"
 
 #include <dlfcn.h>
@@ -80,7 +81,7 @@ static void grow(int depth)
         ;
 }
 
-/* Processes that double, whose 2^depth leaves use CUDA. */
+/* Forks a binary tree of processes; its 2^depth leaves use CUDA. */
 static int tree(const char *argument)
 {
     grow(number_of(argument));
@@ -157,7 +158,7 @@ static int counts_children(const char *argument)
     return 0;
 }
 
-/* Nobody else's child is there, and none is left. */
+/* Prints that the program has no children, so that a child of the guest library would be seen. */
 static int has_no_children(const char *argument)
 {
     (void)argument;
@@ -177,7 +178,7 @@ static void read_to_end(int fd)
     }
 }
 
-/* Waits for its daemon by a pipe, not by its end. */
+/* Waits for its daemon with a pipe, not for the daemon's end. */
 static int becomes_daemon(const char *argument)
 {
     int ends[2];
@@ -258,7 +259,7 @@ static int counts_variables(const char *argument)
     return 0;
 }
 
-/* Its two references. */
+/* Closes the driver's two references. */
 static int closes_the_driver(const char *argument)
 {
     (void)argument;

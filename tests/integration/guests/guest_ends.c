@@ -1,4 +1,4 @@
-/* Ways to end, and what threads and signals do meanwhile; see guests.h. */
+/* Ways to end a program, also with threads and signals; see guests.h. */
 #include "guests.h"
 
 #include <errno.h>
@@ -79,10 +79,10 @@ static int aborts(const char *argument)
 static int reads_null(const char *argument)
 {
     guest_launch(LAUNCHES);
-    return *(const volatile char *)argument; /* there is none */
+    return *(const volatile char *)argument; /* NULL: a segmentation fault */
 }
 
-/* Its own signal: most kill, some are ignored. */
+/* Sends itself a signal: most signals kill, some are ignored. */
 static int raises(const char *argument)
 {
     guest_launch(LAUNCHES);
@@ -249,13 +249,13 @@ static int catches_a_fault(const char *argument)
     sigaction(SIGSEGV, &action, NULL);
     int number = sigsetjmp(back, 1);
     if (number == 0)
-        guest_print("%d", *(const volatile char *)argument); /* there is none */
+        guest_print("%d", *(const volatile char *)argument); /* NULL: a segmentation fault */
     guest_launch(LAUNCHES);
     guest_print("caught %d", number);
     return 0;
 }
 
-/* Every handler, the mask and what is pending, as they are after CUDA began. */
+/* Prints all handlers, the mask and pending signals after CUDA has started. */
 static int prints_signals(const char *argument)
 {
     sigset_t mask, pending;
@@ -278,7 +278,7 @@ static int prints_signals(const char *argument)
     return 0;
 }
 
-/* One that waits for all signals itself. */
+/* Blocks all signals and waits for one with sigwait(3). */
 static int waits_for_signals(const char *argument)
 {
     sigset_t all;

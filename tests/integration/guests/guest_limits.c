@@ -1,4 +1,4 @@
-/* Programs that have little: descriptors, memory, rights, system calls; see guests.h. */
+/* Programs with few resources: descriptors, memory, rights, system calls; see guests.h. */
 #include "guests.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int number_of(const char *argument)
 
 /* ---- descriptors ---- */
 
-/* The limit, then as many files as can be opened. */
+/* Sets the limit; a limit of at most 18 is then used up with open files. */
 static int few_descriptors(const char *argument)
 {
     const struct rlimit limit = {(rlim_t)number_of(argument), (rlim_t)number_of(argument)};
@@ -41,7 +41,7 @@ static int few_descriptors(const char *argument)
     return 0;
 }
 
-/* Numbers of new descriptors are the smallest free ones, as if there were no library. */
+/* Prints the numbers of new descriptors: the smallest free ones, as without the library. */
 static int numbers_of_descriptors(const char *argument)
 {
     int pair[2] = {-1, -1}, n[4];
@@ -55,7 +55,7 @@ static int numbers_of_descriptors(const char *argument)
     return 0;
 }
 
-/* Closes what it does not know, again and again, and uses the numbers for files of its own. */
+/* Closes all descriptors repeatedly, also the library's, and reuses their numbers for its own files. */
 static int closes_all(const char *argument)
 {
     int mine[200], wrong = 0;
@@ -74,7 +74,7 @@ static int closes_all(const char *argument)
     return 0;
 }
 
-/* The standard descriptors closed before CUDA begins: files that are opened then get their numbers. */
+/* Closes standard descriptors before CUDA starts: files that are opened later get their numbers. */
 static int closes_standard(const char *argument)
 {
     int out = dup(1);
@@ -131,7 +131,7 @@ static int small_stack(const char *argument)
     return limited(RLIMIT_STACK, (rlim_t)number_of(argument) << 10);
 }
 
-/* As another user: root has no such limit. */
+/* Runs as another user, as the limit does not apply to root. */
 static int few_threads(const char *argument)
 {
     guest_open();
@@ -178,7 +178,7 @@ static int drops_rights(const char *argument)
     return 0;
 }
 
-/* Into an empty directory that the script made. */
+/* Changes its root to an empty directory that the script made. */
 static int changes_root(const char *argument)
 {
     guest_open();
@@ -208,7 +208,7 @@ static const struct {
     {"recvfrom", SYS_recvfrom},
     {"madvise", SYS_madvise},
     {"uname", SYS_uname},
-#ifdef SYS_readlink /* not on aarch64 */
+#ifdef SYS_readlink /* missing on aarch64 */
     {"readlink", SYS_readlink},
 #endif
     {"clone3", SYS_clone3},
@@ -258,7 +258,7 @@ static int deadly(const char *argument)
     return launches_filtered(argument, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* A container's filter, in a program that has used so many GiB of memory before it initialises CUDA. */
+/* Runs under a container's filter, after using `argument` GiB of memory before CUDA starts. */
 static int allowed(const char *argument)
 {
     size_t bytes = (size_t)number_of(argument) << 30;
@@ -272,7 +272,7 @@ static int allowed(const char *argument)
     return status;
 }
 
-/* The filter comes while the library works already. */
+/* Installs the filter when the library already runs. */
 static int refused_later(const char *argument)
 {
     guest_launch(LAUNCHES);

@@ -17,7 +17,7 @@ const char *guest_self;
 
 /* ---- CUDA ---- */
 
-/* In the order of `names`. */
+/* Same order as `names`. */
 static struct {
     int (*init)(unsigned int);
     int (*device_get)(int *, int);
@@ -95,14 +95,14 @@ void guest_launch(int launches)
         return;
     if (!kernel)
         start();
-    check(cu.set_current(context), "cuCtxSetCurrent"); /* of this thread */
+    check(cu.set_current(context), "cuCtxSetCurrent"); /* for this thread */
     for (int i = 0; i < launches; i++)
         check(cu.launch(kernel, GRID, 1, 1, BLOCK, 1, 1, 0, NULL, arguments, NULL), "cuLaunchKernel");
     check(cu.synchronize(), "cuCtxSynchronize");
 }
 
-/* ---- the runner: guests --run FILE COMMAND...: its stdout, stderr and end in FILE.out, FILE.err, FILE.end
- * ---- */
+/* ---- the runner: guests --run FILE COMMAND...: writes stdout, stderr and end of the command to FILE.out,
+ * FILE.err, FILE.end ---- */
 
 static void write_end(const char *path, int status)
 {
@@ -128,7 +128,7 @@ static void become_command(char *const *argv, const char *out, const char *err)
     _exit(97);
 }
 
-/* The leader of the command's process group, so that the command is not. */
+/* Leads the command's process group, so that the command is not a group leader. */
 static void lead_command(char **argv)
 {
     char out[4096], err[4096], end[4096];
@@ -154,7 +154,7 @@ static void on_timeout(int number)
     kill(-leader, SIGKILL);
 }
 
-/* Without FILE.end the command did not end in time. */
+/* Runs the command until its end or the timeout; after a timeout FILE.end is missing. */
 static int run_command(char **argv)
 {
     const char *limit = getenv("GUESTS_TIMEOUT_S");
