@@ -1,4 +1,4 @@
-/* The input of a fuzzer as a row of choices. After its end every choice is 0. */
+/* Reads a fuzzer's input as a sequence of choices. After its end every choice is 0. */
 #pragma once
 
 #include <stddef.h>
@@ -18,13 +18,13 @@ static inline uint8_t fuzz_byte(struct fuzz_bytes *b)
     return *b->data++;
 }
 
-/* 0 ... n - 1 */
+/* Returns 0 ... n - 1. */
 static inline size_t fuzz_choice(struct fuzz_bytes *b, size_t n)
 {
     return fuzz_byte(b) % n;
 }
 
-/* The bytes before the next zero byte, which is skipped. */
+/* Returns the bytes before the next zero byte and skips that byte. */
 static inline struct fuzz_bytes fuzz_part(struct fuzz_bytes *b)
 {
     const uint8_t *end = b->n > 0 ? memchr(b->data, 0, b->n) : NULL;

@@ -1,8 +1,8 @@
 /*
  * Fuzzes the calculator's batch: any bytes, read in pieces of any size. The output has a line for every row,
- * each with as many fields as the heading plus the results, and a row is either refused or has numbers.
- * Input: u8 size of a piece, then the CSV; a first byte with the top bit set has a sound heading put in front
- * of it.
+ * with the fields of the heading plus the results, and a row is either refused or has numbers. Input: u8 size
+ * of a piece, then the CSV; if the first byte has the top bit set, a valid heading is put in front of the
+ * CSV.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static ssize_t read_piece(void *cookie, char *room, size_t size)
     return (ssize_t)n;
 }
 
-/* The last cell of a row is its error: empty, if the row was computed. */
+/* Checks the last cell of each row: the row's error, empty if the row was computed. */
 static void check(const char *out, size_t bytes, const struct calc_batch_totals *totals)
 {
     uint64_t lines = 0, rows_with_error = 0;

@@ -1,4 +1,4 @@
-/* Any bytes as /proc/PID/cgroup: names of bounded length from the text, and a login only by a path that
+/* Fuzzes /proc/PID/cgroup: names have a bounded length and occur in the text, and a login needs a path that
  * begins with the login slice. */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Fuzzes what users type and what programs are called: the parser with every real table, column lists, and
- * the writing of hostile texts as JSON and CSV. Input: u8 which command, then texts divided by NULs.
+ * Fuzzes command lines and names of programs: the parser with every real table, column lists, and JSON and
+ * CSV of hostile texts. Input: u8 number of the command, then texts separated by NULs.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static const struct cli_command *choose(uint8_t number)
 
 static void check_parse(const struct cli_command *command, char **argv, int argc)
 {
-    /* programs parse into structures of their own */
+    /* 0: the program parses into a structure of its own */
     size_t bytes = command->args_bytes ? command->args_bytes : sizeof(struct trace_options);
     struct cli_args *args = calloc(1, bytes);
     struct occ_error err = OCC_ERROR_INIT;

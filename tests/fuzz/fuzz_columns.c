@@ -1,9 +1,12 @@
 /*
- * The decoder of packed columns on any bytes: it gives columns that keep their promises or an error, and
- * never reads or writes where it must not. The checksum would stop nearly every input, so it is put right
- * first. Input: u8  bit 7: the rest are patches {u16 offset, u8 value} of sound bytes, else it is what
- * follows the header u32 columns to decode u8  which sound bytes Histograms, which are read in the same
- * spirit, get the same bytes.
+ * Fuzzes the decoder of packed columns: any bytes give columns within their limits or an error, without an
+ * access outside the buffers. The checksum would stop nearly every input, so it is corrected first. Input:
+ *
+ *   u8   bit 7: the rest are a u8 that selects valid bytes and patches {u16 offset, u8 value} of these bytes;
+ *        otherwise the rest are the bytes to decode
+ *   u32  columns to decode
+ *
+ * Histograms have similar codes, so the bytes are decoded as a histogram too.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void mend(uint8_t *blob, size_t size)
 {
     memcpy(blob, (const uint8_t[4]){OCC_COLUMNS_FORMAT}, 4);
-    blob[6] = blob[7] = 0; /* n stays small */
+    blob[6] = blob[7] = 0; /* keeps n small */
     if (size > OCC_COLUMNS_HEADER_BYTES + 3)
-        blob[OCC_COLUMNS_HEADER_BYTES + 3] = 0; /* and the columns among those that there are */
+        blob[OCC_COLUMNS_HEADER_BYTES + 3] = 0; /* limits the columns to existing ones */
     occ_columns_seal(blob, size);
 }
 
@@ -50,7 +53,7 @@ static void decode(const uint8_t *blob, size_t size, uint32_t wanted)
     static struct occ_columns_decoder *decoder;
     struct occ_columns columns;
     struct occ_histogram histogram = {0};
-    if (size >= OCC_COLUMNS_HEADER_BYTES + 4) /* of those that are there */
+    if (size >= OCC_COLUMNS_HEADER_BYTES + 4) /* only columns that the blob has */
         wanted &= (uint32_t)occ_little_endian(blob + OCC_COLUMNS_HEADER_BYTES, 4);
     if (!decoder)
         decoder = occ_columns_decoder_new();
@@ -61,7 +64,7 @@ static void decode(const uint8_t *blob, size_t size, uint32_t wanted)
     occ_histogram_free(&histogram);
 }
 
-/* Bytes that are right: launches, values or samples, compressed or not. malloc'ed. */
+/* Returns valid bytes: launches, values or samples, compressed or not. The caller frees them. */
 static uint8_t *sound_bytes(uint8_t which, size_t *ret_size)
 {
     static const uint32_t sets[] = {OCC_COLUMN_BITS(config, graph_node), OCC_VALUE_COLUMNS,
@@ -103,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint32_t wanted = (uint32_t)occ_little_endian(data + 1, 4);
     size_t bytes = size - 5;
-    uint8_t *blob = NULL; /* its own allocation: the sanitizer sees the end */
+    uint8_t *blob = NULL; /* a separate allocation, so that the sanitizer sees its end */
     if (data[0] & 0x80)
         blob = patched_bytes(data + 5, size - 5, &bytes);
     else if (bytes > 0 && (blob = malloc(bytes)) != NULL)

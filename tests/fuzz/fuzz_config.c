@@ -1,4 +1,4 @@
-/* Any bytes as occtrace.yaml: refused with a message, or accepted with every value in its range. */
+/* Fuzzes occtrace.yaml: any bytes are refused with a message, or accepted with every value in its range. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

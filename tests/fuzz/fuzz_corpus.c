@@ -1,6 +1,6 @@
 /*
- * Fuzzes the reader of published changes: any bytes; with a first byte of the top bit set, a sound heading is
- * put in front. A row is skipped, or has finite predictions.
+ * Fuzzes the reader of published changes with any bytes; if the first byte has the top bit set, a valid
+ * heading is put in front. A row is skipped, or has finite predictions.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * The guest's environment variables: every valid value is within the bounds of env.def, and every other is
- * rejected and leaves its field as it was. The variables that tell of another profiler, and the PROCESS
- * record of the whole environment, are read from the same input.
+ * Fuzzes the guest's environment variables: every valid value is within the bounds of env.def; every other
+ * one is rejected and its field keeps its value. The variables of other profilers, and the PROCESS record of
+ * the whole environment, are read from the same input.
  *
- * Input: "NAME=VALUE" between zero bytes; a name of one byte stands for a row of env.def.
+ * Input: "NAME=VALUE" between zero bytes; a name of one byte selects a row of env.def.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char *variables[VARIABLES_MAX + 1]; /* as environ */
+static char *variables[VARIABLES_MAX + 1]; /* in the form of environ */
 
 static void must(bool good)
 {
@@ -43,7 +43,7 @@ static size_t rows(void)
     return n;
 }
 
-/* The variable of a part of the input; the caller frees it. */
+/* Makes the variable of a part of the input; the caller frees it. */
 static char *make_variable(struct fuzz_bytes part)
 {
     char *text = NULL;
@@ -98,7 +98,7 @@ static void read_environment(void)
     must(is_ended(reason, sizeof reason) && yields == (reason[0] != '\0'));
     if (!has_ring)
         must(occ_ring_create(&ring, OCC_RING_MIN_SLOTS, 1u << 16) == 0);
-    has_ring = occ_process_log(&ring, &env, get); /* a full log: a new ring for the next input */
+    has_ring = occ_process_log(&ring, &env, get); /* the log is full: make a new ring for the next input */
     if (!has_ring)
         occ_ring_close(&ring);
     occ_env_read(&again, get);

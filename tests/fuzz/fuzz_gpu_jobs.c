@@ -1,7 +1,7 @@
 /*
- * The scheduler's files of GPUs and jobs, and the driver's file of a GPU: any bytes give at most as many jobs
- * as the header promises, each with printable letters only. Another user than root sees
- * every file refused.
+ * Fuzzes the scheduler's files of GPUs and jobs, and the driver's file of a GPU: any bytes give at most the
+ * header's maximum of jobs, each with printable letters only. The files are refused for every user but root,
+ * as only root's files are trusted.
  *
  * Input: the driver's file, a zero byte, the file of jobs.
  */
@@ -41,7 +41,7 @@ static void clean_up(void)
     (void)rmdir(root);
 }
 
-/* The input's files are named from the directory that libFuzzer began in. */
+/* Makes the directories without chdir(2): the paths of libFuzzer's inputs are relative. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;

@@ -1,11 +1,11 @@
 /*
- * What a client may do to the daemon: a packet with descriptors over a real socket, and behind a handshake
- * that is let in, a ring whose log and launches are the input's. After it the collector must have ended every
- * run and hold nothing, whatever came.
+ * Fuzzes the daemon's input from a client: a packet with descriptors over a real socket, and after an
+ * accepted handshake a ring with the input's log and launches. Afterwards the collector must have ended every
+ * run and hold no resources.
  *
- * Input: [0] descriptors to send (low 2 bits), text instead of a handshake (bit 2), the ring's own launches
- * too (bit 3), how often the program is looked at (bits 4, 5); [1...32] xor of a good handshake, or the text;
- * the rest: the log as it is.
+ * Input: [0] number of descriptors (low 2 bits), text instead of a handshake (bit 2), the ring's own launches
+ * too (bit 3), number of polls of the program (bits 4, 5); [1...32] xor of a valid handshake, or the text;
+ * the rest: the bytes of the log.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /*
- * The HTTP server of /metrics and /healthz on any bytes, which come in several pieces over its Unix socket.
- * Every answer is a whole one of HTTP, and the server listens on.
+ * Fuzzes the HTTP server of /metrics and /healthz with any bytes, in several pieces over its Unix socket.
+ * Every answer is complete HTTP, and the server continues to listen.
  *
- * Input: parts between zero bytes; the server runs after each. A request that a client completes gets an
- * answer.
+ * Input: parts between zero bytes; the server runs after each part. A complete request gets an answer.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #include "daemon/serve/metrics/http.h"
 #include "fuzz_bytes.h"
 
-#define TURNS 20 /* of the server after each part */
+#define TURNS 20 /* turns of the server after each part */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -120,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (input.n > 0) {
         struct fuzz_bytes part = fuzz_part(&input);
         if (part.n > 0 && send(fd, part.data, part.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-            break; /* the server closed the connection */
+            break; /* the server has closed the connection */
         serve();
     }
     check_answer(fd);

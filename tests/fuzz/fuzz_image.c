@@ -1,6 +1,6 @@
 /*
- * Fuzzes the image reader: the input is a cubin, a fat binary or a host file. What it says of kernels must
- * keep the header's promises.
+ * Fuzzes the image reader: the input is a cubin, a fat binary or a host file. The properties of kernels must
+ * be within the header's maxima.
  */
 #include "image/image.h"
 

@@ -1,6 +1,6 @@
 /*
- * Fuzzes the reader of ptxas -v: any text gives kernels with figures within their limits, or an error with
- * words.
+ * Fuzzes the reader of ptxas -v: any text gives kernels with values within their limits, or an error with a
+ * message.
  */
 #include "image/ptxas.h"
 

@@ -1,6 +1,6 @@
 /*
- * The Kineto reader on any bytes, into a real sink without a history behind it. The last byte: bit 0 decides
- * whether a GPU is named, bit 1 whether the text is repaired, the other bits how many bytes are read at once.
+ * Fuzzes the Kineto reader with a real sink without a history. Last byte: bit 0: with a named GPU; bit 1:
+ * with repair of the text; other bits: number of bytes per read.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ static int rewind_memory(struct occ_kineto_input *input, struct occ_error *err)
     return 0;
 }
 
-/* What loading does with ranges. */
+/* Reads the launches' ranges, as the import does before it stores launches. */
 static void place_launches(struct occ_import_sink *sink)
 {
     char path[OCC_STORE_RANGE_BYTES + 1];

@@ -1,5 +1,5 @@
-/* The readers of Nsight Compute's reports and of ncu's output, as CSV and as text, on any bytes, into a real
- * sink without a history behind it. */
+/* Fuzzes the readers of Nsight Compute's reports and of ncu's output, as CSV and as text, with a real sink
+ * without a history. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

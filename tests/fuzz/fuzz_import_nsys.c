@@ -1,6 +1,6 @@
 /*
- * The Nsight Systems reader on any SQLite file, from memory. Bytes rarely make a file by chance, so inputs
- * that do not begin like one are SQL that makes it: then schemas are what is explored.
+ * Fuzzes the Nsight Systems reader with any SQLite file, from memory. Random bytes are rarely a valid file,
+ * so inputs without SQLite's magic are SQL that makes the file; these inputs explore schemas.
  */
 #include <sqlite3.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* SQL made of fuzz may run for ever. */
+/* Stops SQL that may run for ever. */
 static int stop(void *context)
 {
     return ++*(int *)context > 1000;
@@ -40,7 +40,7 @@ static int open_sql(sqlite3 *db, const uint8_t *data, size_t size)
     return SQLITE_OK;
 }
 
-/* What loading does with ranges. */
+/* Reads the launches' ranges, as the import does before it stores launches. */
 static void place_launches(struct occ_import_sink *sink)
 {
     char path[OCC_STORE_RANGE_BYTES + 1];

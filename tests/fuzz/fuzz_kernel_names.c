@@ -1,6 +1,6 @@
 /*
- * Fuzzes the names that tell kernels apart, and the kernels' owners: any lines as demangled names give
- * different names of at most 512 bytes, and an owner with texts inside their limits.
+ * Fuzzes the short names of kernels and the kernels' owners: any lines as demangled names give distinct names
+ * of at most 512 bytes, and owners with texts within their limits.
  */
 #include "names/kernel_names.h"
 

@@ -1,6 +1,6 @@
 /*
- * Fuzzes the tree of layers: lines of paths, the first byte of a line gives phase and time. All launches are
- * in some line, and the depth is limited.
+ * Fuzzes the tree of layers: each input line is a path, with phase and time in its first byte. Every launch
+ * belongs to a line of the tree, and the depth is limited.
  */
 #include "explain/layers.h"
 

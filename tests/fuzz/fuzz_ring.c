@@ -1,9 +1,12 @@
 /*
- * Fuzzes the consumer: the input lies over a ring that would otherwise be sound (a ring from noise alone
- * would be refused at the first field). Layout of the input, little-endian:
- *   u8 position to take up at, with 128 if a sound process, device, kernel and launch configuration lie
- *   first in the log; u16 slot_bytes, then that many bytes from the start of the ring;
- *   u16 count, then that many patches {u16 offset, u8 value} of the header; the rest: bytes of the log.
+ * Fuzzes the consumer of a ring. The input overwrites parts of a valid ring, since a ring of random
+ * bytes alone would be refused at its first field. Layout of the input, little-endian:
+ *
+ *   u8   position to attach at; with 128: the log begins with a valid process, device, kernel and launch
+ *        configuration
+ *   u16  slot_bytes, then that many bytes from the start of the slots
+ *   u16  count, then that many patches {u16 offset, u8 value} of the header
+ *   rest: bytes of the log
  */
 #include "ring_samples.h"
 
@@ -39,7 +42,7 @@ static void patch_header(struct input *in, uint8_t *header)
     }
 }
 
-/* Reads whatever the consumer hands out, so that the sanitizers see every byte of it. */
+/* Reads all records, so that the sanitizers check every byte. */
 static void read_everything(struct occ_ring_consumer *c)
 {
     static volatile uint8_t sink;
@@ -72,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint16_t slot_bytes = 0;
     take(&in, &slot_bytes, sizeof slot_bytes);
     take(&in, p.slots, slot_bytes % (OCC_RING_MIN_SLOTS * OCC_RING_RECORD_BYTES));
-    for (uint64_t i = 0; i < 8; i++) /* the checks are sound unless the header's patches say otherwise */
+    for (uint64_t i = 0; i < 8; i++) /* valid checks, unless patches of the header change their meaning */
         p.slots[i].check = occ_ring_check(i);
     atomic_store(&p.header->head, 8);
     patch_header(&in, (uint8_t *)p.header);

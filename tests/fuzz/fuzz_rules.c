@@ -1,5 +1,5 @@
-/* Any bytes as a rules file: refused with a message that names a place, or accepted with rules that can be
- * applied to the kernels of a history, unless their texts are neither names nor expressions. */
+/* Fuzzes a rules file: any bytes are refused with a message that names a position, or accepted with rules
+ * that apply to the kernels of a history, unless their texts are neither names nor expressions. */
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static void check(const struct rule *rule)
         abort();
 }
 
-/* Kernels with a name that is an expression, too, one that is none, and two that differ in their arguments.
- */
+/* Opens a history with kernels whose names are an expression, an invalid expression, and two names that
+ * differ in their arguments only. */
 static struct occ_store *open_history(void)
 {
     struct occ_store *store = NULL;

@@ -1,10 +1,11 @@
 /*
- * The daemon's socket: connections, rings and text requests of one process in any order, then the process's
- * end. A private daemon serves them on the store in memory. It must end by itself, with every run ended.
+ * Fuzzes the daemon's socket: connections, rings and text requests of one process in any order, then the
+ * process's end. A private daemon serves them with a store in memory. The daemon must end by itself, with
+ * every run ended.
  *
- * Input: two bytes an action. First: the action (low 3 bits, see `actions`), which connection and ring (next
- * 2); second: an argument. So the letters @ABCDEFG are the eight actions of the first place, HIJKLMNO the
- * same of the second.
+ * Input: two bytes per action. First: the action (low 3 bits, see `actions`), the place of connection and
+ * ring (next 2 bits); second: an argument. The letters @ABCDEFG are the eight actions of the first place,
+ * HIJKLMNO of the second.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +27,7 @@
 #include "support/control.h"
 #include "support/log.h"
 
-#define PLACES         4 /* connections and rings */
+#define PLACES         4 /* places of connections and rings */
 #define MAX_ACTIONS    48
 #define SESSION        "0123456789abcdef0123456789abcdef"
 #define MILLISECOND_NS INT64_C(1000000)
@@ -59,7 +60,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* ---- the process ---- */
+/* ---- the client process ---- */
 
 struct place {
     int fd; /* -1: no connection */
@@ -82,7 +83,7 @@ static void do_connect(struct place *p, uint8_t argument)
         p->fd = -1;
 }
 
-/* A hello with one byte spoiled unless the argument is beyond it. */
+/* Sends a hello with one changed byte; an argument beyond the hello changes no byte. */
 static void do_hello(struct place *p, uint8_t argument)
 {
     struct occ_hello hello = occ_hello_of(&p->ring);
@@ -112,7 +113,7 @@ static void do_push(struct place *p, uint8_t argument)
     }
 }
 
-/* Spoils a word of the ring's header. */
+/* Changes a word of the ring's header. */
 static void do_spoil(struct place *p, uint8_t argument)
 {
     ((uint32_t *)p->ring.header)[argument] ^= 0x10001;
@@ -131,7 +132,7 @@ static void do_request(struct place *p, uint8_t argument)
     (void)send(p->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Longer than the daemon waits for a program without a connection. */
+/* Pauses up to 7 ms: longer than the daemon's grace for a program without a connection. */
 static void do_pause(struct place *p, uint8_t argument)
 {
     (void)p;
@@ -179,7 +180,7 @@ bool occ_store_is_spent(struct occ_store *open, int64_t now_ns)
 
 void occ_store_close(struct occ_store *closed)
 {
-    (void)closed; /* is looked at afterwards */
+    (void)closed; /* stays open for check_history() */
 }
 
 static void *serve(void *private_fd)
@@ -207,7 +208,7 @@ static void check_history(void)
     memset(&store->committed, 0, sizeof store->committed);
 }
 
-/* The alarm with which libFuzzer looks for inputs that take too long interrupts waitpid(2) and read(2). */
+/* Waits for the process. libFuzzer's alarm for slow inputs interrupts waitpid(2) and read(2). */
 static void wait_for(pid_t pid)
 {
     int status = -1;
@@ -232,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pthread_t daemon;
     (void)mkdir(directory, 0700);
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && pipe(go) == 0);
-    pid_t pid = fork(); /* before there is a second thread */
+    pid_t pid = fork(); /* fork before the second thread starts */
     must(pid >= 0);
     if (pid == 0) {
         (void)close(go[1]);
@@ -241,9 +242,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     must(pthread_create(&daemon, NULL, serve, &ends[1]) == 0);
     read_byte(ends[0]);
-    must(write(go[1], "g", 1) == 1); /* never waits: the pipe is empty */
+    must(write(go[1], "g", 1) == 1); /* never blocks, as the pipe is empty */
     wait_for(pid);
-    (void)close(ends[0]); /* the daemon ends with its last program */
+    (void)close(ends[0]); /* a private daemon ends after its last program */
     must(pthread_join(daemon, NULL) == 0);
     (void)close(go[0]);
     (void)close(go[1]);

@@ -1,6 +1,6 @@
 /*
- * ship.db, the shipper's state: with any content of the file, opening, reading, printing and storing give
- * values or an error. A sound file is patched; a second program may write to it at any time.
+ * Fuzzes ship.db, the shipper's state: for any content, opening, reading, printing and storing give values or
+ * an error. The input patches a valid file; a second program may write to it at any time.
  *
  * Input: first byte bit 0: read-only; bit 1: SQL instead of patches. Then patches {u16 page and offset, u8
  * value}, or statements that run on the file.
@@ -100,7 +100,7 @@ static int stop(void *steps)
     return --*(int *)steps < 0;
 }
 
-/* Statements of another program, without files but this one. */
+/* Runs statements of another program, without access to other files. */
 static void run_sql(struct fuzz_bytes text)
 {
     static const char attach[] = "attach", vacuum[] = "vacuum";

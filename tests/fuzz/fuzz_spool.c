@@ -1,9 +1,9 @@
 /*
- * Recordings that gzip, zstd or a PowerShell packed: sound bytes come out as they went in, and any
- * other bytes give a plain file or an error.
+ * Fuzzes recordings that are packed with gzip or zstd or written by PowerShell (UTF-16): valid bytes are
+ * unpacked to the original, and any other bytes give a plain file or an error.
  *
- * Input: first byte: the packing (low 2 bits: none, gzip, zstd, UTF-16), then how many bytes of the input are
- * patches {u16 offset, u8 value} of the packed bytes (times 3). The rest is the content.
+ * Input: first byte: the packing (low 2 bits: none, gzip, zstd, UTF-16), then the number of input bytes
+ * (times 3) that are patches {u16 offset, u8 value} of the packed bytes. The rest is the content.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,8 @@ static void read_json(const char *path)
     occ_import_sink_free(sink);
 }
 
-/* gzip of JSON stays as it is: its reader streams it. Plain bytes may happen to be packed. */
+/* Unpacks a file. JSON in gzip stays packed, since its reader streams it. Plain bytes may look packed by
+ * chance. */
 static void unpack(const char *path, int packing, bool is_sound, struct fuzz_bytes content)
 {
     struct occ_spooled spooled = {.fd = -1};

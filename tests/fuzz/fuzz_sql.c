@@ -1,7 +1,7 @@
 /*
- * SQL over the virtual tables launch and device_sample: a generated statement gives the same answer over a
- * plain copy of the table. One plain scan made the copy; plans of the virtual tables (skipped chunks, merged
- * starts, gathered configurations) must not change an answer.
+ * Fuzzes SQL over the virtual tables launch and device_sample: a generated statement must give the same
+ * answer over a plain copy of the table. A plain scan makes the copy; plans of the virtual tables (skipped
+ * chunks, merged starts, gathered configurations) must not change an answer.
  *
  * Input: choices of the statement's parts.
  */
@@ -121,11 +121,11 @@ static const struct table {
 } tables[] = {{"launch", launch_columns, sizeof launch_columns / sizeof *launch_columns},
               {"device_sample", sample_columns, sizeof sample_columns / sizeof *sample_columns}};
 
-/* A statement over the table %1$s, made twice: for the virtual table and its copy. */
+/* A statement, generated twice: for the virtual table and for its copy. */
 struct statement {
     struct fuzz_bytes input;
     const struct table *table;
-    const char *prefix; /* of the table's name */
+    const char *prefix; /* prefix of the table's name */
     sqlite3_str *sql;
 };
 
@@ -202,7 +202,7 @@ static void select_rows(struct statement *s)
     put_condition(s);
 }
 
-/* Rows with one key come in any order: the keys alone are compared. */
+/* Selects the sort keys only, since rows with equal keys have no defined order. */
 static void select_sorted(struct statement *s)
 {
     const char *key = column(s);

@@ -1,4 +1,4 @@
-/* Any bytes as /etc/subuid and /etc/passwd: ranges and accounts that can be asked for. */
+/* Fuzzes /etc/subuid and /etc/passwd: any bytes give ranges and accounts without faults. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * ClickHouse's answers to the questions of occq --cluster and to a statement of a user: any answers give a
- * history that can be asked, or an error. The HTTP below is replaced: answers are made of the input.
+ * Fuzzes ClickHouse's answers to the questions of occq --cluster and to a user's statement: any answers give
+ * a usable history, or an error. The HTTP functions below replace the network: answers come from the input.
  *
- * Input: the kind of question, then bytes of answers. An answer of rows has the names that the question
- * wants, and values by their columns' names or of a table; or it is raw text.
+ * Input: the kind of question, then bytes of answers. An answer with rows has the names of the question's
+ * columns, and values by column name or from a table; other answers are raw text.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fuzz_bytes input;
-static const char *wanted_names; /* of the rows that are asked for; NULL: another answer */
+static const char *wanted_names; /* names of the requested columns; NULL: the question has no rows */
 
 /* ---- answers ---- */
 
@@ -79,7 +79,7 @@ static bool is_name(const char *name, size_t n, const char *word)
     return n == strlen(word) && strncmp(name, word, n) == 0;
 }
 
-/* The right value of a column that an id is computed of, or any value. */
+/* Writes a valid value for columns that ids are computed from, or any value. */
 static void put_value(struct text *t, const char *name, size_t n)
 {
     uint8_t choice = fuzz_byte(&input);
@@ -180,7 +180,7 @@ int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_
     uint8_t control = fuzz_byte(&input);
     if (control == 255)
         return occ_fail(err, OCC_E_IO, "no answer");
-    free(ret_answer->text); /* its own allocation each time: the sanitizer sees the end */
+    free(ret_answer->text); /* a new allocation for each answer, so that the sanitizer sees its end */
     char *text = calloc(1, ANSWER_BYTES);
     if (!text)
         abort();
@@ -194,7 +194,7 @@ int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_
     return 0;
 }
 
-/* The linker gives calls of occ_remote_fetch() to this. */
+/* The linker redirects calls of occ_remote_fetch() to this wrapper. */
 int __real_occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, const char *names,
                             const char *sql, struct occ_error *err);
 int __wrap_occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, const char *names,
