@@ -1,6 +1,6 @@
 /*
- * What the sample programs share; see common.h. The launch counter may be used from any thread, everything
- * else belongs to the thread that calls sample_open().
+ * Common functions of the sample programs; see common.h. The launch counter may be used from any thread,
+ * everything else only from the thread that calls sample_open().
  */
 #include "common.h"
 
@@ -38,7 +38,7 @@ void sample_check(CUresult result, const char *call, const char *file, int line)
     sample_die(SAMPLE_FAILED, "%s:%d: %s: %s (%d)", file, line, call, text, (int)result);
 }
 
-/* Two steps, so that the name is what cuda.h makes of it: "cuMemAlloc_v2". */
+/* Two steps, so that the text is the name after cuda.h's renaming: "cuMemAlloc_v2". */
 #define TEXT(name)    TEXT_OF(name)
 #define TEXT_OF(name) #name
 

@@ -1,10 +1,9 @@
 /*
- * The smallest program: one kernel, launched as often and in as many ways as its options say. It exists so
- * that what a program does can be compared with and without a profiler: its output, its exit code, the signal
- * that ends it, its threads, its children, and how many launches it made.
+ * The smallest sample: one kernel, launched in the ways and numbers of its options. Tests compare it with and
+ * without a profiler: its output, exit code, signal, threads, children and number of launches.
  *
- * Threads: main, and with --threads N more workers, each with a stream and buffers of its own. --spin stops
- * at SIGTERM or SIGINT, whose handler sets one flag.
+ * Threads: main, and with --threads N workers, each with its own stream and buffers. --spin stops
+ * at SIGTERM or SIGINT; their handler sets one flag.
  */
 #include "common.h"
 
@@ -31,11 +30,11 @@ extern const unsigned char hello_image[];
 enum { MAX_THREADS = 64, BLOCK_THREADS = 256, ELEMENTS = 100000, LOG_EVERY_NS = 20000000 };
 
 struct options {
-    uint64_t launches; /* of each thread */
-    uint64_t batch;    /* launches between two waits for the device */
+    uint64_t launches; /* launches of each thread */
+    uint64_t batch;    /* launches between two synchronizations with the device */
     uint64_t threads;
-    uint64_t device;   /* its number, from 0 */
-    uint64_t sleep_ms; /* after each batch */
+    uint64_t device;   /* number of the device, from 0 */
+    uint64_t sleep_ms; /* pause after each batch */
     uint64_t stdout_bytes;
     uint64_t exit_code;
     bool fork, exec, spin, exit_at_once, abort, segv, ranges;
@@ -48,12 +47,12 @@ struct worker {
     CUfunction kernel;
     CUstream stream;
     CUdeviceptr a, b, c;
-    int log; /* descriptor; -1: none */
+    int log; /* descriptor; -1: no log */
     uint64_t logged_ns, batches;
 };
 
-static atomic_int stop;            /* the signal that asked for it */
-static _Atomic uint64_t completed; /* launches that the device has finished */
+static atomic_int stop;            /* the signal that ends --spin; 0: none */
+static _Atomic uint64_t completed; /* launches that the device has completed */
 
 static void on_stop(int signal)
 {
@@ -100,8 +99,8 @@ static void free_buffers(struct worker *worker)
     CHECK(cu.cuMemFree(worker->c));
 }
 
-/* A line "nanoseconds-since-1970 launches-completed" at most every 20 ms. One write, so that it is there
- * whatever ends the program. */
+/* Writes a line "nanoseconds-since-1970 launches-completed" at most every 20 ms, with a single write(2), so
+ * that the line survives every kind of end. */
 static void write_log(struct worker *worker)
 {
     uint64_t now = realtime_ns();
@@ -115,8 +114,8 @@ static void write_log(struct worker *worker)
 }
 
 #ifdef HAVE_NVTX
-/* The first half of a batch is in a range of a domain that has the batch's number, the second half in one
- * below it. */
+/* Pushes a range with the batch's number, in a domain of its own, at the start of a batch, and a nested range
+ * at the middle. */
 static void push_ranges(struct worker *worker, uint64_t i, uint64_t n)
 {
     static nvtxDomainHandle_t domain;
@@ -193,7 +192,7 @@ static int open_log(const char *path)
     return log;
 }
 
-/* Everything this process does on the device. */
+/* Runs all CUDA work of this process. */
 static void run_workers(const struct options *options)
 {
     struct sample_device device;
@@ -222,7 +221,7 @@ static void run_workers(const struct options *options)
     sample_close(&device);
 }
 
-/* A child that uses CUDA before its parent does; its launches are added to ours. */
+/* Runs CUDA in a child before the parent uses CUDA; adds the child's launches to the parent's count. */
 static void run_in_child(const struct options *options)
 {
     int ends[2];
@@ -249,7 +248,7 @@ static void run_in_child(const struct options *options)
     sample_count(counted);
 }
 
-/* Starts this program again in the same process, without --exec. */
+/* Executes this program again in the same process, without --exec. */
 static void run_again(char **argv)
 {
     size_t kept = 1;
@@ -261,7 +260,7 @@ static void run_again(char **argv)
     sample_die(SAMPLE_FAILED, "cannot start /proc/self/exe");
 }
 
-/* `bytes` bytes: lines of the alphabet; the last byte is a line's end. */
+/* Writes `bytes` bytes: lines of the alphabet; the last byte is a newline. */
 static void write_text(uint64_t bytes)
 {
     static const char line[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/\n";
@@ -279,7 +278,7 @@ static int end_as_asked(const struct options *options)
         raise(signal_number);
     }
     if (options->segv) {
-        /* the default action, also under a sanitizer that has a handler of its own */
+        /* use the default action also under a sanitizer with its own handler */
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
     }

@@ -1,6 +1,6 @@
 /*
- * The transformer on the CPU; see reference.h. Sums are in double, so that what differs from the device
- * is the device's rounding alone.
+ * The transformer on the CPU; see reference.h. Sums are in double, so that differences from the device are
+ * the device's rounding only.
  */
 #include "reference.h"
 
@@ -46,7 +46,7 @@ static void norm(const float *x, const float *gain, const float *bias, float *y)
         norm_row(x + row * WIDTH, gain, bias, y + row * WIDTH);
 }
 
-/* What one token sees through one head. */
+/* Computes the attention of one token in one head. */
 static void attend(const float *qkv, int token, int head, float *context)
 {
     const float *q = qkv + token * 3 * WIDTH + head * HEAD_WIDTH;

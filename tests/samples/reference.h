@@ -1,5 +1,5 @@
 /*
- * The transformer on the CPU, slow and plain, to check the device's results against. Pure functions.
+ * The transformer on the CPU, slow and plain, as the reference for the device's results. Pure functions.
  */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 #include "transformer.h"
 
-/* The logits of the first sequence, TOKENS x WORDS. False: out of memory. */
+/* Computes the logits of the first sequence, TOKENS x WORDS. Returns false without memory. */
 bool reference_logits(const struct model *model, const int *words, float *logits);
 
-/* The loss of one row of logits. */
+/* Returns the loss of one row of logits. */
 double reference_loss(const float *logits, int target);
 
-/* Element (i, j) of the head's gradient, from what the head was given and the gradient of the logits. */
+/* Returns element (i, j) of the head's gradient, from the head's input and the gradient of the logits. */
 double reference_gradient(const float *normed, const float *gradient_logits, int i, int j);

@@ -1,14 +1,13 @@
 /*
- * A small transformer, trained a little: each step runs a batch of sequences through two frozen layers and
- * the head, on several streams that split the batch between them, then adds up the loss and improves the
+ * Trains a small transformer for a few steps: each step runs a batch of sequences through two frozen layers
+ * and the head, on several streams that split the batch between them, then adds up the loss and updates the
  * head. The first step is launched kernel by kernel, the others are replays of a CUDA graph captured from the
  * same code.
  *
- * It is shaped like real work and has what real work has: matrix products with more than 48 KB of shared
- * memory and many registers, others on small tiles in batches, row-wise and element-wise kernels, grids
- * smaller than the device, partial last waves, a sum in one block, a persistent kernel. Words, targets and
- * weights come from a seed. Results repeat exactly; on a real device the first step is checked against the
- * CPU.
+ * The kernels are those of real training: matrix products with more than 48 KB of shared memory and many
+ * registers, batched products on small tiles, row-wise and element-wise kernels, grids smaller than the
+ * device, partial last waves, a sum in one block, a persistent kernel. Words, targets and weights come from a
+ * seed. Results repeat exactly; on a real device the first step is checked against the CPU.
  *
  * One thread.
  */
@@ -131,7 +130,7 @@ static void add_residual(const struct trainer *t, const struct slice *s)
            (void *[]){&x, &branch, &n});
 }
 
-/* scores = Q * K', softmax, context = scores * V; for each sequence and head. */
+/* Launches scores = Q * K', softmax, context = scores * V for each sequence and head. */
 static void attention(const struct trainer *t, const struct slice *s)
 {
     const unsigned batch = (unsigned)(s->sequences * HEADS);
@@ -200,7 +199,7 @@ static void run_layer(const struct trainer *t, const struct slice *s, int layer)
 #undef LAYER
 }
 
-/* From words to logits, for one stream's part of the batch. */
+/* Launches the forward pass, from words to logits, for one stream's part of the batch. */
 static void run_forward(const struct trainer *t, const struct slice *s)
 {
     CUdeviceptr words = BATCH(t, words) + (CUdeviceptr)s->first_row * sizeof(int);
@@ -214,7 +213,7 @@ static void run_forward(const struct trainer *t, const struct slice *s)
     linear(t, s, &large_tile, WORK(t, normed), WIDTH, MODEL(t, head), 0, WORK(t, logits), WORDS);
 }
 
-/* Loss, gradient of the head, one step down; the whole batch on the main stream. */
+/* Launches loss, gradient and one descent step of the head for the whole batch on the main stream. */
 static void improve_head(const struct trainer *t)
 {
     CUdeviceptr logits = WORK(t, logits), targets = BATCH(t, targets), row_loss = WORK(t, row_loss);
@@ -242,8 +241,8 @@ static void improve_head(const struct trainer *t)
            (void *[]){&head, &gradient_head, &n});
 }
 
-/* One training step: the streams start after the main stream's work so far and the main stream goes on after
- * them. Inside a capture the same calls become the graph's edges. */
+/* Launches one training step: the streams start after the main stream's earlier work, and the main stream
+ * continues after them. In a capture the same calls become the graph's edges. */
 static void step(const struct trainer *t)
 {
     CHECK(cu.cuEventRecord(t->started, t->main));
@@ -272,13 +271,13 @@ static void replay(const struct trainer *t, uint64_t times)
     CHECK(cu.cuGraphInstantiateWithFlags(&executable, graph, 0));
     for (uint64_t i = 0; i < times; i++)
         CHECK(cu.cuGraphLaunch(executable, t->main));
-    sample_count(captured * (times - 1)); /* the capture itself launched nothing */
+    sample_count(captured * (times - 1)); /* the capture launched no kernel, but it counted each once */
     CHECK(cu.cuStreamSynchronize(t->main));
     CHECK(cu.cuGraphExecDestroy(executable));
     CHECK(cu.cuGraphDestroy(graph));
 }
 
-/* Uniform in -limit ... limit. */
+/* Fills `values` uniformly from -limit ... limit. */
 static void randomise(float *values, size_t n, float limit, uint64_t *state)
 {
     for (size_t i = 0; i < n; i++)
@@ -391,8 +390,8 @@ static void expect_near(const char *what, double got, double expected, double to
         sample_die(SAMPLE_FAILED, "wrong result: %s is %.7g, should be %.7g", what, got, expected);
 }
 
-/* The device's first step against the CPU: logits and losses of the first sequence, and of every seventh row
- * and column of the head its gradient and the improved weight. */
+/* Checks the device's first step against the CPU: logits and losses of the first sequence, and gradient and
+ * updated weight for every seventh row and column of the head. */
 static void check_first_step(const struct trainer *t, const struct model *model, const struct batch *batch)
 {
     struct activations *got = allocate(sizeof *got);
@@ -436,7 +435,7 @@ static void print_losses(const struct trainer *t, uint64_t steps)
         sample_die(SAMPLE_FAILED, "wrong result: the loss does not fall");
 }
 
-/* The steps after the first; how long they took. */
+/* Runs the steps after the first; returns their duration in seconds. */
 static double train(struct trainer *t, uint64_t steps, bool no_graph)
 {
     struct timespec began, ended;

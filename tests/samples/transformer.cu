@@ -1,5 +1,5 @@
-// The kernels of a small transformer: single precision, written to be read, but shaped like real ones: tiled
-// matrix products, one in a tile that needs more shared memory than a kernel gets without asking, row-wise
+// The kernels of a small transformer: single precision, written for readability, with the structure of real
+// ones: tiled matrix products, one with a tile that exceeds the default limit of shared memory, row-wise
 // normalisations, element-wise kernels with a tail, a sum in one block, a persistent update.
 // All sums have a fixed order, so results repeat exactly.
 
@@ -8,9 +8,9 @@
 namespace transformer
 {
 
-// A tile of C is (MT * rows of threads) x (NT * columns of threads); each thread has MT x NT elements of it,
-// one block apart. Two stages of the tiles of A and B are in shared memory: one is multiplied while the next
-// loads. Shared memory: 2 * (BM + BN) * BK floats.
+// A tile of C is (MT * rows of threads) x (NT * columns of threads); each thread computes MT x NT elements,
+// spaced by the rows and columns of threads. Shared memory has two stages of the tiles of A and B: one is
+// multiplied while the next one loads. Shared memory: 2 * (BM + BN) * BK floats.
 template <int BM, int BN, int BK, int MT, int NT>
 __global__ void __launch_bounds__((BM / MT) * (BN / NT)) matmul(gemm g)
 {
@@ -83,7 +83,7 @@ struct most {
     }
 };
 
-// Joins `value` over the block, in a fixed order; every thread gets the result. Threads is a power of two.
+// Reduces `value` over the block in a fixed order; every thread gets the result. Threads is a power of two.
 template <class How, int Threads> __device__ float reduce(float value)
 {
     __shared__ float part[Threads];
@@ -99,7 +99,7 @@ template <class How, int Threads> __device__ float reduce(float value)
     return value;
 }
 
-// x[row] = word's vector + position's vector. One block a row.
+// Computes x[row] = word's vector + position's vector. One block per row.
 __global__ void __launch_bounds__(ROW_THREADS)
     embed(const int *words, const float *word_table, const float *position_table, float *x)
 {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(ROW_THREADS)
         x[row * WIDTH + i] = word_table[word * WIDTH + i] + position_table[position * WIDTH + i];
 }
 
-// One block a row.
+// Normalises each row to mean 0 and variance 1, then applies gain and bias. One block per row.
 template <int Threads>
 __global__ void __launch_bounds__(Threads)
     layer_norm(const float *x, const float *gain, const float *bias, float *y)
@@ -126,7 +126,8 @@ __global__ void __launch_bounds__(Threads)
 }
 template __global__ void layer_norm<ROW_THREADS>(const float *, const float *, const float *, float *);
 
-// scores[row] = softmax(scale * scores[row]) over the positions up to the row's own. One block a row.
+// Computes scores[row] = softmax(scale * scores[row]) over the positions up to the row's own. One block per
+// row.
 template <int Threads> __global__ void __launch_bounds__(Threads) causal_softmax(float *scores, float scale)
 {
     float *row = scores + blockIdx.x * TOKENS;
@@ -157,8 +158,8 @@ __global__ void __launch_bounds__(ELEMENT_THREADS) add_residual(float *x, const 
         x[i] += branch[i];
 }
 
-// The cross entropy of each row, and its derivative by the logits (of the mean over all rows). One block a
-// row.
+// Computes the cross entropy of each row, and the derivative of the mean over all rows by the logits. One
+// block per row.
 template <int Threads>
 __global__ void __launch_bounds__(Threads)
     cross_entropy(const float *logits, const int *targets, float *gradient, float *row_loss)
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(Threads)
 }
 template __global__ void cross_entropy<ROW_THREADS>(const float *, const int *, float *, float *);
 
-// The mean of the rows' losses goes to losses[step], and the step goes on. One block in all.
+// Writes the mean of the rows' losses to losses[step] and increments the step. One block in total.
 __global__ void __launch_bounds__(SUM_THREADS) mean_loss(const float *row_loss, float *losses, unsigned *step)
 {
     float sum = 0.0f;
@@ -191,7 +192,7 @@ __global__ void __launch_bounds__(SUM_THREADS) mean_loss(const float *row_loss, 
         losses[(*step)++] = sum / ROWS;
 }
 
-// Persistent: a few blocks for each SM walk over all weights.
+// Persistent: a few blocks per SM iterate over all weights.
 __global__ void __launch_bounds__(ELEMENT_THREADS) descend(float *weights, const float *gradient, int n)
 {
     for (int i = blockIdx.x * ELEMENT_THREADS + threadIdx.x; i < n; i += gridDim.x * ELEMENT_THREADS)

@@ -1,6 +1,6 @@
 /*
- * What the transformer's kernels (transformer.cu), its host (transformer.c) and its check (reference.c) agree
- * on. Plain C, also read by nvcc. Matrices are row-major.
+ * Shared definitions of the transformer's kernels (transformer.cu), host code (transformer.c) and check
+ * (reference.c). Plain C, also compiled by nvcc. Matrices are row-major.
  */
 #pragma once
 
@@ -10,23 +10,23 @@ enum {
     HEADS = 4,
     HEAD_WIDTH = WIDTH / HEADS,
     HIDDEN = 4 * WIDTH,
-    TOKENS = 128, /* of a sequence */
+    TOKENS = 128, /* tokens per sequence */
     SEQUENCES = 8,
     ROWS = SEQUENCES * TOKENS,
-    WORDS = 500, /* no multiple of a tile, so that tiles have edges */
+    WORDS = 500, /* not a multiple of a tile, so that tiles have edges */
 
-    ROW_THREADS = 128,     /* block that works on one row */
-    ELEMENT_THREADS = 256, /* block that works on single elements */
-    SUM_THREADS = 1024     /* the one block that adds the losses */
+    ROW_THREADS = 128,     /* threads of a block that works on one row */
+    ELEMENT_THREADS = 256, /* threads of a block that works on single elements */
+    SUM_THREADS = 1024     /* threads of the only block that adds the losses */
 };
 
 #define LEARNING_RATE 0.5f
 #define NORM_EPSILON  1e-5f
 
-/* C[z] = A[z] * B[z] + bias, A being m x k and B k x n with any strides, so a transposed matrix is one with
- * its strides swapped. z = sequence * heads + head. */
+/* C[z] = A[z] * B[z] + bias; A is m x k and B k x n with any strides, so that swapped strides transpose a
+ * matrix. z = sequence * heads + head. */
 struct gemm {
-    const float *a, *b, *bias; /* bias: n values; null: none */
+    const float *a, *b, *bias; /* bias: n values; null: no bias */
     float *c;
     int m, n, k, heads;
     int a_row, a_column, b_row, b_column, c_row;
@@ -42,7 +42,7 @@ struct layer {
     float down[HIDDEN * WIDTH], down_bias[WIDTH];
 };
 
-/* Everything that is learned, or would be: only the head is trained here. */
+/* All weights; only the head is trained. */
 struct model {
     float words[WORDS * WIDTH], positions[TOKENS * WIDTH];
     struct layer layers[LAYERS];

@@ -1,15 +1,15 @@
 /*
  * The occupancy zoo: one kernel for every resource that can limit occupancy and for every static cause of its
- * loss, each with the answer written beside it. `zoo` launches them, `zoo --answers` prints the answers; a
- * profiler is right when it says the same.
+ * loss, each with the correct answer beside it. `zoo` launches them, `zoo --answers` prints the answers; a
+ * profiler is correct if it prints the same answers.
  *
- * The answers are literals. They were worked out with the toolkit's cuda_occupancy.h and by hand, for three
+ * The answers are literals. They were calculated with the toolkit's cuda_occupancy.h and by hand, for three
  * devices: T4 (cc 7.5, 40 SMs: 32 warps, 16 blocks, 64 KB of shared memory), A100 (8.0, 108 SMs: 64 warps,
- * 32 blocks, 164 KB of which each block costs 1 KB more than it asks for) and H200 (9.0, 132 SMs: the same
- * with 228 KB); all have 65536 registers. An H100 SXM has the H200's SMs and the same answers. On any other
- * device only the words hold, not the numbers.
+ * 32 blocks, 164 KB, 1 KB of system reserve per block) and H200 (9.0, 132 SMs: the same with 228 KB); all
+ * have 65536 registers. An H100 SXM has the H200's SMs and the same answers. On any other device only the
+ * words hold, not the numbers.
  *
- * How a grid is made: waves * (SMs * blocks per SM) + half_sms * SMs / 2 + extra, where the blocks per SM are
+ * The grid is: waves * (SMs * blocks per SM) + half_sms * SMs / 2 + extra, with the blocks per SM of
  * the driver's own occupancy calculation. One thread.
  */
 #include "common.h"
@@ -28,11 +28,11 @@ static const struct gpu {
     int cc, sm_count;
 } gpus[GPUS] = {{"t4", 75, 40}, {"a100", 80, 108}, {"h200", 90, 132}};
 
-/* Shared memory that depends on the device. */
+/* Rules for shared memory that depends on the device. */
 enum smem_rule {
     SMEM_FIXED,   /* `smem_bytes` */
-    SMEM_HALF_SM, /* so much that two blocks fill an SM */
-    SMEM_LARGEST, /* the most that a block may have */
+    SMEM_HALF_SM, /* the size with which two blocks fill an SM */
+    SMEM_LARGEST, /* the maximum of a block */
 };
 
 struct answer {
@@ -43,33 +43,32 @@ struct answer {
 struct animal {
     const char *kernel;
     unsigned threads;
-    const char *limiters, *cause;    /* words of the model, joined by "+"; "none": nothing is lost */
+    const char *limiters, *cause;    /* words of the model, joined by "+"; "none": no loss */
     struct answer answers[GPUS];     /* T4, A100, H200 */
-    unsigned waves, half_sms, extra; /* the grid, see above */
+    unsigned waves, half_sms, extra; /* size of the grid, see above */
     unsigned smem_bytes;             /* dynamic */
     enum smem_rule smem;
-    bool small_carveout; /* asks for 64 KB of shared memory an SM, half of it on a T4, whatever the block
-                            needs */
-    unsigned cluster;    /* blocks; more than 8 need a permission */
+    bool small_carveout; /* prefers 64 KB of shared memory per SM (T4: 32 KB), whatever the block needs */
+    unsigned cluster;    /* blocks per cluster; more than 8 need a permission */
 };
 
 /* clang-format off */
 static const struct animal animals[] = {
-    /* nothing is lost: 8 (T4: 4) blocks of 8 warps fill an SM, four times over */
+    /* no loss: 8 (T4: 4) blocks of 8 warps fill an SM, for four waves */
     {"perfect", 256, "warps", "none", {{32, 4, 0}, {64, 4, 0}, {64, 4, 0}}, .waves = 4},
     /* the same with smaller blocks and more waves */
     {"full_waves", 128, "warps", "none", {{32, 7, 0}, {64, 7, 0}, {64, 7, 0}}, .waves = 7},
-    /* blocks of 2 warps: as many as an SM can track, and exactly all its warps: two limits tie */
+    /* blocks of 2 warps: as many as an SM can track use exactly all its warps: two limits tie */
     {"warps_and_blocks", 64, "warps+blocks", "none", {{32, 2, 0}, {64, 2, 0}, {64, 2, 0}}, .waves = 2},
-    /* 32 warps a block: one fills a T4's SM, two an A100's (where an SM has 48 warps, a third is lost) */
+    /* 32 warps a block: one fills a T4's SM, two an A100's (48 warps per SM would lose a third) */
     {"block_1024", 1024, "warps", "none", {{32, 2, 0}, {64, 2, 0}, {64, 2, 0}}, .waves = 2},
-    /* 24 warps a block: one on a T4 (8 warps stay free), two on the others (16 stay free) */
+    /* 24 warps a block: one block on a T4 (8 warps stay free), two on the others (16 stay free) */
     {"block_768", 768, "warps", "block_size", {{24, 2, 0}, {48, 2, 0}, {48, 2, 0}}, .waves = 2},
-    /* 3 warps a block: 10 of them leave 2 of 32 warps free, 21 leave 1 of 64 */
+    /* 3 warps a block: 10 blocks leave 2 of 32 warps free, 21 leave 1 of 64 */
     {"block_96", 96, "warps", "block_size", {{30, 2, 0}, {63, 2, 0}, {63, 2, 0}}, .waves = 2},
-    /* 1 warp a block: 16 (T4) or 32 blocks is all that an SM can track, half of its warps */
+    /* 1 warp a block: 16 (T4) or 32 blocks are an SM's maximum and use half of its warps */
     {"block_32", 32, "blocks", "blocks", {{16, 2, 0}, {32, 2, 0}, {32, 2, 0}}, .waves = 2},
-    /* 100 threads are 4 warps: all are resident, but 22 % of their threads do not exist */
+    /* 100 threads are 4 warps: all warps are resident, but 22 % of their threads do not exist */
     {"partial_warp", 100, "warps", "partial_warp", {{32, 2, 0}, {64, 2, 0}, {64, 2, 0}}, .waves = 2},
 
     /* 128 registers a thread: 65536 / (128 * 256) = 2 blocks */
@@ -82,13 +81,13 @@ static const struct animal animals[] = {
     /* 24 KB at launch: 64 / 24 = 2, 164 / 25 = 6, 228 / 25 = 9 blocks of 4 warps */
     {"dynamic_smem", 128, "shared_memory", "shared_memory", {{8, 2, 0}, {24, 2, 0}, {36, 2, 0}},
      .waves = 2, .smem_bytes = 24 * KB},
-    /* 60 KB, which a kernel must opt in to: 64 / 60 = 1, 164 / 61 = 2, 228 / 61 = 3 blocks of 8 warps */
+    /* 60 KB, with the kernel's opt-in: 64 / 60 = 1, 164 / 61 = 2, 228 / 61 = 3 blocks of 8 warps */
     {"optin_smem", 256, "shared_memory", "shared_memory", {{8, 2, 0}, {16, 2, 0}, {24, 2, 0}},
      .waves = 2, .smem_bytes = 60 * KB},
-    /* one block an SM with all its shared memory, one for each SM: low by design */
+    /* one block with all of an SM's shared memory, one block for each SM: low by design */
     {"one_block_smem", 256, "shared_memory", "shared_memory", {{8, 1, 0}, {8, 1, 0}, {8, 1, 0}},
      .half_sms = 2, .smem = SMEM_LARGEST},
-    /* 8 KB a block would fill an SM, but the kernel prefers L1: 32 / 8 = 4, 64 / 9 = 7 blocks of 4 warps.
+    /* 8 KB a block allow full occupancy, but the kernel prefers L1: 32 / 8 = 4, 64 / 9 = 7 blocks of 4 warps.
      * 56 blocks for each SM are 14 or 8 waves */
     {"carveout", 128, "shared_memory", "carveout", {{16, 14, 0}, {28, 8, 0}, {28, 8, 0}},
      .half_sms = 112, .small_carveout = true},
@@ -97,20 +96,20 @@ static const struct animal animals[] = {
     {"tiny_grid", 256, "warps", "small_grid", {{32, 0, 1}, {64, 0, 1}, {64, 0, 1}}, .extra = 1},
     /* one block for every second SM */
     {"half_grid", 256, "warps", "small_grid", {{32, 0, 20}, {64, 0, 54}, {64, 0, 66}}, .half_sms = 1},
-    /* two full waves and one block more, for which everything waits: a third of the time */
+    /* two full waves and one block more: this block takes a third of the time */
     {"tail", 256, "warps", "tail", {{32, 2, 1}, {64, 2, 1}, {64, 2, 1}}, .waves = 2, .extra = 1},
     /* two blocks for each SM that stay until the work is done: low by design */
     {"persistent", 256, "warps", "small_grid", {{32, 0, 80}, {64, 0, 216}, {64, 0, 264}}, .half_sms = 4},
-    /* blocks that run in groups of four on neighbouring SMs; nothing is lost */
+    /* clusters of four blocks on neighbouring SMs; no loss */
     {"clusters", 256, "warps", "none", {{0}, {0}, {64, 2, 0}}, .waves = 2, .cluster = 4},
-    /* groups of 16, two blocks an SM: 132 SMs have room for 264 blocks, 16 whole groups are 256 */
+    /* clusters of 16, two blocks an SM: 132 SMs have room for 264 blocks, 16 whole clusters are 256 */
     {"uneven_clusters", 1024, "warps", "cluster", {{0}, {0}, {64, 2, 0}}, .waves = 2, .cluster = 16},
 };
 /* clang-format on */
 
 enum { ANIMALS = sizeof animals / sizeof animals[0] };
 
-/* The column of a device's answers; -1: none. */
+/* Returns the column of a device's answers; -1: no answers. */
 static int answers_of(int cc, int sm_count)
 {
     for (int i = 0; i < GPUS; i++)
@@ -127,7 +126,8 @@ static int answers_named(const char *name)
     sample_die(SAMPLE_USAGE, "--gpu wants t4, a100 or h200");
 }
 
-/* Clusters came with cc 9.0; more than 8 blocks only the GPUs of data centres take. */
+/* True if the device can launch the kernel. Clusters need cc 9.0; more than 8 blocks per cluster need a GPU
+ * for data centres. */
 static bool lives_on(const struct animal *animal, int cc)
 {
     return animal->cluster == 0 || (cc >= 90 && (animal->cluster <= 8 || cc < 110));
@@ -163,7 +163,7 @@ static unsigned smem_bytes(const struct animal *animal, const struct sample_devi
     return animal->smem_bytes;
 }
 
-/* The carve-out is a percentage of the most; the driver takes the next size that the hardware has. */
+/* Prefers a small carve-out, a percentage of the maximum; the driver rounds up to a size of the hardware. */
 static void prefer_small_carveout(CUfunction kernel, const struct sample_device *device)
 {
     int wanted_bytes = device->smem_per_sm_bytes > 64 * KB ? 64 * KB : device->smem_per_sm_bytes / 2;
@@ -191,7 +191,7 @@ static void launch_in_clusters(CUfunction kernel, const struct sample_shape *sha
     sample_count(1);
 }
 
-/* Blocks per SM as the driver calculates them. False: they are not what the answer says. */
+/* Gets the driver's blocks per SM. Returns false if they differ from the answer. */
 static bool ask_driver(const struct animal *animal, CUfunction kernel, unsigned smem, int gpu,
                        unsigned *blocks_per_sm)
 {
@@ -199,7 +199,7 @@ static bool ask_driver(const struct animal *animal, CUfunction kernel, unsigned 
     CHECK(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)animal->threads, smem));
     *blocks_per_sm = (unsigned)blocks;
     if (gpu < 0 ||
-        animal->small_carveout) /* the driver's calculator need not know the carve-out it will choose */
+        animal->small_carveout) /* the driver's calculator need not know the carve-out that it will choose */
         return true;
     unsigned warps = *blocks_per_sm * ((animal->threads + 31) / 32);
     if (warps == animal->answers[gpu].warps_per_sm)

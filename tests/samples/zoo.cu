@@ -1,13 +1,13 @@
-// The kernels of the zoo. Each is made so that one resource decides how many of its blocks fit on an SM; what
-// they compute (a little arithmetic on a buffer that nobody reads) does not matter. zoo.c says how each is
-// launched and what the answer is.
+// The kernels of the zoo. In each kernel one resource determines the number of blocks per SM; the computed
+// values (a little arithmetic on a buffer without readers) do not matter. zoo.c has each kernel's launch and
+// answer.
 //
-// The register counts that matter are forced, not hoped for: __launch_bounds__(threads, blocks) is the cap,
-// and the kernel keeps more values alive than the cap allows, so every compiler version ends at the cap.
+// The register counts that matter are forced: __launch_bounds__(threads, blocks) is the maximum,
+// and the kernel keeps more values alive, so every compiler version reaches the maximum.
 
 typedef unsigned int u32;
 
-// Work that takes a while and needs few registers.
+// Computes for a while with few registers.
 __device__ __forceinline__ float turn(float x, u32 rounds)
 {
 #pragma unroll 1
@@ -22,7 +22,8 @@ __device__ __forceinline__ void simple(float *out, u32 rounds)
     out[i & 0xffff] = turn((float)i, rounds);
 }
 
-// Live values: every round mixes each value with its neighbour, so none can be dropped or recomputed.
+// Keeps `Values` values alive: every round mixes each value with its neighbour, so none can be dropped or
+// recomputed.
 template <int Values> __device__ __forceinline__ void crowded(float *out, u32 rounds)
 {
     float v[Values];
@@ -89,9 +90,9 @@ ZOO(persistent, (256), simple)
 ZOO(clusters, (256), simple)
 ZOO(uneven_clusters, (1024), simple)
 
-// At most 65536 / (256 x 2) = 128 registers a thread, and all of them are needed: two blocks on an SM.
+// At most 65536 / (256 x 2) = 128 registers a thread, and the kernel needs all of these: two blocks on an SM.
 ZOO(registers, (256, 2), crowded<160>)
-// The same, and zoo.c gives it as much shared memory as leaves room for two blocks.
+// The same kernel; zoo.c adds shared memory for exactly two blocks.
 ZOO(registers_and_smem, (256, 2), crowded_with_dynamic_smem)
 
 ZOO(static_smem, (128), with_static_smem<40 * 1024>)
