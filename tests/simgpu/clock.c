@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define SPIN_NS 60000 /* shorter waits than a sleep takes are spun */
+#define SPIN_NS 60000 /* waits shorter than a sleep's minimum are spun */
 
 static _Atomic uint64_t virtual_now = SIM_CLOCK_EPOCH_NS;
 

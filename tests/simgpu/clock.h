@@ -1,10 +1,10 @@
 /*
  * The time of the simulation, in ns since the epoch.
  *
- * real      CLOCK_REALTIME; who waits for the device sleeps until its time has come
- * ahead     CLOCK_REALTIME, but nobody waits: the device may be ahead of the clock
- * virtual   starts at SIM_CLOCK_EPOCH_NS and moves only with what the program asks for: the same program gets
- * the same stamps (with one thread)
+ * real     CLOCK_REALTIME; waits for the device sleep until the device's time
+ * ahead    CLOCK_REALTIME, but no wait sleeps: the device may be ahead of the clock
+ * virtual  starts at SIM_CLOCK_EPOCH_NS and moves only with the program's calls: the same program gets
+ *          the same timestamps (with one thread)
  *
  * Any thread.
  */
@@ -16,8 +16,8 @@
 
 uint64_t sim_clock_now(void);
 
-/* The host did something that takes about so long: moves virtual time only. */
+/* Spends the time of a host action: moves virtual time only. */
 void sim_clock_spend(uint64_t ns);
 
-/* The host waits for the device to reach `ns`. */
+/* Lets the host wait until the device reaches `ns`. */
 void sim_clock_wait_until(uint64_t ns);

@@ -1,11 +1,11 @@
 /*
- * What a placed launch holds over time: resident blocks and warps and active SMs, from the timeline's
- * stretches, for the truth file and for those who sample counters (OCCSIM_COUNTERS, see segments.h).
+ * Computes the counters of a placed launch over time: resident blocks and warps and active SMs, from the
+ * timeline's stretches, for the truth file and for counter samplers (OCCSIM_COUNTERS, see segments.h).
  *
  * Blocks are spread breadth first, so that min(SMs, resident blocks) SMs are active. With
- * OCCSIM_WARP_IMBALANCE half of a block's warps (rounded down) end that part of the block's time earlier:
- * shown as a second level of each wave where waves are few, else as their mean. The sum of warps over time is
- * exactly that of all blocks' warps. Threads: called under the driver's lock.
+ * OCCSIM_WARP_IMBALANCE half of a block's warps (rounded down) end earlier, by that share of the block's
+ * time: a stretch of few waves has a second level per wave, a longer one their mean. The sum of warps over
+ * time is exactly the sum over all blocks' warps. Threads: called under the driver's lock.
  */
 #include "driver.h"
 
@@ -18,22 +18,22 @@
 #include <unistd.h>
 
 #define MOST_BUSY   0.95
-#define WAVES_SHOWN 16 /* of a stretch: more are shown as their mean */
+#define WAVES_SHOWN 16 /* of a stretch: more waves are shown as their mean */
 
 struct segments {
     struct sim_segment *items;
     size_t count, room;
 };
 
-/* A block's warps: all of them, until `early` of them end `early_part` of its time before it. */
+/* A block's warps: `all`, until `early` warps end, `early_part` of the block's time before its end. */
 struct warps {
     double all, early, early_part;
 };
 
-/* What a kernel's instructions do, chosen by its code and not by how many warps there are. */
+/* The instruction mix of a kernel: depends on the kernel's name, not on its number of warps. */
 struct instructions {
-    double cycles_between;    /* two of a warp */
-    double demand[SIM_UNITS]; /* of the peak, if all schedulers issued in all cycles */
+    double cycles_between;    /* cycles between two instructions of a warp */
+    double demand[SIM_UNITS]; /* share of the peak at one instruction per cycle */
 };
 
 static struct instructions instructions_of(uint64_t hash)
@@ -47,8 +47,8 @@ static struct instructions instructions_of(uint64_t hash)
     return i;
 }
 
-/* A scheduler has a quarter of its SM's warps, each of which has an instruction ready now and then; so many
- * are issued as the busiest unit can take. */
+/* Sets the use of the units. A scheduler has a quarter of its SM's warps, each with an instruction every
+ * `cycles_between` cycles; the busiest unit limits the issue rate. */
 static void keep_busy(const struct instructions *instructions, double sms, struct sim_segment *s)
 {
     double warps = s->active_sms > 0 ? s->warps / (4 * s->active_sms) : 0;
@@ -113,7 +113,7 @@ static bool add(struct segments *segments, const struct sim_segment *segment)
     return true;
 }
 
-/* A stretch in which every wave has two levels. */
+/* Adds a stretch with two levels per wave. */
 static bool add_levels(struct segments *segments, const struct sim_segment *whole, uint64_t wave_ns,
                        const struct warps *warps)
 {
@@ -151,7 +151,8 @@ static bool add_stretch(struct segments *segments, const struct sim_stretch *str
     return add(segments, &whole);
 }
 
-/* The grid's blocks, in proportion to what is resident: in lockstep each wave's own. */
+/* Distributes the starts of the grid's blocks in proportion to resident blocks: in lockstep, each wave's own
+ * blocks. */
 static void start_blocks(const uint32_t *grid, struct segments *segments)
 {
     double all_ns = 0, blocks = (double)grid[0] * grid[1] * grid[2];

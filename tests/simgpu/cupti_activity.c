@@ -1,16 +1,17 @@
 /*
- * The activity API: from what the driver reports to the client's buffers.
+ * The activity API: the path of activity records from the driver to the client's buffers.
  *
- * A record is written when its work is launched, in the launching thread, into that thread's buffer (or into
- * the one buffer of all, PER_THREAD_ACTIVITY_BUFFER 0); a buffer is asked of the client there when there is
- * none. It is complete once the last of its records has ended. Full buffers wait in a list; the worker thread
- * hands them back when they are complete, a flush does the same in its caller. As cupti_activity.h has it:
+ * A record is written at its launch, in the launching thread, into that thread's buffer (or into the common
+ * buffer with PER_THREAD_ACTIVITY_BUFFER 0); without a buffer the thread requests one from the client. A
+ * buffer is complete once the last of its records has ended. Full buffers wait in a list; the worker thread
+ * returns them when they are complete, and a flush returns them in its caller. cupti_activity.h documents:
  *   cuptiActivityFlushAll(0)       returns "all the activity buffers which have all the activity records
- * completed, buffers need not to be full"; one with an incomplete record stays and goes on being filled
+ *                                  completed, buffers need not to be full"; an incomplete buffer stays and
+ *                                  takes more records
  *   cuptiActivityFlushAll(FORCED)  returns all; records that have not ended yet have start = end = 0
  *
  * Locks: `lock` protects everything here; no client function is called under it.
- * Threads: any; the worker is started by the first cuptiActivityEnable, or with the first record (fault
+ * Threads: any; the worker starts with the first cuptiActivityEnable, or with the first record (fault
  * "late_worker"), and has the signal mask of that thread.
  */
 #include "cupti_double.h"
@@ -24,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS      5 /* how often the worker looks whether a buffer is complete */
+#define POLL_MS      5 /* interval of the worker's checks for complete buffers */
 #define NS_PER_MS    UINT64_C(1000000)
 #define KIND_BIT(k)  (UINT64_C(1) << (k))
 #define FORCED_FLUSH CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
@@ -34,11 +35,11 @@ struct buffer {
     uint8_t *bytes;
     size_t size, used;
     size_t records, max_records; /* 0: as many as fit */
-    bool is_incomplete;          /* has a record without an end: a flush that is not forced leaves it */
+    bool is_incomplete;          /* has an unfinished record: only a forced flush returns it */
     uint64_t complete_ns;
 };
 
-/* Where a thread's records go. Lives until the process ends: a flush may look at it at any time. */
+/* A thread's record destination. Lives until the process ends: a flush may read it at any time. */
 struct outlet {
     bool listed; /* in `outlets` */
     struct outlet *next;
@@ -53,11 +54,11 @@ static CUpti_BuffersCallbackCompleteFunc return_buffer;
 static struct outlet *outlets;
 static struct outlet shared_outlet;
 static _Thread_local struct outlet *own_outlet;
-static struct buffer *waiting, **waiting_end = &waiting; /* to be returned, oldest first */
+static struct buffer *waiting, **waiting_end = &waiting; /* buffers to return, oldest first */
 static size_t dropped;
 static uint64_t poll_ms = POLL_MS;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
-static unsigned returning; /* buffers in the hands of the worker or of a flush */
+static unsigned returning; /* buffers that the worker or a flush is returning */
 
 /* ---- attributes ---- */
 
@@ -125,7 +126,7 @@ CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *valu
     return CUPTI_SUCCESS;
 }
 
-/* ---- giving buffers back ---- */
+/* ---- returning buffers ---- */
 
 static bool complete(const struct buffer *buffer, uint64_t now_ns)
 {
@@ -141,7 +142,7 @@ static size_t next_offset(const struct buffer *buffer, size_t at)
     return at + sim_record_bytes(kind, sim_cupti_version());
 }
 
-/* Work that a forced flush caught running has no times. */
+/* Clears the times of work that was still running at a forced flush. */
 static void clear_unfinished(struct buffer *buffer, uint64_t now_ns)
 {
     for (size_t at = 0; at < buffer->used; at = next_offset(buffer, at)) {
@@ -152,7 +153,7 @@ static void clear_unfinished(struct buffer *buffer, uint64_t now_ns)
     }
 }
 
-/* The fault "shuffle": records of one length change places in groups of N. */
+/* The fault "shuffle": reverses records of equal length in groups of N. */
 static void shuffle(struct buffer *buffer, size_t group)
 {
     size_t length = next_offset(buffer, 0), count = buffer->used / length;
@@ -187,7 +188,7 @@ static void put_waiting_locked(struct buffer *buffer)
     pthread_cond_signal(&work);
 }
 
-/* The first waiting buffer that may go back, taken out; NULL: none. */
+/* Takes out the first waiting buffer that may be returned; NULL: none. */
 static struct buffer *take_waiting_locked(uint64_t now_ns, bool forced)
 {
     for (struct buffer **link = &waiting; *link; link = &(*link)->next) {
@@ -275,7 +276,7 @@ static void start_worker_locked(void)
         pthread_detach(thread);
 }
 
-/* ---- taking records in ---- */
+/* ---- storing records ---- */
 
 static struct outlet *outlet_locked(void)
 {
@@ -293,7 +294,8 @@ static struct outlet *outlet_locked(void)
     return outlet;
 }
 
-/* Asks the client for a buffer. NULL: it has none, or one that holds nothing. Called without the lock. */
+/* Requests a buffer from the client. Returns NULL without a buffer, or if it is too small for a record.
+ * Called without the lock. */
 static struct buffer *ask_for_buffer(bool zero)
 {
     CUpti_BuffersCallbackRequestFunc request = request_buffer; /* another thread may call cuptiFinalize */
@@ -321,7 +323,8 @@ static bool has_room(const struct buffer *buffer, size_t bytes)
            (!buffer->max_records || buffer->records < buffer->max_records);
 }
 
-/* The outlet's buffer when it has room for a record; a full one is let go. NULL: none. */
+/* Returns the outlet's buffer if it has room for a record, else NULL; a full buffer moves to the waiting
+ * list. */
 static struct buffer *current_locked(struct outlet *outlet, size_t bytes)
 {
     if (outlet->current && !has_room(outlet->current, bytes)) {
@@ -331,8 +334,8 @@ static struct buffer *current_locked(struct outlet *outlet, size_t bytes)
     return outlet->current;
 }
 
-/* A buffer with room for a record in this thread's outlet. NULL: the record is lost. May let go of the lock.
- */
+/* Returns a buffer with room for a record in this thread's outlet; NULL: the record is lost. May release the
+ * lock meanwhile. */
 static struct buffer *room_locked(size_t bytes)
 {
     struct outlet *outlet = outlet_locked();
@@ -344,7 +347,7 @@ static struct buffer *room_locked(size_t bytes)
         if (!buffer)
             return NULL;
         if (outlet->current)
-            put_waiting_locked(buffer); /* another thread was quicker: an empty one goes back */
+            put_waiting_locked(buffer); /* another thread has set a buffer: return this one empty */
         else
             outlet->current = buffer;
     }
@@ -358,9 +361,9 @@ static bool every(uint64_t n, uint64_t count)
 
 #define VERSION_13_3 130300u
 
-/* Before 13.3 a device buffer's place is never given back for a copy or fill of a graph that is not recorded
- * (release notes of 13.3); records get no times when the pool is used up by these. With the fault "leak_all"
- * recording them does not help. */
+/* Before 13.3 an unrecorded copy or fill of a graph never releases its place in the device buffer (release
+ * notes of 13.3); once the pool is used up, records have no times. With the fault "leak_all" recorded ones
+ * leak too. */
 static bool leaks_locked(const struct sim_activity *activity, CUpti_ActivityKind kind)
 {
     static uint64_t leaked, copies;
@@ -403,7 +406,7 @@ static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind
     put_locked(buffer, record, bytes, activity->end_ns);
 }
 
-/* ---- API calls, and numbers beside them ---- */
+/* ---- API calls, and external correlation ids ---- */
 
 #define EXTERNAL_DEPTH 128
 
@@ -411,8 +414,8 @@ static _Thread_local struct external {
     uint64_t ids[EXTERNAL_DEPTH];
     size_t n;
 } externals[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
-static _Thread_local uint32_t last_call; /* its correlation: the kernels of a graph have one call */
-static uint64_t driver_calls[16];        /* set of those that are recorded without their kind */
+static _Thread_local uint32_t last_call; /* correlation id: one call per graph launch */
+static uint64_t driver_calls[16];        /* bit set: calls recorded without kind DRIVER */
 
 static CUpti_CallbackId call_of(const struct sim_activity *activity)
 {
@@ -487,7 +490,7 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
     return CUPTI_SUCCESS;
 }
 
-/* The kind under which an activity is recorded; INVALID: nobody asked for it. */
+/* Returns the kind of an activity's record; INVALID: the client has not enabled it. */
 static CUpti_ActivityKind kind_of(const struct sim_activity *activity, uint64_t kinds)
 {
     static const CUpti_ActivityKind by_activity[] = {
@@ -582,7 +585,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
         return sim_cupti_result(CUPTI_ERROR_INVALID_OPERATION);
     return_waiting(flag & FORCED_FLUSH);
     pthread_mutex_lock(&lock);
-    while (returning) /* what the worker has is delivered, too, when a flush returns */
+    while (returning) /* a flush also waits for the buffers that the worker is returning */
         pthread_cond_wait(&returned, &lock);
     pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
@@ -638,7 +641,7 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBy
     return CUPTI_SUCCESS;
 }
 
-/* cuptiFinalize: no more records; what is there goes back; callbacks and attributes are forgotten. */
+/* Stops for cuptiFinalize: no more records; returns all buffers; resets callbacks and attributes. */
 void sim_cupti_stop(void)
 {
     atomic_store(&enabled_kinds, 0);

@@ -1,16 +1,16 @@
 /*
  * Another CUPTI client in the program, by the script OCCSIM_CLIENT="NAME:FROM:UNTIL,...": its session begins
- * in the thread that makes launch FROM (counted from 1 over the process) and ends in the one that makes
- * launch UNTIL, which is not of the session; UNTIL 0: never. It calls the public functions only, as the
- * clients do whose sources or threads are public:
+ * in the thread of launch FROM (counted from 1 over the process) and ends in the thread of launch UNTIL,
+ * which is outside the session; UNTIL 0: never. It calls public functions only, like the clients with public
+ * sources or threads:
  *
- *   kineto     libkineto's CuptiActivityApi.cpp: registers its own buffer callbacks, enables kinds; at the
- * end disables them, flushes by force, sets PER_THREAD_ACTIVITY_BUFFER to 0. A buffer that is not its own is
- * reported and left alone finalizer  the same with TEARDOWN_CUPTI=1: cuptiFinalize at the end
- * (pytorch#146604, kineto#1554) subscriber takes the callback API only (parcagpu, wprof before its records;
+ *   kineto      libkineto's CuptiActivityApi.cpp: registers its own buffer callbacks, enables kinds; at the
+ *               end disables them, flushes by force, sets PER_THREAD_ACTIVITY_BUFFER to 0. Foreign buffers
+ * are reported and not touched finalizer   the same with TEARDOWN_CUPTI=1: cuptiFinalize at the end
+ * (pytorch#146604, kineto#1554) subscriber  uses the callback API only (parcagpu, wprof before its records;
  * older Kineto between sessions)
  *
- * At the end of a session it logs (OCCSIM_LOG) how many kernel records it got. Threads: any; one session at a
+ * At the end of a session it logs (OCCSIM_LOG) its number of kernel records. Threads: any; one session at a
  * time.
  */
 #include "cupti_double.h"
@@ -36,7 +36,7 @@ static struct session {
 static size_t n_sessions;
 static _Atomic uint64_t launches;
 static _Atomic uint64_t kernels, unknown_buffers;
-static uint8_t *own[64]; /* buffers that CUPTI has; under `lock` */
+static uint8_t *own[64]; /* buffers in CUPTI's hands; under `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_SubscriberHandle subscriber;
 

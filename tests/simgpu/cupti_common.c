@@ -1,9 +1,8 @@
 /*
- * The CUPTI double's basics: version, errors, the clock, the way to the driver, subscribers, numbers of
- * handles.
+ * The CUPTI double's basics: version, errors, the clock, the link to the driver, subscribers, ids of handles.
  *
- * Threads: any. A subscriber is called back for launches, captures and the end of contexts, if it chose them;
- * all else is accepted and never called.
+ * Threads: any. A subscriber can get callbacks for launches, captures and the end of contexts; other
+ * callbacks can be enabled but never happen.
  */
 #include "cupti_double.h"
 
@@ -68,7 +67,7 @@ void sim_cupti_enter(const char *function)
     abort();
 }
 
-static _Atomic int captures; /* streams that are being captured */
+static _Atomic int captures; /* streams in capture */
 
 void sim_cupti_enter_uncaptured(const char *function)
 {
@@ -101,7 +100,7 @@ static const struct sim_sink sink = {on_activity, on_call};
 static const struct sim_driver *driver;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
-/* As the real library does, the driver is loaded if the program has not done so. */
+/* Loads the driver if the program has not done so, like the real library. */
 static void find_driver(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -187,13 +186,13 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **str)
     return cuptiGetResultString(result, str);
 }
 
-/* ---- subscribers: one in a process ---- */
+/* ---- subscribers: one per process ---- */
 
 #define DOMAINS   8
 #define CALLBACKS 1024
 
 static _Atomic int subscribed;
-static CUpti_CallbackFunc subscriber_callback; /* set before any choice of callbacks */
+static CUpti_CallbackFunc subscriber_callback; /* set before callbacks are enabled */
 static void *subscriber_data;
 static _Atomic bool chosen[DOMAINS][CALLBACKS];
 
@@ -306,7 +305,7 @@ CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle subscr
     return check_subscriber(subscriber);
 }
 
-/* ---- numbers of handles ---- */
+/* ---- ids of handles ---- */
 
 CUptiResult cuptiGetContextId(CUcontext context, uint32_t *contextId)
 {

@@ -1,7 +1,7 @@
 /*
  * The host side of PM sampling and of the range profiler: metrics, configuration images and their passes,
- * values of decoded samples. See cupti_pm.h. No state but in the client's objects; any thread, one at a time
- * an object.
+ * values of decoded samples. See cupti_pm.h. State is only in the client's objects; any thread, one at a time
+ * per object.
  */
 #include "cupti_pm.h"
 
@@ -125,7 +125,7 @@ void sim_availability_write(uint8_t *image)
     memcpy(image + sizeof availability_magic, &available, sizeof available);
 }
 
-/* No image stands for everything that the chip has. */
+/* Reads an availability image; no image: all metrics of the chip. */
 static bool read_availability(const uint8_t *image, uint64_t *ret_available)
 {
     *ret_available = UINT64_MAX;

@@ -1,10 +1,10 @@
 /*
  * PM sampling in the CUPTI double: sampling objects and their hardware buffer. See cupti_pm.h.
  *
- * A sample is made when it is decoded, LAG_NS after its end at the earliest. The hardware buffer is therefore
- * a count of samples: those that are due and not decoded. One that is full loses the newest or the oldest, as
- * configured, and says so at the next decode. The first sample after a start has the start time 0, as the
- * real library's means nothing. Intervals in system clocks are taken at SYSTEM_CLOCK_HZ.
+ * A sample is computed when it is decoded, at the earliest LAG_NS after its end. The hardware buffer is
+ * therefore a count of samples: due and not decoded. A full buffer loses the newest or the oldest samples, as
+ * configured, and the next decode reports an overflow. The first sample after a start has the start time 0,
+ * as the real library's start time is meaningless. Intervals in system clocks use SYSTEM_CLOCK_HZ.
  *
  * Threads: any, under `lock`.
  */
@@ -22,15 +22,15 @@
 
 #define LAG_NS           UINT64_C(5000000)
 #define SYSTEM_CLOCK_HZ  UINT64_C(1000000000)
-#define RAW_SAMPLE_BYTES 2048                 /* of the hardware buffer */
-#define SAMPLE_BYTES     (UINT32_C(18) << 10) /* of a counter data image, as PyTorch saw it with four metrics */
+#define RAW_SAMPLE_BYTES 2048                 /* bytes of the hardware buffer per sample */
+#define SAMPLE_BYTES     (UINT32_C(18) << 10) /* of a counter data image; PyTorch's value with four metrics */
 #define LEAST_INTERVAL   1000
-#define FAULTY_DECODES   9 /* before the fault pm_decode */
+#define FAULTY_DECODES   9 /* decodes before the fault pm_decode */
 
 enum { MOST_OBJECTS = 16 };
 
 struct CUpti_PmSampling_Object {
-    struct CUpti_PmSampling_Object *next; /* of those that have ended with all of CUPTI */
+    struct CUpti_PmSampling_Object *next; /* next object that ended with a finalize of CUPTI */
     size_t device;
     struct sim_tail *tail;
     int lock_fd; /* -1: none */
@@ -41,21 +41,21 @@ struct CUpti_PmSampling_Object {
     unsigned configurations;
     uint64_t interval_ns, capacity;
     bool keep_oldest, started, first;
-    uint64_t next_ns;              /* where the oldest sample in the hardware buffer begins */
-    uint64_t lost_ns, lost_end_ns; /* samples that the full buffer did not take; 0: none */
+    uint64_t next_ns;              /* start of the oldest sample in the hardware buffer */
+    uint64_t lost_ns, lost_end_ns; /* lost samples of a full buffer; 0: none */
     uint64_t stopped_ns;
-    struct sim_image image;    /* an empty one, as asked for by GetCounterDataSize */
+    struct sim_image image;    /* an empty image, for GetCounterDataSize */
     uint64_t decodes, samples; /* for faults */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_PmSampling_Object *objects[MOST_OBJECTS]; /* by device */
-static CUpti_PmSampling_Object *ended;                 /* whose pointers clients may still have */
+static CUpti_PmSampling_Object *ended;                 /* clients may still have pointers to these */
 
-/* ---- all of CUPTI ---- */
+/* ---- initialization and end ---- */
 
 static bool is_initialized; /* guarded by `lock` */
-static bool was_finalized;  /* by a Disable */
+static bool was_finalized;  /* by a Disable, with the fault */
 
 static CUptiResult initialized_locked(void)
 {
@@ -110,7 +110,7 @@ CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *pParams)
     return sim_cupti_result(result);
 }
 
-/* Each answer by its number in the fault "unsupported". */
+/* Returns support; the fault "unsupported" has the number of the unsupported property. */
 CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params *pParams)
 {
     const struct sim_gpu *gpu = NULL;
@@ -174,7 +174,7 @@ CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAva
 
 /* ---- objects ---- */
 
-/* Whether the object may be used. */
+/* Returns SUCCESS if the object may be used. */
 static CUptiResult check_locked(const CUpti_PmSampling_Object *object)
 {
     CUptiResult result = initialized_locked();
@@ -202,7 +202,7 @@ static void free_object(CUpti_PmSampling_Object *object)
     free(object);
 }
 
-/* The fault "pm_finalizes": all sampling of the process ends. */
+/* The fault "pm_finalizes": ends all sampling of the process. */
 static void finalize_locked(void)
 {
     for (size_t i = 0; i < MOST_OBJECTS; i++) {
@@ -217,7 +217,7 @@ static void finalize_locked(void)
     was_finalized = true;
 }
 
-/* One process samples a device at a time. */
+/* Claims the device: one process at a time samples a device. */
 static CUptiResult claim(CUpti_PmSampling_Object *object, const uint8_t *uuid)
 {
     const char *directory = sim_env()->counters;
@@ -295,7 +295,7 @@ CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *pParams)
 
 /* ---- configuring ---- */
 
-/* What cupti_pmsampling.h says that Turing and GA100 lack. */
+/* True unless cupti_pmsampling.h excludes the parameters on Turing or GA100. */
 static bool chip_can(const char *chip, const CUpti_PmSampling_SetConfig_Params *params)
 {
     bool turing = strncmp(chip, "TU", 2) == 0, ga100 = strcmp(chip, "GA100") == 0;
@@ -349,7 +349,8 @@ CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *pParams)
     return sim_cupti_result(result);
 }
 
-/* As the real library it reads the client's configuration when it uses it. */
+/* Checks that the client has kept its configuration: like the real library, the double reads it at every use.
+ */
 static bool config_is_kept(const CUpti_PmSampling_Object *object)
 {
     struct sim_config config;
@@ -432,7 +433,7 @@ cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Init
          pParams->counterDataSize < sim_image_bytes(&object->image, object->image.most)))
         result = CUPTI_ERROR_INVALID_PARAMETER;
     if (result == CUPTI_SUCCESS) {
-        memset(pParams->pCounterData, 0, pParams->counterDataSize); /* which is its price */
+        memset(pParams->pCounterData, 0, pParams->counterDataSize); /* the real library's cost */
         memcpy(pParams->pCounterData, &object->image, sizeof object->image);
     }
     pthread_mutex_unlock(&lock);
@@ -446,7 +447,7 @@ static bool every(uint64_t n, uint64_t count)
     return n && count % n == 0;
 }
 
-/* Samples that are due and in the hardware buffer. */
+/* Returns the number of due samples in the hardware buffer. */
 static uint64_t buffered(const CUpti_PmSampling_Object *object, uint64_t until_ns)
 {
     uint64_t before = object->lost_ns ? (object->lost_ns - object->next_ns) / object->interval_ns : 0;
@@ -454,7 +455,7 @@ static uint64_t buffered(const CUpti_PmSampling_Object *object, uint64_t until_n
     return before + (until_ns > from ? (until_ns - from) / object->interval_ns : 0);
 }
 
-/* Loses what the buffer does not hold. true: it did not hold all. */
+/* Drops samples beyond the buffer's capacity. Returns true if there were any. */
 static bool overflow(CUpti_PmSampling_Object *object, uint64_t until_ns)
 {
     uint64_t due = buffered(object, until_ns);
@@ -474,7 +475,7 @@ static bool overflow(CUpti_PmSampling_Object *object, uint64_t until_ns)
     return true;
 }
 
-/* Device time as samples tell it. */
+/* Converts device time to the samples' clock, with offset and drift. */
 static uint64_t told_ns(const CUpti_PmSampling_Object *object, uint64_t ns)
 {
     double since =
@@ -502,7 +503,7 @@ static void make_sample(CUpti_PmSampling_Object *object, struct sim_pm_sample *s
     }
 }
 
-/* Samples that are due go into the image; returns how many do not fit. */
+/* Appends due samples to the image; returns how many do not fit. */
 static uint64_t fill_image(CUpti_PmSampling_Object *object, uint8_t *image, struct sim_image *head,
                            uint64_t until_ns)
 {
@@ -528,7 +529,8 @@ static CUptiResult decode_fault(CUpti_PmSampling_Object *object)
     return object->decodes > FAULTY_DECODES ? (CUptiResult)sim_fault(SIM_FAULT_PM_DECODE) : CUPTI_SUCCESS;
 }
 
-/* A decode that has taken all says so, or OTHER, by turns: hardware gives both with samples. */
+/* Decodes samples. A decode that takes all samples returns END_OF_RECORDS or OTHER alternately: hardware
+ * returns both. */
 static CUptiResult decode_locked(CUpti_PmSampling_Object *object, CUpti_PmSampling_DecodeData_Params *params)
 {
     struct sim_image head;

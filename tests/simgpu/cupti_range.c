@@ -1,10 +1,10 @@
 /*
- * The range profiler of the CUPTI double: one range for each launch (a graph's launch is one, whatever it
- * holds), with what the simulation knows of it. While a session runs in a context its launches wait for each
- * other, as the real one has it, and its kernels' records have no times, as those of CUPTI 13.0.1 on an H100.
+ * The range profiler of the CUPTI double: one range for each launch (also for a graph's launch with many
+ * kernels), with the simulation's counters. During a session in a context its launches are serialized, as
+ * with the real profiler, and its kernels' records have no times, as with CUPTI 13.0.1 on an H100.
  *
- * Only what one pass of automatic ranges needs; anything else is refused. A range is kept as a sample of PM
- * sampling is (cupti_pm.h); the image gets them when the session's data is decoded.
+ * Supports one pass of automatic ranges; everything else is refused. A range is stored like a sample of PM
+ * sampling (cupti_pm.h); the image gets the ranges when the session's data is decoded.
  *
  * Locks: `lock` protects the sessions; nothing is called under it. `turn` before `lock`. Threads: any.
  */
@@ -28,8 +28,8 @@ struct CUpti_RangeProfiler_Object {
     CUcontext context; /* NULL: free */
     uint32_t context_id;
     bool is_configured, is_running;
-    struct sim_image empty; /* as asked for by GetCounterDataSize */
-    uint8_t *image;         /* the client's, from SetConfig to DecodeData */
+    struct sim_image empty; /* for GetCounterDataSize */
+    uint8_t *image;         /* the client's image, from SetConfig to DecodeData */
     size_t image_bytes;
     struct sim_counts *counts;
     size_t n, most, lost;
@@ -49,7 +49,7 @@ static struct CUpti_RangeProfiler_Object sessions[SESSIONS];
             return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);                                          \
     } while (0)
 
-/* ---- what the driver tells ---- */
+/* ---- reports of the driver ---- */
 
 static struct CUpti_RangeProfiler_Object *running_locked(uint32_t context_id)
 {
@@ -59,7 +59,7 @@ static struct CUpti_RangeProfiler_Object *running_locked(uint32_t context_id)
     return NULL;
 }
 
-/* True: a range begins with this launch. */
+/* Adds the launch's counters. Returns true if a range begins with this launch. */
 static bool add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_activity *activity)
 {
     const struct sim_counts *counts = &activity->kernel.counts;
@@ -83,9 +83,9 @@ static bool add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_ac
     return !same;
 }
 
-/* With the fault "rangewait": kernel replay's own kernel, "WaitNs" of one thread (its name is in
- * libnvperf_target.so; GPUFl's client sees its activity records, CUPTI 13.0.1 on an H100 returns none). A
- * launch of a measured context waits for the one before, so that there is room. */
+/* With the fault "rangewait": fills in kernel replay's own kernel, "WaitNs" with one thread
+ * (libnvperf_target.so has its name; GPUFl's client sees its activity records, CUPTI 13.0.1 on an H100
+ * returns none). A measured launch waits for the previous one, so there is room. */
 static void fill_wait(const struct sim_activity *launch, struct sim_activity *wait)
 {
     *wait = (struct sim_activity){.kind = SIM_ACTIVITY_KERNEL,

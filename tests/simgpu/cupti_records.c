@@ -1,10 +1,10 @@
 /*
- * Activity records, laid out as the toolkit's headers say, as long as the pretended version's are.
+ * Activity records with the layouts of the toolkit's headers and the lengths of the simulated version.
  *
- * Records have only ever grown at the end, so that an older version's record is a prefix of today's (the
- * lengths below, and which CUDA brought them, are those of cupti_activity.h and cupti_activity_deprecated.h).
- * Records of versions newer than these headers are not known: they are today's with a tail of made-up length,
- * full of 0xA5, so that a client that reads past what it knows is caught. Pure; any thread.
+ * Records have only ever grown at the end, so that an older version's record is a prefix of the newest one
+ * (cupti_activity.h and cupti_activity_deprecated.h have the lengths below and their CUDA versions).
+ * Records of versions newer than these headers are unknown: here they have a tail of made-up length,
+ * full of 0xA5, to catch a client that reads beyond the known members. Pure; any thread.
  */
 #include "cupti_double.h"
 
@@ -20,7 +20,7 @@ struct length {
     size_t bytes;
 };
 
-/* By kind, oldest first. */
+/* Sorted by kind, oldest first. */
 static const struct length lengths[] = {
     {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 10, sizeof(CUpti_ActivityKernel4)},
     {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 13, sizeof(CUpti_ActivityKernel5)},
@@ -196,7 +196,7 @@ size_t sim_record_write(const struct sim_activity *activity, CUpti_ActivityKind 
     return bytes;
 }
 
-/* 0: a record without times. */
+/* Returns the offset of start; 0: a record without times. */
 static size_t start_offset(const uint8_t *record)
 {
     CUpti_ActivityKind kind;
@@ -217,7 +217,7 @@ static size_t start_offset(const uint8_t *record)
     }
 }
 
-/* `end` follows `start` in all of them. */
+/* `end` follows `start` in every kind. */
 void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t times[2] = {start_ns, end_ns};

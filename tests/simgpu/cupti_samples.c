@@ -1,12 +1,11 @@
 /*
- * The counters of a simulated device, from what all processes say they launch on it (segments.h). See
- * cupti_pm.h.
+ * The counters of a simulated device, from the work that all processes report (segments.h). See cupti_pm.h.
  *
- * Launches of several processes add up: this device runs them side by side where a real one takes turns. SMs
- * are counted together: as many are active as the launches' together, at most all. The SM clock is the
+ * Launches of several processes add up: this device runs them side by side where a real one alternates. SMs
+ * are counted together: the sum of the launches' active SMs, at most all. The SM clock is the
  * model's CLOCK_RATE.
  *
- * Threads: one a tail.
+ * Threads: one per tail.
  */
 #include "cupti_pm.h"
 
@@ -28,11 +27,11 @@ struct change {
 };
 
 struct sim_tail {
-    int fd; /* -1: nothing is told */
+    int fd; /* -1: no reports */
     off_t offset;
     double sms, ghz;
-    uint64_t done_ns;             /* summed up until then */
-    struct sim_segment *segments; /* [first, count) by start_ns: what has not ended at done_ns */
+    uint64_t done_ns;             /* end of the summed time */
+    struct sim_segment *segments; /* [first, count) by start_ns: segments that end after done_ns */
     size_t first, count, room;
     struct change *changes;
     size_t change_room;
@@ -90,7 +89,7 @@ static bool make_room(struct sim_tail *tail)
     return true;
 }
 
-/* Segments come nearly in order. */
+/* Inserts a segment by its start; segments come nearly in order. */
 static void keep(struct sim_tail *tail, const struct sim_segment *segment)
 {
     if (segment->end_ns <= tail->done_ns)
@@ -154,11 +153,11 @@ static bool changes_fit(struct sim_tail *tail, size_t count)
     return true;
 }
 
-/* In ns of an SM that was active, of all SMs' least and most active one. */
+/* Sums, in ns: active SMs, and activity of the least and the most active SM. */
 static void sum_active(struct sim_tail *tail, size_t changes, double ret[SIM_METRICS])
 {
     double sms = 0;
-    size_t in_use = 0; /* started, not ended: what is left at 0 of them is rounding */
+    size_t in_use = 0; /* launches in progress; at 0 the rest of `sms` is rounding */
     if (!changes)
         return;
     qsort(tail->changes, changes, sizeof *tail->changes, by_time);
@@ -196,7 +195,7 @@ static size_t add_segment(struct sim_tail *tail, const struct sim_segment *s, ui
     return changes;
 }
 
-/* ns to percent of the interval; no unit does more than it can. */
+/* Converts ns to percent of the interval; the maximum is 100. */
 static void to_percent(double ns, double ret[SIM_METRICS])
 {
     for (int i = SIM_METRIC_ISSUE; i < SIM_METRIC_ISSUE + SIM_UNITS; i++)
@@ -204,7 +203,7 @@ static void to_percent(double ns, double ret[SIM_METRICS])
     ret[SIM_METRIC_DRAMC] = ret[SIM_METRIC_DRAM];
 }
 
-/* ns to cycles; a reason's are those of the TPCs, and no more than there are. */
+/* Converts ns to cycles; stall reasons to cycles of all TPCs, at most the interval. */
 static void to_cycles(const struct sim_tail *tail, double ns, double ret[SIM_METRICS])
 {
     for (int i = 0; i < SIM_LIMITS; i++) {

@@ -1,6 +1,4 @@
-/*
- * The one file of the CUPTI double that is compiled differently for each build of it. Constant.
- */
+/* The only file of the CUPTI double that differs between its builds. Constant. */
 #include "cupti_double.h"
 
 #ifndef SIM_CUPTI_VERSION

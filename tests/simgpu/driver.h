@@ -1,11 +1,12 @@
 /*
- * The simulated driver's own objects and what its files share. Public entry points are in driver_*.c.
+ * The simulated driver's objects and the common declarations of its files. Public entry points are in
+ * driver_*.c.
  *
- * - A public handle is a pointer to one of these structs; its first word says which. A wrong or freed handle
- * is answered with an error where that can be seen, as in the real driver not always.
+ * - A public handle is a pointer to one of these structs, with the type in its first word. A wrong or freed
+ *   handle gets an error if its type shows it; the real driver does not always detect it either.
  * - sim_lock() protects everything here. No user code runs under it: the sink, host functions and the
- * injected library are called without.
- * - Functions named sim_*_locked want the lock held.
+ *   injected library are called without it.
+ * - Callers of sim_*_locked functions hold the lock.
  */
 #pragma once
 
@@ -49,10 +50,10 @@ struct sim_device {
     uint32_t sm;
     struct sim_timeline *timeline;
     bool counters_asked;                    /* counters_fd is settled */
-    int counters_fd;                        /* where samplers are told; -1: nobody is told */
+    int counters_fd;                        /* file for samplers' reports; -1: none */
     bool turn_asked;                        /* turn_fd is settled */
-    int turn_fd;                            /* whose turn it is; -1: nobody asks */
-    uint64_t copy_engine_ns[3];             /* when it is free: to the device, from it, inside it */
+    int turn_fd;                            /* file with the process that has its turn; -1: none */
+    uint64_t copy_engine_ns[3];             /* end of its last copy: to the device, from it, inside it */
     uint64_t in_flight_ns[SIM_QUEUE_DEPTH]; /* ends of the last launches, a ring */
     uint64_t launches;
     uint64_t horizon_ns; /* nothing starts before it */
@@ -66,9 +67,9 @@ struct sim_context {
     uint32_t id;
     struct sim_device *device;
     unsigned flags;
-    bool destroyed; /* a primary context that was reset or released */
+    bool destroyed; /* a primary context after a reset or release */
     CUfunc_cache cache_config;
-    struct sim_stream *streams; /* all of it, legacy first made */
+    struct sim_stream *streams; /* all streams; legacy is the first one made */
     struct sim_stream *legacy;
     struct sim_module *modules;
     uint32_t next_stream_id;
@@ -92,12 +93,12 @@ struct sim_stream {
     unsigned flags;
     int priority;
     uint64_t owner_thread;     /* of a per-thread default stream, else 0 */
-    uint64_t ready_ns;         /* when what was submitted is done */
+    uint64_t ready_ns;         /* end of the submitted work */
     unsigned host_functions;   /* queued or running */
     struct sim_graph *capture; /* not NULL: capturing into it */
     bool capture_origin;
     uint64_t capture_id;
-    struct sim_nodes tail; /* what the next captured node depends on */
+    struct sim_nodes tail; /* dependencies of the next captured node */
 };
 
 struct sim_event {
@@ -115,12 +116,12 @@ struct sim_module {
     enum sim_type type;
     struct sim_context *context; /* NULL: a library */
     struct sim_image *image;
-    struct sim_function *functions; /* one for each kernel of the image */
-    struct sim_buffer *globals;     /* one for each global, made when asked for */
+    struct sim_function *functions; /* one per kernel of the image */
+    struct sim_buffer *globals;     /* one per global, made at the first request */
     struct sim_module *next;        /* in its context's list */
 };
 
-/* A CUfunction, and just as well a CUkernel. */
+/* A CUfunction or a CUkernel. */
 struct sim_function {
     enum sim_type type;
     struct sim_module *module;
@@ -135,7 +136,7 @@ struct sim_function {
     uint32_t cluster[3]; /* required, by attribute */
     bool non_portable_cluster;
     int cluster_policy;
-    /* the last launch's residency, since the next one is mostly alike */
+    /* residency of the last launch, as the next one is usually equal */
     struct sim_demand cached_demand;
     struct sim_residency cached_residency;
     bool cached;
@@ -173,7 +174,7 @@ enum sim_op_kind {
     SIM_OP_CHILD
 };
 
-/* One thing that a stream or a graph node does. */
+/* An operation of a stream or a graph node. */
 struct sim_op {
     enum sim_op_kind kind;
     bool asynchronous;
@@ -196,9 +197,9 @@ void sim_wake_all(void); /* with or without the lock */
 CUresult sim_initialized(void);
 struct sim_device *sim_device_at(CUdevice ordinal);
 int sim_device_count(void);
-/* NULL, or the pointer when its first word says `type`. */
+/* Returns NULL, or the pointer if its first word is `type`. */
 void *sim_handle(const void *handle, enum sim_type type);
-/* A copy of the text that lives until the process ends; the same text gives the same pointer. NULL: no
+/* Returns a copy of the text that lives until the process ends; equal texts have equal pointers. NULL: no
  * memory. */
 const char *sim_intern_locked(const char *text);
 uint64_t sim_hash(const char *text);
@@ -208,11 +209,11 @@ uint64_t sim_hash(const char *text);
 CUresult sim_current(struct sim_context **ret);
 
 /* ---- driver_stream.c ---- */
-/* NULL and the two special handles too. Locks. */
+/* Returns the stream of a handle: also of NULL and the two special handles. Locks. */
 CUresult sim_stream_of(CUstream handle, struct sim_stream **ret);
 struct sim_stream *sim_stream_new_locked(struct sim_context *context, unsigned flags, int priority);
 void sim_streams_free_locked(struct sim_context *context);
-/* When work that is submitted to the stream now may start, with the legacy stream's rules. */
+/* Returns the earliest start of work that is submitted to the stream now, with the legacy stream's rules. */
 uint64_t sim_stream_ready_locked(const struct sim_stream *stream);
 /* Waits for the stream, or for all of a context's. */
 CUresult sim_stream_wait(struct sim_stream *stream);
@@ -221,20 +222,20 @@ CUresult sim_context_wait(struct sim_context *context);
 CUresult sim_host_call_locked(struct sim_stream *stream, const struct sim_host_call *call, uint64_t due_ns);
 
 /* ---- driver_launch.c ---- */
-/* Does an operation in a stream, or adds it to the capture that the stream is in. Takes the lock. */
+/* Executes an operation in a stream, or adds it to the stream's capture. Takes the lock. */
 CUresult sim_submit(struct sim_stream *stream, const struct sim_op *op);
 
-/* Activities that the sink is told of once the lock is free. */
+/* Activities for the sink, delivered without the lock. */
 struct sim_batch {
-    struct sim_activity *items; /* NULL: `one` is enough so far */
+    struct sim_activity *items; /* NULL: at most one activity, in `one` */
     struct sim_activity one;
     size_t count, room;
 };
 void sim_batch_deliver(struct sim_batch *batch);
-/* Tells who watches calls; see hook.h. Without the lock. */
+/* Reports a call to watching clients; see hook.h. Without the lock. */
 void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result);
 
-/* Who does an operation: a stream, for itself or for a graph launch. */
+/* The origin of an operation: a stream, for itself or for a graph launch. */
 struct sim_origin {
     struct sim_stream *stream;
     uint32_t correlation;
@@ -242,18 +243,19 @@ struct sim_origin {
     uint64_t node;
     struct sim_batch *batch;
 };
-/* Does one operation that may start at `ready_ns`; *ret_end_ns: when it is done. */
+/* Executes an operation that may start at `ready_ns`; *ret_end_ns: its end. */
 CUresult sim_execute_locked(const struct sim_origin *origin, const struct sim_op *op, uint64_t ready_ns,
                             uint64_t *ret_end_ns);
 void sim_report_locked(struct sim_batch *batch, const struct sim_activity *activity);
 uint32_t sim_next_correlation_locked(void);
 void sim_throttle(struct sim_device *device);
-/* Reads a launch configuration's attributes into `shape`; those without a meaning here are tolerated. */
+/* Reads a launch configuration's attributes into `shape`; attributes without an effect here are ignored. */
 void sim_launch_attributes(const CUlaunchConfig *config, struct sim_launch *shape);
 CUresult sim_launch_check(const struct sim_device *device, struct sim_launch *launch);
 void sim_demand_of(const struct sim_launch *launch, const struct sim_context *context,
                    struct sim_demand *ret);
-/* When an operation that is submitted to the stream now can start; what submitting costs is spent. */
+/* Returns the earliest start of an operation that is submitted to the stream now; spends the submission's
+ * cost. */
 uint64_t sim_ready_locked(const struct sim_stream *stream);
 void sim_set_sink(const struct sim_sink *sink);
 
@@ -262,7 +264,7 @@ bool sim_nodes_add(struct sim_nodes *nodes, struct sim_node *node);
 void sim_nodes_clear(struct sim_nodes *nodes);
 CUresult sim_capture_begin(struct sim_stream *stream);
 CUresult sim_capture_end(struct sim_stream *stream, CUgraph *ret);
-/* All of a graph's operations in the order of its edges; *ret_end_ns: when the last is done. */
+/* Executes all of a graph's operations in the order of its edges; *ret_end_ns: end of the last one. */
 CUresult sim_graph_execute_locked(const struct sim_origin *origin, struct sim_graph *graph, uint64_t ready_ns,
                                   uint64_t *ret_end_ns);
 CUresult sim_graph_launch(CUgraphExec handle, struct sim_stream *stream);
@@ -278,15 +280,15 @@ struct sim_buffer {
     struct sim_device *device;
     struct sim_context *context;
 };
-/* Memory of the simulated device; 0: none left. */
+/* Allocates memory of the simulated device; 0: none left. */
 uintptr_t sim_memory_new_locked(struct sim_context *context, size_t bytes, CUmemorytype type);
 bool sim_memory_free_locked(uintptr_t base);
-/* Everything that was allocated in a context. */
+/* Frees all memory that was allocated in a context. */
 void sim_memory_free_context_locked(const struct sim_context *context);
-/* Whether a copy stays inside the device buffers it names. */
+/* Returns an error if a copy leaves its device buffers. */
 CUresult sim_copy_check(const void *to, CUmemorytype to_type, const void *from, CUmemorytype from_type,
                         size_t bytes);
-/* Of an address of either side. */
+/* Returns the type of a host or device address. */
 CUmemorytype sim_memory_type(CUdeviceptr address);
 /* The buffer that holds all of [at, at + bytes); NULL: none. */
 const struct sim_buffer *sim_memory_find_locked(uintptr_t at, size_t bytes);
@@ -296,22 +298,23 @@ CUresult sim_function_of(const void *handle, struct sim_function **ret);
 void sim_modules_free_locked(struct sim_context *context);
 
 /* ---- counters.c ---- */
-/* What a launch that was just placed holds over time. */
+/* The resources that a placed launch holds over time. */
 struct sim_occupation {
     const struct sim_launch *launch;
     const struct sim_residency *residency;
-    double achieved, elapsed; /* of the most warps: while its SMs are active, and of all SMs all the time */
-    double busy[SIM_UNITS];   /* of the peak, all the time; ISSUE: while its SMs are active */
+    double achieved, elapsed; /* of the maximum warps: of active SMs; of all SMs all the time */
+    double busy[SIM_UNITS];   /* shares of the peak over the launch; ISSUE: of active SMs while active */
 };
-/* Keeps samplers (OCCSIM_COUNTERS) from reading until end, so that what starts in between is told before a
- * sample of its time is made. false: there are none. */
+/* Stops samplers (OCCSIM_COUNTERS) from reading until sim_counters_end_locked(), so that a launch is reported
+ * before a sample of its time is made. Returns false without samplers. */
 bool sim_counters_begin_locked(struct sim_device *device);
 void sim_counters_end_locked(struct sim_device *device);
-/* Fills achieved and elapsed, and tells samplers; between begin and end. */
+/* Fills achieved and elapsed, and reports to samplers; between begin and end. */
 void sim_counters_publish_locked(struct sim_device *device, struct sim_occupation *occupation);
 
 /* ---- turns.c ---- */
-/* When other processes' turn ends, 0: it is ours; and ours lasts until then. Between begin and end. */
+/* sim_turn_ready_locked() returns the end of other processes' turn, 0: this process has the turn.
+ * sim_turn_take_locked() extends this process's turn. Between begin and end. */
 uint64_t sim_turn_ready_locked(struct sim_device *device);
 void sim_turn_take_locked(struct sim_device *device, uint64_t until_ns);
 

@@ -1,8 +1,8 @@
 /*
  * Contexts: primary ones, created ones, each thread's stack of current ones.
  *
- * A primary context keeps its struct until the process ends, as handles to it do; a created one is freed.
- * Threads: any; the stack is the thread's own.
+ * A primary context keeps its struct until the process ends, since handles to it may exist; a created one is
+ * freed. Threads: any; the stack is the thread's own.
  */
 #include "driver.h"
 
@@ -74,7 +74,7 @@ static void free_contents_locked(struct sim_context *context)
 
 CUresult cuCtxCreate(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
 {
-    (void)ctxCreateParams; /* execution affinity and CIG: nothing that the simulation has */
+    (void)ctxCreateParams; /* execution affinity and CIG are not simulated */
     CUresult result = sim_initialized();
     if (result)
         return result;
@@ -135,7 +135,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     return *pctx ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Ends the primary context; its struct stays for the handles that are about. */
+/* Ends the primary context; its struct stays, since handles to it may exist. */
 static void end_primary(struct sim_device *device)
 {
     if (!device->primary)

@@ -86,7 +86,7 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
     else if (attrib == CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID)
         *pi = device->ordinal;
     else if (!sim_gpu_attribute(device->gpu, (int)attrib, pi))
-        *pi = 0; /* a feature that the simulation has not */
+        *pi = 0; /* a feature that the simulation lacks */
     return CUDA_SUCCESS;
 }
 

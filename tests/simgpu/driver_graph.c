@@ -1,11 +1,11 @@
 /*
  * Graphs: built by hand or captured from streams, instantiated, updated, launched.
  *
- * A node is an operation (driver.h, sim_op) and the nodes it waits for. Instantiation sorts the nodes, so
- * that each stands behind those it waits for. An executable graph is a copy with ids of its own, and knows
- * which node each of its nodes was copied from. A launch runs every node at the end of its last dependency;
- * all its kernels share one correlation id. Threads: any; everything is under sim_lock(). A graph that is
- * being changed by two threads is the program's fault.
+ * A node has an operation (driver.h, sim_op) and dependencies. Instantiation sorts the nodes, so
+ * that each comes after its dependencies. An executable graph is a copy with its own ids, and each of its
+ * nodes refers to the original node. A launch runs every node at the end of its last dependency;
+ * all its kernels share one correlation id. Threads: any; everything is under sim_lock(). Changing one graph
+ * in two threads at a time is an error of the program.
  */
 #include "driver.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_GAP_NS 600 /* between a node and one that waits for it */
+#define NODE_GAP_NS 600 /* from the end of a node to a dependent one */
 
 struct sim_node {
     enum sim_type type;
@@ -38,7 +38,7 @@ struct sim_graph {
 
 /* ---- node lists ---- */
 
-/* Without looking for it first: for a graph's own list, where each node is new. */
+/* Appends a node without searching for it: for a graph's own list, where each node is new. */
 static bool nodes_append(struct sim_nodes *nodes, struct sim_node *node)
 {
     if (nodes->count == nodes->room) {
@@ -111,7 +111,7 @@ static void graph_free_locked(struct sim_graph *graph)
     free(graph);
 }
 
-/* A child graph is copied: what becomes of the original does not matter. */
+/* Makes a node with its own copy of a child graph; later changes of the original have no effect. */
 static struct sim_node *node_new_locked(struct sim_graph *graph, const struct sim_op *op)
 {
     struct sim_node *node = calloc(1, sizeof *node);
@@ -147,14 +147,14 @@ bool sim_node_id(CUgraphNode handle, uint64_t *ret_id)
     return node != NULL;
 }
 
-/* Kahn's algorithm over the indices; false: a cycle, or no memory. */
+/* Sorts the nodes by dependencies (Kahn's algorithm over the indices); false: a cycle, or no memory. */
 static bool sort_locked(struct sim_graph *graph)
 {
     size_t count = graph->nodes.count, done = 0;
     struct sim_node **order = calloc(count + 1, sizeof(struct sim_node *));
     bool *placed = calloc(count + 1, sizeof *placed);
     for (size_t i = 0; i < count; i++)
-        graph->nodes.items[i]->index = (uint32_t)i; /* where it was, for `placed` */
+        graph->nodes.items[i]->index = (uint32_t)i; /* previous position, for `placed` */
     bool moved = order && placed;
     while (moved && done < count) {
         moved = false;
@@ -287,7 +287,7 @@ static CUmemorytype settled_type(CUmemorytype type, CUdeviceptr address)
     return type == CU_MEMORYTYPE_UNIFIED ? sim_memory_type(address) : type;
 }
 
-/* The data of a copy or fill in a graph is not moved: nothing computes on it. */
+/* Makes a copy operation without data: no kernel reads the data. */
 static struct sim_op copy_op(const CUDA_MEMCPY3D *params)
 {
     size_t height = params->Height ? params->Height : 1, depth = params->Depth ? params->Depth : 1;
@@ -420,7 +420,7 @@ CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from, const C
     return result;
 }
 
-/* ---- public: looking ---- */
+/* ---- public: queries ---- */
 
 static CUresult list_nodes(const struct sim_nodes *nodes, bool roots_only, CUgraphNode *items, size_t *count)
 {
@@ -524,7 +524,7 @@ CUresult cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PA
 
 /* ---- executable graphs ---- */
 
-/* `from` is sorted, so that each dependency's copy is there before it is needed. */
+/* Copies the nodes. `from` is sorted, so that each dependency's copy exists before it is needed. */
 static bool clone_nodes_locked(const struct sim_graph *from, struct sim_graph *to)
 {
     for (size_t i = 0; i < from->nodes.count; i++)
@@ -543,7 +543,7 @@ static bool clone_nodes_locked(const struct sim_graph *from, struct sim_graph *t
     return true;
 }
 
-/* NULL: a cycle, or no memory. */
+/* Returns NULL for a cycle and without memory. */
 static struct sim_graph *clone_locked(struct sim_graph *from, enum sim_type type)
 {
     struct sim_graph *graph = from->sorted || sort_locked(from) ? graph_new_locked(type) : NULL;
@@ -580,7 +580,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, u
     return clone(hGraph, SIM_EXEC, (void **)phGraphExec);
 }
 
-/* The same kinds of nodes in the same order: then only parameters can differ. */
+/* True if both have the same kinds of nodes in the same order, so that only parameters differ. */
 static bool same_shape(const struct sim_graph *a, const struct sim_graph *b)
 {
     if (a->nodes.count != b->nodes.count)
@@ -737,7 +737,7 @@ CUresult sim_capture_begin(struct sim_stream *stream)
     return result;
 }
 
-/* Calls that a capture forbids are not watched for, so that the mode has no effect: it is only remembered. */
+/* Returns and sets the mode, without further effect: calls that a capture forbids are not detected. */
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     static _Thread_local CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -758,8 +758,8 @@ static void leave_capture_locked(struct sim_stream *stream)
     sim_nodes_clear(&stream->tail);
 }
 
-/* A stream that joined by an event must have been joined back: its last node must be waited for by another.
- */
+/* True if all streams that joined the capture have been joined back: another node depends on each one's last
+ * node. */
 static bool all_joined_locked(const struct sim_stream *origin)
 {
     for (const struct sim_stream *s = origin->context->streams; s; s = s->next) {
@@ -801,7 +801,7 @@ CUresult sim_capture_end(struct sim_stream *stream, CUgraph *ret)
     return joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
-/* Recording an event in a capture remembers where the stream was. */
+/* Records an event in a capture: the event stores the stream's last nodes. */
 static CUresult capture_record(struct sim_stream *stream, struct sim_event *event)
 {
     sim_nodes_clear(&event->tail);
@@ -810,7 +810,7 @@ static CUresult capture_record(struct sim_stream *stream, struct sim_event *even
     return nodes_copy(&event->tail, &stream->tail) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Waiting for such an event takes the stream into the capture, or adds to what its next node waits for. */
+/* Waits for a captured event: adds the stream to the capture, or dependencies to its next node. */
 static CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event)
 {
     if (!event->capture || (stream->capture && stream->capture_id != event->capture_id))

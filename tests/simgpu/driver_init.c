@@ -139,8 +139,8 @@ static void after_fork_in_child(void)
         atomic_store(&state, STATE_FORKED);
 }
 
-/* What the driver does with CUDA_INJECTION64_PATH, also when it finds no device (seen with drivers 550 and
- * 580). A library that cannot be loaded is not the program's problem. */
+/* Loads CUDA_INJECTION64_PATH like the driver, also without a device (seen with drivers 550 and 580). Failure
+ * to load the library does not affect the program. */
 static void inject(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -165,7 +165,7 @@ static CUresult start(void)
     return fault ? fault : add_devices();
 }
 
-/* The first caller starts; the others wait for it, but not the first one's own injected library. */
+/* Returns true in the first caller; other threads wait for it, but not its own injected library. */
 static bool become_starter(void)
 {
     bool mine = false;
@@ -214,7 +214,7 @@ CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
-/* The tables behind it are NVIDIA's private business: there are none here. */
+/* Finds no table: export tables are private to NVIDIA. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
     (void)id;

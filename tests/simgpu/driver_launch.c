@@ -1,8 +1,8 @@
 /*
- * Doing things: what a launch may ask for, how long it takes, what is reported of it.
+ * Launches and other operations: checks, durations and reports.
  *
- * An operation is executed when it is submitted: its start and end on the device's timeline are computed then
- * and there, and the host goes on. Costs of the host and of copies are constants below, kernels' come from a
+ * An operation is executed when it is submitted: its start and end on the device's timeline are computed at
+ * once, and the host continues. Costs of the host and of copies are constants below; kernels have a
  * cost model: a base (OCCSIM_BLOCK_NS) times 0.5 to 2, chosen by the kernel's name and the size of its
  * parameters, or exactly the base (OCCSIM_EXACT_BLOCKS). Threads: any; the state is under sim_lock().
  */
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOST_CALL_NS    1500 /* what a submission costs the host in virtual time */
+#define HOST_CALL_NS    1500 /* virtual time of a submission on the host */
 #define SUBMIT_NS       2500 /* from the call to the device */
-#define COPY_NS         1200 /* of any copy, before its bytes */
+#define COPY_NS         1200 /* fixed cost of a copy */
 #define PCIE_BYTES_NS   25   /* bytes per ns between host and device */
 #define MEMORY_BYTES_NS 1500 /* inside the device */
 
@@ -28,7 +28,7 @@ void sim_set_sink(const struct sim_sink *new_sink)
     atomic_store(&sink, new_sink);
 }
 
-/* ---- telling the sink ---- */
+/* ---- reports to the sink ---- */
 
 void sim_report_locked(struct sim_batch *batch, const struct sim_activity *activity)
 {
@@ -50,7 +50,8 @@ void sim_report_locked(struct sim_batch *batch, const struct sim_activity *activ
     batch->items[batch->count++ - 1] = *activity;
 }
 
-/* Of the launch that this thread is in the middle of; 0: of none. Clients hear of it before it is placed. */
+/* Correlation id of the launch in progress in this thread; 0: none. Clients learn the id before the launch is
+ * placed. */
 static _Thread_local uint32_t own_correlation;
 
 static uint32_t new_correlation_locked(void)
@@ -88,7 +89,7 @@ void sim_batch_deliver(struct sim_batch *batch)
     free(batch->items);
 }
 
-/* ---- what a launch may ask for ---- */
+/* ---- limits of a launch ---- */
 
 void sim_launch_attributes(const CUlaunchConfig *config, struct sim_launch *shape)
 {
@@ -134,7 +135,8 @@ static uint32_t cluster_blocks(const struct sim_launch *launch)
     return launch->cluster[0] ? volume(launch->cluster) : 0;
 }
 
-/* Cluster dimensions come from the launch, the function's attribute or the compiler, in that order. */
+/* Sets the cluster dimensions from the launch, the function's attribute or the compiler, in that order, and
+ * checks them. */
 static CUresult settle_cluster(const struct sim_device *device, struct sim_launch *launch)
 {
     const struct sim_function *function = launch->function;
@@ -285,7 +287,7 @@ static uint64_t wave_blocks_of(const struct sim_device *device, const struct sim
            sim_gpu_limit(device->gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }
 
-/* See struct sim_counts. */
+/* Computes the counters of a launch; see struct sim_counts. */
 static struct sim_counts counts_of(const struct sim_device *device, const struct sim_launch *launch,
                                    const struct sim_work *work, const struct sim_placement *placed)
 {
@@ -386,7 +388,7 @@ static uint64_t execute_set_locked(const struct sim_origin *origin, const struct
     return end;
 }
 
-/* ---- all of them ---- */
+/* ---- all operations ---- */
 
 CUresult sim_execute_locked(const struct sim_origin *origin, const struct sim_op *op, uint64_t ready_ns,
                             uint64_t *ret_end_ns)
@@ -419,7 +421,7 @@ CUresult sim_execute_locked(const struct sim_origin *origin, const struct sim_op
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* A channel holds so many launches; the next one waits for the oldest to end. */
+/* Waits for the oldest launch in a full channel of SIM_QUEUE_DEPTH launches. */
 void sim_throttle(struct sim_device *device)
 {
     sim_lock();

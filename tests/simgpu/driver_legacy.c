@@ -1,6 +1,6 @@
 /*
- * Older forms of entry points that programs built with earlier toolkits ask for, each in terms of today's.
- * cuda.h declares them under __CUDA_API_VERSION_INTERNAL only. Threads: any.
+ * Older forms of entry points for programs built with earlier toolkits; each calls today's form. cuda.h
+ * declares them under __CUDA_API_VERSION_INTERNAL only. Threads: any.
  */
 #define __CUDA_API_VERSION_INTERNAL 1
 #pragma GCC visibility push(default)

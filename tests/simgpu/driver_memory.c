@@ -1,7 +1,7 @@
 /*
- * Memory: device, managed and pinned buffers are all host memory, mapped without reserving it, so that a
- * program may allocate a card's 140 GB as long as it does not touch them. Buffers are known by address, so
- * that copies outside of one are refused. Threads: any; the table is under sim_lock().
+ * Memory: device, managed and pinned buffers are all host memory, mapped without reservation, so that a
+ * program may allocate a card's 140 GB if it does not touch them. A table finds buffers by address, and
+ * copies outside a buffer are refused. Threads: any; the table is under sim_lock().
  */
 #include "driver.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct sim_buffer *buffers; /* by base */
+static struct sim_buffer *buffers; /* sorted by base */
 static size_t buffer_count, buffer_room;
 
 static size_t page_up(size_t bytes)
@@ -17,7 +17,7 @@ static size_t page_up(size_t bytes)
     return (bytes + 4095) & ~(size_t)4095;
 }
 
-/* The first buffer whose base is above `at`. */
+/* Returns the index of the first buffer with a base above `at`. */
 static size_t buffer_after(uintptr_t at)
 {
     size_t low = 0, high = buffer_count;

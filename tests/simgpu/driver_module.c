@@ -1,6 +1,6 @@
 /*
  * Modules, libraries and functions. A CUlibrary is a module without a context, a CUkernel is its function;
- * either handle can be launched, as the real driver allows. Threads: any; the lists are under sim_lock().
+ * either handle can be launched, like with the real driver. Threads: any; the lists are under sim_lock().
  */
 #include "driver.h"
 
@@ -65,7 +65,7 @@ static bool function_init_locked(struct sim_function *function, struct sim_modul
     return function->name != NULL;
 }
 
-/* `image` becomes the module's. */
+/* Takes ownership of `image`. */
 static struct sim_module *module_new_locked(struct sim_context *context, struct sim_image *image,
                                             const struct sim_gpu *gpu)
 {
@@ -97,7 +97,7 @@ void sim_modules_free_locked(struct sim_context *context)
         module_free(context->modules);
 }
 
-/* `size` 0: as long as its headers say. */
+/* Loads an image; `size` 0: the length of its headers. */
 static CUresult load(struct sim_context *context, struct sim_device *device, const void *bytes, size_t size,
                      struct sim_module **ret)
 {
@@ -112,7 +112,7 @@ static CUresult load(struct sim_context *context, struct sim_device *device, con
     return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The whole file, with a NUL behind it, for PTX. NULL: cannot be read. */
+/* Reads the whole file and appends a NUL, for PTX. Returns NULL if it cannot be read. */
 static char *read_file(const char *path, size_t *ret_size)
 {
     FILE *file = fopen(path, "rbe");
@@ -148,7 +148,7 @@ static CUresult load_file(struct sim_context *context, struct sim_device *device
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
                             CUjit_option *options, void **optionValues)
 {
-    (void)numOptions; /* for a compiler that is not here */
+    (void)numOptions; /* options for a compiler, which is not simulated */
     (void)options;
     (void)optionValues;
     struct sim_context *context;
@@ -425,7 +425,7 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramO
     return cuFuncGetParamInfo((CUfunction)kernel, paramIndex, paramOffset, paramSize);
 }
 
-/* With lazy loading a function may not be loaded yet; here all are. */
+/* Returns LOADED: lazy loading is not simulated. */
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct sim_function *found;

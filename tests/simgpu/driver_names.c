@@ -24,7 +24,7 @@ static const struct row rows[] = {
 #undef X
 };
 
-/* The newest form that `version` knows; *ret_known: the name exists in some version. */
+/* Returns the newest form that `version` has; *ret_known: the name exists in some version. */
 static const struct row *find(const char *name, int version, bool per_thread, bool *ret_known)
 {
     const struct row *best = NULL;
@@ -38,7 +38,7 @@ static const struct row *find(const char *name, int version, bool per_thread, bo
     return best;
 }
 
-/* Our own symbol, whatever else the process has loaded. */
+/* Returns this library's own symbol, even if another library has the name too. */
 static void *own_symbol(const char *symbol)
 {
     static void *self;

@@ -46,7 +46,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CU
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
-/* The block size with the most resident threads; of equals the largest. */
+/* Finds the block size with the most resident threads; the largest one if several are equal. */
 CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
                                           CUoccupancyB2DSize blockSizeToDynamicSMemSize,
                                           size_t dynamicSMemSize, int blockSizeLimit)
@@ -89,7 +89,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
                                             dynamicSMemSize, blockSizeLimit);
 }
 
-/* The largest dynamic shared memory with which `numBlocks` blocks still fit, by bisection. */
+/* Finds the largest dynamic shared memory with which `numBlocks` blocks still fit, by bisection. */
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks,
                                                  int blockSize)
 {

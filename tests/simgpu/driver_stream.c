@@ -1,9 +1,9 @@
 /*
  * Streams, events and host functions.
  *
- * A stream is the time at which what was submitted to it is done; an event is such a time, remembered. Host
- * functions run in one thread of the driver, in the order in which they fall due, as their stream reaches
- * them. Threads: any; the host-function thread starts with the first one and blocks all signals.
+ * A stream stores the end time of its submitted work; an event stores such a time. Host
+ * functions run in one thread of the driver, in the order of their due times, when their stream reaches
+ * them. Threads: any; the host-function thread starts with the first host function and blocks all signals.
  */
 #include "driver.h"
 
@@ -47,7 +47,7 @@ void sim_streams_free_locked(struct sim_context *context)
         stream_free_locked(context->streams);
 }
 
-/* The calling thread's own default stream of a context. */
+/* Returns the calling thread's own default stream of a context. */
 static struct sim_stream *thread_stream_locked(struct sim_context *context)
 {
     uint64_t self = (uint64_t)pthread_self();
@@ -84,7 +84,7 @@ CUresult sim_stream_of(CUstream handle, struct sim_stream **ret)
     return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The legacy stream waits for all blocking streams, and they for it. */
+/* The legacy stream waits for all blocking streams, and these wait for it. */
 uint64_t sim_stream_ready_locked(const struct sim_stream *stream)
 {
     const struct sim_stream *legacy = stream->context->legacy;
@@ -159,7 +159,7 @@ CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
     return cuStreamCreateWithPriority(phStream, Flags, 0);
 }
 
-/* What was submitted still completes, in device time; host functions first. */
+/* Destroys a stream after its host functions; its other work still completes in device time. */
 CUresult cuStreamDestroy(CUstream hStream)
 {
     CUresult result = sim_initialized();

@@ -1,7 +1,7 @@
 /*
- * The entry points that name a stream. This file is compiled twice: plain, where stream 0 is the legacy
+ * The entry points with a stream parameter. This file is compiled twice: plain, with stream 0 as the legacy
  * default stream, and with CUDA_API_PER_THREAD_DEFAULT_STREAM, where cuda.h adds _ptsz or _ptds to each name
- * and stream 0 is the calling thread's own. Only what differs in that is here; the work is done elsewhere.
+ * and stream 0 is the calling thread's own. It has only the code that differs; driver_*.c does the work.
  * Threads: any.
  */
 #include "driver.h"
@@ -49,7 +49,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
                         unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                         unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
-    (void)kernelParams; /* kernels are timed, not run */
+    (void)kernelParams; /* kernels are timed, not executed */
     (void)extra;
     struct sim_launch shape = {.grid = {gridDimX, gridDimY, gridDimZ},
                                .block = {blockDimX, blockDimY, blockDimZ},
@@ -132,7 +132,7 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 
 /* ---- copies and fills ---- */
 
-/* Copies at once, since nothing computes on the data; the time it takes is the stream's. */
+/* Copies the data at once, since no kernel reads it; the copy's duration is added to the stream. */
 static CUresult copy(CUstream handle, void *to, CUmemorytype to_type, const void *from,
                      CUmemorytype from_type, size_t bytes, bool asynchronous)
 {
@@ -198,7 +198,7 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstr
                 true);
 }
 
-/* One side of a copy of rows: where the first one starts. */
+/* Returns the first byte of one side of a copy of rows. */
 static char *row_start(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
                        size_t pitch)
 {
@@ -211,7 +211,7 @@ static CUmemorytype side_of(CUmemorytype type, CUdeviceptr device)
     return type == CU_MEMORYTYPE_UNIFIED ? sim_memory_type(device) : type;
 }
 
-/* Arrays are not simulated. */
+/* Copies rows; arrays are not simulated. */
 static CUresult copy_rows(CUstream handle, const CUDA_MEMCPY2D *c, bool asynchronous)
 {
     if (!c || c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY)
@@ -252,7 +252,7 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
     return copy_rows(hStream, pCopy, true);
 }
 
-/* `bytes` is 1, 2 or 4: the size of one element. */
+/* Fills memory; `bytes` is the size of an element: 1, 2 or 4. */
 static CUresult fill(CUstream handle, CUdeviceptr to, uint32_t value, size_t bytes, size_t count,
                      bool asynchronous)
 {
@@ -354,7 +354,7 @@ CUresult cuStreamQuery(CUstream hStream)
     return ready <= sim_clock_now() && !busy ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-/* ---- what a stream is ---- */
+/* ---- properties of streams ---- */
 
 CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 {
@@ -405,7 +405,7 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 
 CUresult cuStreamBeginCapture(CUstream hStream, CUstreamCaptureMode mode)
 {
-    (void)mode; /* unsafe calls of other threads are not watched for */
+    (void)mode; /* unsafe calls of other threads are not detected */
     struct sim_stream *stream;
     CUresult result = stream_of(hStream, &stream);
     if (result)

@@ -1,9 +1,9 @@
 /*
- * Every other public name of the driver: says in the log that it was called and answers NOT_SUPPORTED.
+ * Every other public name of the driver: logs the call and returns NOT_SUPPORTED.
  *
- * The definitions are weak, so that a real one elsewhere in the library takes their place; driver_stubs.inc
- * lists every name of cudaTypedefs.h. They are declared without parameters, which the caller's registers do
- * not mind.
+ * The definitions are weak, so that a strong one elsewhere in the library replaces them; driver_stubs.inc
+ * lists every name of cudaTypedefs.h. They are declared without parameters, which is harmless as the caller
+ * passes parameters in registers.
  */
 #include "env.h"
 

@@ -1,5 +1,6 @@
 /*
- * Settings and faults from the environment. See env.h. Threads: any; the first one reads, under pthread_once.
+ * Settings and faults from the environment. See env.h. Threads: any; the first caller reads, under
+ * pthread_once.
  */
 #include "env.h"
 
@@ -51,7 +52,7 @@ static bool read_number(const char *text, uint64_t smallest, uint64_t largest, u
     return true;
 }
 
-/* A number or, where the setting may be negative, an integer: as the bits of its field. */
+/* Reads a number or, if the setting may be negative, an integer; *ret_value has its bits. */
 static bool read_value(const struct setting *setting, const char *text, uint64_t *ret_value)
 {
     bool negative = setting->kind == INTEGER && *text == '-';
@@ -150,7 +151,7 @@ uint64_t sim_fault(enum sim_fault fault)
     return sim_env()->fault_argument[fault];
 }
 
-/* One write() a line, so that lines of several threads and processes stay whole. */
+/* Writes a line with a single write(2), so that lines of several threads and processes stay whole. */
 __attribute__((format(printf, 2, 0))) static void put_line(int fd, const char *format, va_list arguments)
 {
     int saved = errno;

@@ -1,8 +1,8 @@
 /*
- * What a simulated device is told by its environment: settings and scripted faults. Both libraries are built
- * with it; each reads the environment once, at the first question, and never again.
+ * Settings and scripted faults of a simulated device, from the environment. Both libraries contain this file;
+ * each reads the environment once, at the first query.
  *
- * A value that cannot be read is named on stderr once and its default is used: a driver must not end its
+ * An invalid value is reported on stderr once and replaced by its default: a driver must not end its
  * program.
  */
 #pragma once
@@ -33,7 +33,7 @@
     X(log, "OCCSIM_LOG", TEXT, "", 0, 0, "1 or stderr, or a file: what the simulation has to say")           \
     X(fault, "OCCSIM_FAULT", TEXT, "", 0, 0, "kind:number,... scripted faults")
 
-/* X(NAME, word, argument, what happens) */
+/* X(NAME, word, argument, effect) */
 #define SIM_FAULTS(X)                                                                                        \
     X(INIT, "init", "CUresult", "cuInit returns it")                                                         \
     X(SUBSCRIBE, "subscribe", "CUptiResult", "cuptiSubscribe returns it")                                    \
@@ -89,14 +89,14 @@ struct sim_env {
     uint64_t fault_argument[SIM_FAULT_COUNT]; /* 0: the fault is off */
 };
 
-/* Never NULL. Lives until the process ends. Any thread. */
+/* Never returns NULL. The settings live until the process ends. Any thread. */
 const struct sim_env *sim_env(void);
 
-/* The argument of a fault, 0 when it is off. */
+/* Returns the argument of a fault, 0 if it is off. */
 uint64_t sim_fault(enum sim_fault fault);
 
-/* One line "simgpu: ..." to where OCCSIM_LOG points; nothing without it. Any thread; keeps errno. */
+/* Logs a line "simgpu: ..." to OCCSIM_LOG, if set. Any thread; keeps errno. */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same line for what a user must see: to the log, else to stderr. */
+/* Logs a line for the user: to the log, else to stderr. */
 void sim_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

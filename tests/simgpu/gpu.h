@@ -1,9 +1,9 @@
 /*
- * The GPU models: what a card of each kind says of itself. One table, gpu_attributes.h, in the driver's
- * words.
+ * The GPU models: the attributes of each kind of card, in one table, gpu_attributes.h, with the driver's
+ * names.
  *
- * Sources: what decides occupancy (threads, blocks, registers, shared memory per SM and block, reserve,
- * opt-in, clusters) is from the CUDA programming guide's table of compute capabilities and cuda_occupancy.h;
+ * Sources: limits of occupancy (threads, blocks, registers, shared memory per SM and block, reserve,
+ * opt-in, clusters) are from the CUDA programming guide's table of compute capabilities and cuda_occupancy.h;
  * clocks, memory, L2 and SM counts are from NVIDIA's data sheets and published deviceQuery outputs. Not
  * compared with a card.
  */
@@ -26,17 +26,17 @@ struct sim_gpu {
     uint16_t carveout_kib[12]; /* shared memory per SM that the driver can configure, ascending; 0 ends */
 };
 
-/* NULL: no such model. */
+/* Returns NULL for an unknown model. */
 const struct sim_gpu *sim_gpu_find(const char *key, size_t key_length);
 
-/* The model at a place of a comma-separated list; NULL: the list is shorter, or the name is none. */
+/* Returns the model at a position of a comma-separated list; NULL: beyond the end, or an unknown name. */
 const struct sim_gpu *sim_gpu_listed(const char *list, uint32_t ordinal);
 
-/* What a device of this model says that it is. */
+/* Makes the UUID of a device of this model. */
 void sim_gpu_uuid(const struct sim_gpu *gpu, uint32_t ordinal, uint8_t ret_uuid[SIM_UUID_BYTES]);
 
-/* The value of a CUdevice_attribute. false: this attribute has no value in the table. */
+/* Gets the value of a CUdevice_attribute; false: not in the table. */
 bool sim_gpu_attribute(const struct sim_gpu *gpu, int attribute, int *ret_value);
 
-/* The same for attributes that are certainly in the table. */
+/* Returns an attribute that must be in the table. */
 uint32_t sim_gpu_limit(const struct sim_gpu *gpu, int attribute);

@@ -1,7 +1,7 @@
 /*
  * X(attribute, t4, a100, h200): the value of each CUdevice_attribute (CU_DEVICE_ATTRIBUTE_ in front). ALL:
- * the same on every model. A feature that the simulation lacks says 0 whatever the card has. What differs
- * between two cards of one model (PCI bus) is answered in driver_device.c.
+ * the same on every model. A feature that the simulation lacks is 0, whatever the card has. Differences
+ * between two cards of one model (PCI bus) are in driver_device.c.
  */
 #pragma once
 

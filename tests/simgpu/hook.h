@@ -1,9 +1,9 @@
 /*
- * The one private symbol between the two simulated libraries: libcuda.so.1 exports occsim_hook(), the CUPTI
- * double finds it there, gives it a sink for what the device does and gets back what only the driver knows.
+ * The only private symbol between the two simulated libraries: libcuda.so.1 exports occsim_hook(). The CUPTI
+ * double calls it with a sink for the device's activities and gets functions of the driver.
  *
- * The sink is called in the thread that launched, without the driver's lock, when the launch is placed: its
- * start and end are known by then, and lie in the future. Pointers in an activity's name live until the
+ * The sink is called in the launching thread, without the driver's lock, when the launch is placed: its
+ * start and end are known and lie in the future. A name in an activity lives until the
  * process ends.
  */
 #pragma once
@@ -19,8 +19,8 @@
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
-/* What counters would read of a kernel that has the device to itself, at one cycle a nanosecond: sums over
- * time. Blocks go to SMs breadth first, so that a wave has work for min(its blocks, SMs) of them. */
+/* The counters of a kernel that has the device to itself, at one cycle per nanosecond: sums over time. Blocks
+ * go to SMs breadth first, so that a wave occupies min(its blocks, SMs) SMs. */
 struct sim_counts {
     double warps_ns;  /* resident warps */
     double sms_ns;    /* SMs with work */
@@ -31,7 +31,7 @@ struct sim_counts {
 struct sim_kernel_activity {
     const char *name;
     uint64_t grid_id;
-    uint32_t grid[3], block[3], cluster[3]; /* cluster: all 0 without */
+    uint32_t grid[3], block[3], cluster[3]; /* cluster: all 0 without clusters */
     uint32_t registers, static_smem_bytes, dynamic_smem_bytes, local_bytes;
     uint32_t smem_config_bytes;
     int32_t carveout_percent; /* -1: not requested */
@@ -67,7 +67,7 @@ struct sim_activity {
     };
 };
 
-/* A call of the driver that clients may watch, without the lock. CONTEXT_END: before a context goes; it has
+/* A driver call that clients may watch, reported without the lock. CONTEXT_END: before a context ends; it has
  * no exit. */
 enum sim_call {
     SIM_CALL_LAUNCH,
@@ -79,26 +79,26 @@ enum sim_call {
 
 struct sim_sink {
     void (*activity)(const struct sim_activity *activity);
-    /* `result`: NULL on the way in, else what the call returns. `context` is the stream's. `correlation`:
-     * that of the activities of a launch, 0 for other calls. */
+    /* `result`: NULL on entry, else the call's result. `context` is the stream's. `correlation`: the id of a
+     * launch's activities, 0 for other calls. */
     void (*call)(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result);
 };
 
 struct sim_driver {
     uint32_t version; /* SIM_HOOK_VERSION */
     uint64_t (*now)(void);
-    /* false: not a handle of that kind */
+    /* return false for another kind of handle */
     bool (*context_id)(CUcontext context, uint32_t *ret_id, uint32_t *ret_device);
     bool (*stream_id)(CUcontext context, CUstream stream, uint32_t *ret_id);
     bool (*graph_id)(const void *graph_or_exec, uint32_t *ret_id);
     bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
-    /* NULL: no such device, or the driver is not initialized */
+    /* returns NULL without such a device, and before the driver is initialized */
     const struct sim_gpu *(*device)(size_t ordinal, uint8_t *ret_uuid);
-    /* false: cuInit finds none */
+    /* returns false if cuInit finds no device */
     bool (*has_devices)(void);
-    /* The host waits until the device has reached this time. */
+    /* lets the host wait until the device reaches this time */
     void (*wait_until)(uint64_t ns);
 };
 
-/* Sets where activities go (NULL: nowhere) and returns the driver's side. */
+/* Sets the sink of activities (NULL: none) and returns the driver's functions. */
 typedef const struct sim_driver *sim_hook_function(const struct sim_sink *sink);

@@ -15,7 +15,7 @@
 
 /* ---- parameters: .nv.info.<kernel> ---- */
 
-/* The entry at *at, which advances behind it; NULL: no more, or not whole. */
+/* Returns the entry at *at and advances *at; NULL: no more entries, or an incomplete one. */
 static const uint8_t *next_entry(struct span info, size_t *at)
 {
     const uint8_t *entry = info.at + *at;

@@ -1,7 +1,6 @@
 /*
- * What a driver knows of an image beyond the resources of image/: the choice of the entry for a device,
- * kernels by name, parameters, global variables, the size of the constant bank. Pure apart from malloc; any
- * thread.
+ * Details of an image beyond the resources of image/: the choice of the entry for a device, kernels by name,
+ * parameters, global variables, the size of the constant bank. Pure apart from malloc; any thread.
  */
 #pragma once
 
@@ -17,7 +16,7 @@ struct sim_parameters {
 struct sim_global {
     const char *name;
     uint64_t bytes;
-    const uint8_t *initial; /* NULL: zero */
+    const uint8_t *initial; /* NULL: all zero */
 };
 
 struct sim_image {
@@ -28,14 +27,14 @@ struct sim_image {
     uint32_t constant_bytes; /* of user constants */
 };
 
-/* The best entry of a file for a device of capability `sm` (75, 90, 121): the highest SM version that runs
- * there, the last of several. OCC_IMAGE_E_NO_BINARY lists the entries of the file. Codes and messages as in
- * image/image.h. */
+/* Opens the best entry of a file for a device of capability `sm` (75, 90, 121): the highest SM version that
+ * runs there, the last of several. OCC_IMAGE_E_NO_BINARY lists the entries of the file. Codes and messages as
+ * in image/image.h. */
 int sim_image_open(const void *bytes, size_t size, uint32_t sm, struct sim_image **ret_image,
                    struct occ_image_error *err);
 
 /* NULL is fine. */
 void sim_image_free(struct sim_image *image);
 
-/* NULL: no such kernel. */
+/* Returns NULL for an unknown kernel. */
 const struct occ_image_kernel *sim_image_kernel(const struct sim_image *image, const char *name);

@@ -1,6 +1,6 @@
 /*
- * See loaded_image.h. A program's own memory is trusted as far as a real driver trusts it: where no size is
- * given, the headers' claims are all there is. Pure apart from malloc and the log; any thread.
+ * See loaded_image.h. A program's own memory is trusted like in a real driver: without a size the headers'
+ * lengths are used unchecked. Pure apart from malloc and the log; any thread.
  */
 #include "loaded_image.h"
 
@@ -27,7 +27,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* How many bytes an image says it has; 0: not an image, or more than any image has. */
+/* Returns an image's size by its header; 0: not an image, or larger than any image. */
 static size_t claimed_bytes(const uint8_t *at)
 {
     uint64_t size = 0;
@@ -46,7 +46,7 @@ static size_t claimed_bytes(const uint8_t *at)
     return size <= OCC_IMAGE_MAX_FILE_BYTES ? (size_t)size : 0;
 }
 
-/* PTX starts with a directive or a comment. */
+/* True for PTX, which starts with a directive or a comment. */
 static bool looks_like_ptx(const char *text)
 {
     text += strspn(text, " \t\r\n");
@@ -67,7 +67,7 @@ int sim_image_read_memory(const void *bytes, uint32_t sm, struct sim_image **ret
     return at ? sim_image_read(at, claimed_bytes(at), sm, ret_image) : OCC_IMAGE_E_INVALID;
 }
 
-/* Programs and libraries have images in them but are none. */
+/* True for programs and libraries, which contain images but are not images. */
 static bool is_host_file(const uint8_t *at, size_t size)
 {
     uint16_t machine;

@@ -1,6 +1,6 @@
 /*
- * Images as a program hands them to the driver: what image/ reads, less what a driver does not take, and the
- * calls that give no size. Why one is refused goes to the log (OCCSIM_LOG).
+ * Images that a program passes to the driver: the formats of image/ without formats that a driver refuses,
+ * also without a size. The log (OCCSIM_LOG) has the reason of a refusal.
  */
 #pragma once
 
@@ -9,6 +9,6 @@
 /* Reads the best entry of a cubin or fat binary for a device of capability `sm`. 0 or an OCC_IMAGE_E_*. */
 int sim_image_read(const void *bytes, size_t size, uint32_t sm, struct sim_image **ret_image);
 
-/* The same for calls that give no size, as cuModuleLoadData: the length is what the headers claim, and nvcc's
- * wrapper is followed. PTX text is OCC_IMAGE_E_NO_BINARY. */
+/* The same for calls without a size, like cuModuleLoadData: uses the headers' length and follows nvcc's
+ * wrapper. Returns OCC_IMAGE_E_NO_BINARY for PTX text. */
 int sim_image_read_memory(const void *bytes, uint32_t sm, struct sim_image **ret_image);

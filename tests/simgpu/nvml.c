@@ -1,10 +1,10 @@
 /*
- * A double of libnvidia-ml.so.1 with what the sampler asks of NVML's GPM: the occupancy and activity of a
- * whole simulated device between two looks, as all processes use it (segments.h). H200 has it, the others do
- * not.
+ * A double of libnvidia-ml.so.1 with the functions of NVML's GPM that the sampler uses: occupancy and
+ * activity of a whole simulated device between two samples, over all processes (segments.h). H200 has GPM,
+ * the others do not.
  *
- * It needs no driver: devices are those of OCCSIM_GPU. A look is at what they did until LAG_NS ago.
- * Names, numbers and layouts are those of NVML's public reference; there is no header of it in the toolkit.
+ * It needs no driver: the devices are from OCCSIM_GPU. A sample covers the time until LAG_NS ago.
+ * Names, numbers and layouts are from NVML's public reference; the toolkit has no header of NVML.
  *
  * Threads: any, under `lock`.
  */
@@ -20,7 +20,7 @@
 
 #define NVML_API __attribute__((visibility("default")))
 #define LAG_NS   UINT64_C(5000000)
-#define VERSION  1 /* of the structures here */
+#define VERSION  1 /* version of the structures here */
 
 enum { MOST_DEVICES = 16, UUID_TEXT_BYTES = 41 };
 
@@ -45,14 +45,14 @@ enum result {
 };
 
 struct device {
-    const struct sim_gpu *gpu; /* NULL: not there */
+    const struct sim_gpu *gpu; /* NULL: no device */
     uint8_t uuid[SIM_UUID_BYTES];
-    struct sim_tail *tail; /* from the first look on */
+    struct sim_tail *tail; /* opened at the first sample */
     uint64_t looked_ns;
-    double warps, active, elapsed; /* cycles since then, of all SMs */
+    double warps, active, elapsed; /* cycles since the first sample, over all SMs */
 };
 
-/* What a device had counted at one look. */
+/* A GPM sample: the device's counts at that time. */
 struct look {
     const struct device *device;
     double warps, active, elapsed;
@@ -208,7 +208,7 @@ static uint64_t realtime_ns(void)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Counts on to LAG_NS ago. */
+/* Counts until LAG_NS ago. */
 static enum result count_locked(struct device *device)
 {
     double values[SIM_METRICS];
@@ -246,7 +246,7 @@ enum result nvmlGpmSampleGet(struct device *device, struct look *sample)
     return result;
 }
 
-/* In percent. */
+/* Computes a metric in percent. */
 static void evaluate(const struct look *before, const struct look *after, struct gpm_metric *metric)
 {
     double elapsed = after->elapsed - before->elapsed;

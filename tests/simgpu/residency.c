@@ -49,7 +49,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* The smallest step that holds `bytes`, or `more` steps above it, else the largest. */
+/* Returns the smallest step that holds `bytes`, or `more` steps above it, at most the largest. */
 static uint32_t carveout_step(const struct sim_gpu *gpu, uint64_t bytes, uint32_t more)
 {
     uint32_t step = 0;
@@ -61,7 +61,8 @@ static uint32_t carveout_step(const struct sim_gpu *gpu, uint64_t bytes, uint32_
     return step;
 }
 
-/* Which kernels get a step more than they need is not known (docs/decisions/0005): a third of them here. */
+/* True for a third of the kernels: the driver's choice of kernels with one more step is unknown
+ * (docs/decisions/0005). */
 static bool takes_a_step_more(const struct sim_gpu *gpu, const struct sim_demand *demand)
 {
     return LIMIT(gpu, COMPUTE_CAPABILITY_MAJOR) >= 8 && (demand->threads / 32 + demand->registers) % 3 == 0;
@@ -80,7 +81,7 @@ static uint32_t choose_carveout(const struct sim_gpu *gpu, const struct sim_dema
     return carveout_step(gpu, wanted, demand->carveout_percent < 0 && takes_a_step_more(gpu, demand));
 }
 
-/* A cluster lives inside one GPC and may share SMs. */
+/* Returns the maximum of active clusters. A cluster runs inside one GPC; its blocks may share SMs. */
 static uint32_t active_clusters(const struct sim_gpu *gpu, uint32_t blocks_per_sm, uint32_t cluster_blocks)
 {
     uint32_t clusters = 0;
@@ -89,7 +90,8 @@ static uint32_t active_clusters(const struct sim_gpu *gpu, uint32_t blocks_per_s
     return clusters;
 }
 
-/* Shared memory only when nothing else limits alike: the carve-out follows what the others allow. */
+/* Returns the limiting resource: shared memory only if it alone limits, as the carve-out follows the other
+ * limits. */
 static enum sim_limit limit_of(const cudaOccResult *limits, bool by_smem, uint32_t blocks)
 {
     if (by_smem)

@@ -1,11 +1,10 @@
 /*
- * How many blocks of a launch an SM holds, and which shared-memory carve-out the driver would configure for
- * it.
+ * Computes the blocks of a launch per SM, and the shared-memory carve-out that the driver would configure.
  *
- * The limits come from the toolkit's cuda_occupancy.h, so that this side is independent of occtrace's own
- * model. The carve-out is our reading of the driver: with a preference, the smallest step that is not below
- * it and holds a block; without one, the smallest step that holds as many blocks as everything else allows,
- * or the largest; from 8.0 on for some kernels one step more, as real drivers do.
+ * The limits come from the toolkit's cuda_occupancy.h, so that the simulation is independent of occtrace's
+ * own model. The carve-out is our model of the driver: with a preference, the smallest step that is not below
+ * it and holds a block; without one, the smallest step that holds as many blocks as the other limits allow,
+ * or the largest; from 8.0 on one step more for some kernels, as observed with real drivers.
  */
 #pragma once
 
@@ -20,8 +19,7 @@ struct sim_demand {
     int32_t carveout_percent; /* -1: no preference */
 };
 
-/* What an SM has no more of when it holds as many blocks as it can. X(NAME, word as in the counters' names)
- */
+/* Resources that limit the blocks of an SM. X(NAME, word of the counters' names) */
 #define SIM_LIMITS_OF_SM(X)                                                                                  \
     X(REGISTERS, "register")                                                                                 \
     X(SMEM, "shmem")                                                                                         \
@@ -38,13 +36,13 @@ enum sim_limit {
 
 struct sim_residency {
     uint32_t blocks_per_sm;       /* 0: does not fit */
-    enum sim_limit limit;         /* of several that limit alike the first, but not SMEM */
+    enum sim_limit limit;         /* the first of several limits; SMEM only if it alone limits */
     uint32_t smem_config_bytes;   /* carve-out */
     uint32_t max_active_clusters; /* 0 without clusters */
 };
 
-/* false: the demand is beyond what the model can compute (no block fits; *ret is all 0). Pure; any thread. */
+/* Computes the residency; false: no block fits (*ret is all 0). Pure; any thread. */
 bool sim_residency(const struct sim_gpu *gpu, const struct sim_demand *demand, struct sim_residency *ret);
 
-/* The most threads that a block of so many registers a thread can have; a multiple of a warp. */
+/* Returns the maximum threads of a block with this number of registers per thread; a multiple of a warp. */
 uint32_t sim_max_threads(const struct sim_gpu *gpu, uint32_t registers);

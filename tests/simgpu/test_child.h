@@ -1,7 +1,7 @@
 /*
- * Each case runs in a process of its own, because a simulated device reads its environment once:
- * RUN(function, "NAME=value", ...) forks, sets the variables and runs `function` in the child, where CHECK()
- * says what is wrong and ends it. The parent never touches the driver.
+ * Runs each case in a process of its own, because a simulated device reads its environment once:
+ * RUN(function, "NAME=value", ...) forks, sets the variables and runs `function` in the child, where a failed
+ * CHECK() prints the condition and ends the child. The parent never uses the driver.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* after the above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #define CHECK(condition)                                                                                     \

@@ -1,5 +1,5 @@
 /*
- * The CUPTI double as a profiler sees it: records and their layouts by version, buffers and flushes, truth,
+ * Tests the CUPTI double like a profiler: records and their layouts by version, buffers and flushes, truth,
  * graphs, and every scripted fault.
  */
 #include "test_child.h"
@@ -41,7 +41,7 @@ static void CUPTIAPI request_buffer(uint8_t **buffer, size_t *size, size_t *reco
     *records_at_most = 0;
 }
 
-static size_t kernel_bytes; /* the distance of two records, as the library steps over them */
+static size_t kernel_bytes; /* distance of two records, by the library's iteration */
 
 static void keep(const CUpti_Activity *record)
 {
@@ -91,7 +91,7 @@ static void begin(void)
     OK(cuInit(0));
     OK(cuCtxCreate(&context, NULL, 0, 0));
     OK(cuModuleLoad(&module, SIM_TEST_IMAGES "/plain.fatbin"));
-    kernel_bytes = sizeof records->kernel; /* until the first buffer says more */
+    kernel_bytes = sizeof records->kernel; /* until the first buffer shows another size */
 }
 
 static void launch(const char *name, unsigned grid, unsigned block, unsigned smem)
@@ -127,7 +127,7 @@ static void one_record(void)
     launch("clustered", 264, 64, 0);
     launch("dynamic", 1000, 128, 60000);
     OK(cuCtxSynchronize());
-    OK(cuModuleUnload(module)); /* names stay */
+    OK(cuModuleUnload(module)); /* names outlive the module */
     OK(cuptiActivityFlushAll(0));
     CHECK_EQUAL(record_count, 2);
     const CUpti_ActivityKernel10 *a = &records[0].kernel, *b = &records[1].kernel;
@@ -208,7 +208,7 @@ static void CUPTIAPI take_all(CUcontext ctx, uint32_t stream, uint8_t *buffer, s
     free(buffer);
 }
 
-/* A number is written before the record of an API call, if that kind and that call are recorded. */
+/* An external id precedes the record of an API call, if kind and call are both recorded. */
 static void external_correlation(void)
 {
     const CUpti_ExternalCorrelationKind kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
@@ -220,7 +220,7 @@ static void external_correlation(void)
     CHECK_EQUAL(cuptiActivityPopExternalCorrelationId(kind, &last), CUPTI_ERROR_QUEUE_EMPTY);
     OK(cuptiActivityPushExternalCorrelationId(kind, 41));
     OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
-    launch_times(1); /* no record of the call: no number */
+    launch_times(1); /* no record of the call: no id */
     OK(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 1));
     launch_times(1);
     OK(cuptiActivityPushExternalCorrelationId(kind, 42));
@@ -228,7 +228,7 @@ static void external_correlation(void)
     OK(cuptiActivityPopExternalCorrelationId(kind, &last));
     CHECK_EQUAL(last, 42);
     OK(cuptiActivityPopExternalCorrelationId(kind, NULL));
-    launch_times(1); /* none is open */
+    launch_times(1); /* no id is pushed */
     OK(cuptiActivityFlushAll(0));
     const uint32_t K = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, D = CUPTI_ACTIVITY_KIND_DRIVER,
                    E = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
@@ -263,7 +263,7 @@ static void layout(void)
     OK(cuptiGetVersion(&version));
     CHECK_EQUAL(version, expected_version);
     begin();
-    launch_times(70); /* more than one buffer of the longest */
+    launch_times(70); /* more than one buffer of the longest records */
     OK(cuptiActivityFlushAll(0));
     CHECK_EQUAL(record_count, 70);
     CHECK_EQUAL(kernel_bytes, expected_bytes);
@@ -327,7 +327,7 @@ static void test_broken_brothers(void **state)
 static void incomplete_ones_wait(void)
 {
     begin();
-    launch("plain", 132 * 8 * 20000, 256, 0); /* virtual time does not reach its end by itself */
+    launch("plain", 132 * 8 * 20000, 256, 0); /* virtual time does not reach its end without a wait */
     OK(cuptiActivityFlushAll(0));
     CHECK_EQUAL(record_count, 0);
     OK(cuCtxSynchronize());
@@ -335,13 +335,12 @@ static void incomplete_ones_wait(void)
     CHECK(record_count == 1 && records[0].kernel.end > records[0].kernel.start);
 }
 
-/* One that a flush leaves goes on being filled, and comes back when it is full and its last record complete.
- */
+/* A busy buffer stays with CUPTI over flushes and is returned full, after its last record is complete. */
 static void a_busy_thread_gets_them_back_full(void)
 {
     begin();
     for (int i = 0; i < 3 * (BUFFER_BYTES / 216); i++) {
-        launch("plain", i % 75 ? 10 : 132 * 8 * 20000, 256, 0); /* the stream waits for the long ones */
+        launch("plain", i % 75 ? 10 : 132 * 8 * 20000, 256, 0); /* the stream waits for the long kernels */
         OK(cuptiActivityFlushAll(0));
     }
     CHECK(requested == 3 && returned == 0);
@@ -357,7 +356,7 @@ static void flush_late(void)
 
 static void ends_with_a_late_flush(void)
 {
-    (void)atexit(flush_late); /* runs after what the library registers with the first context */
+    (void)atexit(flush_late); /* runs before the handlers that the library registers later */
     begin();
     launch_times(1);
     exit(0);
@@ -417,7 +416,8 @@ static void *wait_for_ever(void *unused)
     return unused;
 }
 
-/* With a thread of the program, since the thread sanitizer's runtime starts its own with the first one. */
+/* Counts with an extra thread of the program: the thread sanitizer starts its own thread with the first one.
+ */
 static int count_threads_of_program(void)
 {
     pthread_t thread;
@@ -432,7 +432,7 @@ static void worker_comes_with_enable(void)
     CHECK_EQUAL(count_threads() - before, 1);
 }
 
-/* It has the signal mask of the thread that launches first, and returns full buffers all the same. */
+/* The worker has the signal mask of the first launching thread, and still returns full buffers. */
 static void worker_comes_with_the_first_launch(void)
 {
     int before = count_threads_of_program();
@@ -552,11 +552,11 @@ static void whole_graphs(void)
     OK(cuStreamSynchronize(stream));
     launch_times(1);
     OK(cuptiActivityFlushAll(0));
-    CHECK(graph_count == 1 && record_count == 1); /* no nodes; what is no graph is recorded */
+    CHECK(graph_count == 1 && record_count == 1); /* no records of nodes; other launches have records */
     CHECK(graph_record.start < graph_record.end && graph_record.graphId != 0);
 }
 
-/* 20 replays of a kernel and a fill; returns the launches without times. */
+/* Replays a graph of a kernel and a fill 20 times; returns the number of launches without times. */
 static unsigned without_times_of_20(void)
 {
     CUstream stream;
@@ -597,7 +597,7 @@ static void graphs_with_recorded_fills_do_not(void)
     CHECK_EQUAL(without_times_of_20(), 0);
 }
 
-/* The fault by which recording does not help. */
+/* The fault "leak_all": recorded fills leak too. */
 static void graphs_with_recorded_fills_leak(void)
 {
     OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET));
@@ -621,7 +621,7 @@ static void test_graphs(void **state)
     RUN(whole_graphs);
 }
 
-/* ---- the same again: virtual time, truth ---- */
+/* ---- repetition in virtual time, truth ---- */
 
 static const char *fingerprint_path;
 
@@ -657,7 +657,7 @@ static void read_all(const char *path, char *text, size_t room)
     fclose(file);
 }
 
-/* The truth file's line i tells of record i what the record tells. */
+/* Compares line i of the truth file with record i. */
 static void compare_truth(const char *truth, const char *stamps)
 {
     char *line = strchr(truth, '\n'), *stamp = (char *)(uintptr_t)stamps;
@@ -699,7 +699,7 @@ static void test_virtual_time_and_truth(void **state)
     rmdir(directory);
 }
 
-/* Processes that begin at once: each waits for the end of the pipe. */
+/* Lets processes start at once: each waits for the end of the pipe. */
 static int starting_line[2];
 
 static void launch_with_others(void)
@@ -841,11 +841,11 @@ static void finalized(void)
     OK(cuptiFinalize());
     CHECK_EQUAL(record_count, 3);
     launch_times(3);
-    CHECK_EQUAL(cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION); /* no callbacks any more */
+    CHECK_EQUAL(cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION); /* the callbacks are unregistered */
     CHECK_EQUAL(record_count, 3);
 }
 
-/* As seen with 13.0.85 on drivers 550 and 580. */
+/* Results seen with 13.0.85 on drivers 550 and 580. */
 static void without_a_device(void)
 {
     CUpti_SubscriberHandle subscriber;
@@ -876,7 +876,7 @@ static void test_faults(void **state)
     RUN(late_buffers, "OCCSIM_FAULT=late:100000");
     RUN(finalized);
     RUN(one_record, "OCCSIM_FAULT=nonsense:1,drop:none,zero:0", "OCCSIM_BLOCK_NS=-5", "OCCSIM_CLOCK=sundial",
-        "OCCSIM_LOG=/dev/null"); /* what cannot be read is said and left out */
+        "OCCSIM_LOG=/dev/null"); /* invalid settings are reported and ignored */
 }
 
 int main(void)

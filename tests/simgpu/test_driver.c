@@ -1,6 +1,6 @@
 /*
- * The simulated driver as a program sees it: initialisation and injection, devices, modules, launches and
- * what is refused, streams, events, graphs, memory, host functions, names and versions of entry points.
+ * Tests the simulated driver like a program: initialisation and injection, devices, modules, launches and
+ * refusals, streams, events, graphs, memory, host functions, names and versions of entry points.
  */
 #include "test_child.h"
 
@@ -350,14 +350,14 @@ static CUevent recorded(CUstream stream)
     return event;
 }
 
-/* The legacy default stream waits for blocking streams and they for it; non-blocking ones do neither. */
+/* The legacy default stream waits for blocking streams and these wait for it; non-blocking streams do not. */
 static void legacy_stream(void)
 {
     CUstream blocking, apart;
     begin();
     OK(cuStreamCreate(&blocking, 0));
     OK(cuStreamCreate(&apart, CU_STREAM_NON_BLOCKING));
-    OK(launch("plain", 132 * 4, 128, 0, NULL)); /* short of the whole device */
+    OK(launch("plain", 132 * 4, 128, 0, NULL)); /* does not fill the device */
     CUevent legacy_done = recorded(NULL);
     OK(launch("plain", 1, 32, 0, apart));
     CUevent apart_done = recorded(apart);
@@ -532,7 +532,7 @@ static void capture_mistakes(void)
     OK(cuStreamWaitEvent(b, event, 0));
     OK(launch("plain", 1, 32, 0, b));
     CHECK_EQUAL(cuStreamEndCapture(a, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
-    OK(launch("plain", 1, 32, 0, b)); /* both streams are themselves again */
+    OK(launch("plain", 1, 32, 0, b)); /* both streams work again */
     OK(cuStreamSynchronize(b));
 }
 

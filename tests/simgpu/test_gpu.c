@@ -1,7 +1,6 @@
 /*
- * The GPU models and their residency: the figures that matter stand here once more, from NVIDIA's tables, and
- * the blocks per SM must be those of cuda_occupancy.h's own calculation where that chooses the carve-out
- * itself.
+ * Tests the GPU models and their residency: the limits are repeated here from NVIDIA's tables, and the blocks
+ * per SM must equal cuda_occupancy.h's own calculation where it chooses the carve-out itself.
  */
 #include "gpu.h"
 #include "residency.h"
@@ -13,7 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-/* after the above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 static const char *const keys[] = {"t4", "a100", "h200"};
@@ -132,7 +131,7 @@ static void compare(const struct sim_gpu *gpu, int threads, int registers, size_
     assert_int_equal(got.blocks_per_sm, expected);
 }
 
-/* -1: the oracle takes the largest carve-out; ours is smaller but must hold as many. */
+/* -1: cuda_occupancy.h takes the largest carve-out; ours is smaller but must hold as many blocks. */
 static void test_blocks_are_the_oracles(void **state)
 {
     (void)state;
@@ -164,7 +163,7 @@ static void test_carveout(void **state)
     some.registers = 31;
     assert_true(sim_residency(gpu, &some, &got));
     assert_int_equal(got.smem_config_bytes, 164 << 10);
-    some.carveout_percent = 0; /* as little as holds a block */
+    some.carveout_percent = 0; /* the smallest carve-out that holds a block */
     assert_true(sim_residency(gpu, &some, &got));
     assert_int_equal(got.smem_config_bytes, 16 << 10);
     assert_int_equal(got.blocks_per_sm, 1);

@@ -1,6 +1,6 @@
 /*
- * What a test lets the simulated driver inject: counts its calls in the environment and, as profilers do,
- * asks the driver something from within cuInit.
+ * The library that the simulated driver injects in a test: counts its calls in the environment and, like
+ * profilers, calls the driver within cuInit.
  */
 #include <cuda.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Kernels for the tests of the simulated device: each differs from the others in one resource that the image
-// reader must find. None of them is meant to compute anything.
+// Kernels for the tests of the simulated device: each differs from the others in one resource that the
+// image reader must find. Their results do not matter.
 extern "C" __global__ void plain(const float *a, const float *b, float *c, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,10 +1,10 @@
 /*
- * PM sampling in the CUPTI double: launches of another process are counted, to the last warp-cycle, whatever
- * the shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every
- * fault. And NVML's GPM, which counts the same.
+ * Tests PM sampling in the CUPTI double: launches of another process are counted exactly, to the warp-cycle,
+ * for every shape of blocks; times of samples; one sampler per device; a full buffer; every fault. Also tests
+ * NVML's GPM, which has the same counts.
  *
- * No case depends on how fast anything runs: all that was launched is waited for and has passed before
- * samples are decoded, and the hardware buffer holds more than that takes.
+ * No case depends on speed: samples are decoded after all launches have ended, and the hardware buffer holds
+ * more samples than that takes.
  */
 #include "test_child.h"
 
@@ -37,9 +37,9 @@ enum { INTERVAL_NS = 100000, IMAGE_SAMPLES = 500, MOST_SAMPLES = 200000, MOST_LA
 
 static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], truth_setting[80];
 
-/* ---- the process that launches ---- */
+/* ---- the launching process ---- */
 
-/* One line of the truth file. */
+/* A line of the truth file. */
 static struct truth {
     uint64_t start_ns, end_ns;
     double warps, blocks, waves, block_ns, block_ns_total, achieved, elapsed;
@@ -85,7 +85,8 @@ static void launch_side_by_side(void)
 static int go[2];
 static pid_t launcher;
 
-/* Before the sampler uses the driver: that does not survive fork(). It launches when it is told to. */
+/* Forks the launcher before the sampler uses the driver, which does not survive fork(). The launcher starts
+ * its work on a byte from the pipe. */
 static void start_launcher(void (*work)(void))
 {
     char byte;
@@ -94,7 +95,7 @@ static void start_launcher(void (*work)(void))
     CHECK(launcher >= 0);
     if (launcher)
         return;
-    close(go[1]); /* so that it ends with a sampler that fails */
+    close(go[1]); /* ends the launcher if the sampler fails */
     if (read(go[0], &byte, 1) != 1)
         _exit(1);
     open_device();
@@ -111,7 +112,7 @@ static void finish_launcher(void)
     CHECK_EQUAL(status, 0);
 }
 
-/* Where a column begins, named as ",name": kernels' names have no commas here. */
+/* Returns the start of a column, named as ",name": kernels' names have no commas here. */
 static const char *column(const char *line, const char *header, const char *name)
 {
     const char *at = strstr(header, name);
@@ -148,7 +149,7 @@ static void read_truth(void)
     fclose(file);
 }
 
-/* ---- the process that samples ---- */
+/* ---- the sampling process ---- */
 
 struct sample {
     uint64_t start_ns, end_ns;
@@ -202,7 +203,7 @@ static CUptiResult add_metrics(const char *const *names, size_t n)
     return cuptiProfilerHostConfigAddMetrics(&p);
 }
 
-static uint8_t availability[256]; /* all 0: what the chip has */
+static uint8_t availability[256]; /* all 0: all metrics of the chip */
 
 static void make_host(void)
 {
@@ -347,7 +348,7 @@ static void take_sample(size_t index)
     OK(cuptiProfilerHostEvaluateToGpuValues(&p));
 }
 
-/* One decode; *ret_n: samples that it gave. */
+/* Decodes once; *ret_n: number of samples. */
 static CUptiResult decode(size_t *ret_n)
 {
     empty_image();
@@ -387,7 +388,7 @@ static void pass_time(uint64_t ns)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* Everything until now. */
+/* Decodes all samples until now. */
 static void finish_sampling(void)
 {
     CUpti_PmSampling_Stop_Params p = {.structSize = CUpti_PmSampling_Stop_Params_STRUCT_SIZE,
@@ -417,7 +418,7 @@ static double sum_of(enum occ_counter counter)
 enum { SMS = 132, MOST_WARPS = 64 };
 static const double ghz = 1.98;
 
-static double warp_imbalance; /* as a part; half of a block's warps end so much earlier, in whole ns */
+static double warp_imbalance; /* as a ratio; half of a block's warps end earlier by this part, in whole ns */
 
 static double warp_ns_of(const struct truth *t)
 {
@@ -497,7 +498,7 @@ static void launch_heavy(void)
     launch("heavy", 10000, 128, NULL);
 }
 
-/* All but the last wave waits, for registers. */
+/* All blocks but the last wave wait for registers. */
 static void reasons(void)
 {
     start_launcher(launch_heavy);
@@ -521,7 +522,7 @@ static void launch_two_heavy(void)
     launch("heavy", 10000, 128, stream);
 }
 
-/* However many launches wait, a TPC waits no longer than all the time. */
+/* A TPC's stall time is at most the elapsed time, even if several launches wait. */
 static void both_wait(void)
 {
     start_launcher(launch_two_heavy);
@@ -535,7 +536,7 @@ static void both_wait(void)
     NEAR(most, whole);
 }
 
-/* Percent of all units, from launches of two kernels: what they say of themselves. */
+/* Compares the percent of all units over launches of two kernels with the truth file. */
 static void utilization(void)
 {
     start_launcher(launch_one_after_the_other);
@@ -559,7 +560,7 @@ static void utilization(void)
     }
     NEAR(active_ns, told_active_ns);
     NEAR(sum_of(OCC_COUNTER_UTILIZATION) / 100 * INTERVAL_NS, issued_ns);
-    /* the model's law: with half of the blocks half as many instructions, until a unit is busy */
+    /* half of the blocks issue half of the instructions, unless a unit is at its maximum */
     CHECK(launches[0].busy[OCC_UTILIZATION_ISSUE] > launches[1].busy[OCC_UTILIZATION_ISSUE]);
 }
 
@@ -600,7 +601,7 @@ static void garbage(void)
     CHECK(sample_count > 0 && sum_of(OCC_COUNTER_WARPS) == 0);
 }
 
-/* Every case has its files to itself. */
+/* Gives every case an empty directory. */
 static void clean_directory(void)
 {
     char command[128];
@@ -637,7 +638,7 @@ static void test_counting(void **state)
 
 static int64_t expected_offset_ns;
 
-/* The first sample that has anything is the one in which the launch starts. */
+/* The first sample with a count contains the start of the launch. */
 static void offset(void)
 {
     start_launcher(launch_heavy);
@@ -651,7 +652,7 @@ static void offset(void)
     CHECK(first > 0 && first < sample_count);
     CHECK(samples[first].start_ns - (uint64_t)expected_offset_ns <= launches[0].start_ns);
     CHECK(samples[first].end_ns - (uint64_t)expected_offset_ns > launches[0].start_ns);
-    CHECK_EQUAL(samples[0].start_ns, 0); /* the first start means nothing */
+    CHECK_EQUAL(samples[0].start_ns, 0); /* the first start is meaningless */
     for (size_t i = 1; i < sample_count; i++)
         CHECK_EQUAL(samples[i].start_ns, samples[i - 1].end_ns);
 }
@@ -701,7 +702,7 @@ static void chip(void)
                     sets->keep_oldest ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS);
         OK(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST));
     }
-    OK(add_metrics(sets->sets[0]->metric, sets->sets[0]->n)); /* two sets in one */
+    OK(add_metrics(sets->sets[0]->metric, sets->sets[0]->n)); /* two sets in one configuration */
     CHECK_EQUAL(make_config(), 2);
     CHECK_EQUAL(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST), CUPTI_ERROR_NOT_SUPPORTED);
     CHECK_EQUAL(add_metrics((const char *const[]){"sm__nonsense.sum"}, 1), CUPTI_ERROR_INVALID_METRIC_NAME);
@@ -764,8 +765,8 @@ static void busy(void)
 
 enum { FEW = 4, RAW_SAMPLE_BYTES = 2048 };
 
-/* The oldest are those after the start; the latest end when they are decoded, less what programs have for
- * telling. */
+/* KEEP_OLDEST: samples from the start; KEEP_LATEST: samples up to the decode, less the programs' time to
+ * report. */
 static void overflow_in(CUpti_PmSampling_HardwareBuffer_AppendMode mode)
 {
     const uint64_t interval_ns = 1000000, telling_ns = 5000000;
@@ -784,7 +785,7 @@ static void overflow_in(CUpti_PmSampling_HardwareBuffer_AppendMode mode)
     pass_time(30 * interval_ns);
     OK(decode(&n));
     CHECK(n == FEW && overflows == 2);
-    CHECK(samples[FEW].start_ns > samples[FEW - 1].end_ns); /* what is lost is a gap */
+    CHECK(samples[FEW].start_ns > samples[FEW - 1].end_ns); /* lost samples are a gap */
 }
 
 static void overflow_latest(void)
@@ -867,7 +868,7 @@ static void test_faults(void **state)
     COUNT(backwards, "OCCSIM_FAULT=pm_backwards:4");
 }
 
-/* ---- what NVIDIA's text or reports of hardware demand ---- */
+/* ---- requirements of NVIDIA's documentation and of reports about hardware ---- */
 
 static CUptiResult ask_availability(void)
 {
@@ -944,7 +945,7 @@ static void second_configuration(void)
     OK(decode(&n));
 }
 
-/* The interval is so long that the image cannot become full meanwhile. */
+/* The interval is long, so that the image cannot fill up meanwhile. */
 static void stop_reasons(void)
 {
     size_t n;
@@ -959,14 +960,14 @@ static void stop_reasons(void)
     }
 }
 
-/* Samples after a full image, 0: they are lost. */
+/* Checks the samples after a full image; with resumes false they are lost. */
 static void full_image(bool resumes)
 {
     size_t n;
     open_sampling(set_of_chip("GH100", 0));
     OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
     make_image_of(4);
-    CHECK(image_bytes >= 4 * (18u << 10)); /* as much as hardware takes */
+    CHECK(image_bytes >= 4 * (18u << 10)); /* the hardware's size */
     begin_sampling();
     pass_time(100 * (uint64_t)INTERVAL_NS);
     OK(decode(&n));
@@ -989,7 +990,7 @@ static void full_image_loses(void)
     full_image(false);
 }
 
-/* The client's configuration is read when it is used. */
+/* The library reads the client's configuration at every use. */
 static void kept_pointer(void)
 {
     size_t n;
@@ -1071,7 +1072,7 @@ static void test_strictness(void **state)
 
 /* ---- NVML's GPM ---- */
 
-/* As in NVML's public reference. */
+/* Layout of NVML's public reference. */
 struct gpm_get {
     unsigned version, n;
     void *sample1, *sample2;
@@ -1106,7 +1107,7 @@ static void bind(const char *symbol, void *function)
 
 static const char *expected_uuid; /* "occsim-h200  -00" as bytes */
 
-/* false: this device has no GPM. */
+/* Returns false if the device has no GPM. */
 static bool open_gpm(void **device)
 {
     unsigned support[2] = {1, 7}; /* version, answer */
@@ -1117,7 +1118,7 @@ static bool open_gpm(void **device)
     bind("nvmlGpmSampleFree", &nvml.sample_free);
     bind("nvmlGpmSampleGet", &nvml.sample_get);
     bind("nvmlGpmMetricsGet", &nvml.metrics_get);
-    CHECK(nvml.handle(expected_uuid, device) != 0); /* not yet */
+    CHECK(nvml.handle(expected_uuid, device) != 0); /* before nvmlInit */
     OK(nvml.init());
     CHECK(nvml.handle("GPU-00000000-0000-0000-0000-000000000000", device) != 0);
     OK(nvml.handle(expected_uuid, device));
@@ -1127,7 +1128,7 @@ static bool open_gpm(void **device)
     return support[1] == 1;
 }
 
-/* What is between two looks is all that was launched; how long that was is known to be within bounds. */
+/* GPM counts all launches between two samples; the elapsed time is known within bounds. */
 static void gpm(void)
 {
     void *device, *looks[2];
@@ -1139,9 +1140,9 @@ static void gpm(void)
     OK(nvml.sample_get(device, looks[0]));
     uint64_t from_ns = now_ns();
     finish_launcher();
-    pass_time(10000000); /* programs have 5 ms for telling */
+    pass_time(10000000); /* programs report within 5 ms */
     uint64_t to_ns = now_ns();
-    OK(nvml.sample_get(device, looks[1])); /* a look between does not matter */
+    OK(nvml.sample_get(device, looks[1])); /* a sample in between has no effect */
     OK(nvml.sample_get(device, looks[1]));
     uint64_t after_ns = now_ns();
     struct gpm_get get = {.version = 1, .n = 3, .sample1 = looks[0], .sample2 = looks[1]};

@@ -1,8 +1,8 @@
 /*
- * The daemon's PM sampling (daemon/sampling/counters/pm.c) on the CUPTI double at its strictest: an object
- * that is configured once, a full image that loses the rest, a Disable that ends the sampling of every GPU.
+ * Tests the daemon's PM sampling (daemon/sampling/counters/pm.c) on the strictest CUPTI double: an object
+ * allows one configuration, a full image loses later samples, a Disable ends the sampling of every GPU.
  *
- * No case depends on how fast anything runs: each waits for samples.
+ * No case depends on speed: each waits for samples.
  */
 #include "test_child.h"
 
@@ -103,7 +103,7 @@ static void sets_take_turns(void)
     close_gpu(0);
 }
 
-/* Sampling that was closed because a GPU was idle begins again. */
+/* Sampling that was closed on an idle GPU starts again. */
 static void begins_again(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -113,8 +113,8 @@ static void begins_again(void)
     }
 }
 
-/* The other GPU goes on, with a gap, and nobody changes sets or intervals from then on, which ends the
- * other's sampling too; one GPU alone may. */
+/* The other GPU continues, with a gap. Afterwards sets and intervals stay unchanged while both GPUs sample,
+ * because a change would end the other GPU's sampling; a single GPU may change them. */
 static void the_end_of_one_gpu_is_not_that_of_another(void)
 {
     open_well(0, NO_TURNS);
@@ -140,7 +140,7 @@ static void the_end_of_one_gpu_is_not_that_of_another(void)
     close_gpu(1);
 }
 
-/* Turns of two GPUs end each other's sampling until this is known. */
+/* Set changes of two GPUs end each other's sampling until the daemon detects it. */
 static void turns_stop_where_they_end_others(void)
 {
     open_well(0, SHORT_TURN_NS);
@@ -169,7 +169,7 @@ static void *sample_in_a_thread(void *ordinal)
     return NULL;
 }
 
-/* Each in a thread of its own, as in the daemon, and closed and opened while the other samples. */
+/* Each GPU has its own thread, as in the daemon, and is closed and opened while the other one samples. */
 static void gpus_have_threads(void)
 {
     pthread_t threads[2];
@@ -195,7 +195,7 @@ static void a_vgpu_says_so(void)
     CHECK(strstr(message, "vGPU") != NULL);
 }
 
-/* While another process samples, CUPTI refuses to say which counters are available, too. */
+/* While another process samples, CUPTI refuses the availability of counters too. */
 static void another_process_is_named_as_the_cause(void)
 {
     int opened[2], done[2];

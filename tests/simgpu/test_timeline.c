@@ -1,5 +1,6 @@
 /*
- * The block scheduler: closed form for equal blocks, order, overlap, and its one invariant under random load.
+ * Tests the block scheduler: closed form for equal blocks, order, overlap, and its invariant under random
+ * load.
  */
 #include "timeline.h"
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/* after the above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 static struct sim_placement place(struct sim_timeline *t, uint64_t ready, uint64_t blocks, uint64_t wave,
@@ -94,7 +95,7 @@ static void test_unequal_blocks(void **state)
     sim_timeline_free(other);
 }
 
-/* Whatever is placed: no time has more than the whole device in use, and nothing starts before it may. */
+/* For random launches, the device's load never exceeds the whole, and no launch starts before it is ready. */
 static void test_never_above_the_whole(void **state)
 {
     struct sim_timeline *t = *state;
@@ -146,7 +147,7 @@ static void assert_stretch(const struct sim_timeline *t, size_t at, uint64_t sta
     assert_int_equal(s[at].waiting, waiting);
 }
 
-/* Waves, the last of which does not wait; before them the time in which there was no room. */
+/* Stretches are waves, of which the last one does not wait; time without room comes first. */
 static void test_what_a_launch_holds(void **state)
 {
     size_t n;
@@ -177,7 +178,8 @@ static void test_unequal_blocks_end_one_by_one(void **state)
     assert_true(s[n - 1].blocks < 20);
 }
 
-/* The first wave starts over the ramp, the last one ends over it, and all blocks take as long as without. */
+/* The first wave starts over the ramp, the last one ends over it, and all blocks last as long as without a
+ * ramp. */
 static void test_a_ramp_rises_and_falls(void **state)
 {
     struct sim_work work = {
@@ -198,11 +200,10 @@ static void test_a_ramp_rises_and_falls(void **state)
     for (size_t i = top + 1; i < n; i++)
         assert_true(s[i].blocks < s[i - 1].blocks + 1e-6 && !s[i].waiting);
     assert_true(s[n - 1].blocks < 10);
-    assert_in_range(s[top + 1].start_ns - p.start_ns, 23900, 24100); /* when the last block starts */
+    assert_in_range(s[top + 1].start_ns - p.start_ns, 23900, 24100); /* start of the last block */
 }
 
-/* Whatever is placed beside whatever else: the stretches are all of the blocks' time, and no more than fits.
- */
+/* For random launches, the stretches sum to all of the blocks' time, within the device's capacity. */
 static void test_stretches_are_all_of_it(void **state)
 {
     struct sim_timeline *t = *state;

@@ -1,7 +1,7 @@
 /*
- * Two processes on one simulated device: without MPS the second one's kernel waits until all that the first
- * one has queued has ended, with MPS it does not. Nothing waits here (OCCSIM_CLOCK=ahead): times are those of
- * the truth file.
+ * Two processes on one simulated device: without MPS the second process's kernel waits for all queued kernels
+ * of the first one, with MPS it does not. No call waits here (OCCSIM_CLOCK=ahead): times are from the truth
+ * file.
  */
 #include "test_child.h"
 
@@ -43,14 +43,14 @@ struct span {
     unsigned n;
 };
 
-/* The truth's columns 15 and 16, of all launches. */
+/* Reads columns 15 and 16 of all launches. */
 static struct span read_truth(const char *path)
 {
     struct span span = {.start_ns = UINT64_MAX};
     char line[4096];
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    assert_non_null(fgets(line, sizeof line, file)); /* names */
+    assert_non_null(fgets(line, sizeof line, file)); /* column names */
     while (fgets(line, sizeof line, file)) {
         char *at = line;
         for (int column = 1; column < 15 && at; column++)
@@ -65,7 +65,7 @@ static struct span read_truth(const char *path)
     return span;
 }
 
-/* Whether the second process waited for the first. */
+/* True if the second process waited for the first one. */
 static bool waited(const char *mps)
 {
     char counters[128], truth[2][128], path[128], clean[64];
@@ -80,7 +80,7 @@ static bool waited(const char *mps)
     }
     assert_int_equal(spans[0].n, QUEUED);
     assert_int_equal(spans[1].n, 1);
-    assert_int_equal(spans[1].end_ns - spans[1].start_ns, 1000000000); /* as long as requested */
+    assert_int_equal(spans[1].end_ns - spans[1].start_ns, 1000000000); /* the requested duration */
     (void)snprintf(clean, sizeof clean, "rm -f %s/*", directory);
     assert_int_equal(system(clean), 0);
     return spans[1].start_ns >= spans[0].end_ns;

@@ -2,9 +2,9 @@
  * The block scheduler. See timeline.h.
  *
  * The device's load is a step function: a list of {time, share of the device in use from then on}, ordered by
- * time, the last share 0. Placing a launch is one walk over the steps from the time when it is ready; most
- * launches come when everything before them ends, at the end of the list. Shares are only ever added to, so
- * that none drifts.
+ * time, with a last share of 0. Placing a launch walks over the steps from the time when the launch is ready;
+ * most launches come after the end of everything placed before, at the end of the list. Shares are only
+ * added, so that rounding errors do not accumulate.
  */
 #include "timeline.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 
 #define NEVER       UINT64_MAX
-#define SHARE_SLACK 1e-6  /* of a block: what rounding may take away */
+#define SHARE_SLACK 1e-6  /* of a block: tolerance for rounding */
 #define HEAP_BLOCKS 65536 /* launches with more unequal blocks are computed from their mean */
 #define HEAP_SLOTS  8192
-#define HEAD_BINS   8  /* steps in which the first wave's blocks start, where they do so over a ramp */
-#define TAIL_BINS   32 /* steps in which blocks out of step end, of a launch's last stretch */
+#define HEAD_BINS   8  /* steps of the first wave's starts over a ramp */
+#define TAIL_BINS   32 /* steps of the ends of blocks out of step, in a launch's last stretch */
 
 struct step {
     uint64_t at_ns;
@@ -50,7 +50,7 @@ const struct sim_stretch *sim_timeline_stretches(const struct sim_timeline *time
     return timeline->stretches;
 }
 
-/* Joined with the one before when that only goes on. */
+/* Adds a stretch; joins it with the previous one if they are equal. */
 static bool add_stretch(struct sim_timeline *timeline, const struct sim_stretch *stretch)
 {
     struct sim_stretch *last =
@@ -85,7 +85,7 @@ static void forget_before(struct sim_timeline *timeline, uint64_t now_ns)
     timeline->first = 0;
 }
 
-/* The first step after `at_ns`. */
+/* Returns the first step after `at_ns`. */
 static size_t step_after(const struct sim_timeline *timeline, uint64_t at_ns)
 {
     size_t low = timeline->first, high = timeline->count;
@@ -109,7 +109,7 @@ double sim_timeline_share(const struct sim_timeline *timeline, uint64_t at_ns)
     return share_before(timeline, step_after(timeline, at_ns));
 }
 
-/* The largest share in use at any time of [from, to). */
+/* Returns the largest share in use within [from, to). */
 static double peak_share(const struct sim_timeline *timeline, uint64_t from_ns, uint64_t to_ns)
 {
     size_t i = step_after(timeline, from_ns);
@@ -119,7 +119,7 @@ static double peak_share(const struct sim_timeline *timeline, uint64_t from_ns, 
     return peak;
 }
 
-/* When the load changes next after `at_ns`. */
+/* Returns the time of the next change of the load after `at_ns`. */
 static uint64_t next_change(const struct sim_timeline *timeline, uint64_t at_ns)
 {
     size_t i = step_after(timeline, at_ns);
@@ -139,7 +139,7 @@ static bool make_room(struct sim_timeline *timeline)
     return true;
 }
 
-/* The index of a step at exactly `at_ns`; made if there is none. There is room. */
+/* Returns the index of the step at exactly `at_ns`; adds one if it is missing. There is room. */
 static size_t split_at(struct sim_timeline *timeline, uint64_t at_ns)
 {
     size_t i = step_after(timeline, at_ns);
@@ -167,7 +167,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* Waves of `slots` blocks that run from `at_ns` before the load changes; at least one. */
+/* Returns the number of waves that run from `at_ns` before the load changes; at least one. */
 static uint64_t waves_until(uint64_t at_ns, uint64_t change_ns, uint64_t wave_ns, uint64_t wanted)
 {
     if (change_ns == NEVER)
@@ -208,16 +208,16 @@ static void sift_down(uint64_t *heap, size_t count, size_t at)
     }
 }
 
-/* What of a launch's slots is in use while it goes on, given as parts of its span: more and more of them
- * until `head`, all until `full`, then those of the blocks that have not ended. */
+/* The slots of a launch in use over its span, with times as parts of the span: rising until `head`, all until
+ * `full`, then the slots of blocks that have not ended. */
 struct shape {
     double head, full;
     double tail[TAIL_BINS];
-    bool waits; /* until `full` there are blocks for which there is no slot */
+    bool waits; /* blocks wait for slots until `full` */
 };
 
-/* Once it has begun, no slot is idle before its last block: in the tail each is in use until it is free for
- * good. One that is free before the tail begins is not in it. */
+/* Fills the tail: a slot is in use until its last block ends. Slots that end before the tail begins are not
+ * in it. */
 static void shape_tail(struct shape *shape, const uint64_t *free_at, size_t slots, uint64_t full_ns,
                        uint64_t span_ns)
 {
@@ -236,7 +236,8 @@ static bool is_out_of_step(const struct sim_work *work)
     return work->imbalance > 0 || work->ramp_ns > 0;
 }
 
-/* How long the blocks take when each goes to the slot that is free first, and their sum. */
+/* Returns the span of the blocks if each starts on the first free slot; *ret_total: sum of their durations.
+ */
 static uint64_t span_out_of_step(const struct sim_work *work, double *ret_total, struct shape *shape)
 {
     uint64_t waves = divide_up(work->blocks, work->wave_blocks), last = 0, last_start = 0;
@@ -253,7 +254,7 @@ static uint64_t span_out_of_step(const struct sim_work *work, double *ret_total,
     }
     uint64_t free_at[HEAP_SLOTS];
     size_t slots = (size_t)(work->blocks < work->wave_blocks ? work->blocks : work->wave_blocks);
-    for (size_t i = 0; i < slots; i++) /* ascending: a heap */
+    for (size_t i = 0; i < slots; i++) /* ascending values are a heap */
         free_at[i] = work->ramp_ns * i / slots;
     *ret_total = 0;
     for (uint64_t block = 0; block < work->blocks; block++) {
@@ -271,9 +272,10 @@ static uint64_t span_out_of_step(const struct sim_work *work, double *ret_total,
     return last;
 }
 
-/* ---- what a launch holds ---- */
+/* ---- stretches of a launch ---- */
 
-/* Where the shape changes for the `at`th time, as a part of the span; 0 is its beginning, EDGES its end. */
+/* Returns the time of the `at`th change of the shape, as a part of the span; 0 is the start, EDGES the end.
+ */
 #define EDGES (HEAD_BINS + 1 + TAIL_BINS)
 static double shape_edge(const struct shape *shape, size_t at)
 {
@@ -282,7 +284,7 @@ static double shape_edge(const struct shape *shape, size_t at)
     return shape->full + (1 - shape->full) * (double)(at - HEAD_BINS - 1) / TAIL_BINS;
 }
 
-/* The part of the slots in use from that edge to the next. */
+/* Returns the part of the slots in use from edge `at` to the next one. */
 static double shape_level(const struct shape *shape, size_t at)
 {
     if (at < HEAD_BINS)
@@ -290,7 +292,7 @@ static double shape_level(const struct shape *shape, size_t at)
     return at == HEAD_BINS ? 1 : shape->tail[at - HEAD_BINS - 1];
 }
 
-/* Cuts a stretch of full slots, [from, to) of the launch's span, where the shape changes. */
+/* Cuts a stretch of full slots, [from, to) of the launch's span, at the shape's changes. */
 static bool add_shaped(struct sim_timeline *timeline, const struct sim_stretch *full,
                        const struct shape *shape, double from, double to)
 {
@@ -321,8 +323,7 @@ static double block_time(const struct sim_stretch *stretches, size_t n)
     return sum;
 }
 
-/* The stretches are those of full waves: gives them the shape of the blocks out of step, and exactly their
- * sum. */
+/* Gives stretches of full waves the shape of the blocks out of step, scaled to exactly the blocks' sum. */
 static bool shape_stretches(struct sim_timeline *timeline, const struct shape *shape, double total)
 {
     size_t n = timeline->stretch_count;
@@ -347,7 +348,7 @@ static bool shape_stretches(struct sim_timeline *timeline, const struct shape *s
 
 /* ---- placing ---- */
 
-/* Waves side by side: `waves` of `slots` blocks from `at_ns`; the last one may hold fewer. */
+/* Consecutive waves: `waves` of `slots` blocks from `at_ns`; the last one may have fewer blocks. */
 struct run {
     uint64_t at_ns, wave_ns, waves, slots, remaining;
 };
@@ -363,7 +364,8 @@ static bool add_waves(struct sim_timeline *timeline, const struct sim_work *work
                                           (double)(run->remaining - full * run->slots) / capacity);
 }
 
-/* Blocks wait until the last of them starts. Unequal ones are shaped later and are all full here. */
+/* Adds the stretches of waves. Blocks wait until the last one starts. Stretches of unequal blocks are all
+ * full here; shape_stretches() shapes them later. */
 static bool note_waves(struct sim_timeline *timeline, const struct sim_work *work, const struct run *run)
 {
     uint64_t end_ns = run->at_ns + run->waves * run->wave_ns, last_ns = end_ns - run->wave_ns;

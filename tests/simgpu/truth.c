@@ -1,7 +1,7 @@
 /*
- * OCCSIM_TRUTH: one CSV line for each launch with what the simulation decided, for tests to compare with what
- * was recorded. The first line of an empty file names the columns. Each line is one write(), so processes may
- * share a file. Threads: called under the driver's lock.
+ * OCCSIM_TRUTH: writes one CSV line per launch with the simulation's values; tests compare records with them.
+ * The first line of an empty file has the column names. Each line is one write(), so processes may share a
+ * file. Threads: called under the driver's lock.
  */
 #include "driver.h"
 
@@ -29,7 +29,7 @@ static int truth_fd(void)
     if (*path && fd < 0)
         sim_complain("OCCSIM_TRUTH: %s cannot be written", path);
     if (fd >= 0)
-        (void)flock(fd, LOCK_EX); /* one header, before everybody's lines */
+        (void)flock(fd, LOCK_EX); /* one header, before all lines */
     if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_size == 0 && write(fd, header, sizeof header - 1) < 0)
         fd = -1;
     if (fd >= 0)

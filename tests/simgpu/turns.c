@@ -1,8 +1,8 @@
 /*
- * Processes that share a device without MPS: they take turns (CUDA's guide on MPS: "only one process's work is
- * executed at a time"), here from launch to launch: a process whose turn it is keeps it until what it has
- * queued ends. Kept in one small file a device beside the counters', under the lock of these (segments.h);
- * without OCCSIM_COUNTERS processes know nothing of each other. Threads: called under the driver's lock.
+ * Processes that share a device without MPS: they alternate (CUDA's guide on MPS: "only one process's work is
+ * executed at a time"), here at launches: a process keeps its turn until its queued work ends. A small file
+ * per device beside the counters has the turn, under the counters' lock (segments.h); without OCCSIM_COUNTERS
+ * processes are independent. Threads: called under the driver's lock.
  */
 #include "driver.h"
 
