@@ -1,9 +1,8 @@
 /*
- * What something costs, from pairs of runs in mirrored order: a block is A B B A, so that a drift which is
- * linear in time falls out. The effect of a block is the mean of ln B - ln A; blocks are taken as
- * independent, and the interval is Student's over them. Looking after each block and ending when the interval
- * is narrow enough makes it a little too narrow: an experiment begins with LEAST_BLOCKS. Pure; one thread for
- * each struct.
+ * Measures a relative cost from pairs of runs in mirrored order: a block is A B B A, so that a drift linear
+ * in time cancels. The effect of a block is the mean of ln B - ln A; blocks are treated as independent, and
+ * the interval is Student's over blocks. Stopping once the interval is narrow enough makes it slightly too
+ * narrow, so an experiment runs at least GPU_ABBA_LEAST_BLOCKS. Pure; one thread per struct.
  */
 #pragma once
 
@@ -14,13 +13,14 @@ enum { GPU_ABBA_LEAST_BLOCKS = 4 };
 
 struct gpu_abba {
     uint64_t n;
-    double mean, squares; /* of the blocks' effects: the mean, and the sum of squared differences from it */
+    double mean, squares; /* mean of the blocks' effects, and sum of squared differences from the mean */
 };
 
-/* Of the same work; false: a time is not positive, and the block is not counted. */
+/* Adds a block with times of the same work. Returns false for a time that is not positive; the block is then
+ * not counted. */
 bool gpu_abba_add(struct gpu_abba *abba, const double a[2], const double b[2]);
 
-/* B / A - 1 with its 95 % interval; NaN: fewer than two blocks. */
+/* B / A - 1 with its 95 % interval; NaN with fewer than two blocks. */
 struct gpu_abba_cost {
     double cost, low, high;
 };

@@ -3,9 +3,8 @@
  *
  *   blocks=N cost=PERCENT low=PERCENT high=PERCENT half=PERCENT left_out=N
  *
- * where half is the larger distance from the cost to an end of its 95 % interval; `-`: unknown. Lines that
- * are no block of positive numbers are counted in left_out. Exit code: 0, or 1 when stdout cannot be written.
- * One thread.
+ * half is the larger distance from the cost to an end of its 95 % interval; `-`: unknown. left_out counts the
+ * lines without a block of positive numbers. Exit code: 0, or 1 if stdout cannot be written. One thread.
  */
 #include "abba.h"
 

@@ -1,16 +1,17 @@
 /*
- * behave WHAT N [RATE]: a program that behaves as some programs do, with launches whose number is known.
+ * behave KIND N [RATE]: behaves like certain programs, with a known number of launches.
  *
- *   paced SECONDS RATE    RATE short kernels a second, while a second stream always has a kernel of some 30
- * ms in flight: the GPU is never idle, so no flush finds all records complete takeover N            N
- * launches, then as PyTorch's profiler does (its own buffer callbacks, N launches, flush, kernel records
- * off), then N launches each half second for 10 s pthread_exit N        N launches; the main thread ends by
- * pthread_exit() while another works for 0.2 s threads_exit N        N threads with a launch each; exit()
- * while all of them launch calls N THREADS       N launches in each thread; "call_max_ms: X" is the longest
- * that a launch took its thread
+ *   paced SECONDS RATE  RATE short kernels per second, while a second stream always has a kernel of about
+ *                       30 ms in flight: the GPU is never idle, so no flush finds all records complete
+ *   takeover N          N launches, then PyTorch's profiler (its own buffer callbacks, N launches, flush,
+ *                       kernel records off), then N launches each half second for 10 s
+ *   pthread_exit N      N launches; the main thread ends with pthread_exit() while another thread works for
+ *                       0.2 s
+ *   threads_exit N      N threads that launch; exit() while all of them still launch
+ *   calls N THREADS     N launches in each thread; "call_max_ms: X" is the longest launch call
  *
- * Prints what the samples print, and of takeover first "after: N", the launches after it. Exit codes as
- * theirs.
+ * Prints the samples' output; takeover first prints "after: N", the launches after the session. Exit codes
+ * like the samples'.
  */
 #include "samples/common.h"
 
@@ -67,7 +68,8 @@ static void launch_many(CUstream stream, uint64_t n)
     CHECK(cu.cuStreamSynchronize(stream));
 }
 
-/* A simulated kernel lasts as long as its waves do, a real one as long as it is told. */
+/* Launches a long kernel: on a simulated device its waves determine the duration, on a real one its argument.
+ */
 static void launch_long(CUstream stream)
 {
     const struct sample_shape shape = {
@@ -81,7 +83,7 @@ static void *keep_busy(void *until)
     CUstream stream = new_stream();
     launch_long(stream);
     while (now_ns() < *(const uint64_t *)until) {
-        launch_long(stream); /* the one before is still running */
+        launch_long(stream); /* the previous one is still running */
         sleep_until(now_ns() + LONG_NS);
     }
     CHECK(cu.cuStreamSynchronize(stream));
@@ -106,11 +108,11 @@ static int pace(uint64_t seconds, uint64_t rate)
 
 /* ---- another profiler in the process ---- */
 
-static uint8_t *own[64];                         /* buffers that CUPTI has of us */
-static _Atomic uint64_t own_bytes, others_bytes; /* of records that came back */
+static uint8_t *own[64];                         /* own buffers that CUPTI has */
+static _Atomic uint64_t own_bytes, others_bytes; /* bytes of returned records */
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Puts `now` where `before` is; false: it is nowhere. */
+/* Replaces `before` by `now`; false: `before` is not in the list. */
 static bool exchange(const uint8_t *before, uint8_t *now)
 {
     bool found = false;
@@ -133,7 +135,7 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most)
         sample_die(SAMPLE_FAILED, "out of memory");
 }
 
-/* A buffer of the profiler that was there before is not freed: Kineto leaves it alone, too. */
+/* Takes a buffer back. A buffer of the earlier profiler is not freed, like in Kineto. */
 static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                                  size_t valid)
 {
@@ -146,8 +148,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
         free(buffer);
 }
 
-/* The libcupti that is mapped, as a program that is linked with one would bind it; else by the guest's
- * search. */
+/* Opens the mapped libcupti, as a program linked with it would bind it; otherwise uses the guest's search. */
 static void *open_cupti(void)
 {
     const char *given = getenv("OCCTRACE_CUPTI");
@@ -168,7 +169,7 @@ static void *find(void *library, const char *name)
     return address;
 }
 
-/* In libkineto's order (CuptiActivityApi.cpp). */
+/* Takes CUPTI over in libkineto's order (CuptiActivityApi.cpp). */
 static int take_over(uint64_t n)
 {
     enum { ROUNDS = 20 };
@@ -177,7 +178,7 @@ static int take_over(uint64_t n)
     uint8_t per_thread = 0;
     size_t bytes = sizeof per_thread;
     launch_many(stream, n);
-    sleep_until(now_ns() + 1500000000u); /* the helper has flushed */
+    sleep_until(now_ns() + 1500000000u); /* the helper has flushed by then */
     if (OPEN(library, cuptiActivityRegisterCallbacks)(give_buffer, take_buffer) != CUPTI_SUCCESS ||
         OPEN(library, cuptiActivityEnable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS)
         sample_die(SAMPLE_FAILED, "CUPTI refuses a second user");
@@ -186,7 +187,7 @@ static int take_over(uint64_t n)
         OPEN(library, cuptiActivityFlushAll)(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != CUPTI_SUCCESS)
         sample_die(SAMPLE_FAILED, "CUPTI does not stop");
     (void)OPEN(library, cuptiActivitySetAttribute)(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes,
-                                                   &per_thread); /* not every version has it */
+                                                   &per_thread); /* some versions lack it */
     CUptiResult result = OPEN(library, cuptiActivityGetAttribute)(
         CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes, &per_thread);
     printf("session: %llu bytes of records, %llu in buffers of the profiler before; the attribute reads %d "
@@ -237,7 +238,7 @@ static void *time_calls(void *argument)
     return NULL;
 }
 
-/* `wait` false: the threads are still launching when the program ends. */
+/* Runs n threads; `wait` false: the program ends while the threads still launch. */
 static int run_threads(uint64_t n, uint64_t launches, bool wait)
 {
     static struct job jobs[MOST_THREADS];

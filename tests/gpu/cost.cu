@@ -1,4 +1,4 @@
-// The kernel of launch_cost: nothing, so that what is measured is the launch.
+// The kernel of launch_cost: empty, so that only the launch is measured.
 
 extern "C" __global__ void null_kernel()
 {

@@ -1,7 +1,7 @@
 /*
- * E4: does PM sampling in one process count the kernels of another? The daemon rests on it.
+ * E4: does PM sampling in one process count the kernels of another process? The daemon depends on it.
  *
- * gpu_load holds half of the warps of every SM; gpu_sample reads the counters beside it and has no context of
+ * gpu_load holds half of the warps of every SM; gpu_sample reads the counters beside it, without a context of
  * its own. Then two such loads at once, then load and sampling in one process. One thread.
  */
 #include "load_child.h"
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLOSE  0.02 /* how near a single load's occupancy must be read */
-#define SHARED 0.05 /* and that of two processes that take turns */
+#define CLOSE  0.02 /* tolerance for the occupancy of a single load */
+#define SHARED 0.05 /* tolerance for two alternating processes */
 
 enum { MOST_LOADS = 2 };
 
@@ -23,7 +23,7 @@ static const char *const half_load[] = {"--percent", "50", "--ns", "1000000", NU
 struct watch {
     const char *name;
     int loads;
-    double expected, tolerance; /* of `achieved`; NaN: the device should be idle */
+    double expected, tolerance; /* `achieved`, and its tolerance; NaN: expects an idle device */
 };
 
 static const struct watch watches[] = {
@@ -55,7 +55,7 @@ static void judge(struct gpu_checks *checks, const struct watch *watch, const st
     gpu_report_sampled(watch->name, seen);
 }
 
-/* *ret_seen: what one watch saw, if it could. */
+/* Samples during one watch; *ret_seen: its result, if there is one. */
 static int do_watch(struct gpu_checks *checks, const struct watch *watch, double seconds,
                     struct gpu_sampled *ret_seen, struct occ_error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * E5: does PM sampling cost the programs their clocks or their speed?
+ * E5: does PM sampling reduce the programs' clocks or speed?
  *
- * gpu_load runs a fixed amount of arithmetic again and again; its launches per second follow the SM clock.
- * Beside it PM sampling runs and stops by turns: at 1 ms, at 100 us, and with CUPTI_DISABLE_POWER_FEATURES=1.
- * NVML is only asked; no clock is set. One thread.
+ * gpu_load repeats a fixed amount of arithmetic; its launches per second follow the SM clock.
+ * Beside it PM sampling runs in alternate phases: at 1 ms, at 100 us, and with
+ * CUPTI_DISABLE_POWER_FEATURES=1. NVML is only read; no clock is set. One thread.
  */
 #include "load_child.h"
 #include "nvml.h"
@@ -18,7 +18,7 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define SAME 0.01 /* a change of rate or clock below this is none */
+#define SAME 0.01 /* smaller changes of rate or clock count as none */
 
 enum { ASK_MS = 100, SETTLE_MS = 300 };
 
@@ -33,14 +33,14 @@ static const struct phase {
     {"after", NULL, NULL},
 };
 
-/* The short form ends before what the environment changes. */
+/* The short form ends before the phases with a changed environment. */
 enum { PHASES = sizeof phases / sizeof *phases, QUICK_PHASES = PHASES - 2 };
 
 struct measured {
     double rate;                 /* launches a second */
     double clock_mhz, least_mhz; /* NVML's; NaN without it */
-    double counted_ghz;          /* of the counters themselves */
-    uint64_t reasons;            /* all that NVML gave for the clocks */
+    double counted_ghz;          /* by the counters */
+    uint64_t reasons;            /* union of NVML's clock reasons */
 };
 
 /* First and last report of the load that lie in the phase. */
@@ -72,7 +72,7 @@ static void ask_clocks(const struct gpu_nvml *nvml, struct measured *m, double *
         return;
     *sum += mhz;
     ++*n;
-    m->least_mhz = fmin(m->least_mhz, mhz); /* the other one if one is NaN */
+    m->least_mhz = fmin(m->least_mhz, mhz); /* the other value if one is NaN */
     m->reasons |= gpu_nvml_clock_reasons(nvml);
 }
 
@@ -107,7 +107,7 @@ static void report_phase(const char *name, const struct measured *m)
         gpu_report_value_of(name, values[i].name, values[i].value, values[i].unit);
 }
 
-/* 0, or a source that does not open (said in *ret_seen) or a process that does not start. */
+/* Returns 0, or an error: the source does not open (*ret_seen has the state), or a process does not start. */
 static int do_phase(const struct phase *phase, struct gpu_child *load, const struct gpu_nvml *nvml,
                     double seconds, struct measured *ret, struct gpu_sampled *ret_seen, struct occ_error *err)
 {
@@ -130,7 +130,7 @@ static int do_phase(const struct phase *phase, struct gpu_child *load, const str
                                       ret_seen->why);
 }
 
-/* How much slower than the mean of its two neighbours, in which nothing was sampled. */
+/* Returns the slowdown against the mean of the two neighbouring phases without sampling. */
 static double slowdown(const struct measured *m, size_t i)
 {
     return 1 - m[i].rate / ((m[i - 1].rate + m[i + 1].rate) / 2);
@@ -151,7 +151,7 @@ static int judge(const struct measured *m, size_t n)
             continue;
         double lost = slowdown(m, i);
         gpu_report_value_of(phases[i].name, "slowdown", lost, "ratio");
-        if (phases[i].environment || isnan(lost)) /* a remedy, not what is asked; no rate */
+        if (phases[i].environment || isnan(lost)) /* a remedy, not a part of the question; or no rate */
             continue;
         gpu_check(&checks, lost < SAME, "%s: the load is %.2f %% slower, expected less than %.0f",
                   phases[i].name, lost * 100, SAME * 100);
@@ -164,7 +164,7 @@ static int judge(const struct measured *m, size_t n)
     return gpu_report_decide(gpu_checks_verdict(&checks), &decisions, "%.1f %% slower at most", worst * 100);
 }
 
-/* The exit code. */
+/* Runs the phases; returns the exit code. */
 static int run(const struct gpu_nvml *nvml, struct gpu_child *load, size_t n, double seconds)
 {
     struct measured m[PHASES];

@@ -1,7 +1,7 @@
 /*
- * E7: who may sample? gpu_sample is started as several kinds of user: as we are, as root without the
- * capabilities for profiling, as nobody, as nobody with CAP_PERFMON alone. What is recorded is the state that
- * the source says and the library's own words. To be another user one has to be root. One thread.
+ * E7: which users may sample? gpu_sample runs as several kinds of user: the current user, root without the
+ * profiling capabilities, nobody, nobody with CAP_PERFMON alone. The results are the source's state and the
+ * library's message. Changing the user needs root. One thread.
  */
 #include "load_child.h"
 #include "public_copy.h"
@@ -27,9 +27,9 @@ enum { NOBODY = 65534, NO_CAPABILITY = -1, NOT_CHANGED = 126, NOT_STARTED = 127 
 
 static const struct identity {
     const char *name;
-    bool change;               /* else: as we are */
-    bool nobody;               /* another user, without capabilities but `keep` */
-    bool no_admin, no_perfmon; /* taken away */
+    bool change;               /* false: the current user */
+    bool nobody;               /* another user, without capabilities except `keep` */
+    bool no_admin, no_perfmon; /* dropped capabilities */
     int keep;
 } identities[] = {
     {"as_we_are", .keep = NO_CAPABILITY},
@@ -46,7 +46,7 @@ enum { PM, GPM, SOURCES };
 
 enum { LIMIT_S = 36, QUICK_LIMIT_S = 10 };
 
-/* ---- becoming somebody: in the child, before the program ---- */
+/* ---- changing the user: in the child, before the program ---- */
 
 static void insist(bool done, const char *what)
 {
@@ -87,7 +87,7 @@ static void become(const void *context)
 {
     const struct identity *identity = context;
     if (identity->no_admin)
-        drop_bounding(CAP_SYS_ADMIN); /* root gets at exec what the bounding set has */
+        drop_bounding(CAP_SYS_ADMIN); /* at exec root gets the capabilities of the bounding set */
     if (identity->no_perfmon)
         drop_bounding(CAP_PERFMON);
     if (identity->nobody)
@@ -96,7 +96,8 @@ static void become(const void *context)
 
 /* ---- asking ---- */
 
-/* 1: it worked, 0: it did not, -1: there was no process that could try. `program`: one that all may start. */
+/* Returns 1 if sampling works, 0 if it fails, -1 if no process could start. `program`: a copy that every user
+ * can start. */
 static int try_source(const struct identity *identity, const char *source, const char *program)
 {
     static const char *const interval_us[] = {"1000", "100000"};
@@ -121,7 +122,7 @@ static int try_source(const struct identity *identity, const char *source, const
     return never_ran ? -1 : seen.ended;
 }
 
-/* "RmProfilingAdminOnly: 1" of the driver's parameters. */
+/* Reads "RmProfilingAdminOnly: 1" of the driver's parameters. */
 static bool driver_restricts(void)
 {
     char line[256], value[32] = "not said";
@@ -145,7 +146,7 @@ static void report_capabilities(void)
     gpu_report_text("CapEff", "%s", value);
 }
 
-/* Which identities can sample, by source; -1: not tried. */
+/* Results by identity and source; -1: not tried. */
 struct answers {
     int can[IDENTITIES][SOURCES];
 };
@@ -156,7 +157,7 @@ static void ask(const char *program, struct answers *answers)
     double limit_s = gpu_report_quick() ? QUICK_LIMIT_S : LIMIT_S;
     for (int i = 0; i < IDENTITIES; i++)
         for (int s = 0; s < SOURCES; s++) {
-            bool worth_it = s == PM || i <= PLAIN; /* nothing but being nobody may matter to GPM */
+            bool worth_it = s == PM || i <= PLAIN; /* for GPM only the user may matter */
             bool possible = (root || !identities[i].change) && !gpu_stopped() && gpu_elapsed_s() < limit_s;
             answers->can[i][s] = worth_it && possible ? try_source(&identities[i], sources[s], program) : -1;
         }

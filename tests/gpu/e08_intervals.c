@@ -1,8 +1,8 @@
 /*
- * E8: how fast can PM sampling go, with which buffer, and what does reading it cost? Every interval with
- * several sizes of the hardware buffer, while gpu_load keeps all SMs full. What is seen: samples that came of
- * those that should have, time that no sample covers, overflows, processor time of the whole sampling process
- * as part of a core. One thread.
+ * E8: how short can PM sampling's interval be, with which buffer, and at which cost? Every interval with
+ * several sizes of the hardware buffer, while gpu_load keeps all SMs full. Results: received samples of the
+ * expected ones, time without samples, overflows, processor time of the whole sampling process as part of a
+ * core. One thread.
  */
 #include "load_child.h"
 #include "sampled.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COMPLETE 0.95 /* of the samples that should have come */
+#define COMPLETE 0.95 /* part of the expected samples */
 
 static const char *const intervals_us[] = {"1000", "200", "100", "50", "20", "10"};
 static const char *const buffers_mb[] = {"64", "16", "256"};
@@ -27,7 +27,7 @@ enum {
 };
 
 struct best {
-    double finest_us;   /* the shortest interval that came complete */
+    double finest_us;   /* the shortest interval with complete samples */
     double core_at_1ms; /* part of a core */
     double core_at_finest;
     int runs;
@@ -66,7 +66,7 @@ static void report_run(const char *interval_us, const char *buffer_mb, const str
     }
 }
 
-/* 0, or the exit code of an experiment that cannot go on. */
+/* Returns 0, or the exit code of an experiment that cannot continue. */
 static int try_one(const char *interval_us, const char *buffer_mb, double seconds, struct best *best)
 {
     struct gpu_sampled seen;
@@ -109,11 +109,11 @@ static int judge(const struct best *best)
         best->core_at_1ms * 100, best->finest_us, best->core_at_finest * 100);
 }
 
-/* The exit code. */
+/* Runs all combinations; returns the exit code. */
 static int run(bool quick)
 {
     struct best best = {INFINITY, INFINITY, NAN, 0};
-    /* all intervals with the first buffer first: that is what time is for */
+    /* all intervals with the first buffer come first, in case time runs out */
     for (size_t b = 0; b < (quick ? 1 : BUFFERS); b++)
         for (size_t i = 0; i < INTERVALS; i++) {
             if (gpu_elapsed_s() > (quick ? QUICK_LIMIT_S : LIMIT_S)) {

@@ -1,10 +1,10 @@
 /*
  * E9: how far are the times of PM samples from the times of kernels that CUPTI traces in another process?
  *
- * gpu_load holds the whole device for 1 ms and lets it go for 1 ms, again and again, under occtrace;
- * gpu_sample reads the counters at 50 us. Where the SMs become active (inside a sample: by the part of it
- * during which they were) is compared with where the trace says that the kernel starts, and the same for
- * ends. Then once more with the sampling in the traced process itself. One thread.
+ * gpu_load alternately holds the whole device for 1 ms and leaves it idle for 1 ms, under occtrace;
+ * gpu_sample reads the counters at 50 us. The time at which the SMs become active (within a sample: by its
+ * active part) is compared with the kernel's start in the trace, and the same for
+ * ends. Then again with sampling in the traced process itself. One thread.
  */
 #include "edges.h"
 #include "load_child.h"
@@ -52,7 +52,7 @@ static int start_traced(const struct place *place, const char *seconds, bool sam
 {
     char ready[512];
     const char *words[] = {place->program[0],
-                           "--counters=none", /* they are what is sampled here */
+                           "--counters=none", /* this experiment samples the counters */
                            "-q",
                            "-d",
                            place->history,
@@ -86,7 +86,7 @@ static int start_traced(const struct place *place, const char *seconds, bool sam
     return code;
 }
 
-/* Two times in ns, divided by `separator`; what follows them, or NULL: there are none. */
+/* Reads two times in ns around `separator`. Returns the text behind them, or NULL without times. */
 static char *take_span(char *text, char separator, struct gpu_span *span)
 {
     char *end = NULL, *rest = NULL;
@@ -119,7 +119,7 @@ static int read_samples(const char *path, struct seen *seen, struct occ_error *e
     return 0;
 }
 
-/* The launches of the history; the first is the one that gpu_load warms up with. */
+/* Reads the launches of the history; the first one is gpu_load's warm-up. */
 static int read_kernels(const struct place *place, struct seen *seen, struct occ_error *err)
 {
     char line[256];
@@ -169,8 +169,8 @@ static void report_offset(const char *name, const char *edge, const struct gpu_o
         gpu_report_value_of(prefix, values[i].name, values[i].value, values[i].unit);
 }
 
-/* How the offset moves: medians of stretches of two seconds, the distance between the least and the most of
- * them. */
+/* Returns the range of the offset: the difference between the largest and the smallest median of two-second
+ * periods. */
 static double wander_ns(const struct gpu_span *edges, size_t n)
 {
     double least = INFINITY, most = -INFINITY;
@@ -217,7 +217,7 @@ static void forget(const struct place *place)
     (void)unlink(place->samples);
 }
 
-/* Sampled by a process of its own: from before the first marker to after the last. */
+/* Samples in a separate process, from before the first marker until after the last one. */
 static int sample_apart(const struct place *place, int seconds, struct seen *seen,
                         struct gpu_sampled *sampled, struct occ_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * E10: is what PM sampling says of occupancy right? Kernels whose occupancy is known by construction, from 5
- * to 500 us long, even and uneven: for each the construction, the counters read directly while nothing else
- * runs, and what ncu measures of the same program by replaying it (with the clocks as they are). One thread.
+ * E10: is the occupancy of PM sampling correct? Kernels with an occupancy known by construction, 5 to 500 us
+ * long, even and uneven: for each the construction, the counters read directly on an otherwise idle device,
+ * and ncu's measurement of the same program by replay (without clock control). One thread.
  */
 #include "load_child.h"
 #include "ncu_csv.h"
@@ -22,7 +22,7 @@
 
 #define METRIC     "sm__warps_active.avg.pct_of_peak_sustained_active"
 #define NEAR_NCU   0.01 /* for kernels of SHORT_NS and more */
-#define NEAR_BLOCK 0.1  /* of a block's time, by the counter of launched blocks */
+#define NEAR_BLOCK 0.1  /* relative, for a block's duration by the counter of launched blocks */
 #define NEAR       0.02 /* to the construction, for kernels of LONG_NS and more */
 
 enum {
@@ -35,7 +35,7 @@ enum {
     QUICK_LIMIT_S = 8
 };
 
-/* The first ones are the short form. */
+/* The first QUICK_SUBJECTS are the short form. */
 static const struct subject {
     const char *name, *kernel, *percent, *blocks, *ns, *short_ns; /* blocks "0": one wave */
 } subjects[] = {
@@ -55,8 +55,8 @@ enum { SUBJECTS = sizeof subjects / sizeof *subjects, QUICK_SUBJECTS = 3, MOST_W
 
 struct found {
     double constructed, direct, ncu; /* NaN: not measured */
-    double block_us;                 /* NaN: this chip does not count launched blocks with resident ones */
-    bool simulated;                  /* such a device runs no code: blocks are even */
+    double block_us;                 /* NaN: the chip has no pass with launched and resident blocks */
+    bool simulated;                  /* a simulated device runs no code, so its blocks are even */
 };
 
 static size_t load_words(const struct subject *s, const char **words)
@@ -69,7 +69,7 @@ static size_t load_words(const struct subject *s, const char **words)
 
 /* ---- directly ---- */
 
-/* 0, or the exit code of an experiment that cannot go on. */
+/* Returns 0, or the exit code of an experiment that cannot continue. */
 static int read_directly(const struct subject *subject, struct found *found)
 {
     static const char *const sampling[] = {"--interval-us", "100", "--ms", "500", NULL};
@@ -129,7 +129,7 @@ static bool find_ncu(char path[PATH_MAX])
     return found;
 }
 
-/* Mean of the launches; NaN, with ncu's last words in the report, if it gives none. */
+/* Returns the mean over the launches; NaN, with ncu's last line in the report, if ncu gives no values. */
 static double ask_ncu(const char *ncu, const char *gpu_load, const struct subject *subject)
 {
     char skip[8], count[8], launches[8], line[4096];

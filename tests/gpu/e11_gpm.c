@@ -1,7 +1,7 @@
 /*
- * E11: is NVML's GPM a fallback? It is read as a plain user (if we are root, as nobody), at three intervals,
- * while gpu_load holds half of the warps and PM sampling reads the same device. Both should say the same. One
- * thread.
+ * E11: is NVML's GPM a fallback? GPM is read as a plain user (nobody, if the current user is root), at three
+ * intervals, while gpu_load holds half of the warps and PM sampling reads the same device. Both should have
+ * the same results. One thread.
  */
 #include "load_child.h"
 #include "public_copy.h"
@@ -42,7 +42,8 @@ struct pair {
     struct gpu_sampled gpm, pm;
 };
 
-/* GPM as that user, PM sampling beside it. 0, or what kept a process from starting. */
+/* Reads GPM as that user and PM samples beside it. Returns 0, or the error that kept a process from starting.
+ */
 static int read_both(const struct reading *reading, double seconds, const struct gpu_identity *user,
                      struct pair *pair, struct occ_error *err)
 {
@@ -62,7 +63,7 @@ static int read_both(const struct reading *reading, double seconds, const struct
     return code;
 }
 
-/* The user could not be tried: that says nothing of GPM. */
+/* True if the process could not run as the user: no result about GPM. */
 static bool never_ran(const struct gpu_sampled *seen)
 {
     return seen->exit_code == NOT_CHANGED || seen->exit_code == NOT_STARTED;
@@ -95,7 +96,7 @@ static const struct gpu_decisions decisions = {
            [GPU_REFUTED] = "GPM is no equal of PM sampling: its values are kept apart by their source",
            [GPU_UNCLEAR] = "nothing could be compared"}};
 
-/* The exit code. `user` NULL: as we are. */
+/* Runs the readings; returns the exit code. `user` NULL: the current user. */
 static int run(bool quick, const struct gpu_identity *user)
 {
     struct gpu_checks checks = {0};
@@ -123,7 +124,7 @@ static int run(bool quick, const struct gpu_identity *user)
                              checks.held + checks.failed);
 }
 
-/* The exit code. */
+/* Runs as a plain user; returns the exit code. */
 static int run_as_plain_user(bool quick)
 {
     struct gpu_public_copy copy = {.directory = ""};

@@ -1,10 +1,10 @@
 /*
- * E22: do counter sets take turns, and do counters open again after a close? Public users of PM sampling
- * never configure it anew in place, since decoding then fails with some versions of CUPTI, and one says that
- * disabling finalizes all of CUPTI.
+ * E22: can counter sets alternate, and can counters open again after a close? Public users of PM sampling
+ * never reconfigure an object in place, since decoding then fails with some versions of CUPTI, and one user
+ * reports that disabling finalizes all of CUPTI.
  *
  * Beside a load of half of the warps: the daemon's own source for longer than two switches, at 1 ms to the
- * end; then the two manners of switching, asked of the library itself (gpu_turns); then the daemon's source,
+ * end; then both manners of switching with the library itself (gpu_turns); then the daemon's source,
  * closed and opened again in one process. One thread.
  */
 #include "load_child.h"
@@ -15,20 +15,20 @@
 #include <math.h>
 #include <stdio.h>
 
-#define COMPLETE 0.9 /* of the samples that should have come: switches take some */
-#define SILENT_S 0.5 /* since the last sample, at the end */
+#define COMPLETE 0.9 /* part of the expected samples; switches lose some */
+#define SILENT_S 0.5 /* maximum time from the last sample to the end */
 
 enum { SWITCHES = 2, PAUSE_MS = 1500, START_S = 30 };
 
 static const char *const half_load[] = {"--percent", "50", "--ns", "500000", "--seconds", "120", NULL};
 
 struct lengths {
-    int shipped_ms; /* two switches of pm.c are within 5.5 s */
+    int shipped_ms; /* two switches of pm.c take at most 5.5 s */
     int turns, turn_ms, reopen_ms;
 };
 static const struct lengths full = {14000, 8, 700, 3000}, quick = {7000, 6, 300, 700};
 
-/* What gpu_turns did. */
+/* Results of gpu_turns. */
 struct turns {
     double done, of, sets;
     char words[256];
@@ -89,7 +89,7 @@ static void check_source(struct gpu_checks *checks, const char *name, const stru
         name, seen->state, came * 100, seen->silent_s, COMPLETE * 100);
 }
 
-/* 0, or what kept the process from starting. */
+/* Runs gpu_sample. Returns 0, or the error that kept the process from starting. */
 static int sample(const char *name, int ms, int pause_ms, struct gpu_sampled *seen, struct gpu_sampled *again,
                   struct occ_error *err)
 {
@@ -142,7 +142,7 @@ static int judge(const struct seen *s)
                              s->enable.of);
 }
 
-/* The exit code. */
+/* Runs the three parts; returns the exit code. */
 static int run(const struct lengths *lengths)
 {
     struct seen s = {.shipped = {.state = ""}};

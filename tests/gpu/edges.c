@@ -1,8 +1,7 @@
 /*
- * See edges.h. An edge is placed inside its sample by the part of it during which the device was active: if a
- * kernel starts in sample [a, b) and its SMs were active for a part f of it, the edge is at b - f (b - a).
- * Parts are relative to what samples well inside the kernel say: counters of a device that is always active
- * need not reach 1 exactly.
+ * See edges.h. An edge is placed inside its sample by the sample's active part: if a kernel starts in sample
+ * [a, b) and its SMs were active for a part f of the sample, the edge is at b - f (b - a). Parts are relative
+ * to the samples well inside the kernel: the counters of a device that is always active may stay below 1.
  */
 #include "edges.h"
 
@@ -10,15 +9,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { MOST_SAMPLES = 512, GAP_NS = 1000 }; /* in a window; between two samples that are neighbours */
+enum { MOST_SAMPLES = 512, GAP_NS = 1000 }; /* in a window; maximum distance of neighbouring samples */
 
-/* Part of the sample during which the average SM was active; NaN: its counters are not there. */
+/* Returns the sample's part during which the average SM was active; NaN without counters. */
 static double active_part(const struct occ_sample *sample, uint32_t sms)
 {
     return sample->value[OCC_COUNTER_ACTIVE] / (sample->value[OCC_COUNTER_ELAPSED] * sms);
 }
 
-/* First sample that ends after `ns`. */
+/* Returns the first sample that ends after `ns`. */
 static size_t first_after(const struct occ_sample *samples, size_t n, int64_t ns)
 {
     size_t low = 0, high = n;
@@ -32,9 +31,9 @@ static size_t first_after(const struct occ_sample *samples, size_t n, int64_t ns
     return low;
 }
 
-/* A stretch of samples without gaps, seen in the direction from idle to active: a falling edge is a rising
- * one backwards. Times are ns from the trace's edge; times since the epoch would lose nanoseconds in a
- * double. */
+/* A sequence of samples without gaps, in the direction from idle to active: a falling edge is a rising one
+ * backwards. Times are ns from the trace's edge; in a double, times since the epoch would lose nanoseconds.
+ */
 struct stretch {
     double start[MOST_SAMPLES], end[MOST_SAMPLES], part[MOST_SAMPLES];
     size_t n;
@@ -83,7 +82,7 @@ static void turn(struct stretch *stretch)
     }
 }
 
-/* Where a stretch rises; NaN: it is not idle, then active, with room on both sides. */
+/* Returns the time of the rise; NaN unless the stretch is idle, then active, with room on both sides. */
 static double rise_of(const struct stretch *s)
 {
     double plateau = 0, active = 0;

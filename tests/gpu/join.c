@@ -1,11 +1,11 @@
 /*
- * gpu_report_join ENVIRONMENT RESULTS: makes the report's JSON, on stdout.
+ * gpu_report_join ENVIRONMENT RESULTS: prints the report's JSON.
  *
  *   ENVIRONMENT   lines "key TAB value"
  *   RESULTS       lines "id TAB title TAB question TAB outcome TAB seconds TAB file of facts"
  *
- * outcome: ok, skipped, failed or timeout, as scripts/gpu-report saw it. Facts are what report.h describes;
- * lines that are none are counted, never trusted. A verdict needs the outcome ok.
+ * outcome: ok, skipped, failed or timeout, by scripts/gpu-report. report.h describes facts; other lines are
+ * counted and ignored. A verdict needs the outcome ok.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 struct experiment {
     char *verdict, *decision, *skipped, *expected;
-    unsigned strange; /* lines that are no facts */
+    unsigned strange; /* lines without a valid fact */
 };
 
 static yajl_gen json;
@@ -37,7 +37,7 @@ static void put_pair(const char *key, const char *text)
         (void)yajl_gen_null(json);
 }
 
-/* Fields between tabs; the last takes the rest. Returns how many there are. */
+/* Splits the line at tabs; the last field takes the rest. Returns the number of fields. */
 static size_t split(char *line, char *fields[FIELDS], size_t most)
 {
     size_t n = 0;
@@ -73,7 +73,7 @@ static void keep(char **slot, const char *text)
     *slot = strdup(text);
 }
 
-/* One line of facts; what stands in "saw" is written at once. */
+/* Takes a line of facts; facts for "saw" are written at once. */
 static void take_fact(char *line, struct experiment *e)
 {
     char *fields[FIELDS];

@@ -1,12 +1,12 @@
 /*
- * launch_cost MODE LAUNCHES BLOCKS THREADS: nanoseconds per launch of a null kernel, from the first launch to
- * the end of the last, in this process alone. THREADS launch at once, each into a stream of its own.
+ * launch_cost MODE LAUNCHES BLOCKS THREADS: prints nanoseconds per launch of a null kernel, from the first
+ * launch to the end of the last one, in this process alone. THREADS launch at once, each into its own stream.
  *
  *   none       without CUPTI
- *   activity   with kernel records that are thrown away unread: what CUPTI itself costs
- *   disabled   the same, switched off again before the measurement: what stays
+ *   activity   with kernel records that are dropped unread: the cost of CUPTI itself
+ *   disabled   the same, switched off before the measurement: the remaining cost
  *
- * CUPTI is opened at run time before the driver starts. Prints one number. Exit codes as the samples'.
+ * CUPTI is opened at run time before the driver starts. Prints one number. Exit codes like the samples'.
  */
 #include "samples/common.h"
 
@@ -23,7 +23,7 @@ extern const unsigned char cost_image[];
 
 enum { WARM_UP = 1000, MOST_THREADS = 64, BUFFER_BYTES = 1 << 20 };
 
-/* In the order of the names in open_cupti(). */
+/* Same order as the names in open_cupti(). */
 struct cupti {
     __typeof__(&cuptiActivityRegisterCallbacks) register_callbacks;
     __typeof__(&cuptiActivityEnable) enable;
@@ -65,7 +65,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     free(buffer);
 }
 
-/* By the same search as the guest, so that both measure the same library. */
+/* Opens libcupti with the guest's search, so that both measure the same library. */
 static void open_cupti(struct cupti *cupti)
 {
     static const char *const names[] = {"cuptiActivityRegisterCallbacks", "cuptiActivityEnable",

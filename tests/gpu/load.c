@@ -32,18 +32,19 @@ static uint32_t blocks_that_fit(const struct gpu_load *load)
     return blocks > 0 ? (uint32_t)blocks : 0;
 }
 
-/* Shared memory of which `blocks` blocks fill an SM. Little below the exact share: allocation is in units. */
+/* Claims so much shared memory that `blocks` blocks fill an SM: slightly less than the exact share, since
+ * allocation is in units. */
 static void claim_smem(struct gpu_load *load, uint32_t blocks)
 {
     const struct sample_device *device = &load->device;
     int bytes = device->smem_per_sm_bytes / (int)blocks - device->smem_reserved_bytes - 512;
     if (bytes > device->smem_optin_bytes - 512)
-        bytes = device->smem_optin_bytes - 512; /* what the kernel itself has */
+        bytes = device->smem_optin_bytes - 512; /* reserve for the kernel's own memory */
     if (bytes <= 0)
         return;
     load->shape.smem_bytes = (unsigned)bytes & ~255u;
     sample_permit_smem(load->function, load->shape.smem_bytes);
-    /* The driver may else choose a carve-out that holds fewer blocks. */
+    /* otherwise the driver may choose a carve-out for fewer blocks */
     CHECK(cu.cuFuncSetAttribute(load->function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100));
 }
 
@@ -67,7 +68,7 @@ static void settle_residency(struct gpu_load *load)
                    load->options.threads, load->blocks_per_sm);
 }
 
-/* Half of the blocks or warps end early: what of the time the average one is there. */
+/* Returns the average block's or warp's part of the time: in uneven kernels half of them end early. */
 static double presence(const struct gpu_load_options *options)
 {
     bool uneven = options->kernel == GPU_LOAD_UNEVEN_BLOCKS || options->kernel == GPU_LOAD_UNEVEN_WARPS;
@@ -79,7 +80,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Blocks are dealt breadth first: up to one wave, an SM holds floor or ceil(grid / SMs) of them. */
+/* Computes the occupancy. Blocks are distributed breadth first: up to one wave, an SM has floor or ceil(grid
+ * / SMs) blocks. */
 static void construct(struct gpu_load *load)
 {
     double sms = load->device.sm_count, blocks = (double)load->shape.grid[0];

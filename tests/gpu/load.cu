@@ -1,7 +1,8 @@
-// Kernels whose duration and occupancy are known beforehand: they hold their warps for a given time and do nothing
-// else. load.c says how many of them are resident.
-//
-// Time is %globaltimer: it does not depend on the SM clock. Its step is 32 ns on an H100 and up to 1 us on others.
+// Kernels with known duration and occupancy: they hold their warps for a given time without other work.
+// load.c determines the number of resident warps.
+// 
+// Time is %globaltimer: it is independent of the SM clock. Its step is 32 ns on an H100 and up to 1 us on
+// others.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -44,7 +45,7 @@ extern "C" __global__ void load_uneven_warps(u64 ns, u64 short_ns)
     hold((threadIdx.x / 32) & 1 ? short_ns : ns);
 }
 
-// A fixed amount of arithmetic: how long it takes follows the SM clock.
+// A fixed amount of arithmetic: its duration follows the SM clock.
 extern "C" __global__ void load_fma(float *out, u32 rounds)
 {
     float a = (float)threadIdx.x, b = a + 1, c = a + 2, d = a + 3;

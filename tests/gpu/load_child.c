@@ -35,7 +35,7 @@ __attribute__((noreturn)) static void become(const struct beginning *b, int out,
     (void)signal(SIGHUP, SIG_DFL);
     if (b->identity)
         b->identity->prepare(b->identity->context);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* after a change of user, which clears it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* after the change of user, which clears it */
     if (getppid() != parent)
         _exit(127);
     for (size_t i = 0; b->environment && b->environment[i]; i++)
@@ -109,11 +109,12 @@ static bool take_line(struct gpu_child *child, char *line, size_t size)
     return true;
 }
 
-/* What came, behind what is held. 0: the child has closed it, or time is up. */
+/* Appends available output to the held text. Returns 0 if the child has closed it, or at the end of the time.
+ */
 static ssize_t take_text(struct gpu_child *child, int64_t until_ns)
 {
     if (child->held == sizeof child->text)
-        child->held = 0; /* a line that long is none of ours */
+        child->held = 0; /* drop a line that long: it is not a result */
     int64_t left_ms = (until_ns - occ_now_ns()) / 1000000;
     struct pollfd out = {.fd = child->out, .events = POLLIN};
     if (child->out < 0 || left_ms < 0 || poll(&out, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms) <= 0)
@@ -169,7 +170,7 @@ int gpu_child_wait(struct gpu_child *child, double seconds)
     int64_t until_ns = occ_now_ns() + (int64_t)(seconds * 1e9);
     bool ended = reaped(child, &status);
     while (!ended && occ_now_ns() < until_ns) {
-        (void)gpu_child_line(child, 0.02, line, sizeof line, NULL); /* it may wait for a full pipe */
+        (void)gpu_child_line(child, 0.02, line, sizeof line, NULL); /* reads: a full pipe blocks the child */
         ended = reaped(child, &status);
         if (!ended && child->out >= 0)
             (void)usleep(2000);

@@ -1,6 +1,6 @@
 /*
- * Other processes of an experiment: started, listened to line by line, ended, reaped. A child is killed with
- * its parent (PR_SET_PDEATHSIG) and by gpu_child_stop() after a grace. One thread.
+ * Child processes of an experiment: start, output line by line, end, reaping. A child is killed with its
+ * parent (PR_SET_PDEATHSIG) and by gpu_child_stop() after a grace period. One thread.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ struct gpu_child {
     pid_t pid; /* 0: none */
     int out;   /* its stdout and stderr; -1: none */
     size_t held;
-    char text[8192];      /* lines that were not taken yet */
-    char last_words[256]; /* the last line that was taken: what a child that fails had to say */
+    char text[8192];      /* lines that are not taken yet */
+    char last_words[256]; /* last line: the error of a child that fails */
 };
 
 #define GPU_CHILD_INIT                                                                                       \
@@ -27,33 +27,33 @@ struct gpu_child {
  * NULL. */
 int gpu_child_start(struct gpu_child *child, const char *const *words, const char *const *environment,
                     struct occ_error *err);
-/* Where the program of that name beside this executable is; `path` has PATH_MAX bytes. */
+/* Finds a program beside this executable by its name; `path` has PATH_MAX bytes. */
 bool gpu_child_path_beside(const char *name, char *path);
-/* Another identity: `prepare` runs in the child before the program, which `program` may replace by a copy of
- * it (public_copy.h). */
+/* Another identity: `prepare` runs in the child before the program; `program` may be a copy (public_copy.h).
+ */
 struct gpu_identity {
     void (*prepare)(const void *);
     const void *context;
-    const char *program; /* NULL: the one beside this executable */
+    const char *program; /* NULL: the program beside this executable */
 };
-/* The program of that name beside this executable, with more words. `identity` NULL: as we are. */
+/* Starts the named program beside this executable, with more words. `identity` NULL: the current user. */
 int gpu_child_start_beside(struct gpu_child *child, const char *name, const char *const *words,
                            const char *const *environment, const struct gpu_identity *identity,
                            struct occ_error *err);
-/* The next line within `seconds`, without its end. OCC_E_NOT_FOUND: there is none (more). */
+/* Takes the next line within `seconds`, without its end. Returns OCC_E_NOT_FOUND without a line. */
 int gpu_child_line(struct gpu_child *child, double seconds, char *line, size_t size, struct occ_error *err);
-/* The same, but lines that do not begin with `word` are skipped. */
+/* Takes the next line that begins with `word`; skips other lines. */
 int gpu_child_expect(struct gpu_child *child, const char *word, double seconds, char *line, size_t size,
                      struct occ_error *err);
 void gpu_child_signal(const struct gpu_child *child, int number);
-/* Waits; after `seconds` the child is killed. Its exit code, 128 + signal, or -1 when it had to be killed. */
+/* Waits, and kills the child after `seconds`. Returns its exit code, 128 + signal, or -1 after the kill. */
 int gpu_child_wait(struct gpu_child *child, double seconds);
 /* SIGTERM, then gpu_child_wait(). Harmless without a child. */
 int gpu_child_stop(struct gpu_child *child);
 
-/* The number of `key=number` in a line; NaN: there is none. */
+/* Returns the number of `key=number` in a line; NaN without one. */
 double gpu_line_number(const char *line, const char *key);
-/* The word of `key=word`; "" if there is none. */
+/* Gets the word of `key=word`; "" without one. */
 void gpu_line_word(const char *line, const char *key, char *word, size_t size);
 
 /* gpu_load with more words; waits for its "ready" line. */

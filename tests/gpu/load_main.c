@@ -1,14 +1,15 @@
 /*
- * gpu_load: a process with a load of known occupancy (load.h), for experiments that watch it from outside.
+ * gpu_load: a process with a load of known occupancy (load.h), for experiments that observe it from outside.
  *
  * stdout, a line each, `key=value` words:
- *   ready   once, after the first launch has ended: what the load is and what should be measured
- *   rate    with --report-ms: time and launches completed so far
- *   sampled with --sample-us: what PM sampling in this very process saw
- *   done    last
+ *   ready    once, after the end of the first launch: properties of the load and expected measurements
+ *   rate     with --report-ms: time and number of completed launches
+ *   sampled  with --sample-us: results of PM sampling in this process
+ *   done     last
  *
  * Ends after --seconds or --launches, at SIGTERM or SIGINT (both are a normal end), and with its parent.
- * One thread. On a simulated device kernels last what OCCSIM_BLOCK_NS says; it is set to --ns, exactly.
+ * One thread. On a simulated device OCCSIM_BLOCK_NS determines kernels' durations; it is set to --ns,
+ * exactly.
  */
 #include "load.h"
 #include "sampling.h"
@@ -74,8 +75,7 @@ static void run_batch(struct gpu_load *load, const struct options *o, struct pro
         (void)gpu_sleep((double)o->pause_ns / 1e9);
 }
 
-/* PM sampling in the process that launches. Its first samples lie before the load: they are read and dropped.
- */
+/* Samples in the launching process. The first samples are from before the load: they are read and dropped. */
 static bool sample(struct sampling *sampling, int64_t now_ns, int64_t start_ns)
 {
     if (!sampling->source || !gpu_sampling_due(sampling, now_ns))

@@ -7,7 +7,7 @@
 
 enum { FIELD_BYTES = 256 };
 
-/* The next field, without its quotes, shortened to `size`; false: the line has no more. */
+/* Reads the next field without its quotes, cut to `size`; false: no more fields. */
 static bool next_field(const char **at, char *field, size_t size)
 {
     size_t n = 0;
@@ -26,7 +26,7 @@ static bool next_field(const char **at, char *field, size_t size)
     return true;
 }
 
-/* A number as ncu writes it: "1,234.5" has commas for people. */
+/* Reads a number in ncu's format: "1,234.5" has digit-group commas. */
 static bool number_of(const char *text, double *ret_value)
 {
     char plain[FIELD_BYTES], *end = NULL;

@@ -23,7 +23,7 @@ struct gpu_nvml {
     int (*reasons)(void *device, unsigned long long *bits);
 };
 
-/* The first symbol of a slot that is there; drivers before 535 have the second name only. */
+/* The first existing symbol of a slot is bound; drivers before 535 have only the older name. */
 static const struct {
     size_t slot;
     const char *symbol;

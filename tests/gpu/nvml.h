@@ -1,6 +1,5 @@
 /*
- * The few questions to NVML that experiments have: clocks and why they are what they are. Bound at run time;
- * only reads. One thread.
+ * The NVML queries of the experiments: clocks and their reasons. Bound at run time; only reads. One thread.
  */
 #pragma once
 
@@ -10,11 +9,11 @@
 
 struct gpu_nvml;
 
-/* The GPU that the CUDA driver counts as the first, found by its uuid. */
+/* Opens the CUDA driver's first GPU, found by its UUID. */
 int gpu_nvml_open(struct gpu_nvml **ret_nvml, struct occ_error *err);
-/* MHz; NaN: NVML does not say. */
+/* Returns MHz; NaN without NVML's answer. */
 double gpu_nvml_sm_clock(const struct gpu_nvml *nvml);
 double gpu_nvml_sm_clock_most(const struct gpu_nvml *nvml);
-/* Bits of nvmlClocksEventReason*; 0 also when NVML does not say. */
+/* Returns bits of nvmlClocksEventReason*; 0 also without NVML's answer. */
 uint64_t gpu_nvml_clock_reasons(const struct gpu_nvml *nvml);
 void gpu_nvml_close(struct gpu_nvml *nvml); /* NULL is fine */

@@ -11,8 +11,8 @@
 
 enum { EXIT_SKIPPED = 77 };
 
-/* Appended at once, so that what was found before a crash is kept. Tabs and line ends divide fields and
- * facts. */
+/* Appends a fact at once, so that results before a crash are kept. Replaces tabs and line ends, which
+ * separate fields and facts. */
 static void say(const char *kind, const char *name, const char *text)
 {
     char clean[TEXT_BYTES];

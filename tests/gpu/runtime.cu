@@ -1,10 +1,12 @@
-// A program of the CUDA runtime, linked statically as nvcc does by default: the commonest kind there is. Launches a kernel
-// so often as its argument says and says how often. For real GPUs only: the static runtime wants NVIDIA's own driver.
+// A program with the CUDA runtime, linked statically as by default: the most common kind. Makes as many
+// launches as its argument says, and prints their number. Only for real GPUs: the static runtime needs
+// NVIDIA's own driver.
 
 #include <cstdio>
 #include <cstdlib>
 
-// libgcc's unwinder calls it, glibc has it since 2.35, and the portable bundle runs with 2.34. Nothing throws here.
+// libgcc's unwinder calls it, glibc has it since 2.35, and the portable bundle runs with 2.34. No code here
+// throws.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(void *, void *)
 {
     return -1;

@@ -1,13 +1,13 @@
 /*
- * gpu_sample: a process that reads a counter source for a while, so that experiments can have several of
- * them, with other privileges or another environment, and survive one that crashes.
+ * gpu_sample: a process that reads a counter source for a while, so that an experiment can run several at
+ * once, with other privileges or another environment, and survives their crashes.
  *
- * stdout, a line each, `key=value` words; what is not known is nan:
- *   opened   state=WORD, and the library's words at the end when it could not be opened
- *   sampled  last: what came, what the counters say of all of it, what it cost
+ * stdout, a line each, `key=value` words; unknown values are nan:
+ *   opened   state=WORD, and the library's message at the end if the source does not open
+ *   sampled  last: number of samples, means of the counters, cost
  * With --reopen-after-ms both lines come twice.
  *
- * Exit code: 0 sampled, 77 the source cannot be opened here, 1 it was lost on the way, or does not open
+ * Exit code: 0 sampled, 77 the source cannot be opened here, 1 it was lost during sampling, or does not open
  * again. One thread.
  */
 #include "sampling.h"
@@ -43,7 +43,8 @@ static void print_opened(const struct sampling *sampling)
     fflush(stdout);
 }
 
-/* Since the end of the last sample; NaN: there is none. The clock of samples may be some us off. */
+/* Returns seconds since the end of the last sample; NaN without samples. The samples' clock may be some us
+ * off. */
 static double silent_s(const struct sampling *sampling)
 {
     return sampling->n ? (double)(occ_now_ns() - sampling->samples[sampling->n - 1].end_ns) / 1e9
@@ -84,7 +85,7 @@ static void parse(char **argv, struct options *o)
     sample_parse(argv, "gpu_sample: reads device-wide counters and says what they were.", known);
 }
 
-/* From opening to closing. The exit code. */
+/* Opens, samples and closes once; returns the exit code. */
 static int sample_once(const struct options *o)
 {
     struct sampling sampling;

@@ -14,7 +14,7 @@ static void died(struct gpu_child *child, struct gpu_sampled *ret)
     ret->exit_code = gpu_child_stop(child);
 }
 
-/* "opened state=WORD the library's words" */
+/* Reads "opened state=WORD MESSAGE". */
 static void take_opened(const char *line, struct gpu_sampled *ret)
 {
     gpu_line_word(line, "state", ret->state, sizeof ret->state);
@@ -30,7 +30,7 @@ static const struct gpu_sampled nothing_seen = {
 #undef X
 };
 
-/* False: the process died first. */
+/* Returns false if the process died first. */
 static bool wait_until_opened(struct gpu_child *child, double seconds, struct gpu_sampled *ret)
 {
     char line[512];
@@ -53,7 +53,7 @@ int gpu_sampled_start(struct gpu_child *child, const char *const *words, const c
     return code;
 }
 
-/* False: the process died first. */
+/* Returns false if the process died first. */
 static bool wait_until_sampled(struct gpu_child *child, double seconds, struct gpu_sampled *ret)
 {
     char line[1024];

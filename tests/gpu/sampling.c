@@ -97,7 +97,7 @@ enum occ_source_state gpu_sampling_run(struct sampling *sampling, double seconds
 
 /* ---- means ---- */
 
-/* Sums of two counters over the samples that have both. */
+/* Sums two counters over the samples with both. */
 struct pair {
     double over, under;
 };

@@ -1,4 +1,4 @@
-/* What the experiments compute themselves: edges in samples, ncu's CSV, lines of children, costs. */
+/* Tests the experiments' own computations: edges in samples, ncu's CSV, lines of children, costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static double overlap_ns(const struct gpu_span *kernel, int64_t shift_ns, int64_
     return end > start ? (double)(end - start) : 0;
 }
 
-/* Kernels of 1 ms every 2 ms and a bit; samples whose clock is `offset_ns` + `ppm` ahead. */
+/* Makes kernels of 1 ms every 2 ms and a bit, and samples with a clock that is `offset_ns` + `ppm` ahead. */
 static struct world *make_world(int64_t offset_ns, double ppm)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -82,7 +82,7 @@ static void offset_is_found_inside_samples(void **state)
     }
 }
 
-/* An SM that is busy all the time need not count as many active cycles as elapsed ones. */
+/* An SM that is always busy may count fewer active cycles than elapsed ones. */
 static void a_plateau_below_one_moves_no_edge(void **state)
 {
     (void)state;
@@ -115,8 +115,7 @@ static void edges_in_gaps_and_foreign_load_are_left_out(void **state)
 {
     (void)state;
     struct world *w = make_world(0, 0);
-    /* around the first kernel's start the device was busy with something else; at the second's the counters
-     * miss */
+    /* other work is active before the first kernel; counters are missing at the second kernel's start */
     for (size_t s = 0; s < SAMPLES; s++) {
         if (w->samples[s].end_ns < w->kernels[0].start_ns)
             w->samples[s].value[OCC_COUNTER_ACTIVE] = SMS * INTERVAL_NS * 0.4;
@@ -126,7 +125,7 @@ static void edges_in_gaps_and_foreign_load_are_left_out(void **state)
     find(w);
     assert_int_equal(w->n_rising, KERNELS - 2);
     assert_int_equal(w->n_falling, KERNELS);
-    /* a hole of one sample at the third's end */
+    /* a sample is missing at the third kernel's end */
     size_t hole = 0;
     while (w->samples[hole].end_ns < w->kernels[2].end_ns)
         hole++;
@@ -245,7 +244,7 @@ static void a_linear_drift_is_no_cost(void **state)
     struct gpu_abba abba = {0};
     (void)state;
     for (int block = 0; block < 8; block++) {
-        double at = 1 + 0.04 * block; /* in logarithms, as effects are */
+        double at = 1 + 0.04 * block; /* as logarithms, like effects */
         const double a[] = {exp(at), exp(at + 0.03)}, b[] = {exp(at + 0.01) * 1.02, exp(at + 0.02) * 1.02};
         assert_true(gpu_abba_add(&abba, a, b));
     }

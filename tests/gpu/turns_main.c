@@ -1,16 +1,16 @@
 /*
- * gpu_turns: counter sets of PM sampling that take turns, in one of two manners, so that an experiment (E22)
- * can compare them. daemon/sampling/counters/pm.c has one manner only, this program asks the library itself:
+ * gpu_turns: counter sets of PM sampling that alternate in one of two manners, for a comparison in an
+ * experiment (E22). daemon/sampling/counters/pm.c has one manner only; this program calls the library itself:
  *
- *   in-place   stop, another configuration, a new image, start: on one object
- *   enable     each turn enables an object of its own and disables it
+ *   in-place  stop, another configuration, a new image, start: on one object
+ *   enable    each turn enables an object of its own and disables it
  *
  * stdout, a line each, `key=value` words:
- *   opened   state=WORD, and the library's words at the end when it could not be opened
- *   turn     one that has ended: its number, counter set, completed samples
- *   turns    last: manner, turns that were done, of how many; the library's words at the end
+ *   opened    state=WORD, and the library's message at the end if the counters do not open
+ *   turn      a finished turn: its number, counter set, completed samples
+ *   turns     last: manner, number of finished turns, of planned turns; the library's message at the end
  *
- * Exit code: 0 all turns were done, 77 the counters cannot be opened here, 1 a turn failed. One thread.
+ * Exit code: 0 all turns are done, 77 the counters cannot be opened here, 1 a turn failed. One thread.
  */
 #include "samples/common.h"
 #include "stop.h"
@@ -57,7 +57,7 @@ static enum occ_source_state open_sets(struct turns *t, const char *chip, struct
         t->n_sets += state == OCC_SOURCE_OK;
     }
     occ_cupti_image_free(&availability);
-    return t->n_sets ? OCC_SOURCE_OK : state; /* a chip may lack some */
+    return t->n_sets ? OCC_SOURCE_OK : state; /* a chip may lack some sets */
 }
 
 static enum occ_source_state open_turns(struct turns *t, struct occ_error *err)
@@ -173,14 +173,14 @@ static uint32_t end_turn(struct turns *t)
     return result == OCC_CUPTI_SUCCESS && !t->in_place ? disable(t) : result;
 }
 
-/* A turn without samples is one that failed without an error. */
+/* Does a turn; a turn without samples has failed without an error. */
 static uint32_t do_turn(struct turns *t, uint64_t number, uint64_t turn_ms)
 {
     uint32_t set = (uint32_t)(number % t->n_sets);
     int64_t until_ns = occ_monotonic_ns() + (int64_t)turn_ms * 1000000;
     size_t samples = 0;
     uint32_t result = begin_turn(t, &t->hosts[set]);
-    bool more = result == OCC_CUPTI_SUCCESS; /* at least one read, however late it is */
+    bool more = result == OCC_CUPTI_SUCCESS; /* reads at least once, even if late */
     while (more && gpu_sleep(READ_S)) {
         result = read_samples(t, &samples);
         more = result == OCC_CUPTI_SUCCESS && occ_monotonic_ns() < until_ns;
@@ -196,7 +196,7 @@ static uint32_t do_turn(struct turns *t, uint64_t number, uint64_t turn_ms)
     return result;
 }
 
-/* The exit code. */
+/* Runs the turns; returns the exit code. */
 static int run(struct turns *t, const struct options *o)
 {
     struct occ_error err = OCC_ERROR_INIT;

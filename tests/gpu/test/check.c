@@ -1,4 +1,4 @@
-/* gpu_report_check FILE: 0 if the file is sound JSON with experiments in it. */
+/* gpu_report_check FILE: returns 0 if the file is valid JSON with experiments. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
