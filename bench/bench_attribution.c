@@ -125,7 +125,7 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
     judge_intervals(&r->history, "h", w->kind == WORLDS_CHANGING, &f);
     judge_intervals(&r->direct, "d", false, &f);
     judge_intervals(&r->utilization, "u", false, &f);
-    if (w->kind == WORLDS_CHANGING) /* the other figures include launches of configurations without a value */
+    if (w->kind == WORLDS_CHANGING) /* the other intervals are for measured launches only */
         return f;
     judge_intervals(e, "", false, &f);
     judge_intervals(&r->achieved, "a", false, &f);

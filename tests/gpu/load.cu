@@ -1,6 +1,6 @@
 // Kernels with known duration and occupancy: they hold their warps for a given time without other work.
 // load.c determines the number of resident warps.
-// 
+//
 // Time is %globaltimer: it is independent of the SM clock. Its step is 32 ns on an H100 and up to 1 us on
 // others.
 

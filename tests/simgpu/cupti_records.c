@@ -217,7 +217,7 @@ static size_t start_offset(const uint8_t *record)
     }
 }
 
-/* `end` follows `start` in every kind. */
+/* `end` follows `start` in every kind with times. */
 void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t times[2] = {start_ns, end_ns};
