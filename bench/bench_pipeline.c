@@ -7,8 +7,10 @@
  *   chunks_64k       a commit every million launches: full chunks only
  *   plain_rows       for comparison: the same launches as plain SQLite rows in transactions of 128 k
  *   paced            the program occtraced with 80 k launches per second from this process: its CPU and
- * memory owners           the service with 250 k launches per second of 1 owner, then of 100 owners, each
- * with their own history and 100 configurations: CPU per launch as a multiple of crash_window_1s. Needs root
+ *                    memory
+ *   owners           the service with 250 k launches per second of 1 owner, then of 100 owners, each with
+ *                    their own history and 100 configurations: CPU per launch as a multiple of
+ *                    crash_window_1s. Needs root
  *
  * Making launches (pipeline.h) is not timed; only the collector's polls and the store's end are.
  *

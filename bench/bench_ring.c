@@ -4,8 +4,9 @@
  *   fill          into a ring with room: the cost in the traced program's helper thread
  *   concurrent    while another process drains, polling every millisecond; drops of a full ring are reported
  *   system calls  a child pushes under seccomp's strict mode, which kills on every system call but read,
- * write, exit and sigreturn lttng         the same fields through an LTTng-UST tracepoint, in a session on
- * this machine, if LTTng is installed (bench_ring_lttng.sh)
+ *                 write, exit and sigreturn
+ *   lttng         the same fields through an LTTng-UST tracepoint, in a session on this machine, if LTTng
+ *                 is installed (bench_ring_lttng.sh)
  *
  * Prints one JSON object. The rings are drained between rounds, untimed.
  */

@@ -6,9 +6,10 @@
  *
  *   kineto      libkineto's CuptiActivityApi.cpp: registers its own buffer callbacks, enables kinds; at the
  *               end disables them, flushes by force, sets PER_THREAD_ACTIVITY_BUFFER to 0. Foreign buffers
- * are reported and not touched finalizer   the same with TEARDOWN_CUPTI=1: cuptiFinalize at the end
- * (pytorch#146604, kineto#1554) subscriber  uses the callback API only (parcagpu, wprof before its records;
- * older Kineto between sessions)
+ *               are reported and not touched
+ *   finalizer   the same with TEARDOWN_CUPTI=1: cuptiFinalize at the end (pytorch#146604, kineto#1554)
+ *   subscriber  uses the callback API only (parcagpu, wprof before its records; older Kineto between
+ *               sessions)
  *
  * At the end of a session it logs (OCCSIM_LOG) its number of kernel records. Threads: any; one session at a
  * time.
