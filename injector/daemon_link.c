@@ -25,6 +25,8 @@
 
 /* Connecting clients wait this long for room in a busy daemon's queue, in order of arrival. */
 static const struct timeval queue_wait = {.tv_usec = 100000};
+/* The first try is made inside cuInit, which must not wait. */
+static const struct timeval first_wait = {.tv_usec = 1000};
 
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name))
 {
@@ -67,8 +69,9 @@ static int connect_spare(struct occ_link *link)
     if (fd < 0) {
         link->spare = occ_fd_adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
         fd = link->spare.fd;
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &queue_wait, sizeof queue_wait);
     }
+    const struct timeval *wait = link->tries <= 1 ? &first_wait : &queue_wait;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, wait, sizeof *wait);
     bool is_connected = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
     link->is_busy = fd >= 0 && !is_connected && errno == EAGAIN;
     if (!is_connected)
@@ -87,6 +90,7 @@ static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, c
         return false;
     const struct occ_hello hello = occ_hello_of(ring);
     if (!occ_hello_send(fd, &hello, ring_fd)) {
+        link->is_busy = true; /* the daemon closed the connection at once: the user's allowance is spent */
         occ_fd_close(&link->spare);
         return false;
     }

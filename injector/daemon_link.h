@@ -22,7 +22,7 @@ struct occ_link {
     uint32_t tries;      /* since the last connection that lasted */
     bool is_taken;       /* the connected daemon owns the ring */
     bool is_refused;     /* a daemon closed the last connection without an answer */
-    bool is_busy;        /* the queue of the daemon was full at the last connect */
+    bool is_busy;        /* at the last try the daemon's queue or the user's allowance was full */
     uint64_t ended_ns;   /* when the last daemon's end was noticed, CLOCK_MONOTONIC; 0: never */
 };
 

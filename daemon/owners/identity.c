@@ -52,13 +52,22 @@ static const char *line_of(const char *text, const char *at)
     return at;
 }
 
+/* A daemon with a cgroup namespace of its own (a DaemonSet) reads paths relative to its control group:
+ * "/../../user.slice" for "/user.slice". */
+static const char *without_parents(const char *path)
+{
+    while (strncmp(path, "/../", 4) == 0)
+        path += 3;
+    return path;
+}
+
 /* Returns the path in a line HIERARCHY:CONTROLLERS:PATH; "" if the line has another format. */
 static const char *path_of(const char *line)
 {
     const char *end = line + strcspn(line, "\n");
     for (int colons = 0; line < end; line++)
         if (*line == ':' && ++colons == 2)
-            return line + 1;
+            return without_parents(line + 1);
     return "";
 }
 

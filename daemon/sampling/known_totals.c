@@ -203,8 +203,7 @@ static void predict(struct occ_known_totals *t, const struct load *load)
     const struct mean *mean = mean_at(t, load->run, load->shape, false);
     if (!s)
         return;
-    double error =
-        mean ? load->valued_error + mean->error / mean->ns * load->rest_ns : UNKNOWN_SD * load->rest_ns;
+    double error = load->valued_error + (mean ? mean->error / mean->ns : UNKNOWN_SD) * load->rest_ns;
     s->variance += error * error;
     s->rest_ns += load->rest_ns;
     s->predicted += mean ? mean->sum / mean->ns * load->rest_ns : 0;

@@ -48,6 +48,13 @@ static void test_control_groups(void **state)
         {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID,
          "", "", "", "u1000"},
         {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
+        /* a daemon in a container reads paths relative to its own control group */
+        {"0::/../../../user.slice/user-1000.slice/session-2.scope\n", "", "", "", "", "u1000"},
+        {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "\n", "", "", "", "", "u1000"},
+        {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "",
+         "u1000"},
+        {"0::/../../system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
+        {"0::/../../kubepods.slice/kubepods-pod" POD_US ".slice/x\n", "", POD, "", "", "pod-" POD},
         /* a login slice that a container made is no login */
         {"0::/docker/" ID "/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
         {"0::/docker/" ID "/user.slice/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
