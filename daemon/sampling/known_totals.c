@@ -104,6 +104,10 @@ static struct mean *mean_at(struct occ_known_totals *t, int64_t run, uint64_t sh
     uint32_t at = occ_map_get(&t->mean_index, key);
     if (at != OCC_MAP_NONE || !may_add)
         return at != OCC_MAP_NONE ? &t->means[at] : NULL;
+    if (t->n_means == MEANS_MAX) { /* runs that have ended fill the table: start again */
+        t->n_means = 0;
+        occ_map_clear(&t->mean_index);
+    }
     if (!occ_grow((void **)&t->means, &t->means_allocated, t->n_means, MEANS_MAX, sizeof *t->means) ||
         occ_map_put(&t->mean_index, key, (uint32_t)t->n_means) == OCC_MAP_NONE)
         return NULL;

@@ -32,27 +32,30 @@ struct history {
     bool has_samples;
     enum occ_withheld withheld;
     double rough_se; /* of launches without a value, which have a rough one; 0: they have none */
+    int ended_runs;  /* runs that ended before, each with a measured launch */
 };
 
 static const struct history histories[] = {
     /* bursts before the change: the worlds "halves" and "burst-then-change" */
-    {"halves", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0},
-    {"halves, 47 %", 120, 0.760, 0.374, 60, 0, 56, 0, true, OCC_WITHHELD_TOTAL, 0},
-    {"burst-then-change", 30, 0.760, 0.380, 15, 8, 10, 0, true, OCC_WITHHELD_TOTAL, 0},
+    {"halves", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0, 0},
+    {"halves, 47 %", 120, 0.760, 0.374, 60, 0, 56, 0, true, OCC_WITHHELD_TOTAL, 0, 0},
+    {"burst-then-change", 30, 0.760, 0.380, 15, 8, 10, 0, true, OCC_WITHHELD_TOTAL, 0, 0},
     /* values in one of two alternating phases only */
-    {"phases-7s", 140, 0.803, 0.477, 7, 0, 2, 14, true, OCC_WITHHELD_TOTAL, 0},
+    {"phases-7s", 140, 0.803, 0.477, 7, 0, 2, 14, true, OCC_WITHHELD_TOTAL, 0, 0},
     /* values in both: they differ, whether the total is known or not */
-    {"bursts differ", 120, 0.760, 0.374, 10, 8, 12, 20, false, OCC_WITHHELD_LAUNCHES, 0},
+    {"bursts differ", 120, 0.760, 0.374, 10, 8, 12, 20, false, OCC_WITHHELD_LAUNCHES, 0, 0},
     /* no change: the value is given, with an error for the rest */
-    {"steady, 4 %", 120, 0.760, 0.760, 0, 0, 5, 0, true, OCC_WITHHELD_NOT, 0},
-    {"steady, no samples", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0},
-    {"drift of 8 %", 120, 0.760, 0.700, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0},
+    {"steady, 4 %", 120, 0.760, 0.760, 0, 0, 5, 0, true, OCC_WITHHELD_NOT, 0, 0},
+    {"steady, no samples", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0, 0},
+    {"drift of 8 %", 120, 0.760, 0.700, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0, 0},
     /* rough values tell of the change, also without a total */
-    {"halves, rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_TOTAL, 0.06},
-    {"steady, rough", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.06},
-    {"halves, too rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.5},
+    {"halves, rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_TOTAL, 0.06, 0},
+    {"steady, rough", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.06, 0},
+    {"halves, too rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.5, 0},
+    /* a daemon that has seen more runs than it keeps means of */
+    {"halves, after many runs", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0, 70000},
     /* a change that was measured: the mean is right */
-    {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT, 0},
+    {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT, 0, 0},
 };
 
 static double occupancy_at(const struct history *h, int second)
@@ -144,11 +147,29 @@ static void store(struct recorder *r)
     assert_int_equal(occ_store_commit(r->world->store, &err), 0);
 }
 
+static void add_ended_runs(struct recorder *r, int n)
+{
+    const int64_t begin_ns = BEGIN - 1000 * SECOND;
+    for (int i = 0; i < n; i++) {
+        const struct occ_attribution_value value = {
+            .tag = occ_gpu_results_tag(r->world->run[0] + 1 + i, 0),
+            .shape = occ_gpu_results_config(0, 1),
+            .start_ns = begin_ns,
+            .end_ns = begin_ns + LAUNCH,
+            .measured = {.source = OCC_ATTRIBUTION_REGRESSED, .elapsed = 0.5, .elapsed_se = 0.01},
+        };
+        occ_known_totals_add_value(r->totals, &value);
+    }
+    occ_known_totals_close(r->totals, begin_ns + SECOND, true, &r->results);
+    occ_gpu_results_free(&r->results);
+}
+
 static void record(struct world *w, const struct history *h)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct recorder r = {.world = w, .totals = occ_known_totals_new()};
     assert_non_null(r.totals);
+    add_ended_runs(&r, h->ended_runs);
     for (int second = 0; second < h->seconds; second++) {
         for (int i = 0; i < LAUNCHES; i++)
             add_launch(&r, h, second, i);
@@ -267,7 +288,7 @@ static void append_unmeasured(struct world *w, int seconds)
 /* The unmeasured half of the time may have any occupancy that its resources allow. */
 static void a_row_covers_configurations_without_a_value(void **state)
 {
-    static const struct history half = {"half", 60, 0.76, 0.76, 0, 0, 60, 0, true, OCC_WITHHELD_NOT, 0};
+    static const struct history half = {"half", 60, 0.76, 0.76, 0, 0, 60, 0, true, OCC_WITHHELD_NOT, 0, 0};
     struct occ_error err = OCC_ERROR_INIT;
     struct world w;
     struct occ_top top;
@@ -292,7 +313,7 @@ static void a_row_covers_configurations_without_a_value(void **state)
 /* Views by minute state the coverage of the minute. */
 static void minutes_state_their_coverage(void **state)
 {
-    static const struct history first = {"first", 120, 0.76, 0.76, 0, 0, 30, 0, true, OCC_WITHHELD_NOT, 0};
+    static const struct history first = {"first", 120, 0.76, 0.76, 0, 0, 30, 0, true, OCC_WITHHELD_NOT, 0, 0};
     struct world w;
     (void)state;
     open_and_record(&w, &first);
