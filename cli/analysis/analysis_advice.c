@@ -157,7 +157,7 @@ size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advi
             continue;
         ret_advice[n] = (struct analysis_advice){.change = *c,
                                                  .source = w.is_of_active_cycles ? OCC_FROM_MODEL : w.source,
-                                                 .saves_most = a->has_grid ? saves : 0,
+                                                 .saves_most = saves >= OCC_ADVICE_MIN_GAIN ? saves : 0,
                                                  .prediction = list[i].prediction,
                                                  .is_unlikely = list[i].is_unlikely,
                                                  .is_below_unknown = is_of_occupancy && saves < unknown};

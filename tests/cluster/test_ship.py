@@ -352,7 +352,7 @@ def single_launches_of_removed_runs(engine):
     assert launches_in(engine) == there
     left = launches_of(ship, site.history, ("42",))
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cluster.md")) as f:
-        condition = f.read().split("the single launches of removed runs:\n\n```sql\n")[1].split("```")[0]
+        condition = f.read().split("Number of launches without removed runs:\n\n```sql\n")[1].split("```")[0]
     assert int(engine.ask(condition)[0][0]) == len(left) < len(there)
 
 
@@ -568,7 +568,7 @@ def no_more_launches_than_wanted(engine):
             of_run = [[row[2] for row in rows if row[0] == run and row[2] // (60 * 10**9) == NOW // 60 - 60 + minute] for rows in (found, there)]
             assert of_run[0] == of_run[1][:1000], (run, minute)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cluster.md")) as f:
-        left_out = engine.ask(f.read().split("question here:\n\n```sql")[1].split("```")[0])
+        left_out = engine.ask(f.read().split("this query finds them:\n\n```sql")[1].split("```")[0])
     assert len(left_out) == 8 * 3 and {tuple(row[2:]) for row in left_out} == {("1200", "1000")}, left_out
     # from the minute of raw_until on, none
     site = fresh(engine)
