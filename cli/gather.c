@@ -193,7 +193,7 @@ static void copy_text(struct cli_value *value, char **text, const char *end)
     *text += size;
 }
 
-/* Copies a row. A getter's text is valid until the getter's next text (sql_table.h), so each value is read
+/* Copies a row. A getter's text is valid until the getter's next text, so each value is read
  * twice: for its length, and for its copy. */
 static struct cli_gathered *copy_row(const struct cli_gather *g, const void *row)
 {

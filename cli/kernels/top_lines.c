@@ -59,7 +59,7 @@ static double key_of(const struct occ_top_row *row, const struct order *order)
     return order->part < OCC_PART_COUNT ? row->part[order->part] : order->number(row);
 }
 
-/* NaN is last; ids and devices break ties, so that the order is stable between calls. */
+/* NaN is last; ids and devices break ties; rows of streams, causes and layers may still tie. */
 static int compare(const void *left, const void *right, void *order)
 {
     const struct occ_top_row *a = left, *b = right;

@@ -27,7 +27,7 @@ struct sweep {
     struct occ_store *store;
     struct occ_error *err;
     struct occ_gpu_uses *uses;
-    struct occ_gpu_use *gpu;     /* the last element of uses */
+    struct occ_gpu_use *gpu;     /* the GPU being swept: an element of uses */
     int64_t at_ns;               /* the last start */
     int64_t end_ns, earlier_ns;  /* the last end, and the second last */
     size_t owner;                /* index in uses->configs: configuration of the launch that ends last */
@@ -40,7 +40,7 @@ struct sweep {
 
 /* ---- the sweep ---- */
 
-/* True if the gap is a hole. Call for gaps in the order of time. */
+/* True if the gap overlaps a hole: all of it counts as unrecorded. Call for gaps in the order of time. */
 static bool is_hole(struct sweep *s, int64_t low, int64_t high)
 {
     while (s->hole < s->n_holes && s->holes[s->hole].time.high <= low)

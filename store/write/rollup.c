@@ -167,7 +167,7 @@ void occ_rollup_written(struct occ_run_state *r)
     r->rolled_ns = r->planned_ns;
 }
 
-/* ---- after a crash ---- */
+/* ---- loading: totals that the file's rollups lack ---- */
 
 /* Adds the launches of a chunk that are not in the rollups. A damaged chunk is skipped; the other chunks
  * count. */
