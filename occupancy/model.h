@@ -100,6 +100,9 @@ struct adviser {
     size_t count;
 };
 
+/* Adds a change with the results before it, which are the adviser's, and after it; beyond `max` it only
+ * counts. */
+void occ_adviser_add(struct adviser *a, const struct occ_advice *change, const struct occ_result *then);
 /* Adds a change to the list if the model finds a gain. `change` has kind, launch, values and cost; the
  * results before and after are filled in. */
 bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change);

@@ -19,18 +19,8 @@
 static void add(struct adviser *a, struct occ_advice change)
 {
     struct occ_result then;
-    const struct occ_result *now = a->result;
-    if (a->count >= a->max || occ_analyse(a->device, &change.launch, &then) != OCC_OK)
-        return;
-    change.blocks_now = now->blocks_per_sm;
-    change.blocks_then = then.blocks_per_sm;
-    change.theoretical_now = now->theoretical;
-    change.theoretical_then = then.theoretical;
-    change.elapsed_low_now = now->expected_elapsed_low;
-    change.elapsed_low_then = then.expected_elapsed_low;
-    change.elapsed_high_now = now->expected_elapsed_high;
-    change.elapsed_high_then = then.expected_elapsed_high;
-    a->list[a->count++] = change;
+    if (a->count < a->max && occ_analyse(a->device, &change.launch, &then) == OCC_OK)
+        occ_adviser_add(a, &change, &then);
 }
 
 static void add_fill_sms(struct adviser *a)
