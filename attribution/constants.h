@@ -36,8 +36,8 @@
 #define OVERLAPPED_MARGIN 2.0    /* factor of the variance of overlapping launches, whose mutual effect varies */
 #define CLOCKS_NS        INT64_C(64000)  /* maximum offset between the clocks of launches and samples */
 #define BEGIN_ROUNDS     6               /* joins and estimates of the first block; half as many if samples get finer */
-#define CLOCK_SD_US      16.0            /* step of the clocks' offset, or of the drift within WINDOW_NS, in an estimate */
-#define CLOCK_DRIFT_US   500.0           /* the same of the drift in the first WINDOW_NS: crystals drift by 20 to 50 ppm */
+#define CLOCK_SD_US      16.0            /* step of the offset, or of the drift in WINDOW_NS, per estimate */
+#define CLOCK_DRIFT_US   500.0           /* drift in the first WINDOW_NS: crystals drift by 20 to 50 ppm */
 /* ---- time and cost ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same for the rare samples with utilization */

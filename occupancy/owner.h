@@ -1,6 +1,7 @@
 /*
- * Who can change a kernel's code and launch. Advice depends on the owner: a user can change a launch parameter,
- * a caller of a library only shapes, padding and algorithm. names/ maps a kernel's name to an owner.
+ * Who can change a kernel's code and launch. Advice depends on the owner: a user can change a launch
+ * parameter, a caller of a library only shapes, padding and algorithm. names/ maps a kernel's name to an
+ * owner.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
 #define EARLY_COMMIT_ROWS 65536 /* minimum number of rows between two commits for lack of memory */
 #define RING_HALF_FULL    0.5
 #define POLL_MIN_NS       INT64_C(10000000)
-#define POLL_MAX_NS       INT64_C(250000000) /* the default ring holds 250 ms of a million launches a second */
+#define POLL_MAX_NS       INT64_C(250000000) /* the default ring holds a million launches/s for 250 ms */
 #define INVERSE_SHARE     2                  /* reading and committing may use half of the time */
 
 struct occ_collector {

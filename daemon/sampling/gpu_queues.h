@@ -24,9 +24,9 @@ static inline const struct occ_attribution_launch *occ_launch_queue_at(const str
 bool occ_launch_queue_add(struct occ_launch_queue *queue, const struct occ_attribution_launch *launch,
                           size_t max);
 
-/* Sorts `more` by start, merges it into `queue`, which is sorted by start, and empties `more`. Of launches with
- * equal starts, those of `queue` come first and do not move. Launches that exceed memory or `max` are dropped,
- * latest first; returns their number. */
+/* Sorts `more` by start, merges it into `queue`, which is sorted by start, and empties `more`. Of launches
+ * with equal starts, those of `queue` come first and do not move. Launches that exceed memory or `max` are
+ * dropped, latest first; returns their number. */
 size_t occ_launch_queue_merge(struct occ_launch_queue *queue, struct occ_launch_queue *more, size_t max);
 
 /* Passes launches that start before `until_ns` to an attribution. Returns the number that it refused. */

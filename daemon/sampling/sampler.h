@@ -51,9 +51,9 @@ void occ_sampler_wake(struct occ_sampler *sampler);
  * program started afterwards are measured too. */
 void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
 
-/* A libcupti that a program uses, for GPUs whose worker found none. `is_own`: the program has the daemon's user
- * and sees the same files. Root's daemon accepts the path of any other program too if every user may read the
- * file; another daemon does not. The library is opened only if no other user can have written it
+/* A libcupti that a program uses, for GPUs whose worker found none. `is_own`: the program has the daemon's
+ * user and sees the same files. Root's daemon accepts the path of any other program too if every user may
+ * read the file; another daemon does not. The library is opened only if no other user can have written it
  * (cupti/trusted.h). */
 void occ_sampler_offer_library(struct occ_sampler *sampler, const char *path, bool is_own);
 

@@ -1,6 +1,6 @@
 /* Limits new connections by user: each user has a rate and a burst; the daemon closes further connections at
- * once. A user who floods the socket, also from subordinate uids, spends only that user's allowance. The table
- * is bounded: a new uid replaces the uid with the least debt. Pure; one thread. */
+ * once. A user who floods the socket, also from subordinate uids, spends only that user's allowance. The
+ * table is bounded: a new uid replaces the uid with the least debt. Pure; one thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* Events of the socket: see server_state.h. The loop accepts connections and handles packets in turns: the
  * listening socket has one, and each user. A turn takes at most a round's time. A user's turns together may
  * use a sixteenth of the time; a user who sends more delays only the user's own packets. The listening socket
- * has a turn in each pass of the loop, since the uid of a connection is known only after accept: a user beyond
- * the allowance (arrivals.h) costs the five system calls that accept, identify and close a connection and find
- * the owner of its subordinate uid. One thread. */
+ * has a turn in each pass of the loop, since the uid of a connection is known only after accept: a user
+ * beyond the allowance (arrivals.h) costs the five system calls that accept, identify and close a connection
+ * and find the owner of its subordinate uid. One thread. */
 #include "server_state.h"
 
 #include <sys/epoll.h>
@@ -12,7 +12,7 @@
 #include "support/clock.h"
 
 #define INVERSE_SHARE           16 /* a user's packets may use 1/16 of the time */
-#define ACCEPTS_AT_ONCE         64 /* number of connections accepted per turn, within the allowance of their uid */
+#define ACCEPTS_AT_ONCE         64 /* connections accepted per turn, within their allowance */
 #define EVENTS_AT_ONCE          16
 #define PACKETS_AT_ONCE         16
 #define CONTROL_CONNECTIONS_MAX 64 /* connections in addition to one per program, in total and per user */

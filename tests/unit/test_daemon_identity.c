@@ -19,83 +19,79 @@
 #define POD_US "0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0"
 
 /* What is found in the control groups of a process of uid 1000, and who then owns its launches. */
+static const struct {
+    const char *text, *container, *pod, *job, *step, *owner;
+} control_groups[] = {
+    {"", "", "", "", "", "u1000"},
+    {"0::/\n", "", "", "", "", "u1000"},
+    {"0::/user.slice/user-1000.slice/session-2.scope\n", "", "", "", "", "u1000"},
+    {"12:cpuset:/docker/" ID "\n11:pids:/docker/" ID "\n", ID, "", "", "", "container-" ID},
+    {"0::/system.slice/docker-" ID ".scope\n", ID, "", "", "", "container-" ID},
+    {"0::/machine.slice/libpod-" ID ".scope/container\n", ID, "", "", "", "container-" ID},
+    {"0::/docker/" ID "0\n", "", "", "", "", "u1000"}, /* 65 digits */
+    {"0::/docker/3F1C0E9A8B7D6C5F4E3D2C1B0A998877\n", "", "", "", "", "u1000"},
+    {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" POD_US ".slice/"
+     "cri-containerd-" ID ".scope\n",
+     ID, POD, "", "", "pod-" POD},
+    {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n", ID, POD, "", "", "pod-" POD},
+    {"4:memory:/kubepods/besteffort/pod" POD "/" ID "\n", ID, POD, "", "", "pod-" POD},
+    /* what a container names within its own control group makes it no other's */
+    {"4:memory:/docker/" ID "/pod" POD "/" OTHER "\n", ID, "", "", "", "container-" ID},
+    {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope/pod" POD2 "/" OTHER "\n", ID, POD, "",
+     "", "pod-" POD},
+    {"0::/kubepods.slice/kubepods-pod0f1e2d3c_4b5a.slice\n", "", "", "", "", "u1000"}, /* not a uuid */
+    /* without privileges: the engine's control group lies in the user's own slice, where he may give
+       names */
+    {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID, "",
+     "", "", "u1000"},
+    {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
+    /* a daemon in a container reads paths relative to its own control group */
+    {"0::/../../../user.slice/user-1000.slice/session-2.scope\n", "", "", "", "", "u1000"},
+    {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "\n", "", "", "", "", "u1000"},
+    {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
+    {"0::/../../system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
+    {"0::/../../kubepods.slice/kubepods-pod" POD_US ".slice/x\n", "", POD, "", "", "pod-" POD},
+    /* a login slice that a container made is no login */
+    {"0::/docker/" ID "/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
+    {"0::/docker/" ID "/user.slice/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
+    {"0::/machine.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
+    {"4:memory:/docker/" ID "\n1:name=systemd:/user.slice/user-1000.slice/x\n", ID, "", "", "",
+     "container-" ID},
+    {"2:cpu:/\n1:name=systemd:/user.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "", "u1000"},
+    {"/user.slice/user-1000.slice/x" ID "\n", ID, "", "", "", "container-" ID}, /* not a valid line */
+    {"0::/user.slice/user-1001.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
+    {"9:cpuset:/slurm/uid_1000/job_4711/step_0/task_2\n", "", "", "4711", "0", "u1000"},
+    {"0::/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0\n", "", "", "4711", "batch", "u1000"},
+    {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern\n", "", "", "12", "extern", "u1000"},
+    {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern (deleted)\n", "", "", "12", "extern",
+     "u1000"},
+    {"9:cpuset:/slurm_node7/uid_1000/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
+    {"1:name=systemd:/\n9:cpuset:/slurm/uid_1000/job_4711\n8:pids:/x/step_9\n", "", "", "4711", "", "u1000"},
+    {"0::/user.slice/job_4711/step_0\n", "", "", "", "", "u1000"},
+    /* below a login, a container and a service its user gives names */
+    {"0::/user.slice/user-1000.slice/user@1000.service/slurm/job_4711/step_0\n", "", "", "", "", "u1000"},
+    {"0::/user.slice/slurm/system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "", "", "u1000"},
+    {"0::/docker/" ID "/system.slice/slurmstepd.scope/job_4711/step_0\n", ID, "", "", "", "container-" ID},
+    {"0::/system.slice/ci.service/slurmstepd.scope/job_4711\n", "", "", "", "", "u1000"},
+    {"0::/system.slice/notslurmstepd.scope/job_4711\n", "", "", "", "", "u1000"},
+    {"0::/slurmlike/job_4711\n", "", "", "", "", "u1000"},
+    {"0::/user.slice/user-1000.slice/kubepods-pod" POD_US ".slice/x\n", "", "", "", "", "u1000"},
+};
+
 static void test_control_groups(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text, *container, *pod, *job, *step, *owner;
-    } cases[] = {
-        {"", "", "", "", "", "u1000"},
-        {"0::/\n", "", "", "", "", "u1000"},
-        {"0::/user.slice/user-1000.slice/session-2.scope\n", "", "", "", "", "u1000"},
-        {"12:cpuset:/docker/" ID "\n11:pids:/docker/" ID "\n", ID, "", "", "", "container-" ID},
-        {"0::/system.slice/docker-" ID ".scope\n", ID, "", "", "", "container-" ID},
-        {"0::/machine.slice/libpod-" ID ".scope/container\n", ID, "", "", "", "container-" ID},
-        {"0::/docker/" ID "0\n", "", "", "", "", "u1000"}, /* 65 digits */
-        {"0::/docker/3F1C0E9A8B7D6C5F4E3D2C1B0A998877\n", "", "", "", "", "u1000"},
-        {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" POD_US ".slice/"
-         "cri-containerd-" ID ".scope\n",
-         ID, POD, "", "", "pod-" POD},
-        {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n", ID, POD, "", "", "pod-" POD},
-        {"4:memory:/kubepods/besteffort/pod" POD "/" ID "\n", ID, POD, "", "", "pod-" POD},
-        /* what a container names within its own control group makes it no other's */
-        {"4:memory:/docker/" ID "/pod" POD "/" OTHER "\n", ID, "", "", "", "container-" ID},
-        {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope/pod" POD2 "/" OTHER "\n", ID, POD,
-         "", "", "pod-" POD},
-        {"0::/kubepods.slice/kubepods-pod0f1e2d3c_4b5a.slice\n", "", "", "", "", "u1000"}, /* not a uuid */
-        /* without privileges: the engine's control group lies in the user's own slice, where he may give
-           names */
-        {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID,
-         "", "", "", "u1000"},
-        {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
-        /* a daemon in a container reads paths relative to its own control group */
-        {"0::/../../../user.slice/user-1000.slice/session-2.scope\n", "", "", "", "", "u1000"},
-        {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "\n", "", "", "", "", "u1000"},
-        {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "",
-         "u1000"},
-        {"0::/../../system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
-        {"0::/../../kubepods.slice/kubepods-pod" POD_US ".slice/x\n", "", POD, "", "", "pod-" POD},
-        /* a login slice that a container made is no login */
-        {"0::/docker/" ID "/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
-        {"0::/docker/" ID "/user.slice/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
-        {"0::/machine.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
-        {"4:memory:/docker/" ID "\n1:name=systemd:/user.slice/user-1000.slice/x\n", ID, "", "", "",
-         "container-" ID},
-        {"2:cpu:/\n1:name=systemd:/user.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "",
-         "u1000"},
-        {"/user.slice/user-1000.slice/x" ID "\n", ID, "", "", "", "container-" ID}, /* not a valid line */
-        {"0::/user.slice/user-1001.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
-        {"9:cpuset:/slurm/uid_1000/job_4711/step_0/task_2\n", "", "", "4711", "0", "u1000"},
-        {"0::/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0\n", "", "", "4711", "batch",
-         "u1000"},
-        {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern\n", "", "", "12", "extern", "u1000"},
-        {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern (deleted)\n", "", "", "12", "extern",
-         "u1000"},
-        {"9:cpuset:/slurm_node7/uid_1000/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
-        {"1:name=systemd:/\n9:cpuset:/slurm/uid_1000/job_4711\n8:pids:/x/step_9\n", "", "", "4711", "",
-         "u1000"},
-        {"0::/user.slice/job_4711/step_0\n", "", "", "", "", "u1000"},
-        /* below a login, a container and a service its user gives names */
-        {"0::/user.slice/user-1000.slice/user@1000.service/slurm/job_4711/step_0\n", "", "", "", "", "u1000"},
-        {"0::/user.slice/slurm/system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "", "", "u1000"},
-        {"0::/docker/" ID "/system.slice/slurmstepd.scope/job_4711/step_0\n", ID, "", "", "",
-         "container-" ID},
-        {"0::/system.slice/ci.service/slurmstepd.scope/job_4711\n", "", "", "", "", "u1000"},
-        {"0::/system.slice/notslurmstepd.scope/job_4711\n", "", "", "", "", "u1000"},
-        {"0::/slurmlike/job_4711\n", "", "", "", "", "u1000"},
-        {"0::/user.slice/user-1000.slice/kubepods-pod" POD_US ".slice/x\n", "", "", "", "", "u1000"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof control_groups / sizeof *control_groups; i++) {
         struct occ_identity id = {.uid = 1000, .owner_uid = 1000};
         struct occ_owner owner;
-        occ_identity_parse_cgroups(cases[i].text, &id);
+        occ_identity_parse_cgroups(control_groups[i].text, &id);
         occ_identity_owner(&id, &owner);
-        assert_string_equal(id.container, cases[i].container);
-        assert_string_equal(id.pod, cases[i].pod);
-        assert_string_equal(id.slurm_job, cases[i].job);
-        assert_string_equal(id.slurm_step, cases[i].step);
-        assert_string_equal(owner.name, cases[i].owner);
-        assert_int_equal(owner.uid, cases[i].owner[0] == 'u' ? 1000 : -1);
+        assert_string_equal(id.container, control_groups[i].container);
+        assert_string_equal(id.pod, control_groups[i].pod);
+        assert_string_equal(id.slurm_job, control_groups[i].job);
+        assert_string_equal(id.slurm_step, control_groups[i].step);
+        assert_string_equal(owner.name, control_groups[i].owner);
+        assert_int_equal(owner.uid, control_groups[i].owner[0] == 'u' ? 1000 : -1);
     }
 }
 
