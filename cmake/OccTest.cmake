@@ -1,7 +1,9 @@
-# occ_add_test(NAME SOURCES... USES targets... [LABELS ...])
-#     a cmocka program NAME and a ctest of the same name; label quick unless told.
-# occ_add_script_test(NAME COMMAND ... [LABELS ...])
-#     a ctest that runs a command; exit 77 counts as skipped. One of label long runs only with `ctest -C long`.
+# occ_add_test(NAME SOURCES... USES targets... [LABELS ...] [THREADS])
+#     a cmocka program NAME and a ctest of the same name; label quick unless told. THREADS: the test starts threads. The thread
+#     sanitizer has these tests only; it neither builds nor runs the others.
+# occ_add_script_test(NAME COMMAND ... [LABELS ...] [TEXTS])
+#     a ctest that runs a command; exit 77 counts as skipped. One of label long runs only with `ctest -C long`. TEXTS: the test
+#     compares what commands print; under a sanitizer it is slow, since cli_expected runs the same code there.
 # OCC_TEST_TIMEOUT_S, OCC_SLOW_TEST_TIMEOUT_S, OCC_LONG_TEST_TIMEOUT_S: see tests/CMakeLists.txt.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
@@ -18,15 +20,22 @@ function(_occ_test_properties name labels)
 endfunction()
 
 function(occ_add_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "" "SOURCES;USES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE occ_compile_options PkgConfig::CMOCKA ${ARG_USES})
+  if(OCC_SANITIZE STREQUAL thread AND NOT ARG_THREADS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   _occ_test_properties(${name} "${ARG_LABELS}")
 endfunction()
 
 function(occ_add_script_test name)
-  cmake_parse_arguments(ARG "" "" "COMMAND;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TEXTS" "" "COMMAND;LABELS" ${ARGN})
+  if(ARG_TEXTS AND OCC_SANITIZE)
+    list(APPEND ARG_LABELS slow)
+  endif()
   if("long" IN_LIST ARG_LABELS)
     add_test(NAME ${name} COMMAND ${ARG_COMMAND} CONFIGURATIONS long)
   else()

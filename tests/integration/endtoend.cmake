@@ -16,7 +16,7 @@ if(OCC_SANITIZE) # no program is observed: see below
   set(no_recording --no-recording)
 endif()
 if(NOT OCC_SANITIZE STREQUAL thread) # programs with one thread
-  occ_add_script_test(two_gpus COMMAND python3 "${_here}/two_gpus.py" "${PROJECT_BINARY_DIR}" ${no_recording})
+  occ_add_script_test(two_gpus COMMAND python3 "${_here}/two_gpus.py" "${PROJECT_BINARY_DIR}" ${no_recording} TEXTS)
   occ_add_script_test(preload COMMAND bash "${_here}/preload.sh" $<TARGET_FILE:occtrace_preload> "${CMAKE_C_COMPILER}")
 endif()
 occ_add_script_test(metrics COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")

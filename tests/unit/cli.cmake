@@ -13,7 +13,7 @@ occ_add_script_test(cli_all_users
 # The committed man pages and completion are what the tables give, and list what --help lists.
 occ_add_script_test(cli_documents
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occtrace>"
-          "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+          "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}" TEXTS)
 
 # occtrace with programs that know nothing of CUDA.
 occ_add_script_test(cli_occtrace
@@ -54,14 +54,14 @@ occ_add_script_test(cli_parquet
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_parquet.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_remove
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_remove.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
-occ_add_script_test(cli_trend COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_trend.sh" "$<TARGET_FILE:occq>")
+occ_add_script_test(cli_trend COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_trend.sh" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_csv
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_csv.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
-occ_add_script_test(cli_days COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_days.sh" "$<TARGET_FILE:occq>")
-occ_add_script_test(cli_labels COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_labels.sh" "$<TARGET_FILE:occq>")
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_csv.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)
+occ_add_script_test(cli_days COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_days.sh" "$<TARGET_FILE:occq>" TEXTS)
+occ_add_script_test(cli_labels COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_labels.sh" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_pasted_names
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_pasted_names.py" "$<TARGET_FILE:occq>"
-          "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt")
+          "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt" TEXTS)
 occ_add_script_test(cli_check
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 add_executable(test_diff_traces test_diff_traces.c)
@@ -73,7 +73,7 @@ occ_add_script_test(diff_traces COMMAND "$<TARGET_FILE:test_diff_traces>" ${reco
 occ_add_test(test_digits SOURCES test_digits.c USES occ_support m)
 occ_add_test(test_cli_fit SOURCES test_cli_fit.c USES occ_cli)
 occ_add_script_test(cli_screen
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_screen.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt")
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_screen.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt" TEXTS)
 
 # Two GPUs of one model: a history of them for tests/integration/two_gpus.py.
 add_executable(two_gpus_history two_gpus_history.c)
@@ -82,7 +82,7 @@ target_link_libraries(two_gpus_history PRIVATE occ_compile_options occ_store)
 # The examples in --help, as people paste them.
 occ_add_script_test(cli_examples
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_examples.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
-          "${PROJECT_SOURCE_DIR}/tests/data/import")
+          "${PROJECT_SOURCE_DIR}/tests/data/import" TEXTS)
 
 # occq report as a file; tests/browser looks at it.
 occ_add_script_test(cli_report
