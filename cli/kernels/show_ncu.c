@@ -129,16 +129,19 @@ static const char *difference(const struct occ_config_row *row, enum shown_row w
 #define STALL_PREFIX "smsp__average_warps_issue_stalled_"
 #define STALLS_SHOWN 3
 
-/* Returns the next smaller stall reason. */
+/* Returns the largest stall reason after `last`; equal reasons are in the order of the list. */
 static const struct occ_ncu_value *next_stall(const struct occ_config_row *row,
                                               const struct occ_ncu_value *last)
 {
     const struct occ_ncu_value *best = NULL;
-    for (const struct occ_ncu_value *v = row->ncu.first; v; v = v->next)
+    bool is_past_last = !last;
+    for (const struct occ_ncu_value *v = row->ncu.first; v; v = v->next) {
+        bool is_after = !last || v->mean < last->mean || (is_past_last && v->mean == last->mean);
+        is_past_last = is_past_last || v == last;
         if (strncmp(v->metric, STALL_PREFIX, strlen(STALL_PREFIX)) == 0 && v->mean > 0 &&
-            !strstr(v->metric, "stalled_selected") && (!last || v->mean < last->mean) &&
-            (!best || v->mean > best->mean))
+            !strstr(v->metric, "stalled_selected") && is_after && (!best || v->mean > best->mean))
             best = v;
+    }
     return best;
 }
 

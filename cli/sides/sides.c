@@ -13,20 +13,15 @@
 /* ---- runs and their launch configurations ---- */
 
 static const char runs_sql[] =
-    "SELECT run_id, lost, coalesce(label, program, '') FROM run WHERE launches > 0 AND :run IN (0, run_id) "
+    "SELECT run_id, lost, coalesce(label, program, '') FROM run WHERE launches > 0 "
     "AND (:since <= 0 AND :until <= 0 OR time_base = 'epoch') AND (:since <= 0 OR last_start_ns >= :since) "
-    "AND (:until <= 0 OR start_ns < :until)" OCC_FILTER_RUN_TEXTS(
-        OCC_FILTER_RUN_TEXT) " ORDER BY run_id DESC";
+    "AND (:until <= 0 OR start_ns < :until) AND " HISTORY_RUNS_OF_FILTER " ORDER BY run_id DESC";
 
 static void bind_filter(sqlite3_stmt *stmt, const struct occ_filter *filter)
 {
-    (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":run"), filter->run);
     (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":since"), filter->since_ns);
     (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":until"), filter->until_ns);
-#define BIND_TEXT(member, before, after)                                                                     \
-    (void)sqlite3_bind_text(stmt, sqlite3_bind_parameter_index(stmt, ":" #member), filter->member, -1,       \
-                            SQLITE_STATIC);
-    OCC_FILTER_RUN_TEXTS(BIND_TEXT)
+    history_bind_runs(stmt, filter);
 }
 
 static int fail_sql(const struct side *side, struct occ_error *err)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/history/history.h"
 #include "compare/changes.h"
 #include "support/array.h"
 #include "support/cleanup.h"
@@ -202,16 +203,24 @@ struct trend_question {
     struct occ_error *err;
 };
 
-/* Finds the last run that began in the change's unit of time or in the unit before. */
-static void find_run(struct occ_store *store, const struct trend *t, struct trend_change *change)
+/* Binds the parameters of statements on the runs of the question that begin in a period. */
+static void bind_runs(sqlite3_stmt *s, const struct trend_question *q, int64_t from_ns, int64_t to_ns)
 {
-    static const char sql[] = "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run WHERE "
-                              "start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT 1";
+    (void)sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, ":from"), from_ns);
+    (void)sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, ":to"), to_ns);
+    history_bind_runs(s, q->filter);
+}
+
+/* Finds the last run that began in the change's unit of time or in the unit before. */
+static void find_run(const struct trend_question *q, const struct trend *t, struct trend_change *change)
+{
+    static const char sql[] =
+        "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run WHERE "
+        "start_ns >= :from AND start_ns < :to AND " HISTORY_RUNS_OF_FILTER " ORDER BY start_ns DESC LIMIT 1";
     sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(occ_store_sqlite(q->store), sql, -1, &s, NULL) != SQLITE_OK)
         return;
-    (void)sqlite3_bind_int64(s, 1, change->start_ns - t->unit_ns);
-    (void)sqlite3_bind_int64(s, 2, change->start_ns + t->unit_ns);
+    bind_runs(s, q, change->start_ns - t->unit_ns, change->start_ns + t->unit_ns);
     if (sqlite3_step(s) == SQLITE_ROW) {
         change->run = (double)sqlite3_column_int64(s, 0);
         (void)snprintf(change->began, sizeof change->began, "%s%s%s", (const char *)sqlite3_column_text(s, 1),
@@ -262,7 +271,7 @@ static int add_step(const struct trend_question *q, const struct diff_change *fo
     int status = add_change(q, &found[i], t);
     if (status != 0)
         return status;
-    find_run(q->store, t, &t->changes[t->n_changes - 1]);
+    find_run(q, t, &t->changes[t->n_changes - 1]);
     return trend_split(q->store, sides, t->n_kernels == 1 ? OCC_TOP_BY_CONFIG : OCC_TOP_BY_KERNEL, q->series,
                        &t->changes[t->n_changes - 1].split, q->err);
 }
@@ -291,21 +300,20 @@ static int find_changes(struct trend_question *q, double min_change, struct tren
     return status;
 }
 
-static int load_labels(struct occ_store *store, struct trend *t, struct occ_error *err)
+static int load_labels(const struct trend_question *q, struct trend *t)
 {
     static const char sql[] = "SELECT start_ns, label FROM (SELECT start_ns, label, lag(label) OVER (ORDER "
-                              "BY start_ns) AS before FROM run WHERE label IS NOT NULL) WHERE label IS NOT "
-                              "before AND start_ns >= ? AND start_ns < ? ORDER BY start_ns";
-    sqlite3 *db = occ_store_sqlite(store);
+                              "BY start_ns) AS before FROM run WHERE label IS NOT NULL "
+                              "AND " HISTORY_RUNS_OF_FILTER ") WHERE label IS NOT "
+                              "before AND start_ns >= :from AND start_ns < :to ORDER BY start_ns";
+    sqlite3 *db = occ_store_sqlite(q->store);
     sqlite3_stmt *s = NULL;
     int status = 0, step = SQLITE_ERROR;
-    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK) {
-        (void)sqlite3_bind_int64(s, 1, t->points[0].start_ns);
-        (void)sqlite3_bind_int64(s, 2, t->points[t->n - 1].start_ns + t->unit_ns);
-    }
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK)
+        bind_runs(s, q, t->points[0].start_ns, t->points[t->n - 1].start_ns + t->unit_ns);
     while (s && status == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         if (!occ_grow((void **)&t->labels, &t->labels_allocated, t->n_labels, SIZE_MAX, sizeof *t->labels)) {
-            status = occ_no_memory(err);
+            status = occ_no_memory(q->err);
             continue;
         }
         struct trend_label *label = &t->labels[t->n_labels++];
@@ -314,7 +322,7 @@ static int load_labels(struct occ_store *store, struct trend *t, struct occ_erro
         occ_text_sanitise(label->label);
     }
     if (status == 0 && step != SQLITE_DONE)
-        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+        status = occ_fail(q->err, OCC_E_IO, "%s", sqlite3_errmsg(db));
     (void)sqlite3_finalize(s);
     return status;
 }
@@ -324,9 +332,9 @@ int trend_load(struct occ_store *store, const struct occ_filter *filter, const c
 {
     *ret_trend = (struct trend){0};
     int status = choose_and_load(store, filter, unit, ret_trend, err);
-    if (status == 0 && ret_trend->n)
-        status = load_labels(store, ret_trend, err);
     struct trend_question question = {.store = store, .filter = filter, .err = err};
+    if (status == 0 && ret_trend->n)
+        status = load_labels(&question, ret_trend);
     return status != 0 ? status : find_changes(&question, min_change, ret_trend);
 }
 

@@ -32,6 +32,8 @@ static void add_stats(struct occ_source_stats *to, const struct occ_source_stats
     to->bad_samples += more->bad_samples;
     to->overflows += more->overflows;
     to->gaps += more->gaps;
+    to->rotations += more->rotations;
+    to->bytes_per_sample = to->bytes_per_sample ? to->bytes_per_sample : more->bytes_per_sample;
     to->failed_changes += more->failed_changes;
     to->renewals += more->renewals;
 }

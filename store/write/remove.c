@@ -31,11 +31,12 @@ static char *list_of(const int64_t *runs, size_t n)
     "DELETE FROM stored_minute_change WHERE run_id IN %s AND run_id NOT IN (SELECT run_id FROM "             \
     "stored_removed_run);"
 
-/* Launches are stored apart from the rows that describe them; all other data of a run is in tables with the
- * run's number. */
-#define DELETE_LAUNCHES                                                                                      \
+/* Launches are stored apart from the rows that describe them, and ring positions have the run's uuid; all
+ * other data of a run is in tables with the run's number. */
+#define DELETE_OTHERS                                                                                        \
     "DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT chunk_id FROM stored_chunk WHERE run_id IN "    \
-    "%s);"
+    "%s);"                                                                                                   \
+    "DELETE FROM stored_ring WHERE uuid IN (SELECT uuid FROM stored_run WHERE run_id IN %s);"
 
 /* All statements, joined. */
 static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
@@ -46,8 +47,8 @@ static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
                                  "IN ('stored_minute_change', 'stored_removed_run', 'stored_removed_minute')";
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_stmt *stmt = NULL;
-    sqlite3_str_appendf(text, REMEMBER DELETE_LAUNCHES, (long long)now_minute, list,
-                        (long long)(now_minute - OCC_SENT_MINUTES), list, list, list, list, list);
+    sqlite3_str_appendf(text, REMEMBER DELETE_OTHERS, (long long)now_minute, list,
+                        (long long)(now_minute - OCC_SENT_MINUTES), list, list, list, list, list, list);
     if (sqlite3_prepare_v2(db, tables, -1, &stmt, NULL) == SQLITE_OK)
         while (sqlite3_step(stmt) == SQLITE_ROW)
             sqlite3_str_appendf(text, "DELETE FROM %w WHERE run_id IN %s;", sqlite3_column_text(stmt, 0),

@@ -16,7 +16,7 @@ cli/occq: cli cli/history support
 cli/occq/*: cli cli/analysis cli/history cli/kernels cli/sides cli/trend compare config draw explain image import names occupancy store support
 cli/occtrace: cli config store support
 cli/sides: cli cli/history cli/kernels compare store support
-cli/trend: cli compare draw store support
+cli/trend: cli cli/history compare draw store support
 cluster: cluster/ask config occupancy schema store store/codec support
 cluster/ask: names occupancy schema store store/codec store/query support
 compare: support

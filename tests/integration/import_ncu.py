@@ -172,6 +172,17 @@ def values_of_made_reports():
           ["imports"][0]["state"], "known")
 
 
+def equal_stalls():
+    """Two stall reasons with one value are both printed."""
+    report = Report()
+    report.result("_Z4sortPi", 1727292902, (8192, 1, 1), (512, 1, 1), metrics(**{
+        f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio": 3.25 for reason in ("barrier", "membar")}))
+    history, _ = imported(report.end(), "equal.ncu-rep")
+    text = occq("show", "-d", history, "1").stdout
+    line = next((line for line in text.splitlines() if "stalled for" in line), "")
+    check("equal stalls", sorted(line.split("for: ")[-1].split(", ")), ["barrier 3.25", "membar 3.25", "wait 3.25"])
+
+
 def impossible_values():
     report = Report()
     report.result("k", 1727292902, (8, 1, 1), (64, 1, 1), metrics(**{ACHIEVED: 172.0}))
@@ -442,7 +453,7 @@ def real_reports():
         print(f"ok: {path.name}")
 
 
-for test in (values_of_made_reports, impossible_values, achieved_alone, another_model_version, details_page, raw_page, csv_without_a_gpu, estimated_limits,
+for test in (values_of_made_reports, equal_stalls, impossible_values, achieved_alone, another_model_version, details_page, raw_page, csv_without_a_gpu, estimated_limits,
              joined_runs, broken_reports, real_reports):
     test()
 print(f"{len(failures)} failures")

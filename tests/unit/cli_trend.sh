@@ -18,9 +18,9 @@ expect() { # status, command...
 }
 has() { tr -s '\n ' ' ' <stdout | grep -qF -- "$1" || { fail "lacks: $1"; tail -n 20 stdout; }; }
 
-# record LABEL FIRST END US: five launches an hour of two kernels, durations with 2 % of noise; hour 100 is slow, hours 479 and on are.
+# trace LABEL FIRST END US: five launches an hour of two kernels, durations with 2 % of noise; hour 100 is slow, hours 479 and on are.
 # Times are not at the beginning of hours, and a hundred hours have none.
-record() {
+trace() {
     awk -v seed="$2" -v first="$2" -v end="$3" -v us="$4" 'BEGIN {
         srand(seed)
         printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100-SXM4-40GB\", \"computeMajor\": 8, \"computeMinor\": 0, \"numSms\": 108}],\n\"traceEvents\": ["
@@ -33,6 +33,9 @@ record() {
                 printf "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", \"pid\": 0, \"tid\": 7, \"ts\": %.0f, \"dur\": %.3f, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %d, \"registers per thread\": 64, \"shared memory\": 0, \"grid\": [%d, 1, 1], \"block\": [256, 1, 1]}}\n", n++ ? ", " : "", i % 2 ? "other" : "gemm", 1767225600000000 + h * 3600000000 + i * 300000000 + 17, t, n, i % 2 ? 50 : 1080
             }
         print "]}" }' >"$1.json"
+}
+record() { # like trace; imports LABEL.json
+    trace "$@"
     expect 0 "$occq" import -d h.db --label "$1" "$1.json"
 }
 record main 0 300 100
@@ -104,6 +107,15 @@ expect 0 "$occq" import -d clock.db clock.json
 expect 0 "$occq" history -d clock.db --svg clock.svg
 has '2025-01-01 00:00:00 UTC 2089-05-19 00:00:00 UTC'
 [ "$(grep -c '<line' clock.svg)" -le 40 ] && python3 -c 'import sys, xml.dom.minidom as d; [d.parse(f) for f in sys.argv[1:]]' clock.svg h.svg none.svg || fail "the picture of a clock that steps"
+# labels and beginnings are those of the chosen runs: another run that overlaps has no part in the answer
+trace slower 30 60 130
+expect 0 "$occq" import -d two.db --label first main.json
+expect 0 "$occq" import -d two.db --label slower slower.json
+expect 0 "$occq" history -d two.db gemm
+has ': slower'
+expect 0 "$occq" history -d two.db gemm --label first
+has 'labels, the newest 2026-01-01 00:00:00 UTC: first'
+grep -q 'slower' stdout && { fail 'a label of a run that was not chosen'; cat stdout; }
 # a recording whose times count from anywhere has no place beside the others
 cat >anywhere.json <<'JSON'
 {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000, "dur": 5, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "registers per thread": 64, "shared memory": 0, "grid": [1, 1, 1], "block": [32, 1, 1]}}],

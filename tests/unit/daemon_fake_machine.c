@@ -100,6 +100,8 @@ static enum occ_source_state fake_read(struct occ_source *source, struct occ_sam
         source->sampled_ns += interval_ns;
     }
     source->stats.samples += *ret_n;
+    source->stats.rotations += *ret_n;
+    source->stats.bytes_per_sample = FAKE_SAMPLE_BYTES;
     return OCC_SOURCE_OK;
 }
 

@@ -32,6 +32,9 @@ struct fake_machine {
     char proc[64];
 };
 
+/* Fake sources change the counter set with each sample; a sample has this size. */
+#define FAKE_SAMPLE_BYTES 18000
+
 extern struct fake_machine fake;
 
 /* Both clocks start again, GPUs 0 and 1 are found, all sources work; /proc has process 1. */

@@ -296,9 +296,12 @@ static void a_source_that_fails_is_replaced(void **state)
     assert_int_equal(read_gpu(), 5);
     occ_source_select_get_stats(&select_of_gpu[0], &stats);
     assert_int_equal(stats.samples, 15); /* also of the source that was closed */
+    assert_int_equal(stats.rotations, 15);
+    assert_int_equal(stats.bytes_per_sample, FAKE_SAMPLE_BYTES);
     occ_source_select_close(&select_of_gpu[0]);
     occ_source_select_get_stats(&select_of_gpu[0], &stats);
     assert_int_equal(stats.samples, 15);
+    assert_int_equal(stats.bytes_per_sample, FAKE_SAMPLE_BYTES); /* of the last source that knew it */
 }
 
 static void unusable_samples_close_every_kind(void **state)

@@ -69,6 +69,7 @@ static int set_up(void **state)
     const struct occ_loss loss = {"ring_full", 5};
     check(occ_store_put_losses(w->store, w->runs[0], &loss, 1, &err), &err);
     check(occ_store_put_range(w->store, w->runs[0], "step", NULL, &(uint32_t){0}, &err), &err);
+    check(occ_store_put_position(w->store, OCC_POSITION_RING, (const uint8_t[16]){1}, 3000, &err), &err);
     const struct occ_measured_sums sums = {.direct = 1};
     check(occ_store_add_measured(w->store, START_NS / 60000000000, w->runs[0], (uint32_t)w->config, &sums,
                                  &err),
@@ -149,6 +150,7 @@ static void test_beside_a_writer(void **state)
         number(w, "SELECT count(*) FROM stored_chunk_data WHERE chunk_id NOT IN (SELECT chunk_id FROM "
                   "stored_chunk)"),
         0);
+    assert_int_equal(number(w, "SELECT count(*) FROM stored_ring"), 0);
     assert_int_equal(number(w, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 }
 
