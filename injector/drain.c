@@ -60,20 +60,24 @@ static void lose_or_wait(struct occ_drain *drain, const struct occ_activity *r)
 
 /* ---- pauses ---- */
 
-bool occ_drain_pause(struct occ_drain *drain, uint64_t since_ns)
+bool occ_drain_pause(struct occ_drain *drain, uint64_t now_ns)
 {
-    if (drain->pauses[drain->pause].until_ns == UINT64_MAX)
+    struct occ_pause *last = &drain->pauses[drain->pause];
+    if (last->until_ns == UINT64_MAX) {
+        if (last->since_ns > now_ns)
+            last->since_ns = now_ns;
         return false;
+    }
     drain->pause = (drain->pause + 1) % OCC_DRAIN_PAUSES;
-    drain->pauses[drain->pause] = (struct occ_pause){.since_ns = since_ns, .until_ns = UINT64_MAX};
+    drain->pauses[drain->pause] = (struct occ_pause){.since_ns = now_ns, .until_ns = UINT64_MAX};
     return true;
 }
 
-void occ_drain_resume(struct occ_drain *drain, uint64_t until_ns)
+void occ_drain_resume(struct occ_drain *drain, uint64_t now_ns)
 {
-    struct occ_pause *last = &drain->pauses[drain->pause];
-    if (last->until_ns == UINT64_MAX)
-        last->until_ns = until_ns;
+    for (uint32_t i = 0; i < OCC_DRAIN_PAUSES; i++)
+        if (drain->pauses[i].until_ns > now_ns)
+            drain->pauses[i].until_ns = now_ns;
 }
 
 static bool is_in_pause(const struct occ_drain *drain, uint64_t start_ns)

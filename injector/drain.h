@@ -61,10 +61,13 @@ static inline void occ_drain_step(struct occ_drain *drain)
 int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,
                    struct occ_pool *pool, const struct occ_exact_client *exact);
 
-/* Ignores launches that start from `since_ns` on. false: a pause has begun already. */
-bool occ_drain_pause(struct occ_drain *drain, uint64_t since_ns);
-/* Ends the pause at `until_ns`: launches that started in it stay ignored, whenever their records arrive. */
-void occ_drain_resume(struct occ_drain *drain, uint64_t until_ns);
+/* Both are called again in each round. No pause is in the future, although the clock may be set back: an open
+ * pause begins earlier then, and ended pauses are cut. */
+
+/* Ignores launches that start from `now_ns` on. false: a pause has begun already. */
+bool occ_drain_pause(struct occ_drain *drain, uint64_t now_ns);
+/* Ends the pause at `now_ns`: launches that started in it stay ignored, whenever their records arrive. */
+void occ_drain_resume(struct occ_drain *drain, uint64_t now_ns);
 
 /* Handles one record of at least occ_cupti_kernel_bytes() bytes. */
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record);

@@ -27,13 +27,14 @@
 
 static struct {
     uint64_t elapsed_ns; /* since the start of the test */
+    uint64_t back_ns;    /* the real-time clock was set back by so much */
     uint64_t helper_ns, worker_ns, process_ns;
 } clocks;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
-    uint64_t ns = clock == CLOCK_REALTIME             ? EPOCH_NS + clocks.elapsed_ns
+    uint64_t ns = clock == CLOCK_REALTIME             ? EPOCH_NS + clocks.elapsed_ns - clocks.back_ns
                   : clock == CLOCK_THREAD_CPUTIME_ID  ? clocks.helper_ns
                   : clock == CLOCK_PROCESS_CPUTIME_ID ? clocks.process_ns
                   : clock == WORKER                   ? clocks.worker_ns
@@ -578,6 +579,29 @@ static void a_kind_is_disabled_when_it_is_known_to_be_ours(void **state)
     assert_state(OCC_LEVEL_TRACE, "", 9000);
 }
 
+/* Times of a pause come again if the clock is set back: launches at these times are recorded after the pause,
+ * and no launch during it. */
+static void a_clock_that_is_set_back_moves_no_pause(void **state)
+{
+    (void)state;
+    start();
+    launch();
+    second();
+    occ_ring_pause(daemon_, true);
+    seconds(3);
+    occ_ring_pause(daemon_, false);
+    second();
+    assert_true(!is_kept_at(3000) && is_kept_at(5000));
+    clocks.back_ns = 5 * SECOND;
+    second();
+    assert_true(is_kept_at(3000));
+    occ_ring_pause(daemon_, true);
+    second();
+    clocks.back_ns = 7 * SECOND;
+    second();
+    assert_false(is_kept_at(1000));
+}
+
 static void the_limit_of_launches_has_the_time_of_the_first_beyond(void **state)
 {
     (void)state;
@@ -828,6 +852,7 @@ int main(void)
         T(a_window_has_its_edges),
         T(a_period_ends_before_the_first_record_after_it),
         T(a_kind_is_disabled_when_it_is_known_to_be_ours),
+        T(a_clock_that_is_set_back_moves_no_pause),
         T(the_limit_of_launches_has_the_time_of_the_first_beyond),
         T(causes_are_ranked),
         T(the_budget_is_a_ladder),
