@@ -54,6 +54,7 @@ static bool is_knob(const struct occ_advice *a, enum corpus_knob knob, int direc
     case OCC_ADVICE_BLOCK_SIZE:
     case OCC_ADVICE_HALF_BLOCK:
     case OCC_ADVICE_LARGER_BLOCK:
+    case OCC_ADVICE_SPLIT_BLOCK:
     case OCC_ADVICE_WHOLE_WARPS:
         return knob == CORPUS_BLOCK && direction == change;
     case OCC_ADVICE_FILL_WAVE:

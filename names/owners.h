@@ -19,14 +19,6 @@ enum {
     OCC_OWNER_NAME_BYTES = 4096, /* rules read no more of a name */
 };
 
-/* Properties of a kernel that its name tells. Bits. */
-enum occ_kernel_trait {
-    OCC_TRAIT_GEMM = 1u,         /* a matrix product, also inside a convolution or attention */
-    OCC_TRAIT_TENSOR_CORES = 2u, /* uses tensor cores: a few warps per SM can keep them busy */
-    OCC_TRAIT_PERSISTENT = 4u,   /* one wave of blocks fetches all work */
-    OCC_TRAIT_SPLIT_K = 8u,      /* the sum over k is split over several blocks */
-};
-
 struct occ_kernel_owner {
     enum occ_owner owner;
     const char *library; /* static text: "cuBLAS", "PyTorch"; "": no rule knows the kernel */

@@ -56,10 +56,13 @@ extern "C" {
     /* The kinds from here on gain no occupancy; occ_suggest() adds them. */                                 \
     /* [blocks] fewer blocks than SMs: one for each SM */                                                    \
     X(FILL_SMS, "fill_sms", "a block for every SM", "more blocks for the same work")                         \
+    /* [threads per block] fewer large blocks than SMs: the largest half, quarter ... with a block for each, */\
+    /* or the smallest one */                                                                                \
+    X(SPLIT_BLOCK, "split_block", "smaller blocks, one for every SM", "more blocks for the same work")       \
     /* [registers per thread] the most without fewer blocks per SM */                                        \
     X(FREE_REGISTERS, "free_registers", "more registers per thread cost no block",                           \
       "more registers per thread")                                                                           \
-    /* [static + dynamic bytes per block] the most without fewer blocks per SM, under the same carve-out */  \
+    /* [static + dynamic bytes per block] the most without fewer blocks per SM; the carve-out may grow */    \
     X(FREE_SMEM, "free_shared_memory", "more shared memory per block costs no block",                        \
       "more bytes of shared memory per block")                                                               \
     /* [threads per block] large blocks with shared memory, at most OCC_CROWDED_BLOCKS per SM: half of it */ \
@@ -68,7 +71,7 @@ extern "C" {
     /* [threads per block] below OCC_SMALL_BLOCK, and warps or blocks per SM limit: that many */             \
     X(LARGER_BLOCK, "larger_block", "larger blocks", "threads of the grid without work")                     \
     /* [threads per block] the last warp is partly filled: whole warps */                                    \
-    X(WHOLE_WARPS, "whole_warps", "blocks of whole warps", "more threads per block")
+    X(WHOLE_WARPS, "whole_warps", "blocks of whole warps", "threads of the grid without work")
 /* clang-format on */
 
 #define OCC_ADVICE_OF_OCCUPANCY OCC_ADVICE_FILL_SMS /* kinds below it gain occupancy */

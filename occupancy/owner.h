@@ -14,3 +14,11 @@ enum occ_owner {
     OCC_OWNER_COMMUNICATION, /* NCCL, NVSHMEM: time spent waiting for other GPUs */
     OCC_OWNERS
 };
+
+/* Properties of a kernel that its name tells. Bits. */
+enum occ_kernel_trait {
+    OCC_TRAIT_GEMM = 1u,         /* a matrix product, also inside a convolution or attention */
+    OCC_TRAIT_TENSOR_CORES = 2u, /* uses tensor cores: a few warps per SM can keep them busy */
+    OCC_TRAIT_PERSISTENT = 4u,   /* one wave of blocks fetches all work */
+    OCC_TRAIT_SPLIT_K = 8u,      /* the sum over k is split over several blocks */
+};

@@ -31,6 +31,7 @@ struct occ_side occ_side_of(const struct occ_device *device, const struct occ_la
         .warps = resident * result->warps_per_block,
         .lanes = lanes_of(device, threads),
         .waves = has_grid ? result->waves : 0,
+        .blocks = has_grid ? (double)result->grid_blocks : 0,
         .threads = has_grid ? (double)result->grid_blocks * threads : 0,
         .block_threads = threads,
         .blocks_per_sm = result->blocks_per_sm,
@@ -59,9 +60,11 @@ static double crowded(const struct occ_side *side)
            side->blocks_per_sm <= OCC_CROWDED_BLOCKS;
 }
 
+/* Below one wave every block starts at once. */
 static double halvings(const struct occ_side *side)
 {
-    return side->is_free && side->block_threads > 0
+    bool is_below_a_wave = side->waves > 0 && side->waves < 1;
+    return side->is_free && side->block_threads > 0 && !is_below_a_wave
                ? fmin(fmax(log2(OCC_SMALL_BLOCK / side->block_threads), 0), 1)
                : 0;
 }
@@ -81,7 +84,8 @@ static void measure_terms(const struct occ_prediction_table *table, const struct
         log_of(fmin(before->warps, table->warps_enough)) - log_of(fmin(after->warps, table->warps_enough));
     term[OCC_TERM_LANES] = log_of(before->lanes) - log_of(after->lanes);
     term[OCC_TERM_SPILL] = spills(before, after);
-    term[OCC_TERM_TAIL] = log(tail_of(after)) - log(tail_of(before));
+    bool is_same_grid = fabs(after->blocks - before->blocks) < 0.5;
+    term[OCC_TERM_TAIL] = is_same_grid ? 0 : log(tail_of(after)) - log(tail_of(before));
     term[OCC_TERM_CROWDED] = crowded(after) - crowded(before);
     term[OCC_TERM_SMALL_BLOCK] = halvings(after) - halvings(before);
     term[OCC_TERM_NONE] = 0;
@@ -92,11 +96,13 @@ static void measure_terms(const struct occ_prediction_table *table, const struct
 #define LEAST_PART       0.01 /* of a term that a prediction is named after */
 #define SPILLS_LESS_PART 0.5  /* removed spills gain half of what added ones cost: predict_table.c */
 
-static enum occ_term largest(const double part[OCC_TERM_COUNT])
+/* Cases of a gain are no evidence for a loss: only parts with the sum's sign count. */
+static enum occ_term largest(const double part[OCC_TERM_COUNT], double sum)
 {
     enum occ_term best = OCC_TERM_NONE;
+    double sign = sum < 0 ? -1 : 1;
     for (int i = 0; i < OCC_TERM_NONE; i++)
-        if (fabs(part[i]) > fabs(part[best]) && fabs(part[i]) > LEAST_PART)
+        if (sign * part[i] > fmax(sign * part[best], LEAST_PART))
             best = (enum occ_term)i;
     return best;
 }
@@ -111,10 +117,14 @@ double occ_prediction_width(const struct occ_prediction_table *table, const stru
     return width;
 }
 
-/* Time of communication is time of waiting; added spills were slower in most published cases. */
+/* Time of communication is time of waiting. Added spills were slower in most published cases, and tails one
+ * of two; a gain has to hold without the gain of a tail. Work that leaves SMs is not made good by more warps
+ * on the others. */
 static bool may_be_promised(const struct occ_prediction *p, enum occ_owner owner)
 {
-    return p->ratio <= OCC_PROMISED_RATIO && p->part[OCC_TERM_SPILL] <= 0 && owner != OCC_OWNER_COMMUNICATION;
+    double without_tail = p->ratio / exp(fmin(p->part[OCC_TERM_TAIL], 0));
+    return without_tail <= OCC_PROMISED_RATIO && p->term != OCC_TERM_TAIL && p->published.cases > 0 && p->part[OCC_TERM_SPILL] <= 0 &&
+           p->part[OCC_TERM_SMS] <= LEAST_PART && owner != OCC_OWNER_COMMUNICATION;
 }
 
 struct occ_prediction occ_predict_sides(const struct occ_prediction_table *table,
@@ -136,7 +146,7 @@ struct occ_prediction occ_predict_sides(const struct occ_prediction_table *table
     p.ratio = exp(sum);
     p.low = exp(sum + table->low * width);
     p.high = exp(sum + table->high * width);
-    p.term = largest(p.part);
+    p.term = largest(p.part, sum);
     p.published = table->term[p.term];
     p.is_promised = may_be_promised(&p, owner);
     return p;
@@ -145,11 +155,10 @@ struct occ_prediction occ_predict_sides(const struct occ_prediction_table *table
 bool occ_predict(const struct occ_device *device, const struct occ_change *change,
                  struct occ_prediction *ret_prediction)
 {
-    struct occ_result now, then;
-    if (occ_analyse(device, change->before, &now) != OCC_OK ||
-        occ_analyse(device, change->after, &then) != OCC_OK)
+    struct occ_result then;
+    if (occ_analyse(device, change->after, &then) != OCC_OK)
         return false;
-    struct occ_side before = occ_side_of(device, change->before, &now, change->has_grid);
+    struct occ_side before = occ_side_of(device, change->before, change->result, change->has_grid);
     struct occ_side after = occ_side_of(device, change->after, &then, change->has_grid);
     before.spill_bytes = change->spill_before;
     after.spill_bytes = change->spill_after;

@@ -39,11 +39,11 @@ enum occ_work_bound {
     X(LANES, "lanes", "lanes with a thread")                                                                 \
     /* 1: more bytes spill; -1: fewer */                                                                     \
     X(SPILL, "spills", "spilled registers")                                                                  \
-    /* log of whole waves per wave of work, above one wave */                                                \
+    /* log of whole waves per wave of work, above one wave; 0 if the grid keeps its blocks */                \
     X(TAIL, "tail", "whole waves")                                                                           \
     /* 1: an SM comes to hold at most OCC_CROWDED_BLOCKS large blocks with shared memory; -1: no longer */   \
     X(CROWDED, "crowded", "few large blocks with shared memory")                                             \
-    /* halvings below OCC_SMALL_BLOCK threads, where warps or blocks per SM limit */                         \
+    /* halvings below OCC_SMALL_BLOCK threads, where warps or blocks per SM limit and blocks fill a wave */  \
     X(SMALL_BLOCK, "small_block", "small blocks")                                                            \
     /* no other term: the model sees no effect */                                                            \
     X(NONE, "none", "other changes")
@@ -78,6 +78,7 @@ struct occ_side {
     double warps;    /* per busy SM */
     double lanes;    /* 0 ... 1 */
     double waves;    /* 0: not known */
+    double blocks;   /* of the grid; 0: not known */
     double threads;  /* of the grid; 0: not known */
     double block_threads;
     uint32_t blocks_per_sm; /* 0: not known */
@@ -88,7 +89,7 @@ struct occ_side {
 
 struct occ_prediction {
     double ratio, low, high; /* time after / before: median, ends of the 80 % interval */
-    enum occ_term term;      /* with the largest part */
+    enum occ_term term;      /* with the largest part of the sum's sign */
     double part[OCC_TERM_COUNT];
     bool is_promised; /* a gain that may be told to users */
     struct occ_term_row published;
@@ -99,13 +100,14 @@ struct occ_prediction {
 
 struct occ_change {
     const struct occ_launch *before, *after;
+    const struct occ_result *result; /* of occ_analyse() for `before` */
     int64_t spill_before, spill_after; /* bytes per thread; -1: not known */
     enum occ_work_bound bound;
     enum occ_owner owner;
     bool has_grid; /* false: grids are not known, their terms are 0 */
 };
 
-/* False: one of the launches is impossible. */
+/* False: the launch after is impossible. */
 bool occ_predict(const struct occ_device *device, const struct occ_change *change,
                  struct occ_prediction *ret_prediction);
 

@@ -2,6 +2,7 @@
 #include "suggest.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model.h"
 
@@ -12,6 +13,11 @@
 /* Free room below an eighth of what is used is none. */
 #define LEAST_ROOM 8
 #define LEAST_HALF 64 /* threads of half a block */
+/* A kernel with fewer has no use for more: it was not short of registers, or has no tile to enlarge. */
+#define USEFUL_REGISTERS  32
+#define USEFUL_SMEM_BYTES 1024
+/* Below three quarters of its registers a compiler spills. */
+#define LEAST_REGISTERS_KEPT 0.75
 
 /* ---- changes that need no more occupancy ---- */
 
@@ -38,6 +44,38 @@ static void add_fill_sms(struct adviser *a)
                                .launch = launch});
 }
 
+static void add_block(struct adviser *a, enum occ_advice_kind kind, uint32_t threads)
+{
+    struct occ_launch launch = *a->launch;
+    uint32_t now = occ_model_threads(a->launch);
+    if (!occ_model_set(&launch, OCC_AXIS_BLOCK_SIZE, threads))
+        return;
+    uint64_t before = occ_model_threads_along_x(a->launch), after = occ_model_threads_along_x(&launch);
+    uint64_t cost = threads < now    ? launch.grid[0] - a->launch->grid[0]
+                    : after > before ? after - before
+                                     : 0;
+    add(a, (struct occ_advice){.kind = kind,
+                               .now = now,
+                               .needed = threads,
+                               .cost_amount = cost * launch.grid[1] * launch.grid[2],
+                               .launch = launch});
+}
+
+static uint32_t half_of(const struct adviser *a, uint32_t threads)
+{
+    return occ_round_up(threads / 2, a->device->warp_size);
+}
+
+static void add_split_block(struct adviser *a)
+{
+    uint64_t blocks = a->result->grid_blocks, sms = a->device->sm_count;
+    uint32_t now = occ_model_threads(a->launch), threads = now;
+    for (uint64_t n = blocks; n < sms && threads >= 2 * LEAST_HALF; n = blocks * now / threads)
+        threads = half_of(a, threads);
+    if (threads < now && occ_cluster_size(a->launch) == 1)
+        add_block(a, OCC_ADVICE_SPLIT_BLOCK, threads);
+}
+
 static bool keeps_blocks(const struct adviser *a, enum occ_axis axis, uint32_t value,
                          struct occ_launch *ret_launch)
 {
@@ -46,7 +84,7 @@ static bool keeps_blocks(const struct adviser *a, enum occ_axis axis, uint32_t v
     if (!occ_model_set(ret_launch, axis, value))
         return false;
     if (axis == OCC_AXIS_SMEM)
-        ret_launch->smem_config_bytes = a->result->smem_config_bytes;
+        ret_launch->smem_config_bytes = 0; /* the driver chooses a carve-out for the larger block */
     return occ_analyse(a->device, ret_launch, &then) == OCC_OK &&
            then.blocks_per_sm >= a->result->blocks_per_sm;
 }
@@ -69,44 +107,43 @@ static void add_free(struct adviser *a, enum occ_advice_kind kind, enum occ_axis
                 .kind = kind, .now = now, .needed = enough, .cost_amount = enough - now, .launch = launch});
 }
 
-static void add_block(struct adviser *a, enum occ_advice_kind kind, uint32_t threads)
-{
-    struct occ_launch launch = *a->launch;
-    uint32_t now = occ_model_threads(a->launch);
-    if (!occ_model_set(&launch, OCC_AXIS_BLOCK_SIZE, threads))
-        return;
-    uint64_t before = occ_model_threads_along_x(a->launch), after = occ_model_threads_along_x(&launch);
-    uint64_t cost = kind == OCC_ADVICE_HALF_BLOCK ? launch.grid[0] - a->launch->grid[0]
-                    : after > before              ? after - before
-                                                  : 0;
-    add(a, (struct occ_advice){.kind = kind,
-                               .now = now,
-                               .needed = threads,
-                               .cost_amount = cost * launch.grid[1] * launch.grid[2],
-                               .launch = launch});
-}
-
 static void add_blocks(struct adviser *a)
 {
     uint32_t threads = occ_model_threads(a->launch), warp = a->device->warp_size;
-    uint32_t half = occ_round_up(threads / 2, warp);
+    uint32_t half = half_of(a, threads), whole = occ_round_up(threads, warp);
     const uint32_t few = 1u << OCC_LIMIT_WARPS | 1u << OCC_LIMIT_BLOCKS;
     bool has_smem = a->launch->static_smem_bytes + a->launch->dynamic_smem_bytes > 0;
     if (has_smem && threads >= OCC_CROWDED_THREADS && half >= LEAST_HALF &&
         a->result->blocks_per_sm <= OCC_CROWDED_BLOCKS)
         add_block(a, OCC_ADVICE_HALF_BLOCK, half);
-    if (threads < (uint32_t)OCC_SMALL_BLOCK && a->result->limiters & few)
+    bool is_small = threads < (uint32_t)OCC_SMALL_BLOCK && a->result->limiters & few;
+    if (is_small)
         add_block(a, OCC_ADVICE_LARGER_BLOCK, (uint32_t)OCC_SMALL_BLOCK);
-    if (threads % warp != 0)
-        add_block(a, OCC_ADVICE_WHOLE_WARPS, occ_round_up(threads, warp));
+    if (threads != whole && !(is_small && whole == (uint32_t)OCC_SMALL_BLOCK))
+        add_block(a, OCC_ADVICE_WHOLE_WARPS, whole);
 }
 
-static void add_more(struct adviser *a, bool has_grid)
+static bool may_spill(const struct occ_suggest_input *in)
 {
-    if (has_grid)
+    return in->spill_bytes > 0 || (in->spill_bytes < 0 && in->local_bytes > 0);
+}
+
+static void add_room(struct adviser *a, const struct occ_suggest_input *in)
+{
+    uint32_t smem_bytes = a->launch->static_smem_bytes + a->launch->dynamic_smem_bytes;
+    if (may_spill(in) || a->launch->registers_per_thread >= USEFUL_REGISTERS)
+        add_free(a, OCC_ADVICE_FREE_REGISTERS, OCC_AXIS_REGISTERS, a->device->max_registers_per_thread);
+    if (smem_bytes >= USEFUL_SMEM_BYTES)
+        add_free(a, OCC_ADVICE_FREE_SMEM, OCC_AXIS_SMEM, a->device->smem_per_block_optin_bytes);
+}
+
+static void add_more(struct adviser *a, const struct occ_suggest_input *in)
+{
+    if (in->has_grid) {
         add_fill_sms(a);
-    add_free(a, OCC_ADVICE_FREE_REGISTERS, OCC_AXIS_REGISTERS, a->device->max_registers_per_thread);
-    add_free(a, OCC_ADVICE_FREE_SMEM, OCC_AXIS_SMEM, a->device->smem_per_block_optin_bytes);
+        add_split_block(a);
+    }
+    add_room(a, in);
     add_blocks(a);
 }
 
@@ -117,14 +154,25 @@ static bool is_of_grid(enum occ_advice_kind kind)
     return (kind >= OCC_ADVICE_FILL_WAVE && kind <= OCC_ADVICE_GRID_STRIDE) || kind == OCC_ADVICE_FILL_SMS;
 }
 
-/* One block for every SM, by choice: a power of two is the number of SMs by chance. */
+/* By its name, or with one block for every SM by choice: a power of two is the number of SMs by chance. */
 static bool is_persistent(const struct occ_suggest_input *in)
 {
     const struct occ_result *result = in->result;
+    if (in->traits & OCC_TRAIT_PERSISTENT)
+        return true;
+    if (!in->has_grid)
+        return false;
     bool is_chosen =
         result->grid_blocks == in->device->sm_count && (result->grid_blocks & (result->grid_blocks - 1)) != 0;
     return result->by_design & OCC_BY_DESIGN_PERSISTENT &&
            (is_chosen || result->by_design & (OCC_BY_DESIGN_ONE_BLOCK_SMEM | OCC_BY_DESIGN_CLUSTER));
+}
+
+bool occ_few_warps_by_design(const struct occ_suggest_input *in)
+{
+    const uint32_t few = OCC_BY_DESIGN_ONE_BLOCK_SMEM | OCC_BY_DESIGN_CLUSTER;
+    return in->bound != OCC_WORK_LATENCY && (in->traits & OCC_TRAIT_TENSOR_CORES ||
+                                             in->result->by_design & few || is_persistent(in));
 }
 
 static bool is_per_sm(enum occ_advice_kind kind)
@@ -139,13 +187,21 @@ static bool is_left_out(const struct occ_suggest_input *in, const struct occ_sug
     double busy = (double)result->grid_blocks / in->device->sm_count;
     if (s->prediction.ratio > LOSS_RATIO)
         return true;
-    if (is_of_grid(kind) && (!in->has_grid || is_persistent(in) || in->owner == OCC_OWNER_COMMUNICATION ||
-                             result->waves > OCC_TAIL_WAVES))
+    if ((is_of_grid(kind) || kind == OCC_ADVICE_SPLIT_BLOCK) &&
+        (!in->has_grid || is_persistent(in) || in->owner == OCC_OWNER_COMMUNICATION ||
+         result->waves > OCC_TAIL_WAVES))
         return true;
     return in->has_grid && busy < SERIAL_SMS && is_per_sm(kind);
 }
 
 /* ---- order ---- */
+
+/* True for a change of code that users of a library cannot edit: another algorithm is another kernel. */
+static bool is_of_others(enum occ_owner owner, enum occ_advice_kind kind)
+{
+    return !is_of_grid(kind) && (owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_FRAMEWORK ||
+                                 owner == OCC_OWNER_COMMUNICATION);
+}
 
 /* Hours of work, roughly: 1 a launch parameter, 2 a change of few lines, 3 the compiler decides, 4 code. A
  * library's caller only chooses shapes. */
@@ -158,10 +214,9 @@ static int effort(enum occ_advice_kind kind, enum occ_owner owner)
         [OCC_ADVICE_GRID_DOWN] = 2,      [OCC_ADVICE_GRID_UP] = 2,      [OCC_ADVICE_GRID_STRIDE] = 2,
         [OCC_ADVICE_FILL_SMS] = 2,       [OCC_ADVICE_FREE_SMEM] = 4,    [OCC_ADVICE_HALF_BLOCK] = 2,
         [OCC_ADVICE_FREE_REGISTERS] = 3, [OCC_ADVICE_LARGER_BLOCK] = 1, [OCC_ADVICE_WHOLE_WARPS] = 1,
+        [OCC_ADVICE_SPLIT_BLOCK] = 1,
     };
-    bool is_of_others =
-        owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_FRAMEWORK || owner == OCC_OWNER_COMMUNICATION;
-    return of_kind[kind] + (is_of_others && !is_of_grid(kind) ? 4 : 0);
+    return of_kind[kind] + (is_of_others(owner, kind) ? 4 : 0);
 }
 
 double occ_confidence(const struct occ_term_row *published)
@@ -211,22 +266,43 @@ static void sort(struct occ_suggestion *list, size_t n, enum occ_owner owner)
     }
 }
 
-/* A kernel that spills already spills more with fewer registers. More warps through another block size helped
- * in one of six published cases. */
-static bool is_withheld(const struct occ_suggestion *s, bool spills)
+/* ---- the prediction of an item ---- */
+
+/* Fewer registers spill where a kernel spills already, or was cut to the largest number. Tiles of tensor
+ * cores stay in registers. */
+static bool spills_by_force(const struct occ_suggest_input *in, const struct occ_suggestion *s)
 {
-    enum occ_advice_kind kind = s->advice.kind;
-    return (spills && (kind == OCC_ADVICE_REGISTERS || kind == OCC_ADVICE_REGISTERS_SMEM)) ||
-           (kind == OCC_ADVICE_BLOCK_SIZE && s->prediction.term == OCC_TERM_WARPS);
+    return s->is_forced && (may_spill(in) || in->traits & OCC_TRAIT_TENSOR_CORES ||
+                            s->advice.now >= in->device->max_registers_per_thread ||
+                            (double)s->advice.needed < LEAST_REGISTERS_KEPT * (double)s->advice.now);
+}
+
+/* More warps through another block size helped in one of six published cases. */
+static bool is_withheld(const struct occ_suggest_input *in, const struct occ_suggestion *s)
+{
+    bool gains_warps = s->prediction.term == OCC_TERM_WARPS;
+    return spills_by_force(in, s) || is_of_others(in->owner, s->advice.kind) ||
+           (gains_warps && (s->advice.kind == OCC_ADVICE_BLOCK_SIZE || occ_few_warps_by_design(in))) ||
+           (in->duration_ns > 0 && in->duration_ns < OCC_PROMISED_NS);
+}
+
+/* The time of a launch that has no work left. */
+static void keep_launch_time(struct occ_prediction *p, double duration_ns)
+{
+    double least = duration_ns > 0 ? fmin(OCC_LAUNCH_NS / duration_ns, 1) : 0;
+    p->ratio = fmax(p->ratio, least);
+    p->low = fmax(p->low, least);
+    p->high = fmax(p->high, least);
+    p->is_promised &= p->ratio <= OCC_PROMISED_RATIO;
 }
 
 static bool predict(const struct occ_suggest_input *in, struct occ_suggestion *s)
 {
-    bool spills = in->spill_bytes > 0;
-    bool relieves = spills && s->advice.kind == OCC_ADVICE_FREE_REGISTERS;
+    bool relieves = in->spill_bytes > 0 && s->advice.kind == OCC_ADVICE_FREE_REGISTERS;
     const struct occ_change change = {
         .before = in->launch,
         .after = &s->advice.launch,
+        .result = in->result,
         .spill_before = in->spill_bytes,
         .spill_after = relieves ? 0 : in->spill_bytes,
         .bound = in->bound,
@@ -235,10 +311,30 @@ static bool predict(const struct occ_suggest_input *in, struct occ_suggestion *s
     };
     if (!occ_predict(in->device, &change, &s->prediction))
         return false;
-    s->is_forced = s->advice.kind == OCC_ADVICE_REGISTERS;
-    if (is_withheld(s, spills))
+    s->is_forced = s->advice.kind == OCC_ADVICE_REGISTERS || s->advice.kind == OCC_ADVICE_REGISTERS_SMEM;
+    keep_launch_time(&s->prediction, in->duration_ns);
+    if (is_withheld(in, s))
         s->prediction.is_promised = false;
     return true;
+}
+
+static size_t index_of(const struct occ_suggestion *list, size_t n, enum occ_advice_kind kind)
+{
+    size_t i = 0;
+    while (i < n && list[i].advice.kind != kind)
+        i++;
+    return i;
+}
+
+/* Of a smaller and a larger grid of whole waves the nearer one stays. */
+static size_t drop_farther_grid(struct occ_suggestion *list, size_t n)
+{
+    size_t down = index_of(list, n, OCC_ADVICE_GRID_DOWN), up = index_of(list, n, OCC_ADVICE_GRID_UP);
+    if (down == n || up == n)
+        return n;
+    size_t farther = list[down].advice.cost_amount > list[up].advice.cost_amount ? down : up;
+    memmove(&list[farther], &list[farther + 1], (n - farther - 1) * sizeof *list);
+    return n - 1;
 }
 
 size_t occ_suggest(const struct occ_suggest_input *in, struct occ_suggestion ret_list[OCC_ADVICE_MAX])
@@ -251,15 +347,16 @@ size_t occ_suggest(const struct occ_suggest_input *in, struct occ_suggestion ret
     if (occ_analyse(in->device, in->launch, &same) != OCC_OK)
         return 0;
     struct occ_side now = occ_side_of(in->device, in->launch, in->result, in->has_grid);
-    add_more(&a, in->has_grid);
+    add_more(&a, in);
     for (size_t i = 0; i < a.count; i++) {
         struct occ_suggestion s = {.advice = advice[i]};
         if (!predict(in, &s) || is_left_out(in, &s))
             continue;
         s.is_unlikely = !s.prediction.is_promised && is_per_sm(advice[i].kind) &&
-                        now.warps >= occ_published_cases.warps_enough;
+                        in->bound != OCC_WORK_LATENCY && now.warps >= occ_published_cases.warps_enough;
         ret_list[n++] = s;
     }
+    n = drop_farther_grid(ret_list, n);
     sort(ret_list, n, in->owner);
     return n;
 }

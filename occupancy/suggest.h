@@ -6,7 +6,9 @@
  * then by effort for the owner. Fewer registers by force come after all other promises, because a compiler
  * may spill. Changes without a promise follow: measure them. Left out: changes that are predicted to be
  * slower, tails of more than OCC_TAIL_WAVES waves, whole waves of persistent kernels, advice per SM where
- * most SMs have no block.
+ * most SMs have no block, and the farther of two grids of whole waves.
+ *
+ * A launch takes OCC_LAUNCH_NS at least, so no prediction is below it.
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */
@@ -21,22 +23,33 @@ extern "C" {
 
 #define OCC_TAIL_WAVES 4.0
 
+/* The shortest kernels of recordings take about 2 us. */
+#define OCC_LAUNCH_NS   2000.0
+#define OCC_PROMISED_NS 5000.0 /* of shorter launches too little is work */
+
 struct occ_suggest_input {
     const struct occ_device *device;
     const struct occ_launch *launch;
     const struct occ_result *result; /* of occ_analyse() */
     enum occ_work_bound bound;
     enum occ_owner owner;
-    int64_t spill_bytes; /* per thread; -1: not known */
-    bool has_grid;       /* false: no grid is known, and `result` is of one full wave */
+    uint32_t traits;      /* enum occ_kernel_trait */
+    int64_t spill_bytes;  /* per thread; -1: not known */
+    uint32_t local_bytes; /* per thread: spills, arrays, stack; 0: none, or not known */
+    double duration_ns;   /* mean of the launches; 0: not known */
+    bool has_grid;        /* false: no grid is known, and `result` is of one full wave */
 };
 
 struct occ_suggestion {
     struct occ_advice advice;
     struct occ_prediction prediction;
-    bool is_forced;   /* fewer registers: the compiler may spill */
+    bool is_forced;   /* fewer registers by force: the compiler may spill */
     bool is_unlikely; /* no promise, because the SM has enough warps */
 };
+
+/* True if few warps are likely by design: tensor cores, clusters, one block per SM, a persistent kernel. A
+ * measured latency bound refutes it. */
+bool occ_few_warps_by_design(const struct occ_suggest_input *input);
 
 /* At most OCC_ADVICE_MAX items. Returns their number. */
 size_t occ_suggest(const struct occ_suggest_input *input, struct occ_suggestion ret_list[OCC_ADVICE_MAX]);

@@ -17,8 +17,13 @@ static void check(const struct corpus_row *row)
         occ_predict_sides(&occ_published_cases, &row->side[0], &row->side[1], row->bound, row->owner);
     if (!isfinite(p.ratio) || !(p.low <= p.ratio && p.ratio <= p.high))
         abort();
-    if (occ_suggest(&(struct occ_suggest_input){&row->device, &row->launch[0], &row->result[0], row->bound,
-                                                row->owner, row->side[0].spill_bytes, row->has_grid},
+    if (occ_suggest(&(struct occ_suggest_input){.device = &row->device,
+                                                .launch = &row->launch[0],
+                                                .result = &row->result[0],
+                                                .bound = row->bound,
+                                                .owner = row->owner,
+                                                .spill_bytes = row->side[0].spill_bytes,
+                                                .has_grid = row->has_grid},
                     list) > OCC_ADVICE_MAX)
         abort();
 }
