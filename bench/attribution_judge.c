@@ -72,15 +72,18 @@ static void tally(struct judge_tally *t, double value, double se, double truth, 
     t->worst = fmax(t->worst, error);
 }
 
-static void push_half_width(struct judge_result *r, double half_width)
+static void push_half_widths(struct judge_result *r, double half_width, double history)
 {
     if (r->n_half_widths == r->half_widths_room) {
         r->half_widths_room = r->half_widths_room ? 2 * r->half_widths_room : 256;
-        r->half_widths = realloc(r->half_widths, r->half_widths_room * sizeof *r->half_widths);
-        if (!r->half_widths)
+        size_t bytes = r->half_widths_room * sizeof *r->half_widths;
+        r->half_widths = realloc(r->half_widths, bytes);
+        r->history_half_widths = realloc(r->history_half_widths, bytes);
+        if (!r->half_widths || !r->history_half_widths)
             abort();
     }
-    r->half_widths[r->n_half_widths++] = half_width;
+    r->half_widths[r->n_half_widths] = half_width;
+    r->history_half_widths[r->n_half_widths++] = history;
 }
 
 /* ---- configurations ---- */
@@ -242,9 +245,8 @@ static void judge_cell(const struct cell *c, size_t at, struct judge_result *r)
     r->own_ns += c->ns;
     judge_utilization(c, &own.utilization, r);
     tally(&r->elapsed, own.elapsed, own.elapsed_error, truth, c->ns);
-    push_half_width(r, own.elapsed_error * Z);
+    push_half_widths(r, own.elapsed_error * Z, m.elapsed_error * Z);
     tally(&r->history, m.elapsed, m.elapsed_error, truth, c->ns);
-    r->history_half_width += Z * m.elapsed_error;
     if (isfinite(own.achieved) && c->alone_ns >= (1 - OCC_MEASURED_MINORITY) * c->ns &&
         own.achieved_error * Z <= JUDGE_HALF_WIDTH_MAX)
         tally(&r->achieved, own.achieved, own.achieved_error, c->warps_ns / c->active_ns, c->ns);
@@ -448,10 +450,9 @@ void judge_pool(struct judge_result *result, const struct judge_result *from)
     pool_tally(&result->utilization, &from->utilization);
     pool_tally(&result->history, &from->history);
     pool_tally(&result->measured, &from->measured);
-    result->history_half_width += from->history_half_width;
     result->utilization_half_width += from->utilization_half_width;
     for (size_t i = 0; i < from->n_half_widths; i++)
-        push_half_width(result, from->half_widths[i]);
+        push_half_widths(result, from->half_widths[i], from->history_half_widths[i]);
     result->launch_ns += from->launch_ns;
     result->measured_ns += from->measured_ns;
     result->own_ns += from->own_ns;
@@ -467,5 +468,6 @@ void judge_pool(struct judge_result *result, const struct judge_result *from)
 void judge_free(struct judge_result *result)
 {
     free(result->half_widths);
+    free(result->history_half_widths);
     *result = (struct judge_result){0};
 }

@@ -32,9 +32,10 @@ struct judge_result {
         utilization;             /* of configurations: ISSUE over active cycles, others over elapsed cycles */
     struct judge_tally history;  /* elapsed occupancy of configurations, with the history's errors */
     struct judge_tally measured; /* elapsed occupancy of configurations; truth: only launches with a value */
-    double history_half_width;   /* sum */
     double utilization_half_width; /* sum */
-    double *half_widths;           /* half-widths of elapsed occupancy; n_half_widths values */
+    /* half-widths of elapsed occupancy; n_half_widths values: by the errors of launches with a value; the
+     * history's */
+    double *half_widths, *history_half_widths;
     size_t n_half_widths, half_widths_room;
     /* Launch time in ns: of all launches; of configurations with a value; of values that are withheld because
      * they are a group's, because launches or known totals differ, because their interval is too wide. */

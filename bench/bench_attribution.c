@@ -15,7 +15,7 @@
  *   grp, unl   share of launch time with a withheld value: a group's value; launches that differ from each
  *              other or from known totals
  *   wide       share of launch time with too wide an interval
- *   hcov, h>3, hhalf  cov, >3se and mean half-width of the history's intervals, which users read and which
+ *   hcov, h>3, hhalf  cov, >3se and median half-width of the history's intervals, which users read and which
  *              include launches without a value
  *   acov, aerr cov and err of achieved occupancy
  *   direct     single launches with a direct measurement; dcov: share covered
@@ -115,7 +115,7 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
         .direct_covered = part((double)r->direct.covered, (double)r->direct.n),
         .history_covered = part((double)r->history.covered, (double)r->history.n),
         .history_beyond = part((double)r->history.beyond, (double)r->history.n),
-        .history_half = part(r->history_half_width, (double)r->history.n),
+        .history_half = r->n_half_widths ? bench_median(r->history_half_widths, r->n_half_widths) : NAN,
         .utilization_covered = part((double)r->utilization.covered, (double)r->utilization.n),
         .utilization_error = part(r->utilization.error, r->utilization.weight),
         .utilization_half = part(r->utilization_half_width, (double)r->utilization.n),

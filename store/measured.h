@@ -106,11 +106,16 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
  * launch has a value. */
 double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns);
 
-/* The standard error of a mean with standard error `error` over the share `ratio` of the time, used as a mean
- * over all launches: error + (1 - ratio) x UNRESOLVED_SPREAD x mean. Both terms are added, not their squares,
- * because the same drift may cause both. An unknown error (NaN: Nsight Compute) counts as 0 if launches have
- * no value. The physical range (0 ... theoretical) never cuts the interval: 1.96 x UNRESOLVED_SPREAD < 1. */
-double occ_measured_widened(double error, double mean, double ratio);
+/* By how much launches without a value may differ from the others, relative to the mean: UNRESOLVED_SPREAD,
+ * or the difference that the evidence shows, if it is larger. */
+double occ_measured_rest_spread(const struct occ_measured_sums *sums);
+
+/* The standard error of a mean with standard error `error`, used as a mean over all launches. `rest`: the
+ * share of the time without a value x rest_spread x mean. Two independent errors, so the root of the summed
+ * squares; its upper bound max + CHORD x min is at most 8.3 % more, and SQL has no root. An unknown error
+ * (NaN: Nsight Compute) counts as 0 if launches have no value. */
+#define OCC_MEASURED_CHORD 0.4142 /* sqrt(2) - 1 */
+double occ_measured_widened(double error, double rest);
 
 /* All means of launches with values of their own, and errors that cover all launches, whose time is
  * `total_ns`. The source is the majority's; in a tie, the less direct source. If the means are withheld, all

@@ -48,10 +48,25 @@ double occ_measured_ratio(const struct occ_measured_sums *sums, double total_ns)
     return ratio > 0 && ratio <= 1 ? ratio : 0;
 }
 
-double occ_measured_widened(double error, double mean, double ratio)
+double occ_measured_rest_spread(const struct occ_measured_sums *sums)
 {
-    double rest = (1 - ratio) * OCC_MEASURED_UNRESOLVED_SPREAD * mean;
-    return isnan(error) && rest > 0 ? rest : error + rest;
+    double shift = fabs(sums->rest_shift_sum) / sums->rest_ns,
+           mean = occ_measured_mean(sums, OCC_MEASURED_elapsed);
+    double spread = sums->rest_ns > 0 && mean > 0 ? shift / mean : 0;
+    return fmax(spread, OCC_MEASURED_UNRESOLVED_SPREAD);
+}
+
+double occ_measured_widened(double error, double rest)
+{
+    if (isnan(error))
+        return rest > 0 ? rest : NAN;
+    return isnan(rest) ? NAN : fmax(error, rest) + OCC_MEASURED_CHORD * fmin(error, rest);
+}
+
+/* The error of a mean over `ns` of `total_ns`, widened for the rest of the time. */
+static double widened(double error, double mean, double ns, double total_ns, double spread)
+{
+    return occ_measured_widened(error, (1 - fmin(ns / total_ns, 1)) * spread * mean);
 }
 
 /* ---- reasons to withhold ---- */
@@ -159,10 +174,10 @@ static void widen_throughput(const struct occ_measured_sums *sums, double time_n
                  {OCC_HW_L2, OCC_MEASURED_l2_throughput},
                  {OCC_HW_L1, OCC_MEASURED_l1_throughput},
                  {OCC_HW_TENSOR, OCC_MEASURED_tensor_active}};
-    double widest = u->throughput_error;
+    double widest = u->throughput_error, spread = occ_measured_rest_spread(sums);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        double ratio = fmin(sums->ns[units[i].value] / time_ns, 1);
-        double error = occ_measured_widened(u->throughput_error, u->ratio[units[i].unit], ratio);
+        double error =
+            widened(u->throughput_error, u->ratio[units[i].unit], sums->ns[units[i].value], time_ns, spread);
         widest = error > widest || isnan(widest) ? error : widest;
     }
     u->throughput_error = widest;
@@ -178,11 +193,10 @@ static void widen(const struct occ_measured_sums *sums, double total_ns, struct 
         {&m->elapsed_error, m->elapsed, OCC_MEASURED_elapsed},
         {&m->utilization.issue_error, m->utilization.ratio[OCC_HW_ISSUE], OCC_MEASURED_issue_active},
     };
-    double time_ns = all_ns(sums, total_ns);
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        double ratio = fmin(sums->ns[errors[i].value] / time_ns, 1);
-        *errors[i].error = occ_measured_widened(*errors[i].error, errors[i].mean, ratio);
-    }
+    double time_ns = all_ns(sums, total_ns), spread = occ_measured_rest_spread(sums);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        *errors[i].error =
+            widened(*errors[i].error, errors[i].mean, sums->ns[errors[i].value], time_ns, spread);
     widen_throughput(sums, time_ns, &m->utilization);
 }
 

@@ -7,10 +7,10 @@
 #define MEAN(name)       KNOWN(PURE(name))
 #define GROUP_MEAN(name) PURE(name)
 
-/* The same as occ_measured_widened(), in SQL. */
 #define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(m.all_ns, 0))"
-#define REST(name)       UNMEASURED(name) " * 0.13 * " PURE(name)
-#define CI95(name)       KNOWN("1.96 * nullif(coalesce(" PURE(name "_error") ", 0) + " REST(name) ", 0)")
+#define REST(name)       UNMEASURED(name) " * " OCC_SQL_REST_SPREAD(OF_ROW) " * " PURE(name)
+#define ERROR(name)      "coalesce(" PURE(name "_error") ", 0)"
+#define CI95(name)       KNOWN("1.96 * nullif(" OCC_SQL_WIDENED(ERROR(name), REST(name)) ", 0)")
 #define REST_OF(name)    "coalesce(" REST(name) ", 0)"
 #define THROUGHPUT_REST                                                                                      \
     "max(" REST_OF("dram_throughput") ", " REST_OF("l2_throughput") ", " REST_OF(                            \
@@ -62,7 +62,7 @@ const struct occ_sql_column occ_sql_measured[] = {
      "wavefronts through L1 caches and shared memory, of the peak"},
     {"tensor_active", "REAL", MEAN("tensor_active"), "ratio", "cycles in which tensor cores were active"},
     {"throughput_ci95", "REAL",
-     KNOWN("1.96 * nullif(coalesce(" PURE("throughput_error") ", 0) + " THROUGHPUT_REST ", 0)"), "ratio",
+     KNOWN("1.96 * nullif(" OCC_SQL_WIDENED(ERROR("throughput"), THROUGHPUT_REST) ", 0)"), "ratio",
      "of the four before it, of the least certain: " OCC_SQL_CI95},
     {"direct", "INTEGER", "m.direct", "", "launches measured by samples inside them"},
     {"regression", "INTEGER", "m.regression", "", "launches measured by least squares over many"},

@@ -242,12 +242,13 @@ static const struct occ_sql_column overhead[] = {
 #define TOTAL "m.total_duration_ns"
 #define ELAPSED                                                                                              \
     "iif((" OCC_SQL_WITHHELD(OF_ONE, TOTAL) ") IS NULL, e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL)"
+#define ELAPSED_ERROR "coalesce(e.elapsed_error_sum / nullif(e.elapsed_error_ns, 0), 0)"
+#define ELAPSED_REST                                                                                         \
+    "max(0, 1 - e.elapsed_ns / " OCC_SQL_ALL_NS(OF_ONE, TOTAL) ") * " OCC_SQL_REST_SPREAD(                   \
+        OF_ONE) " * e.elapsed_sum / nullif(e.elapsed_ns, 0)"
 #define ELAPSED_CI95                                                                                         \
-    "iif((" OCC_SQL_WITHHELD(                                                                                \
-        OF_ONE, TOTAL) ") IS NULL, 1.96 * nullif(coalesce(e.elapsed_error_sum / "                            \
-                       "nullif(e.elapsed_error_ns, 0), 0) + max(0, 1 - e.elapsed_ns / " OCC_SQL_ALL_NS(      \
-                           OF_ONE, TOTAL) ") * "                                                             \
-                                          "0.13 * e.elapsed_sum / nullif(e.elapsed_ns, 0), 0), NULL)"
+    "iif((" OCC_SQL_WITHHELD(OF_ONE, TOTAL) ") IS NULL, 1.96 * nullif(" OCC_SQL_WIDENED(                     \
+        ELAPSED_ERROR, ELAPSED_REST) ", 0), NULL)"
 
 /* The difference that measured launches (occ_measured_own()) make to the expected elapsed occupancy. */
 #define ABOVE_EXPECTED                                                                                       \

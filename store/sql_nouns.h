@@ -155,6 +155,12 @@ struct occ_sql_noun {
     of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2"
 #define OCC_SQL_TOTAL_CONTRADICTS(of) \
     "abs(" of("rest_shift_sum") ") > 1.96 * " of("rest_error_sum") " + 0.02 * " of("rest_ns")
+/* the same as occ_measured_rest_spread() and occ_measured_widened() */
+#define OCC_SQL_REST_SPREAD(of) \
+    "max(0.13, coalesce(abs(" of("rest_shift_sum") ") * " of("elapsed_ns") " / nullif(" of("rest_ns") " * " \
+    of("elapsed_sum") ", 0), 0))"
+#define OCC_SQL_WIDENED(error, rest) \
+    "max(" error ", " rest ") + 0.4142 * min(" error ", " rest ")"
 #define OCC_SQL_SQUARE(of, name) \
     "(" of(name) " / " of("elapsed_ns") ") * (" of(name) " / " of("elapsed_ns") ")"
 #define OCC_SQL_LAUNCHES_DIFFER(of) \

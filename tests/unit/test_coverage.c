@@ -54,6 +54,9 @@ static const struct history histories[] = {
     {"halves, too rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.5, 0},
     /* a daemon that has seen more runs than it keeps means of */
     {"halves, after many runs", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0, 70000},
+    /* the rest is short, but differs: the mean's error covers it */
+    {"late change, 92 %", 60, 0.374, 0.760, 55, 0, 55, 0, true, OCC_WITHHELD_NOT, 0, 0},
+    {"late change, rough", 60, 0.374, 0.760, 55, 0, 55, 0, false, OCC_WITHHELD_NOT, 0.03, 0},
     /* a change that was measured: the mean is right */
     {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT, 0, 0},
 };
@@ -310,6 +313,11 @@ static void a_row_covers_configurations_without_a_value(void **state)
     close_and_remove(&w);
 }
 
+static double combined(double a, double b)
+{
+    return fmax(a, b) + OCC_MEASURED_CHORD * fmin(a, b);
+}
+
 /* Views by minute state the coverage of the minute. */
 static void minutes_state_their_coverage(void **state)
 {
@@ -324,9 +332,9 @@ static void minutes_state_their_coverage(void **state)
     assert_true(fabs(number(w.store, "SELECT measured_ratio FROM hour") - 0.25) < 1e-6);
     assert_true(fabs(number(w.store, "SELECT measured_ratio FROM measured_hour") - 0.25) < 1e-6);
     assert_true(fabs(number(w.store, "SELECT elapsed_ci95 FROM measured_minute ORDER BY minute") -
-                     1.96 * (0.01 + 0.5 * 0.13 * 0.76)) < 1e-6);
+                     1.96 * combined(0.01, 0.5 * 0.13 * 0.76)) < 1e-6);
     assert_true(fabs(number(w.store, "SELECT elapsed_ci95 FROM minute ORDER BY minute") -
-                     1.96 * (0.01 + 0.5 * 0.13 * 0.76)) < 1e-6);
+                     1.96 * combined(0.01, 0.5 * 0.13 * 0.76)) < 1e-6);
     close_and_remove(&w);
 }
 
@@ -334,10 +342,20 @@ static void minutes_state_their_coverage(void **state)
 static void an_unknown_error_is_that_of_the_rest(void **state)
 {
     (void)state;
-    assert_true(isnan(occ_measured_widened(NAN, 0.5, 1)));
-    assert_true(fabs(occ_measured_widened(NAN, 0.5, 0.5) - 0.0325) < 1e-12);
-    assert_true(fabs(occ_measured_widened(0.01, 0.5, 0.5) - 0.0425) < 1e-12);
-    assert_true(isnan(occ_measured_widened(NAN, NAN, 0)));
+    assert_true(isnan(occ_measured_widened(NAN, 0)));
+    assert_true(isnan(occ_measured_widened(NAN, NAN)));
+    assert_true(occ_measured_widened(NAN, 0.0325) == 0.0325);
+    assert_true(fabs(occ_measured_widened(0.01, 0.0325) - combined(0.01, 0.0325)) < 1e-12);
+}
+
+/* At least the root of the summed squares, at most 8.3 % more. */
+static void errors_are_combined_without_a_root(void **state)
+{
+    (void)state;
+    for (double rest = 0; rest < 4; rest += 0.01) {
+        double widened = occ_measured_widened(1, rest), root = sqrt(1 + rest * rest);
+        assert_true(widened >= root * (1 - 1e-4) && widened <= 1.083 * root);
+    }
 }
 
 /* Reports of Nsight Compute may lack elapsed cycles, of some results or of all. */
@@ -378,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_row_covers_configurations_without_a_value),
         cmocka_unit_test(minutes_state_their_coverage),
         cmocka_unit_test(an_unknown_error_is_that_of_the_rest),
+        cmocka_unit_test(errors_are_combined_without_a_root),
         cmocka_unit_test(the_ratio_is_that_of_the_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
