@@ -37,6 +37,7 @@ import: occupancy store support
 injector: cupti injector/exact injector/nvtx ring
 injector/exact: cupti ring
 injector/nvtx: cupti
+injector/old_glibc:
 injector/preload:
 names: occupancy support
 occupancy:

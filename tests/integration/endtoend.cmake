@@ -30,7 +30,9 @@ if(TARGET sim_cuda)
 endif()
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
-                      $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact> $<TARGET_FILE:occtrace_nvtx>)
+                      $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact> $<TARGET_FILE:occtrace_nvtx>
+                      $<TARGET_FILE:occtrace_preload>)
+  occ_add_script_test(old_glibc COMMAND bash "${_here}/old_glibc.sh" "${PROJECT_BINARY_DIR}" LABELS long)
   add_executable(exit_order exit_order.c)
   target_link_libraries(exit_order PRIVATE occ_compile_options ${CMAKE_DL_LIBS})
   set_target_properties(exit_order PROPERTIES ENABLE_EXPORTS ON)

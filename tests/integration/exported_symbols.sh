@@ -1,10 +1,23 @@
 #!/bin/sh
-# The libraries that live in other people's processes export what others look for and link nothing but libc; the always-on one
-# has nothing of what --exact does in it.   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT LIBOCCTRACE_NVTX
+# The libraries that live in other people's processes export what others look for, link nothing but libc, and need no version
+# of glibc above 2.17; the always-on one has nothing of what --exact does in it.
+#   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT LIBOCCTRACE_NVTX LIBOCCTRACE_PRELOAD
 status=0
 fail() {
   echo "$1"
   status=1
+}
+
+# Symbols above GLIBC_2.17. A symbol that glibc 2.34 moved into libc has its old version and the library that had it.
+old_enough() {
+  newer=$(objdump -T "$1" | awk 'NF > 4 { version = $(NF - 1); gsub(/[()]/, "", version)
+    if (split(version, part, /[_.]/) >= 3 && part[1] == "GLIBC" && part[2] == 2 && part[3] > 17) print $NF "@" version }' | xargs)
+  [ -z "$newer" ] || fail "$1 needs a newer glibc than 2.17: $newer"
+  links() { readelf -d "$1" | grep -q "NEEDED.*\[$2"; }
+  for old in libdl.so.2:dlopen libpthread.so.0:pthread_create libpthread.so.0:pthread_mutex_trylock; do
+    objdump -T "$1" | grep -q "UND.* ${old#*:}\$" || continue
+    links "$1" "${old%:*}" || fail "$1 calls ${old#*:}() without ${old%:*}, where glibc before 2.34 has it"
+  done
 }
 
 check() { # library, its symbols
@@ -12,11 +25,14 @@ check() { # library, its symbols
   [ "$symbols" = "$2" ] || fail "$1 exports: $symbols"
   needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libpthread|libdl|librt|ld-linux[^.]*)\.so')
   [ -z "$needed" ] || fail "$1 links: $needed"
+  old_enough "$1"
   readelf -d "$1" | grep -q NODELETE || fail "$1 is not marked NODELETE"
 }
 check "$1" InitializeInjection
 check "$2" occ_exact_library
 check "$3" "InitializeInjectionNvtx2 occ_nvtx_library"
+old_enough "$4"
+readelf -d "$4" | grep NEEDED && fail "$4 links a library"
 
 # functions of CUPTI by name, since that is how they are bound
 has() { grep -aqE 'cupti(Subscribe|EnableCallback|RangeProfiler|ProfilerHost)' "$1"; }
