@@ -19,6 +19,7 @@ cli/sides: cli cli/history cli/kernels compare store support
 cli/trend: cli cli/history compare draw store support
 cluster: cluster/ask config occupancy schema store store/codec support
 cluster/ask: names occupancy schema store store/codec store/query support
+cluster/webhook: support
 compare: support
 config: support
 cupti:

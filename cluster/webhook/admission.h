@@ -1,0 +1,48 @@
+/*
+ * Answers Kubernetes' admission requests for pods: reads an AdmissionReview (admission.k8s.io/v1) piece by
+ * piece and writes the answer, which always allows the pod and may carry a JSON patch (RFC 6902). The patch
+ * adds to each container CUDA_INJECTION64_PATH and two read-only mounts of directories of the node. The
+ * parser keeps only the values that decide about the patch: memory is bounded, except for one text, which the
+ * caller bounds with the body's size.
+ *
+ * An object belongs to one thread at a time; there is no global state.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "support/cleanup.h"
+#include "support/error.h"
+
+#define OCC_ADMISSION_CONTAINERS_MAX 256
+#define OCC_ADMISSION_DEPTH_MAX      100 /* nested objects and arrays of a request */
+
+/* Paths of the directories in a container. The guest library looks for the daemon's socket in the second. */
+#define OCC_ADMISSION_LIBRARY_DIRECTORY "/usr/lib/occtrace"
+#define OCC_ADMISSION_RUN_DIRECTORY     "/run/occtrace"
+
+/* The node's directories that containers mount; both must outlive the admission. */
+struct occ_admission_options {
+    const char *library_directory;
+    const char *run_directory;
+    /* The namespace forbids volumes of type hostPath: the patch only adds an annotation with this reason. */
+    bool forbids_host_paths;
+};
+
+struct occ_admission;
+
+struct occ_admission *occ_admission_new(const struct occ_admission_options *options); /* NULL: no memory */
+void occ_admission_free(struct occ_admission *admission);
+OCC_CLEANUP(occ_admission, occ_admission_free)
+
+/* The next bytes of the request. OCC_E_INVALID: not an AdmissionReview of a pod in version v1, or above a
+ * limit; further calls return the same. */
+int occ_admission_feed(struct occ_admission *admission, const void *bytes, size_t n, struct occ_error *err);
+
+/* Ends the request and writes the answer. Nothing is written for an invalid or incomplete request. */
+int occ_admission_answer(struct occ_admission *admission, FILE *out, struct occ_error *err);
+
+/* For the log, valid after occ_admission_answer(): the outcome in words, as in the pod's annotation. */
+const char *occ_admission_outcome(const struct occ_admission *admission);
