@@ -7,7 +7,7 @@
 /* Rows: changes of a parameter. Columns: the change that the owner can make instead; NONE: no change. A
  * caller of a library chooses shapes, alignment and algorithm. Triton computes registers and shared memory
  * from the tile, num_warps and num_stages. */
-static const enum occ_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
+static const enum occ_owner_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
 #define ROW(kind, user, triton, framework, library)                                                          \
     [OCC_ADVICE_##                                                                                           \
         kind] = {[OCC_OWNER_UNKNOWN] = CHANGE(user),    [OCC_OWNER_USER] = CHANGE(user),                     \
@@ -35,7 +35,7 @@ static const enum occ_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
 #undef ROW
 };
 
-enum occ_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind)
+enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind)
 {
     return owner < OCC_OWNERS && kind < OCC_ADVICE_COUNT ? changes[kind][owner] : OCC_CHANGE_NONE;
 }
@@ -54,7 +54,7 @@ bool occ_advice_needs_full_wave(enum occ_advice_kind kind)
     }
 }
 
-enum occ_effort occ_change_effort(enum occ_change change)
+enum occ_effort occ_change_effort(enum occ_owner_change change)
 {
 #define EFFORT(name, word, text, effort) OCC_EFFORT_##effort,
     static const enum occ_effort efforts[] = {OCC_CHANGES(EFFORT)};
@@ -63,7 +63,7 @@ enum occ_effort occ_change_effort(enum occ_change change)
 }
 
 OCC_WORDS(occ_finding_word, enum occ_finding_kind, OCC_FINDINGS)
-OCC_WORDS(occ_change_word, enum occ_change, OCC_CHANGES)
+OCC_WORDS(occ_change_word, enum occ_owner_change, OCC_CHANGES)
 OCC_WORDS(occ_confidence_word, enum occ_confidence, OCC_CONFIDENCES)
 
 #define TEXT(name, word, text, ...) text,
@@ -74,7 +74,7 @@ const char *occ_finding_text(enum occ_finding_kind kind)
     return texts[kind];
 }
 
-const char *occ_change_text(enum occ_change change)
+const char *occ_change_text(enum occ_owner_change change)
 {
     static const char *const texts[] = {OCC_CHANGES(TEXT)};
     return texts[change];

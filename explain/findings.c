@@ -207,7 +207,7 @@ static size_t join_all(const struct occ_totals *totals, struct occ_finding *find
 /* ---- other kinds of time ---- */
 
 static void add_time(struct occ_finding *findings, size_t *n, enum occ_finding_kind kind, double share,
-                     enum occ_change change)
+                     enum occ_owner_change change)
 {
     findings[(*n)++] = (struct occ_finding){.kind = kind,
                                             .kernel = SIZE_MAX,

@@ -91,7 +91,7 @@ enum occ_effort {
     X(TILE, "tile", "smaller tiles, split-K or a larger batch: too few blocks", CODE)                        \
     X(GRID_STRIDE, "grid_stride", "a grid-stride loop", CODE)
 #define OCC_CHANGE_ENUMERATOR(name, word, text, effort) OCC_CHANGE_##name,
-enum occ_change { OCC_CHANGES(OCC_CHANGE_ENUMERATOR) OCC_CHANGE_COUNT };
+enum occ_owner_change { OCC_CHANGES(OCC_CHANGE_ENUMERATOR) OCC_CHANGE_COUNT };
 
 /* X(NAME, word) */
 #define OCC_CONFIDENCES(X)                    X(MEASURED, "measured") X(MODELLED, "modelled") X(SIMULATED, "simulated")
@@ -115,7 +115,7 @@ struct occ_finding {
     double share;   /* of the subject; of kernels without the time of overlapping kernels */
     double lost;    /* empty warp slots; of the other kinds equal to `share` */
     unsigned cause; /* largest part of the loss, enum occ_part; OCC_PART_COUNT: none */
-    enum occ_change change;
+    enum occ_owner_change change;
     enum occ_advice_kind advice; /* the change of a parameter, from now to needed; OCC_ADVICE_COUNT: none */
     uint64_t now, needed;
     struct occ_saving saves; /* NaN: unknown; `high` is at most `share` */
@@ -134,8 +134,8 @@ struct occ_finding {
 int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings, size_t *ret_n);
 
 /* The change of a parameter as the kernel's owner can make it; NONE: the owner cannot. */
-enum occ_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
-enum occ_effort occ_change_effort(enum occ_change change);
+enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
+enum occ_effort occ_change_effort(enum occ_owner_change change);
 
 /* True for changes that matter only when the grid has enough blocks for a full wave. */
 bool occ_advice_needs_full_wave(enum occ_advice_kind kind);
@@ -143,8 +143,8 @@ bool occ_advice_needs_full_wave(enum occ_advice_kind kind);
 /* Words for programs, texts for people. Never NULL. */
 const char *occ_finding_word(enum occ_finding_kind kind);
 const char *occ_finding_text(enum occ_finding_kind kind);
-const char *occ_change_word(enum occ_change change);
-const char *occ_change_text(enum occ_change change);
+const char *occ_change_word(enum occ_owner_change change);
+const char *occ_change_text(enum occ_owner_change change);
 const char *occ_confidence_word(enum occ_confidence confidence);
 /* "low by design: communication"; "": none. The first of several. */
 const char *occ_design_text(uint32_t by_design);

@@ -18,6 +18,7 @@
 
 #include "filter.h"
 #include "support/error.h"
+#include "support/map.h"
 
 struct occ_store;
 
@@ -70,7 +71,43 @@ int64_t occ_gpu_recorded_ns(const struct occ_gpu_use *use);
 double occ_gpu_launch_ratio(const struct occ_gpu_use *use);
 bool occ_gpu_is_launch_bound(const struct occ_gpu_use *use);
 
+/* True if the GPU waited for the launch after a gap of this length. */
+static inline bool occ_gap_is_launch(uint64_t ns, bool in_graph)
+{
+    return ns > OCC_GAP_QUEUED_NS && ns <= OCC_GAP_SHORT_NS && !in_graph;
+}
+
 /* Uses only the filter's run and time. Reads every launch, ordered by start. No launches: no rows. */
 int occ_store_gpu_uses(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_gpu_uses *ret_uses, struct occ_error *err);
 void occ_gpu_uses_free(struct occ_gpu_uses *uses);
+
+/* At most about this many launches are read for an estimate: a few milliseconds. */
+#define OCC_GPU_ESTIMATE_LAUNCHES (UINT64_C(1) << 19)
+
+/* Use of a GPU by a run, from all its launches, or from evenly spread chunks of a long run. */
+struct occ_gpu_estimate {
+    int64_t run, device;
+    /* from the first start to the last end in the filter's time, without gaps in recording; if not all
+     * launches were read, short gaps in recording at level configs are estimated */
+    uint64_t recorded_ns;
+    uint64_t launches; /* stored individually; launches in chunks of which a part lies in the time count */
+    /* of the launches that were read: */
+    uint64_t read, duration_ns; /* number, sum of durations */
+    uint64_t busy_ns;           /* union of their times */
+    uint64_t others_busy_ns;    /* the same without the launches of the given configurations */
+    uint64_t launch_ns;         /* time in which the GPU waited for their launch */
+    bool
+        is_replay; /* from a report of Nsight Compute, which runs kernels one by one: times have no meaning */
+};
+struct occ_gpu_estimates {
+    struct occ_gpu_estimate *list; /* ordered by run and device */
+    size_t n, allocated;
+};
+
+/* Uses only the filter's runs and time. `others_than`: configurations without which others_busy_ns counts.
+ * Runs of which no launch is stored individually have read 0. */
+int occ_store_gpu_estimates(struct occ_store *store, const struct occ_filter *filter,
+                            const struct occ_map *others_than, struct occ_gpu_estimates *ret_estimates,
+                            struct occ_error *err);
+void occ_gpu_estimates_free(struct occ_gpu_estimates *estimates);

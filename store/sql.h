@@ -132,7 +132,8 @@
     X(PARTIAL_BLOCKS, "c.partial_blocks") \
     X(CONFIG_TEXT, "k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || " \
       "c.block_x || 'x' || c.block_y || 'x' || c.block_z") \
-    X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count")
+    X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count") X(GRID_BLOCKS, "c.grid_blocks") \
+    X(WAVE_BLOCKS, "c.wave_blocks") X(BLOCKS_PER_SM, "c.blocks_per_sm")
 #define OCC_SQL_TOP_COLUMN(name, expression)   expression ", "
 #define OCC_SQL_TOP_CAUSE(name, word, text)    ", c.cause_" word
 

@@ -9,6 +9,13 @@
     X(LAUNCHES_BY_START, "SELECT start_ns, end_ns, config_id, graph_node_id IS NOT NULL FROM launch " \
       "WHERE run_id = ? AND device_id = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns") \
     X(NEWEST_RUN_OF_CONFIG, "SELECT max(run_id) FROM stored_run_config WHERE config_id = ?") \
+    X(CHUNKS_OF_FILTER, "SELECT chunk_id, run_id, device_id, launches, first_start_ns, last_end_ns " \
+      "FROM stored_chunk WHERE last_start_ns >= ? AND first_start_ns < ? " \
+      "ORDER BY run_id, device_id, first_start_ns, chunk_id") \
+    X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
+    X(DEVICES_OF_RUN, "SELECT DISTINCT c.device_id FROM stored_run_config x JOIN stored_launch_config c " \
+      "USING(config_id) WHERE x.run_id = ? ORDER BY 1") \
+    X(IS_REPLAY, "SELECT source = 'ncu' FROM stored_run WHERE run_id = ?") \
     X(HOLES, "SELECT from_ns, coalesce(until_ns, 9223372036854775807), level = 'configs' FROM stored_period " \
       "WHERE run_id = ? AND level IN ('configs', 'nothing', 'unknown') ORDER BY 1")
 /* clang-format on */

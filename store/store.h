@@ -390,6 +390,15 @@ static inline uint64_t occ_range_key(int64_t run, uint64_t range)
 
 int occ_store_configs(struct occ_store *store, const struct occ_filter *filter,
                       struct occ_config_rows *ret_configs, struct occ_error *err);
+/* The same for given configurations without reading launches: the caller knows their totals. The rows lack
+ * durations and first and last start. */
+struct occ_config_total {
+    int64_t config;
+    uint64_t launches, total_ns;
+};
+int occ_store_configs_of(struct occ_store *store, const struct occ_filter *filter,
+                         const struct occ_config_total *totals, size_t n, struct occ_config_rows *ret_configs,
+                         struct occ_error *err);
 void occ_config_rows_free(struct occ_config_rows *configs);
 /* Adds the configurations' use of their GPUs in the last seconds of the filter's run, or of the newest run of
  * the first row. */

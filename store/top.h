@@ -25,8 +25,11 @@ struct occ_row_kernel {
 
 /* The launch configuration of a kernel with the largest total duration. */
 struct occ_dominant_config {
+    int64_t id, kernel;
     double waves;
     uint64_t full_waves, partial_blocks;
+    uint64_t grid_blocks, wave_blocks; /* 0: not analysed; likewise blocks_per_sm */
+    uint32_t blocks_per_sm, sm_count;
     uint32_t registers_per_thread, block_threads;
     uint32_t by_design, limiters; /* enum occ_by_design bits, bits of enum occ_limit */
 };

@@ -214,23 +214,49 @@ static int make_rows(struct query *q, struct occ_config_rows *ret_rows)
     return 0;
 }
 
+static int take_totals(struct query *q, const struct occ_config_total *totals, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct occ_totals *t = occ_totals_at(&q->totals, (uint64_t)totals[i].config);
+        if (!t)
+            return occ_no_memory(q->err);
+        t->launches = totals[i].launches;
+        t->total_ns = totals[i].total_ns;
+    }
+    return 0;
+}
+
+/* Answers from `totals`, or from the launches if it is NULL. */
+static int answer(struct query *q, const struct occ_filter *filter, const struct occ_config_total *totals,
+                  size_t n, struct occ_config_rows *ret_rows)
+{
+    int rc = occ_store_execute(q->store, OCC_SQL_BEGIN, NULL, 0, q->err);
+    if (rc != 0)
+        return rc;
+    rc = occ_filter_resolve(q->store, filter, OCC_TOP_BY_KERNEL, &q->filter, q->err);
+    if (rc == 0)
+        rc = totals ? take_totals(q, totals, n)
+                    : occ_sum_by_config(q->store, &q->filter, true, &q->totals, q->err);
+    if (rc == 0)
+        rc = make_rows(q, ret_rows);
+    occ_store_rollback(q->store);
+    occ_resolved_filter_free(&q->filter);
+    occ_totals_table_free(&q->totals);
+    occ_arena_free(q->arena.blocks);
+    return rc;
+}
+
 int occ_store_configs(struct occ_store *s, const struct occ_filter *filter, struct occ_config_rows *ret_rows,
                       struct occ_error *err)
 {
-    struct query q = {.store = s, .err = err, .run = filter->run};
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
-    if (rc != 0)
-        return rc;
-    rc = occ_filter_resolve(s, filter, OCC_TOP_BY_KERNEL, &q.filter, err);
-    if (rc == 0)
-        rc = occ_sum_by_config(s, &q.filter, true, &q.totals, err);
-    if (rc == 0)
-        rc = make_rows(&q, ret_rows);
-    occ_store_rollback(s);
-    occ_resolved_filter_free(&q.filter);
-    occ_totals_table_free(&q.totals);
-    occ_arena_free(q.arena.blocks);
-    return rc;
+    return answer(&(struct query){.store = s, .err = err, .run = filter->run}, filter, NULL, 0, ret_rows);
+}
+
+int occ_store_configs_of(struct occ_store *s, const struct occ_filter *filter,
+                         const struct occ_config_total *totals, size_t n, struct occ_config_rows *ret_rows,
+                         struct occ_error *err)
+{
+    return answer(&(struct query){.store = s, .err = err, .run = filter->run}, filter, totals, n, ret_rows);
 }
 
 void occ_config_rows_free(struct occ_config_rows *rows)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "query.h"
+#include "holes.h"
 #include "store/codec/histogram.h"
 #include "support/array.h"
 
@@ -15,12 +15,6 @@ struct launch {
     int64_t start_ns, end_ns;
     int64_t config;
     bool in_graph;
-};
-
-/* A time without recording, or with partial recording. */
-struct hole {
-    struct occ_span time;
-    uint64_t gap_ns; /* a shorter gap in the hole was recorded */
 };
 
 struct sweep {
@@ -32,31 +26,18 @@ struct sweep {
     int64_t end_ns, earlier_ns;  /* the last end, and the second last */
     size_t owner;                /* index in uses->configs: configuration of the launch that ends last */
     struct occ_map config_index; /* configuration -> index in uses->configs, for this GPU */
-    struct hole *holes;          /* ordered by time, without overlap */
-    /* hole: index of the first hole that ends after the begin of the last gap */
-    size_t hole, n_holes, allocated_holes;
+    struct occ_holes holes;
     struct occ_histogram gaps;
 };
 
 /* ---- the sweep ---- */
-
-/* True if the gap overlaps a hole: all of it counts as unrecorded. Call for gaps in the order of time. */
-static bool is_hole(struct sweep *s, int64_t low, int64_t high)
-{
-    while (s->hole < s->n_holes && s->holes[s->hole].time.high <= low)
-        s->hole++;
-    for (size_t i = s->hole; i < s->n_holes && s->holes[i].time.low < high; i++)
-        if ((uint64_t)(high - low) >= s->holes[i].gap_ns)
-            return true;
-    return false;
-}
 
 /* Adds a gap. False: no memory. */
 static bool add_gap(struct sweep *s, const struct launch *next, struct occ_config_use *config)
 {
     struct occ_gpu_use *gpu = s->gpu;
     uint64_t ns = (uint64_t)(next->start_ns - s->end_ns);
-    if (is_hole(s, s->end_ns, next->start_ns)) {
+    if (occ_holes_contain(&s->holes, s->end_ns, next->start_ns)) {
         gpu->unrecorded_ns += ns;
         return true;
     }
@@ -65,7 +46,7 @@ static bool add_gap(struct sweep *s, const struct launch *next, struct occ_confi
     *(ns <= OCC_GAP_SHORT_NS ? &gpu->short_ns : &gpu->long_ns) += ns;
     if (ns <= OCC_GAP_QUEUED_NS) {
         gpu->queued_ns += ns;
-    } else if (ns <= OCC_GAP_SHORT_NS && !next->in_graph) {
+    } else if (occ_gap_is_launch(ns, next->in_graph)) {
         gpu->launch_ns += ns;
         config->launch_ns += ns;
     }
@@ -178,40 +159,16 @@ static int read_gpu(struct sweep *s, struct occ_span time)
     return conclude_configs(s, first_config);
 }
 
-/* Adds a hole. Periods overlap in a damaged file only; there the first period counts. False: no memory. */
-static bool add_hole(struct sweep *s, struct hole hole)
-{
-    int64_t last_ns = s->n_holes ? s->holes[s->n_holes - 1].time.high : INT64_MIN;
-    hole.time.low = hole.time.low > last_ns ? hole.time.low : last_ns;
-    if (hole.time.low >= hole.time.high)
-        return true;
-    if (!occ_grow((void **)&s->holes, &s->allocated_holes, s->n_holes, SIZE_MAX, sizeof *s->holes))
-        return false;
-    s->holes[s->n_holes++] = hole;
-    return true;
-}
-
-static int read_holes(struct sweep *s)
-{
-    sqlite3_stmt *stmt = occ_store_query(s->store, OCC_SQL_HOLES, OCC_INTS(s->gpu->run));
-    int rc = 0;
-    while (occ_store_next(s->store, stmt, &rc, s->err))
-        if (!add_hole(s, (struct hole){{sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)},
-                                       sqlite3_column_int(stmt, 2) ? OCC_GAP_SAMPLED_NS : 0}))
-            rc = occ_no_memory(s->err);
-    return rc;
-}
-
 static int add_gpu(struct occ_store *store, struct occ_gpu_uses *uses, size_t at, struct occ_span time,
                    struct occ_error *err)
 {
     struct sweep s = {.store = store, .err = err, .uses = uses, .gpu = &uses->gpus[at]};
-    int rc = read_holes(&s);
+    int rc = occ_holes_read(store, s.gpu->run, &s.holes, err);
     if (rc == 0)
         rc = read_gpu(&s, time);
     occ_map_free(&s.config_index);
     occ_histogram_free(&s.gaps);
-    free(s.holes);
+    occ_holes_free(&s.holes);
     return rc;
 }
 

@@ -9,6 +9,12 @@ static double real_column(sqlite3_stmt *stmt, int column)
 
 static void read_dominant(sqlite3_stmt *stmt, struct occ_dominant_config *dominant)
 {
+    dominant->id = sqlite3_column_int64(stmt, OCC_TOP_CONFIG);
+    dominant->kernel = sqlite3_column_int64(stmt, OCC_TOP_KERNEL);
+    dominant->grid_blocks = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_GRID_BLOCKS);
+    dominant->wave_blocks = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_WAVE_BLOCKS);
+    dominant->blocks_per_sm = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BLOCKS_PER_SM);
+    dominant->sm_count = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_SMS);
     dominant->registers_per_thread = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_REGISTERS);
     dominant->block_threads = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BLOCK_THREADS);
     dominant->waves = real_column(stmt, OCC_TOP_WAVES);

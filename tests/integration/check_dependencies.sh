@@ -7,6 +7,7 @@
 cd "$1" || exit 1
 
 table='
+answer: cluster/ask compare config explain names occupancy store support
 attribution: support
 cli: occupancy support
 cli/analysis: cli draw names occupancy support

@@ -226,7 +226,7 @@ static void test_tables_are_complete(void **state)
     (void)state;
     for (unsigned kind = 0; kind < OCC_ADVICE_COUNT; kind++)
         for (unsigned owner = 0; owner < OCC_OWNERS; owner++) {
-            enum occ_change change = occ_change_for((enum occ_owner)owner, (enum occ_advice_kind)kind);
+            enum occ_owner_change change = occ_change_for((enum occ_owner)owner, (enum occ_advice_kind)kind);
             assert_true(change < OCC_CHANGE_COUNT);
             assert_true(strlen(occ_change_text(change)) > 0);
             assert_true(occ_change_effort(change) < OCC_EFFORTS);

@@ -102,6 +102,19 @@ static struct occ_gpu_use ask(struct world *w, const struct occ_filter *filter, 
     return uses->gpus[0];
 }
 
+static void check_same_recorded(struct world *w, const struct occ_gpu_use *use)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_gpu_estimates estimates = {0};
+    check(occ_store_gpu_estimates(w->store, &(struct occ_filter){.run = w->run}, NULL, &estimates, &err),
+          &err);
+    assert_int_equal(estimates.n, 1);
+    assert_int_equal(estimates.list[0].recorded_ns, occ_gpu_recorded_ns(use));
+    assert_int_equal(estimates.list[0].busy_ns, use->busy_ns);
+    assert_int_equal(estimates.list[0].launch_ns, use->launch_ns);
+    occ_gpu_estimates_free(&estimates);
+}
+
 static void test_by_hand(void **state)
 {
     struct world *w = *state;
@@ -171,6 +184,7 @@ static void test_time_and_holes(void **state)
     assert_int_equal(u.unrecorded_ns, 20 * US);
     assert_int_equal(u.busy_ns, 40 * US);
     assert_int_equal(occ_gpu_recorded_ns(&u), 80 * US);
+    check_same_recorded(w, &u);
     occ_gpu_uses_free(&uses);
     const struct occ_filter part = {.run = w->run, .since_ns = T0 + 1, .until_ns = T0 + 90 * US};
     u = ask(w, &part, &uses);
@@ -214,6 +228,7 @@ static void test_sampled(void **state)
     assert_int_equal(u.unrecorded_ns, 9 * second - 850 * US + 200 * US);
     assert_int_equal(occ_gpu_recorded_ns(&u), 1650 * US);
     assert_int_equal(u.busy_ns, 1400 * US);
+    check_same_recorded(w, &u);
     occ_gpu_uses_free(&uses);
 }
 
@@ -248,6 +263,42 @@ static void check_by_nanosecond(const struct timed *launches, size_t n, const st
         assert_int_equal(uses->configs[i].alone_ns, alone[uses->configs[i].config != w->config[0]]);
 }
 
+/* The estimate of a short run is exact. */
+static void check_estimate(const struct timed *launches, size_t n, struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_gpu_estimates estimates = {0};
+    struct occ_map without = {0};
+    uint64_t busy = 0, others = 0, duration = 0;
+    int64_t end = 0;
+    for (int64_t t = 0; t < SPAN; t++) {
+        unsigned active = 0;
+        for (size_t i = 0; i < n; i++)
+            if (launches[i].start <= t && t < launches[i].end)
+                active |= 1u << launches[i].config;
+        busy += active != 0;
+        others += (active & 1) != 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        duration += (uint64_t)(launches[i].end - launches[i].start);
+        end = launches[i].end > end ? launches[i].end : end;
+    }
+    assert_true(occ_map_put(&without, (uint64_t)w->config[1], 0) != OCC_MAP_NONE);
+    check(occ_store_gpu_estimates(w->store, &(struct occ_filter){.run = w->run}, &without, &estimates, &err),
+          &err);
+    assert_int_equal(estimates.n, 1);
+    assert_int_equal(estimates.list[0].run, w->run);
+    assert_int_equal(estimates.list[0].device, w->device);
+    assert_int_equal(estimates.list[0].launches, n);
+    assert_int_equal(estimates.list[0].read, n);
+    assert_int_equal(estimates.list[0].recorded_ns, end - launches[0].start);
+    assert_int_equal(estimates.list[0].duration_ns, duration);
+    assert_int_equal(estimates.list[0].busy_ns, busy);
+    assert_int_equal(estimates.list[0].others_busy_ns, others);
+    occ_gpu_estimates_free(&estimates);
+    occ_map_free(&without);
+}
+
 static int by_start(const void *a, const void *b)
 {
     int64_t x = ((const struct timed *)a)->start, y = ((const struct timed *)b)->start;
@@ -272,6 +323,7 @@ static void test_random(void **state)
         put(w, launches, N);
         (void)ask(w, &(struct occ_filter){.run = w->run}, &uses);
         check_by_nanosecond(launches, N, &uses, w);
+        check_estimate(launches, N, w);
         occ_gpu_uses_free(&uses);
     }
 }

@@ -1,0 +1,106 @@
+/* Changes with predicted savings for the configurations that lose most; see gpu_totals.h. One thread. */
+#include <stdlib.h>
+
+#include "gpu_totals.h"
+#include "occupancy/suggest.h"
+#include "support/cleanup.h"
+
+/* ---- which configurations ---- */
+
+static double lost_s(const struct occ_kernel_totals *kernel)
+{
+    return occ_positive(kernel->time_s) * (1 - occ_at_most(occ_positive(kernel->used), 1));
+}
+
+static int most_loss_first(const void *left, const void *right)
+{
+    const struct occ_kernel_totals *const *a = left, *const *b = right;
+    double x = lost_s(*a), y = lost_s(*b);
+    return x != y ? (x < y) - (x > y) : ((*a)->config > (*b)->config) - ((*a)->config < (*b)->config);
+}
+
+/* Chooses configurations; the caller frees the list. Returns NULL without memory. */
+static struct occ_kernel_totals **choose(struct occ_kernel_totals *kernels, size_t n, size_t *ret_n)
+{
+    struct occ_kernel_totals **list = calloc(n + 1, sizeof *list);
+    size_t chosen = 0;
+    for (size_t i = 0; list && i < n; i++)
+        if (isfinite(kernels[i].used) && !occ_is_communication(&kernels[i]))
+            list[chosen++] = &kernels[i];
+    if (chosen > 1)
+        qsort(list, chosen, sizeof *list, most_loss_first);
+    *ret_n = chosen < OCC_CANDIDATES_CONFIGS ? chosen : OCC_CANDIDATES_CONFIGS;
+    return list;
+}
+
+/* ---- the changes of one ---- */
+
+static enum occ_work_bound work_bound(const struct occ_measurement *measured, enum occ_bound bound)
+{
+    enum occ_hw_unit busiest = occ_busiest_unit(&measured->utilization);
+    if (bound == OCC_BOUND_LATENCY)
+        return OCC_WORK_LATENCY;
+    if (bound != OCC_BOUND_BETWEEN)
+        return OCC_WORK_UNKNOWN;
+    return busiest == OCC_HW_ISSUE || busiest == OCC_HW_TENSOR ? OCC_WORK_COMPUTE : OCC_WORK_MEMORY;
+}
+
+static struct occ_saving saving_of(const struct occ_prediction *p)
+{
+    return (struct occ_saving){.median = p->is_promised ? 1 - p->ratio : 0,
+                               .low = p->is_promised ? occ_positive(1 - p->high) : 0,
+                               .high = occ_positive(1 - p->low),
+                               .cases = p->published.cases};
+}
+
+/* Adds changes to the kernel. False: no memory. */
+static bool add_changes(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
+                        struct occ_arena *arena)
+{
+    struct occ_suggestion list[OCC_ADVICE_MAX];
+    struct occ_measurement measured;
+    occ_measured_means(&row->measured, row->measurable_ns, &measured);
+    enum occ_bound bound = occ_bound_of(&measured.utilization, &row->result);
+    if (bound == OCC_BOUND_THROUGHPUT)
+        return true;
+    size_t n = occ_suggest(
+        &(struct occ_suggest_input){.device = &row->limits,
+                                    .launch = &row->launch,
+                                    .result = &row->result,
+                                    .bound = work_bound(&measured, bound),
+                                    .owner = kernel->owner ? kernel->owner->owner : OCC_OWNER_UNKNOWN,
+                                    .spill_bytes = -1,
+                                    .has_grid = true},
+        list);
+    struct occ_candidate *candidates = occ_arena_get(arena, n + 1, sizeof *candidates);
+    for (size_t i = 0; candidates && i < n; i++)
+        candidates[i] = (struct occ_candidate){.kind = list[i].advice.kind,
+                                               .now = list[i].advice.now,
+                                               .needed = list[i].advice.needed,
+                                               .saving = saving_of(&list[i].prediction)};
+    kernel->candidates = candidates;
+    kernel->n_candidates = candidates ? n : 0;
+    return candidates != NULL;
+}
+
+int occ_candidates_add(struct occ_store *store, const struct occ_filter *filter,
+                       struct occ_overview *overview, struct occ_kernel_totals *kernels, size_t n,
+                       struct occ_arena *arena, struct occ_error *err)
+{
+    size_t chosen = 0;
+    struct occ_config_total totals[OCC_CANDIDATES_CONFIGS];
+    _cleanup_(occ_freep) struct occ_kernel_totals **list = choose(kernels, n, &chosen);
+    _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
+    if (!list)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < chosen; i++)
+        totals[i] = (struct occ_config_total){list[i]->config, list[i]->launches,
+                                              overview->kernels[list[i] - kernels].total_ns};
+    if (chosen > 0 && occ_store_configs_of(store, filter, totals, chosen, &rows, err) != 0)
+        return err->code;
+    for (size_t i = 0; i < rows.n; i++)
+        for (size_t k = 0; k < chosen && rows.rows[i].analysed; k++)
+            if (list[k]->config == rows.rows[i].id && !add_changes(&rows.rows[i], list[k], arena))
+                return occ_no_memory(err);
+    return 0;
+}

@@ -1,0 +1,331 @@
+/* Estimates of the use of GPUs; see store/gaps.h. Reads chunks instead of the table of launches, which is ten
+ * times slower. One thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "holes.h"
+#include "store/gaps.h"
+#include "support/array.h"
+
+struct launch {
+    int64_t start_ns, end_ns;
+    uint32_t config;
+    bool in_graph;
+};
+
+struct chunk {
+    int64_t id;
+    size_t estimate; /* index */
+    uint64_t launches;
+};
+
+struct query {
+    struct occ_store *store;
+    struct occ_error *err;
+    struct occ_resolved_filter filter;
+    const struct occ_map *others_than;
+    struct occ_gpu_estimates list;
+    struct occ_map has_chunks; /* runs */
+    struct chunk *chunks;      /* ordered by run, device, start */
+    size_t n_chunks, allocated_chunks;
+    uint64_t launches, largest; /* in all chunks, in the largest chunk */
+    struct occ_span *times;     /* of each estimate: first start, last end */
+    size_t allocated_times;
+    struct launch *rows; /* launches to sweep */
+    size_t n_rows, allocated_rows;
+};
+
+/* ---- what there is ---- */
+
+static const struct occ_filtered_run *find_run(const struct query *q, int64_t id)
+{
+    uint32_t at = occ_map_get(&q->filter.run_index, (uint64_t)id);
+    return at == OCC_MAP_NONE ? NULL : &q->filter.runs[at];
+}
+
+/* Adds an estimate for a run on a GPU. False: no memory. */
+static bool add_estimate(struct query *q, int64_t run, int64_t device, struct occ_span time)
+{
+    struct occ_gpu_estimates *list = &q->list;
+    if (!occ_grow((void **)&list->list, &list->allocated, list->n, UINT32_MAX, sizeof *list->list) ||
+        !occ_grow((void **)&q->times, &q->allocated_times, list->n, UINT32_MAX, sizeof *q->times) ||
+        occ_map_put(&q->has_chunks, (uint64_t)run, 0) == OCC_MAP_NONE)
+        return false;
+    q->times[list->n] = time;
+    list->list[list->n++] = (struct occ_gpu_estimate){.run = run, .device = device};
+    return true;
+}
+
+/* Adds a chunk, which follows the run's other chunks of that device. False: no memory. */
+static bool add_chunk(struct query *q, const struct occ_filtered_run *run, sqlite3_stmt *stmt)
+{
+    int64_t device = sqlite3_column_int64(stmt, 2);
+    struct occ_span time = {sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
+    uint64_t launches = (uint64_t)occ_column_clamped(stmt, 3, 0, OCC_COLUMNS_MAX_ROWS);
+    const struct occ_gpu_estimate *last = q->list.n ? &q->list.list[q->list.n - 1] : NULL;
+    bool is_new = !last || last->run != run->id || last->device != device;
+    if (is_new && run->evicted_ns > run->first_ns && run->first_ns < time.low)
+        time.low = run->first_ns;
+    if ((is_new && !add_estimate(q, run->id, device, time)) ||
+        !occ_grow((void **)&q->chunks, &q->allocated_chunks, q->n_chunks, UINT32_MAX, sizeof *q->chunks))
+        return false;
+    size_t at = q->list.n - 1;
+    q->times[at].high = time.high > q->times[at].high ? time.high : q->times[at].high;
+    q->list.list[at].launches += launches;
+    q->chunks[q->n_chunks++] = (struct chunk){sqlite3_column_int64(stmt, 0), at, launches};
+    q->launches += launches;
+    q->largest = launches > q->largest ? launches : q->largest;
+    return true;
+}
+
+static int list_chunks(struct query *q)
+{
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CHUNKS_OF_FILTER,
+                                         OCC_INTS(q->filter.time.low, q->filter.time.high));
+    int rc = 0;
+    while (occ_store_next(q->store, stmt, &rc, q->err)) {
+        const struct occ_filtered_run *run = find_run(q, sqlite3_column_int64(stmt, 1));
+        if (run && !add_chunk(q, run, stmt))
+            rc = occ_no_memory(q->err);
+    }
+    return rc;
+}
+
+/* Lists the GPUs of a run without chunks: all its launches are evicted. */
+static int list_evicted(struct query *q, const struct occ_filtered_run *run)
+{
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_DEVICES_OF_RUN, OCC_INTS(run->id));
+    int rc = 0;
+    while (occ_store_next(q->store, stmt, &rc, q->err))
+        if (!add_estimate(q, run->id, sqlite3_column_int64(stmt, 0),
+                          (struct occ_span){run->first_ns, run->last_ns}))
+            rc = occ_no_memory(q->err);
+    return rc;
+}
+
+static int list_all(struct query *q)
+{
+    int rc = list_chunks(q);
+    for (size_t i = 0; i < q->filter.n_runs && rc == 0; i++)
+        if (occ_map_get(&q->has_chunks, (uint64_t)q->filter.runs[i].id) == OCC_MAP_NONE)
+            rc = list_evicted(q, &q->filter.runs[i]);
+    return rc;
+}
+
+/* ---- launches ---- */
+
+/* Adds the chunk's launches in the filter's time. A damaged chunk has none. */
+static int add_rows(struct query *q, const void *data, size_t bytes)
+{
+    const struct occ_span time = q->filter.time;
+    struct occ_columns c;
+    int rc = occ_columns_decode(q->store->work->decoder, data, bytes,
+                                OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns) |
+                                    OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(graph_node),
+                                &c);
+    if (rc != 0)
+        return rc == OCC_E_NO_MEMORY ? occ_no_memory(q->err) : 0;
+    for (uint32_t i = 0; i < c.n; i++) {
+        int64_t start_ns = (int64_t)c.start_ns[i];
+        if (start_ns < time.low || start_ns >= time.high)
+            continue;
+        if (!occ_grow((void **)&q->rows, &q->allocated_rows, q->n_rows, SIZE_MAX / sizeof *q->rows,
+                      sizeof *q->rows))
+            return occ_no_memory(q->err);
+        q->rows[q->n_rows++] = (struct launch){start_ns, start_ns + (int64_t)c.duration_ns[i],
+                                               (uint32_t)c.config[i], c.graph_node[i] != 0};
+    }
+    return 0;
+}
+
+static int read_chunk(struct query *q, const struct chunk *chunk)
+{
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CHUNK_DATA, OCC_INTS(chunk->id));
+    int rc = 0;
+    while (occ_store_next(q->store, stmt, &rc, q->err))
+        rc = add_rows(q, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0));
+    return rc;
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+    const struct launch *a = left, *b = right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static void sort_rows(struct query *q)
+{
+    bool is_sorted = true;
+    for (size_t i = 1; i < q->n_rows && is_sorted; i++)
+        is_sorted = q->rows[i - 1].start_ns <= q->rows[i].start_ns;
+    if (!is_sorted) /* chunks overlap: late launches */
+        qsort(q->rows, q->n_rows, sizeof *q->rows, compare_starts);
+}
+
+/* Adds the part of a launch after the last end to a union of times. */
+static void unite(const struct launch *l, int64_t *last_end_ns, uint64_t *union_ns)
+{
+    if (l->end_ns <= *last_end_ns)
+        return;
+    *union_ns += (uint64_t)(l->end_ns - (*last_end_ns > l->start_ns ? *last_end_ns : l->start_ns));
+    *last_end_ns = l->end_ns;
+}
+
+/* Adds the rows, which follow each other, to the estimate and drops them. Returns the time of the gaps in
+ * holes. */
+static uint64_t sweep(struct query *q, struct occ_holes *holes, struct occ_gpu_estimate *estimate)
+{
+    uint64_t unrecorded_ns = 0;
+    sort_rows(q);
+    int64_t end_ns = q->n_rows ? q->rows[0].start_ns : 0, others_end_ns = end_ns;
+    holes->at = 0;
+    for (size_t i = 0; i < q->n_rows; i++) {
+        const struct launch *l = &q->rows[i];
+        uint64_t gap_ns = l->start_ns > end_ns ? (uint64_t)(l->start_ns - end_ns) : 0;
+        if (gap_ns > 0 && occ_holes_contain(holes, end_ns, l->start_ns))
+            unrecorded_ns += gap_ns;
+        else if (occ_gap_is_launch(gap_ns, l->in_graph))
+            estimate->launch_ns += gap_ns;
+        estimate->duration_ns = occ_add_saturated(estimate->duration_ns, (uint64_t)(l->end_ns - l->start_ns));
+        unite(l, &end_ns, &estimate->busy_ns);
+        if (!q->others_than || occ_map_get(q->others_than, l->config) == OCC_MAP_NONE)
+            unite(l, &others_end_ns, &estimate->others_busy_ns);
+    }
+    estimate->read += q->n_rows;
+    q->n_rows = 0;
+    return unrecorded_ns;
+}
+
+/* ---- an estimate ---- */
+
+/* The chunks of an estimate: [low, high). */
+struct chunks {
+    size_t low, high;
+};
+
+static void set_recorded(struct query *q, size_t at, uint64_t unrecorded_ns)
+{
+    struct occ_span time = q->times[at];
+    time.low = time.low > q->filter.time.low ? time.low : q->filter.time.low;
+    time.high = time.high < q->filter.time.high ? time.high : q->filter.time.high;
+    uint64_t span_ns = time.high > time.low ? (uint64_t)(time.high - time.low) : 0;
+    q->list.list[at].recorded_ns = span_ns > unrecorded_ns ? span_ns - unrecorded_ns : 0;
+}
+
+static int read_all(struct query *q, size_t at, struct chunks chunks, struct occ_holes *holes)
+{
+    int rc = 0;
+    for (size_t i = chunks.low; i < chunks.high && rc == 0; i++)
+        rc = read_chunk(q, &q->chunks[i]);
+    if (rc == 0)
+        set_recorded(q, at, sweep(q, holes, &q->list.list[at]));
+    return rc;
+}
+
+/* Removes holes without any recording. Returns their length inside of the time. */
+static uint64_t remove_full_holes(struct occ_holes *holes, struct occ_span time)
+{
+    uint64_t ns = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < holes->n; i++) {
+        struct occ_hole hole = holes->list[i];
+        int64_t low = hole.time.low > time.low ? hole.time.low : time.low;
+        int64_t high = hole.time.high < time.high ? hole.time.high : time.high;
+        if (hole.gap_ns > 0)
+            holes->list[kept++] = hole;
+        else if (low < high)
+            ns += (uint64_t)(high - low);
+    }
+    holes->n = kept;
+    return ns;
+}
+
+/* True for chunks that contain one of `picks` launches at equal distances from each other. `before`: launches
+ * in the chunks before. */
+static bool is_picked(const struct query *q, uint64_t picks, uint64_t before, uint64_t launches)
+{
+    double distance = (double)q->launches / (double)picks, middle = distance / 2;
+    return (uint64_t)(((double)before + middle) / distance) <
+           (uint64_t)(((double)(before + launches) + middle) / distance);
+}
+
+/* Reads some chunks, each as a time of its own. *before: launches in the chunks before. */
+static int read_some(struct query *q, size_t at, struct chunks chunks, struct occ_holes *holes,
+                     uint64_t *before)
+{
+    struct occ_gpu_estimate *estimate = &q->list.list[at];
+    uint64_t picks = q->largest < OCC_GPU_ESTIMATE_LAUNCHES ? OCC_GPU_ESTIMATE_LAUNCHES / q->largest : 1;
+    uint64_t full_ns = remove_full_holes(holes, q->times[at]), partial_ns = 0;
+    int rc = 0;
+    for (size_t i = chunks.low; i < chunks.high && rc == 0; i++) {
+        bool picked = is_picked(q, picks, *before, q->chunks[i].launches);
+        *before += q->chunks[i].launches;
+        rc = picked ? read_chunk(q, &q->chunks[i]) : 0;
+        if (rc == 0)
+            partial_ns += sweep(q, holes, estimate);
+    }
+    double per_launch = estimate->read ? (double)partial_ns / (double)estimate->read : 0;
+    set_recorded(q, at, full_ns + (uint64_t)(per_launch * (double)estimate->launches));
+    return rc;
+}
+
+static int set_source(struct query *q, struct occ_gpu_estimate *estimate)
+{
+    int64_t is_replay = 0;
+    int rc = occ_store_number(q->store, occ_store_query(q->store, OCC_SQL_IS_REPLAY, OCC_INTS(estimate->run)),
+                              &is_replay, q->err);
+    estimate->is_replay = is_replay != 0;
+    return rc;
+}
+
+static int make_estimates(struct query *q)
+{
+    struct chunks chunks = {0, 0};
+    uint64_t before = 0;
+    int rc = 0;
+    for (size_t at = 0; at < q->list.n && rc == 0; at++) {
+        struct occ_holes holes = {0};
+        chunks.low = chunks.high;
+        while (chunks.high < q->n_chunks && q->chunks[chunks.high].estimate == at)
+            chunks.high++;
+        rc = set_source(q, &q->list.list[at]);
+        if (rc == 0)
+            rc = occ_holes_read(q->store, q->list.list[at].run, &holes, q->err);
+        if (rc == 0)
+            rc = q->launches <= OCC_GPU_ESTIMATE_LAUNCHES ? read_all(q, at, chunks, &holes)
+                                                          : read_some(q, at, chunks, &holes, &before);
+        occ_holes_free(&holes);
+    }
+    return rc;
+}
+
+int occ_store_gpu_estimates(struct occ_store *s, const struct occ_filter *filter,
+                            const struct occ_map *others_than, struct occ_gpu_estimates *ret_estimates,
+                            struct occ_error *err)
+{
+    struct query q = {.store = s, .err = err, .others_than = others_than};
+    int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
+    if (rc != 0)
+        return rc;
+    rc = occ_filter_resolve(s, filter, OCC_TOP_BY_KERNEL, &q.filter, err);
+    if (rc == 0)
+        rc = list_all(&q);
+    if (rc == 0)
+        rc = make_estimates(&q);
+    occ_store_rollback(s);
+    occ_resolved_filter_free(&q.filter);
+    occ_map_free(&q.has_chunks);
+    free(q.chunks);
+    free(q.times);
+    free(q.rows);
+    *ret_estimates = q.list;
+    if (rc != 0)
+        occ_gpu_estimates_free(ret_estimates);
+    return rc;
+}
+
+void occ_gpu_estimates_free(struct occ_gpu_estimates *estimates)
+{
+    free(estimates->list);
+    *estimates = (struct occ_gpu_estimates){0};
+}

@@ -1,0 +1,48 @@
+/* See holes.h. One thread. */
+#include "holes.h"
+
+#include <stdlib.h>
+
+#include "store/gaps.h"
+#include "support/array.h"
+
+bool occ_holes_contain(struct occ_holes *holes, int64_t low, int64_t high)
+{
+    while (holes->at < holes->n && holes->list[holes->at].time.high <= low)
+        holes->at++;
+    for (size_t i = holes->at; i < holes->n && holes->list[i].time.low < high; i++)
+        if ((uint64_t)(high - low) >= holes->list[i].gap_ns)
+            return true;
+    return false;
+}
+
+/* Adds a hole. Periods overlap in a damaged file only; there the first period counts. False: no memory. */
+static bool add_hole(struct occ_holes *holes, struct occ_hole hole)
+{
+    int64_t last_ns = holes->n ? holes->list[holes->n - 1].time.high : INT64_MIN;
+    hole.time.low = hole.time.low > last_ns ? hole.time.low : last_ns;
+    if (hole.time.low >= hole.time.high)
+        return true;
+    if (!occ_grow((void **)&holes->list, &holes->allocated, holes->n, SIZE_MAX, sizeof *holes->list))
+        return false;
+    holes->list[holes->n++] = hole;
+    return true;
+}
+
+int occ_holes_read(struct occ_store *s, int64_t run, struct occ_holes *ret_holes, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_HOLES, OCC_INTS(run));
+    int rc = 0;
+    while (occ_store_next(s, stmt, &rc, err))
+        if (!add_hole(ret_holes,
+                      (struct occ_hole){{sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)},
+                                        sqlite3_column_int(stmt, 2) ? OCC_GAP_SAMPLED_NS : 0}))
+            rc = occ_no_memory(err);
+    return rc;
+}
+
+void occ_holes_free(struct occ_holes *holes)
+{
+    free(holes->list);
+    *holes = (struct occ_holes){0};
+}

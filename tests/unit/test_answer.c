@@ -1,0 +1,243 @@
+/*
+ * The overview of a history: times by hand on two equal GPUs, and a long run of which only a part is read.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "answer/answer.h"
+
+#define T0 INT64_C(1700000000000000000)
+#define US INT64_C(1000)
+#define MS (1000 * US)
+
+enum { GEMM, ALL_REDUCE, COPY, KERNELS };
+enum { GPUS = 2 };
+
+struct world {
+    char directory[32];
+    struct occ_store *store;
+    int64_t run, devices[GPUS];
+    uint32_t configs[KERNELS][GPUS];
+};
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.9g is not %.9g", value, expected);
+}
+
+static void check(int rc, const struct occ_error *err)
+{
+    if (rc != 0)
+        fail_msg("%s", err->message);
+}
+
+static void put_kernel(struct world *w, int which, const char *mangled)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t kernel = 0, config = 0;
+    check(occ_store_put_kernel(w->store, mangled, (uint64_t)which + 1, &kernel, &err), &err);
+    for (int gpu = 0; gpu < GPUS; gpu++) {
+        const struct occ_launch_config c = {.kernel = kernel,
+                                            .device = w->devices[gpu],
+                                            .launch = {.grid = {which == GEMM ? 33 : 5000, 1, 1},
+                                                       .block = {256, 1, 1},
+                                                       .cluster = {1, 1, 1},
+                                                       .registers_per_thread = 32,
+                                                       .carveout_percent = -1}};
+        check(occ_store_put_config(w->store, &c, &config, &err), &err);
+        w->configs[which][gpu] = (uint32_t)config;
+    }
+}
+
+static int set_up(void **state)
+{
+    static struct world world;
+    struct world *w = &world;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    const struct occ_run run = {.uuid = {1}, .pid = 1, .start_ns = T0, .level = "trace"};
+    char path[64];
+    *w = (struct world){.directory = "/tmp/answer.XXXXXX"};
+    assert_non_null(mkdtemp(w->directory));
+    (void)snprintf(path, sizeof path, "%s/h.db", w->directory);
+    check(occ_store_open(path, &options, &w->store, &err), &err);
+    check(occ_store_put_run(w->store, &run, &w->run, &err), &err);
+    for (uint8_t i = 0; i < GPUS; i++) {
+        const struct occ_store_device device = {
+            .uuid = {0xa0, i}, .name = "NVIDIA H100 80GB HBM3", .limits = {.cc = 90, .sm_count = 132}};
+        check(occ_store_put_device(w->store, &device, &w->devices[i], &err), &err);
+    }
+    put_kernel(w, GEMM, "_Z4gemmPf");
+    put_kernel(w, ALL_REDUCE, "_Z35ncclDevKernel_AllReduce_Sum_f32_RINGv");
+    put_kernel(w, COPY, "_Z4copyPf");
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    char command[64];
+    occ_store_close(w->store);
+    (void)snprintf(command, sizeof command, "rm -r %s", w->directory);
+    return system(command);
+}
+
+static void append(struct world *w, int kernel, int gpu, int64_t start_ns, int64_t end_ns)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_store_launch launch = {.start_ns = T0 + start_ns,
+                                            .duration_ns = (uint64_t)(end_ns - start_ns),
+                                            .stream = (uint32_t)kernel + 7,
+                                            .config = w->configs[kernel][gpu]};
+    check(occ_store_append(w->store, w->run, w->devices[gpu], &launch, 1, &err), &err);
+}
+
+static struct occ_overview ask(struct world *w, const struct occ_filter *filter)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_overview overview;
+    check(occ_store_commit(w->store, &err), &err);
+    check(occ_overview_ask(w->store, filter, &overview, &err), &err);
+    return overview;
+}
+
+static void check_sums(const struct occ_gpu_time *t)
+{
+    double kernels = t->used + t->unknown;
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+        kernels += t->lost[i];
+    assert_near(t->launch_wait + t->pause + t->communication + t->copies + t->kernels, 1, 1e-9);
+    assert_near(kernels, t->kernels, 1e-9);
+    struct occ_gpu_steps s = occ_overview_steps(t, 100);
+    unsigned sum = s.launch_wait + s.pause + s.communication + s.copies + s.used + s.unknown;
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+        sum += s.lost[i];
+    assert_int_equal(sum, 100);
+}
+
+/* GPU 0: 10 ms recorded: 4 ms gemm, from 3 ms to 6 ms an all-reduce, 50 us of waiting for a launch, 1 ms copy
+ * at the end. GPU 1: 1 ms of gemm, then nothing until 2 ms, and 1 ms of gemm. */
+static void put_two_gpus(struct world *w)
+{
+    append(w, GEMM, 0, 0, 4 * MS);
+    append(w, ALL_REDUCE, 0, 3 * MS, 6 * MS);
+    append(w, GEMM, 0, 6 * MS + 50 * US, 7 * MS);
+    append(w, COPY, 0, 9 * MS, 10 * MS);
+    append(w, GEMM, 1, 0, 1 * MS);
+    append(w, GEMM, 1, 2 * MS, 3 * MS);
+}
+
+static void test_two_gpus(void **state)
+{
+    struct world *w = *state;
+    put_two_gpus(w);
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    assert_int_equal(o.totals.n_gpus, 2);
+    assert_int_equal(o.launches, 6);
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 13e-3, 1e-9);
+    assert_near(o.time.communication, 2.0 / 13, 1e-6); /* from 4 ms to 6 ms nothing else ran */
+    assert_near(o.time.launch_wait, 0.05 / 13, 1e-6);
+    assert_near(o.time.pause, 3.0 / 13, 1e-6);
+    assert_near(o.time.communication + o.time.kernels, 9.95 / 13, 1e-6);
+    assert_near(o.read_ratio, 1, 0);
+    assert_false(o.is_busy_most);
+    assert_false(o.time.is_divided);
+    assert_true(o.n_findings > 0);
+    double share = 0;
+    for (size_t i = 0; i < o.totals.n_kernels; i++)
+        share += occ_overview_share(&o, o.kernels[i].device, (double)o.kernels[i].total_ns);
+    assert_near(share, o.time.communication + o.time.kernels, 1e-9);
+    occ_overview_free(&o);
+}
+
+static void test_findings_have_texts(void **state)
+{
+    struct world *w = *state;
+    char text[64];
+    put_two_gpus(w);
+    struct occ_overview o = ask(w, &(struct occ_filter){.run = w->run});
+    bool has_gemm = false;
+    for (size_t i = 0; i < o.n_findings; i++) {
+        const struct occ_finding *f = &o.findings[i];
+        if (f->kind != OCC_FINDING_KERNEL)
+            continue;
+        const struct occ_answer_kernel *k = &o.kernels[f->kernel];
+        assert_string_equal(occ_confidence_text(f, text, sizeof text), "modelled");
+        assert_string_equal(k->device_name, "NVIDIA H100 80GB HBM3");
+        if (strcmp(k->name, "gemm") == 0) { /* 33 blocks, 132 SMs */
+            has_gemm = true;
+            assert_int_equal(f->cause, OCC_CAUSE_SMALL_GRID);
+            assert_int_equal(f->change, OCC_CHANGE_TILE);
+            assert_int_equal(k->config.grid_blocks, 33);
+            assert_true(f->saves.high > 0 && f->saves.high <= f->share);
+        }
+    }
+    assert_true(has_gemm);
+    occ_overview_free(&o);
+}
+
+static void test_filters(void **state)
+{
+    struct world *w = *state;
+    char gpu[24];
+    put_two_gpus(w);
+    (void)snprintf(gpu, sizeof gpu, "%d", (int)w->devices[1]);
+    struct occ_overview o = ask(w, &(struct occ_filter){.gpu = gpu, .kernel = "copy"});
+    assert_int_equal(o.totals.n_gpus, 1);
+    check_sums(&o.time);
+    assert_near(o.time.kernels, 2.0 / 3, 1e-6);
+    occ_overview_free(&o);
+    o = ask(w, &(struct occ_filter){.run = w->run + 1});
+    assert_int_equal(o.launches, 0);
+    assert_near(o.time.window_s, 0, 0);
+    assert_true(isnan(o.read_ratio));
+    occ_overview_free(&o);
+    /* the last millisecond of GPU 0 */
+    o = ask(w, &(struct occ_filter){.since_ns = T0 + 9 * MS, .until_ns = T0 + 10 * MS});
+    check_sums(&o.time);
+    assert_near(o.time.kernels, 1, 1e-6);
+    occ_overview_free(&o);
+}
+
+/* Launches of 8 us every 10 us in pairs that overlap by half, on both GPUs, for 20 seconds. */
+static void test_long_run(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    enum { PAIRS = 400000 };
+    for (int i = 0; i < PAIRS; i++)
+        for (int gpu = 0; gpu < GPUS; gpu++) {
+            int64_t start = i * 50 * US;
+            append(w, GEMM, gpu, start, start + 8 * US);
+            append(w, COPY, gpu, start + 4 * US, start + 12 * US);
+            if (i % 100000 == 0)
+                check(occ_store_commit(w->store, &err), &err);
+        }
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    assert_true(o.read_ratio > 0.1 && o.read_ratio < 0.6);
+    check_sums(&o.time);
+    assert_near(o.time.kernels, 12.0 / 50, 0.001);
+    assert_near(o.time.launch_wait, 38.0 / 50, 0.001);
+    occ_overview_free(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_two_gpus, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_findings_have_texts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_run, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
