@@ -23,13 +23,13 @@ struct occ_answer_kernel {
     const char *label;            /* family and tile in words: "GEMM 128x64"; "": no rule knows the kernel */
     int64_t device;
     const char *device_name;
-    struct occ_dominant_config config; /* the launch configuration */
-    uint64_t total_ns;
+    struct occ_dominant_config config; /* the launch configuration with most time, for which changes are */
+    uint64_t total_ns;                 /* of all its configurations */
 };
 
 /* Where the GPU time of launches went, and what to change. */
 struct occ_overview {
-    struct occ_totals totals; /* a row for each device, and for each launch configuration */
+    struct occ_totals totals; /* a row for each device, and for each kernel on a device */
     const struct occ_answer_kernel *kernels;
     struct occ_gpu_time time;           /* of all GPUs; window_s 0: not known */
     const struct occ_finding *findings; /* the largest predicted saving first */
@@ -49,9 +49,9 @@ struct occ_overview {
  * is about all kernels. No launches: launches 0. */
 int occ_overview_ask(struct occ_store *store, const struct occ_filter *filter,
                      struct occ_overview *ret_overview, struct occ_error *err);
-/* The same from the answer of `top` by configuration to the filter of occ_overview_filter(). The overview
- * does not refer to `configs`. */
-int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *configs,
+/* The same from the answer of `top` by kernel to the filter of occ_overview_filter(). The overview does not
+ * refer to `kernels`. */
+int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err);
 void occ_overview_free(struct occ_overview *overview);
 

@@ -4,7 +4,7 @@
 #include "answer.h"
 #include "support/arena.h"
 
-/* Launches of an overview's configurations on a device. */
+/* Launches of an overview's kernels on a device. */
 struct occ_device_sums {
     int64_t device;
     double duration_ns; /* sum of durations */
@@ -17,7 +17,7 @@ void occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct
                          struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview);
 
 /* Adds changes to the configurations that lose most; at most OCC_CANDIDATES_CONFIGS get changes. */
-#define OCC_CANDIDATES_CONFIGS 48
+#define OCC_CANDIDATES_CONFIGS 32
 int occ_candidates_add(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_overview *overview, struct occ_kernel_totals *kernels, size_t n,
                        struct occ_arena *arena, struct occ_error *err);

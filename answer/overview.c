@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "gpu_totals.h"
-#include "names/demangle.h"
 #include "support/cleanup.h"
 
-/* Owners are found for so many configurations, those with most time: a name costs microseconds. */
-enum { NAMED_MAX = 1024 };
+/* Owners are found for so many kernels, those with most time: a name costs microseconds. */
+enum { NAMED_MAX = 512 };
 
 struct work {
     struct occ_store *store;
@@ -22,7 +21,8 @@ struct work {
     struct occ_map gpu_of; /* device -> index */
     struct occ_kernel_totals *kernels;
     struct occ_answer_kernel *texts;
-    struct occ_map communication; /* configurations */
+    struct occ_map communication; /* kernels */
+    size_t n_kernels;
     struct occ_error *err;
 };
 
@@ -104,14 +104,7 @@ static const struct occ_top_row **sort_rows(const struct occ_top *top)
     return rows;
 }
 
-static const char *own_name(struct work *w, const char *demangled)
-{
-    const char *begin, *end;
-    occ_demangled_base(demangled, &begin, &end);
-    return occ_arena_part(&w->arena, begin, (size_t)(end - begin));
-}
-
-/* Names a configuration's kernel; a kernel's configurations share the texts. `named`: kernel -> index. */
+/* Names a kernel; its rows on several devices share the texts. `named`: kernel -> index. */
 static bool name_kernel(struct work *w, size_t at, struct occ_map *named)
 {
     const struct occ_row_kernel *row = &w->top->rows[at].kernel;
@@ -127,7 +120,7 @@ static bool name_kernel(struct work *w, size_t at, struct occ_map *named)
         occ_kernel_owner(row->demangled ? row->demangled : "", owner);
         w->kernels[at].owner = owner;
         text->demangled = occ_arena_copy(&w->arena, row->demangled);
-        text->name = own_name(w, row->demangled ? row->demangled : "");
+        text->name = occ_arena_copy(&w->arena, row->short_name);
         text->label =
             owner->library[0] ? occ_arena_copy(&w->arena, occ_kernel_label(owner, label)) : text->label;
     } else {
@@ -138,7 +131,7 @@ static bool name_kernel(struct work *w, size_t at, struct occ_map *named)
     }
     text->device_name = occ_arena_copy(&w->arena, row->device_name);
     return !occ_is_communication(&w->kernels[at]) ||
-           occ_map_put(&w->communication, (uint64_t)w->kernels[at].config, 0) != OCC_MAP_NONE;
+           occ_map_put(&w->communication, (uint64_t)w->kernels[at].kernel, 0) != OCC_MAP_NONE;
 }
 
 static int name_kernels(struct work *w)
@@ -165,13 +158,32 @@ static int add_times(struct work *w)
     return rc;
 }
 
+/* Gives the time of configurations that the model refuses a row of its own, without `used`. */
+static void split_unknown(struct work *w)
+{
+    w->n_kernels = w->top->n;
+    for (size_t i = 0; i < w->top->n; i++) {
+        double known = w->top->rows[i].analysed_ratio;
+        struct occ_kernel_totals *kernel = &w->kernels[i], *rest = &w->kernels[w->n_kernels];
+        if (!(known > 0) || known > 1 - 1e-9)
+            continue;
+        *rest = *kernel;
+        rest->used = NAN;
+        rest->launches = 0;
+        rest->time_s = kernel->time_s * (1 - known);
+        kernel->time_s *= known;
+        w->texts[w->n_kernels++] = w->texts[i];
+    }
+}
+
 static int conclude(struct work *w)
 {
     struct occ_overview *o = w->overview;
     _cleanup_(occ_freep) struct occ_gpu_time *rows = NULL;
     struct occ_finding *findings = NULL;
     size_t n = 0;
-    o->totals = (struct occ_totals){w->gpus, w->n_gpus, w->kernels, w->top->n};
+    split_unknown(w);
+    o->totals = (struct occ_totals){w->gpus, w->n_gpus, w->kernels, w->n_kernels};
     if (occ_gpu_times(&o->totals, OCC_TIME_BY_ALL, &rows, &n) != 0 ||
         occ_find(&o->totals, &findings, &o->n_findings) != 0)
         return occ_no_memory(w->err);
@@ -183,11 +195,11 @@ static int conclude(struct work *w)
 
 static int make(struct work *w)
 {
-    size_t n = w->top->n + 1;
+    size_t n = w->top->n + 1, n_rows = 2 * w->top->n + 1; /* see split_unknown() */
     w->gpus = occ_arena_get(&w->arena, n, sizeof *w->gpus);
     w->sums = occ_arena_get(&w->arena, n, sizeof *w->sums);
-    w->kernels = occ_arena_get(&w->arena, n, sizeof *w->kernels);
-    w->texts = occ_arena_get(&w->arena, n, sizeof *w->texts);
+    w->kernels = occ_arena_get(&w->arena, n_rows, sizeof *w->kernels);
+    w->texts = occ_arena_get(&w->arena, n_rows, sizeof *w->texts);
     w->overview->kernels = w->texts;
     if (w->arena.failed)
         return occ_no_memory(w->err);
@@ -203,11 +215,11 @@ static int make(struct work *w)
     return rc == 0 && w->arena.failed ? occ_no_memory(w->err) : rc;
 }
 
-int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *configs,
+int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err)
 {
     struct occ_filter all = occ_overview_filter(filter);
-    struct work w = {.store = store, .filter = &all, .top = configs, .overview = ret_overview, .err = err};
+    struct work w = {.store = store, .filter = &all, .top = kernels, .overview = ret_overview, .err = err};
     *ret_overview = (struct occ_overview){.read_ratio = NAN, .measured_ratio = NAN};
     int rc = make(&w);
     ret_overview->memory = w.arena.blocks;
@@ -223,7 +235,7 @@ int occ_overview_ask(struct occ_store *store, const struct occ_filter *filter,
 {
     struct occ_filter all = occ_overview_filter(filter);
     _cleanup_(occ_top_free) struct occ_top top = {0};
-    int rc = occ_store_top(store, &all, OCC_TOP_BY_CONFIG, &top, err);
+    int rc = occ_store_top(store, &all, OCC_TOP_BY_KERNEL, &top, err);
     return rc == 0 ? occ_overview_make(store, filter, &top, ret_overview, err) : rc;
 }
 

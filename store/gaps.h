@@ -83,7 +83,7 @@ int occ_store_gpu_uses(struct occ_store *store, const struct occ_filter *filter,
 void occ_gpu_uses_free(struct occ_gpu_uses *uses);
 
 /* At most about this many launches are read for an estimate: a few milliseconds. */
-#define OCC_GPU_ESTIMATE_LAUNCHES (UINT64_C(1) << 19)
+#define OCC_GPU_ESTIMATE_LAUNCHES (UINT64_C(1) << 17)
 
 /* Use of a GPU by a run, from all its launches, or from evenly spread chunks of a long run. */
 struct occ_gpu_estimate {
@@ -95,7 +95,7 @@ struct occ_gpu_estimate {
     /* of the launches that were read: */
     uint64_t read, duration_ns; /* number, sum of durations */
     uint64_t busy_ns;           /* union of their times */
-    uint64_t others_busy_ns;    /* the same without the launches of the given configurations */
+    uint64_t others_busy_ns;    /* the same without the launches of the given kernels */
     uint64_t launch_ns;         /* time in which the GPU waited for their launch */
     bool
         is_replay; /* from a report of Nsight Compute, which runs kernels one by one: times have no meaning */
@@ -105,8 +105,8 @@ struct occ_gpu_estimates {
     size_t n, allocated;
 };
 
-/* Uses only the filter's runs and time. `others_than`: configurations without which others_busy_ns counts.
- * Runs of which no launch is stored individually have read 0. */
+/* Uses only the filter's runs and time. `others_than`: ids of the kernels without which others_busy_ns
+ * counts. Runs of which no launch is stored individually have read 0. */
 int occ_store_gpu_estimates(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_map *others_than, struct occ_gpu_estimates *ret_estimates,
                             struct occ_error *err);

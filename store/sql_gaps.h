@@ -15,6 +15,7 @@
     X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
     X(DEVICES_OF_RUN, "SELECT DISTINCT c.device_id FROM stored_run_config x JOIN stored_launch_config c " \
       "USING(config_id) WHERE x.run_id = ? ORDER BY 1") \
+    X(CONFIGS_OF_KERNEL, "SELECT config_id FROM stored_launch_config WHERE kernel_id = ?") \
     X(IS_REPLAY, "SELECT source = 'ncu' FROM stored_run WHERE run_id = ?") \
     X(HOLES, "SELECT from_ns, coalesce(until_ns, 9223372036854775807), level = 'configs' FROM stored_period " \
       "WHERE run_id = ? AND level IN ('configs', 'nothing', 'unknown') ORDER BY 1")

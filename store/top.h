@@ -55,6 +55,7 @@ struct occ_top_row {
      * else the low end of the expected range) and the parts sum to 1, without PARTIAL_WARP, the share of
      * nonexistent threads in resident warps. */
     double used;
+    double analysed_ratio; /* part of total_ns in analysed configurations */
     double part[OCC_PART_COUNT];
     /* TAIL and SMALL_GRID may be smaller by this amount, for launches without a measured value */
     double tail_spread, small_grid_spread;

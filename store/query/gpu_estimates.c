@@ -23,7 +23,7 @@ struct query {
     struct occ_store *store;
     struct occ_error *err;
     struct occ_resolved_filter filter;
-    const struct occ_map *others_than;
+    struct occ_map without; /* configurations of the kernels that others_busy_ns excludes */
     struct occ_gpu_estimates list;
     struct occ_map has_chunks; /* runs */
     struct chunk *chunks;      /* ordered by run, device, start */
@@ -112,6 +112,21 @@ static int list_all(struct query *q)
     return rc;
 }
 
+static int exclude(struct query *q, const struct occ_map *kernels)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < kernels->capacity && rc == 0; i++) {
+        if (kernels->values[i] == OCC_MAP_NONE)
+            continue;
+        sqlite3_stmt *stmt =
+            occ_store_query(q->store, OCC_SQL_CONFIGS_OF_KERNEL, OCC_INTS((int64_t)kernels->keys[i]));
+        while (occ_store_next(q->store, stmt, &rc, q->err))
+            if (occ_map_put(&q->without, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
+                rc = occ_no_memory(q->err);
+    }
+    return rc;
+}
+
 /* ---- launches ---- */
 
 /* Adds the chunk's launches in the filter's time. A damaged chunk has none. */
@@ -125,13 +140,13 @@ static int add_rows(struct query *q, const void *data, size_t bytes)
                                 &c);
     if (rc != 0)
         return rc == OCC_E_NO_MEMORY ? occ_no_memory(q->err) : 0;
+    if (!occ_grow((void **)&q->rows, &q->allocated_rows, q->n_rows + c.n, SIZE_MAX / sizeof *q->rows,
+                  sizeof *q->rows))
+        return occ_no_memory(q->err);
     for (uint32_t i = 0; i < c.n; i++) {
         int64_t start_ns = (int64_t)c.start_ns[i];
         if (start_ns < time.low || start_ns >= time.high)
             continue;
-        if (!occ_grow((void **)&q->rows, &q->allocated_rows, q->n_rows, SIZE_MAX / sizeof *q->rows,
-                      sizeof *q->rows))
-            return occ_no_memory(q->err);
         q->rows[q->n_rows++] = (struct launch){start_ns, start_ns + (int64_t)c.duration_ns[i],
                                                (uint32_t)c.config[i], c.graph_node[i] != 0};
     }
@@ -188,7 +203,7 @@ static uint64_t sweep(struct query *q, struct occ_holes *holes, struct occ_gpu_e
             estimate->launch_ns += gap_ns;
         estimate->duration_ns = occ_add_saturated(estimate->duration_ns, (uint64_t)(l->end_ns - l->start_ns));
         unite(l, &end_ns, &estimate->busy_ns);
-        if (!q->others_than || occ_map_get(q->others_than, l->config) == OCC_MAP_NONE)
+        if (occ_map_get(&q->without, l->config) == OCC_MAP_NONE)
             unite(l, &others_end_ns, &estimate->others_busy_ns);
     }
     estimate->read += q->n_rows;
@@ -240,13 +255,14 @@ static uint64_t remove_full_holes(struct occ_holes *holes, struct occ_span time)
     return ns;
 }
 
-/* True for chunks that contain one of `picks` launches at equal distances from each other. `before`: launches
+/* True for chunks that contain one of `picks` launches at equal distances from each other. The first is at an
+ * uneven part of the distance, so that picks do not fall on the ends of equally long runs. `before`: launches
  * in the chunks before. */
 static bool is_picked(const struct query *q, uint64_t picks, uint64_t before, uint64_t launches)
 {
-    double distance = (double)q->launches / (double)picks, middle = distance / 2;
-    return (uint64_t)(((double)before + middle) / distance) <
-           (uint64_t)(((double)(before + launches) + middle) / distance);
+    double distance = (double)q->launches / (double)picks, offset = 0.618 * distance;
+    return (uint64_t)(((double)before + offset) / distance) <
+           (uint64_t)(((double)(before + launches) + offset) / distance);
 }
 
 /* Reads some chunks, each as a time of its own. *before: launches in the chunks before. */
@@ -303,11 +319,13 @@ int occ_store_gpu_estimates(struct occ_store *s, const struct occ_filter *filter
                             const struct occ_map *others_than, struct occ_gpu_estimates *ret_estimates,
                             struct occ_error *err)
 {
-    struct query q = {.store = s, .err = err, .others_than = others_than};
+    struct query q = {.store = s, .err = err};
     int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
     if (rc != 0)
         return rc;
     rc = occ_filter_resolve(s, filter, OCC_TOP_BY_KERNEL, &q.filter, err);
+    if (rc == 0)
+        rc = others_than ? exclude(&q, others_than) : 0;
     if (rc == 0)
         rc = list_all(&q);
     if (rc == 0)
@@ -315,6 +333,7 @@ int occ_store_gpu_estimates(struct occ_store *s, const struct occ_filter *filter
     occ_store_rollback(s);
     occ_resolved_filter_free(&q.filter);
     occ_map_free(&q.has_chunks);
+    occ_map_free(&q.without);
     free(q.chunks);
     free(q.times);
     free(q.rows);

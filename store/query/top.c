@@ -355,6 +355,7 @@ static double whole_error(const struct line *line, double value, double error)
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
+    row->analysed_ratio = line->weight > 0 ? line->weights.used / line->weight : 0;
 #define FINISH_MEAN(name) row->name = mean_of(row->name, line->weights.name);
     MEANS(FINISH_MEAN)
     row->p50_ns = occ_histogram_quantile_within(&line->durations, 0.5, row->min_ns, row->max_ns);

@@ -16,7 +16,8 @@
 struct world {
     char directory[32], path[64];
     struct occ_store *store;
-    int64_t run, device, config[2]; /* less than one wave; more */
+    int64_t run, device, config[2]; /* less than one wave; more: of another kernel */
+    int64_t kernels[2];
 };
 
 static void check(int rc, const struct occ_error *err)
@@ -44,16 +45,16 @@ static int set_up(void **state)
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
     const struct occ_store_device device = {.name = "T4", .limits = {.cc = 75, .sm_count = 40}};
     const struct occ_run run = {.uuid = {1}, .pid = 1, .start_ns = T0, .level = "trace"};
-    int64_t kernel = 0;
     (void)snprintf(w->directory, sizeof w->directory, "/tmp/gaps.XXXXXX");
     assert_non_null(mkdtemp(w->directory));
     (void)snprintf(w->path, sizeof w->path, "%s/h.db", w->directory);
     check(occ_store_open(w->path, &options, &w->store, &err), &err);
     check(occ_store_put_run(w->store, &run, &w->run, &err), &err);
     check(occ_store_put_device(w->store, &device, &w->device, &err), &err);
-    check(occ_store_put_kernel(w->store, "k", 1, &kernel, &err), &err);
-    put_config(w, 0, kernel, 12);
-    put_config(w, 1, kernel, 100000);
+    check(occ_store_put_kernel(w->store, "k", 1, &w->kernels[0], &err), &err);
+    check(occ_store_put_kernel(w->store, "l", 2, &w->kernels[1], &err), &err);
+    put_config(w, 0, w->kernels[0], 12);
+    put_config(w, 1, w->kernels[1], 100000);
     *state = w;
     return 0;
 }
@@ -283,7 +284,7 @@ static void check_estimate(const struct timed *launches, size_t n, struct world 
         duration += (uint64_t)(launches[i].end - launches[i].start);
         end = launches[i].end > end ? launches[i].end : end;
     }
-    assert_true(occ_map_put(&without, (uint64_t)w->config[1], 0) != OCC_MAP_NONE);
+    assert_true(occ_map_put(&without, (uint64_t)w->kernels[1], 0) != OCC_MAP_NONE);
     check(occ_store_gpu_estimates(w->store, &(struct occ_filter){.run = w->run}, &without, &estimates, &err),
           &err);
     assert_int_equal(estimates.n, 1);
