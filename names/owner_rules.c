@@ -22,10 +22,33 @@
 #define FAMILY(part, pattern, owner, library, family, traits)                                                \
     RULE(part, pattern, NULL, owner, library, family, traits)
 
+#define COLLECTIVES(X)                                                                                       \
+    X("allreduce")                                                                                           \
+    X("all_reduce")                                                                                          \
+    X("AllReduce")                                                                                           \
+    X("allReduce")                                                                                           \
+    X("reduce_scatter")                                                                                      \
+    X("ReduceScatter")                                                                                       \
+    X("reduceScatter")                                                                                       \
+    X("all_gather")                                                                                          \
+    X("allgather")                                                                                           \
+    X("AllGather")                                                                                           \
+    X("all_to_all")                                                                                          \
+    X("alltoall")                                                                                            \
+    X("AllToAll")
+#define COLLECTIVE(word) WORD(word, COMMUNICATION, ""),
+/* Kernels of one GPU over keys, or that compute the indices of a collective. */
+#define LOCAL(word)                                                                                          \
+    RULE(BASE_HAS, word, "_by_key", UNKNOWN, "", NULL, 0),                                                   \
+        RULE(BASE_HAS, word, "indices", UNKNOWN, "", NULL, 0),
+
 const struct occ_owner_rule occ_owner_rules[] = {
     /* ---- reductions over the threads of one GPU that are named like collectives ---- */
     WORD("block_all_reduce", UNKNOWN, ""),
     WORD("warp_all_reduce", UNKNOWN, ""),
+    WORD("warpReduceScatter", UNKNOWN, ""),
+    WORD("warp_reduce_scatter", UNKNOWN, ""),
+    WORD("blockReduceScatter", UNKNOWN, ""),
     WORD("blockAllReduce", UNKNOWN, ""),
     WORD("warpAllReduce", UNKNOWN, ""),
 
@@ -42,19 +65,7 @@ const struct occ_owner_rule occ_owner_rules[] = {
     BASE("cross_device_reduce", COMMUNICATION, "vLLM"),
     BASE("userbuffers_", COMMUNICATION, "Transformer Engine"),
     SCOPE("allreduce_fusion", COMMUNICATION, "TensorRT-LLM"),
-    WORD("allreduce", COMMUNICATION, ""),
-    WORD("all_reduce", COMMUNICATION, ""),
-    WORD("AllReduce", COMMUNICATION, ""),
-    WORD("allReduce", COMMUNICATION, ""),
-    WORD("reduce_scatter", COMMUNICATION, ""),
-    WORD("ReduceScatter", COMMUNICATION, ""),
-    WORD("reduceScatter", COMMUNICATION, ""),
-    WORD("all_gather", COMMUNICATION, ""),
-    WORD("allgather", COMMUNICATION, ""),
-    WORD("AllGather", COMMUNICATION, ""),
-    WORD("all_to_all", COMMUNICATION, ""),
-    WORD("alltoall", COMMUNICATION, ""),
-    WORD("AllToAll", COMMUNICATION, ""),
+    COLLECTIVES(LOCAL) COLLECTIVES(COLLECTIVE)
 
     /* ---- attention ---- */
     FAMILY(BASE_STARTS, "fmha_cutlassF", FRAMEWORK, "PyTorch", "memory-efficient attention", TENSOR),
@@ -361,4 +372,6 @@ const size_t occ_family_rules_count = COUNT(occ_family_rules);
 const char *const occ_tensor_core_words[] = {"tensorop", "xmma",   "wgmma",  "gmma",   "hmma", "imma",
                                              "1688",     "16816",  "16832",  "h884",   "s884", "nvjet_",
                                              "fmha",     "flash_", "161616", "tensor", NULL};
+const char *const occ_own_tensor_core_words[] = {"tensorop", "wgmma", "hmma",     "wmma", "_mma_",
+                                                 "fmha",     "flash", "mma_sync", NULL};
 const char *const occ_other_pipe_words[] = {"simt", "scudnn", "_sgemm", "ffma", "f32f32_f32f32", NULL};

@@ -52,3 +52,5 @@ extern const size_t occ_family_rules_count;
 
 /* Parts of bases that only kernels for tensor cores have, and parts of kernels for other pipes. */
 extern const char *const occ_tensor_core_words[], *const occ_other_pipe_words[]; /* NULL ends them */
+/* The same for kernels that no rule knows: their names have ordinary words, too. */
+extern const char *const occ_own_tensor_core_words[];

@@ -164,21 +164,31 @@ static struct occ_span details_of(const struct occ_name_parts *parts)
     return parts->base;
 }
 
+/* The traits that the words of any kernel's name tell, beside those of its rules. */
+static uint32_t traits_of(const struct occ_name_parts *parts, struct occ_span details, uint32_t traits,
+                          const char *const *tensor_core_words)
+{
+    if (has_any(details, tensor_core_words))
+        traits |= OCC_TRAIT_TENSOR_CORES;
+    if (has_any(details, occ_other_pipe_words))
+        traits &= ~(uint32_t)OCC_TRAIT_TENSOR_CORES;
+    if (has(parts->base, "Persistent") || has(parts->base, "persistent"))
+        traits |= OCC_TRAIT_PERSISTENT;
+    if (has(details, "splitK") || has(details, "splitk"))
+        traits |= OCC_TRAIT_SPLIT_K;
+    return traits;
+}
+
 static void describe(const struct occ_name_parts *parts, const struct occ_owner_rule *rule,
                      struct occ_kernel_owner *owner)
 {
+    static const char *const none[] = {NULL};
     const struct occ_family_rule *family = rule->family ? NULL : find_family(parts);
     struct occ_span details = details_of(parts);
     owner->owner = rule->owner;
     owner->library = rule->library;
-    owner->traits = rule->traits | (family ? family->traits : 0);
-    if (owner->traits & OCC_TRAIT_GEMM && has_any(details, occ_tensor_core_words))
-        owner->traits |= OCC_TRAIT_TENSOR_CORES;
-    if (has_any(details, occ_other_pipe_words))
-        owner->traits &= ~(uint32_t)OCC_TRAIT_TENSOR_CORES;
-    owner->traits |=
-        has(parts->base, "Persistent") || has(parts->base, "persistent") ? OCC_TRAIT_PERSISTENT : 0;
-    owner->traits |= has(details, "splitK") || has(details, "splitk") ? OCC_TRAIT_SPLIT_K : 0;
+    uint32_t traits = rule->traits | (family ? family->traits : 0);
+    owner->traits = traits_of(parts, details, traits, traits & OCC_TRAIT_GEMM ? occ_tensor_core_words : none);
     if (owner->traits & OCC_TRAIT_GEMM)
         occ_family_details(details, owner);
     if (rule->family)
@@ -203,8 +213,10 @@ void occ_kernel_owner(const char *demangled, struct occ_kernel_owner *ret_owner)
     *ret_owner = (struct occ_kernel_owner){.owner = OCC_OWNER_UNKNOWN, .library = ""};
     if (rule)
         describe(&parts, rule, ret_owner);
-    else
+    else {
+        ret_owner->traits = traits_of(&parts, details_of(&parts), 0, occ_own_tensor_core_words);
         occ_family_put(ret_owner->family, parts.base.n > 0 ? parts.base : parts.name);
+    }
 }
 
 const char *occ_kernel_label(const struct occ_kernel_owner *owner, char label[OCC_KERNEL_LABEL_BYTES])

@@ -123,8 +123,9 @@ double occ_prediction_width(const struct occ_prediction_table *table, const stru
 static bool may_be_promised(const struct occ_prediction *p, enum occ_owner owner)
 {
     double without_tail = p->ratio / exp(fmin(p->part[OCC_TERM_TAIL], 0));
-    return without_tail <= OCC_PROMISED_RATIO && p->term != OCC_TERM_TAIL && p->published.cases > 0 && p->part[OCC_TERM_SPILL] <= 0 &&
-           p->part[OCC_TERM_SMS] <= LEAST_PART && owner != OCC_OWNER_COMMUNICATION;
+    return without_tail <= OCC_PROMISED_RATIO && p->term != OCC_TERM_TAIL && p->published.cases > 0 &&
+           p->part[OCC_TERM_SPILL] <= 0 && p->part[OCC_TERM_SMS] <= LEAST_PART &&
+           owner != OCC_OWNER_COMMUNICATION;
 }
 
 struct occ_prediction occ_predict_sides(const struct occ_prediction_table *table,
@@ -152,7 +153,7 @@ struct occ_prediction occ_predict_sides(const struct occ_prediction_table *table
     return p;
 }
 
-bool occ_predict(const struct occ_device *device, const struct occ_change *change,
+bool occ_predict(const struct occ_device *device, const struct occ_launch_change *change,
                  struct occ_prediction *ret_prediction)
 {
     struct occ_result then;

@@ -98,9 +98,9 @@ struct occ_prediction {
 /* A gain below 2 % is none in the corpus. */
 #define OCC_PROMISED_RATIO 0.98
 
-struct occ_change {
+struct occ_launch_change {
     const struct occ_launch *before, *after;
-    const struct occ_result *result; /* of occ_analyse() for `before` */
+    const struct occ_result *result;   /* of occ_analyse() for `before` */
     int64_t spill_before, spill_after; /* bytes per thread; -1: not known */
     enum occ_work_bound bound;
     enum occ_owner owner;
@@ -108,7 +108,7 @@ struct occ_change {
 };
 
 /* False: the launch after is impossible. */
-bool occ_predict(const struct occ_device *device, const struct occ_change *change,
+bool occ_predict(const struct occ_device *device, const struct occ_launch_change *change,
                  struct occ_prediction *ret_prediction);
 
 /* The steps of occ_predict(), for other tables. `result` is occ_analyse()'s of the launch. */

@@ -51,9 +51,7 @@ static void add_block(struct adviser *a, enum occ_advice_kind kind, uint32_t thr
     if (!occ_model_set(&launch, OCC_AXIS_BLOCK_SIZE, threads))
         return;
     uint64_t before = occ_model_threads_along_x(a->launch), after = occ_model_threads_along_x(&launch);
-    uint64_t cost = threads < now    ? launch.grid[0] - a->launch->grid[0]
-                    : after > before ? after - before
-                                     : 0;
+    uint64_t cost = threads < now ? launch.grid[0] - a->launch->grid[0] : after > before ? after - before : 0;
     add(a, (struct occ_advice){.kind = kind,
                                .now = now,
                                .needed = threads,
@@ -116,10 +114,9 @@ static void add_blocks(struct adviser *a)
     if (has_smem && threads >= OCC_CROWDED_THREADS && half >= LEAST_HALF &&
         a->result->blocks_per_sm <= OCC_CROWDED_BLOCKS)
         add_block(a, OCC_ADVICE_HALF_BLOCK, half);
-    bool is_small = threads < (uint32_t)OCC_SMALL_BLOCK && a->result->limiters & few;
-    if (is_small)
+    if (threads < (uint32_t)OCC_SMALL_BLOCK && a->result->limiters & few)
         add_block(a, OCC_ADVICE_LARGER_BLOCK, (uint32_t)OCC_SMALL_BLOCK);
-    if (threads != whole && !(is_small && whole == (uint32_t)OCC_SMALL_BLOCK))
+    if (threads != whole)
         add_block(a, OCC_ADVICE_WHOLE_WARPS, whole);
 }
 
@@ -171,8 +168,8 @@ static bool is_persistent(const struct occ_suggest_input *in)
 bool occ_few_warps_by_design(const struct occ_suggest_input *in)
 {
     const uint32_t few = OCC_BY_DESIGN_ONE_BLOCK_SMEM | OCC_BY_DESIGN_CLUSTER;
-    return in->bound != OCC_WORK_LATENCY && (in->traits & OCC_TRAIT_TENSOR_CORES ||
-                                             in->result->by_design & few || is_persistent(in));
+    return in->bound != OCC_WORK_LATENCY &&
+           (in->traits & OCC_TRAIT_TENSOR_CORES || in->result->by_design & few || is_persistent(in));
 }
 
 static bool is_per_sm(enum occ_advice_kind kind)
@@ -199,8 +196,8 @@ static bool is_left_out(const struct occ_suggest_input *in, const struct occ_sug
 /* True for a change of code that users of a library cannot edit: another algorithm is another kernel. */
 static bool is_of_others(enum occ_owner owner, enum occ_advice_kind kind)
 {
-    return !is_of_grid(kind) && (owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_FRAMEWORK ||
-                                 owner == OCC_OWNER_COMMUNICATION);
+    return !is_of_grid(kind) &&
+           (owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_FRAMEWORK || owner == OCC_OWNER_COMMUNICATION);
 }
 
 /* Hours of work, roughly: 1 a launch parameter, 2 a change of few lines, 3 the compiler decides, 4 code. A
@@ -268,6 +265,12 @@ static void sort(struct occ_suggestion *list, size_t n, enum occ_owner owner)
 
 /* ---- the prediction of an item ---- */
 
+static bool is_of_block(enum occ_advice_kind kind)
+{
+    return kind == OCC_ADVICE_BLOCK_SIZE || kind == OCC_ADVICE_SPLIT_BLOCK || kind == OCC_ADVICE_HALF_BLOCK ||
+           kind == OCC_ADVICE_LARGER_BLOCK || kind == OCC_ADVICE_WHOLE_WARPS;
+}
+
 /* Fewer registers spill where a kernel spills already, or was cut to the largest number. Tiles of tensor
  * cores stay in registers. */
 static bool spills_by_force(const struct occ_suggest_input *in, const struct occ_suggestion *s)
@@ -282,7 +285,7 @@ static bool is_withheld(const struct occ_suggest_input *in, const struct occ_sug
 {
     bool gains_warps = s->prediction.term == OCC_TERM_WARPS;
     return spills_by_force(in, s) || is_of_others(in->owner, s->advice.kind) ||
-           (gains_warps && (s->advice.kind == OCC_ADVICE_BLOCK_SIZE || occ_few_warps_by_design(in))) ||
+           (gains_warps && (is_of_block(s->advice.kind) || occ_few_warps_by_design(in))) ||
            (in->duration_ns > 0 && in->duration_ns < OCC_PROMISED_NS);
 }
 
@@ -299,7 +302,7 @@ static void keep_launch_time(struct occ_prediction *p, double duration_ns)
 static bool predict(const struct occ_suggest_input *in, struct occ_suggestion *s)
 {
     bool relieves = in->spill_bytes > 0 && s->advice.kind == OCC_ADVICE_FREE_REGISTERS;
-    const struct occ_change change = {
+    const struct occ_launch_change change = {
         .before = in->launch,
         .after = &s->advice.launch,
         .result = in->result,
@@ -337,6 +340,31 @@ static size_t drop_farther_grid(struct occ_suggestion *list, size_t n)
     return n - 1;
 }
 
+/* Of several reasons for one size of blocks one stays: the first in order, BLOCK_SIZE last. */
+static bool is_repeated(const struct occ_suggestion *list, size_t n, size_t i)
+{
+    const struct occ_advice *this = &list[i].advice;
+    bool is_repeated = false;
+    for (size_t k = 0; k < n && is_of_block(this->kind); k++) {
+        const struct occ_advice *other = &list[k].advice;
+        is_repeated |= is_of_block(other->kind) && other->kind != OCC_ADVICE_BLOCK_SIZE &&
+                       other->needed == this->needed && (k < i || this->kind == OCC_ADVICE_BLOCK_SIZE);
+    }
+    return is_repeated;
+}
+
+static size_t drop_equal_blocks(struct occ_suggestion *list, size_t n)
+{
+    bool drops[OCC_ADVICE_MAX];
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        drops[i] = is_repeated(list, n, i);
+    for (size_t i = 0; i < n; i++)
+        if (!drops[i])
+            list[kept++] = list[i];
+    return kept;
+}
+
 size_t occ_suggest(const struct occ_suggest_input *in, struct occ_suggestion ret_list[OCC_ADVICE_MAX])
 {
     struct occ_advice advice[OCC_ADVICE_MAX];
@@ -358,5 +386,5 @@ size_t occ_suggest(const struct occ_suggest_input *in, struct occ_suggestion ret
     }
     n = drop_farther_grid(ret_list, n);
     sort(ret_list, n, in->owner);
-    return n;
+    return drop_equal_blocks(ret_list, n);
 }

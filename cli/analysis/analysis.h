@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/json.h"
+#include "names/owners.h"
 #include "occupancy/advice.h"
 #include "occupancy/occupancy.h"
 #include "occupancy/suggest.h"
@@ -21,6 +22,8 @@ struct analysis {
     bool has_grid;                          /* false: no grid is given, `result` is for one full wave */
     const char *name;                       /* the kernel's name; NULL: unknown */
     double duration_ns;                     /* mean over the launches; NaN or 0: unknown */
+    int64_t spill_bytes;                    /* per thread, by the compiler's report; -1: unknown */
+    uint32_t local_bytes;                   /* per thread: spills, arrays, stack; 0: none, or unknown */
     /* from the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* part of the kernel's time without another kernel of the program; NaN: unknown */
     double launch_gap_ns; /* mean gap before a launch; NaN: unknown, or the program is not launch-bound */
@@ -63,15 +66,19 @@ const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size
 struct analysis_advice {
     struct occ_advice change;     /* elapsed_*_now: measured if possible; elapsed_*_then in proportion */
     enum occ_value_source source; /* source of elapsed_*_now */
-    double saves_most;            /* 0 ... 1, an upper bound; 0 without a grid */
+    double saves_most;            /* 0 ... 1, an upper bound; NaN without a grid, or without more occupancy */
     struct occ_prediction prediction;
     bool is_unlikely;      /* no promise: the SM has enough warps */
     bool is_below_unknown; /* saves less than analysis_unknown_saves() */
-    char knob[192];        /* the change in CUDA's terms */
+    bool is_indirect;      /* not the kernel's code, but a caller changes it: a library's shapes, algorithm */
+    char knob[256];        /* the change in the owner's terms */
 };
-/* Describes the change in CUDA's terms: launch bounds, an attribute, or launch parameters. */
-void analysis_knob(const struct analysis *a, const struct occ_advice *change, char *knob, size_t size);
-/* Lists changes in the order of occ_suggest(), but changes below analysis_unknown_saves() last. */
+/* Describes the change as the kernel's owner makes it: in CUDA's terms, or by parameters of Triton, arguments
+ * of a library call. */
+void analysis_knob(const struct analysis *a, enum occ_owner owner, const struct occ_advice *change,
+                   char *knob, size_t size);
+/* Lists the changes that the kernel's owner can make, in the order of occ_suggest(), but changes below
+ * analysis_unknown_saves() last. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);
 /* Returns the saving, 0 ... 1, if the loss without a known cause and the error of the measurement vanished.
  * Smaller savings are not certain. 0: nothing was measured. `ret_lost`: the loss without a known cause. */
@@ -83,10 +90,12 @@ const char *analysis_unknown_text(const struct analysis *a, char *text, size_t s
 const char *analysis_advice_change(const struct occ_advice *change, char *text, size_t size);
 /* Formats "predicted time x0.84 (80% interval x0.57 to x1.03)". */
 const char *analysis_prediction_text(const struct occ_prediction *prediction, char *text, size_t size);
+/* Formats the prediction of an item with a promise, "measure it" and the reason for other items. */
+const char *analysis_expectation_text(const struct analysis_advice *item, char *text, size_t size);
+/* The kernel's owner and traits by its name. */
+struct occ_kernel_owner analysis_owner(const struct analysis *a);
 /* True if more warps do not help: the kernel is throughput-bound, or a communication kernel by its name. */
 bool analysis_needs_no_advice(const struct analysis *a);
-/* True for names of tensor-core kernels. Compares words of the name. `name`: demangled; NULL: false. */
-bool analysis_names_tensor_cores(const char *name);
 /* Formats the reason why more warps may not help; "": no reason. */
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size);
 /* `total_ns`: total duration of the launches; 0: unknown. */

@@ -1,5 +1,4 @@
-/* Advice: possible changes of a launch, their predicted gain, and CUDA's terms for them; see analysis.h. One
- * thread (stdio). */
+/* Advice: possible changes of a launch and their predicted gain; see analysis.h. One thread (stdio). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "cli/marks.h"
 #include "cli/screen.h"
 #include "cli/values.h"
-#include "names/owners.h"
+#include "explain/verdict.h"
 #include "support/text.h"
 
 /* ---- the gain ---- */
@@ -109,24 +108,45 @@ static enum occ_work_bound work_bound(const struct analysis *a)
                                                                                             : OCC_WORK_MEMORY;
 }
 
-static size_t suggest(const struct analysis *a, struct occ_suggestion list[OCC_ADVICE_MAX])
+#define TENSOR_ACTIVE_MIN 0.01 /* smaller values are noise */
+
+/* Traits by name, unless counters refute them. */
+static uint32_t traits_of(const struct analysis *a, const struct occ_kernel_owner *owner)
 {
-    struct occ_kernel_owner owner = {.owner = OCC_OWNER_UNKNOWN};
-    if (analysis_needs_no_advice(a))
-        return 0;
-    if (a->name)
-        occ_kernel_owner(a->name, &owner);
-    return occ_suggest(
-        &(struct occ_suggest_input){
-            .device = a->device,
-            .launch = a->launch,
-            .result = a->result,
-            .bound = work_bound(a),
-            .owner = owner.owner,
-            .spill_bytes = -1,
-            .has_grid = a->has_grid,
-        },
-        list);
+    double active = a->measured ? a->measured->utilization.ratio[OCC_HW_TENSOR] : (double)NAN;
+    return owner->traits & ~(active < TENSOR_ACTIVE_MIN ? (uint32_t)OCC_TRAIT_TENSOR_CORES : 0);
+}
+
+static struct occ_suggest_input input_of(const struct analysis *a, const struct occ_kernel_owner *owner)
+{
+    return (struct occ_suggest_input){
+        .device = a->device,
+        .launch = a->launch,
+        .result = a->result,
+        .bound = work_bound(a),
+        .owner = owner->owner,
+        .traits = traits_of(a, owner),
+        .spill_bytes = a->spill_bytes,
+        .local_bytes = a->local_bytes,
+        .duration_ns = a->duration_ns > 0 ? a->duration_ns : 0,
+        .has_grid = a->has_grid,
+    };
+}
+
+/* A change that is not the kernel's own: its prediction, of the same kernel, does not hold for it. */
+static bool is_indirect(enum occ_change change)
+{
+    return change == OCC_CHANGE_ALGORITHM || change == OCC_CHANGE_FUSE;
+}
+
+/* True if the owner cannot make the change, or has it in the list already. */
+static bool is_superfluous(enum occ_owner owner, const struct occ_suggestion *list, size_t i)
+{
+    enum occ_change change = occ_change_for(owner, list[i].advice.kind);
+    bool is_known = false;
+    for (size_t k = 0; k < i && is_indirect(change) && !list[i].prediction.is_promised; k++)
+        is_known |= occ_change_for(owner, list[k].advice.kind) == change;
+    return change == OCC_CHANGE_NONE || is_known;
 }
 
 /* Moves changes that save less than the unknown loss to the end; the order is otherwise stable. */
@@ -144,24 +164,30 @@ static void move_below_unknown(struct analysis_advice *advice, size_t n)
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX])
 {
     struct occ_suggestion list[OCC_ADVICE_MAX];
-    size_t n = 0, found = suggest(a, list);
+    const struct occ_kernel_owner owner = analysis_owner(a);
+    const struct occ_suggest_input input = input_of(a, &owner);
+    size_t n = 0, found = analysis_needs_no_advice(a) ? 0 : occ_suggest(&input, list);
     struct occ_waterfall w;
     double lost, unknown = analysis_unknown_saves(a, &lost);
     occ_explain(a->result, a->measured, &w);
     for (size_t i = 0; i < found; i++) {
         struct occ_advice *c = &list[i].advice;
-        use_measured(&w, c);
-        double saves = a->has_grid ? most_saved(a, c) : NAN;
         bool is_of_occupancy = c->kind < OCC_ADVICE_OF_OCCUPANCY;
-        if (a->has_grid && is_of_occupancy && saves < OCC_ADVICE_MIN_GAIN)
+        use_measured(&w, c);
+        double saves = a->has_grid && is_of_occupancy ? most_saved(a, c) : NAN;
+        if (saves < OCC_ADVICE_MIN_GAIN || is_superfluous(owner.owner, list, i))
             continue;
-        ret_advice[n] = (struct analysis_advice){.change = *c,
-                                                 .source = w.is_of_active_cycles ? OCC_FROM_MODEL : w.source,
-                                                 .saves_most = saves >= OCC_ADVICE_MIN_GAIN ? saves : 0,
-                                                 .prediction = list[i].prediction,
-                                                 .is_unlikely = list[i].is_unlikely,
-                                                 .is_below_unknown = is_of_occupancy && saves < unknown};
-        analysis_knob(a, c, ret_advice[n].knob, sizeof ret_advice[n].knob);
+        ret_advice[n] = (struct analysis_advice){
+            .change = *c,
+            .source = w.is_of_active_cycles ? OCC_FROM_MODEL : w.source,
+            .saves_most = saves,
+            .prediction = list[i].prediction,
+            .is_unlikely = list[i].is_unlikely,
+            .is_below_unknown = saves < unknown,
+            .is_indirect =
+                is_indirect(occ_change_for(owner.owner, c->kind)) && !list[i].prediction.is_promised,
+        };
+        analysis_knob(a, owner.owner, c, ret_advice[n].knob, sizeof ret_advice[n].knob);
         n++;
     }
     move_below_unknown(ret_advice, n);
@@ -178,32 +204,24 @@ const char *analysis_advice_change(const struct occ_advice *c, char *text, size_
 
 /* ---- kernels that may not need more occupancy ---- */
 
-#define TENSOR_ACTIVE_MIN 0.01 /* smaller values are noise */
-
-/* True for kernels that may keep the tensor cores busy: they need few warps, since instructions of one warp
- * overlap. The name decides if the tensor cores were not measured. */
-static bool may_use_tensor_cores(const struct analysis *a)
-{
-    double active = a->measured ? a->measured->utilization.ratio[OCC_HW_TENSOR] : (double)NAN;
-    return !(active < TENSOR_ACTIVE_MIN) && analysis_names_tensor_cores(a->name);
-}
-
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size)
 {
+    const struct occ_kernel_owner owner = analysis_owner(a);
+    const struct occ_suggest_input input = input_of(a, &owner);
     uint32_t marks = cli_marks(false, a->has_grid ? a->result->by_design : 0, a->name);
     char words[CLI_MARKS_BYTES];
-    enum occ_bound bound = analysis_bound(a);
-    bool is_measured = bound == OCC_BOUND_LATENCY || bound == OCC_BOUND_BETWEEN;
-    if (bound == OCC_BOUND_THROUGHPUT)
+    bool may_help = owner.owner != OCC_OWNER_COMMUNICATION && !occ_few_warps_by_design(&input);
+    text[0] = '\0';
+    if (analysis_bound(a) == OCC_BOUND_THROUGHPUT)
         (void)snprintf(text, size, "%.0f%% of the peak throughput was measured: more warps do not help",
                        analysis_throughput(a) * 100);
+    else if (may_help)
+        return text;
     else if (marks)
         (void)snprintf(text, size, "%s: more warps may not help", cli_marks_text(marks, true, words));
     else
-        (void)snprintf(text, size, "%s",
-                       !is_measured && may_use_tensor_cores(a)
-                           ? "maybe a tensor-core kernel, by its name: few warps can be enough"
-                           : "");
+        (void)snprintf(text, size, "maybe a %s kernel, by its name: few warps can be enough",
+                       input.traits & OCC_TRAIT_PERSISTENT ? "persistent" : "tensor-core");
     return text;
 }
 
@@ -226,29 +244,49 @@ const char *analysis_prediction_text(const struct occ_prediction *p, char *text,
     return text;
 }
 
+/* True for a change without a prediction: it only makes room, or is not the kernel's. */
+static bool is_unpredicted(const struct analysis_advice *item)
+{
+    enum occ_advice_kind kind = item->change.kind;
+    bool is_room = kind == OCC_ADVICE_FREE_REGISTERS || kind == OCC_ADVICE_FREE_SMEM;
+    return item->is_indirect || (is_room && !item->prediction.is_promised);
+}
+
+const char *analysis_expectation_text(const struct analysis_advice *item, char *text, size_t size)
+{
+    const struct occ_prediction *p = &item->prediction;
+    char time[96];
+    bool has_no_case = p->published.cases == 0 && p->term != OCC_TERM_NONE;
+    if (is_unpredicted(item))
+        (void)snprintf(text, size, "measure it");
+    else
+        (void)snprintf(text, size, "%s%s%s%s", p->is_promised ? "" : "measure it: ",
+                       item->is_unlikely ? "unlikely to help, the SM has enough warps; " : "",
+                       analysis_prediction_text(p, time, sizeof time),
+                       has_no_case ? "; no published case" : "");
+    return text;
+}
+
+/* Two digits of a predicted duration are more than its interval knows. */
+static double round_to_two_digits(double value)
+{
+    double unit = value > 0 ? pow(10, floor(log10(value)) - 1) : 1;
+    return round(value / unit) * unit;
+}
+
 static void print_prediction(const struct analysis_advice *item, uint64_t total_ns)
 {
     const struct occ_prediction *p = &item->prediction;
-    char text[96], time[32];
-    if (!p->is_promised) {
-        cli_print("measure it: %s%s", item->is_unlikely ? "unlikely to help, the SM has enough warps; " : "",
-                  analysis_prediction_text(p, text, sizeof text));
+    char text[192], time[32];
+    cli_print("%s", analysis_expectation_text(item, text, sizeof text));
+    if (!p->is_promised)
         return;
-    }
-    cli_print("%s", analysis_prediction_text(p, text, sizeof text));
     if (total_ns > 0)
-        cli_print(", saves %s",
-                  occ_format_duration((int64_t)((1 - p->ratio) * (double)total_ns), time, sizeof time));
-    if (p->published.cases)
-        cli_print("; %u published cases: %u faster, %u slower", p->published.cases, p->published.faster,
-                  p->published.slower);
-}
-
-/* True for a change that only makes room: it gains nothing until the kernel uses the room. */
-static bool is_room(const struct analysis_advice *item)
-{
-    return (item->change.kind == OCC_ADVICE_FREE_REGISTERS || item->change.kind == OCC_ADVICE_FREE_SMEM) &&
-           !item->prediction.is_promised;
+        cli_print(", saves about %s",
+                  occ_format_duration((int64_t)round_to_two_digits((1 - p->ratio) * (double)total_ns), time,
+                                      sizeof time));
+    cli_print("; %u published cases: %u faster, %u slower", p->published.cases, p->published.faster,
+              p->published.slower);
 }
 
 static void print_item(const struct analysis *a, const struct analysis_advice *item, uint64_t total_ns)
@@ -257,7 +295,7 @@ static void print_item(const struct analysis *a, const struct analysis_advice *i
     bool is_model = item->source == OCC_FROM_MODEL;
     char change[96], now[24], then[24];
     cli_print("    %s\n      ", analysis_advice_change(c, change, sizeof change));
-    if (is_room(item)) {
+    if (is_unpredicted(item)) {
         cli_print("measure it: %s\n", item->knob);
         return;
     }
@@ -323,7 +361,7 @@ static void put_item(struct occ_json *json, const struct analysis *a, const stru
     occ_json_real(json, "expected_elapsed_low_then", a->has_grid ? c->elapsed_low_then : NAN);
     occ_json_real(json, "expected_elapsed_high_then", a->has_grid ? c->elapsed_high_then : NAN);
     occ_json_string(json, "elapsed_source", a->has_grid ? occ_value_source_word(item->source) : NULL);
-    occ_json_real(json, "saves_max_ratio", a->has_grid ? item->saves_most : NAN);
+    occ_json_real(json, "saves_max_ratio", item->saves_most);
     occ_json_real(json, "predicted_ratio", item->prediction.ratio);
     occ_json_real(json, "predicted_low", item->prediction.low);
     occ_json_real(json, "predicted_high", item->prediction.high);
@@ -332,7 +370,7 @@ static void put_item(struct occ_json *json, const struct analysis *a, const stru
     occ_json_unsigned(json, "cases_faster", item->prediction.published.faster);
     occ_json_unsigned(json, "cases_slower", item->prediction.published.slower);
     occ_json_bool(json, "below_unknown", item->is_below_unknown);
-    occ_json_real(json, "saves_max_ns", a->has_grid && total_ns ? item->saves_most * (double)total_ns : NAN);
+    occ_json_real(json, "saves_max_ns", total_ns ? item->saves_most * (double)total_ns : NAN);
     occ_json_string(json, "knob", item->knob);
     occ_json_unsigned(json, "cost", c->cost_amount);
     occ_json_string(json, "cost_unit", occ_advice_cost(c->kind));

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "analysis.h"
-#include "cli/marks.h"
 #include "cli/screen.h"
 #include "cli/values.h"
 
@@ -24,9 +23,17 @@ double analysis_throughput(const struct analysis *a)
     return busiest == OCC_HW_COUNT ? (double)NAN : utilization_of(a)->ratio[busiest];
 }
 
+struct occ_kernel_owner analysis_owner(const struct analysis *a)
+{
+    struct occ_kernel_owner owner = {.owner = OCC_OWNER_UNKNOWN, .library = ""};
+    if (a->name)
+        occ_kernel_owner(a->name, &owner);
+    return owner;
+}
+
 bool analysis_needs_no_advice(const struct analysis *a)
 {
-    return analysis_bound(a) == OCC_BOUND_THROUGHPUT || cli_marks(false, 0, a->name) & CLI_MARK_COMMUNICATION;
+    return analysis_bound(a) == OCC_BOUND_THROUGHPUT || analysis_owner(a).owner == OCC_OWNER_COMMUNICATION;
 }
 
 /* Returns the text of the verdict; another text if the SM already holds its maximum number of warps. */

@@ -1,10 +1,9 @@
 /* Computes the waterfall of an analysis for text and JSON: the parts to show, and possible changes. Pure. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "analysis.h"
-#include "occupancy/advice.h"
+#include "explain/verdict.h"
 
 #define STALLED_OFTEN_RATIO 0.1 /* of the cycles: enough for a remark */
 #define STALLED_MORE_FACTOR 1.5
@@ -16,18 +15,27 @@ static bool is_shown(const struct occ_waterfall *w, unsigned part)
     return part == OCC_PART_UNEXPLAINED ? !isnan(w->part[part]) : fabs(w->part[part]) > 0;
 }
 
-/* Finds the change that may help a part. Advice for the model's own parts has values or is omitted. */
-static void find_help(const struct analysis *a, const struct occ_advice *advice, size_t n, unsigned part,
+static bool helps(const struct analysis_advice *item, enum occ_advice_kind kind)
+{
+    bool is_whole_waves = kind == OCC_ADVICE_GRID_UP && item->change.kind == OCC_ADVICE_GRID_DOWN;
+    return !item->is_unlikely && (item->change.kind == kind || is_whole_waves);
+}
+
+/* Finds the change that may help a part: of the list of advice, or for a measured part by its kind. */
+static void find_help(const struct analysis *a, const struct analysis_advice *advice, size_t n, unsigned part,
                       struct analysis_part *p)
 {
     enum occ_advice_kind kind = occ_part_advice(part);
-    if (kind == OCC_ADVICE_COUNT || a->result->by_design || !(p->ratio > 0) || p->is_within_error)
+    enum occ_owner owner = analysis_owner(a).owner;
+    if (kind == OCC_ADVICE_COUNT || !(p->ratio > 0) || p->is_within_error)
         return;
     for (size_t i = 0; i < n && !p->help[0]; i++)
-        if (advice[i].kind == kind)
-            (void)snprintf(p->help, sizeof p->help, "%s: %" PRIu64 " -> %" PRIu64, occ_advice_text(kind),
-                           advice[i].now, advice[i].needed);
-    if (!p->help[0] && part >= OCC_CAUSE_COUNT)
+        if (helps(&advice[i], kind) && advice[i].is_indirect)
+            (void)snprintf(p->help, sizeof p->help, "%s", advice[i].knob);
+        else if (helps(&advice[i], kind))
+            (void)analysis_advice_change(&advice[i].change, p->help, sizeof p->help);
+    if (!p->help[0] && part >= OCC_CAUSE_COUNT && !a->result->by_design &&
+        occ_change_for(owner, kind) != OCC_CHANGE_NONE)
         (void)snprintf(p->help, sizeof p->help, "%s", occ_advice_text(kind));
 }
 
@@ -41,10 +49,10 @@ static const char *used_text(const struct analysis *a, const struct occ_waterfal
 
 void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_waterfall)
 {
-    struct occ_advice advice[OCC_ADVICE_MAX];
+    struct analysis_advice advice[OCC_ADVICE_MAX];
     struct occ_waterfall w;
     bool has_help = !analysis_needs_no_advice(a);
-    size_t n = occ_advise(a->device, a->launch, a->result, advice, OCC_ADVICE_MAX);
+    size_t n = analysis_advise(a, advice);
     occ_explain(a->result, a->measured, &w);
     *ret_waterfall = (struct analysis_waterfall){.used = w.used,
                                                  .spread = w.tail_spread + w.small_grid_spread,
@@ -62,7 +70,7 @@ void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_w
         p->is_shown = is_shown(&w, part);
         p->is_within_error = part >= OCC_CAUSE_COUNT && fabs(w.part[part]) <= w.error;
         if (has_help)
-            find_help(a, advice, n < OCC_ADVICE_MAX ? n : OCC_ADVICE_MAX, part, p);
+            find_help(a, advice, n, part, p);
     }
 }
 

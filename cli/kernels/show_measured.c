@@ -23,6 +23,8 @@ struct analysis show_analysis(const struct occ_config_row *row, struct occ_measu
         .has_grid = true,
         .name = row->kernel.demangled,
         .duration_ns = row->launches ? (double)row->total_ns / (double)row->launches : NAN,
+        .spill_bytes = -1,
+        .local_bytes = row->local_bytes_per_thread,
         .alone_ratio = use->total_ns ? (double)use->alone_ns / (double)use->total_ns : NAN,
         .launch_gap_ns =
             use->launch_bound && use->launch_ns ? (double)use->launch_ns / (double)use->launches : NAN};

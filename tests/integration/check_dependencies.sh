@@ -10,7 +10,7 @@ table='
 answer: cluster/ask compare config explain names occupancy store support
 attribution: support
 cli: occupancy support
-cli/analysis: cli draw names occupancy support
+cli/analysis: cli draw explain names occupancy support
 cli/history: cli cluster/ask config names store support
 cli/kernels: cli cli/analysis cli/history occupancy store support
 cli/occq: cli cli/history support

@@ -470,59 +470,143 @@ static void test_small_savings_are_not_first(void **state)
     assert_non_null(strstr(analysis_unknown_text(&a, text, sizeof text), "within the error"));
 }
 
-static void test_tensor_cores_by_name(void **state)
+/* ---- advice in the terms of a kernel's owner ---- */
+
+struct named_case {
+    struct calc_target target;
+    struct occ_launch launch;
+    struct occ_result result;
+    struct analysis analysis;
+    struct analysis_advice advice[OCC_ADVICE_MAX];
+    size_t n;
+};
+
+static void advise(struct named_case *c, const char *name, const uint32_t grid[3], const uint32_t block[3],
+                   uint32_t registers, uint32_t smem_bytes)
 {
+    struct occ_error err = OCC_ERROR_INIT;
+    *c = (struct named_case){.launch = {.registers_per_thread = registers,
+                                        .dynamic_smem_bytes = smem_bytes,
+                                        .carveout_percent = -1}};
+    assert_int_equal(calc_target_named("a100", &c->target, &err), 0);
+    memcpy(c->launch.grid, grid, sizeof c->launch.grid);
+    memcpy(c->launch.block, block, sizeof c->launch.block);
+    assert_int_equal(occ_analyse(&c->target.device, &c->launch, &c->result), OCC_OK);
+    c->analysis = (struct analysis){.device = &c->target.device,
+                                    .launch = &c->launch,
+                                    .result = &c->result,
+                                    .has_grid = true,
+                                    .name = name,
+                                    .alone_ratio = NAN,
+                                    .launch_gap_ns = NAN};
+    c->n = analysis_advise(&c->analysis, c->advice);
+}
+
+static const char *knob_of(const struct named_case *c, enum occ_advice_kind kind)
+{
+    const struct analysis_advice *item = find_advice(c->advice, c->n, kind);
+    return item ? item->knob : "";
+}
+
+#define SIZE(x, y, z) ((const uint32_t[3]){x, y, z})
+
+static void assert_starts(const char *text, const char *start)
+{
+    if (strncmp(text, start, strlen(start)) != 0)
+        fail_msg("'%s' does not start with '%s'", text, start);
+}
+
+static void test_changes_that_the_owner_can_make(void **state)
+{
+    static const char library[] = "ampere_sgemm_128x64_nn", triton[] = "triton_poi_fused_add_0",
+                      framework[] = "void at::native::reduce_kernel<512, 1>(int)";
+    struct named_case c;
+    struct analysis_waterfall w;
+    size_t algorithms = 0;
     (void)state;
-    static const struct {
-        const char *name;
-        bool is_tensor;
-    } cases[] = {
-        /* of PyTorch traces and reports of V100, A100 and B200 */
-        {"void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4>("
-         "cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4::Params)",
-         true},
-        {"sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4",
-         true},
-        {"nvjet_tst_64x16_64x16_2x4_2cta_h_bz_bias_TNT", true},
-        {"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128PersistentContext", true},
-        {"ReferenceGemm_kernel", true},
-        {"naive_gemm", true},
-        {"volta_sgemm_128x32_nt", false},
-        {"ampere_sgemm_32x32_sliced1x4_tn", false},
-        {"ampere_gcgemm_64x64_nt", false},
-        {"cudnn_infer_volta_scudnn_128x64_3dconv_fprop_medium_nn_v1", false},
-        {"sgemm_128x128x8_kernel", false},
-        {"convert_kernel", false},
-        {"void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernel<float, float>(long, long)",
-         false},
-        {"void fbgemm_gpu::_offsets_range_cuda_kernel<long>(long, long, long const*, long*)", false},
-        {"void "
-         "moe::dev::finalize::finalizeKernelVecLoad<moe::dev::finalize::KernelParams<cutlass::bfloat16_t, "
-         "cutlass::bfloat16_t, 4, true> >(moe::dev::finalize::KernelParams<cutlass::bfloat16_t>)",
-         false},
-        {"void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char>(unsigned char*)", false},
-        {"std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
-         "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*)",
-         false},
-        /* of the libraries' documentation */
-        {"volta_h884gemm_128x64_ldg8_nn", true},
-        {"void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4> >(Flash_fwd_params)", true},
-        {"void cutlass::Kernel<cutlass_80_simt_sgemm_128x128_8x4_nn_align1>(int)", false},
-        {"void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3, 1, false>(int)", false},
-        {"", false},
-        {"(", false},
-    };
-    char longest[4096];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (analysis_names_tensor_cores(cases[i].name) != cases[i].is_tensor)
-            fail_msg("%s", cases[i].name);
-    assert_false(analysis_names_tensor_cores(NULL));
-    memset(longest, 'A', sizeof longest);
-    longest[sizeof longest - 1] = '\0';
-    assert_false(analysis_names_tensor_cores(longest));
-    for (size_t i = 0; i + 1 < sizeof longest; i++)
-        longest[i] = i % 2 ? 'B' : '1';
-    assert_false(analysis_names_tensor_cores(longest));
+    advise(&c, library, SIZE(1u << 20, 1, 1), SIZE(256, 1, 1), 137, 20 * 1024);
+    for (size_t i = 0; i < c.n; i++) {
+        algorithms += strcmp(c.advice[i].knob, "another algorithm or tile (autotuning)") == 0;
+        assert_false(c.advice[i].is_indirect && c.advice[i].prediction.is_promised);
+    }
+    assert_int_equal(algorithms, 1);
+    assert_null(find_advice(c.advice, c.n, OCC_ADVICE_FREE_SMEM)); /* cannot be used */
+    analysis_explain(&c.analysis, &w);
+    assert_string_equal(w.parts[OCC_CAUSE_REGISTERS].help, "another algorithm or tile (autotuning)");
+
+    advise(&c, library, SIZE(40, 1, 1), SIZE(256, 1, 1), 64, 0);
+    assert_starts(knob_of(&c, OCC_ADVICE_FILL_WAVE), "a larger batch: the shape has too few tiles; or other");
+    advise(&c, triton, SIZE(1u << 20, 1, 1), SIZE(256, 1, 1), 137, 0);
+    assert_string_equal(knob_of(&c, OCC_ADVICE_REGISTERS), "another num_warps");
+    advise(&c, framework, SIZE(1u << 20, 1, 1), SIZE(96, 1, 1), 32, 0);
+    assert_null(find_advice(c.advice, c.n, OCC_ADVICE_LARGER_BLOCK));
+
+    advise(&c, "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(int)", SIZE(36, 1, 1),
+           SIZE(512, 1, 1), 64, 0);
+    assert_int_equal(c.n, 0);
+}
+
+static void test_changes_in_cuda_terms(void **state)
+{
+    static const char name[] = "mine(float*)";
+    struct named_case c;
+    (void)state;
+    advise(&c, name, SIZE(40, 1, 1), SIZE(256, 1, 1), 64, 0);
+    assert_starts(knob_of(&c, OCC_ADVICE_FILL_WAVE),
+                  "smaller tiles, split-K or a larger batch: <<<432, block>>>; or other kernels");
+    advise(&c, name, SIZE(4, 10, 1), SIZE(256, 1, 1), 64, 0);
+    assert_starts(
+        knob_of(&c, OCC_ADVICE_FILL_SMS),
+        "smaller tiles, split-K or a larger batch: 108 blocks in the grid's own shape (now 4x10x1)");
+    advise(&c, name, SIZE(4, 10, 1), SIZE(32, 32, 1), 32, 0);
+    assert_string_equal(knob_of(&c, OCC_ADVICE_SPLIT_BLOCK),
+                        "blocks of 256 threads in the kernel's own shape (now 32x32x1)");
+    advise(&c, name, SIZE(1u << 20, 1, 1), SIZE(96, 1, 1), 32, 0);
+    assert_string_equal(knob_of(&c, OCC_ADVICE_LARGER_BLOCK), "<<<786432, 128>>>");
+    advise(&c, name, SIZE(1u << 20, 1, 1), SIZE(128, 1, 1), 40, 100 * 1024);
+    assert_string_equal(knob_of(&c, OCC_ADVICE_SMEM), "fewer stages or smaller tiles: 12928 bytes per block");
+    advise(&c, name, SIZE(1u << 20, 1, 1), SIZE(256, 1, 1), 90, 75 * 1024);
+    assert_non_null(strstr(knob_of(&c, OCC_ADVICE_REGISTERS_SMEM), "; with fewer stages or smaller tiles: "));
+    for (size_t i = 0; i < c.n; i++)
+        assert_int_equal(isnan(c.advice[i].saves_most) != 0,
+                         c.advice[i].change.kind >= OCC_ADVICE_OF_OCCUPANCY);
+}
+
+/* "More warps may not help" stands above no promise of more warps; an even grid alone is no such reason. */
+static void test_the_note_and_the_promises_agree(void **state)
+{
+    struct named_case c;
+    char note[256];
+    (void)state;
+    advise(&c, "mine", SIZE(216, 1, 1), SIZE(256, 1, 1), 32, 0);
+    assert_string_equal(analysis_advice_note(&c.analysis, note, sizeof note), "");
+    assert_true(c.advice[0].prediction.is_promised);
+    advise(&c, "mine", SIZE(1u << 20, 1, 1), SIZE(128, 1, 1), 40, 100 * 1024);
+    assert_starts(analysis_advice_note(&c.analysis, note, sizeof note), "maybe one block per SM by design");
+    advise(&c, "persistent_scan", SIZE(200, 1, 1), SIZE(256, 1, 1), 32, 0);
+    assert_starts(analysis_advice_note(&c.analysis, note, sizeof note), "maybe a persistent kernel, by its");
+    for (size_t i = 0; i < c.n; i++)
+        assert_false(c.advice[i].prediction.is_promised);
+    advise(&c, "hgemm_wmma_kernel", SIZE(1u << 20, 1, 1), SIZE(256, 1, 1), 137, 0);
+    assert_starts(analysis_advice_note(&c.analysis, note, sizeof note), "maybe a tensor-core kernel");
+    for (size_t i = 0; i < c.n; i++)
+        assert_false(c.advice[i].prediction.is_promised);
+}
+
+/* Spills by the compiler's report, and local memory. */
+static void test_spills_of_the_kernel(void **state)
+{
+    struct named_case c;
+    (void)state;
+    advise(&c, "mine", SIZE(1u << 20, 1, 1), SIZE(256, 1, 1), 137, 0);
+    assert_true(c.advice[0].change.kind == OCC_ADVICE_REGISTERS && c.advice[0].prediction.is_promised);
+    c.analysis.spill_bytes = -1;
+    c.analysis.local_bytes = 64;
+    c.n = analysis_advise(&c.analysis, c.advice);
+    assert_false(find_advice(c.advice, c.n, OCC_ADVICE_REGISTERS)->prediction.is_promised);
+    c.analysis.spill_bytes = 64;
+    c.n = analysis_advise(&c.analysis, c.advice);
+    assert_true(find_advice(c.advice, c.n, OCC_ADVICE_FREE_REGISTERS)->prediction.is_promised);
 }
 
 /* ---- kernels of a file ---- */
@@ -616,7 +700,10 @@ int main(void)
         cmocka_unit_test(test_help_agrees_with_the_verdict),
         cmocka_unit_test(test_advice_follows_what_was_measured),
         cmocka_unit_test(test_small_savings_are_not_first),
-        cmocka_unit_test(test_tensor_cores_by_name),
+        cmocka_unit_test(test_changes_that_the_owner_can_make),
+        cmocka_unit_test(test_changes_in_cuda_terms),
+        cmocka_unit_test(test_the_note_and_the_promises_agree),
+        cmocka_unit_test(test_spills_of_the_kernel),
         cmocka_unit_test(test_a_plot_marks_the_present_once),
         cmocka_unit_test(test_the_nearest_code_counts),
         cmocka_unit_test(test_names_are_not_compared_in_pairs),

@@ -223,6 +223,18 @@ static void test_own_kernels(void **state)
         {"hopper_kernel(float*)", "hopper_kernel", OCC_OWNER_UNKNOWN, 0},
         {"loop_kernel", "loop_kernel", OCC_OWNER_UNKNOWN, 0},
         {"matmul_0d", "matmul_0d", OCC_OWNER_UNKNOWN, 0},
+        {"void warpReduceScatter<float>(float*)", "warpReduceScatter", OCC_OWNER_UNKNOWN, 0},
+        {"all_reduce_by_key(int const*, float*)", "all_reduce_by_key", OCC_OWNER_UNKNOWN, 0},
+        {"compute_all_to_all_indices(int*)", "compute_all_to_all_indices", OCC_OWNER_UNKNOWN, 0},
+        /* tensor cores and persistent kernels by the name alone */
+        {"naive_gemm", "naive_gemm", OCC_OWNER_UNKNOWN, 0},
+        {"void gemm<float, 128>(float const*)", "gemm", OCC_OWNER_UNKNOWN, 0},
+        {"hgemm_wmma_kernel(half*)", "hgemm_wmma_kernel", OCC_OWNER_UNKNOWN, OCC_TRAIT_TENSOR_CORES},
+        {"my_flash_attention(half*)", "my_flash_attention", OCC_OWNER_UNKNOWN, OCC_TRAIT_TENSOR_CORES},
+        {"gamma_update(float*)", "gamma_update", OCC_OWNER_UNKNOWN, 0},
+        {"persistent_scan(float*)", "persistent_scan", OCC_OWNER_UNKNOWN, OCC_TRAIT_PERSISTENT},
+        {"void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char>(unsigned char*)",
+         "KV-cache write", OCC_OWNER_FRAMEWORK, 0},
     };
     (void)state;
     CHECK(cases);

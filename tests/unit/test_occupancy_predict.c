@@ -39,7 +39,8 @@ static struct occ_prediction predict(const char *gpu, const struct occ_launch *b
     struct occ_prediction p;
     struct occ_result result;
     assert_int_equal(occ_analyse(&device, before, &result), OCC_OK);
-    const struct occ_change change = {before, after, &result, 0, spill_after, bound, OCC_OWNER_USER, true};
+    const struct occ_launch_change change = {before,      after, &result,        0,
+                                             spill_after, bound, OCC_OWNER_USER, true};
     assert_true(occ_predict(&device, &change, &p));
     assert_true(p.low <= p.ratio && p.ratio <= p.high);
     return p;
@@ -187,7 +188,7 @@ static void an_impossible_launch_has_no_prediction(void **state)
     struct occ_prediction p;
     struct occ_result result;
     assert_int_equal(occ_analyse(&device, &good, &result), OCC_OK);
-    const struct occ_change change = {.before = &good, .after = &bad, .result = &result};
+    const struct occ_launch_change change = {.before = &good, .after = &bad, .result = &result};
     assert_false(occ_predict(&device, &change, &p));
 }
 
@@ -202,8 +203,8 @@ static void the_way_back_is_the_inverse(void **state)
             struct occ_launch one = random_launch(&device), other = random_launch(&device);
             struct occ_prediction there, back, same;
             struct occ_result result_one, result_other;
-            struct occ_change change = {&one, &other, &result_one, -1, -1, OCC_WORK_MEMORY, OCC_OWNER_USER,
-                                        true};
+            struct occ_launch_change change = {&one, &other,          &result_one,    -1,
+                                               -1,   OCC_WORK_MEMORY, OCC_OWNER_USER, true};
             if (occ_analyse(&device, &one, &result_one) != OCC_OK ||
                 occ_analyse(&device, &other, &result_other) != OCC_OK)
                 continue;
@@ -236,18 +237,12 @@ static void no_promise_above_the_knee(void **state)
         assert_false(found.list[i].prediction.is_promised);
 }
 
-static void registers_by_force_come_after_other_promises(void **state)
+static void registers_by_force_are_for_kernels_that_do_not_spill(void **state)
 {
     (void)state;
-    struct occ_launch launch = launch_of(1u << 20, 256, 137, 8 * KIB); /* one block: smaller ones, or 128 */
+    struct occ_launch launch = launch_of(1u << 20, 256, 137, 8 * KIB); /* one block: 128 for two */
     struct found found = suggest("a100", &launch, OCC_OWNER_USER, -1);
-    bool forced = false;
-    size_t promises = 0;
-    for (size_t i = 0; i < found.n && found.list[i].prediction.is_promised; i++, promises++) {
-        assert_false(forced && !found.list[i].is_forced);
-        forced |= found.list[i].is_forced;
-    }
-    assert_true(forced && promises > 1);
+    assert_true(found.list[0].is_forced && found.list[0].prediction.is_promised);
     found = suggest("a100", &launch, OCC_OWNER_USER, 64); /* it spills as it is */
     assert_false(first_of(&found, OCC_ADVICE_REGISTERS)->prediction.is_promised);
 }
@@ -294,13 +289,13 @@ static void registers_and_memory_that_cost_no_block(void **state)
 static void blocks_of_other_sizes(void **state)
 {
     (void)state;
-    struct occ_launch launch = launch_of(1u << 20, 1024, 40, 24 * KIB); /* one block of 1024 per SM */
-    struct found found = suggest("rtx3090", &launch, OCC_OWNER_USER, -1);
+    struct occ_launch launch = launch_of(1u << 20, 768, 40, 24 * KIB); /* two blocks per SM */
+    struct found found = suggest("a100", &launch, OCC_OWNER_USER, -1);
     const struct occ_suggestion *half = first_of(&found, OCC_ADVICE_HALF_BLOCK);
     assert_non_null(half);
-    assert_int_equal(half->advice.needed, 512);
+    assert_int_equal(half->advice.needed, 384);
     launch.dynamic_smem_bytes = 0; /* nothing to wait for */
-    found = suggest("rtx3090", &launch, OCC_OWNER_USER, -1);
+    found = suggest("a100", &launch, OCC_OWNER_USER, -1);
     assert_null(first_of(&found, OCC_ADVICE_HALF_BLOCK));
 
     launch = launch_of(1u << 20, 96, 29, 0);
@@ -311,12 +306,19 @@ static void blocks_of_other_sizes(void **state)
     found = suggest("a100", &launch, OCC_OWNER_USER, -1);
     const struct occ_suggestion *whole = first_of(&found, OCC_ADVICE_WHOLE_WARPS);
     assert_int_equal(whole->advice.needed, 160);
-    assert_false(whole->prediction.is_promised); /* no published case */
+    assert_false(whole->prediction.is_promised);     /* no published case */
     assert_int_equal(whole->advice.cost_amount, 96); /* 144 x 2^20 threads in blocks of 160 */
     launch = launch_of(1u << 20, 100, 29, 0);
     found = suggest("rtx2080ti", &launch, OCC_OWNER_USER, -1);
     assert_int_equal(first_of(&found, OCC_ADVICE_LARGER_BLOCK)->advice.needed, 128);
     assert_null(first_of(&found, OCC_ADVICE_WHOLE_WARPS)); /* the same size */
+
+    launch = launch_of(520, 256, 96, 16 * KIB);
+    found = suggest("a100", &launch, OCC_OWNER_USER, -1);
+    assert_int_equal(first_of(&found, OCC_ADVICE_HALF_BLOCK)->advice.needed, 128);
+    for (size_t i = 0; i < found.n; i++) /* the same size for another reason */
+        assert_false(found.list[i].advice.kind == OCC_ADVICE_BLOCK_SIZE &&
+                     found.list[i].advice.needed == 128);
 }
 
 static void a_grid_below_the_sms(void **state)
@@ -393,8 +395,8 @@ static void few_warps_by_design_are_no_promise(void **state)
     struct found found = suggest_for("a100", &one, (struct occ_suggest_input){.spill_bytes = 0});
     assert_non_null(first_of(&found, OCC_ADVICE_SMEM));
     assert_false(promises(&found, OCC_ADVICE_SMEM));
-    found = suggest_for("a100", &one,
-                        (struct occ_suggest_input){.spill_bytes = 0, .bound = OCC_WORK_LATENCY});
+    found =
+        suggest_for("a100", &one, (struct occ_suggest_input){.spill_bytes = 0, .bound = OCC_WORK_LATENCY});
     assert_true(promises(&found, OCC_ADVICE_SMEM)); /* measured: warps are missing */
 
     struct occ_launch small = launch_of(40, 256, 64, 0);
@@ -484,6 +486,7 @@ static void random_launches_have_ordered_lists(void **state)
                 assert_true(isfinite(p->ratio) && p->low > 0 && p->low <= p->ratio && p->ratio <= p->high);
                 assert_true(!p->is_promised || p->ratio <= OCC_PROMISED_RATIO);
                 assert_false(k > 0 && p->is_promised && !list[k - 1].prediction.is_promised);
+                assert_false(k > 0 && p->is_promised && !list[k].is_forced && list[k - 1].is_forced);
             }
         }
     }
@@ -502,7 +505,7 @@ int main(void)
         cmocka_unit_test(an_impossible_launch_has_no_prediction),
         cmocka_unit_test(the_way_back_is_the_inverse),
         cmocka_unit_test(no_promise_above_the_knee),
-        cmocka_unit_test(registers_by_force_come_after_other_promises),
+        cmocka_unit_test(registers_by_force_are_for_kernels_that_do_not_spill),
         cmocka_unit_test(tails_of_many_waves_are_no_advice),
         cmocka_unit_test(registers_and_memory_that_cost_no_block),
         cmocka_unit_test(blocks_of_other_sizes),

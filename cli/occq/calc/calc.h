@@ -22,6 +22,7 @@ struct calc_kernel {
     char suffix; /* suffix of sm_90a or sm_100f; 0: none, or unknown */
     bool runs;   /* runs on the device */
     uint32_t registers, static_smem_bytes, barriers, max_threads, local_bytes, spill_bytes;
+    bool knows_spills; /* `spill_bytes` is the compiler's report */
     uint32_t cluster[3];
 };
 
@@ -55,6 +56,8 @@ static inline struct analysis calc_analysis(const struct calc_case *c)
                              .result = &c->result,
                              .has_grid = c->has_grid,
                              .name = c->kernel->name,
+                             .spill_bytes = c->kernel->knows_spills ? (int64_t)c->kernel->spill_bytes : -1,
+                             .local_bytes = c->kernel->local_bytes,
                              .alone_ratio = NAN,
                              .launch_gap_ns = NAN};
 }

@@ -276,7 +276,8 @@ static int read_ptxas(const struct bytes *bytes, struct collection *c, struct oc
                                      .static_smem_bytes = k->static_smem_bytes,
                                      .barriers = k->barriers,
                                      .local_bytes = k->stack_bytes,
-                                     .spill_bytes = k->spill_store_bytes};
+                                     .spill_bytes = k->spill_store_bytes,
+                                     .knows_spills = k->has_stack};
         status = collect(c, k->name, kernel, err);
     }
     return status;

@@ -53,7 +53,7 @@ static void put_configuration(FILE *out, const struct occ_config_row *row)
 static void put_advice(FILE *out, const struct analysis *a)
 {
     struct analysis_advice advice[OCC_ADVICE_MAX];
-    char change[96], note[256], time[96];
+    char change[96], note[256], expected[192];
     size_t n = analysis_advise(a, advice);
     (void)analysis_advice_note(a, note, sizeof note);
     (void)fputs("<h5>Advice</h5>\n", out);
@@ -65,10 +65,9 @@ static void put_advice(FILE *out, const struct analysis *a)
     for (size_t i = 0; i < n; i++) {
         if (analysis_begins_below_unknown(advice, i))
             html_put(out, "<li>@:</li>\n", analysis_unknown_text(a, note, sizeof note));
-        html_put(out, "<li>@: @@. <code>@</code></li>\n",
+        html_put(out, "<li>@: @. <code>@</code></li>\n",
                  analysis_advice_change(&advice[i].change, change, sizeof change),
-                 advice[i].prediction.is_promised ? "" : "measure it, ",
-                 analysis_prediction_text(&advice[i].prediction, time, sizeof time), advice[i].knob);
+                 analysis_expectation_text(&advice[i], expected, sizeof expected), advice[i].knob);
     }
     (void)fputs(n ? "</ul>\n" : "", out);
 }

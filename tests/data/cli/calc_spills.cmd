@@ -1,0 +1,1 @@
+printf "ptxas info    : Compiling entry function \047_Z5stagePf\047 for \047sm_80\047\nptxas info    : Function properties for _Z5stagePf\n    40 bytes stack frame, 36 bytes spill stores, 40 bytes spill loads\nptxas info    : Used 64 registers, used 1 barriers, 65536 bytes smem, 364 bytes cmem[0]\n" | occq calc --gpu a100 --threads 256 --ptxas - | sed -n "/ADVICE/,/^\$/p"
