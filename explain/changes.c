@@ -40,20 +40,6 @@ enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind 
     return owner < OCC_OWNERS && kind < OCC_ADVICE_COUNT ? changes[kind][owner] : OCC_CHANGE_NONE;
 }
 
-bool occ_advice_needs_full_wave(enum occ_advice_kind kind)
-{
-    switch (kind) {
-    case OCC_ADVICE_REGISTERS:
-    case OCC_ADVICE_SMEM:
-    case OCC_ADVICE_CARVEOUT:
-    case OCC_ADVICE_BARRIERS:
-    case OCC_ADVICE_REGISTERS_SMEM:
-        return true;
-    default:
-        return false;
-    }
-}
-
 enum occ_effort occ_change_effort(enum occ_owner_change change)
 {
 #define EFFORT(name, word, text, effort) OCC_EFFORT_##effort,

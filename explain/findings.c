@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "occupancy/suggest.h"
 #include "support/cleanup.h"
 #include "support/error.h"
 #include "verdict.h"
@@ -72,7 +73,7 @@ static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel
     const struct occ_candidate *best = NULL;
     for (const struct occ_candidate *c = kernel->candidates; c < kernel->candidates + kernel->n_candidates;
          c++) {
-        bool is_useless = occ_advice_needs_full_wave(c->kind) && !fills_a_wave(kernel);
+        bool is_useless = occ_advice_is_per_sm(c->kind) && !fills_a_wave(kernel);
         if (!is_useless && occ_change_for(owner_of(kernel), c->kind) != OCC_CHANGE_NONE &&
             (!best || is_better(c, best, owner_of(kernel))))
             best = c;
@@ -91,7 +92,7 @@ static bool is_misaligned(const struct occ_kernel_totals *kernel)
 static enum occ_advice_kind advice_about(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     enum occ_advice_kind kind = cause < OCC_PART_COUNT ? occ_part_advice(cause) : OCC_ADVICE_COUNT;
-    bool is_useless = kind < OCC_ADVICE_COUNT && occ_advice_needs_full_wave(kind) && !fills_a_wave(kernel);
+    bool is_useless = kind < OCC_ADVICE_COUNT && occ_advice_is_per_sm(kind) && !fills_a_wave(kernel);
     return is_useless ? OCC_ADVICE_FILL_WAVE : kind;
 }
 

@@ -137,9 +137,6 @@ int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings,
 enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
 enum occ_effort occ_change_effort(enum occ_owner_change change);
 
-/* True for changes that matter only when the grid has enough blocks for a full wave. */
-bool occ_advice_needs_full_wave(enum occ_advice_kind kind);
-
 /* Words for programs, texts for people. Never NULL. */
 const char *occ_finding_word(enum occ_finding_kind kind);
 const char *occ_finding_text(enum occ_finding_kind kind);

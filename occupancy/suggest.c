@@ -172,7 +172,7 @@ bool occ_few_warps_by_design(const struct occ_suggest_input *in)
            (in->traits & OCC_TRAIT_TENSOR_CORES || in->result->by_design & few || is_persistent(in));
 }
 
-static bool is_per_sm(enum occ_advice_kind kind)
+bool occ_advice_is_per_sm(enum occ_advice_kind kind)
 {
     return kind <= OCC_ADVICE_BLOCK_SIZE || kind == OCC_ADVICE_HALF_BLOCK || kind == OCC_ADVICE_LARGER_BLOCK;
 }
@@ -188,7 +188,7 @@ static bool is_left_out(const struct occ_suggest_input *in, const struct occ_sug
         (!in->has_grid || is_persistent(in) || in->owner == OCC_OWNER_COMMUNICATION ||
          result->waves > OCC_TAIL_WAVES))
         return true;
-    return in->has_grid && busy < SERIAL_SMS && is_per_sm(kind);
+    return in->has_grid && busy < SERIAL_SMS && occ_advice_is_per_sm(kind);
 }
 
 /* ---- order ---- */
@@ -380,7 +380,7 @@ size_t occ_suggest(const struct occ_suggest_input *in, struct occ_suggestion ret
         struct occ_suggestion s = {.advice = advice[i]};
         if (!predict(in, &s) || is_left_out(in, &s))
             continue;
-        s.is_unlikely = !s.prediction.is_promised && is_per_sm(advice[i].kind) &&
+        s.is_unlikely = !s.prediction.is_promised && occ_advice_is_per_sm(advice[i].kind) &&
                         in->bound != OCC_WORK_LATENCY && now.warps >= occ_published_cases.warps_enough;
         ret_list[n++] = s;
     }

@@ -47,6 +47,9 @@ struct occ_suggestion {
     bool is_unlikely; /* no promise, because the SM has enough warps */
 };
 
+/* True for changes of what an SM holds: they matter only if the grid has enough blocks. */
+bool occ_advice_is_per_sm(enum occ_advice_kind kind);
+
 /* True if few warps are likely by design: tensor cores, clusters, one block per SM, a persistent kernel. A
  * measured latency bound refutes it. */
 bool occ_few_warps_by_design(const struct occ_suggest_input *input);
