@@ -1,10 +1,12 @@
 /* See corpus.h. Threads: any. */
 #include "corpus.h"
 
-#include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "support/text.h"
 
 /* ---- cells ---- */
 
@@ -79,10 +81,8 @@ static const char *cell_of(const struct table *t, const char *prefix, const char
 
 static double real_of(const char *text)
 {
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    return end == text || *end || errno || !isfinite(value) ? (double)NAN : value;
+    double value;
+    return occ_parse_double(text, -DBL_MAX, DBL_MAX, &value, NULL) == 0 ? value : (double)NAN;
 }
 
 static bool whole_of(const char *text, uint32_t max, uint32_t *ret)

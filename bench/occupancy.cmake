@@ -12,4 +12,4 @@ target_link_libraries(bench_expected PRIVATE occ_compile_options occ_occupancy m
 # Predictions and advice against a corpus of published changes, whose path is an argument.
 add_executable(bench_advice bench_advice.c advice_fit.c corpus.c)
 target_include_directories(bench_advice PRIVATE "${PROJECT_SOURCE_DIR}")
-target_link_libraries(bench_advice PRIVATE occ_compile_options occ_occupancy m)
+target_link_libraries(bench_advice PRIVATE occ_compile_options occ_occupancy occ_support m)

@@ -5,7 +5,7 @@ occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES 
 occ_add_test(test_occupancy_advice SOURCES test_occupancy_advice.c USES occ_occupancy m)
 occ_add_test(test_occupancy_predict SOURCES test_occupancy_predict.c USES occ_occupancy m)
 # The corpus of published changes that bench_advice reads.
-occ_add_test(test_corpus SOURCES test_corpus.c "${PROJECT_SOURCE_DIR}/bench/corpus.c" USES occ_occupancy m)
+occ_add_test(test_corpus SOURCES test_corpus.c "${PROJECT_SOURCE_DIR}/bench/corpus.c" USES occ_occupancy occ_support m)
 target_compile_definitions(test_corpus PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data/occupancy")
 occ_add_test(test_occupancy_waterfall SOURCES test_occupancy_waterfall.c USES occ_occupancy m)
 # The model against launches that a cycle-level simulator executed.
