@@ -1,9 +1,9 @@
 /* See attribution.h. Launches and samples wait in queues. Once all launches up to a time have arrived, each
  * block of samples passes these steps:
  *     join     makes each sample a row: the share of each regressor in the sample, and the counted ratios
- *     (join.c)
- *     solve    when enough rows are new, estimates all values from the rows of the last WINDOW_NS (solve.c,
- *     errors.c)
+ *     (design.c)
+ *     solve    when enough rows are new, estimates all values from the rows of the last WINDOW_NS (gls.c,
+ *     inference.c)
  * Then each ended launch gets a value and leaves its queue; the value of a long launch is read directly from
  * its rows (direct.c). */
 #include <string.h>
@@ -12,12 +12,17 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
+#define X(name, value, text) .name = (value),
+static const struct occ_attribution_assumptions usual = {OCC_ATTRIBUTION_ASSUMPTIONS(X)};
+#undef X
+
 struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options)
 {
     struct occ_attribution *a = calloc(1, sizeof *a);
     if (a) {
         a->options = *options;
-        a->estimate.scale = SPREAD_MAX * SPREAD_MAX;
+        a->assumed = options->assumptions ? *options->assumptions : usual;
+        a->estimate.scale = a->assumed.spread_max * a->assumed.spread_max;
         a->shortest_ns = INFINITY;
         a->stats.residual_ratio = NAN;
     }
@@ -28,7 +33,7 @@ void occ_attribution_free(struct occ_attribution *a)
 {
     if (!a)
         return;
-    occ_join_undo(a, 0);
+    occ_design_undo(a, 0);
     occ_map_free(&a->index);
     free(a->regressors);
     free(a->launches);
@@ -134,7 +139,7 @@ static void report_launches(struct occ_attribution *a, int64_t before_ns)
         if (a->launches[i].is_late && a->launches[i].end_ns <= before_ns && n_late++ < LATE_MAX)
             occ_direct_mark(a, &a->launches[i]);
     if (n_late > LATE_MAX) {
-        occ_join_undo(a, 0);
+        occ_design_undo(a, 0);
         memset(a->past, 0, sizeof a->past);
     }
     for (size_t i = 0; i < a->n_launches; i++) {
@@ -148,7 +153,7 @@ static void report_launches(struct occ_attribution *a, int64_t before_ns)
         } else if (is_lost || (!occ_direct_read(a, l, &value.measured) && l->is_late)) {
             a->stats.late_launches++;
         } else {
-            occ_errors_fill_utilization(a, r, &value.measured);
+            occ_inference_fill_utilization(a, r, &value.measured);
             a->options.add_value(a->options.context, &value);
         }
     }
@@ -165,7 +170,7 @@ static void report_second(struct occ_attribution *a, int64_t second)
          row = row->before) {
         double ns = (double)(row->end_ns - row->start_ns);
         if (row->start_ns / SECOND_NS == second)
-            (void)occ_join_unexplained(a, row, unexplained);
+            (void)occ_design_residual(a, row, unexplained);
         if (row->start_ns / SECOND_NS > second || !isfinite(unexplained[OCC_RATIO_WARPS]))
             continue;
         residual += unexplained[OCC_RATIO_WARPS] * ns;
@@ -200,13 +205,13 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
         a->estimate.drift_sd_us = is_young ? CLOCK_DRIFT_US : CLOCK_SD_US;
         a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
-            occ_join(a, &a->samples[i]);
+            occ_design_add(a, &a->samples[i]);
         bool is_old = 2 * (a->joined_ns - a->estimate.made_ns) >= WINDOW_NS && a->rows.fresh > 0;
         bool is_due = a->joined_ns >= a->estimate.due_ns && (is_old || FRESH * a->rows.fresh >= a->rows.busy);
         if (trials > 0 || (a->estimate.known && (is_due || is_last)))
-            occ_solve(a);
+            occ_gls_fit(a);
         if (trials > 0)
-            occ_join_undo(a, first_ns);
+            occ_design_undo(a, first_ns);
         next = trials > 2 && a->estimate.due_ns > a->joined_ns + DEAR_NS ? 1 : trials - 1;
     }
     a->n_samples -= n;
@@ -248,7 +253,7 @@ void occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool f
 {
     a->advanced_ns = until_ns > a->advanced_ns ? until_ns : a->advanced_ns;
     for (size_t n; (n = next_block(a, final)) > 0;) {
-        occ_join_forget(a, &a->rows, 0, a->samples[0].start_ns - WINDOW_NS, SIZE_MAX);
+        occ_design_forget(a, &a->rows, 0, a->samples[0].start_ns - WINDOW_NS, SIZE_MAX);
         if (a->estimate.known && a->rows.busy == 0)
             begin_anew(a);
         else

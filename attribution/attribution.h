@@ -120,6 +120,20 @@ struct occ_attribution_stats {
     uint64_t waiting; /* launches without a value */
 };
 
+/* What no counter shows: X(name, usual value, text). Other work: work on the GPU that is not traced. */
+#define OCC_ATTRIBUTION_ASSUMPTIONS(X)                                                                       \
+    X(spread_max, 0.18, "relative spread of a configuration's launches; more is other work")                 \
+    X(above, 3.0, "standard errors; also ratio of other work to its visible part, ...")                      \
+    X(above_counted, 0.9, "... if blocks are counted, which would show other work")                          \
+    X(blocks_last, 10.0, "duration of other work's blocks / duration of launches")                           \
+    X(untraced_sd, 0.4, "relative standard deviation of the occupancy counted while idle")
+
+struct occ_attribution_assumptions {
+#define X(name, usual, text) double name; /* maximum, unless the text names a standard deviation */
+    OCC_ATTRIBUTION_ASSUMPTIONS(X)
+#undef X
+};
+
 struct occ_solution;
 
 /* Called by occ_attribution_advance(), the oldest second first. */
@@ -130,6 +144,7 @@ struct occ_attribution_options {
     void (*inspect)(void *context, const struct occ_attribution *attribution,
                     const struct occ_solution *solution);
     void *context;
+    const struct occ_attribution_assumptions *assumptions; /* copied; NULL: the usual ones */
 };
 
 /* NULL: no memory. */

@@ -1,5 +1,6 @@
 /* All tuned numbers and limits of the attribution. Limits bound memory and hostile input. The other numbers
- * were tuned with bench_attribution and the "Guards" tests in test_attribution.c. */
+ * were tuned with bench_attribution and the "Guards" tests in test_attribution.c. The assumptions on what no
+ * counter shows are in attribution.h. */
 #pragma once
 
 /* clang-format off */
@@ -30,7 +31,6 @@
 #define IDLE_SD          0.002   /* standard deviation of occupancy while no launch is known to run */
 #define SCALE_MIN        1e-4    /* minimum scale of row variances: launches differ by 1 % at least */
 #define DRIFT_TIME_NS    4e9     /* time in which a kernel's mean drifts by the spread of its launches */
-#define SPREAD_MAX       0.18    /* max relative spread of a configuration's launches; more is other work */
 #define NOISE            0.03    /* relative noise of a sample's count */
 #define OVERLAPPED       0.1     /* share of a launch's time; with more overlap, active cycles are shared */
 #define OVERLAPPED_MARGIN 2.0    /* factor of the variance of overlapping launches, whose mutual effect varies */
@@ -51,15 +51,13 @@
 #define OCC_CLUSTERS     32      /* groups of rows whose errors are assumed to be independent */
 #define PHASES           8       /* phases of a launch; residuals in the same phase are correlated */
 #define LEVERAGE_MAX     0.75
+#define CLUSTERED        0.5     /* part of the cluster-robust variance that counts: the larger variance of two is biased */
+#define ALONE_MAX        0.98    /* maximum leverage of the rows in which a kernel runs alone */
 #define ERROR_MIN        0.001   /* minimum standard error of a value and of a row's count */
 #define ERROR_MAX        0.024   /* maximum standard error of a reported mean, ... */
 #define ROUGH_ERROR_MAX  0.1     /* ... of a mean that is evidence only, ... */
 #define DIRECT_ERROR_MAX 0.05    /* ... and of the value of a single launch */
 #define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
 #define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */
-#define ABOVE            3.0     /* standard errors; also max ratio of other work to its visible part ... */
-#define ABOVE_COUNTED    0.9     /* ... if blocks are counted, which would show other work */
-#define BLOCKS_LAST      10.0    /* maximum duration of other work's blocks / duration of launches */
-#define UNTRACED_SD      0.4     /* relative standard deviation of the occupancy counted while idle */
 #define INTERVALS        3       /* minimum number of samples during a launch that is read directly */
 #define COVERED          0.75    /* minimum share of a launch's time with samples; counter sets take turns */

@@ -18,11 +18,11 @@ static bool fill(const struct occ_attribution *a, struct sums *s, double duratio
                  struct occ_measured *m)
 {
     double ns = s->ns[OCC_RATIO_WARPS], x = s->sum[OCC_RATIO_WARPS] / ns;
-    double unseen = SPREAD_MAX * fmax(1 - ns / duration, 0) + edges / duration;
+    double unseen = a->assumed.spread_max * fmax(1 - ns / duration, 0) + edges / duration;
     double se = occ_quadrature(s->others / ns, unseen * x), noise = NOISE * x;
     for (int r = 0; r < OCC_RATIO_DIRECT; r++)
         s->sum[r] /= s->ns[r]; /* NaN: not counted */
-    occ_errors_fill(a, s->sum, se * se + noise * noise / s->n, m);
+    occ_inference_fill(a, s->sum, se * se + noise * noise / s->n, m);
     m->imbalance = s->imbalance / s->own_ns;
     return ns >= COVERED * duration;
 }
@@ -33,10 +33,10 @@ static void add_row(const struct occ_attribution *a, const struct occ_row *row, 
                     struct sums *s)
 {
     double unexplained[OCC_RATIO_DIRECT], length = (double)(row->end_ns - row->start_ns);
-    double own = mean[OCC_RATIO_WARPS] * ns / length, variance = occ_join_unexplained(a, row, unexplained);
+    double own = mean[OCC_RATIO_WARPS] * ns / length, variance = occ_design_residual(a, row, unexplained);
     double weight = fmin(own * own / variance, 1);
     /* spread of launches; their values may be withheld */
-    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX);
+    double spread = fmax(sqrt(a->estimate.scale), a->assumed.spread_max);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         double rest = unexplained[r] - row->idle * a->estimate.idle[r];
         s->sum[r] += !isfinite(rest) ? 0 : mean[r] * ns + weight * rest * length;
@@ -96,8 +96,8 @@ void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), start_ns = l->start_ns + offset;
     int64_t end_ns = l->end_ns + offset, end = end_ns / OCC_PAST_NS;
     int64_t first = (start_ns - SAMPLE_NS_MAX) / OCC_PAST_NS - 1; /* earlier rows end before the launch */
-    occ_join_forget(a, &a->rows, start_ns, end_ns, SIZE_MAX);
-    occ_join_forget(a, &a->utilization_rows, start_ns, end_ns, SIZE_MAX);
+    occ_design_forget(a, &a->rows, start_ns, end_ns, SIZE_MAX);
+    occ_design_forget(a, &a->utilization_rows, start_ns, end_ns, SIZE_MAX);
     for (int64_t at = end; at + OCC_PAST_COUNT > end && at >= first; at--) {
         struct occ_past *past = &a->past[(uint64_t)at % OCC_PAST_COUNT];
         past->late += past->number == at && past->end_ns > start_ns;

@@ -44,8 +44,8 @@ struct occ_regressor {
     double launches, launch_ns, overlapped_ns;             /* sums that decay with WINDOW_NS */
     /* by function: index in the current row; valid if that entry has this column */
     uint32_t entry[OCC_COLUMNS];
-    uint32_t place[OCC_COLUMNS];  /* by function: column in the current equations; OCC_NONE: none */
-    struct occ_measured measured; /* by the last estimate */
+    uint32_t column_index[OCC_COLUMNS]; /* by function: column in the current equations; OCC_NONE: none */
+    struct occ_measured measured;       /* by the last estimate */
 };
 
 struct occ_queued_launch {
@@ -107,6 +107,7 @@ struct occ_estimate {
 
 struct occ_attribution {
     struct occ_attribution_options options;
+    struct occ_attribution_assumptions assumed;
     struct occ_attribution_stats stats;
     struct occ_estimate estimate;
     struct occ_regressor *regressors;
@@ -143,10 +144,10 @@ static inline double occ_clock_offset(const struct occ_attribution *a, int64_t a
     return a->estimate.offset_ns + a->estimate.drift * (double)(at_ns - a->estimate.clock_ns);
 }
 
-/* The place of a row's column in the current equations; OCC_NONE: none. */
-static inline uint32_t *occ_place(const struct occ_attribution *a, uint32_t column)
+/* The index of a row's column in the current equations; OCC_NONE: none. */
+static inline uint32_t *occ_column_index(const struct occ_attribution *a, uint32_t column)
 {
-    return &a->regressors[column / OCC_COLUMNS].place[column % OCC_COLUMNS];
+    return &a->regressors[column / OCC_COLUMNS].column_index[column % OCC_COLUMNS];
 }
 
 /* (mean duration of the configuration's launches - the launch's duration) / the launch's duration. */
@@ -157,33 +158,41 @@ static inline double occ_shorter(const struct occ_regressor *regressor, double d
 
 /* Makes a row from the sample and the launches that ran in it. The row is dropped if it has too many
  * entries. */
-void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample);
+void occ_design_add(struct occ_attribution *a, const struct occ_attribution_sample *sample);
 /* Sets the row's ratios minus the current estimates of its launches. Returns the variance of the
  * difference. */
-double occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
-                            double ret_ratio[OCC_RATIO_DIRECT]);
+double occ_design_residual(const struct occ_attribution *a, const struct occ_row *row,
+                           double ret_ratio[OCC_RATIO_DIRECT]);
 /* Drops the rows that overlap [from_ns, to_ns), and the oldest rows while the rows have more than `bytes_max`
  * bytes. The unexplained counts of rows in `a->rows` go to the merged old rows (struct occ_past). */
-void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
-                     size_t bytes_max);
+void occ_design_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
+                       size_t bytes_max);
 /* Drops all rows that start at from_ns or later, and searches the running launches from the start again. */
-void occ_join_undo(struct occ_attribution *a, int64_t from_ns);
+void occ_design_undo(struct occ_attribution *a, int64_t from_ns);
 
 struct occ_column {
     uint32_t regressor;
     double precision; /* 1 / variance, if all other columns were known */
-    double variance;  /* variance of a mean: the larger of the equations' and `clustered` */
+    double variance;  /* variance of a mean: see occ_inference_variances() */
     double clustered; /* by the scatter of row clusters */
     /* square of the difference to the mean weighted by time, less the square that chance would give */
     double unbalanced;
+    double share;  /* sum over rows, weighted by age */
     bool in_group; /* a group with this column was tried; one try for each column would cost columns^3 */
+};
+
+/* Sums over the rows in which whole launches of one configuration run and no others. score: of share x
+ * residual / variance; information: of share^2 / variance; share: of the share, weighted by age; all_share:
+ * the same over all rows. */
+struct occ_alone {
+    double score, information, share, all_share;
 };
 
 /* A weighted least squares problem and its solution. Order of columns: special columns, means, other
  * functions. */
 struct occ_solution {
     const struct occ_rows *from;
-    enum occ_ratio lead; /* rows that count this ratio are used */
+    enum occ_ratio first_response; /* rows that count this ratio are used */
     uint32_t n, means_end;
     bool is_unknown[OCC_RATIO_COUNT]; /* true if all rows count the ratio, and it is not solved yet */
     double rows, busy_rows;           /* number of rows; number of rows with launches */
@@ -194,24 +203,23 @@ struct occ_solution {
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
     double *rhs;     /* n x OCC_RATIO_COUNT right-hand sides, then solutions */
     double *score;   /* 2 x n x OCC_CLUSTERS: change of x by the rows of a cluster; the same for active SMs */
-    /* 3 x n, for each mean over its rows, weighted by age: residuals charged to the mean, their squares,
-     * shares */
-    double *charged;
+    struct occ_alone *alone;     /* for each column; means only */
     double *x, *prior, *scratch; /* solution for one ratio; 1 / prior variance; n x OCC_CLUSTERS values */
 };
 
 /* Estimates all values from the rows. Without memory there is no new estimate. */
-void occ_solve(struct occ_attribution *a);
-/* Sets the variances of the means: the larger of the equations' variance and the scatter of row clusters. */
-void occ_errors_find(struct occ_solution *s);
+void occ_gls_fit(struct occ_attribution *a);
+/* Sets the variances of the means: the larger of the equations' variance and CLUSTERED times the scatter of
+ * row clusters. */
+void occ_inference_variances(struct occ_solution *s);
 /* Sets the `measured` member of every regressor. */
-void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s);
+void occ_inference_report(struct occ_attribution *a, const struct occ_solution *s);
 /* Fills in *measured for a launch or a selection of means, from its ratios and the variance of its warps. */
-void occ_errors_fill(const struct occ_attribution *a, const double *ratio, double variance,
-                     struct occ_measured *measured);
+void occ_inference_fill(const struct occ_attribution *a, const double *ratio, double variance,
+                        struct occ_measured *measured);
 /* Fills in the utilization, if the occupancy is the regressor's own value (not a group's). */
-void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
-                                 struct occ_measured *measured);
+void occ_inference_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
+                                    struct occ_measured *measured);
 /* Excludes the time of a launch that arrived after its samples were joined: drops its rows to the merged old
  * rows, and counts the launch there. */
 void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *launch);

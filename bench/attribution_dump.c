@@ -20,7 +20,7 @@ static void write_constants(FILE *out, const struct occ_attribution *a, const st
         double value;
     } constants[] = {{"window_ns", (double)WINDOW_NS},
                      {"drift_time_ns", DRIFT_TIME_NS},
-                     {"noise", NOISE / SPREAD_MAX},
+                     {"noise", NOISE / a->assumed.spread_max},
                      {"leverage_max", LEVERAGE_MAX},
                      {"clusters", OCC_CLUSTERS},
                      {"prior_sd", PRIOR_SD},
@@ -46,8 +46,8 @@ static void write_columns(FILE *out, const struct occ_attribution *a, const stru
     if (!function)
         abort();
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++)
-        if (*occ_place(a, c) != OCC_NONE)
-            function[*occ_place(a, c)] = c % OCC_COLUMNS;
+        if (*occ_column_index(a, c) != OCC_NONE)
+            function[*occ_column_index(a, c)] = c % OCC_COLUMNS;
     for (uint32_t i = 0; i < s->n; i++) {
         const struct occ_regressor *r = i < OCC_SPECIAL ? NULL : &a->regressors[s->columns[i].regressor];
         (void)fprintf(out, "%s[%g, %.17g, %.17g, %.17g, %.17g, %.17g]", i ? ",\n" : "\"columns\": [\n",
@@ -64,10 +64,10 @@ static void write_row(FILE *out, const struct occ_attribution *a, const struct o
                   (double)(a->joined_ns - row->start_ns), (double)row->ratio[OCC_RATIO_WARPS], row->variance,
                   row->idle, row->gradient, row->offset_ns, row->phase % OCC_CLUSTERS);
     for (uint32_t k = 0; k < row->n; k++) {
-        uint32_t column = row->entries[k].column, place = *occ_place(a, column);
-        (void)fprintf(out, "%s[%d, %u, %.17g, %.17g]", k ? ", " : "", place == OCC_NONE ? -1 : (int)place,
-                      column % OCC_COLUMNS, (double)row->entries[k].share,
-                      a->regressors[column / OCC_COLUMNS].bound);
+        uint32_t column = row->entries[k].column, column_index = *occ_column_index(a, column);
+        (void)fprintf(out, "%s[%d, %u, %.17g, %.17g]", k ? ", " : "",
+                      column_index == OCC_NONE ? -1 : (int)column_index, column % OCC_COLUMNS,
+                      (double)row->entries[k].share, a->regressors[column / OCC_COLUMNS].bound);
     }
     (void)fprintf(out, "]]");
 }

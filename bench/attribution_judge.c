@@ -382,8 +382,11 @@ static void feed(struct judging *g)
 
 static void open_attribution(struct judging *g)
 {
-    const struct occ_attribution_options options = {
-        .add_value = add_value, .add_second = add_second, .inspect = g->o->inspect, .context = g};
+    const struct occ_attribution_options options = {.add_value = add_value,
+                                                    .add_second = add_second,
+                                                    .inspect = g->o->inspect,
+                                                    .context = g,
+                                                    .assumptions = g->o->assumptions};
     const struct timeline *t = &g->world->timeline;
     g->scale = (struct occ_ratio_scale){.sm_count = t->sms, .max_warps_per_sm = t->warps_per_sm};
     heap_peak_reset();

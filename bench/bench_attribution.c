@@ -51,6 +51,7 @@ struct options {
     int seeds, first_seed;
     bool json, quick, dump;
     const char *recordings, *worlds;
+    struct occ_attribution_assumptions assumptions;
 };
 
 struct figures {
@@ -219,7 +220,8 @@ static enum pool pool_of(const struct worlds_entry *w)
 static int run(const struct options *o, size_t i, struct judge_result pools[POOLS], bool first)
 {
     char path[512];
-    const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
+    struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
+    w.judge.assumptions = &o->assumptions;
     struct judge_result result = {0};
     int runs = w.world.timeline.n_configs <= FEW_CONFIGS ? o->seeds * FEW_CONFIGS_RUNS : o->seeds;
     for (int n = 0; n < runs; n++) {
@@ -312,6 +314,20 @@ static int dump(const struct options *o)
     return 2;
 }
 
+/* Reads NAME=VALUE. False: no assumption has this name. */
+static bool assume(const char *text, struct occ_attribution_assumptions *assumptions)
+{
+    const char *value = strchr(text, '=');
+#define X(name, usual, help)                                                                                 \
+    if (value && strlen(#name) == (size_t)(value - text) && strncmp(text, #name, strlen(#name)) == 0) {      \
+        assumptions->name = strtod(value + 1, NULL);                                                         \
+        return true;                                                                                         \
+    }
+    OCC_ATTRIBUTION_ASSUMPTIONS(X)
+#undef X
+    return false;
+}
+
 static const char usage[] =
     "bench_attribution [OPTIONS]: judges attributed occupancy in worlds where the truth is known\n"
     "  --seeds N          runs of each world (10; with --quick 2)\n"
@@ -321,20 +337,21 @@ static const char usage[] =
     "  --json             JSON instead of a table\n"
     "  --dump             JSON with the rows and the solution of one block of the first world\n"
     "  --recordings DIR   where the *.timeline are\n"
+    "  --assume NAME=X    instead of the usual assumption (attribution.h), as often as wanted\n"
     "Exit status: 0 all figures are met, 1 one is missed, 2 failure.\n";
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"seeds", required_argument, NULL, 's'},
-                                          {"first-seed", required_argument, NULL, 'f'},
-                                          {"worlds", required_argument, NULL, 'w'},
-                                          {"recordings", required_argument, NULL, 'r'},
-                                          {"quick", no_argument, NULL, 'q'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"dump", no_argument, NULL, 'd'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    struct options o = {.first_seed = 1, .recordings = OCC_ATTRIBUTION_RECORDINGS};
+    static const struct option known[] = {
+        {"seeds", required_argument, NULL, 's'},  {"first-seed", required_argument, NULL, 'f'},
+        {"worlds", required_argument, NULL, 'w'}, {"recordings", required_argument, NULL, 'r'},
+        {"quick", no_argument, NULL, 'q'},        {"json", no_argument, NULL, 'j'},
+        {"dump", no_argument, NULL, 'd'},         {"assume", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},         {0}};
+#define X(name, usual, text) .assumptions.name = (usual),
+    struct options o = {
+        .first_seed = 1, .recordings = OCC_ATTRIBUTION_RECORDINGS, OCC_ATTRIBUTION_ASSUMPTIONS(X)};
+#undef X
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (c) {
         case 's':
@@ -349,6 +366,11 @@ int main(int argc, char **argv)
         case 'r':
             o.recordings = optarg;
             break;
+        case 'a':
+            if (assume(optarg, &o.assumptions))
+                break;
+            (void)fputs(usage, stderr);
+            return 2;
         case 'q':
             o.quick = true;
             break;

@@ -140,7 +140,8 @@ static double off_covered(const struct occ_measured_row *row, int value, double 
 {
     const struct occ_measured_sums *sums = row->sums;
     double mean = mean_of(sums, value), error = mean_of(sums, (int)error_of[value]);
-    double widened = mean > 0 ? occ_measured_widened(share * error / (occ_measured_rest_spread(sums) * mean),
+    double widened = mean > 0 ? occ_measured_widened(OCC_MEASURED_WINDOWS * share * error /
+                                                         (occ_measured_rest_spread(sums) * mean),
                                                      fmax(1 - share, 0))
                               : INFINITY;
     double off =

@@ -115,6 +115,10 @@ double occ_measured_rest_spread(const struct occ_measured_sums *sums);
  * squares; its upper bound max + CHORD x min is at most 8.3 % more, and SQL has no root. An unknown error
  * (NaN: Nsight Compute) counts as 0 if launches have no value. */
 #define OCC_MEASURED_CHORD 0.4142 /* sqrt(2) - 1 */
+/* Standard error of a mean over a minute / mean standard error of its launches, if most are from regression:
+ * the estimates of different windows of ten seconds are partly independent. Calibrated with
+ * bench_attribution. */
+#define OCC_MEASURED_WINDOWS 0.8
 double occ_measured_widened(double error, double rest);
 
 /* All means of launches with values of their own, and errors that cover all launches, whose time is

@@ -183,6 +183,12 @@ static void widen_throughput(const struct occ_measured_sums *sums, double time_n
     u->throughput_error = widest;
 }
 
+/* The part of launches' errors that a mean over many has. */
+static double part_of_error(const struct occ_measured_sums *sums)
+{
+    return 2 * sums->regression >= own_launches(sums) ? OCC_MEASURED_WINDOWS : 1;
+}
+
 static void widen(const struct occ_measured_sums *sums, double total_ns, struct occ_measurement *m)
 {
     const struct {
@@ -194,6 +200,8 @@ static void widen(const struct occ_measured_sums *sums, double total_ns, struct 
         {&m->utilization.issue_error, m->utilization.ratio[OCC_HW_ISSUE], OCC_MEASURED_issue_active},
     };
     double time_ns = all_ns(sums, total_ns), spread = occ_measured_rest_spread(sums);
+    m->achieved_error *= part_of_error(sums);
+    m->elapsed_error *= part_of_error(sums);
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
         *errors[i].error =
             widened(*errors[i].error, errors[i].mean, sums->ns[errors[i].value], time_ns, spread);

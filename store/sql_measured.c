@@ -7,11 +7,12 @@
 #define MEAN(name)       KNOWN(PURE(name))
 #define GROUP_MEAN(name) PURE(name)
 
-#define UNMEASURED(name) "max(0, 1 - m." name "_ns / nullif(m.all_ns, 0))"
-#define REST(name)       UNMEASURED(name) " * " OCC_SQL_REST_SPREAD(OF_ROW) " * " PURE(name)
-#define ERROR(name)      "coalesce(" PURE(name "_error") ", 0)"
-#define CI95(name)       KNOWN("1.96 * nullif(" OCC_SQL_WIDENED(ERROR(name), REST(name)) ", 0)")
-#define REST_OF(name)    "coalesce(" REST(name) ", 0)"
+#define UNMEASURED(name)  "max(0, 1 - m." name "_ns / nullif(m.all_ns, 0))"
+#define REST(name)        UNMEASURED(name) " * " OCC_SQL_REST_SPREAD(OF_ROW) " * " PURE(name)
+#define ERROR(name)       "coalesce(" PURE(name "_error") ", 0)"
+#define OF_MEAN(name)     ERROR(name) " * " OCC_SQL_PART_OF_ERROR(OF_ROW)
+#define CI95(error, name) KNOWN("1.96 * nullif(" OCC_SQL_WIDENED(error, REST(name)) ", 0)")
+#define REST_OF(name)     "coalesce(" REST(name) ", 0)"
 #define THROUGHPUT_REST                                                                                      \
     "max(" REST_OF("dram_throughput") ", " REST_OF("l2_throughput") ", " REST_OF(                            \
         "l1_throughput") ", " REST_OF("tensor_active") ")"
@@ -31,10 +32,10 @@ const struct occ_sql_column occ_sql_measured[] = {
      "are not withheld"},
     {"achieved", "REAL", MEAN("achieved"), "ratio",
      "warp-cycles / (SM-active cycles x maximum warps per SM); a mean by time, as all that follow"},
-    {"achieved_ci95", "REAL", CI95("achieved"), "ratio", "of achieved: " OCC_SQL_CI95},
+    {"achieved_ci95", "REAL", CI95(OF_MEAN("achieved"), "achieved"), "ratio", "of achieved: " OCC_SQL_CI95},
     {"elapsed", "REAL", MEAN("elapsed"), "ratio",
      "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)"},
-    {"elapsed_ci95", "REAL", CI95("elapsed"), "ratio", "of elapsed: " OCC_SQL_CI95},
+    {"elapsed_ci95", "REAL", CI95(OF_MEAN("elapsed"), "elapsed"), "ratio", "of elapsed: " OCC_SQL_CI95},
     {"variance_inflation", "REAL", MEAN("variance_inflation"), "",
      "of the regression; 1: regressors that are independent"},
     {"sm_active", "REAL", MEAN("sm_active"), "ratio", "SM-active cycles / elapsed cycles of all SMs"},
@@ -53,7 +54,8 @@ const struct occ_sql_column occ_sql_measured[] = {
      "of group_elapsed: " OCC_SQL_CI95},
     {"issue_active", "REAL", MEAN("issue_active"), "ratio",
      "cycles in which a scheduler issued an instruction / its SM-active cycles"},
-    {"issue_active_ci95", "REAL", CI95("issue_active"), "ratio", "of issue_active: " OCC_SQL_CI95},
+    {"issue_active_ci95", "REAL", CI95(ERROR("issue_active"), "issue_active"), "ratio",
+     "of issue_active: " OCC_SQL_CI95},
     {"no_eligible", "REAL", "1 - " MEAN("issue_active"), "ratio",
      "cycles in which a scheduler had no eligible warp / its SM-active cycles: 1 - issue_active"},
     {"dram_throughput", "REAL", MEAN("dram_throughput"), "ratio", "of the peak, over elapsed cycles"},

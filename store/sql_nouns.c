@@ -242,7 +242,8 @@ static const struct occ_sql_column overhead[] = {
 #define TOTAL "m.total_duration_ns"
 #define ELAPSED                                                                                              \
     "iif((" OCC_SQL_WITHHELD(OF_ONE, TOTAL) ") IS NULL, e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL)"
-#define ELAPSED_ERROR "coalesce(e.elapsed_error_sum / nullif(e.elapsed_error_ns, 0), 0)"
+#define ELAPSED_ERROR                                                                                        \
+    "coalesce(e.elapsed_error_sum / nullif(e.elapsed_error_ns, 0), 0) * " OCC_SQL_PART_OF_ERROR(OF_ONE)
 #define ELAPSED_REST                                                                                         \
     "max(0, 1 - e.elapsed_ns / " OCC_SQL_ALL_NS(OF_ONE, TOTAL) ") * " OCC_SQL_REST_SPREAD(                   \
         OF_ONE) " * e.elapsed_sum / nullif(e.elapsed_ns, 0)"

@@ -155,7 +155,9 @@ struct occ_sql_noun {
     of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2"
 #define OCC_SQL_TOTAL_CONTRADICTS(of) \
     "abs(" of("rest_shift_sum") ") > 1.96 * " of("rest_error_sum") " + 0.02 * " of("rest_ns")
-/* the same as occ_measured_rest_spread() and occ_measured_widened() */
+/* the same as OCC_MEASURED_WINDOWS, occ_measured_rest_spread() and occ_measured_widened() */
+#define OCC_SQL_PART_OF_ERROR(of) \
+    "iif(2 * " of("regression") " >= " OCC_SQL_OWN_LAUNCHES(of) ", 0.8, 1)"
 #define OCC_SQL_REST_SPREAD(of) \
     "max(0.13, coalesce(abs(" of("rest_shift_sum") ") * " of("elapsed_ns") " / nullif(" of("rest_ns") " * " \
     of("elapsed_sum") ", 0), 0))"

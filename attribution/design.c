@@ -18,8 +18,8 @@ static struct occ_row *take_out(struct occ_rows *rows, struct occ_row *row)
     return row;
 }
 
-double occ_join_unexplained(const struct occ_attribution *a, const struct occ_row *row,
-                            double ret[OCC_RATIO_DIRECT])
+double occ_design_residual(const struct occ_attribution *a, const struct occ_row *row,
+                           double ret[OCC_RATIO_DIRECT])
 {
     bool is_known = row->n == 0 || a->estimate.known;
     double variance = ERROR_MIN * ERROR_MIN;
@@ -45,7 +45,7 @@ static void put_into_past(struct occ_attribution *a, const struct occ_row *row)
     if (past->number != number)
         *past = (struct occ_past){.number = number};
     past->end_ns = row->end_ns > past->end_ns ? row->end_ns : past->end_ns;
-    (void)occ_join_unexplained(a, row, unexplained);
+    (void)occ_design_residual(a, row, unexplained);
     for (int r = 0; r < OCC_RATIO_DIRECT; r++) {
         past->sum[r] += !isfinite(unexplained[r]) ? 0 : (float)(unexplained[r] * ns);
         past->ns[r] += !isfinite(unexplained[r]) ? 0 : (float)ns;
@@ -53,8 +53,8 @@ static void put_into_past(struct occ_attribution *a, const struct occ_row *row)
     past->busy_ns += !isfinite(unexplained[OCC_RATIO_WARPS]) ? 0 : (float)((1 - row->idle) * ns);
 }
 
-void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
-                     size_t bytes_max)
+void occ_design_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t from_ns, int64_t to_ns,
+                       size_t bytes_max)
 {
     struct occ_row *next, *row = rows->first;
     for (; row && (row->start_ns < to_ns || rows->bytes > bytes_max); row = next) {
@@ -68,7 +68,7 @@ void occ_join_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t f
     }
 }
 
-void occ_join_undo(struct occ_attribution *a, int64_t from_ns)
+void occ_design_undo(struct occ_attribution *a, int64_t from_ns)
 {
     struct occ_rows *all[] = {&a->rows, &a->utilization_rows};
     for (int i = 0; i < 2; i++)
@@ -165,11 +165,11 @@ static void keep(struct occ_attribution *a, const struct occ_row *row)
         rows->busy += own->n > 0;
         rows->fresh += own->n > 0;
     }
-    occ_join_forget(a, &a->rows, 0, row->start_ns - WINDOW_NS, bytes);
-    occ_join_forget(a, &a->utilization_rows, 0, row->start_ns - UTILIZATION_NS, bytes / 4);
+    occ_design_forget(a, &a->rows, 0, row->start_ns - WINDOW_NS, bytes);
+    occ_design_forget(a, &a->utilization_rows, 0, row->start_ns - UTILIZATION_NS, bytes / 4);
 }
 
-void occ_join(struct occ_attribution *a, const struct occ_attribution_sample *sample)
+void occ_design_add(struct occ_attribution *a, const struct occ_attribution_sample *sample)
 {
     double length = (double)(sample->end_ns - sample->start_ns), idle = 0, busy_until = 0;
     double offset = round(occ_clock_offset(a, sample->start_ns));

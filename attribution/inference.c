@@ -49,43 +49,60 @@ static double variance_of(const struct occ_solution *s, const struct selection *
         for (uint32_t k = 0; k < of->n; k++)
             variance += of->weights[i] * of->weights[k] *
                         *occ_equations_at(s->inverse, of->columns[i], of->columns[k]);
-    return fmax(variance, cluster_variance(s, of, 0));
+    return fmax(variance, CLUSTERED * cluster_variance(s, of, 0));
 }
 
-void occ_errors_find(struct occ_solution *s)
+/* The square of the difference between a mean weighted by time and the estimate, which weights rows by
+ * information: rows in which a kernel runs alone have most of it, although the kernel may run differently in
+ * a crowd. Without these rows the estimate would be x + change (deletion of a group of observations, Cook and
+ * Weisberg, 1982), with a variance of V / (1 - h), of which chance explains V h / (1 - h) in the change. The
+ * estimate is the mean of both kinds of rows with the weights h and 1 - h. */
+static double unbalanced(const struct occ_alone *alone, double variance)
+{
+    double h = fmin(variance * alone->information, ALONE_MAX), part = alone->share / alone->all_share;
+    if (!(h > 0) || !(part > 0))
+        return 0;
+    double change = -variance * alone->score / (1 - h), chance = variance * h / (1 - h);
+    double weight = (1 - part) - part * (1 - h) / h;
+    return weight * weight * fmax(change * change - chance, 0);
+}
+
+void occ_inference_variances(struct occ_solution *s)
 {
     struct selection one = {.n = 1, .weights = {1}};
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
+        double variance = *occ_equations_at(s->inverse, i, i);
         one.columns[0] = i;
         s->columns[i].clustered = cluster_variance(s, &one, 0);
-        double shift = s->charged[3 * i] / s->charged[3 * i + 2];
-        double chance = s->charged[3 * i + 1] / pow(s->charged[3 * i + 2], 2);
-        s->columns[i].unbalanced = fmax(shift * shift - chance, 0);
-        s->columns[i].variance = fmax(*occ_equations_at(s->inverse, i, i), s->columns[i].clustered);
+        s->columns[i].unbalanced = unbalanced(&s->alone[i], variance);
+        s->columns[i].variance = fmax(variance, CLUSTERED * s->columns[i].clustered);
     }
 }
 
 /* Estimates untraced work. The occupancy counted while no launch runs may also be present during launches, or
  * be launches without records: half of it is assumed. Three more signs of other work, which may be larger
- * elsewhere: blocks of no known launch, launches that differ by more than SPREAD_MAX, and means above the
+ * elsewhere: blocks of no known launch, launches that differ by more than spread_max, and means above the
  * bound of their configuration. */
-static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
+static void find_untraced_work_sd(struct occ_attribution *a, const struct occ_solution *s)
 {
+    const struct occ_attribution_assumptions *assumed = &a->assumed;
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
     double others = fmax(s->others - sqrt(s->others_squares), 0) / fmax(s->launched, 1);
-    double spread = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0);
-    double varied = (s->launched > 0 ? ABOVE_COUNTED : ABOVE) * spread + BLOCKS_LAST * others;
+    double spread = fmax(sqrt(a->estimate.scale) - assumed->spread_max, 0);
+    double varied =
+        (s->launched > 0 ? assumed->above_counted : assumed->above) * spread + assumed->blocks_last * others;
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
-        above = excess > ABOVE * sqrt(s->columns[i].variance) ? fmax(above, ABOVE * excess) : above;
+        above = excess > assumed->above * sqrt(s->columns[i].variance) ? fmax(above, assumed->above * excess)
+                                                                       : above;
     }
     a->estimate.untraced = seen / 2;
     a->estimate.untraced_sd =
-        occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied * s->counted / s->rows);
+        occ_quadrature(occ_quadrature(assumed->untraced_sd * seen, above), varied * s->counted / s->rows);
 }
 
-void occ_errors_fill(const struct occ_attribution *a, const double *ratio, double variance,
-                     struct occ_measured *m)
+void occ_inference_fill(const struct occ_attribution *a, const double *ratio, double variance,
+                        struct occ_measured *m)
 {
     double x = clamp(ratio[OCC_RATIO_WARPS] - a->estimate.untraced), y = clamp(ratio[OCC_RATIO_ACTIVE]);
     m->elapsed = x;
@@ -102,8 +119,8 @@ void occ_errors_fill(const struct occ_attribution *a, const double *ratio, doubl
         m->stall[i] = clamp(ratio[OCC_RATIO_STALLS + i]);
 }
 
-void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
-                                 struct occ_measured *m)
+void occ_inference_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
+                                    struct occ_measured *m)
 {
     double active = clamp(r->value[OCC_RATIO_ACTIVE]);
     bool is_own = m->source == OCC_ATTRIBUTION_DIRECT || m->source == OCC_ATTRIBUTION_REGRESSED;
@@ -124,7 +141,7 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
     double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(s, of);
-    double overlapped = 0, moved = 0, by_clock = 0, unbalanced = 0;
+    double overlapped = 0, moved = 0, by_clock = 0, by_time = 0;
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
         double weight = of->weights[k];
@@ -132,14 +149,14 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
             ratio[i] += weight * r->value[i];
         overlapped += weight * r->overlapped_ns / r->launch_ns;
         moved += weight * (r->value[OCC_RATIO_WARPS] - r->before);
-        unbalanced += weight * sqrt(s->columns[of->columns[k]].unbalanced);
+        by_time += weight * sqrt(s->columns[of->columns[k]].unbalanced);
         by_clock += weight * *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
     by_clock *= CLOCK_ERROR_US / *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
-    variance = fmax(variance + by_clock * by_clock + unbalanced * unbalanced, moved * moved) *
+    variance = fmax(variance + by_clock * by_clock + by_time * by_time, moved * moved) *
                (m.overlapped ? OVERLAPPED_MARGIN : 1);
-    occ_errors_fill(a, ratio, variance, &m);
+    occ_inference_fill(a, ratio, variance, &m);
     m.achieved_se = fmax(m.achieved_se, sqrt(cluster_variance(s, of, m.achieved)) / m.sm_active);
     if (!(m.elapsed_se <= ERROR_MAX)) {
         struct occ_measured *rough = of->n == 1 ? &regressor_at(a, s, of->columns[0])->measured : &m;
@@ -180,10 +197,10 @@ static bool select_group(const struct occ_attribution *a, const struct occ_solut
     return ret->n > 1;
 }
 
-void occ_errors_report(struct occ_attribution *a, const struct occ_solution *s)
+void occ_inference_report(struct occ_attribution *a, const struct occ_solution *s)
 {
     struct selection of = {.n = 1, .weights = {1}};
-    find_untraced(a, s);
+    find_untraced_work_sd(a, s);
     for (of.columns[0] = OCC_SPECIAL; of.columns[0] < s->means_end; of.columns[0]++)
         report(a, s, &of);
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++)

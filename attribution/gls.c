@@ -7,26 +7,26 @@
 #include "equations.h"
 #include "state.h"
 
-/* A row, with its entries in the columns of the solution. */
-struct placed {
-    uint32_t n, place[OCC_ENTRIES_MAX + OCC_SPECIAL];
+/* An observation: a row, with its entries in the columns of the solution. */
+struct observation {
+    uint32_t n, column_index[OCC_ENTRIES_MAX + OCC_SPECIAL];
     double share[OCC_ENTRIES_MAX + OCC_SPECIAL], variance;
-    double aged; /* factor of the variance, from the row's age */
-    double rest; /* warps of this row that the current clock offset explains */
+    double aged;        /* factor of the variance, from the row's age */
+    double clock_shift; /* warps of this row that the current clock offset explains */
 };
 
 /* Marks the columns that have a sufficient share of a row, and finds the ratios that all rows count. */
-static void scan_rows(struct occ_attribution *a, struct occ_solution *s)
+static void find_columns(struct occ_attribution *a, struct occ_solution *s)
 {
     for (size_t i = 0; i < a->n_regressors; i++)
-        memset(a->regressors[i].place, 0xff, sizeof a->regressors[i].place);
+        memset(a->regressors[i].column_index, 0xff, sizeof a->regressors[i].column_index);
     for (const struct occ_row *row = s->from->first; row; row = row->next) {
-        if (!isfinite(row->ratio[s->lead]))
+        if (!isfinite(row->ratio[s->first_response]))
             continue;
         for (uint32_t k = 0; k < row->n; k++) {
             uint32_t column = row->entries[k].column, function = column % OCC_COLUMNS;
             if (function == 0 || function == OCC_ELASTICITY || fabsf(row->entries[k].share) > PROFILE_FROM)
-                *occ_place(a, column) = 0;
+                *occ_column_index(a, column) = 0;
         }
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             s->is_unknown[r] &= isfinite(row->ratio[r]) != 0;
@@ -40,16 +40,16 @@ static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
         /* other counter sets have few rows */
-        bool has_room = s->lead == OCC_RATIO_WARPS || function < OCC_ELASTICITY;
+        bool has_room = s->first_response == OCC_RATIO_WARPS || function < OCC_ELASTICITY;
         double room = function == 0 ? MEANS_MAX : has_room ? a->estimate.room : 0;
         double max = OCC_SPECIAL + fmin(room, s->rows / 2);
         for (size_t i = 0; i < a->n_regressors; i++) {
-            uint32_t *place = &a->regressors[i].place[function];
-            if (*place == OCC_NONE)
+            uint32_t *column_index = &a->regressors[i].column_index[function];
+            if (*column_index == OCC_NONE)
                 continue;
             if (function == 0 && s->n >= max)
                 return false;
-            *place = s->n < max ? s->n++ : OCC_NONE;
+            *column_index = s->n < max ? s->n++ : OCC_NONE;
         }
         s->means_end = function == 0 ? s->n : s->means_end;
     }
@@ -57,41 +57,41 @@ static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
 }
 
 /* False: no memory. */
-static bool make_equations(struct occ_solution *s)
+static bool allocate_equations(struct occ_solution *s)
 {
     size_t n = s->n, triangle = n * (n + 1) / 2;
     s->columns = calloc(n, sizeof *s->columns);
-    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 3 * OCC_CLUSTERS + 5) * n, sizeof *s->inverse);
-    if (!s->columns || !s->inverse)
+    s->inverse = calloc(triangle + (OCC_RATIO_COUNT + 3 * OCC_CLUSTERS + 2) * n, sizeof *s->inverse);
+    s->alone = calloc(n, sizeof *s->alone);
+    if (!s->columns || !s->inverse || !s->alone)
         return false;
     s->rhs = s->inverse + triangle;
     s->score = s->rhs + OCC_RATIO_COUNT * n;
     s->x = s->score + 2 * OCC_CLUSTERS * n;
     s->prior = s->x + n;
-    s->charged = s->prior + n;
-    s->scratch = s->charged + 3 * n;
+    s->scratch = s->prior + n;
     return true;
 }
 
 /* Fills in *p. False: the row is not usable. */
-static bool place_row(const struct occ_attribution *a, const struct occ_solution *s,
-                      const struct occ_row *row, struct placed *p)
+static bool observe(const struct occ_attribution *a, const struct occ_solution *s, const struct occ_row *row,
+                    struct observation *p)
 {
     double gradient = row->gradient, drift_ns = (double)(row->start_ns - a->estimate.clock_ns);
     double shares[OCC_SPECIAL] = {row->idle, gradient, gradient * drift_ns / (double)WINDOW_NS};
     double age = (double)(a->joined_ns - row->start_ns) / DRIFT_TIME_NS;
-    double noise = NOISE / SPREAD_MAX * (double)row->ratio[s->lead];
+    double noise = NOISE / a->assumed.spread_max * (double)row->ratio[s->first_response];
     if (!isfinite(noise))
         return false;
     /* rows with utilization are rare and have to count for longer */
-    p->aged = s->lead < OCC_RATIO_UTILIZATION ? 1 + age * age : 1;
+    p->aged = s->first_response < OCC_RATIO_UTILIZATION ? 1 + age * age : 1;
     p->variance = row->variance + noise * noise;
-    p->rest = gradient * (occ_clock_offset(a, row->start_ns) - row->offset_ns) / 1e3;
+    p->clock_shift = gradient * (occ_clock_offset(a, row->start_ns) - row->offset_ns) / 1e3;
     p->n = 0;
     for (uint32_t k = 0; k < row->n; k++) {
         const struct occ_entry *e = &row->entries[k];
-        p->place[p->n] = *occ_place(a, e->column);
-        if (p->place[p->n] != OCC_NONE) {
+        p->column_index[p->n] = *occ_column_index(a, e->column);
+        if (p->column_index[p->n] != OCC_NONE) {
             p->share[p->n++] = (double)e->share;
             continue;
         }
@@ -103,7 +103,7 @@ static bool place_row(const struct occ_attribution *a, const struct occ_solution
         p->variance += in_bounds * in_bounds;
     }
     for (uint32_t i = 0; i < OCC_SPECIAL; i++) {
-        p->place[p->n] = i;
+        p->column_index[p->n] = i;
         p->share[p->n] = shares[i];
         p->n += shares[i] != 0;
     }
@@ -111,20 +111,20 @@ static bool place_row(const struct occ_attribution *a, const struct occ_solution
     return true;
 }
 
-static double counted_by(const struct occ_row *row, const struct placed *p, int response)
+static double response_of(const struct occ_row *row, const struct observation *p, int response)
 {
-    return (double)row->ratio[response] - (response == OCC_RATIO_WARPS ? p->rest : 0);
+    return (double)row->ratio[response] - (response == OCC_RATIO_WARPS ? p->clock_shift : 0);
 }
 
-static void add_row(struct occ_solution *s, const struct occ_row *row, const struct placed *p)
+static void add_row(struct occ_solution *s, const struct occ_row *row, const struct observation *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
         double share = p->share[i] / p->variance;
         for (uint32_t k = 0; k <= i; k++)
-            *occ_equations_at(s->inverse, p->place[i], p->place[k]) += share * p->share[k];
+            *occ_equations_at(s->inverse, p->column_index[i], p->column_index[k]) += share * p->share[k];
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             if (s->is_unknown[r])
-                s->rhs[p->place[i] * OCC_RATIO_COUNT + (size_t)r] += share * counted_by(row, p, r);
+                s->rhs[p->column_index[i] * OCC_RATIO_COUNT + (size_t)r] += share * response_of(row, p, r);
     }
 }
 
@@ -146,8 +146,8 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
         add_prior(s, i, PROFILE_SD / sqrt((i - OCC_SPECIAL_SHARED) / 2 + 1));
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
         const struct occ_regressor *regressor = &a->regressors[c / OCC_COLUMNS];
-        uint32_t column = *occ_place(a, c), function = c % OCC_COLUMNS;
-        double bound = s->lead < OCC_RATIO_UTILIZATION ? regressor->bound : 1;
+        uint32_t column = *occ_column_index(a, c), function = c % OCC_COLUMNS;
+        double bound = s->first_response < OCC_RATIO_UTILIZATION ? regressor->bound : 1;
         if (column == OCC_NONE)
             continue;
         add_prior(s, column, bound * (function ? PROFILE_SD / sqrt(function) : PRIOR_SD));
@@ -157,11 +157,11 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
     }
 }
 
-static void build(const struct occ_attribution *a, struct occ_solution *s)
+static void make_normal_equations(const struct occ_attribution *a, struct occ_solution *s)
 {
-    struct placed p;
+    struct observation p;
     for (const struct occ_row *row = s->from->first; row; row = row->next)
-        if (place_row(a, s, row, &p))
+        if (observe(a, s, row, &p))
             add_row(s, row, &p);
     add_priors(a, s);
     for (uint32_t i = 0; i < s->n; i++)
@@ -174,32 +174,44 @@ static bool is_mean(const struct occ_solution *s, uint32_t column)
     return column >= OCC_SPECIAL && column < s->means_end;
 }
 
-/* Charges a row's residual to its means in proportion to their share of it: the means plus their charges
- * explain the counts of all rows. */
-static void charge(struct occ_solution *s, const struct placed *p, double residual, double explained)
+/* True if all launches in the row are of one configuration and no edge of the sample cuts them. */
+static bool is_alone(const struct occ_row *row)
 {
-    double part = explained > 0 ? residual / explained / p->aged : 0;
+    for (uint32_t k = 0; k < row->n; k++) {
+        uint32_t function = row->entries[k].column % OCC_COLUMNS;
+        if (row->entries[k].column / OCC_COLUMNS != row->entries[0].column / OCC_COLUMNS ||
+            (function > 0 && function != OCC_ELASTICITY))
+            return false;
+    }
+    return row->n > 0;
+}
+
+/* Adds the row's shares to its means and, if only one runs in it, to the rows in which this one is alone. */
+static void note_shares(struct occ_solution *s, const struct occ_row *row, const struct observation *p,
+                        double residual)
+{
+    bool alone = is_alone(row);
     for (uint32_t k = 0; k < p->n; k++) {
-        uint32_t column = p->place[k];
-        if (!is_mean(s, column))
+        double share = p->share[k];
+        if (!is_mean(s, p->column_index[k]))
             continue;
-        double *charged = s->charged + 3 * (size_t)column, own = part * p->share[k] * fmax(s->x[column], 0);
-        charged[0] += own;
-        charged[1] += own * own;
-        charged[2] += p->share[k] / p->aged;
+        struct occ_alone *at = &s->alone[p->column_index[k]];
+        at->all_share += share / p->aged;
+        at->score += alone ? share * residual / p->variance : 0;
+        at->information += alone ? share * share / p->variance : 0;
+        at->share += alone ? share / p->aged : 0;
     }
 }
 
 /* Adds a row's residual, corrected for the row's own leverage, to the scale and to its cluster. */
-static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct placed *p, int r,
-                          double *score)
+static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct observation *p,
+                          int r, double *score)
 {
-    double residual = counted_by(row, p, r), leverage = 0, explained = 0;
+    double residual = response_of(row, p, r), leverage = 0;
     for (uint32_t k = 0; k < p->n; k++) {
-        double part = p->share[k] * s->x[p->place[k]];
-        residual -= part;
-        explained += is_mean(s, p->place[k]) ? fmax(part, 0) : 0;
-        leverage += p->share[k] * p->share[k] * *occ_equations_at(s->inverse, p->place[k], p->place[k]);
+        residual -= p->share[k] * s->x[p->column_index[k]];
+        leverage +=
+            p->share[k] * p->share[k] * *occ_equations_at(s->inverse, p->column_index[k], p->column_index[k]);
     }
     double left = 1 - fmin(leverage / p->variance, LEVERAGE_MAX);
     if (row->n > 0) {
@@ -212,21 +224,20 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
     s->others += tells ? row->others : 0;
     s->others_squares += tells ? row->others * row->others : 0;
     for (uint32_t k = 0; k < p->n; k++)
-        score[p->place[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
+        score[p->column_index[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
     if (r == OCC_RATIO_WARPS)
-        charge(s, p, residual, explained);
+        note_shares(s, row, p, residual);
 }
 
 /* Computes how each cluster of residuals of a ratio changes the solution. */
-static void find_scores(const struct occ_attribution *a, struct occ_solution *s, int r)
+static void find_cluster_scores(const struct occ_attribution *a, struct occ_solution *s, int r)
 {
-    struct placed p;
+    struct observation p;
     size_t n = OCC_CLUSTERS * (size_t)s->n;
     memset(s->scratch, 0, n * sizeof *s->scratch);
-    memset(s->charged, 0, 3 * s->n * sizeof *s->charged);
     s->squares = s->busy_rows = s->counted = s->launched = s->others = s->others_squares = 0;
     for (const struct occ_row *row = s->from->first; row; row = row->next)
-        if (place_row(a, s, row, &p))
+        if (observe(a, s, row, &p))
             note_residual(s, row, &p, r, s->scratch + row->phase % OCC_CLUSTERS);
     occ_equations_multiply(s->inverse, s->n, OCC_CLUSTERS, s->scratch,
                            r == OCC_RATIO_ACTIVE ? s->score + n : s->score);
@@ -237,12 +248,12 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
     a->estimate.idle[r] = s->x[OCC_SPECIAL_IDLE];
     for (size_t i = 0; i < a->n_regressors; i++) {
         struct occ_regressor *regressor = &a->regressors[i];
-        const uint32_t *place = regressor->place;
-        regressor->value[r] = place[0] != OCC_NONE ? s->x[place[0]] : regressor->prior[r];
+        const uint32_t *column_index = regressor->column_index;
+        regressor->value[r] = column_index[0] != OCC_NONE ? s->x[column_index[0]] : regressor->prior[r];
         for (uint32_t k = 1; k < OCC_COLUMNS && r == OCC_RATIO_WARPS; k++)
-            regressor->profile[k] = place[k] != OCC_NONE ? s->x[place[k]] : 0;
-        if (r >= OCC_RATIO_UTILIZATION && place[0] != OCC_NONE)
-            regressor->utilization_se[r - OCC_RATIO_UTILIZATION] = sqrt(s->columns[place[0]].variance);
+            regressor->profile[k] = column_index[k] != OCC_NONE ? s->x[column_index[k]] : 0;
+        if (r >= OCC_RATIO_UTILIZATION && column_index[0] != OCC_NONE)
+            regressor->utilization_se[r - OCC_RATIO_UTILIZATION] = sqrt(s->columns[column_index[0]].variance);
     }
 }
 
@@ -256,7 +267,7 @@ static void report(struct occ_attribution *a, const struct occ_solution *s)
     a->estimate.clock_ns = a->joined_ns;
     if (s->busy_rows > 0)
         a->estimate.scale = fmax(a->estimate.scale * s->squares / s->busy_rows, SCALE_MIN);
-    occ_errors_report(a, s);
+    occ_inference_report(a, s);
     a->estimate.known = true;
 }
 
@@ -264,7 +275,7 @@ static void report(struct occ_attribution *a, const struct occ_solution *s)
  * reported. */
 static void solve_all(struct occ_attribution *a, struct occ_solution *s)
 {
-    build(a, s);
+    make_normal_equations(a, s);
     a->estimate.due_ns += (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
     occ_equations_multiply(s->inverse, s->n, OCC_RATIO_COUNT, s->rhs, s->scratch);
     memcpy(s->rhs, s->scratch, s->n * OCC_RATIO_COUNT * sizeof *s->rhs);
@@ -274,9 +285,9 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
         for (uint32_t i = 0; i < s->n; i++)
             s->x[i] = s->rhs[i * OCC_RATIO_COUNT + (size_t)r];
         if (r <= OCC_RATIO_ACTIVE || r >= OCC_RATIO_UTILIZATION)
-            find_scores(a, s, r);
+            find_cluster_scores(a, s, r);
         if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION)
-            occ_errors_find(s);
+            occ_inference_variances(s);
         if (r == OCC_RATIO_WARPS && a->options.inspect)
             a->options.inspect(a->options.context, a, s);
         take_values(a, s, r);
@@ -285,21 +296,22 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
         report(a, s);
 }
 
-/* Solves for the ratios of the rows that count `lead`, except the ratios that are known already. */
-static void solve(struct occ_attribution *a, enum occ_ratio lead, bool *known)
+/* Solves for the ratios of the rows that count `first`, except the ratios that are known already. */
+static void solve(struct occ_attribution *a, enum occ_ratio first, bool *known)
 {
-    struct occ_solution s = {.from = lead < OCC_RATIO_UTILIZATION ? &a->rows : &a->utilization_rows,
-                             .lead = lead};
+    struct occ_solution s = {.from = first < OCC_RATIO_UTILIZATION ? &a->rows : &a->utilization_rows,
+                             .first_response = first};
     for (int r = 0; r < OCC_RATIO_COUNT; r++)
         s.is_unknown[r] = !known[r];
-    scan_rows(a, &s);
-    if (number_columns(a, &s) && make_equations(&s)) {
+    find_columns(a, &s);
+    if (number_columns(a, &s) && allocate_equations(&s)) {
         solve_all(a, &s);
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             known[r] |= s.is_unknown[r];
     }
     free(s.columns);
     free(s.inverse);
+    free(s.alone);
 }
 
 /* Discards the values of the last estimate, and lets sums over launches decay by age. True: utilization is
@@ -327,7 +339,7 @@ static bool forget(struct occ_attribution *a)
     return is_kept;
 }
 
-void occ_solve(struct occ_attribution *a)
+void occ_gls_fit(struct occ_attribution *a)
 {
     bool known[OCC_RATIO_COUNT] = {false}, is_kept = forget(a);
     for (int r = 0; r < OCC_RATIO_COUNT && a->rows.busy > 0 && (r == 0 || known[OCC_RATIO_WARPS]); r++)
