@@ -1,13 +1,13 @@
 /* See options.h. */
 #include "options.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "support/cleanup.h"
+#include "support/node.h"
 #include "support/options.h"
 #include "support/text.h"
 
@@ -104,8 +104,9 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
     if (config->ship_url[0] == '\0')
         return occ_fail(err, OCC_E_INVALID, "ship.url is not set: occtrace.yaml names no warehouse");
     (void)snprintf(names->node, sizeof names->node, "%s", config->ship_node);
-    if (names->node[0] == '\0' && gethostname(names->node, sizeof names->node - 1) != 0)
-        return occ_fail_errno(err, errno, "cannot find out the host's name");
+    int rc = names->node[0] == '\0' ? occ_node_name(names->node, err) : 0;
+    if (rc != 0)
+        return rc;
     *ret_options = (struct occ_warehouse_options){.http = {.url = config->ship_url,
                                                            .user = config->ship_user,
                                                            .password = names->password,

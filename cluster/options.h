@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "insert.h"
 #include "outbox.h"
+#include "support/node.h"
 
 /* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
@@ -25,7 +26,7 @@ int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ
 
 /* Texts that are not in the settings. */
 struct occ_ship_names {
-    char node[256], password[1024];
+    char node[OCC_NODE_NAME_BYTES], password[1024];
 };
 
 /* Path of the state file. */

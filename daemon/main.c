@@ -240,6 +240,7 @@ static int run(struct service *service, struct occ_error *err)
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns},
         .http_socket = http_socket,
+        .http_listen = config->http_listen,
         .http_max_runs = config->http_max_runs,
         .http_tls = {[OCC_TLS_CERTIFICATE] = config->tls_cert,
                      [OCC_TLS_KEY] = config->tls_key,

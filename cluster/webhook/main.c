@@ -7,12 +7,11 @@
 #include "server.h"
 #include "support/log.h"
 #include "support/options.h"
-#include "support/text.h"
 
 #define REQUEST_NS INT64_C(10000000000) /* the API server waits for 10 s by default */
 
 struct options {
-    const char *address, *port, *certificate, *key, *library, *run, *log_level;
+    const char *listen, *certificate, *key, *library, *run, *log_level;
     bool help, version;
 };
 
@@ -20,8 +19,7 @@ static const struct occ_option rows[] = {
 #define AT(member) offsetof(struct options, member)
     {0, "cert", "FILE", AT(certificate), "the server's certificate (PEM); read again when it changes"},
     {0, "key", "FILE", AT(key), "the certificate's key (PEM)"},
-    {0, "address", "ADDRESS", AT(address), "the numeric address to listen at (default ::, all)"},
-    {0, "port", "PORT", AT(port), "the port to listen at (default 8443; 0: any, logged)"},
+    {0, "listen", "[ADDRESS]:PORT", AT(listen), "default [::]:8443, all addresses; port 0: any, logged"},
     {0, "library-directory", "DIR", AT(library),
      "the node's directory with libocctrace.so" OCC_OPTION_INDENT "(default " OCC_ADMISSION_LIBRARY_DIRECTORY
      ")"},
@@ -75,13 +73,11 @@ static int set_log_level(const char *word, struct occ_error *err)
                     "option '--log-level': '%.64s' is not one of error, warning, info, debug", word);
 }
 
-static int check_options(struct options *options, uint64_t *ret_port, struct occ_error *err)
+static int check_options(struct options *options, struct occ_error *err)
 {
     if (!options->certificate || !options->key)
         return occ_fail(err, OCC_E_INVALID, "--cert and --key are needed");
-    int status = occ_parse_u64(options->port ? options->port : "8443", 0, UINT16_MAX, ret_port, err);
-    if (status == 0)
-        status = check_directory(&options->library, OCC_ADMISSION_LIBRARY_DIRECTORY, err);
+    int status = check_directory(&options->library, OCC_ADMISSION_LIBRARY_DIRECTORY, err);
     if (status == 0)
         status = check_directory(&options->run, OCC_ADMISSION_RUN_DIRECTORY, err);
     return status == 0 && options->log_level ? set_log_level(options->log_level, err) : status;
@@ -108,7 +104,6 @@ int main(int argc, char **argv)
     struct options options = {0};
     struct occ_webhook *webhook = NULL;
     sigset_t while_waiting;
-    uint64_t port = 0;
     occ_log_init("occtrace-webhook");
     int status = occ_options_read(rows, N_ROWS, argc, argv, &options, &err);
     if (status == 0 && (options.help || options.version)) {
@@ -119,14 +114,13 @@ int main(int argc, char **argv)
         return 0;
     }
     if (status == 0)
-        status = check_options(&options, &port, &err);
+        status = check_options(&options, &err);
     if (status != 0) {
         (void)fprintf(stderr, "occtrace-webhook: %s (try --help)\n", err.message);
         return 2;
     }
     const struct occ_webhook_options settings = {
-        .address = options.address ? options.address : "::",
-        .port = (uint16_t)port,
+        .listen = options.listen ? options.listen : "[::]:8443",
         .certificate_file = options.certificate,
         .key_file = options.key,
         .admission = {.library_directory = options.library, .run_directory = options.run},

@@ -1,7 +1,6 @@
 /* See server.h. */
 #include "server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -14,6 +13,7 @@
 #include "support/clock.h"
 #include "support/file_signature.h"
 #include "support/log.h"
+#include "support/node.h"
 #include "support/paths.h"
 
 #define CONNECTIONS_MAX 64u
@@ -297,44 +297,6 @@ static void follow_files(struct occ_webhook *webhook)
 
 /* ---- the server ---- */
 
-/* Returns the address's length; 0: the text is no numeric address. */
-static socklen_t read_address(const char *text, uint16_t port, struct sockaddr_storage *address)
-{
-    struct sockaddr_in *four = (struct sockaddr_in *)address;
-    struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
-    *address = (struct sockaddr_storage){0};
-    if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
-        four->sin_family = AF_INET;
-        four->sin_port = htons(port);
-        return sizeof *four;
-    }
-    if (inet_pton(AF_INET6, text, &six->sin6_addr) != 1)
-        return 0;
-    six->sin6_family = AF_INET6;
-    six->sin6_port = htons(port);
-    return sizeof *six;
-}
-
-static int open_socket(struct occ_webhook *webhook, struct occ_error *err)
-{
-    struct sockaddr_storage address;
-    const char *text = webhook->options->address;
-    socklen_t n = read_address(text, webhook->options->port, &address);
-    int yes = 1;
-    if (n == 0)
-        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a numeric address", text);
-    webhook->listening = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (webhook->listening < 0 ||
-        setsockopt(webhook->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-        bind(webhook->listening, (struct sockaddr *)&address, n) != 0 ||
-        listen(webhook->listening, SOMAXCONN) != 0 ||
-        getsockname(webhook->listening, (struct sockaddr *)&address, &n) != 0)
-        return occ_fail_errno(err, errno, "cannot listen at %s, port %u", text, webhook->options->port);
-    webhook->port = ntohs(address.ss_family == AF_INET ? ((struct sockaddr_in *)&address)->sin_port
-                                                       : ((struct sockaddr_in6 *)&address)->sin6_port);
-    return 0;
-}
-
 int occ_webhook_open(const struct occ_webhook_options *options, struct occ_webhook **ret_webhook,
                      struct occ_error *err)
 {
@@ -345,7 +307,7 @@ int occ_webhook_open(const struct occ_webhook_options *options, struct occ_webho
     webhook->forbidden.forbids_host_paths = true;
     for (int i = 0; i < 2; i++)
         webhook->servers[i].webhook = webhook;
-    int status = open_socket(webhook, err);
+    int status = occ_node_listen(options->listen, &webhook->listening, &webhook->port, err);
     if (status == 0)
         status = renew(webhook, err);
     if (status == 0)

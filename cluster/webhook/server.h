@@ -13,8 +13,7 @@
 #define OCC_WEBHOOK_BODY_BYTES ((size_t)4 << 20) /* Kubernetes' API server accepts objects of 3 MiB */
 
 struct occ_webhook_options {
-    const char *address; /* numeric, IPv4 or IPv6 */
-    uint16_t port;       /* 0: any free port; see occ_webhook_port() */
+    const char *listen; /* "[ADDRESS]:PORT" as in occ_node_listen() */
     const char *certificate_file, *key_file;
     struct occ_admission_options admission; /* of /mutate; its forbids_host_paths is false */
     int64_t request_ns;                     /* longest time of a request */

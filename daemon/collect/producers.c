@@ -18,6 +18,7 @@
 #include "daemon/owners/identity.h"
 #include "run_texts.h"
 #include "support/clock.h"
+#include "support/node.h"
 #include "support/text.h"
 
 /* Costs change with every heartbeat; they are written at this interval, since each update writes rows. */
@@ -38,11 +39,8 @@ int64_t occ_producer_past_ns(uint64_t time_ns)
 
 static char *own_hostname(void)
 {
-    char name[256];
-    if (gethostname(name, sizeof name) != 0)
-        return NULL;
-    name[sizeof name - 1] = '\0';
-    return strdup(name);
+    char name[OCC_NODE_NAME_BYTES];
+    return occ_node_name(name, NULL) == 0 ? strdup(name) : NULL;
 }
 
 /* Takes over fd. */

@@ -11,6 +11,7 @@
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
+#include "support/node.h"
 #include "support/process.h"
 #include "support/text.h"
 
@@ -60,8 +61,8 @@ static bool is_alive(int64_t pid, int64_t start_ns)
 static void end_lost_runs(const struct occ_history *h)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    char hostname[256] = "";
-    (void)gethostname(hostname, sizeof hostname - 1);
+    char hostname[OCC_NODE_NAME_BYTES];
+    (void)occ_node_name(hostname, NULL);
     if (occ_store_end_lost_runs(h->store, hostname, NULL, is_alive, &err) != 0)
         occ_log(OCC_LOG_WARNING, "%s: runs of killed daemons stay without an end: %s", h->path, err.message);
 }

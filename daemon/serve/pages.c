@@ -10,6 +10,7 @@
 #include "support/clock.h"
 #include "support/gpu_jobs.h"
 #include "support/log.h"
+#include "support/node.h"
 #include "support/text.h"
 
 #define INVERSE_SHARE  16 /* answering may use 1/16 of the loop's time */
@@ -181,8 +182,8 @@ static void write_metrics(void *context, FILE *out, bool has_identity, bool is_o
 {
     struct occ_server *s = context;
     const struct occ_totals t = occ_totals_of(s);
-    char hostname[256] = "";
-    (void)gethostname(hostname, sizeof hostname - 1);
+    char hostname[OCC_NODE_NAME_BYTES];
+    (void)occ_node_name(hostname, NULL);
     const struct occ_exposition e = {
         .out = out, .hostname = hostname, .has_identity = has_identity, .is_openmetrics = is_openmetrics};
     occ_meter_write(s->meter, &e, occ_monotonic_ns());
@@ -226,6 +227,7 @@ void occ_pages_open(struct occ_server *s)
     struct occ_error err = OCC_ERROR_INIT;
     const struct occ_http_options options = {
         .socket_path = s->options->http_socket ? s->options->http_socket : "",
+        .listen = s->options->http_listen ? s->options->http_listen : "",
         .tls_paths = {s->options->http_tls[0], s->options->http_tls[1], s->options->http_tls[2]},
         .write_metrics = write_metrics,
         .write_health = write_health,

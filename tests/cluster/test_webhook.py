@@ -35,7 +35,7 @@ class Webhook:
         self.renew("first")
         self.log = open(f"{directory}/log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [program, "--cert", f"{directory}/now/tls.crt", "--key", f"{directory}/now/tls.key", "--address", "127.0.0.1", "--port", "0",
+            [program, "--cert", f"{directory}/now/tls.crt", "--key", f"{directory}/now/tls.key", "--listen", "127.0.0.1:0",
              "--library-directory", LIBRARY, "--log-level", "info"], stderr=self.log)
         self.port = int(self.wait_for(lambda: re.search(r"listens at port (\d+)", self.read_log()))[1])
 
@@ -297,12 +297,12 @@ def check_late(webhook):
 
 
 def check_usage(program):
-    for arguments in [], ["--cert", "x"], ["--cert", "x", "--key", "y", "--port", "70000"], ["--cert", "x", "--key", "y", "--run-directory", "run"], [
+    for arguments in [], ["--cert", "x"], ["--cert", "x", "--key", "y", "--run-directory", "run"], [
             "--cert", "x", "--key", "y", "--library-directory", "/a/.."], ["--cert", "x", "--key", "y", "--log-level", "loud"]:
         ended = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
         assert ended.returncode == 2 and "try --help" in ended.stderr, (arguments, ended)
     for arguments in ["--cert", "/missing", "--key", "/missing"], ["--cert", "/dev/null", "--key", "/dev/null"]:
-        ended = subprocess.run([program, *arguments, "--port", "0"], capture_output=True, text=True, check=False)
+        ended = subprocess.run([program, *arguments, "--listen", "[::]:0"], capture_output=True, text=True, check=False)
         assert ended.returncode == 1 and ended.stderr, ended
 
 

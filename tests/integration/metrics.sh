@@ -50,6 +50,13 @@ page 'application/openmetrics-text;version=1.0.0' | tail -1 | grep -qx '# EOF'
 sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$work/page" | while read -r name; do
   grep -q "^\.It Cm $name" "$source/docs/man/occtraced.8" || { echo "metrics.sh: the man page lacks $name"; exit 1; }
 done
+# The daemon's own TCP socket, and the node's name in a container.
+own_port=$(free_port)
+printf 'http: {listen: "127.0.0.1:%s"}\n' "$own_port" >"$work/own.yaml"
+OCCTRACE_NODE=gpu-17 "$build/bin/occtraced" -c "$work/own.yaml" --db "$work/own.db" --socket "$work/own.sock" 2>"$work/own.log" &
+pids+=($!)
+until_true curl -sf -o "$work/own" "http://127.0.0.1:$own_port/metrics"
+grep -q '^occtrace_store_stalled{hostname="gpu-17"' "$work/own" || { echo "metrics.sh: the node's name"; grep -m 3 hostname "$work/own"; exit 1; }
 # TLS: names for a client whose certificate the authority signed, as one of a client and for today; not for another's, a server's
 # or an old one, or none.
 if command -v openssl >/dev/null; then

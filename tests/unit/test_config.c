@@ -29,7 +29,7 @@ static const char all_different[] =
     "record: {command_line: none}\n"
     "counters: {mode: gpm, interval: 5ms}\n"
     "overhead: {budget: 0.25}\n"
-    "http: {socket: /a/m.sock, max_runs: 5, tls_cert: /a/c, tls_key: /a/k, client_ca: /a/a}\n"
+    "http: {socket: /a/m.sock, listen: 127.0.0.1:9469, max_runs: 5, tls_cert: /a/c, tls_key: /a/k, client_ca: /a/a}\n"
     "identity: {dcgm_job_dir: /a/jobs}\n"
     "ship: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: "
     "/a/y,\n"

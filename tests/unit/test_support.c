@@ -3,6 +3,7 @@
 #include "support/cut.h"
 #include "support/error.h"
 #include "support/map.h"
+#include "support/node.h"
 #include "support/paths.h"
 #include "support/regexp.h"
 #include "support/text.h"
@@ -457,9 +458,60 @@ static void test_nobody_listens(void **state)
     assert_int_equal(occ_control_connect(path, &fd, &err), OCC_E_INVALID);
 }
 
+static void test_node_name(void **state)
+{
+    char name[OCC_NODE_NAME_BYTES], host[OCC_NODE_NAME_BYTES], text[300] = "";
+    (void)state;
+    assert_int_equal(gethostname(host, sizeof host), 0);
+    memset(text, 'n', 254);
+    const char *const refused[] = {"", "a b", "a\n", "\xc3\xa4", text};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        (void)setenv("OCCTRACE_NODE", refused[i], 1);
+        assert_int_equal(occ_node_name(name, NULL), 0);
+        assert_string_equal(name, host);
+    }
+    (void)setenv("OCCTRACE_NODE", text + 1, 1);
+    assert_int_equal(occ_node_name(name, NULL), 0);
+    assert_string_equal(name, text + 1);
+    (void)unsetenv("OCCTRACE_NODE");
+}
+
+static void test_node_listen(void **state)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const char *const bad[] = {"",
+                               ":",
+                               ":1",
+                               "127.0.0.1",
+                               "127.0.0.1:",
+                               "127.0.0.1:65536",
+                               "localhost:1",
+                               "::1:1",
+                               "[::1:1",
+                               "[]:1",
+                               "]:1",
+                               "[127.0.0.1]:1",
+                               "127.0.0.1:1x",
+                               "[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa]:1"};
+    int fd = -1, again = -1;
+    uint16_t port = 0, other = 0;
+    char text[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(occ_node_listen(bad[i], &fd, &port, &err), OCC_E_INVALID);
+    assert_int_equal(occ_node_listen("127.0.0.1:0", &fd, &port, &err), 0);
+    assert_true(port > 0);
+    (void)snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    assert_true(occ_node_listen(text, &again, &other, &err) != 0); /* in use */
+    assert_int_equal(again, -1);
+    assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_node_name),
+        cmocka_unit_test(test_node_listen),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_moments),

@@ -16,8 +16,9 @@
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
+#include "support/node.h"
 
-#define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 1)) /* half of them serve an old certificate */
+#define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 2)) /* half of them serve an old certificate */
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES   ((size_t)16 * 1024)
 #define SILENCE_S       10u
@@ -304,6 +305,13 @@ static int add_passed(struct occ_http *http, struct occ_error *err)
     return status;
 }
 
+static int add_listening(struct occ_http *http, struct occ_error *err)
+{
+    uint16_t port;
+    int fd = -1, status = occ_node_listen(http->options.listen, &fd, &port, err);
+    return status == 0 ? add_server(http, fd, false, err) : occ_error_prefix(err, "http.listen");
+}
+
 static void warn_of_expired(const struct occ_http *http)
 {
     for (int i = 0; i < OCC_TLS_PARTS; i++)
@@ -332,6 +340,8 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     warn_of_expired(http);
     if (status == 0)
         status = add_passed(http, err);
+    if (status == 0 && options->listen && options->listen[0])
+        status = add_listening(http, err);
     if (status == 0 && options->socket_path[0])
         status = occ_http_listen(options->socket_path, &http->own, &fd, err);
     if (status == 0 && fd >= 0)

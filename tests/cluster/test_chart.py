@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""packaging/helm/occtrace, rendered with Go's text/template and sprig: each choice of values gives documents that the API's schemas accept
+(npm's kubernetes-models), containers that keep the limits below, settings that occtraced accepts, and selectors that choose what they
+should. packaging/kubernetes/occtrace.yaml is the chart with the values of MANIFEST, and its pods are changed as the webhook changes pods.
+
+    test_chart.py SOURCE BUILD [update]      update: writes packaging/kubernetes/occtrace.yaml
+"""
+import base64
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HEADER = """# A node's daemon and shipper in Kubernetes, without Helm: the chart packaging/helm/occtrace with fixed values, written by
+# tests/cluster/test_chart.py. Change the image, ship.url and ship.cluster; then (docs/opt-in.md):
+#   kubectl -n occtrace create secret generic clickhouse --from-file=password; kubectl apply -f occtrace.yaml
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: occtrace
+  labels: {pod-security.kubernetes.io/enforce: privileged}
+"""
+MANIFEST = ["image.repository=example/occtrace", "webhook.enabled=false", "ship.enabled=true", "ship.url=https://clickhouse.example:8443/",
+            "ship.passwordSecret=clickhouse", "ship.cluster=example"]
+IMAGE = "image.repository=example/occtrace"
+SHIP = [IMAGE, "ship.enabled=true", "ship.url=https://c:8443/", "ship.password=p"]
+MONITORING = [IMAGE, "metrics.podMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true"]
+CHOICES = {
+    "defaults": [IMAGE], "shipper": SHIP, "monitoring": MONITORING,
+    "TLS": MONITORING + ["metrics.tlsSecret=s", "metrics.podMonitor.tlsConfig={insecureSkipVerify: true}"],
+    "cert-manager": [IMAGE, "webhook.certificates=cert-manager"], "counters": [IMAGE, "node.counters=pm", "node.runtimeClassName=nvidia"],
+    "restricted clusters": [IMAGE, "webhook.defaultPodSecurity=restricted"], "no webhook, no metrics": [IMAGE, "webhook.enabled=false", "metrics.enabled=false"],
+    "another directory": SHIP + ["directories.library=/opt/occtrace", "node.settings={http: {max_runs: 5}, log: {level: info}}"],
+    "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
+}
+CLUSTER_WIDE = {"MutatingWebhookConfiguration"}
+
+
+class Chart:
+    def __init__(self, source, work):
+        self.path = f"{source}/packaging/helm/occtrace"
+        self.program = f"{work}/render_chart"
+        environment = dict(os.environ, GO111MODULE="off", GOPATH="/usr/share/gocode")
+        environment.setdefault("GOCACHE", f"{work}/go")
+        subprocess.run(["go", "build", "-o", self.program, f"{source}/tests/cluster/render_chart/main.go"], check=True, env=environment)
+
+    def text(self, values, namespace="occtrace", release="occtrace"):
+        ended = subprocess.run([self.program, self.path, namespace, release, *values], capture_output=True, text=True, check=False)
+        if ended.returncode != 0:
+            raise ValueError(ended.stderr)
+        return ended.stdout
+
+    def documents(self, values, **names):
+        import yaml
+        return [document for document in yaml.safe_load_all(self.text(values, **names)) if document]
+
+
+def find(documents, kind, name_end=""):
+    return next(d for d in documents if d["kind"] == kind and d["metadata"]["name"].endswith(name_end))
+
+
+def pods(documents):
+    return [d["spec"]["template"] for d in documents if d["kind"] in ("DaemonSet", "Deployment")]
+
+
+def containers(pod):
+    return pod["spec"]["containers"] + pod["spec"].get("initContainers", [])
+
+
+# ---- checks of all choices ----
+
+SCHEMA = """
+const { createRequire } = require("module");
+const load = createRequire(process.argv[2] + "/x.js");
+const from = { "monitoring.coreos.com/v1": "@kubernetes-models/prometheus-operator/", "cert-manager.io/v1": "@kubernetes-models/cert-manager/" };
+let wrong = 0;
+for (const document of JSON.parse(require("fs").readFileSync(0, "utf8"))) {
+  const models = load((from[document.apiVersion] || "kubernetes-models/") + document.apiVersion);
+  try { new models[document.kind](document).validate(); }
+  catch (error) { wrong++; console.log(document.kind, document.metadata.name, String(error)); }
+}
+process.exit(wrong ? 1 : 0);
+"""
+
+
+def check_schemas(documents):
+    cache = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/occtrace/kubernetes"
+    if not os.path.isdir(f"{cache}/node_modules/kubernetes-models"):
+        return "NOT TESTED: schemas (no kubernetes-models; scripts/setup --cluster)"
+    ended = subprocess.run(["node", "-e", SCHEMA, "-", cache], input=json.dumps(documents), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return "schemas"
+
+
+def check_containers(documents):
+    """Each container has these limits; capabilities are named, and only those."""
+    added = {"ship-state": ["CHOWN"], "remove": ["DAC_OVERRIDE"]}
+    for pod in pods(documents):
+        spec = pod["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert not spec.get("hostNetwork") and not spec.get("hostIPC")
+        volumes = {volume["name"]: volume for volume in spec["volumes"]}
+        assert {m["name"] for c in containers(pod) for m in c["volumeMounts"]} == set(volumes)
+        for container in containers(pod):
+            security = container["securityContext"]
+            assert security["allowPrivilegeEscalation"] is False and security["readOnlyRootFilesystem"] is True and "privileged" not in security
+            assert security["seccompProfile"] == {"type": "RuntimeDefault"} and security["capabilities"]["drop"] == ["ALL"]
+            allowed = added.get(container["name"], ["PERFMON"] if container["name"] == "occtraced" else [])
+            assert set(security["capabilities"].get("add", [])) <= set(allowed), container["name"]
+        for volume in volumes.values():
+            assert volume.get("hostPath", {}).get("path") not in ("/", "/usr", "/usr/lib", "/etc", "/var", "/var/lib"), volume
+
+
+def check_restricted(pod):
+    """Pod security level restricted, from Kubernetes' page "Pod Security Standards", for a pod of Linux."""
+    spec = pod["spec"]
+    assert not any(spec.get(key) for key in ("hostPID", "hostIPC", "hostNetwork"))
+    kinds = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+    assert all((set(volume) - {"name"}) <= kinds for volume in spec["volumes"])
+    for container in containers(pod):
+        security = {**spec.get("securityContext", {}), **container["securityContext"]}
+        assert security["runAsNonRoot"] is True and security.get("runAsUser") != 0
+        assert set(security["capabilities"].get("add", [])) <= {"NET_BIND_SERVICE"}
+        assert not any("hostPort" in port for port in container.get("ports", []))
+
+
+def check_selectors(documents, namespace):
+    for document in documents:
+        has_namespace = document["kind"] not in CLUSTER_WIDE
+        assert document["metadata"].get("namespace") == (namespace if has_namespace else None), document["metadata"]
+        if document["kind"] in ("DaemonSet", "Deployment"):
+            selected = document["spec"]["selector"]["matchLabels"]
+            assert selected.items() <= document["spec"]["template"]["metadata"]["labels"].items()
+    for first, second in itertools.permutations([d for d in documents if d["kind"] in ("DaemonSet", "Deployment")], 2):
+        assert not first["spec"]["selector"]["matchLabels"].items() <= second["spec"]["template"]["metadata"]["labels"].items()
+    for service in [d for d in documents if d["kind"] == "Service"]:
+        chosen = [p for p in pods(documents) if service["spec"]["selector"].items() <= p["metadata"]["labels"].items()]
+        assert len(chosen) == 1 and service["spec"]["ports"][0]["targetPort"] in [p["name"] for c in containers(chosen[0]) for p in c["ports"]]
+
+
+def check_settings(documents, build, work):
+    path = f"{work}/settings.yaml"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(find([d for d in documents if d["kind"] == "ConfigMap" and "occtrace.yaml" in d["data"]], "ConfigMap")["data"]["occtrace.yaml"])
+    ended = subprocess.run([f"{build}/bin/occtraced", "--check-config", "-c", path], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+# ---- checks of single choices ----
+
+def matches(expressions, labels):
+    """As Kubernetes evaluates a label selector."""
+    for e in expressions:
+        is_in = labels.get(e["key"]) in e["values"]
+        if is_in != (e["operator"] == "In"):
+            return False
+    return True
+
+
+def paths_for(documents, namespace, pod):
+    """The webhook's paths that the API server calls for a pod with these labels in a namespace with these labels."""
+    return [hook["clientConfig"]["service"]["path"] for hook in find(documents, "MutatingWebhookConfiguration")["webhooks"]
+            if hook["namespaceSelector"]["matchLabels"].items() <= namespace.items()
+            and matches(hook["namespaceSelector"]["matchExpressions"], namespace) and matches(hook["objectSelector"]["matchExpressions"], pod)]
+
+
+def check_who_is_asked(chart):
+    on, level = {"occtrace.io/record": "enabled"}, "pod-security.kubernetes.io/enforce"
+    for preset, of_none in ("privileged", "/mutate"), ("baseline", "/annotate"), ("restricted", "/annotate"):
+        documents = chart.documents([IMAGE, f"webhook.defaultPodSecurity={preset}"])
+        assert paths_for(documents, on, {}) == [of_none]
+        assert paths_for(documents, {**on, level: "privileged"}, {}) == ["/mutate"]
+        for forbidding in "baseline", "restricted":
+            assert paths_for(documents, {**on, level: forbidding}, {}) == ["/annotate"]
+        assert not paths_for(documents, {}, {}) and not paths_for(documents, {level: "privileged"}, {})
+        assert not paths_for(documents, on, {"occtrace.io/record": "disabled"})
+        for hook in find(documents, "MutatingWebhookConfiguration")["webhooks"]:
+            assert hook["failurePolicy"] == "Ignore" and hook["sideEffects"] == "None"
+            assert [r["operations"] for r in hook["rules"]] == [["CREATE"]]
+
+
+def check_certificate(chart, work):
+    documents = chart.documents([IMAGE], namespace="tools", release="prof")
+    secret = find(documents, "Secret", "webhook")
+    hook = find(documents, "MutatingWebhookConfiguration")["webhooks"][0]
+    for name, text in ("ca", hook["clientConfig"]["caBundle"]), ("crt", secret["data"]["tls.crt"]):
+        with open(f"{work}/{name}.pem", "wb") as file:
+            file.write(base64.b64decode(text))
+    service = find(documents, "Service")["metadata"]
+    subprocess.run(["openssl", "verify", "-CAfile", f"{work}/ca.pem", "-verify_hostname", f"{service['name']}.{service['namespace']}.svc", f"{work}/crt.pem"],
+                   check=True, capture_output=True)
+
+
+def check_refusals(chart):
+    for values in [], [IMAGE, "ship.enabled=true"], [IMAGE, "ship.enabled=true", "ship.url=https://c/"], [IMAGE, "webhook.certificates=none"], [
+            IMAGE, "webhook.defaultPodSecurity=open"]:
+        try:
+            chart.text(values)
+        except ValueError:
+            continue
+        raise AssertionError(f"{values} are accepted")
+
+
+def check_directories(chart):
+    """Library and socket directory are the same for daemon, webhook and removal."""
+    values = [IMAGE, "directories={library: /l, run: /r, histories: /h}"]
+    documents = chart.documents(values)
+    node, webhook = find(documents, "DaemonSet")["spec"]["template"], find(documents, "Deployment")["spec"]["template"]
+    host = {v["hostPath"]["path"] for v in node["spec"]["volumes"] if "hostPath" in v}
+    assert host == {"/l", "/r", "/h", "/var/log/pods"}, host
+    assert {"--library-directory=/l", "--run-directory=/r"} <= set(webhook["spec"]["containers"][0]["command"])
+    removal = find(chart.documents(values + ["removeFromNodes=true"]), "DaemonSet")["spec"]["template"]
+    assert {v["hostPath"]["path"] for v in removal["spec"]["volumes"] if "hostPath" in v} == {"/l", "/r", "/h", "/h-ship"}
+
+
+def check_node(chart):
+    daemon = find(chart.documents(SHIP + ["node.counters=gpm"]), "DaemonSet")["spec"]["template"]["spec"]
+    by_name = {c["name"]: c for c in daemon["containers"]}
+    for name in "occtraced", "occtrace-ship":
+        assert {"name": "OCCTRACE_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}} in by_name[name]["env"]
+    assert "add" not in by_name["occtraced"]["securityContext"]["capabilities"]
+    assert by_name["occtrace-ship"]["securityContext"]["runAsUser"] == 64064 and by_name["occtrace-ship"]["securityContext"]["runAsNonRoot"] is True
+    assert "occtrace-ship:x:64064:" in find(chart.documents(SHIP), "ConfigMap", "groups")["data"]["group"]
+
+
+def check_copies(chart, source):
+    """Rules and dashboards are the files of the project."""
+    import yaml
+    documents = chart.documents(MONITORING)
+    with open(f"{source}/packaging/prometheus/occtrace.rules.yaml", encoding="utf-8") as file:
+        assert find(documents, "PrometheusRule")["spec"] == yaml.safe_load(file)
+    for name, text in find(documents, "ConfigMap", "dashboards")["data"].items():
+        with open(f"{source}/packaging/grafana/{name.removeprefix('occtrace-')}", encoding="utf-8") as file:
+            assert json.loads(text) == json.load(file)
+
+
+def check_manifest(chart, source, update):
+    path, text = f"{source}/packaging/kubernetes/occtrace.yaml", HEADER + chart.text(MANIFEST).replace("managed-by: Helm", "managed-by: kubectl")
+    if update:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(path, encoding="utf-8") as file:
+        assert file.read() == text, "packaging/kubernetes/occtrace.yaml is not the chart's: test_chart.py SOURCE BUILD update"
+
+
+def main():
+    source, build, update = sys.argv[1], sys.argv[2], sys.argv[3:] == ["update"]
+    try:
+        import yaml  # noqa: F401
+    except ImportError:
+        yaml = None
+    if not yaml or not shutil.which("go") or not os.path.isdir("/usr/share/gocode/src/github.com/Masterminds/sprig"):
+        print("skipped: no Go, sprig or python3-yaml (scripts/setup --cluster)")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="test_chart_") as work:
+        chart = Chart(source, work)
+        for title, values in CHOICES.items():
+            documents = chart.documents(values)
+            verdict = check_schemas(documents)
+            check_containers(documents)
+            check_selectors(documents, "occtrace")
+            check_settings(documents, build, work)
+            for pod in pods([d for d in documents if d["kind"] == "Deployment"]):
+                check_restricted(pod)
+            print("ok", title, verdict)
+        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (
+                check_copies, (source,)), (check_manifest, (source, update)):
+            check(chart, *arguments)
+            print("ok", check.__name__)
+
+
+if __name__ == "__main__":
+    main()
