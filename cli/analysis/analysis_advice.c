@@ -134,7 +134,7 @@ static struct occ_suggest_input input_of(const struct analysis *a, const struct 
 }
 
 /* A change that is not the kernel's own: its prediction, of the same kernel, does not hold for it. */
-static bool is_indirect(enum occ_change change)
+static bool is_indirect(enum occ_owner_change change)
 {
     return change == OCC_CHANGE_ALGORITHM || change == OCC_CHANGE_FUSE;
 }
@@ -142,7 +142,7 @@ static bool is_indirect(enum occ_change change)
 /* True if the owner cannot make the change, or has it in the list already. */
 static bool is_superfluous(enum occ_owner owner, const struct occ_suggestion *list, size_t i)
 {
-    enum occ_change change = occ_change_for(owner, list[i].advice.kind);
+    enum occ_owner_change change = occ_change_for(owner, list[i].advice.kind);
     bool is_known = false;
     for (size_t k = 0; k < i && is_indirect(change) && !list[i].prediction.is_promised; k++)
         is_known |= occ_change_for(owner, list[k].advice.kind) == change;

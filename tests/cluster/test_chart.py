@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from test_webhook import ADDED, MOUNTS, VOLUMES
+
 HEADER = """# A node's daemon and shipper in Kubernetes, without Helm: the chart packaging/helm/occtrace with fixed values, written by
 # tests/cluster/test_chart.py. Change the image, ship.url and ship.cluster; then (docs/opt-in.md):
 #   kubectl -n occtrace create secret generic clickhouse --from-file=password; kubectl apply -f occtrace.yaml
@@ -237,6 +239,28 @@ def check_copies(chart, source):
             assert json.loads(text) == json.load(file)
 
 
+def check_component(source, work):
+    """The Kustomize component changes a workload as the webhook changes a pod."""
+    import yaml
+    if not shutil.which("kubectl"):
+        print("NOT TESTED: packaging/kubernetes/component (no kubectl)")
+        return
+    pod = {"containers": [{"name": "train", "image": "i", "env": [{"name": "A", "value": "1"}]}, {"name": "log", "image": "i"}]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": {"occtrace.io/record": "enabled"}}, "spec": {"template": {"spec": pod}}}
+    other = {**job, "metadata": {"name": "k"}}
+    shutil.copytree(f"{source}/packaging/kubernetes/component", f"{work}/kustomized/component")
+    for name, documents in ("kustomization", [{"resources": ["jobs.yaml"], "components": ["component"]}]), ("jobs", [job, other]):
+        with open(f"{work}/kustomized/{name}.yaml", "w", encoding="utf-8") as file:
+            yaml.safe_dump_all(documents, file)
+    ended = subprocess.run(["kubectl", "kustomize", f"{work}/kustomized"], check=True, capture_output=True, text=True)
+    changed, unchanged = sorted(yaml.safe_load_all(ended.stdout), key=lambda document: document["metadata"]["name"])
+    spec = changed["spec"]["template"]["spec"]
+    train = spec["containers"][0]
+    assert unchanged == other and spec["containers"][1] == pod["containers"][1]
+    assert sorted(train["env"], key=str) == sorted(pod["containers"][0]["env"] + [ADDED], key=str) and train["volumeMounts"] == MOUNTS
+    assert spec["volumes"] == [{**v, "hostPath": {**v["hostPath"], "path": m["mountPath"]}} for v, m in zip(VOLUMES, MOUNTS)]
+
+
 def check_manifest(chart, source, update):
     path, text = f"{source}/packaging/kubernetes/occtrace.yaml", HEADER + chart.text(MANIFEST).replace("managed-by: Helm", "managed-by: kubectl")
     if update:
@@ -267,7 +291,7 @@ def main():
                 check_restricted(pod)
             print("ok", title, verdict)
         for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (
-                check_copies, (source,)), (check_manifest, (source, update)):
+                check_copies, (source,)), (check_component, (source, work)), (check_manifest, (source, update)):
             check(chart, *arguments)
             print("ok", check.__name__)
 
