@@ -399,6 +399,10 @@ struct occ_config_total {
 int occ_store_configs_of(struct occ_store *store, const struct occ_filter *filter,
                          const struct occ_config_total *totals, size_t n, struct occ_config_rows *ret_configs,
                          struct occ_error *err);
+/* Reads one configuration: identity, limits and analysis, without data of its launches. No row: no such
+ * configuration. */
+int occ_store_read_config(struct occ_store *store, int64_t config, struct occ_config_rows *ret_config,
+                          struct occ_error *err);
 void occ_config_rows_free(struct occ_config_rows *configs);
 /* Adds the configurations' use of their GPUs in the last seconds of the filter's run, or of the newest run of
  * the first row. */

@@ -259,6 +259,25 @@ int occ_store_configs_of(struct occ_store *s, const struct occ_filter *filter,
     return answer(&(struct query){.store = s, .err = err, .run = filter->run}, filter, totals, n, ret_rows);
 }
 
+int occ_store_read_config(struct occ_store *s, int64_t config, struct occ_config_rows *ret_rows,
+                          struct occ_error *err)
+{
+    struct query q = {.store = s, .err = err};
+    struct occ_config_row *row = calloc(1, sizeof *row);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CONFIG_DETAILS, OCC_INTS(config));
+    int rc = row ? 0 : occ_no_memory(err);
+    while (row && occ_store_next(s, stmt, &rc, err)) {
+        row->id = config;
+        read_config(&q, stmt, row);
+    }
+    if (rc == 0 && q.arena.failed)
+        rc = occ_no_memory(err);
+    *ret_rows = (struct occ_config_rows){.rows = row, .n = row && row->id, .memory = q.arena.blocks};
+    if (rc != 0)
+        occ_config_rows_free(ret_rows);
+    return rc;
+}
+
 void occ_config_rows_free(struct occ_config_rows *rows)
 {
     free(rows->rows);

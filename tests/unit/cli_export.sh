@@ -30,6 +30,16 @@ grep -qF $'"z": "x\xef\xbf\xbdy\xef\xbf\xbd"' stdout || fail "text with a NUL: $
 expect 1 "$occq" sql -d known.db --json "SELECT 1 AS a, 1 AS a"
 expect 0 "$occq" sql -d known.db "SELECT 1 AS a, 1 AS a"
 
+# compute WHERE FILE [decoders]: Perfetto's compute view finds in FILE what SQL says of db
+compute() {
+    "$occq" sql -d "$db" --csv "SELECT start_ns, duration_ns, run_id, stream_id, correlation_id, graph_node_id, achieved, achieved_ci95,
+        measured_ratio, range, phase, pid, program, compute_capability, c.* FROM (SELECT * FROM launch WHERE $1) JOIN launch_config c
+        USING (config_id) JOIN device d ON d.device_id = c.device_id JOIN (SELECT run_id, pid, program FROM run) USING (run_id)
+        LEFT JOIN range USING (run_id, range_id)" >compute.csv || fail "sql"
+    "$occq" sql -d "$db" --csv "SELECT * FROM device" >gpus.csv || fail "sql"
+    PYTHONDONTWRITEBYTECODE=1 python3 "$source/tests/unit/perfetto_check.py" "$2" compute.csv gpus.csv ${3-} >compute.said || fail "$db: compute view"
+}
+
 # both WHERE [OPTION...]: the two formats say the same of db, and what SQL says
 both() {
     local where=$1
@@ -38,7 +48,7 @@ both() {
         WHERE $where" >launches.csv || fail "sql"
     for format in chrome perfetto; do
         expect 0 "$occq" export -d "$db" --format $format -o "out.$format" "$@"
-        python3 "$source/tests/unit/export_check.py" $format "out.$format" launches.csv >"$format.said" || fail "$db: $format"
+        PYTHONDONTWRITEBYTECODE=1 python3 "$source/tests/unit/export_check.py" $format "out.$format" launches.csv >"$format.said" || fail "$db: $format"
     done
     expect 0 "$occq" export -d "$db" --csv -o out.csv "$@"
     expect 0 "$occq" export -d "$db" --format jsonl -o out.jsonl "$@"
@@ -84,6 +94,30 @@ both 1
 grep -q '^GPU 1 .* occupancy (elapsed), % 1700000001000000000 0.0$' chrome.said || { fail "the end of the counter"; grep '%' chrome.said; }
 grep -q '^GPU 1 .* occupancy (elapsed), % 1700000000001000000 25.0$' chrome.said || fail "the sample in which the first launch begins"
 grep -q '"achieved": 0.20000, "achieved_ci95"' out.chrome || { fail "achieved"; grep -m 1 achieved\" out.chrome; }
+
+# ---- Perfetto's compute view ----
+"$occq" export -d m.db --format perfetto -o m.pftrace --low-occupancy=10 || fail "export"
+compute "coalesce(achieved, expected_achieved_low) < 0.1" m.pftrace
+grep -q '^1050 launches, 50 with a counter' compute.said || { fail "counters"; cat compute.said; }
+"$occq" export -d m.db --format perfetto -o m.pftrace # here all of them overlap others
+compute 1 m.pftrace
+grep -q ' 0 with a counter' compute.said || { fail "counters of launches that overlap"; cat compute.said; }
+python3 - <<'PYTHON'
+import json
+trace = json.load(open("names.json"))
+trace["traceEvents"][1]["name"] = "_Z" + "\u00e9" * 20000
+trace["traceEvents"][2]["name"] = "x" * 4095 + "\u00e9"
+json.dump(trace, open("long.json", "w"))
+PYTHON
+for db in names.db kineto.db ranges.db long.db; do
+    [ -e $db ] || "$occq" import -d $db $([ $db = long.db ] && echo long.json || echo "$source/tests/data/import/kineto_ranges.json") >/dev/null 2>&1 || fail "import"
+    expect 0 "$occq" export -d $db --format perfetto -o other.pftrace
+    compute 1 other.pftrace decoders
+done
+db=ranges.db
+expect 0 "$occq" export -d $db --format perfetto -o other.pftrace
+compute 1 other.pftrace
+grep -q ' 2 in layers' compute.said || { fail "layers"; cat compute.said; }
 
 # ---- outputs ----
 for end in gz zst; do

@@ -5,8 +5,9 @@ must agree on. Knows nothing of the program."""
 import csv
 import json
 import re
-import struct
 import sys
+
+import perfetto_trace
 
 
 def check(condition, text):
@@ -48,75 +49,38 @@ def read_chrome(path):
     return slices, counters
 
 
-def fields(message):
-    at = 0
-
-    def varint():
-        nonlocal at
-        number = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            number |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return number
-    while at < len(message):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        elif tag & 7 == 1:
-            yield tag >> 3, struct.unpack("<d", message[at:at + 8])[0]
-            at += 8
-        else:
-            check(tag & 7 == 2, "wire type %d" % (tag & 7))
-            n = varint()
-            check(at + n <= len(message), "cut")
-            yield tag >> 3, message[at:at + n]
-            at += n
+# arguments of Perfetto that the other format has under another name, or not at all
+PERFETTO_NAMES = {"device": "device_id", "shared_mem_static": "static_shared_bytes", "shared_mem_dynamic": "dynamic_shared_bytes",
+                  "waves_per_multiprocessor": "waves"}
+PERFETTO_ONLY = re.compile("occupancy_limit_.*|launch[.].*|sm__.*|first_change|predicted_saving_.*|kernel_.*|process_.*|arch|context_id|"
+                           "grid_size|workgroup_size|thread_count|shared_mem_config_size|func_cache_config|barriers_per_block|stream|run_id|"
+                           "limit_cluster|layer|phase")
 
 
 def read_perfetto(path):
-    interned, tracks, open_, slices, counters = {}, {}, {}, [], []
-    for number, (tag, packet) in enumerate(fields(open(path, "rb").read())):
-        check(tag == 1, "no packet")
-        f = dict(fields(packet))
-        check(f[10] == 1 and f[13] == (3 if number == 0 else 2), "sequence flags")
-        for kind, entry in fields(f.get(12, b"")):
-            e = dict(fields(entry))
-            check((kind, e[1]) not in interned, "interned twice")
-            interned[kind, e[1]] = e[2].decode()
-        if 60 in f:
-            t = dict(fields(f[60]))
-            check(t[1] and t[1] not in tracks and (5 not in t or t[5] in tracks), "track")
-            tracks[t[1]] = (t[2].decode(), t.get(5), 8 in t)
-        if 11 not in f:
-            continue
-        event = list(fields(f[11]))
-        e, ns = dict(event), f[8]
-        name, parent, is_counter = tracks[e[11]]
-        check(is_counter == (e[9] == 4), "counter")
-        if e[9] == 1:
-            check(e[11] not in open_, "overlap on " + name)
-            args = {}
-            for kind, annotation in event:
-                if kind == 4:
-                    a = dict(fields(annotation))
-                    args[interned[3, a[1]]] = interned[29, a[17]] if 17 in a else a.get(3, a.get(4, a.get(5)))
-            open_[e[11]] = (ns, e[23].decode() if 23 in e else interned[2, e[10]], args)
-        elif e[9] == 2:
-            start, title, args = open_.pop(e[11])
-            slices.append((e[11], start, ns, title, args, tracks[parent][0], name))
-        else:
-            counters.append((tracks[parent][0], name, ns, round(e[44], 3)))
-    check(not open_, "a slice does not end")
-    return slices, counters
+    trace = perfetto_trace.Trace(path)
+    gpus = [g["name"] for g in trace.gpus]
+    slices = []
+    for i, a in enumerate(trace.launches):
+        args = {PERFETTO_NAMES.get(k, k): v for k, v in a["args"].items() if not PERFETTO_ONLY.fullmatch(k)}
+        for name, size in (("grid", "grid_size"), ("block", "workgroup_size")):
+            args[name] = "x".join(str(a["args"]["launch.%s.%s" % (size, x)]) for x in "xyz")
+        if "sm__maximum_warps_per_active_cycle_pct" in a["args"]:
+            args["theoretical"] = a["args"]["sm__maximum_warps_per_active_cycle_pct"] / 100
+        # the viewer separates launches of a queue that overlap, so each is a track here
+        slices.append(((0, i), a["ts"], a["ts"] + a["dur"], a["name"], args, gpus[a["gpu_id"]], a["queue"][1]))
+    for track, start, end, name, depth in trace.slices:
+        d = trace.tracks[track]
+        if not d["name"].startswith("layers of "):
+            check(depth == 0, "overlap on " + name)
+            slices.append(((1, track), start, end, name, {}, trace.tracks[d["parent_uuid"]]["name"], d["name"]))
+    return slices, [(gpus[gpu], name, ts, round(value, 3)) for gpu, name, group, ts, value in trace.counters if group != 6]
 
 
 slices, counters = {"chrome": read_chrome, "perfetto": read_perfetto}[sys.argv[1]](sys.argv[2])
 ends = {}
 for track, start, end, *_ in sorted(slices, key=lambda s: (s[0], s[1], s[2])):
-    check(start <= end and start >= ends.get(track, 0), "overlap on track %d" % track)
+    check(start <= end and start >= ends.get(track, 0), "overlap on track %s" % (track,))
     ends[track] = end
 last = {}
 for gpu, name, ns, value in counters:

@@ -85,14 +85,15 @@ static int64_t number_of(const struct export_args *args)
                                       : NUMBER_FOR_VIEWERS;
 }
 
-static int write_file(const struct export_args *args, sqlite3_stmt *statement,
-                      struct timeline_counts *ret_counts, struct occ_error *err)
+static int write_file(const char *path, struct timeline_request *request, struct timeline_counts *ret_counts,
+                      struct occ_error *err)
 {
     struct cli_file output;
-    int status = cli_file_open(args->output, &output, err);
+    int status = cli_file_open(path, &output, err);
     if (status != 0)
         return status;
-    status = timeline_write(statement, format_of(args), output.out, number_of(args), ret_counts, err);
+    request->out = output.out;
+    status = timeline_write(request, ret_counts, err);
     if (status == 0)
         return cli_file_finish(&output, err);
     cli_file_abandon(&output);
@@ -100,11 +101,13 @@ static int write_file(const struct export_args *args, sqlite3_stmt *statement,
 }
 
 static int export_launches(const struct cli_command *command, const struct export_args *args,
-                           sqlite3_stmt *statement)
+                           struct occ_store *store, sqlite3_stmt *statement)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct timeline_counts counts = {0};
-    if (write_file(args, statement, &counts, &err) != 0)
+    struct timeline_request request = {
+        .store = store, .statement = statement, .format = format_of(args), .number = number_of(args)};
+    if (write_file(args->output, &request, &counts, &err) != 0)
         return cli_failure(command, &err);
     if (counts.more)
         cli_note(command, "only the first %llu launches; --since, --run and --kernel choose others, -n more",
@@ -146,7 +149,7 @@ static int run(const struct cli_command *command, const void *arguments)
     cli_note_unknown_times(command, store, &args->history.filter);
     int result = status != 0 ? cli_failure(command, &err)
                  : step == SQLITE_ROW
-                     ? export_launches(command, args, statement)
+                     ? export_launches(command, args, store, statement)
                      : sql_no_launches(command, store, &filter, "no launches match these filters");
     (void)sqlite3_finalize(statement);
     return result;
@@ -180,6 +183,15 @@ const struct cli_command cli_export = {
         "Writes launches as slices, by GPU, run and stream, with launch configuration, occupancies and "
         "causes as arguments, and the GPU's counters as tracks where they were recorded. Kernels of a stream "
         "that overlap are in several lanes, since viewers drop what overlaps.\n\n"
+        "Format perfetto is for Perfetto's GPU compute view (version 55 or newer): launches have its names "
+        "of "
+        "arguments (occupancy_limit_*, waves_per_multiprocessor and others), besides them the expected "
+        "range, "
+        "the causes, the first change by the model alone with its predicted saving, and a track of layers "
+        "beside each stream with ranges. The counter sm__warps_active.avg.pct_of_peak_sustained_active is "
+        "the "
+        "achieved occupancy of the launch that starts there; launches that overlap another one of their GPU "
+        "have it only as an argument, achieved.\n\n"
         "CSV and JSON lines have the same of each launch, in the columns that 'occq sql' knows; counters are "
         "not in them.",
     .options = options,

@@ -8,8 +8,15 @@
 
 void export_lanes_free(struct export_lanes *lanes)
 {
-    for (size_t i = 0; i < lanes->n; i++)
+    for (size_t i = 0; i < lanes->n; i++) {
+        for (size_t j = 0; j < lanes->streams[i].n_lanes; j++) {
+            struct export_layers *layers = lanes->streams[i].lanes[j].layers;
+            if (layers)
+                export_layers_end(layers, NULL, NULL);
+            free(layers);
+        }
         free(lanes->streams[i].lanes);
+    }
     free(lanes->streams);
     occ_map_free(&lanes->index);
 }

@@ -3,7 +3,7 @@
  * is free at its start. One thread. */
 #pragma once
 
-#include "export.h"
+#include "layers.h"
 #include "support/map.h"
 
 enum { EXPORT_LANES_MAX = 256, EXPORT_STREAMS_MAX = 1 << 20 };
@@ -14,6 +14,7 @@ struct export_stream_key {
 struct export_lane {
     int64_t end_ns;
     uint32_t track;
+    struct export_layers *layers; /* NULL: none yet */
 };
 struct export_stream {
     struct export_stream_key key;
