@@ -3,7 +3,7 @@
 
 #include "cli/file.h"
 #include "cli/usage.h"
-#include "judge.h"
+#include "judge_print.h"
 #include "cli/sides/sides.h"
 #include "support/clock.h"
 

@@ -6,7 +6,7 @@
 
 #include "cli/screen.h"
 #include "cli/json.h"
-#include "judge.h"
+#include "judge_print.h"
 #include "compare/names.h"
 #include "support/cleanup.h"
 

@@ -1,6 +1,4 @@
-/* occq sql: read-only statements. Three guards: the store is opened read-only, SQLite must report each
- * statement as read-only, and an authorizer refuses access to other files (ATTACH, extensions) and changes of
- * settings (PRAGMA with effects). One thread. */
+/* occq sql: read-only statements (cli/history/sql_guard.h). One thread. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +8,7 @@
 #include "cli/usage.h"
 #include "cli/history/cluster.h"
 #include "cli/history/history.h"
+#include "cli/history/sql_guard.h"
 #include "cli/history/sql_table.h"
 #include "support/cleanup.h"
 
@@ -17,46 +16,6 @@ struct sql_args {
     struct history_args history;
     bool schema;
 };
-
-/* PRAGMAs that only report. argument: true if the PRAGMA may have one, the name of a table or index. */
-static const struct {
-    const char *name;
-    bool argument;
-} pragmas[] = {
-    {"table_info", true},    {"table_xinfo", true},    {"table_list", true},       {"index_list", true},
-    {"index_info", true},    {"index_xinfo", true},    {"foreign_key_list", true}, {"integrity_check", true},
-    {"quick_check", true},   {"user_version", false},  {"application_id", false},  {"schema_version", false},
-    {"page_count", false},   {"page_size", false},     {"freelist_count", false},  {"compile_options", false},
-    {"data_version", false}, {"database_list", false}, {"journal_mode", false},    {"encoding", false},
-};
-
-static bool pragma_allowed(const char *name, const char *argument)
-{
-    for (size_t i = 0; name && i < sizeof pragmas / sizeof *pragmas; i++)
-        if (sqlite3_stricmp(pragmas[i].name, name) == 0)
-            return pragmas[i].argument || !argument;
-    return false;
-}
-
-static int authorize(void *unused, int action, const char *first, const char *second, const char *schema,
-                     const char *trigger)
-{
-    (void)unused;
-    (void)schema;
-    (void)trigger;
-    switch (action) {
-    case SQLITE_SELECT:
-    case SQLITE_READ:
-    case SQLITE_RECURSIVE:
-        return SQLITE_OK;
-    case SQLITE_FUNCTION:
-        return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
-    case SQLITE_PRAGMA:
-        return pragma_allowed(first, second) ? SQLITE_OK : SQLITE_DENY;
-    default:
-        return SQLITE_DENY;
-    }
-}
 
 /* ---- one statement ---- */
 
@@ -118,11 +77,7 @@ static int run_statement(struct output *output, const char **text, const char *a
                          struct occ_error *err)
 {
     sqlite3_stmt *statement = NULL;
-    int status = 0, code = sqlite3_prepare_v2(output->db, *text, -1, &statement, text);
-    if (code == SQLITE_AUTH || (statement && !sqlite3_stmt_readonly(statement)))
-        status = occ_fail(err, OCC_E_READ_ONLY, "read-only: only statements that read are allowed");
-    else if (code != SQLITE_OK)
-        status = occ_fail(err, OCC_E_INVALID, "%s", sqlite3_errmsg(output->db));
+    int status = sql_prepare_read(output->db, *text, &statement, text, err);
     if (statement && argument)
         (void)sqlite3_bind_text(statement, 1, argument, -1, SQLITE_STATIC);
     if (status == 0 && statement)
@@ -178,13 +133,6 @@ static int run_all(struct output *output, const char *text, struct occ_error *er
 
 /* ---- the command ---- */
 
-/* Uses the virtual tables once before the authorizer is set, since SQLite creates a virtual table on its
- * first use by a CREATE TABLE, which the authorizer refuses. */
-static void declare_tables(sqlite3 *db)
-{
-    (void)sql_number(db, "SELECT 1 FROM launch, device_sample LIMIT 0");
-}
-
 static int ask(const struct cli_command *command, const struct sql_args *args, const char *text,
                enum cli_format format)
 {
@@ -193,9 +141,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, c
     if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     struct output output = {.db = occ_store_sqlite(store), .format = format};
-    int status = sql_add_regexp(output.db, &err);
-    declare_tables(output.db);
-    (void)sqlite3_set_authorizer(output.db, authorize, NULL);
+    int status = sql_guard(output.db, &err);
     if (status == 0)
         status = args->schema ? show_schema(&output, text, &err) : run_all(&output, text, &err);
     if (status != 0)

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "cli/screen.h"
-#include "explain/layers.h"
-#include "names/owners.h"
+#include "cli/kernels/top_ranges.h"
 #include "support/cleanup.h"
 
 /* ---- columns ---- */
@@ -52,26 +51,6 @@ const struct cli_column top_layers_columns[] = {
 };
 
 /* ---- input ---- */
-
-/* Makes totals of ranges and kernels, with labels of the kernels. Returns NULL without memory. */
-static struct occ_range_totals *make_totals(const struct occ_top *top, struct occ_arena *texts)
-{
-    struct occ_range_totals *totals = occ_arena_get(texts, top->n + 1, sizeof *totals);
-    for (size_t i = 0; totals && i < top->n; i++) {
-        const struct occ_top_row *row = &top->rows[i];
-        char label[OCC_KERNEL_LABEL_BYTES];
-        struct occ_kernel_owner owner;
-        occ_kernel_owner(row->kernel.demangled ? row->kernel.demangled : "", &owner);
-        totals[i] =
-            (struct occ_range_totals){.path = row->kernel.range,
-                                      .is_backward = row->kernel.is_backward,
-                                      .kernel = occ_arena_copy(texts, occ_kernel_label(&owner, label)),
-                                      .launches = row->launches,
-                                      .time_s = (double)row->total_ns * 1e-9,
-                                      .used = row->used};
-    }
-    return texts->failed ? NULL : totals;
-}
 
 /* Makes a tree of at most `args->number` lines, leaving out as few of the smallest layers as possible. Up to
  * TOP_LAYERS_SCREEN lines it always leaves out layers below 0.5 %. The tree is longer if layers of 20 % do
@@ -197,7 +176,7 @@ int top_layers_print(const struct cli_command *command, const struct occ_top *to
 {
     struct occ_arena texts = {.failed = false};
     struct occ_layers layers = {0};
-    const struct occ_range_totals *totals = make_totals(top, &texts);
+    const struct occ_range_totals *totals = top_range_totals(top, &texts);
     int status = totals && make_layers(totals, top->n, args, &layers) == 0 ? 0 : occ_no_memory(err);
     if (status == 0 && layers.n > 0)
         status = print_tree(command, &layers, &texts, output, err);

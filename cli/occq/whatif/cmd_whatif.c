@@ -11,6 +11,7 @@
 #include "cli/history/history.h"
 #include "cli/history/names.h"
 #include "cli/history/sql_table.h"
+#include "cli/kernels/elsewhere.h"
 #include "support/cleanup.h"
 #include "support/map.h"
 
@@ -20,156 +21,10 @@ struct whatif_args {
     struct calc_target target;
 };
 
-/* Sums over configurations on one device, weighted by their time, and the configuration with the most time.
- */
-struct side {
-    double ns, theoretical, achieved_low, achieved_high, elapsed_low, elapsed_high, waste;
-    uint64_t dominant_ns;
-    struct occ_result dominant;
-};
-
-/* Means of a side; NaN and "": no configuration was analysed there. */
-struct figures {
-    double theoretical, expected_achieved_low, expected_achieved_high, expected_elapsed_low,
-        expected_elapsed_high, waves, waste;
-    char limiters[64], expected[24]; /* expected: both ends of achieved */
-};
-
-/* A kernel on its recorded device. If configurations run on the other device, `here` and `there` are over the
- * same configurations. */
-struct whatif_row {
-    int64_t kernel_id, device_id;
-    double device_number; /* NaN: a device model, since a warehouse has no devices */
-    const char *kernel, *demangled, *device;
-    const char *refused_because; /* for the first refused configuration */
-    bool simulated;
-    struct figures here, there;
-    uint64_t launches, total_ns;
-    uint32_t configs, refused, not_analysed;
-};
-
-/* ---- adding up ---- */
-
-static void add(struct side *side, const struct occ_config_row *row, const struct occ_device *device,
-                const struct occ_result *r)
-{
-    double ns = (double)row->total_ns;
-    double warps = (double)device->sm_count * r->max_warps_per_sm;
-    side->ns += ns;
-    side->theoretical += ns * r->theoretical;
-    side->achieved_low += ns * r->expected_achieved_low;
-    side->achieved_high += ns * r->expected_achieved_high;
-    side->elapsed_low += ns * r->expected_elapsed_low;
-    side->elapsed_high += ns * r->expected_elapsed_high;
-    side->waste += ns * 1e-9 * warps * (1 - r->expected_elapsed_low);
-    if (row->total_ns >= side->dominant_ns) {
-        side->dominant_ns = row->total_ns;
-        side->dominant = *r;
-    }
-}
-
-static void finish(const struct side *side, struct figures *figures)
-{
-    *figures = (struct figures){.theoretical = side->theoretical / side->ns, /* NaN for 0 / 0 */
-                                .expected_achieved_low = side->achieved_low / side->ns,
-                                .expected_achieved_high = side->achieved_high / side->ns,
-                                .expected_elapsed_low = side->elapsed_low / side->ns,
-                                .expected_elapsed_high = side->elapsed_high / side->ns,
-                                .waves = side->ns > 0 ? side->dominant.waves : (double)NAN,
-                                .waste = side->ns > 0 ? side->waste : (double)NAN};
-    if (side->ns <= 0)
-        return;
-    (void)occ_limiters_text(side->dominant.limiters, figures->limiters, sizeof figures->limiters);
-    (void)cli_range_cell(figures->expected_achieved_low, figures->expected_achieved_high, figures->expected,
-                         sizeof figures->expected);
-}
-
-/* Returns the launch on the other device. A device with the same compute capability would choose the same
- * carve-out. */
-static struct occ_launch launch_elsewhere(const struct occ_config_row *row, const struct occ_device *device)
-{
-    struct occ_launch launch = row->launch;
-    if (device->cc != row->limits.cc)
-        launch.smem_config_bytes = 0;
-    launch.max_active_clusters = 0;
-    launch.smem_optin_known = false;
-    if (launch.carveout_percent < -1 || launch.carveout_percent > 100)
-        launch.carveout_percent = -1;
-    return launch;
-}
-
-/* Sums for one row. `alone`: configurations that cannot run on the other device. */
-struct sides {
-    struct side here, there, alone;
-};
-
-static void add_config(struct whatif_row *out, struct sides *sides, const struct occ_config_row *row,
-                       const struct occ_device *device)
-{
-    struct occ_launch launch = launch_elsewhere(row, device);
-    struct occ_result result;
-    enum occ_status status = occ_analyse(device, &launch, &result);
-    out->configs++;
-    out->launches += row->launches;
-    out->total_ns += row->total_ns;
-    out->not_analysed += !row->analysed;
-    if (status != OCC_OK && out->refused++ == 0)
-        out->refused_because = occ_status_text(status);
-    if (status == OCC_OK)
-        add(&sides->there, row, device, &result);
-    if (row->analysed)
-        add(status == OCC_OK ? &sides->here : &sides->alone, row, &row->limits, &row->result);
-}
-
-static int by_time(const void *left, const void *right)
-{
-    const struct whatif_row *a = left, *b = right;
-    if (a->total_ns != b->total_ns)
-        return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
-    if (a->kernel_id != b->kernel_id)
-        return (a->kernel_id > b->kernel_id) - (a->kernel_id < b->kernel_id);
-    return (a->device_id > b->device_id) - (a->device_id < b->device_id);
-}
-
-/* Evaluates the configurations of one kernel and device from `row` on. Returns the next configuration. */
-static const struct occ_config_row *evaluate(const struct occ_config_row *row,
-                                             const struct occ_config_row *end,
-                                             const struct occ_device *device, struct whatif_row *ret_row)
-{
-    const struct occ_config_row *first = row;
-    struct sides sides = {.here = {.ns = 0}};
-    *ret_row = (struct whatif_row){.kernel_id = first->kernel.id,
-                                   .device_id = first->kernel.device,
-                                   .device_number =
-                                       first->kernel.device > 0 ? (double)first->kernel.device : (double)NAN,
-                                   .kernel = first->kernel.short_name,
-                                   .demangled = first->kernel.demangled,
-                                   .device = first->kernel.device_name,
-                                   .simulated = first->kernel.simulated};
-    for (; row < end && row->kernel.id == first->kernel.id && row->kernel.device == first->kernel.device;
-         row++)
-        add_config(ret_row, &sides, row, device);
-    finish(sides.there.ns > 0 ? &sides.here : &sides.alone, &ret_row->here);
-    finish(&sides.there, &ret_row->there);
-    return row;
-}
-
-/* Evaluates all configurations; `rows` has room for one row per configuration. Returns the number of rows. */
-static size_t evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
-                           struct whatif_row *rows)
-{
-    const struct occ_config_row *row = configs->rows, *end = row + configs->n;
-    size_t n = 0;
-    while (row < end)
-        row = evaluate(row, end, device, &rows[n++]);
-    qsort(rows, n, sizeof *rows, by_time);
-    return n;
-}
-
 /* ---- columns ---- */
 
 #define FIELD(name, key, unit, flags, member, help)                                                          \
-    CLI_FIELD(name, key, unit, flags, struct whatif_row, member, help)
+    CLI_FIELD(name, key, unit, flags, struct elsewhere_row, member, help)
 #define EXPECTED "occupancy of a balanced grid of that size (model), "
 #define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
 
@@ -229,7 +84,7 @@ static const struct cli_column columns[] = {
 };
 
 /* True if a kernel ran on several devices; the rows of a kernel may have any order. */
-static bool needs_device(const struct whatif_row *rows, size_t n)
+static bool needs_device(const struct elsewhere_row *rows, size_t n)
 {
     struct occ_map kernels = {0};
     bool is_twice = false;
@@ -256,7 +111,7 @@ static void leave_device_out(struct cli_selection *selection)
 
 /* Notes configurations without numbers on a side. */
 static void note_left_out(const struct cli_command *command, const struct calc_target *target,
-                          const struct whatif_row *rows, size_t n)
+                          const struct elsewhere_row *rows, size_t n)
 {
     uint64_t refused = 0, not_analysed = 0;
     for (size_t i = 0; i < n; i++) {
@@ -294,7 +149,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
-    _cleanup_(occ_freep) struct whatif_row *rows = NULL;
+    _cleanup_(occ_freep) struct elsewhere_row *rows = NULL;
     if (cluster_open(command, &args->history, CLUSTER_SUMS, OCC_TOP_BY_KERNEL, &store, &err) != 0 ||
         occ_store_configs(store, &args->history.filter, &configs, &err) != 0 ||
         kernel_names_load(store, args->history.name, &names, &err) != 0)
@@ -306,7 +161,7 @@ static int run(const struct cli_command *command, const void *arguments)
         (void)occ_no_memory(&err);
         return cli_failure(command, &err);
     }
-    size_t n = evaluate_all(&configs, &target->device, rows), number = (size_t)args->history.number;
+    size_t n = elsewhere_rows(&configs, &target->device, rows), number = (size_t)args->history.number;
     size_t shown = number && n > number ? number : n;
     bool simulated = false;
     struct cli_selection selection = args->history.list.selection;

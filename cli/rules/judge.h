@@ -1,4 +1,4 @@
-/* Applies rules to a comparison and prints the results for people and for CI systems. One thread (stdio). */
+/* Applies rules to a comparison. One thread. */
 #pragma once
 
 #include "rules.h"
@@ -49,14 +49,3 @@ int judge(const struct judge_terms *terms, struct judgement *ret_judgement, stru
 void judgement_free(struct judgement *judgement);
 
 const char *rule_state_word(enum rule_state state);
-
-/* Prints lines for people. */
-void judgement_print(FILE *out, const struct judgement *judgement);
-/* Prints GitHub workflow commands: one annotation for each rule that fails, is undecided or has new kernels.
- */
-void judgement_print_github(FILE *out, const struct judgement *judgement);
-/* Prints GitLab's code quality report: one entry for each finding; its fingerprint is a hash of the rule and
- * the normalised kernel name. */
-void judgement_print_gitlab(FILE *out, const struct judgement *judgement);
-/* Prints JUnit XML: one test case for each rule. */
-void judgement_print_junit(FILE *out, const struct judgement *judgement);

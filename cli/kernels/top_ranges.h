@@ -1,0 +1,9 @@
+/* Rows of `occq top` by layer as the input of the tree of layers (explain/layers.h). Any thread. */
+#pragma once
+
+#include "explain/layers.h"
+#include "store/store.h"
+
+/* Makes totals of ranges and kernels, with labels of the kernels; `texts` owns them, paths belong to `top`.
+ * Returns NULL without memory. */
+struct occ_range_totals *top_range_totals(const struct occ_top *top, struct occ_arena *texts);

@@ -1,0 +1,17 @@
+/* Prints the results of rules for people and for CI systems. One thread (stdio). */
+#pragma once
+
+#include <stdio.h>
+
+#include "cli/rules/judge.h"
+
+/* Prints lines for people. */
+void judgement_print(FILE *out, const struct judgement *judgement);
+/* Prints GitHub workflow commands: one annotation for each rule that fails, is undecided or has new kernels.
+ */
+void judgement_print_github(FILE *out, const struct judgement *judgement);
+/* Prints GitLab's code quality report: one entry for each finding; its fingerprint is a hash of the rule and
+ * the normalised kernel name. */
+void judgement_print_gitlab(FILE *out, const struct judgement *judgement);
+/* Prints JUnit XML: one test case for each rule. */
+void judgement_print_junit(FILE *out, const struct judgement *judgement);
