@@ -121,6 +121,8 @@ static int ask_cluster(const struct sides *sides, struct side *side, struct occ_
 
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err)
 {
+    if (side->store)
+        return 0;
     int status = sides->cluster ? ask_cluster(sides, side, err)
                                 : cli_open_history(&side->where, OCC_STORE_READ, &side->store, err);
     return status == 0 ? kernel_names_load(side->store, NULL, &side->names, err) : status;

@@ -52,7 +52,7 @@ void sides_free(struct sides *sides);
 /* Parses an operand. `text` NULL: all runs. OCC_E_INVALID: wrong usage. */
 int side_parse(struct side *side, const char *text, const struct cli_args *where, struct occ_error *err);
 
-/* Opens the side's history or warehouse; sets store and names. */
+/* Opens the side's history or warehouse; sets store and names. Does nothing for an open side. */
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err);
 
 /* True for options that choose launches of both sides: --kernel and --exclude. */

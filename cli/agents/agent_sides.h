@@ -1,0 +1,10 @@
+/* Sides of a comparison for agents: only of the history of the question. One thread. */
+#pragma once
+
+#include "cli/sides/sides.h"
+#include "tools.h"
+
+/* Parses both sides and compares them; `a` NULL: only B is read. The caller frees the sides, also after a
+ * failure. OCC_E_INVALID: a side is not words of SIDES_HELP, or names another history. */
+int agent_sides_compare(const struct agent_question *question, const char *a, const char *b,
+                        struct sides *sides, struct occ_error *err);
