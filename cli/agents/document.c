@@ -76,10 +76,13 @@ void agent_quote(struct occ_json *json, const char *key, const char *text)
     free(safe);
 }
 
+/* A ratio below it is the rounding of a sum. */
+static const double noise = 1e-12;
+
 static void put_number(struct occ_json *json, const char *key, double value, const char *otherwise)
 {
     char digits[32];
-    (void)snprintf(digits, sizeof digits, "%.6g", value);
+    (void)snprintf(digits, sizeof digits, "%.6g", fabs(value) < noise ? 0 : value);
     if (isfinite(value))
         occ_json_raw(json, key, digits);
     else
@@ -151,7 +154,8 @@ void agent_next(struct agent_document *document, const char *tool, const char *a
     occ_json_object(json, "next", true);
     occ_json_string(json, "tool", tool);
     occ_json_object(json, "arguments", true);
-    occ_json_string(json, argument, text);
+    if (argument)
+        occ_json_string(json, argument, text);
     occ_json_close(json);
     occ_json_close(json);
 }

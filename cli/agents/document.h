@@ -10,7 +10,7 @@
 
 enum {
     AGENT_BYTES = 1500,      /* of a document unless the question has max_bytes */
-    AGENT_BYTES_MIN = 1000,  /* every document without lists is smaller */
+    AGENT_BYTES_MIN = 1500,  /* every document without lists is smaller */
     AGENT_BYTES_MAX = 32768, /* of max_bytes */
     AGENT_QUOTE_BYTES = 96,
     AGENT_TAIL_BYTES = 220, /* room for the members behind a list */
@@ -55,5 +55,5 @@ void agent_list_open(struct agent_document *document, const char *const *columns
 
 /* Writes "more": rows shown, their total, and the offset of the next question; nothing if all are shown. */
 void agent_more(struct agent_document *document, size_t offset, size_t shown, size_t total);
-/* Writes "next": the tool and an argument that lead to details. `value` is a number. */
+/* Writes "next": the tool and an argument that lead to details; `argument` NULL: none. */
 void agent_next(struct agent_document *document, const char *tool, const char *argument, int64_t value);

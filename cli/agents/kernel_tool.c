@@ -9,13 +9,10 @@
 #include "tools.h"
 
 #define DEFINITIONS                                                                                          \
-    "theoretical: warps that the launch's resources allow / maximum; achieved: resident warps, measured, "   \
-    "of "                                                                                                    \
-    "active SMs; elapsed: of all SMs; expected_*: the model's range for a balanced grid, no prediction; "    \
-    "used "                                                                                                  \
-    "+ lost = 1: elapsed, or without counters expected; *_ns: nanoseconds"
+    "theoretical: warps that resources allow / maximum; achieved, elapsed: resident warps, measured, of "    \
+    "active, of all SMs; expected: the model's range, no prediction; used + lost = 1: elapsed, else "        \
+    "expected; advice: change, predicted time after / before, 80 % interval"
 
-enum { ADVICE_SHOWN = 3 };
 static const double lost_min = 0.005; /* a smaller part is not worth its bytes */
 
 /* ---- several kernels ---- */
@@ -110,24 +107,36 @@ static void put_lost(struct occ_json *json, const struct analysis *a)
     occ_json_close(json);
 }
 
-static void put_advice(struct occ_json *json, const struct analysis *a)
+static int put_change(struct agent_document *document, const struct analysis_advice *advice,
+                      struct occ_error *err)
+{
+    const struct occ_prediction *p = &advice->prediction;
+    struct agent_row row;
+    char text[96];
+    if (agent_row_open(&row, err) != 0)
+        return err->code;
+    occ_json_string(&row.json, NULL, analysis_advice_change(&advice->change, text, sizeof text));
+    agent_known(&row.json, NULL, p->ratio);
+    agent_known(&row.json, NULL, p->low);
+    agent_known(&row.json, NULL, p->high);
+    return agent_row_close(&row, document, err);
+}
+
+/* Writes the changes that fit, the best first. */
+static int put_advice(struct agent_document *document, const struct analysis *a, struct occ_error *err)
 {
     struct analysis_advice list[OCC_ADVICE_MAX];
-    size_t n = analysis_needs_no_advice(a) ? 0 : analysis_advise(a, list);
-    char text[96];
-    occ_json_array(json, "advice", true);
-    for (size_t i = 0; i < n && i < ADVICE_SHOWN; i++) {
-        const struct occ_prediction *p = &list[i].prediction;
-        occ_json_object(json, NULL, true);
-        occ_json_string(json, "change", analysis_advice_change(&list[i].change, text, sizeof text));
-        agent_known(json, "time_ratio", p->ratio);
-        agent_known(json, "low", p->low);
-        agent_known(json, "high", p->high);
-        occ_json_close(json);
+    size_t n = analysis_needs_no_advice(a) ? 0 : analysis_advise(a, list), shown = 0;
+    int status = 1;
+    occ_json_array(&document->json, "advice", true);
+    for (size_t i = 0; i < n && status == 1; i++) {
+        status = put_change(document, &list[i], err);
+        shown += status == 1;
     }
-    occ_json_close(json);
-    if (n > 0)
-        occ_json_string(json, "time_ratio", "predicted time after / before: median, 80 % interval");
+    occ_json_close(&document->json);
+    if (shown < n)
+        occ_json_unsigned(&document->json, "advice_not_shown", n - shown);
+    return status < 0 ? status : 0;
 }
 
 static void put_kernel(struct occ_json *json, const struct show_group *group)
@@ -143,21 +152,24 @@ static void put_kernel(struct occ_json *json, const struct show_group *group)
     occ_json_unsigned(json, "total_duration_ns", group->total_ns);
 }
 
-static void put_config(struct occ_json *json, const struct occ_config_row *row)
+static int put_config(struct agent_document *document, const struct occ_config_row *row,
+                      struct occ_error *err)
 {
+    struct occ_json *json = &document->json;
     struct occ_measurement means;
     const struct analysis a = show_analysis(row, &means);
     put_launch(json, row);
-    if (!row->analysed) {
+    if (row->analysed)
+        put_model(json, &row->result);
+    else
         occ_json_string(json, "not_analysed", row->refused);
-        put_measured(json, row, &means);
-        return;
-    }
-    put_model(json, &row->result);
     put_measured(json, row, &means);
-    put_lost(json, &a);
-    occ_json_string(json, "bound", occ_bound_text(analysis_bound(&a)));
-    put_advice(json, &a);
+    if (row->analysed) {
+        put_lost(json, &a);
+        occ_json_string(json, "bound", occ_bound_text(analysis_bound(&a)));
+    }
+    occ_json_string(json, "definitions", DEFINITIONS);
+    return row->analysed ? put_advice(document, &a, err) : 0;
 }
 
 static int put_group_page(const struct agent_question *question, struct agent_document *document,
@@ -168,10 +180,9 @@ static int put_group_page(const struct agent_question *question, struct agent_do
         return occ_fail(err, OCC_E_NOT_FOUND, "the kernel has %zu launch configuration%s", group->n,
                         group->n == 1 ? "" : "s");
     put_kernel(&document->json, group);
-    put_config(&document->json, &group->configs[at]);
-    occ_json_string(&document->json, "definitions", DEFINITIONS);
+    int status = put_config(document, &group->configs[at], err);
     agent_more(document, at, 1, group->n);
-    return 0;
+    return status;
 }
 
 /* ---- the tool ---- */

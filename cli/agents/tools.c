@@ -33,6 +33,8 @@
         .name = NULL                                                                                         \
     }
 
+static const struct agent_argument overview_arguments[] = {RUN, BYTES, END};
+static const struct agent_argument findings_arguments[] = {RUN, OFFSET, BYTES, END};
 static const struct agent_argument kernel_arguments[] = {
     REQUIRED("kernel", kernel, "kernel_id of another answer, a name, or a POSIX extended regular expression"),
     RUN,
@@ -80,6 +82,14 @@ static const struct agent_argument sql_arguments[] = {
 /* ---- the table ---- */
 
 const struct agent_tool agent_tools[] = {
+    {"overview", "Where GPU time went",
+     "Is the GPU busy, and how much of its time do kernels use or lose by cause? Counts of runs, launches "
+     "and "
+     "kernels. Begin here.",
+     overview_arguments, agent_overview},
+    {"findings", "What to change first",
+     "Losses of GPU time in the order of the predicted saving: kernel, owner, cause, cheapest change.",
+     findings_arguments, agent_findings},
     {"kernel", "One kernel: why its occupancy is low, and what would help",
      "Resources, occupancies, causes of lost occupancy and changes with predicted time for one launch "
      "configuration of a kernel. Several kernels that match are listed instead.",

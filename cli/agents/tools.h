@@ -82,7 +82,8 @@ void agent_watch_store(const struct agent_question *question, struct occ_store *
 
 typedef int agent_answer(const struct agent_question *question, struct agent_document *document,
                          struct occ_error *err);
-agent_answer agent_kernel, agent_layer, agent_diff, agent_elsewhere, agent_check, agent_sql;
+agent_answer agent_overview, agent_findings, agent_kernel, agent_layer, agent_diff, agent_elsewhere,
+    agent_check, agent_sql;
 
 /* Fails if the filter has no launches: names an unknown run, or says that nothing matches. */
 int agent_no_launches(const struct agent_question *question, struct occ_error *err);

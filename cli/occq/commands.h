@@ -19,7 +19,7 @@
     X(report)                                                                                                \
     X(launches)                                                                                              \
     X(export)                                                                                                \
-    X(sql) X(calc) X(whatif) X(gpus) X(import) X(sampler) X(doctor) X(stragglers) X(idle)
+    X(sql) X(calc) X(whatif) X(gpus) X(import) X(sampler) X(doctor) X(mcp) X(stragglers) X(idle)
 #define OCCQ_DECLARE(name) extern const struct cli_command cli_##name;
 OCCQ_COMMANDS(OCCQ_DECLARE)
 
