@@ -68,6 +68,11 @@ static int put_rows(const struct agent_question *question, struct agent_document
     struct occ_json *json = &document->json;
     int64_t shown = 0;
     int status = 1, code = SQLITE_ROW;
+    occ_json_string(
+        json, "units",
+        "by the column's name: _ns nanoseconds, _bytes bytes, ratios 0 to 1; null: not measured or "
+        "not known; definitions: SELECT column_name, unit, help FROM column_help WHERE table_name = "
+        "'launch'");
     open_rows(document, statement);
     while (status == 1 && (code = sqlite3_step(statement)) == SQLITE_ROW &&
            shown < question->args->max_rows) {
@@ -87,11 +92,6 @@ static int put_rows(const struct agent_question *question, struct agent_document
         occ_json_string(
             json, "more",
             "there are more rows: aggregate, use LIMIT and OFFSET, or raise max_rows or max_bytes");
-    occ_json_string(
-        json, "units",
-        "by the column's name: _ns nanoseconds, _bytes bytes, ratios 0 to 1; null: not measured or "
-        "not known; definitions: SELECT column_name, unit, help FROM column_help WHERE table_name = "
-        "'launch'");
     return 0;
 }
 

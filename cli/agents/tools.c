@@ -200,6 +200,8 @@ int agent_ask(const struct agent_tool *tool, const struct agent_place *place, co
     status = agent_document_open(&document, (size_t)args->max_bytes, err);
     if (status == 0)
         status = tool->answer(&question, &document, err);
+    if (status == 0 && agent_document_bytes(&document) >= document.limit)
+        status = occ_fail(err, OCC_E_FULL, "the answer has %zu bytes: raise max_bytes", document.bytes + 1);
     return status == 0 ? agent_document_close(&document, ret_text, err) : status;
 }
 

@@ -38,7 +38,6 @@ static void drop(struct mcp_input *input, size_t bytes)
 {
     memmove(input->buffer, input->buffer + bytes, input->n - bytes);
     input->n -= bytes;
-    input->seen = input->seen > bytes ? input->seen - bytes : 0;
 }
 
 /* Looks for a line in the buffer. Returns NONE if more bytes are needed. */
@@ -64,7 +63,7 @@ static enum mcp_line find_line(struct mcp_input *input, size_t *ret_length)
 enum mcp_line mcp_input_next(struct mcp_input *input, const char **ret_line, size_t *ret_length)
 {
     drop(input, input->taken);
-    input->taken = 0;
+    input->taken = input->seen = 0;
     for (;;) {
         enum mcp_line line = find_line(input, ret_length);
         *ret_line = input->buffer;

@@ -22,6 +22,7 @@ enum mcp_line { MCP_LINE_NONE, MCP_LINE_WHOLE, MCP_LINE_TOO_LONG };
 /* Waits for the next line, without its end; it stays valid until the next call. NONE: the input has ended. */
 enum mcp_line mcp_input_next(struct mcp_input *input, const char **ret_line, size_t *ret_length);
 
-/* Reads without waiting and visits every further whole line once. The lines stay in the input. */
+/* Reads without waiting and visits every whole line behind the current one, once for each current line. The
+ * lines stay in the input. */
 void mcp_input_look(struct mcp_input *input, void (*visit)(void *context, const char *line, size_t length),
                     void *context);
