@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/sides/sides.h"
-#include "tools.h"
+#include "question.h"
 
 /* Parses both sides and compares them; `a` NULL: only B is read. The caller frees the sides, also after a
  * failure. OCC_E_INVALID: a side is not words of SIDES_HELP, or names another history. */

@@ -4,7 +4,7 @@
 #include "agent_sides.h"
 #include "cli/rules/judge.h"
 #include "support/clock.h"
-#include "tools.h"
+#include "question.h"
 
 #define RULES_OF_CALL "rules"
 
@@ -64,9 +64,10 @@ static int put(struct agent_document *document, const struct judgement *judgemen
     for (unsigned i = 0; i < RULE_STATE_COUNT; i++)
         occ_json_unsigned(json, rule_state_word((enum rule_state)i), judgement->count[i]);
     occ_json_close(json);
-    occ_json_string(json, "definitions",
-                    "judged: launch configurations or pairs of kernels; broken: those that break the rule; "
-                    "quoted_worst: the one with most time, or the reason of the state");
+    occ_json_string(
+        json, "definitions",
+        "judged: launch configurations or pairs of kernels; broken: their number that breaks the rule; "
+        "quoted_worst: the one with most time, or the reason of the state");
     return put_results(document, judgement, err);
 }
 

@@ -4,7 +4,7 @@
 
 #include "agent_sides.h"
 #include "cli/sides/diff_advice.h"
-#include "tools.h"
+#include "question.h"
 
 #define DEFINITIONS                                                                                          \
     "change: time of a launch, b / a - 1, with its 95 % interval low to high; verdict: worse or better "     \

@@ -5,7 +5,7 @@
 #include "cli/analysis/calc_target.h"
 #include "cli/history/names.h"
 #include "cli/kernels/elsewhere.h"
-#include "tools.h"
+#include "question.h"
 
 #define DEFINITIONS                                                                                          \
     "_then: on the other GPU; expected_low, expected_high: the model's range of achieved occupancy for a "   \

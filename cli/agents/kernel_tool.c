@@ -6,7 +6,7 @@
 
 #include "cli/history/names.h"
 #include "cli/kernels/show.h"
-#include "tools.h"
+#include "question.h"
 
 #define DEFINITIONS                                                                                          \
     "theoretical: warps that resources allow / maximum; achieved, elapsed: resident warps, measured, of "    \

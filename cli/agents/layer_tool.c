@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/kernels/top_ranges.h"
-#include "tools.h"
+#include "question.h"
 
 #define DEFINITIONS                                                                                          \
     "count: layers of one name folded into the row; time_ratio: of all launches' time, a parent contains "   \

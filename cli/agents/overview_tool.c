@@ -1,4 +1,4 @@
-/* The tools "overview" and "findings": where GPU time went, and what to change first. One thread. */
+/* The tools "overview" and "findings": where GPU time went, and the first change. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "answer/answer.h"
 #include "cli/history/sql_table.h"
 #include "support/map.h"
-#include "tools.h"
+#include "question.h"
 
 #define OVERVIEW_DEFINITIONS                                                                                 \
     "ratios of the recorded GPU time, which add up: launch_wait + pause (longer idle) + communication + "    \

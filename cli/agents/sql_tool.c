@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/history/sql_guard.h"
-#include "tools.h"
+#include "question.h"
 
 enum {
     COLUMNS_MAX = 32,

@@ -1,8 +1,7 @@
-/* The table of tools, and what they have in common; see tools.h. One thread. */
+/* The table of tools, and their common steps; see tools.h. One thread. */
 #include "tools.h"
 
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,21 +129,6 @@ void agent_defaults(const struct agent_tool *tool, struct agent_args *args)
 
 /* ---- a question ---- */
 
-enum { STEPS = 2000 }; /* of SQLite's machine between two looks at the watch: about 0.1 ms */
-
-static int is_stopped(void *context)
-{
-    const struct agent_watch *watch = context;
-    return watch->stop(watch->context);
-}
-
-void agent_watch_store(const struct agent_question *question, struct occ_store *store)
-{
-    const struct agent_watch *watch = &question->place->watch;
-    if (watch->stop)
-        sqlite3_progress_handler(occ_store_sqlite(store), STEPS, is_stopped, (void *)(uintptr_t)watch);
-}
-
 static int parse_run(const char *text, int64_t *ret_run, struct occ_error *err)
 {
     uint64_t run = 0;
@@ -168,20 +152,6 @@ static int make_filter(struct agent_question *question, struct occ_error *err)
         question->filter.gpu = question->device;
     }
     return args->run ? parse_run(args->run, &question->filter.run, err) : 0;
-}
-
-int agent_no_launches(const struct agent_question *question, struct occ_error *err)
-{
-    struct occ_top top = {.n = 0};
-    const struct occ_filter any = {.run = question->filter.run, .label = question->filter.label};
-    int status = occ_store_top(question->store, &any, OCC_TOP_BY_RUN, &top, err);
-    size_t n = top.n;
-    if (status == 0)
-        occ_top_free(&top);
-    if (status != 0)
-        return status;
-    return n == 0 ? occ_fail(err, OCC_E_NOT_FOUND, "no launches of such a run")
-                  : occ_fail(err, OCC_E_NOT_FOUND, "the run has launches, but none that match");
 }
 
 int agent_ask(const struct agent_tool *tool, const struct agent_place *place, const struct agent_args *args,

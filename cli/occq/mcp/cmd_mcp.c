@@ -1,4 +1,5 @@
 /* occq mcp: questions of agents by the Model Context Protocol, on standard input and output. One thread. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@ struct mcp_args {
 /* Takes standard output for messages: whatever else is printed goes to standard error. NULL: failed. */
 static FILE *take_stdout(void)
 {
-    int fd = dup(STDOUT_FILENO);
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     FILE *out = fd >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 ? fdopen(fd, "w") : NULL;
     if (!out && fd >= 0)
         (void)close(fd);
