@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "forms.h"
 #include "occupancy/occupancy.h"
 #include "values.h"
 
@@ -45,6 +46,14 @@ static void offer_columns(struct cursor c, const struct cli_column *columns)
         offer(&c, "", columns->name, columns->help);
 }
 
+static bool has_word(const struct cli_option *option, const char *word)
+{
+    const char *const *at = option->words;
+    while (at && *at && strcmp(*at, word) != 0)
+        at++;
+    return at && *at;
+}
+
 static void offer_values(const struct cursor *c, const struct cli_command *command,
                          const struct cli_option *option)
 {
@@ -52,9 +61,12 @@ static void offer_values(const struct cursor *c, const struct cli_command *comma
     if (option->words)
         for (const char *const *word = option->words; *word; word++)
             offer(c, "", *word, NULL);
-    else if (strcmp(option->name, "columns") == 0)
+    for (const struct cli_form *form = command->forms; form && form->option; form++)
+        if (form->word && strcmp(form->option, option->name) == 0 && !has_word(option, form->word))
+            offer(c, "", form->word, NULL);
+    if (strcmp(option->name, "columns") == 0)
         offer_columns(*c, command->columns);
-    else if (strcmp(option->name, "gpu") == 0)
+    else if ((strcmp(option->name, "gpu") == 0 || strcmp(option->name, "on") == 0))
         offer_gpus(c);
     for (size_t i = 0; files[i]; i++)
         if (strcmp(option->value, files[i]) == 0)
@@ -65,6 +77,9 @@ static void offer_options(const struct cursor *c, const struct cli_command *comm
 {
     for (const struct cli_option *option = command->options; option->name; option++)
         offer(c, "--", option->name, option->help);
+    for (const struct cli_form *form = command->forms; form && form->option; form++)
+        if (!form->word)
+            offer(c, "--", form->option, form->command->summary);
 }
 
 /* Completes the lower-case words of a synopsis such as "[pause|resume PID]", and file names if the synopsis
@@ -83,32 +98,15 @@ static void offer_operands(const struct cursor *c, const struct cli_command *com
     }
 }
 
-static bool takes_value(const struct cli_option *option)
-{
-    return option->kind != CLI_FLAG && !option->without;
-}
-
-/* Returns the option with exactly this name: "-d", "--db"; NULL: none. */
-static const struct cli_option *option_of(const struct cli_command *command, const char *word, size_t length)
-{
-    for (const struct cli_option *o = command->options; o->name; o++) {
-        bool is_name = length > 2 && strncmp(word, "--", 2) == 0 && strlen(o->name) == length - 2 &&
-                       strncmp(word + 2, o->name, length - 2) == 0;
-        if (is_name || (length == 2 && word[0] == '-' && o->letter && word[1] == o->letter))
-            return o;
-    }
-    return NULL;
-}
-
 /* Returns the index of the first operand of `words`; more than `last` if that word is an option's value. */
 static size_t first_operand(const struct cli_command *command, char *const *words, size_t last)
 {
     size_t at = 0;
     for (; at <= last && words[at][0] == '-'; at++) {
-        const struct cli_option *option = option_of(command, words[at], strlen(words[at]));
+        const struct cli_option *option = cli_option_of(command->options, words[at], strlen(words[at]));
         if (at < last && strcmp(words[at], "--") == 0)
             return at + 1;
-        at += option && takes_value(option);
+        at += option && cli_takes_value(option);
     }
     return at;
 }
@@ -117,14 +115,14 @@ static void complete_word(FILE *out, const struct cli_command *command, char *co
 {
     const char *word = words[last], *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
     const struct cli_option *option =
-        last > 0 ? option_of(command, words[last - 1], strlen(words[last - 1])) : NULL;
+        last > 0 ? cli_option_of(command->options, words[last - 1], strlen(words[last - 1])) : NULL;
     struct cursor cursor = {.out = out, .fixed = word, .begun = word};
     if (equals) {
-        option = option_of(command, word, (size_t)(equals - word));
+        option = cli_option_of(command->options, word, (size_t)(equals - word));
         cursor.fixed_bytes = (size_t)(equals + 1 - word);
         cursor.begun = equals + 1;
     }
-    if (option && (equals ? option->kind != CLI_FLAG : takes_value(option)))
+    if (option && (equals ? option->kind != CLI_FLAG : cli_takes_value(option)))
         offer_values(&cursor, command, option);
     else if (word[0] == '-')
         offer_options(&cursor, command);
@@ -140,7 +138,7 @@ static void complete_command(FILE *out, const struct cli_command *const *command
         if (last == 0)
             offer(&cursor, "", (*c)->name, (*c)->summary);
         else if (strcmp((*c)->name, words[0]) == 0)
-            complete_word(out, *c, words + 1, last - 1);
+            complete_word(out, cli_form_of(*c, words + 1), words + 1, last - 1);
 }
 
 void cli_complete(FILE *out, const struct cli_command *program, const struct cli_command *const *commands,

@@ -217,11 +217,53 @@ static int take(struct walk *walk, const struct cli_option *row, const char *nam
     return OCC_E_INVALID;
 }
 
+/* Spellings that users know from other tools, and the option's name here. */
+static const struct {
+    const char *spelling, *name;
+} habits[] = {{"limit", "number"}, {"colour", "color"}};
+
+static const struct cli_option *find_habit(const struct cli_option *options, const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (strncmp(habits[i].spelling, name, length) == 0 && habits[i].spelling[length] == '\0')
+            return find_name(options, habits[i].name, strlen(habits[i].name));
+    return NULL;
+}
+
+/* --format of commands without such an option: json and csv stand for --json and --csv, text for neither. */
+static int take_format(struct walk *walk, const char *value, struct occ_error *err)
+{
+    static const char *const words[] = {"json", "csv", "text", NULL};
+    const struct cli_option format = {.name = "format", .kind = CLI_WORD, .words = words}, *row;
+    const char *word = NULL;
+    if (!value && *walk->next)
+        value = *walk->next++;
+    if (!value)
+        return occ_fail(err, OCC_E_INVALID, "--format needs a value (json, csv or text)");
+    if (convert_word(&format, value, &word, err) != 0)
+        return occ_error_prefix(err, "--format");
+    if (word == words[2])
+        return 0;
+    row = find_name(walk->command->options, word, strlen(word));
+    return row ? take(walk, row, "--format", NULL, err)
+               : occ_fail(err, OCC_E_INVALID, "--format: this command prints no %s", word);
+}
+
+static bool is_format(const struct cli_command *command, const char *name, size_t length)
+{
+    return length == strlen("format") && strncmp(name, "format", length) == 0 &&
+           find_name(command->options, "json", strlen("json"));
+}
+
 static int parse_name(struct walk *walk, const char *name, struct occ_error *err)
 {
     size_t length = strcspn(name, "=");
     const struct cli_option *row = find_name(walk->command->options, name, length);
     char typed[PRINTABLE_BYTES] = "--";
+    if (!row)
+        row = find_habit(walk->command->options, name, length);
+    if (!row && is_format(walk->command, name, length))
+        return take_format(walk, name[length] == '=' ? name + length + 1 : NULL, err);
     if (!row)
         return fail_unknown_name(walk->command->options, name, length, err);
     memcpy(typed + 2, name, length < sizeof typed - 3 ? length : sizeof typed - 3);
@@ -236,7 +278,9 @@ static int parse_letters(struct walk *walk, const char *letters, struct occ_erro
         const char typed[] = {'-', *at, '\0'};
         while (row->name && row->letter != *at)
             row++;
-        if (!row->name)
+        if (!row->name && *at == 'k') /* -k NAME, as in other tools */
+            row = find_name(walk->command->options, "kernel", strlen("kernel"));
+        if (!row || !row->name)
             return occ_fail(err, OCC_E_INVALID, "unknown option '-%s'", printable(at, SIZE_MAX, shown));
         bool takes_rest = row->kind != CLI_FLAG && at[1] != '\0';
         int status = take(walk, row, typed, takes_rest ? at + 1 : NULL, err);

@@ -7,6 +7,10 @@
  * options; operands may stand between options, unless the command stops at the first operand (occtrace: the
  * program's arguments follow).
  *
+ * Spellings of other tools are understood but not listed: --limit (--number), --format json|csv|text (--json,
+ * --csv), -k
+ * (--kernel), --colour (--color).
+ *
  * No output, no exit, no globals; reads the clock for CLI_MOMENT. argv is reordered and not copied: texts
  * point into it.
  */
@@ -20,6 +24,7 @@
 #include "support/error.h"
 
 struct cli_column;
+struct cli_command;
 
 /* The kind of a value, with the type of the field at `offset` that receives it. */
 enum cli_kind {
@@ -64,16 +69,27 @@ struct cli_example {
 };
 enum { CLI_EXAMPLES = 12 };
 
+/* Another form of a command: an option that chooses other options, columns and another function. */
+struct cli_form {
+    const char *option;                 /* long name; NULL ends a table */
+    const char *word;                   /* the only value that chooses the form; NULL: any value, or none */
+    bool (*applies)(char *const *argv); /* a further condition; NULL: none */
+    const struct cli_command *command;
+};
+
 struct cli_command {
     const char *program;  /* "occtrace"; NULL: a command of occq */
     const char *name;     /* "top"; NULL: the program itself */
     const char *operands; /* for the synopsis: "KERNEL"; NULL: none */
     int min_operands, max_operands;
     bool stops_at_operand;
-    bool merges_owners;      /* --all-users prints one table; else an answer for each owner */
-    bool is_paged;           /* answers may be longer than a screen */
-    const char *summary;     /* for occq's commands: half a sentence, lower case */
-    const char *description; /* paragraphs, separated by an empty line */
+    bool merges_owners;           /* --all-users prints one table; else an answer for each owner */
+    bool is_paged;                /* answers may be longer than a screen */
+    const char *group;            /* heading in the program's --help; NULL for other forms and older names */
+    const char *form;             /* of another form: its option, as in the synopsis: "--on GPU" */
+    const struct cli_form *forms; /* other forms of this command; NULL: none */
+    const char *summary;          /* for occq's commands: half a sentence, lower case */
+    const char *description;      /* paragraphs, separated by an empty line */
     const struct cli_option *options;
     const struct cli_column *columns; /* for -o; NULL: none */
     bool checks_columns;              /* `check` checks -o: names of columns depend on other options */
@@ -100,6 +116,9 @@ static inline const char *cli_program(const struct cli_command *command)
     {                                                                                                        \
         __VA_ARGS__                                                                                          \
     }
+
+/* Forms of a moment, for the help. */
+#define CLI_MOMENT_HELP "a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM', today, yesterday or @SECONDS"
 
 /* Exit statuses of occq. */
 enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_NOTHING = 3 };

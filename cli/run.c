@@ -4,12 +4,14 @@
 
 #include "all_users.h"
 #include "command.h"
+#include "forms.h"
 #include "screen.h"
 #include "support/cleanup.h"
 #include "usage.h"
 
 int cli_run(const struct cli_command *command, char **argv)
 {
+    command = cli_form_of(command, argv);
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) struct cli_args *args = malloc(command->args_bytes);
     if (!args) {

@@ -24,8 +24,11 @@ int cli_stdout_errno(void)
 
 static void print_name(FILE *out, const struct cli_command *command)
 {
-    (void)fprintf(out, "%s%s%s", cli_program(command), command->name ? " " : "",
-                  command->name ? command->name : "");
+    const char *const words[] = {command->name, command->form};
+    (void)fputs(cli_program(command), out);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i])
+            (void)fprintf(out, " %s", words[i]);
 }
 
 const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent)
@@ -102,6 +105,30 @@ static void describe_columns(FILE *out, const struct cli_column *columns)
     }
 }
 
+/* Lists the commands below the headings of their groups. */
+static void list_commands(FILE *out, const struct cli_command *const *commands)
+{
+    const char *group = "";
+    for (; commands && *commands; commands++) {
+        if (strcmp((*commands)->group, group) != 0)
+            print_section(out, (*commands)->group);
+        group = (*commands)->group;
+        print_entry(out, (*commands)->name, (*commands)->summary);
+    }
+}
+
+static void list_forms(FILE *out, const struct cli_command *command)
+{
+    char left[80];
+    if (command->forms)
+        print_section(out, "Other forms");
+    for (const struct cli_form *form = command->forms; form && form->option; form++) {
+        (void)snprintf(left, sizeof left, "%s %s %s", cli_program(command), command->name,
+                       form->command->form);
+        print_entry(out, left, form->command->summary);
+    }
+}
+
 void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands)
 {
     char left[80];
@@ -111,13 +138,11 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
                   command->stops_at_operand && command->operands ? " [--]" : "", command->operands ? " " : "",
                   command->operands ? command->operands : "");
     print_paragraphs(out, command->description);
-    if (commands)
-        print_section(out, "Commands");
-    for (; commands && *commands; commands++)
-        print_entry(out, (*commands)->name, (*commands)->summary);
+    list_commands(out, commands);
     print_section(out, "Options");
     for (const struct cli_option *o = command->options; o->name; o++)
         print_entry(out, option_synopsis(o, left, sizeof left), o->help);
+    list_forms(out, command);
     if (command->columns)
         describe_columns(out, command->columns);
     if (command->examples[0].command)

@@ -25,8 +25,26 @@ static const char *absolute_env(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
+/* $OCCTRACE_DB. *ret_path stays NULL if it is unset or empty. */
+static int named_history(char **ret_path, struct occ_error *err)
+{
+    const char *path = secure_getenv("OCCTRACE_DB");
+    if (!path || !path[0])
+        return 0;
+    if (path[0] != '/' || strlen(path) >= PATH_MAX)
+        return occ_fail(err, OCC_E_INVALID, "OCCTRACE_DB: '%.64s' is not an absolute path", path);
+    int status = occ_path_check_parent(path, err);
+    return status == 0 ? occ_format_text(ret_path, err, "%s", path) : occ_error_prefix(err, "OCCTRACE_DB");
+}
+
 int occ_path_default_history(char **ret_path, struct occ_error *err)
 {
+    char *named = NULL;
+    int failed = named_history(&named, err);
+    if (failed != 0 || named) {
+        *ret_path = named;
+        return failed;
+    }
     const char *state = absolute_env("XDG_STATE_HOME");
     const char *home = absolute_env("HOME");
     const struct passwd *user = state || home ? NULL : getpwuid(geteuid());
@@ -84,6 +102,9 @@ static char *ask_daemon(void)
 /* Looks into the service's directory too, since the service may be stopped. */
 int occ_path_own_history(char **ret_path, struct occ_error *err)
 {
+    const char *chosen = secure_getenv("OCCTRACE_DB");
+    if (chosen && chosen[0])
+        return occ_path_default_history(ret_path, err);
     _cleanup_(occ_freep) char *service = NULL;
     _cleanup_(occ_freep) char *own = NULL;
     _cleanup_(occ_freep) char *told = ask_daemon();

@@ -9,7 +9,8 @@
 
 #include "error.h"
 
-/* $XDG_STATE_HOME/occtrace/history.db, else .local/state/occtrace/history.db in $HOME, else in the home
+/* $OCCTRACE_DB, which must be an absolute path in an existing directory; else
+ * $XDG_STATE_HOME/occtrace/history.db, else .local/state/occtrace/history.db in $HOME, else in the home
  * directory of the user database. Creates nothing. */
 int occ_path_default_history(char **ret_path, struct occ_error *err);
 
@@ -17,9 +18,9 @@ int occ_path_default_history(char **ret_path, struct occ_error *err);
  * /var/lib/occtrace/history.db. */
 int occ_path_daemon_history(char **ret_path, struct occ_error *err);
 
-/* The default history for queries: the last written of the user's default history, the caller's history in
- * the system service's directory (/var/lib/occtrace/uUID/history.db), and the history that the running daemon
- * names as the caller's. If there is none: the user's default history. */
+/* The default history for queries: $OCCTRACE_DB, else the last written of the user's default history, the
+ * caller's history in the system service's directory (/var/lib/occtrace/uUID/history.db), and the history
+ * that the running daemon names as the caller's. If there is none: the user's default history. */
 int occ_path_own_history(char **ret_path, struct occ_error *err);
 
 /* Directory of the system service's histories. */

@@ -157,6 +157,28 @@ static int parse_date(const char *text, int64_t *ret_ns, struct occ_error *err)
     return OCC_E_NOT_FOUND;
 }
 
+/* "today" and "yesterday", as the date of that day. OCC_E_NOT_FOUND: another text. */
+static int parse_day(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err)
+{
+    static const char *const words[] = {"today", "yesterday"};
+    char date[32];
+    for (int days = 0; days < 2; days++) {
+        time_t now = (time_t)(now_ns / 1000000000);
+        struct tm tm;
+        if (strcmp(text, words[days]) != 0 || !localtime_r(&now, &tm))
+            continue;
+        struct tm noon = {.tm_year = tm.tm_year,
+                          .tm_mon = tm.tm_mon,
+                          .tm_mday = tm.tm_mday - days,
+                          .tm_hour = 12,
+                          .tm_isdst = -1};
+        return mktime(&noon) != (time_t)-1 && strftime(date, sizeof date, "%Y-%m-%d", &noon) > 0
+                   ? parse_date(date, ret_ns, err)
+                   : OCC_E_NOT_FOUND;
+    }
+    return OCC_E_NOT_FOUND;
+}
+
 int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err)
 {
     int64_t value = 0;
@@ -168,6 +190,8 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
         return 0;
     }
     int status = parse_date(text, ret_ns, err);
+    if (status == OCC_E_NOT_FOUND)
+        status = parse_day(text, now_ns, ret_ns, err);
     if (status != OCC_E_NOT_FOUND)
         return status;
     if (occ_parse_duration_ns(text, &value, NULL) != 0)

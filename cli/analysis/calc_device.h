@@ -1,4 +1,5 @@
-/* Columns with the limits of a device, for `occq gpus` and the head of `occq calc`. Pure; any thread. */
+/* Columns with the limits of a device, for `occq calc --list` and the head of `occq calc`. Pure; any thread.
+ */
 #pragma once
 
 #include "cli/values.h"

@@ -189,14 +189,15 @@ static int fail_unknown(const char *name, struct occ_error *err)
     join_words(name, key, sizeof key);
     list_containing(key, several, sizeof several);
     const char *nearest = nearest_gpu(key);
-    return occ_fail(err, OCC_E_INVALID,
-                    "unknown GPU '%s'%s%s%s ('occq gpus' lists all; 'occq calc' takes --cc and --sms of any "
-                    "other)",
-                    typed,
-                    nearest      ? "; did you mean '"
-                    : several[0] ? "; it is one of "
-                                 : "",
-                    nearest ? nearest : several, nearest ? "'?" : "");
+    return occ_fail(
+        err, OCC_E_INVALID,
+        "unknown GPU '%s'%s%s%s ('occq calc --list' names all; 'occq calc' takes --cc and --sms of any "
+        "other)",
+        typed,
+        nearest      ? "; did you mean '"
+        : several[0] ? "; it is one of "
+                     : "",
+        nearest ? nearest : several, nearest ? "'?" : "");
 }
 
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err)

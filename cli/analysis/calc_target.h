@@ -13,7 +13,7 @@ struct calc_target {
     char title[CALC_NAME_BYTES]; /* "Tesla T4"; "compute capability 7.5" */
 };
 
-/* Finds a GPU by `name`, from occq gpus or as printed by nvidia-smi; upper and lower case are equal.
+/* Finds a GPU by `name`, from occq calc --list or as printed by nvidia-smi; upper and lower case are equal.
  * OCC_E_INVALID: unknown name, or unknown number of SMs of a variant; the message has the nearest name. */
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err);
 

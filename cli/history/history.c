@@ -76,8 +76,11 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
     int status = args->db ? 0 : occ_path_own_history(&own, err);
     const char *path = args->db ? args->db : own;
     if (status == 0 && mode == OCC_STORE_READ && access(path, F_OK) != 0 && errno == ENOENT)
-        return occ_fail(err, OCC_E_NOT_FOUND, "there is no history at %s (\"occtrace PROGRAM\" makes one)",
-                        path);
+        return occ_fail(
+            err, OCC_E_NOT_FOUND,
+            "there is no history at %s. \"occtrace ./app\" records a CUDA program, \"occq import FILE\" "
+            "takes a recording of nsys, ncu or PyTorch, --db and OCCTRACE_DB name another history",
+            path);
     bool exists = status == 0 && access(path, F_OK) == 0;
     if (exists && access(path, mode == OCC_STORE_READ ? R_OK : R_OK | W_OK) != 0)
         return occ_fail(err, OCC_E_IO, "%s: cannot open: %s", path, strerror(errno));

@@ -17,7 +17,7 @@ struct history_args {
 
 #define CLI_OPTIONS_PERIOD                                                                                   \
     CLI_OPTION(0, "since", CLI_MOMENT, struct history_args, filter.since_ns, "WHEN",                         \
-               "only from then on: a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM' or @SECONDS"),      \
+               "only from then on: " CLI_MOMENT_HELP),                                                       \
         CLI_OPTION(0, "until", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN", "only before then")
 #define CLI_OPTIONS_RUN                                                                                      \
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",                                  \

@@ -16,7 +16,7 @@
 
 enum { WORDS_MAX = 256 };
 
-static char **given; /* the process's arguments after the command's name, before parsing */
+static char **given; /* the process's arguments from the command's name on, before parsing */
 
 void node_keep_arguments(char **argv)
 {
@@ -90,7 +90,7 @@ static char *command_line(const struct cli_command *command)
     bool is_whole = true;
     if (!out)
         return NULL;
-    (void)fprintf(out, "%s %s", cli_program(command), command->name);
+    (void)fputs(cli_program(command), out);
     for (char *word; at && (word = next_argument(&at));) {
         _cleanup_(occ_freep) char *quoted = occ_text_quote(word);
         is_whole &= quoted != NULL;
@@ -116,7 +116,6 @@ static void make_words(const struct cli_command *command, const char *node, char
             words[n++] = line;
         else if (strcmp(word, "{arguments}") == 0) {
             words[n++] = (char *)(uintptr_t)cli_program(command);
-            words[n++] = (char *)(uintptr_t)command->name;
             for (char *next; at && n + 1 < WORDS_MAX && (next = next_argument(&at));)
                 words[n++] = next;
         } else if (word[0])

@@ -16,7 +16,7 @@
 /* For `check` of commands about single launches. */
 int node_check(void *history_args, struct occ_error *err);
 
-/* Keeps the arguments after the command's name. Call before parsing. */
+/* Keeps the arguments from the command's name on, as typed. Call before parsing. */
 void node_keep_arguments(char **argv);
 
 /* Runs this command on `node` with the kept arguments. Returns the exit status. */

@@ -50,8 +50,12 @@ static int parse_word(struct side *side, char *text, struct occ_error *err)
         return status == 0 ? 0 : occ_error_prefix(err, "%s", words[word]);
     }
     bool exists = access(text, F_OK) == 0;
-    if (!exists && text[0] && text[strspn(text, "0123456789")] == '\0')
-        return occ_fail(err, OCC_E_INVALID, "unknown side '%s'; did you mean 'run:%s'?", text, text);
+    bool is_run = !exists && text[0] && text[strspn(text, "0123456789")] == '\0';
+    if (is_run && !(side->given & 1u << WORD_RUN)) {
+        side->given |= 1u << WORD_RUN;
+        int status = set_word(side, WORD_RUN, text, err);
+        return status == 0 ? 0 : occ_error_prefix(err, "%s", words[WORD_RUN]);
+    }
     if (!exists)
         return cli_fail_unknown("side", "", text, strlen(text), words, err);
     side->where.db = text;

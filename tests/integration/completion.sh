@@ -26,7 +26,10 @@ offers "+kernel,launches" occq top -o +kernel,laun
 offers h200-7g.141gb occq calc --gpu h200-7
 offers :files occq import ""
 offers :files occq top -d ""
-offers "status" occq sampler stat
+offers "status" occq doctor --counters stat
+offers "--gaps" occq top --ga
+offers "allocation" occq top --by alloc
+offers h200-7g.141gb occq top --on h200-7
 offers "pause resume" occq runs ""
 offers "" occq nonsense ""
 offers "" occq

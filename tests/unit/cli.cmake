@@ -7,6 +7,8 @@ occ_add_script_test(cli_expected
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_expected.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
           "${PROJECT_SOURCE_DIR}/tests/data/cli")
 
+occ_add_script_test(cli_habits
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_habits.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_all_users
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_all_users.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" LABELS slow)
 

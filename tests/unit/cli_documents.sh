@@ -16,8 +16,8 @@ for file in "$work"/*; do
 done
 
 # Long options of a help text, and of a page.
-help_options() { grep -oE -- '^ {2,6}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort; }
-page_options() { sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$1" | grep -oE '^\.B .*\\-\\-([a-z]|\\-)+' |
+help_options() { sed '/^Other forms:/,/^$/d' | grep -oE -- '^ {2,6}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort; }
+page_options() { sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$1" | sed '/^\.SH OTHER/,$d' | grep -oE '^\.B .*\\-\\-([a-z]|\\-)+' |
     sed -E 's/.* //; s/\\-/-/g' | sort; }
 help_columns() { sed -n '/^Columns/,/^$/p' | grep -oE '^  [a-z_0-9%]+' | tr -d ' ' | sort; }
 page_columns() { sed -n '/^\.SH COLUMNS/,/^\.SH [^C]/p' "$1" | grep -oE '^\.B [a-z_0-9%]+' | sed 's/^.B //' | sort; }
@@ -32,9 +32,36 @@ compare() {
 }
 
 compare occtrace.1 "$occtrace"
+compare occq-top-gaps.1 "$occq" top --gaps
+compare occq-top-on.1 "$occq" top --on GPU
+compare occq-top-by-rank.1 "$occq" top --by rank --cluster URL
+compare occq-top-by-allocation.1 "$occq" top --by allocation
+compare occq-calc-list.1 "$occq" calc --list
+compare occq-runs-info.1 "$occq" runs --info
+compare occq-doctor-counters.1 "$occq" doctor --counters
+
+# Each page has its sections and names other pages that exist, not itself.
+for page in "$source"/docs/man/occ*.1; do
+    name=${page##*/}
+    for section in "EXIT STATUS" "SEE ALSO"; do
+        grep -q "^\.SH $section" "$page" || fail "$name has no $section"
+    done
+    grep -q "^\.BR occq (1)" "$page" || [ "$name" = occq.1 ] || fail "$name does not name occq(1)"
+    while read -r other number; do
+        [ "$other.$number" != "$name" ] || fail "$name names itself"
+        [ -e "$source/docs/man/$other.$number" ] || fail "$name names $other($number), which has no page"
+    done < <(sed -n '/^\.SH SEE ALSO/,$p' "$page" | sed -nE 's/^\.BR ([^ ]*) \(([0-9])\),?$/\1 \2/p' | tr -d '\\')
+done
+for text in OCCTRACE_DB OCCTRACE_CLUSTER OCC_PAGER occq.yaml; do
+    grep -q "$text" "$source/docs/man/occq.1" || fail "occq.1 does not name $text"
+done
+[ "$(sed -n '/^\.SH EXIT STATUS/,/^\.SH ENV/p' "$source/docs/man/occq.1" | grep -c '^\.B [0-9]')" = 5 ] || fail "exit statuses of occq.1"
 compare occq.1 "$occq"
-commands=$("$occq" --help | sed -n '/^Commands:/,/^$/p' | grep -oE '^  [a-z-]+' | tr -d ' ')
-[ -n "$commands" ] || fail "occq --help lists no commands"
+commands=$("$occq" --complete '' | cut -f1 | grep -v ^-)
+[ -n "$commands" ] || fail "occq has no commands"
+for command in $commands; do
+    "$occq" --help | grep -q "^  $command " || fail "occq --help does not list $command"
+done
 for command in $commands; do
     compare "occq-$command.1" "$occq" "$command"
     grep -q "^\.B ${command//-/\\\\-}\$" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
@@ -44,7 +71,8 @@ done
 complete_occq() { "$occq" --complete "$@" | cut -f1; }
 for command in $commands; do
     help=$("$occq" "$command" --help)
-    diff <(help_options <<<"$help") <(complete_occq "$command" -- | grep -E -- '^--[a-z-]+' | sort) ||
+    others=$(sed -n '/^Other forms:/,/^$/p' <<<"$help" | grep -oE '^  occq [a-z]+ --[a-z]+' | grep -oE -- '--[a-z]+')
+    diff <({ help_options <<<"$help"; echo "$others"; } | grep . | sort -u) <(complete_occq "$command" -- | grep -E -- '^--[a-z-]+' | sort -u) ||
         fail "completion of $command"
     [[ $help != *--columns* ]] || diff <(help_columns <<<"$help") <(complete_occq "$command" -o '' | sort) ||
         fail "completion of $command -o"

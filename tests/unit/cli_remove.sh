@@ -34,7 +34,7 @@ is_there && fail "prune removes it, too"
 fresh "pid = $$, start_ns = $(now)"
 expect 1 "$occq" rm -d "$db" 2
 is_there || fail "its process lives"
-grep -q 'a run goes on' stderr || fail "the reason"
+grep -q 'a run is in progress' stderr || fail "the reason"
 sleep 0 & dead=$!
 wait
 fresh "pid = $dead, start_ns = $(now)"
@@ -54,7 +54,7 @@ fresh "end_ns = $(now) - 1000000000"
 expect 1 "$occq" rm -d "$db" 2
 expect 0 "$occq" prune -d "$db" --keep 1
 is_there || fail "it ended a second ago: the daemon may have its last launches"
-grep -q '1 run that goes on, or ended less than a minute ago, stays' stderr || fail "prune's note"
+grep -q '1 run that is in progress or ended less than a minute ago stays' stderr || fail "prune's note"
 fresh "end_ns = $(now) - 61000000000"
 expect 0 "$occq" rm -d "$db" 2
 is_there && fail "it ended a minute ago"

@@ -57,7 +57,7 @@ printf 'socket:\n  mode: "0666"\n' >"$work/config"
 serve "$occtraced" --config "$work/config" --db "$work/history.db" --socket "$work/socket" --counters none --log-level info
 expect 3 "hardware counters are switched off" sampler status
 expect 3 '"sampler": []' sampler status --json
-expect 0 "paused for 10 min (\"occq sampler resume\" ends it)" sampler pause
+expect 0 "paused for 10 min (\"occq doctor --counters resume\" ends it)" sampler pause
 expect 3 "paused for another 10 min" sampler status
 grep -q "paused for 600 s by process [0-9]* of uid $(id -u)" "$work/log" || { echo "FAIL: the pause is not in the log"; failed=1; }
 expect 0 "paused for 2 s" sampler pause --for 1500ms # in whole seconds
@@ -87,7 +87,7 @@ cat >"$work/expected" <<'END'
 GPU SOURCE STATE SAMPLES OVERFLOWS GAPS   OFFSET DRIFT RESIDUAL LAUNCHES DROPPED REASON
   0 pm     ok       1234         1    2 -1500 ns  3.46     2.5%       77       3 -
   1 none   busy        0         -    -        -     -        -        -       - another tool ?[31muses? it
-occq sampler: paused for another 1.5 min ("occq sampler resume" ends it)
+occq doctor: paused for another 1.5 min ("occq doctor --counters resume" ends it)
 END
 sampler status >"$work/said" 2>&1 || { echo "FAIL: status of two GPUs"; failed=1; }
 sed -i 's/ *$//' "$work/said"

@@ -124,3 +124,6 @@ struct calc_batch_totals {
 /* Computes a batch. Write errors stay in `out`. Returns OCC_E_INVALID for a bad heading or a line over the
  * limit, OCC_E_IO for a read error. Rows before the error are written. */
 int calc_batch(FILE *in, FILE *out, FILE *talk, struct calc_batch_totals *ret_totals, struct occ_error *err);
+
+/* occq calc --list. */
+extern const struct cli_command cli_calc_list;

@@ -14,7 +14,8 @@
 #define ANY(name, kind, field, value, help) CLI_OPTION(0, name, kind, struct calc_args, field, value, help)
 
 const struct cli_option calc_options[] = {
-    ANY("gpu", CLI_TEXT, gpu, "NAME", "the GPU or MIG slice ('occq gpus' lists them): t4, h200, a100-1g.5gb"),
+    ANY("gpu", CLI_TEXT, gpu, "NAME",
+        "the GPU or MIG slice ('occq calc --list' names them): t4, h200, a100-1g.5gb"),
     ANY("cc", CLI_TEXT, cc, "X.Y", "instead of --gpu: a compute capability, with --sms"),
     CLI_OPTION(0, "sms", CLI_NUMBER, struct calc_args, sms, "N",
                "number of SMs (default: all of the GPU's; a green context or a MIG slice has fewer)",
@@ -57,7 +58,8 @@ bool calc_args_given(const struct calc_args *args, const char *option)
 int calc_args_target(const struct calc_args *args, struct calc_target *ret_target, struct occ_error *err)
 {
     if (!args->gpu && !args->cc)
-        return occ_fail(err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them; or --cc and --sms)");
+        return occ_fail(err, OCC_E_INVALID,
+                        "--gpu is missing ('occq calc --list' names them; or --cc and --sms)");
     if (args->gpu && args->cc)
         return occ_fail(err, OCC_E_INVALID, "--gpu and --cc exclude each other");
     if (args->cc && args->sms == 0)

@@ -147,8 +147,12 @@ static int run(const struct cli_command *command, const void *arguments)
                                       : run_options(command, args, &target);
 }
 
+static const struct cli_form forms[] = {{"list", NULL, NULL, &cli_calc_list}, {.option = NULL}};
+
 const struct cli_command cli_calc = {
     .name = "calc",
+    .group = "Without a recording",
+    .forms = forms,
     .summary = "the occupancy calculator",
     .description =
         "Computes what a launch configuration allows on a GPU: active blocks and warps per SM, occupancy "

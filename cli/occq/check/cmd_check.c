@@ -127,6 +127,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_check = {
     .name = "check",
+    .group = "Gate",
     .operands = "[SIDE]",
     .max_operands = 1,
     .summary = "rules that a run must keep, for CI",

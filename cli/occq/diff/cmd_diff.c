@@ -98,6 +98,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_diff = {
     .name = "diff",
+    .group = "Ask",
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,

@@ -150,8 +150,12 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
+static const struct cli_form forms[] = {{"counters", NULL, NULL, &cli_doctor_counters}, {.option = NULL}};
+
 const struct cli_command cli_doctor = {
     .name = "doctor",
+    .group = "Maintain",
+    .forms = forms,
     .summary = "what works on this machine, what does not, and what to do",
     .description =
         "Checks what recording launches, measuring their occupancy and keeping a history need: driver, GPUs "

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/options.h"
 #include "support/text.h"
 
 #define DOCTOR_FOUND_BYTES 512
@@ -74,3 +75,5 @@ doctor_look doctor_driver, doctor_driver_not, doctor_node, doctor_mig, doctor_co
 /* Returns the number of paths below the root that match the pattern, which may have braces. The caller calls
  * globfree(). */
 size_t doctor_glob(const struct doctor_machine *machine, const char *pattern, glob_t *ret_paths);
+
+extern const struct cli_command cli_doctor_counters;

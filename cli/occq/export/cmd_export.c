@@ -178,6 +178,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_export = {
     .name = "export",
+    .group = "Publish",
     .summary = "launches as a timeline for Perfetto or chrome://tracing, as CSV or JSON lines",
     .description =
         "Writes launches as slices, by GPU, run and stream, with launch configuration, occupancies and "

@@ -246,6 +246,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_history = {
     .name = "history",
+    .group = "Ask",
     .operands = "[KERNEL]",
     .max_operands = 1,
     .is_paged = true,

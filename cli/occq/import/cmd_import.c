@@ -247,7 +247,7 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "label", CLI_TEXT, struct import_args, label, "TEXT",
                "a text kept with the runs, to find them again"),
     CLI_OPTION(0, "gpu", CLI_TEXT, struct import_args, gpu, "NAME",
-               "the model of GPUs that the recording does not describe ('occq gpus' lists names)"),
+               "the model of GPUs that the recording does not describe ('occq calc --list' names them)"),
     CLI_OPTION(0, "again", CLI_FLAG, struct import_args, again, NULL,
                "import files that are in the history already"),
     CLI_OPTION(0, "progress", CLI_FLAG, struct import_args, progress, NULL,
@@ -257,6 +257,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_import = {
     .name = "import",
+    .group = "Maintain",
     .operands = "FILE...",
     .min_operands = 1,
     .max_operands = INT32_MAX,

@@ -199,6 +199,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_launches = {
     .name = "launches",
+    .group = "Ask",
     .merges_owners = true,
     .is_paged = true,
     .summary = "single launches, newest first",

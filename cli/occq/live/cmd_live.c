@@ -175,6 +175,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_live = {
     .name = "live",
+    .group = "Publish",
     .summary = "the kernels that waste most now, while programs run",
     .description =
         "Asks a history that grows again and again and shows GPUs, causes and kernels by wasted warp-seconds "

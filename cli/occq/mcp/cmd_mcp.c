@@ -57,6 +57,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_mcp = {
     .name = "mcp",
+    .group = "Agents",
     .summary = "answers for AI agents (Model Context Protocol)",
     .description =
         "Serves the Model Context Protocol on standard input and output, for a client that starts it; "

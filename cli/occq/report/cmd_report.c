@@ -306,6 +306,7 @@ static int check(void *arguments, struct occ_error *err)
 
 const struct cli_command cli_report = {
     .name = "report",
+    .group = "Publish",
     .operands = "[A B]",
     .max_operands = DIFF_SIDES,
     .summary = "one HTML file to look at and to share",

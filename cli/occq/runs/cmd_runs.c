@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "runs_info.h"
+
 #include "cli/all_users.h"
 #include "cli/usage.h"
 #include "cli/history/cluster.h"
@@ -214,8 +216,12 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
+static const struct cli_form forms[] = {{"info", NULL, NULL, &cli_runs_info}, {.option = NULL}};
+
 const struct cli_command cli_runs = {
     .name = "runs",
+    .group = "Maintain",
+    .forms = forms,
     .operands = "[pause|resume PID]",
     .max_operands = 2,
     .merges_owners = true,

@@ -160,6 +160,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_show = {
     .name = "show",
+    .group = "Ask",
     .operands = "KERNEL",
     .min_operands = 1,
     .max_operands = 1,

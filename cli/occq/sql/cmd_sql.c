@@ -228,6 +228,7 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_sql = {
     .name = "sql",
+    .group = "Ask",
     .operands = "[STATEMENT]",
     .max_operands = 1,
     .is_paged = true,

@@ -9,6 +9,7 @@
 #include "cli/history/sql_table.h"
 #include "support/cleanup.h"
 #include "cli/kernels/top.h"
+#include "top_forms.h"
 #include "top_layers.h"
 
 struct top_args {
@@ -352,8 +353,16 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
+static const struct cli_form forms[] = {{"gaps", NULL, NULL, &cli_top_gaps},
+                                        {"on", NULL, NULL, &cli_top_on},
+                                        {"by", "rank", top_asks_cluster, &cli_top_ranks},
+                                        {"by", "allocation", NULL, &cli_top_allocations},
+                                        {.option = NULL}};
+
 const struct cli_command cli_top = {
     .name = "top",
+    .group = "Ask",
+    .forms = forms,
     .merges_owners = true,
     .is_paged = true,
     .summary = "kernels by wasted warp-seconds",

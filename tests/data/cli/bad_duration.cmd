@@ -1,1 +1,1 @@
-occq top --since yesterday
+occq top --since tomorrow

@@ -1,6 +1,8 @@
-/* occq what-if: analyses the recorded launches again for another GPU or MIG slice. One row per kernel and
- * device. The driver's choices on the recorded device are not applied to the other device, except a carve-out
- * if both have the same compute capability; registers and durations stay the same. One thread. */
+/* occq top --on GPU: analyses the recorded launches again for another GPU or MIG slice. One row per kernel
+ * and device. The driver's choices on the recorded device are not applied to the other device, except a
+ * carve-out if both have the same compute capability; registers and durations stay the same. One thread. */
+#include "top_forms.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -136,9 +138,9 @@ static int check(void *arguments, struct occ_error *err)
     if (status != 0)
         return status;
     if (!args->gpu)
-        return occ_fail(err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them)");
+        return occ_fail(err, OCC_E_INVALID, "the other GPU is missing ('occq calc --list' names them)");
     status = calc_target_named(args->gpu, &args->target, err);
-    return status == 0 ? 0 : occ_error_prefix(err, "--gpu");
+    return status == 0 ? 0 : occ_error_prefix(err, "the other GPU");
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -178,33 +180,35 @@ static int run(const struct cli_command *command, const void *arguments)
              : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
-static const struct cli_option options[] = {
-    CLI_OPTION_DB,
-    CLI_OPTIONS_CLUSTER,
-    CLI_OPTION(0, "gpu", CLI_TEXT, struct whatif_args, gpu, "NAME",
-               "the other GPU or MIG slice ('occq gpus' lists them)"),
-    CLI_OPTIONS_FILTER("device"),
-    CLI_OPTION_NUMBER("at most N rows, those with most time (default: all)"),
-    CLI_OPTION_NAME,
-    CLI_OPTIONS_LIST,
-};
+#define OPTIONS(gpu_option, device_option)                                                                   \
+    CLI_OPTION_DB, CLI_OPTIONS_CLUSTER,                                                                      \
+        CLI_OPTION(0, gpu_option, CLI_TEXT, struct whatif_args, gpu, "GPU",                                  \
+                   "the other GPU or MIG slice ('occq calc --list' names them)"),                            \
+        CLI_OPTIONS_FILTER(device_option),                                                                   \
+        CLI_OPTION_NUMBER("at most N rows, those with most time (default: all)"), CLI_OPTION_NAME,           \
+        CLI_OPTIONS_LIST
 
-const struct cli_command cli_whatif = {
-    .name = "what-if",
-    .is_paged = true,
-    .summary = "the recorded launches on another GPU",
-    .description = "Analyses every recorded launch configuration again for another GPU or MIG slice and "
-                   "prints occupancies, waves, limiters and wasted warp-seconds on both. Means are weighted "
-                   "with time and are over the configurations that can run on the other GPU; columns of "
-                   "their own count those that cannot, and say why.\n\n"
-                   "These are results of the model. It takes registers per thread and durations as they "
-                   "were recorded; a compiler may use other registers for another architecture, and "
-                   "durations will differ there.",
-    .options = options,
-    .columns = columns,
-    .examples = {{"occq what-if --gpu b200", "the whole history on a B200"},
-                 {"occq what-if --gpu a100-1g.5gb --kernel gemm --since 1d", "some kernels on a MIG slice"}},
-    CLI_ARGS(struct whatif_args, ),
-    .check = check,
-    .run = run,
-};
+static const struct cli_option options[] = {OPTIONS("on", "gpu")};
+
+/* Options of the name before "top --on". */
+static const struct cli_option older_options[] = {OPTIONS("gpu", "device")};
+
+#define DESCRIPTION                                                                                          \
+    "Analyses every recorded launch configuration again for another GPU or MIG slice and prints "            \
+    "occupancies, waves, limiters and wasted warp-seconds on both. Means are weighted with time and "        \
+    "cover the configurations that can run on the other GPU; columns of their own count the others and "     \
+    "give the reason.\n\n"                                                                                   \
+    "These are results of the model. It takes registers per thread and durations as recorded; a compiler "   \
+    "may use other registers for another architecture, and durations will differ there."
+#define COMMAND(name_, form_, options_, option)                                                              \
+    {                                                                                                        \
+        .name = name_, .form = form_, .is_paged = true, .summary = "the recorded launches on another GPU",   \
+        .description = DESCRIPTION, .options = options_, .columns = columns,                                 \
+        .examples = {{"occq " name_ " " option " b200", "the whole history on a B200"},                      \
+                     {"occq " name_ " " option " a100-1g.5gb --kernel gemm --since 1d",                      \
+                      "some kernels on a MIG slice"}},                                                       \
+        CLI_ARGS(struct whatif_args, ), .check = check, .run = run,                                          \
+    }
+
+const struct cli_command cli_top_on = COMMAND("top", "--on GPU", options, "--on");
+const struct cli_command cli_whatif = COMMAND("what-if", NULL, older_options, "--gpu");

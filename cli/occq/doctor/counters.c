@@ -1,6 +1,8 @@
-/* occq sampler: asks a daemon about its hardware counters, and makes it release them for a while (ncu, nsys
- * and, before Hopper, DCGM need exclusive use). The daemon answers over its socket (support/control.h);
- * answers are checked like any other input. One thread. */
+/* occq doctor --counters: asks a daemon about its hardware counters, and makes it release them for a while
+ * (ncu, nsys and, before Hopper, DCGM need exclusive use). The daemon answers over its socket
+ * (support/control.h); answers are checked like any other input. One thread. */
+#include "doctor.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,7 @@ struct sampler_args {
     int64_t duration_ns; /* 0: not given */
     const char *socket;
     int64_t pause_s;
+    bool counters;
     enum action { STATUS, PAUSE, RESUME, ACTIONS } action;
 };
 
@@ -119,7 +122,7 @@ static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, st
 static void note_pause(const struct cli_command *command, const char *how, uint64_t seconds)
 {
     char text[32];
-    cli_note(command, "paused for %s%s (\"occq sampler resume\" ends it)", how,
+    cli_note(command, "paused for %s%s (\"occq doctor --counters resume\" ends it)", how,
              occ_format_duration((int64_t)seconds * SECOND_NS, text, sizeof text));
 }
 
@@ -178,7 +181,7 @@ static int check(void *arguments, struct occ_error *err)
 {
     struct sampler_args *args = arguments;
     const struct cli_output *output = &args->list.output;
-    const char *name = args->list.common.operands[0];
+    const char *name = args->list.common.operand_count ? args->list.common.operands[0] : actions[STATUS];
     enum action action = STATUS;
     while (action < ACTIONS && strcmp(actions[action], name) != 0)
         action++;
@@ -207,6 +210,8 @@ static int run(const struct cli_command *command, const void *arguments)
 }
 
 static const struct cli_option options[] = {
+    CLI_OPTION(0, "counters", CLI_FLAG, struct sampler_args, counters, NULL,
+               "ask a daemon about its hardware counters"),
     CLI_OPTION(0, "for", CLI_SPAN, struct sampler_args, duration_ns, "DURATION",
                "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)", .min = 1,
                .max = OCC_CONTROL_PAUSE_MAX_S * SECOND_NS),
@@ -214,22 +219,23 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-const struct cli_command cli_sampler = {
-    .name = "sampler",
-    .operands = "status|pause|resume",
-    .min_operands = 1,
+const struct cli_command cli_doctor_counters = {
+    .name = "doctor",
+    .form = "--counters",
+    .operands = "[status|pause|resume]",
     .max_operands = 1,
-    .summary = "a daemon's hardware counters: status, pause, resume",
-    .description = "Hardware counters can be used by one tool at a time. status prints the source and state "
-                   "of each GPU's counters; pause makes the daemon release them for a while, after which it "
-                   "takes them again by itself; resume ends a pause. During a pause launches are recorded, "
-                   "but not measured.\n\n"
-                   "Only root and the user whom the daemon runs as may pause and resume.",
+    .summary = "state of a daemon's hardware counters; pause and resume",
+    .description =
+        "Only one tool at a time can use hardware counters. status, the default, prints the source and state "
+        "of each GPU's counters; pause makes the daemon release them for a while, after which it "
+        "takes them again by itself; resume ends a pause. During a pause launches are recorded, "
+        "but not measured.\n\n"
+        "Only root and the user whom the daemon runs as may pause and resume.",
     .options = options,
     .columns = columns,
-    .examples = {{"occq sampler status", "the state of each GPU's counters"},
-                 {"occq sampler pause --for 30m", "leave them to ncu"},
-                 {"occq sampler resume", "end the pause early"}},
+    .examples = {{"occq doctor --counters", "the state of each GPU's counters"},
+                 {"occq doctor --counters pause --for 30m", "leave them to ncu"},
+                 {"occq doctor --counters resume", "end the pause early"}},
     CLI_ARGS(struct sampler_args, ),
     .check = check,
     .run = run,

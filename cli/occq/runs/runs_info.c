@@ -1,11 +1,18 @@
-/* occq info: contents, start and size of the history, by part. One thread. */
+/* occq runs --info: contents, start and size of the history, by part. One thread. */
 #include <inttypes.h>
+
+#include "runs_info.h"
 
 #include "cli/screen.h"
 #include "cli/history/history.h"
 #include "cli/history/lists.h"
 #include "support/cleanup.h"
 #include "support/text.h"
+
+struct info_args {
+    struct history_args history;
+    bool info;
+};
 
 static void put_path(struct occ_store *store, const struct cli_selection *selection)
 {
@@ -35,21 +42,23 @@ static int run(const struct cli_command *command, const void *arguments)
 }
 
 static const struct cli_option options[] = {
+    CLI_OPTION(0, "info", CLI_FLAG, struct info_args, info, NULL, "describe the history, not its runs"),
     CLI_OPTION_DB,
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_LIST,
 };
 
-const struct cli_command cli_info = {
-    .name = "info",
+const struct cli_command cli_runs_info = {
+    .name = "runs",
+    .form = "--info",
     .merges_owners = true,
-    .summary = "what is in the history, since when, how large and by what",
-    .description = "Counts what the history holds and shows what its file is made of. Launches are kept one "
-                   "by one until "
-                   "a quota or an age evicts them; their sums by minute and hour are kept longer.",
+    .summary = "contents, time span and size of the history",
+    .description = "Counts the runs, kernels and launches of the history and lists the parts of its file. "
+                   "Single launches are kept until a quota or an age evicts them; their sums by minute and "
+                   "hour are kept longer.",
     .options = options,
     .columns = info_columns,
-    .examples = {{"occq info", "how large the history is, and what makes it so"}},
-    CLI_ARGS(struct history_args, .list.output.merge.sum_by = "what", .number = 100),
+    .examples = {{"occq runs --info", "size of the history, by part"}},
+    CLI_ARGS(struct info_args, .history = {.list.output.merge.sum_by = "what", .number = 100}),
     .run = run,
 };

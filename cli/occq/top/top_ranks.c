@@ -1,6 +1,10 @@
-/* occq stragglers and occq idle: answers that only a cluster has: ranks side by side, and GPUs that wait. One
- * thread. */
+/* occq top --by rank and --by allocation, of a cluster: answers that only a cluster has: ranks side by side,
+ * and GPUs that wait. One thread. */
+#include "top_forms.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/history/cluster.h"
 #include "cli/history/sql_table.h"
@@ -47,7 +51,21 @@ static const struct cli_column idle_columns[] = {
 struct ranks_args {
     struct history_args history;
     int64_t idle_ns;
+    const char *by;
 };
+
+bool top_asks_cluster(char *const *argv)
+{
+    const char *url = secure_getenv("OCCTRACE_CLUSTER");
+    bool has_history = false;
+    for (; *argv; argv++) {
+        if (strncmp(*argv, "--cluster", strlen("--cluster")) == 0)
+            return true;
+        has_history = has_history || strncmp(*argv, "-d", 2) == 0 || strncmp(*argv, "--db", 4) == 0 ||
+                      strncmp(*argv, "--all-users", strlen("--all-users")) == 0;
+    }
+    return url && url[0] && !has_history;
+}
 
 static void note_more(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
 {
@@ -109,12 +127,22 @@ static int check(void *arguments, struct occ_error *err)
         CLI_OPTION(0, "job", CLI_TEXT, struct history_args, filter.job, "ID",                                \
                    "only this Slurm job or Kubernetes pod")
 
+static const char *const rank_words[] = {"rank", NULL}, *const allocation_words[] = {"allocation", NULL};
+
 static const struct cli_option straggler_options[] = {
-    CLI_OPTIONS_CLUSTER, CLI_OPTIONS_PERIOD, OPTIONS_WHOSE, CLI_OPTION_NUMBER("at most N rows (default 50)"),
+    CLI_OPTION(0, "by", CLI_WORD, struct ranks_args, by, "rank", "a row for each rank of the cluster's jobs",
+               .words = rank_words),
+    CLI_OPTIONS_CLUSTER,
+    CLI_OPTIONS_PERIOD,
+    OPTIONS_WHOSE,
+    CLI_OPTION_NUMBER("at most N rows (default 50)"),
     CLI_OPTIONS_LIST,
 };
 
 static const struct cli_option idle_options[] = {
+    CLI_OPTION(0, "by", CLI_WORD, struct ranks_args, by, "allocation",
+               "a row for each GPU that a program or a job holds without a launch",
+               .words = allocation_words),
     CLI_OPTIONS_CLUSTER,
     CLI_OPTION(0, "for", CLI_SPAN, struct ranks_args, idle_ns, "TIME", "at least so long (default 30m)",
                .min = INT64_C(60000000000), .max = INT64_C(86400000000000) * 365),
@@ -123,8 +151,9 @@ static const struct cli_option idle_options[] = {
     CLI_OPTIONS_LIST,
 };
 
-const struct cli_command cli_stragglers = {
-    .name = "stragglers",
+const struct cli_command cli_top_ranks = {
+    .name = "top",
+    .form = "--by rank --cluster URL",
     .is_paged = true,
     .summary = "ranks of a cluster's jobs by busy time",
     .description =
@@ -133,15 +162,16 @@ const struct cli_command cli_stragglers = {
         "slow because its launches leave the GPU empty. From the cluster's warehouse, by whole minutes.",
     .options = straggler_options,
     .columns = rank_columns,
-    .examples = {{"occq stragglers --cluster https://clickhouse:8443 --job 4711 --since 10m",
+    .examples = {{"occq top --by rank --cluster https://clickhouse:8443 --job 4711 --since 10m",
                   "which rank keeps the others waiting"}},
     CLI_ARGS(struct ranks_args, .history = {.number = 50}),
     .check = check,
     .run = run_stragglers,
 };
 
-const struct cli_command cli_idle = {
-    .name = "idle",
+const struct cli_command cli_top_allocations = {
+    .name = "top",
+    .form = "--by allocation",
     .is_paged = true,
     .summary = "who holds a cluster's GPUs and launches nothing",
     .description =
@@ -153,7 +183,7 @@ const struct cli_command cli_idle = {
         "on a silent node is not known, so that it is not listed.",
     .options = idle_options,
     .columns = idle_columns,
-    .examples = {{"occq idle --cluster https://clickhouse:8443 --for 1h",
+    .examples = {{"occq top --by allocation --cluster https://clickhouse:8443 --for 1h",
                   "whose programs hold a GPU and launch nothing"}},
     CLI_ARGS(struct ranks_args, .history = {.number = 50}, .idle_ns = INT64_C(1800000000000)),
     .check = check,

@@ -1,5 +1,6 @@
-/* occq gaps: shows if a run's GPUs wait for the CPU: busy time, gaps between kernels, and advice; see
+/* occq top --gaps: shows if a run's GPUs wait for the CPU: busy time, gaps between kernels, and advice; see
  * store/gaps.h. One thread. */
+#include "top_forms.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,6 +16,11 @@
 #include "support/text.h"
 
 #define PDL_CC 90 /* programmatic dependent launch: compute capability 9.0 and later (CUDA C++ guide) */
+
+struct gaps_args {
+    struct history_args history;
+    bool gaps;
+};
 
 struct line {
     struct occ_gpu_use use;
@@ -192,6 +198,8 @@ static int run(const struct cli_command *command, const void *arguments)
 }
 
 static const struct cli_option options[] = {
+    CLI_OPTION(0, "gaps", CLI_FLAG, struct gaps_args, gaps, NULL,
+               "a row for each GPU, with the gaps between kernels"),
     CLI_OPTION_DB,
     CLI_OPTION_NODE,
     CLI_OPTION_ALL_USERS,
@@ -202,8 +210,9 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-const struct cli_command cli_gaps = {
-    .name = "gaps",
+const struct cli_command cli_top_gaps = {
+    .name = "top",
+    .form = "--gaps",
     .merges_owners = true,
     .is_paged = true,
     .summary = "whether a run's GPUs wait for the CPU",
@@ -219,11 +228,11 @@ const struct cli_command cli_gaps = {
         "these gaps. Every launch that is kept one by one is read.",
     .options = options,
     .columns = columns,
-    .examples = {{"occq gaps", "whether the GPUs of the newest run wait for the CPU"},
-                 {"occq gaps --run 3 -o +small_alone,queued_gaps",
-                  "of another run, with what streams may use"},
-                 {"occq gaps --json", "for a program"}},
-    CLI_ARGS(struct history_args, .filter = {.run = OCC_RUN_LAST}),
+    .examples = {{"occq top --gaps", "whether the GPUs of the newest run wait for the CPU"},
+                 {"occq top --gaps --run 3 -o +small_alone,queued_gaps",
+                  "another run, with the room for streams"},
+                 {"occq top --gaps --json", "for a program"}},
+    CLI_ARGS(struct gaps_args, .history = {.filter = {.run = OCC_RUN_LAST}}),
     .check = node_check,
     .run = run,
 };

@@ -1,10 +1,16 @@
-/* occq gpus: lists the named GPUs and MIG slices with their limits. One thread. */
+/* occq calc --list: lists the named GPUs and MIG slices with their limits. One thread. */
 #include <stdio.h>
 
+#include "calc.h"
 #include "cli/analysis/calc_device.h"
 #include "cli/command.h"
 #include "occupancy/occupancy.h"
 #include "support/cleanup.h"
+
+struct list_args {
+    struct cli_list_args list;
+    bool list_gpus;
+};
 
 static int run(const struct cli_command *command, const void *arguments)
 {
@@ -28,18 +34,22 @@ static int run(const struct cli_command *command, const void *arguments)
     return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
-static const struct cli_option options[] = {CLI_OPTIONS_LIST};
+static const struct cli_option options[] = {
+    CLI_OPTION(0, "list", CLI_FLAG, struct list_args, list_gpus, NULL, "list the GPUs"),
+    CLI_OPTIONS_LIST,
+};
 
-const struct cli_command cli_gpus = {
-    .name = "gpus",
+const struct cli_command cli_calc_list = {
+    .name = "calc",
+    .form = "--list",
     .is_paged = true,
-    .summary = "the GPUs that calc and what-if know by name",
-    .description = "Lists the GPUs and MIG slices that --gpu takes, with their SMs and limits. For other "
-                   "GPUs, 'occq calc' takes --cc and --sms.",
+    .summary = "the GPUs and MIG slices that have a name",
+    .description = "Lists the GPUs and MIG slices that 'occq calc --gpu' and 'occq top --on' take, with "
+                   "their SMs and limits. For other GPUs, 'occq calc' takes --cc and --sms.",
     .options = options,
     .columns = calc_device_columns,
-    .examples = {{"occq gpus", "all of them"},
-                 {"occq gpus -o gpu,sms,slice_of", "MIG slices and the GPUs they are part of"}},
-    CLI_ARGS(struct cli_list_args, ),
+    .examples = {{"occq calc --list", "all GPUs"},
+                 {"occq calc --list -o gpu,sms,slice_of", "MIG slices with their GPUs"}},
+    CLI_ARGS(struct list_args, ),
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* occq rm, occq prune: remove runs from the history without confirmation and print them. A run in progress
+/* occq prune: removes runs from the history without confirmation and print them. A run in progress
  * stays, and so does a run that ended less than a minute ago, since the daemon may have more of its launches.
  * One transaction finds and deletes runs, so that no daemon resumes one in between. One thread. */
 #include <inttypes.h>
@@ -213,9 +213,9 @@ static int remove_chosen(struct removal *removal, int64_t *ret_freed, struct occ
     return status;
 }
 
-static int run_prune(const struct cli_command *command, const void *arguments)
+static int run_chosen(const struct cli_command *command, const struct remove_args *args)
 {
-    _cleanup_(removal_release) struct removal removal = {.args = arguments};
+    _cleanup_(removal_release) struct removal removal = {.args = args};
     struct occ_error err = OCC_ERROR_INIT;
     int64_t freed = 0;
     if (remove_chosen(&removal, &freed, &err) != 0)
@@ -223,23 +223,25 @@ static int run_prune(const struct cli_command *command, const void *arguments)
     size_t live = removal.live;
     int status = print_removed(command, &removal, freed);
     if (live > 0)
-        cli_note(command, "%zu run%s that go%s on, or ended less than a minute ago, stay%s", live,
-                 live == 1 ? "" : "s", live == 1 ? "es" : "", live == 1 ? "s" : "");
+        cli_note(command, "%zu run%s in progress or ended less than a minute ago stay%s", live,
+                 live == 1 ? " that is" : "s that are", live == 1 ? "s" : "");
     return status;
 }
 
-static int run_rm(const struct cli_command *command, const void *arguments)
+static int run_named(const struct cli_command *command, const struct remove_args *args)
 {
     char ids[8192] = "[";
-    _cleanup_(removal_release) struct removal removal = {.args = arguments, .ids = ids};
-    const struct cli_args *common = &removal.args->history.list.common;
+    _cleanup_(removal_release) struct removal removal = {.args = args, .ids = ids};
+    const struct cli_args *common = &args->history.list.common;
     struct occ_error err = OCC_ERROR_INIT;
     int64_t freed = 0;
     for (int i = 0; i < common->operand_count; i++) {
         uint64_t run = 0;
         size_t used = strlen(ids);
-        if (occ_parse_u64(common->operands[i], 1, INT64_MAX, &run, &err) != 0 || used > sizeof ids - 32)
+        if (occ_parse_u64(common->operands[i], 1, INT64_MAX, &run, &err) != 0 || used > sizeof ids - 32) {
+            (void)occ_error_prefix(&err, "RUN is a number");
             return cli_usage_error(command, &err);
+        }
         (void)snprintf(ids + used, sizeof ids - used, "%s%" PRIu64, i ? ", " : "", run);
     }
     (void)strncat(ids, "]", sizeof ids - strlen(ids) - 1);
@@ -251,67 +253,61 @@ static int run_rm(const struct cli_command *command, const void *arguments)
         return cli_nothing(command, err.message);
     }
     if (removal.live > 0) {
-        cli_note(command, "a run goes on, or ended less than a minute ago; nothing was removed");
+        cli_note(command, "a run is in progress, or ended less than a minute ago; nothing was removed");
         return CLI_EXIT_FAILURE;
     }
     return print_removed(command, &removal, freed);
 }
 
-/* ---- the commands ---- */
-
-static int check_prune(void *arguments, struct occ_error *err)
+static int run(const struct cli_command *command, const void *arguments)
 {
     const struct remove_args *args = arguments;
-    if (args->history.filter.until_ns == 0 && args->keep == 0)
-        return occ_fail(err, OCC_E_INVALID, "--before or --keep is missing");
-    return 0;
+    return args->history.list.common.operand_count > 0 ? run_named(command, args) : run_chosen(command, args);
 }
 
-static const struct cli_option rm_options[] = {CLI_OPTION_DB, CLI_OPTIONS_LIST};
+/* ---- the command ---- */
 
-static const struct cli_option prune_options[] = {
+static int check(void *arguments, struct occ_error *err)
+{
+    const struct remove_args *args = arguments;
+    bool has_options = args->history.filter.until_ns != 0 || args->keep != 0;
+    if (!has_options && args->history.list.common.operand_count == 0)
+        return occ_fail(err, OCC_E_INVALID, "RUN, --before or --keep is missing");
+    return has_options && args->history.list.common.operand_count > 0
+               ? occ_fail(err, OCC_E_INVALID,
+                          "--before and --keep choose runs; RUN names them: give one or the other")
+               : 0;
+}
+
+static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTION(
-        0, "before", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN",
-        "runs that ended before then: a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM' or @SECONDS"),
+    CLI_OPTION(0, "before", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN",
+               "runs that ended before then: " CLI_MOMENT_HELP),
     CLI_OPTION(0, "keep", CLI_NUMBER, struct remove_args, keep, "N", "but not the newest N runs", .min = 1,
                .max = INT64_MAX),
     CLI_OPTIONS_LIST,
 };
 
-#define STAYS                                                                                                \
-    "It asks nothing and prints what it removed. A run that goes on, or ended less than a minute ago, stays"
-#define SHARED                                                                                               \
-    ". A daemon may write the same history meanwhile: it waits for the moment that the removal takes. "      \
-    "Names of kernels "                                                                                      \
-    "and launch configurations stay. The node's next occtrace-ship also takes these runs back from the "     \
-    "cluster's warehouse, but for their single launches and minutes that were evicted here before."
-
-const struct cli_command cli_rm = {
-    .name = "rm",
-    .operands = "RUN...",
-    .min_operands = 1,
-    .max_operands = 256,
-    .summary = "remove runs",
-    .description = "Removes runs with their launches and all that was measured of them. " STAYS
-                   ", and then nothing is removed at all" SHARED,
-    .options = rm_options,
-    .columns = columns,
-    .examples = {{"occq rm 3 4", "two runs"}},
-    CLI_ARGS(struct remove_args, ),
-    .run = run_rm,
-};
-
 const struct cli_command cli_prune = {
     .name = "prune",
-    .summary = "remove old runs",
-    .description = "Removes runs that ended before a moment, or all but the newest, with their launches and "
-                   "all that was measured of them; with both options the runs that both name. " STAYS SHARED,
-    .options = prune_options,
+    .group = "Maintain",
+    .operands = "[RUN...]",
+    .max_operands = 256,
+    .summary = "remove runs by number, age or count",
+    .description =
+        "Removes runs with their launches and all measured values, without a question, and prints them: the "
+        "runs named, or runs that ended before a moment, or all but the newest; with both options only runs "
+        "that both choose. A run in progress stays, and so does a run that ended less than a minute ago; if "
+        "such a run is named, nothing is removed.\n\n"
+        "A daemon may write the same history meanwhile: it waits during the removal. Names of kernels and "
+        "launch configurations stay. The node's next occtrace-ship also removes these runs from the "
+        "cluster's warehouse, except single launches and minutes that were evicted here before.",
+    .options = options,
     .columns = columns,
-    .examples = {{"occq prune --before 30d", "what ended a month ago and before"},
+    .examples = {{"occq prune 3 4", "two runs"},
+                 {"occq prune --before 30d", "runs that ended a month ago or earlier"},
                  {"occq prune --keep 100", "all but the newest hundred runs"}},
     CLI_ARGS(struct remove_args, ),
-    .check = check_prune,
-    .run = run_prune,
+    .check = check,
+    .run = run,
 };

@@ -1,0 +1,6 @@
+/* Other forms of occq runs. */
+#pragma once
+
+#include "cli/options.h"
+
+extern const struct cli_command cli_runs_info;
