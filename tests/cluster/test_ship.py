@@ -55,7 +55,7 @@ def all_rows_and_only_once(engine):
     assert site.status("changes to be sent") == "0"
     assert engine.ask("SELECT count() FROM occtrace.run FINAL") == [["9"]]
     assert engine.ask("SELECT DISTINCT node, job_trust FROM occtrace.run FINAL") == [["n\\'1", "kernel"]]
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")) as f:
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cluster.md")) as f:
         answer = engine.ask(f.read().split("```sql\nSELECT short, sum(launches)")[1].split("```")[0].join(("SELECT short, sum(launches)", "")))
     assert sum(int(row[1]) for row in answer) == sum(row.launches for row in rows_of(site.history)[0].values())
     until = engine.ask("SELECT toUInt32(complete_until), lost FROM occtrace.watermark FINAL")
