@@ -106,6 +106,7 @@ python3 - <<'PYTHON'
 import json
 trace = json.load(open("names.json"))
 trace["traceEvents"][1]["name"] = "_Z" + "\u00e9" * 20000
+trace["traceEvents"][2]["args"].update(grid=[2147483647, 65535, 65535], block=[1024, 1, 1])
 trace["traceEvents"][2]["name"] = "x" * 4095 + "\u00e9"
 json.dump(trace, open("long.json", "w"))
 PYTHON
