@@ -239,7 +239,7 @@ def check_copies(chart, source):
             assert json.loads(text) == json.load(file)
 
 
-def check_component(source, work):
+def check_component(_chart, source, work):
     """The Kustomize component changes a workload as the webhook changes a pod."""
     import yaml
     if not shutil.which("kubectl"):
