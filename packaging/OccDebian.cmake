@@ -16,7 +16,6 @@ occupancy and what limits it, measures what was achieved, and keeps the history
 in SQLite. The driver and CUPTI are opened at run time, where they exist.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "passwd, libcurl4") # opened at run time
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libmicrohttpd12) # the same, for /metrics
 set(_debian "${CMAKE_CURRENT_LIST_DIR}/debian")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${_debian}/postinst;${_debian}/prerm;${_debian}/postrm;${_debian}/conffiles")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/occtrace RENAME copyright)

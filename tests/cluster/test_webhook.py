@@ -201,6 +201,7 @@ def check_unchanged_pods(webhook):
     check(webhook, "an ephemeral container", ephemeral, {}, None, operation="UPDATE", subResource="ephemeralcontainers", oldObject=pod())
     check(webhook, "UPDATE", pod(), {}, None, operation="UPDATE", oldObject=pod())
     check(webhook, "DELETE", pod(), {}, None, operation="DELETE", oldObject=pod())
+    check(webhook, "a part of a pod", pod(), {}, None, subResource="status")
     check(webhook, "another object", pod(), {}, None, kind={"group": "apps", "version": "v1", "kind": "Deployment"})
     for metadata in {"annotations": {"io.occtrace.off": "1"}}, {"labels": {"occtrace.io/record": "disabled"}}:
         opted_out = {**pod(), "metadata": {"name": "p", **metadata}}
