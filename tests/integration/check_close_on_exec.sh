@@ -1,11 +1,11 @@
 #!/bin/sh
 # Every descriptor of the product is closed by exec: a program that one of our processes starts, or that a traced program starts,
 # inherits none. Fails with each call that makes a descriptor without saying so. dup2 is not looked at: it makes the standard
-# descriptors of a child.
+# descriptors of a child; injector/old_glibc/wrappers.c defines memfd_create(), whose callers are checked.
 #
 #   check_close_on_exec.sh SOURCE
 cd "$1" || exit 1
-find attribution cli cluster config cupti daemon image import injector occupancy ring store support -name '*.[ch]' -print | LC_ALL=C sort | xargs awk '
+find attribution cli cluster config cupti daemon image import injector occupancy ring store support -name '*.[ch]' ! -path injector/old_glibc/wrappers.c -print | LC_ALL=C sort | xargs awk '
     # Calls that cannot, or that have to name a flag (stdio: the letter e).
     BEGIN {
         split("dup accept pipe epoll_create inotify_init tmpfile", no, " ")
