@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/address.h"
 #include "support/text.h"
 
 /* The words of kinds with a fixed set of words; a value is the word's index, with MODE the octal number. */
@@ -27,7 +28,8 @@ const char *const occ_setting_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
 
 static bool is_text(enum kind kind)
 {
-    return kind == KIND_PATH || kind == KIND_TEXT || kind == KIND_NAME || kind == KIND_COMMAND;
+    return kind == KIND_PATH || kind == KIND_TEXT || kind == KIND_NAME || kind == KIND_COMMAND ||
+           kind == KIND_LISTEN;
 }
 
 /* Checks the words of a command for a node; a placeholder must be a whole word. */
@@ -53,6 +55,8 @@ static int check_command(const char *text, struct occ_error *err)
 static int check_text(enum kind kind, const char *text, struct occ_error *err)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    struct sockaddr_storage address;
+    socklen_t size;
     if (kind == KIND_PATH && text[0] != '\0' && text[0] != '/')
         return occ_fail(err, OCC_E_INVALID, "'%.128s' is not an absolute path", text);
     if (kind == KIND_NAME &&
@@ -61,6 +65,8 @@ static int check_text(enum kind kind, const char *text, struct occ_error *err)
     for (size_t i = 0; (kind == KIND_TEXT || kind == KIND_COMMAND) && text[i]; i++)
         if (text[i] < ' ' || text[i] > '~')
             return occ_fail(err, OCC_E_INVALID, "only printable ASCII is allowed");
+    if (kind == KIND_LISTEN && text[0])
+        return occ_address_parse(text, &address, &size, err);
     return kind == KIND_COMMAND ? check_command(text, err) : 0;
 }
 
@@ -136,6 +142,7 @@ int occ_setting_set(const struct occ_setting *setting, const char *text, struct 
     case KIND_TEXT:
     case KIND_NAME:
     case KIND_COMMAND:
+    case KIND_LISTEN:
         return set_text(setting->kind, text, value, err);
     case KIND_BYTES:
     case KIND_QUOTA:

@@ -75,7 +75,7 @@
     X(counters, interval, DURATION, int64_t, counters_interval_ns, RESTART, "1ms", 1000000, 1000000000)      \
     X(overhead, budget, PERCENT, uint64_t, budget_ppm, LIVE, "1", 0, 0)                                      \
     X(http, socket, PATH, occ_config_text, http_socket, RESTART, "", 0, 0)                                   \
-    X(http, listen, TEXT, occ_config_text, http_listen, RESTART, "", 0, 0)                                   \
+    X(http, listen, LISTEN, occ_config_text, http_listen, RESTART, "", 0, 0)                                 \
     X(http, tls_cert, PATH, occ_config_text, tls_cert, RESTART, "", 0, 0)                                    \
     X(http, tls_key, PATH, occ_config_text, tls_key, RESTART, "", 0, 0)                                      \
     X(http, client_ca, PATH, occ_config_text, client_ca, RESTART, "", 0, 0)                                  \

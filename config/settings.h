@@ -8,6 +8,7 @@ enum kind {
     KIND_TEXT,
     KIND_NAME,
     KIND_COMMAND,
+    KIND_LISTEN,
     KIND_BYTES,
     KIND_QUOTA,
     KIND_DURATION,

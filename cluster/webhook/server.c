@@ -13,7 +13,7 @@
 #include "support/clock.h"
 #include "support/file_signature.h"
 #include "support/log.h"
-#include "support/node.h"
+#include "support/address.h"
 #include "support/paths.h"
 
 #define CONNECTIONS_MAX 64u
@@ -307,7 +307,7 @@ int occ_webhook_open(const struct occ_webhook_options *options, struct occ_webho
     webhook->forbidden.forbids_host_paths = true;
     for (int i = 0; i < 2; i++)
         webhook->servers[i].webhook = webhook;
-    int status = occ_node_listen(options->listen, &webhook->listening, &webhook->port, err);
+    int status = occ_address_listen(options->listen, &webhook->listening, &webhook->port, err);
     if (status == 0)
         status = renew(webhook, err);
     if (status == 0)

@@ -13,7 +13,7 @@
 #define OCC_WEBHOOK_BODY_BYTES ((size_t)4 << 20) /* Kubernetes' API server accepts objects of 3 MiB */
 
 struct occ_webhook_options {
-    const char *listen; /* "[ADDRESS]:PORT" as in occ_node_listen() */
+    const char *listen; /* "[ADDRESS]:PORT" of support/address.h */
     const char *certificate_file, *key_file;
     struct occ_admission_options admission; /* of /mutate; its forbids_host_paths is false */
     int64_t request_ns;                     /* longest time of a request */

@@ -20,7 +20,7 @@ struct occ_server_options {
     const char *config; /* file or directory of the settings; NULL: none */
     struct occ_sampler_options sampler;
     const char *http_socket; /* for metrics/http.h; NULL or "": none */
-    const char *http_listen; /* the same */
+    const char *http_listen; /* address for support/address.h; NULL or "": none */
     size_t http_max_runs;
     const char *http_tls[OCC_TLS_PARTS]; /* paths; NULL or "": none */
     const char *job_directory;           /* for support/gpu_jobs.h; NULL or "": none */

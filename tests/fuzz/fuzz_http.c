@@ -58,6 +58,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/metrics", directory);
     const struct occ_http_options options = {
         .socket_path = address.sun_path,
+        .listen = "",
         .tls_paths = {"", "", ""},
         .write_metrics = write_metrics,
         .write_health = write_health,

@@ -29,7 +29,8 @@ static const char all_different[] =
     "record: {command_line: none}\n"
     "counters: {mode: gpm, interval: 5ms}\n"
     "overhead: {budget: 0.25}\n"
-    "http: {socket: /a/m.sock, listen: 127.0.0.1:9469, max_runs: 5, tls_cert: /a/c, tls_key: /a/k, client_ca: /a/a}\n"
+    "http: {socket: /a/m.sock, listen: '[::1]:9469', max_runs: 5, tls_cert: /a/c, tls_key: /a/k, client_ca: "
+    "/a/a}\n"
     "identity: {dcgm_job_dir: /a/jobs}\n"
     "ship: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: "
     "/a/y,\n"
@@ -132,6 +133,16 @@ static const struct {
     {"database:\n  path: /x\n  pth: /y\n", "file.yaml:3:3: unknown key 'pth'; did you mean 'path'?"},
     {"databse:\n  path: /x\n", "file.yaml:1:1: unknown key 'databse'; did you mean 'database'?"},
     {"log: {levl: info}\n", "file.yaml:1:7: unknown key 'levl'; did you mean 'level'?"},
+    {"http:\n  listen: 9469\n",
+     "file.yaml:2:11: http.listen: '9469' is not ADDRESS:PORT, as 127.0.0.1:9469 or [::1]:9469"},
+    {"http:\n  listen: node:9469\n",
+     "file.yaml:2:11: http.listen: 'node:9469' is not ADDRESS:PORT, as 127.0.0.1:9469 or [::1]:9469"},
+    {"http:\n  listen: 127.0.0.1:65536\n",
+     "file.yaml:2:11: http.listen: '127.0.0.1:65536' is not ADDRESS:PORT, as 127.0.0.1:9469 or [::1]:9469"},
+    {"http:\n  listen: ::1:9469\n",
+     "file.yaml:2:11: http.listen: '::1:9469' is not ADDRESS:PORT, as 127.0.0.1:9469 or [::1]:9469"},
+    {"http:\n  listen: '[:1'\n",
+     "file.yaml:2:11: http.listen: '[:1' is not ADDRESS:PORT, as 127.0.0.1:9469 or [::1]:9469"},
     {"ship:\n  url: \"https://h\\u00e4\"\n", "file.yaml:2:8: ship.url: only printable ASCII is allowed"},
     {"ship:\n  database: a;b\n",
      "file.yaml:2:13: ship.database: 'a;b' is not a name of letters, digits and _"},

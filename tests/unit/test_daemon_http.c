@@ -43,7 +43,7 @@ static int remove_directory(void **state)
 static int open_http(const char *path, struct occ_http **ret_http)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    const struct occ_http_options options = {.socket_path = path, .tls_paths = {"", "", ""}};
+    const struct occ_http_options options = {.socket_path = path, .listen = "", .tls_paths = {"", "", ""}};
     return occ_http_open(&options, ret_http, &err);
 }
 
@@ -143,7 +143,7 @@ static pid_t serve(int listening, int64_t request_ns)
 {
     struct occ_http *http = NULL;
     struct occ_http_options options = {
-        .socket_path = "", .tls_paths = {"", "", ""}, .request_ns = request_ns};
+        .socket_path = "", .listen = "", .tls_paths = {"", "", ""}, .request_ns = request_ns};
     char text[24];
     (void)fflush(NULL);
     pid_t child = fork();
@@ -228,6 +228,96 @@ static void an_address_leaves_places_for_others(void **state)
     (void)close(listening);
 }
 
+/* ---- an address of the settings ---- */
+
+static void write_who(void *context, FILE *out, bool has_identity, bool is_openmetrics)
+{
+    (void)context;
+    (void)is_openmetrics;
+    (void)fputs(has_identity ? "with names" : "without names", out);
+}
+
+static bool write_illness(void *context, FILE *out)
+{
+    (void)context;
+    (void)fputs("disk", out);
+    return false;
+}
+
+/* Serves at the address and at the path until it is killed. */
+static pid_t serve_address(const char *listen, const char *path)
+{
+    struct occ_http *http = NULL;
+    const struct occ_http_options options = {.socket_path = path,
+                                             .listen = listen,
+                                             .tls_paths = {"", "", ""},
+                                             .write_metrics = write_who,
+                                             .write_health = write_illness};
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) {
+        (void)close(ready[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        (void)close(ready[0]);
+        return child;
+    }
+    if (occ_http_open(&options, &http, NULL) != 0 || !http || write(ready[1], "r", 1) != 1)
+        _exit(1);
+    for (;;) {
+        (void)poll(&(struct pollfd){.fd = occ_http_fd(http), .events = POLLIN}, 1, -1);
+        occ_http_serve(http);
+    }
+}
+
+/* The status of the answer; its text must contain `what`. Closes fd. */
+static int status_of(int fd, const char *url, const char *what)
+{
+    char request[64], text[1024];
+    size_t n = 0;
+    (void)snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", url);
+    assert_true(send(fd, request, strlen(request), MSG_NOSIGNAL) > 0);
+    for (ssize_t got; n < sizeof text - 1 && (got = recv(fd, text + n, sizeof text - 1 - n, 0)) > 0;)
+        n += (size_t)got;
+    text[n] = '\0';
+    (void)close(fd);
+    assert_true(n > 12 && strstr(text, what));
+    return atoi(text + 9);
+}
+
+static void an_address_of_the_settings_is_served(void **state)
+{
+    struct sockaddr_in server;
+    char listen[32];
+    (void)state;
+    (void)close(listen_tcp(&server)); /* a port that is free */
+    (void)snprintf(listen, sizeof listen, "127.0.0.1:%u", ntohs(server.sin_port));
+    pid_t child = serve_address(listen, "");
+    assert_int_equal(status_of(connect_from(&server, 1), "/metrics", "without names"), 200);
+    assert_int_equal(status_of(connect_from(&server, 1), "/livez", "ok"), 200);
+    assert_int_equal(status_of(connect_from(&server, 1), "/readyz", "disk"), 503);
+    assert_int_equal(status_of(connect_from(&server, 1), "/nothing", "/readyz"), 404);
+    end(child);
+}
+
+static void an_address_that_is_taken_leaves_the_socket(void **state)
+{
+    struct sockaddr_in server;
+    char listen[32];
+    (void)state;
+    int taken = listen_tcp(&server);
+    (void)snprintf(listen, sizeof listen, "127.0.0.1:%u", ntohs(server.sin_port));
+    pid_t child = serve_address(listen, address.sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(status_of(fd, "/metrics", "with names"), 200);
+    end(child);
+    (void)close(taken);
+}
+
 /* ---- another certificate ---- */
 
 static void make_certificates(void)
@@ -278,7 +368,7 @@ static int change_certificate(int listening)
     (void)snprintf(key, sizeof key, "%s/server.key", directory);
     (void)snprintf(text, sizeof text, "%lld", (long long)getpid());
     const struct occ_http_options options = {
-        .socket_path = "", .tls_paths = {certificate, key, certificate}, .reload_ns = 1};
+        .socket_path = "", .listen = "", .tls_paths = {certificate, key, certificate}, .reload_ns = 1};
     use_certificate(2);
     if (dup2(listening, 3) != 3 || setenv("LISTEN_PID", text, 1) != 0 || setenv("LISTEN_FDS", "1", 1) != 0 ||
         occ_http_open(&options, &http, NULL) != 0)
@@ -328,6 +418,8 @@ int main(void)
         cmocka_unit_test(sockets_of_another_process_are_not_taken),
         cmocka_unit_test(a_request_has_a_deadline),
         cmocka_unit_test(an_address_leaves_places_for_others),
+        cmocka_unit_test(an_address_of_the_settings_is_served),
+        cmocka_unit_test(an_address_that_is_taken_leaves_the_socket),
         cmocka_unit_test(a_certificate_that_failed_is_tried_again),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

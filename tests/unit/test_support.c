@@ -1,4 +1,5 @@
 /* Numbers, durations, moments, text from strangers, paths. */
+#include "support/address.h"
 #include "support/control.h"
 #include "support/cut.h"
 #include "support/error.h"
@@ -498,11 +499,11 @@ static void test_node_listen(void **state)
     char text[32];
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(occ_node_listen(bad[i], &fd, &port, &err), OCC_E_INVALID);
-    assert_int_equal(occ_node_listen("127.0.0.1:0", &fd, &port, &err), 0);
+        assert_int_equal(occ_address_listen(bad[i], &fd, &port, &err), OCC_E_INVALID);
+    assert_int_equal(occ_address_listen("127.0.0.1:0", &fd, &port, &err), 0);
     assert_true(port > 0);
     (void)snprintf(text, sizeof text, "127.0.0.1:%u", port);
-    assert_true(occ_node_listen(text, &again, &other, &err) != 0); /* in use */
+    assert_true(occ_address_listen(text, &again, &other, &err) != 0); /* in use */
     assert_int_equal(again, -1);
     assert_int_equal(close(fd), 0);
 }

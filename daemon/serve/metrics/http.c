@@ -13,10 +13,10 @@
 #include <sys/timerfd.h>
 
 #include "http_sockets.h"
+#include "support/address.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
-#include "support/node.h"
 
 #define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 2)) /* half of them serve an old certificate */
 #define CONNECTIONS_MAX 32u
@@ -149,13 +149,27 @@ static enum MHD_Result answer_health(struct server *server, struct MHD_Connectio
                             : MHD_NO;
 }
 
+static enum MHD_Result answer_life(struct server *server, struct MHD_Connection *connection)
+{
+    static const char text[] = "ok\n";
+    (void)server;
+    return answer(connection, MHD_HTTP_OK, "text/plain", text, sizeof text - 1);
+}
+
 /* libmicrohttpd's callback signature. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_bytes, void **state)
 {
     struct server *server = context;
-    static const char not_found[] = "There are /metrics and /healthz.\n";
+    static const struct {
+        const char *url;
+        enum MHD_Result (*answer)(struct server *, struct MHD_Connection *);
+    } pages[] = {{"/metrics", answer_metrics},
+                 {"/healthz", answer_health},
+                 {"/readyz", answer_health},
+                 {"/livez", answer_life}};
+    static const char not_found[] = "There are /metrics, /healthz, /readyz and /livez.\n";
     static const char not_allowed[] = "Only GET.\n";
     (void)version;
     (void)body;
@@ -164,10 +178,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", not_allowed,
                       sizeof not_allowed - 1);
-    if (strcmp(url, "/metrics") == 0)
-        return answer_metrics(server, connection);
-    if (strcmp(url, "/healthz") == 0)
-        return answer_health(server, connection);
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (strcmp(url, pages[i].url) == 0)
+            return pages[i].answer(server, connection);
     return answer(connection, MHD_HTTP_NOT_FOUND, "text/plain", not_found, sizeof not_found - 1);
 }
 
@@ -305,11 +318,15 @@ static int add_passed(struct occ_http *http, struct occ_error *err)
     return status;
 }
 
-static int add_listening(struct occ_http *http, struct occ_error *err)
+/* An address that is taken or forbidden does not end the other sockets. */
+static void add_address(struct occ_http *http)
 {
+    struct occ_error err = OCC_ERROR_INIT;
     uint16_t port;
-    int fd = -1, status = occ_node_listen(http->options.listen, &fd, &port, err);
-    return status == 0 ? add_server(http, fd, false, err) : occ_error_prefix(err, "http.listen");
+    int fd = -1;
+    if (http->options.listen[0] && (occ_address_listen(http->options.listen, &fd, &port, &err) != 0 ||
+                                    add_server(http, fd, false, &err) != 0))
+        occ_log(OCC_LOG_ERROR, "http.listen: %s", err.message);
 }
 
 static void warn_of_expired(const struct occ_http *http)
@@ -340,12 +357,12 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     warn_of_expired(http);
     if (status == 0)
         status = add_passed(http, err);
-    if (status == 0 && options->listen && options->listen[0])
-        status = add_listening(http, err);
     if (status == 0 && options->socket_path[0])
         status = occ_http_listen(options->socket_path, &http->own, &fd, err);
     if (status == 0 && fd >= 0)
         status = add_server(http, fd, true, err);
+    if (status == 0)
+        add_address(http);
     if (status == 0 && http->servers[0].daemon) {
         *ret_http = http;
         return 0;

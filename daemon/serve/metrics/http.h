@@ -1,8 +1,9 @@
 /*
- * The daemon's HTTP server (libmicrohttpd, no thread): GET /metrics and /healthz on a Unix socket, and on the
- * sockets that systemd passes (LISTEN_FDS) or the settings name. A client of the Unix socket is trusted by
- * file access, a TCP client by its certificate if the server has TLS; other clients get no series with names
- * of users, jobs or kernels.
+ * The daemon's HTTP server (libmicrohttpd, no thread): GET /metrics, /healthz, /readyz and /livez on a Unix
+ * socket, at an address of the settings, and on the sockets that systemd passes (LISTEN_FDS). /livez answers
+ * as long as the daemon's loop turns, /readyz as /healthz. A client of the Unix socket is trusted by file
+ * access, a TCP client by its certificate if the server has TLS; other clients get no series with names of
+ * users, jobs or kernels.
  *
  * Limits: 32 connections per socket, 8 per address at a TCP socket, 16 KiB of request, 10 s for a request
  * (from accept or the previous answer), 10 s of silence; the text of a page is cached for half a second.
@@ -22,7 +23,7 @@ struct occ_http;
 
 struct occ_http_options {
     const char *socket_path;              /* "": none */
-    const char *listen;                   /* a TCP socket, as in occ_node_listen(); NULL or "": none */
+    const char *listen;                   /* address of a TCP socket for support/address.h; "": none */
     const char *tls_paths[OCC_TLS_PARTS]; /* for TCP; see tls.h */
     void (*write_metrics)(void *context, FILE *out, bool has_identity, bool is_openmetrics);
     /* false: not healthy. `out` gets the reasons, or "ok". */
