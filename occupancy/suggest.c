@@ -193,11 +193,12 @@ static bool is_left_out(const struct occ_suggest_input *in, const struct occ_sug
 
 /* ---- order ---- */
 
-/* True for a change of code that users of a library cannot edit: another algorithm is another kernel. */
+/* True for a change that users of a library cannot make: another algorithm, or a kernel that a framework
+ * fuses, is another kernel. Callers of a library choose shapes. */
 static bool is_of_others(enum occ_owner owner, enum occ_advice_kind kind)
 {
-    return !is_of_grid(kind) &&
-           (owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_FRAMEWORK || owner == OCC_OWNER_COMMUNICATION);
+    return owner == OCC_OWNER_FRAMEWORK ||
+           (!is_of_grid(kind) && (owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_COMMUNICATION));
 }
 
 /* Hours of work, roughly: 1 a launch parameter, 2 a change of few lines, 3 the compiler decides, 4 code. A

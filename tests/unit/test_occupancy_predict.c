@@ -420,6 +420,9 @@ static void code_of_others_is_no_promise(void **state)
     assert_false(promises(&found, OCC_ADVICE_REGISTERS));
     found = suggest("a100", &small, OCC_OWNER_LIBRARY, -1);
     assert_true(promises(&found, OCC_ADVICE_FILL_WAVE)); /* a larger batch */
+    found = suggest("a100", &small, OCC_OWNER_FRAMEWORK, -1);
+    assert_non_null(first_of(&found, OCC_ADVICE_FILL_WAVE));
+    assert_false(promises(&found, OCC_ADVICE_FILL_WAVE)); /* a fused kernel is another one */
 }
 
 static void short_launches_have_little_to_gain(void **state)
