@@ -120,7 +120,7 @@ struct occ_attribution_stats {
     uint64_t waiting; /* launches without a value */
 };
 
-/* What no counter shows: X(name, usual value, text). Other work: work on the GPU that is not traced. */
+/* Assumptions that no counter tests: X(name, usual value, text). Other work: untraced work on the GPU. */
 #define OCC_ATTRIBUTION_ASSUMPTIONS(X)                                                                       \
     X(spread_max, 0.18, "relative spread of a configuration's launches; more is other work")                 \
     X(above, 3.0, "standard errors; also ratio of other work to its visible part, ...")                      \
@@ -144,7 +144,7 @@ struct occ_attribution_options {
     void (*inspect)(void *context, const struct occ_attribution *attribution,
                     const struct occ_solution *solution);
     void *context;
-    const struct occ_attribution_assumptions *assumptions; /* copied; NULL: the usual ones */
+    const struct occ_attribution_assumptions *assumptions; /* copied; NULL: the usual values */
 };
 
 /* NULL: no memory. */

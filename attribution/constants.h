@@ -1,6 +1,6 @@
 /* All tuned numbers and limits of the attribution. Limits bound memory and hostile input. The other numbers
- * were tuned with bench_attribution and the "Guards" tests in test_attribution.c. The assumptions on what no
- * counter shows are in attribution.h. */
+ * were tuned with bench_attribution and the "Guards" tests in test_attribution.c. Assumptions that no
+ * counter tests are in attribution.h. */
 #pragma once
 
 /* clang-format off */

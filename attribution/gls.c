@@ -186,7 +186,7 @@ static bool is_alone(const struct occ_row *row)
     return row->n > 0;
 }
 
-/* Adds the row's shares to its means and, if only one runs in it, to the rows in which this one is alone. */
+/* Adds the row's shares to the means, and to the sums over rows with is_alone(). */
 static void note_shares(struct occ_solution *s, const struct occ_row *row, const struct observation *p,
                         double residual)
 {

@@ -1,8 +1,8 @@
 /* Makes reported values from the solution: mean, standard error, variance inflation, and groups of kernels
  * whose values cannot be separated. The standard error is the larger of two estimates: one from the
- * equations, and one from the scatter of the scores of row clusters, which also covers effects outside the
- * model (MacKinnon, Nielsen and Webb, Cluster-robust inference, 2023). A cluster has the rows that begin at
- * the same phase of the same kernel, because their errors repeat. See state.h. */
+ * equations, and half of one from the scatter of the scores of row clusters, which also covers effects
+ * outside the model (MacKinnon, Nielsen and Webb, Cluster-robust inference, 2023). A cluster has the rows
+ * that begin at the same phase of the same kernel, because their errors repeat. See state.h. */
 #include "equations.h"
 #include "state.h"
 
@@ -52,11 +52,11 @@ static double variance_of(const struct occ_solution *s, const struct selection *
     return fmax(variance, CLUSTERED * cluster_variance(s, of, 0));
 }
 
-/* The square of the difference between a mean weighted by time and the estimate, which weights rows by
- * information: rows in which a kernel runs alone have most of it, although the kernel may run differently in
- * a crowd. Without these rows the estimate would be x + change (deletion of a group of observations, Cook and
- * Weisberg, 1982), with a variance of V / (1 - h), of which chance explains V h / (1 - h) in the change. The
- * estimate is the mean of both kinds of rows with the weights h and 1 - h. */
+/* The square of the difference between the mean weighted by time and the estimate. The estimate weights rows
+ * by information, and rows in which a kernel runs alone have most information, although the kernel may run
+ * differently in a crowd. Without these rows the estimate would be x + change (deletion of a group of
+ * observations, Cook and Weisberg, 1982), with a variance of V / (1 - h); chance explains V h / (1 - h) of
+ * the squared change. The estimate is the mean of both kinds of rows with the weights h and 1 - h. */
 static double unbalanced(const struct occ_alone *alone, double variance)
 {
     double h = fmin(variance * alone->information, ALONE_MAX), part = alone->share / alone->all_share;

@@ -177,11 +177,10 @@ struct occ_column {
     double clustered; /* by the scatter of row clusters */
     /* square of the difference to the mean weighted by time, less the square that chance would give */
     double unbalanced;
-    double share;  /* sum over rows, weighted by age */
     bool in_group; /* a group with this column was tried; one try for each column would cost columns^3 */
 };
 
-/* Sums over the rows in which whole launches of one configuration run and no others. score: of share x
+/* Sums over rows with whole launches of one configuration and no other launch. score: of share x
  * residual / variance; information: of share^2 / variance; share: of the share, weighted by age; all_share:
  * the same over all rows. */
 struct occ_alone {

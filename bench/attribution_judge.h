@@ -51,7 +51,7 @@ struct judge_options {
     /* NULL, or a callback for each solution (occ_attribution_options) */
     void (*inspect)(void *context, const struct occ_attribution *attribution,
                     const struct occ_solution *solution);
-    const struct occ_attribution_assumptions *assumptions; /* NULL: the usual ones */
+    const struct occ_attribution_assumptions *assumptions; /* NULL: the usual values */
 };
 
 /* Adds a run to *result. */

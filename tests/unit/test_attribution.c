@@ -1223,9 +1223,8 @@ static void of_kernels_that_drift_the_present_counts_most(void **state)
     assert_true(m.elapsed > 0.68 && m.elapsed < 0.7035);
 }
 
-/* A fifth of the launches has the GPU to itself, with a lower occupancy; in samples of such launches nothing
- * else varies, so that they have most information. The mean is over the time of all launches. Guards
- * ALONE_MAX -. */
+/* A fifth of the launches runs alone, with half the occupancy. Samples of such launches vary least, so that
+ * they have most information; the mean is over the time of all launches. Guards ALONE_MAX -. */
 static void kernels_alone_and_in_a_crowd_have_errors_for_both(void **state)
 {
     struct fixture *f = *state;
