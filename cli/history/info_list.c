@@ -4,12 +4,13 @@
 #define COLUMN(name, unit, flags, help) SQL_COLUMN(name, name, unit, flags, NULL, help)
 
 const struct cli_column info_columns[] = {
-    COLUMN("what", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "what is counted"),
-    COLUMN("count", CLI_PLAIN, CLI_DEFAULT | CLI_ADDS, "how many there are"),
-    SQL_COLUMN("size", "bytes", CLI_MEMORY, CLI_DEFAULT | CLI_ADDS, NULL, "their part of the file"),
-    SQL_COLUMN("first", "first_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_RARE, NULL, "the oldest"),
+    COLUMN("what", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "the counted part of the history"),
+    COLUMN("count", CLI_PLAIN, CLI_DEFAULT | CLI_ADDS, "number of entries"),
+    SQL_COLUMN("size", "bytes", CLI_MEMORY, CLI_DEFAULT | CLI_ADDS, NULL, "bytes of the file"),
+    SQL_COLUMN("first", "first_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_RARE, NULL,
+               "time of the oldest entry"),
     SQL_COLUMN("last", "last_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_RARE | CLI_SPARE(1), NULL,
-               "the newest"),
+               "time of the newest entry"),
     CLI_COLUMN_END,
 };
 

@@ -33,9 +33,9 @@ const struct cli_column trend_point_columns[] = {
           "occupancy over the elapsed cycles of all SMs, mean by time: of launches that were measured the "
           "measured one, of others expected_elapsed_low"),
     FIELD("low", "elapsed_low", CLI_RATIO, elapsed_low,
-          "low end of what elapsed may be: 95 % confidence interval of what is measured"),
+          "low end of elapsed: 95 % confidence interval of the measured part"),
     FIELD("high", "elapsed_high", CLI_RATIO, elapsed_high,
-          "high end: the same, and the range of what is expected"),
+          "high end of elapsed: the same, and the range of the expected part"),
     FIELD("measured", "measured_ratio", CLI_RATIO, measured, "part of the time that was measured"),
     FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, waste, "wasted warp-seconds"),
     CLI_COLUMN_END,

@@ -110,7 +110,7 @@ static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION(0, "rules", CLI_TEXT, struct check_args, rules, "FILE", "the rules (YAML)"),
     CLI_OPTION(0, "baseline", CLI_TEXT, struct check_args, baseline, "SIDE",
-               "what SIDE is compared with, as in occq diff; last:5 leaves out the runs of SIDE"),
+               "the side to compare with, as in occq diff; last:5 leaves out the runs of SIDE"),
     CLI_OPTION(
         0, "strict", CLI_FLAG, struct check_args, strict, NULL,
         "a rule that is undecided, or has kernels that the baseline lacks, is not judged: exit status 3"),
@@ -130,10 +130,10 @@ const struct cli_command cli_check = {
     .group = "Gate",
     .operands = "[SIDE]",
     .max_operands = 1,
-    .summary = "rules that a run must keep, for CI",
+    .summary = "check a run against rules (CI gate)",
     .description =
         "Checks SIDE (default run:last; written as A and B of occq diff) against a file of rules.\n\n"
-        "config: rules are about what is the same in every run: registers_per_thread, block_threads, "
+        "config: rules are about values that are equal in every run: registers_per_thread, block_threads, "
         "grid_blocks, cluster_blocks, static_shared_bytes, dynamic_shared_bytes, shared_config_bytes, "
         "local_bytes_per_thread, theoretical, expected_elapsed_low, expected_elapsed_high, waves, "
         "limited_by_registers, limited_by_shared_memory, limited_by_blocks (1 or 0). One launch suffices. A "
@@ -152,7 +152,7 @@ const struct cli_command cli_check = {
         "exceptions: rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",
     .options = options,
-    .examples = {{"occq check --rules occq-rules.yaml", "the newest run, by what is the same in every run"},
+    .examples = {{"occq check --rules occq-rules.yaml", "the newest run, by values that every run has"},
                  {"occq check --rules r.yaml --baseline label:main,last:5 label:pr",
                   "three or more runs against the last five of main"}},
     CLI_ARGS(struct check_args, ),

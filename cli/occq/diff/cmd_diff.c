@@ -88,7 +88,7 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "min-time", CLI_PERCENT, struct diff_args, min_share, "PCT",
                "worse and better are for kernels with PCT percent of A's or B's time (default 1)"),
     CLI_OPTION(0, "force", CLI_FLAG, struct diff_args, force, NULL,
-               "also compare what is not comparable: other GPUs, simulated with real, --exact or ncu with "
+               "also compare incomparable sides: other GPUs, simulated with real, --exact or ncu with "
                "others, runs with losses"),
     CLI_OPTION_NUMBER("at most N rows (default 20)"),
     CLI_OPTION(0, "markdown", CLI_FLAG, struct diff_args, markdown, NULL,
@@ -102,11 +102,11 @@ const struct cli_command cli_diff = {
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,
-    .summary = "what changed between two runs, labels, times, GPUs or histories",
+    .summary = "changes between two runs, labels, times, GPUs or histories",
     .description =
         "Compares two sides. A and B are: " SIDES_HELP ".\n\n"
         "Kernels are matched by name, launch configuration and range (see occq top --by range), so that each "
-        "layer has a line of its own; what is left, by name and launch configuration, by name and number of "
+        "layer has a line of its own; the rest by name and launch configuration, by name and number of "
         "threads, by name, by the name without hashes, counters and ABI tags, by the name without tile sizes "
         "and integer template arguments, and last by their neighbours in the order of launches. Pairs with "
         "different names are shown with how they were matched.\n\n"
@@ -118,16 +118,16 @@ const struct cli_command cli_diff = {
         "is undecided. With --cluster the blocks are of whole minutes, and A and B are by job, user, gpu, "
         "since and until.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "
-        "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are what was measured "
-        "if both sides of a kernel were, else what is expected of both; what was measured stands for all "
-        "launches of a side there, so that its waste is not that of 'occq top' where only some were.\n\n"
+        "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are measured values "
+        "if both sides of a kernel have them, else expected values of both. diff extrapolates measured "
+        "launches to a whole side; its waste can differ from the waste of 'occq top'.\n\n"
         "The devices of a side count together; gpu:ID on both sides compares one. A sentence follows the "
         "sides "
         "if they ran on different GPUs of one model, or spread their launches differently over the same "
         "ones: "
         "a difference may then come from the GPUs.\n\n"
-        "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
-        "printed beside each other.",
+        "Where a kernel of B has what `occq show` advises for A's, the prediction and the measured effect "
+        "are printed side by side.",
     .options = options,
     .columns = diff_columns,
     .examples = {{"occq diff run:3 run:5", "two runs"},

@@ -22,11 +22,11 @@ struct doctor_args {
 
 static const struct cli_column columns[] = {
 #define COLUMN(name, flags, help) CLI_FIELD(#name, #name, CLI_PLAIN, flags, struct doctor_line, name, help)
-    COLUMN(check, CLI_DEFAULT | CLI_LEFT, "what was looked at"),
+    COLUMN(check, CLI_DEFAULT | CLI_LEFT, "the examined part of the machine"),
     COLUMN(state, CLI_DEFAULT | CLI_LEFT, "ok, note (works, with a limit) or problem"),
-    COLUMN(found, CLI_DEFAULT | CLI_LEFT, "what was found"),
-    COLUMN(meaning, CLI_LEFT, "what that means"),
-    COLUMN(remedy, CLI_LEFT, "what to do"),
+    COLUMN(found, CLI_DEFAULT | CLI_LEFT, "the result"),
+    COLUMN(meaning, CLI_LEFT, "its meaning"),
+    COLUMN(remedy, CLI_LEFT, "the remedy"),
     CLI_COLUMN_END,
 };
 
@@ -156,14 +156,15 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .group = "Maintain",
     .forms = forms,
-    .summary = "what works on this machine, what does not, and what to do",
+    .summary = "abilities of this machine, problems and remedies",
     .description =
-        "Checks what recording launches, measuring their occupancy and keeping a history need: driver, GPUs "
+        "Checks the requirements of recording launches, measuring their occupancy and keeping a history: "
+        "driver, GPUs "
         "(MIG, MPS, virtual ones), containers, libcupti, privileges for hardware counters, other profilers, "
         "limits, the disk, the daemon with its service and settings, the job that runs belong to, the "
         "clock.\n\n"
-        "The first lines tell what will work. Each line below has a state (ok; note: works, with a limit; "
-        "problem), what was found, what that means and, after \"->\", what to do. Lines without anything to "
+        "The first lines name the abilities. Each line below has a state (ok; note: works, with a limit; "
+        "problem), the result, its meaning and, after \"->\", the remedy. Lines without anything to "
         "tell are left out. It changes nothing and needs neither privileges nor a GPU.",
     .options = options,
     .columns = columns,

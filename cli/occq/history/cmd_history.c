@@ -250,22 +250,22 @@ const struct cli_command cli_history = {
     .operands = "[KERNEL]",
     .max_operands = 1,
     .is_paged = true,
-    .summary = "how a kernel, a GPU or runs went over time, and when that changed",
+    .summary = "trend of a kernel, a GPU or runs, with change points",
     .description =
         "Draws the mean time of a launch, the elapsed occupancy and the waste by minutes, hours or days, and "
         "lists when the first two changed. KERNEL is as for 'occq show'; without it all launches count.\n\n"
-        "A change is where Student's test on logarithms tells the units of time before and after apart (p at "
-        "most 0.000001) that the energy statistics of E-divisive found in windows of 50, with at least three "
-        "on each side; units without launches are no observations. What rises or falls slowly is no step but "
-        "a drift, which is looked for since the last step, by a line through 16 units and more. The newest "
-        "one or two units can only be a possible change. Beside it stand how much of it comes from kernels "
-        "(of one KERNEL: from its configurations) and how much from their mix, and the last run that began "
-        "then or one unit before.\n\n"
+        "Change points come from E-divisive in windows of 50 units of time, at least three on each side, and "
+        "are confirmed by a t test on log durations (p <= 0.000001); units without launches are no "
+        "observations. A slow rise or fall is a drift: a line through 16 units or more since the last step. "
+        "The newest "
+        "one or two units can only be a possible change. Each change is split into the part of the kernels "
+        "(of one KERNEL: from its configurations) and the part of their mix, and names the last run that "
+        "began then or one unit before.\n\n"
         "Days are cut and shown in UTC, minutes and hours in local time; the screen names the zone. "
         "start_ns counts from 1970 in UTC.\n\n"
-        "Occupancy and waste are of all launches: those that were measured count with what was measured, the "
-        "others with what is expected; column measured is the part of the time that was. So waste by minutes "
-        "adds up to that by hours, and to that of 'occq top'.",
+        "Occupancy and waste cover all launches: measured launches with their measured values, the others "
+        "with expected values; column measured is the measured part of the time. So waste by minutes adds up "
+        "to the waste by hours, and to the waste of 'occq top'.",
     .options = options,
     .columns = trend_point_columns,
     .examples = {{"occq history gemm", "a kernel, as long as it is known"},

@@ -185,8 +185,9 @@ const struct cli_command cli_live = {
         "and occtrace's share of their CPU time, a line for each GPU: busy is the time of its kernels / "
         "window (beyond 100 % kernels overlap), achieved is measured (in how much of the time), expected is "
         "the "
-        "model's where nothing is; and what the daemon reports that writes the history.\n\n"
-        "Launches are stored about two seconds after they end; those of a window count that began in it. An "
+        "model's where nothing is; and the state of the daemon that writes the history.\n\n"
+        "Launches are stored about two seconds after they end; a window counts the launches that began in "
+        "it. An "
         "answer that takes long is asked less often, so that it takes about 1 % of a processor. On a "
         "terminal "
         "a history that does not exist yet is waited for; -b and --json end with an error, unless there is "
@@ -194,7 +195,7 @@ const struct cli_command cli_live = {
         "Works from 60 x 12 characters, without colours (NO_COLOR) and without UTF-8. -b prints for scripts.",
     .options = options,
     .columns = top_columns,
-    .examples = {{"occq live", "what wastes the GPUs now"},
+    .examples = {{"occq live", "the largest waste now"},
                  {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
                  {"occq live --json -n 1", "one answer, for a program"}},
     CLI_ARGS(struct live_args, .history.list.common.busy_timeout_ms = BUSY_TIMEOUT_MS,

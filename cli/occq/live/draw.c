@@ -219,7 +219,7 @@ int live_visible_rows(const struct live_ui *ui)
 
 static void draw_head(const struct live_ui *ui)
 {
-    char line[LIVE_LINE_BYTES] = "asks the history", clock[16], state[64] = "", since[32];
+    char line[LIVE_LINE_BYTES] = "reading the history", clock[16], state[64] = "", since[32];
     time_t now = time(NULL);
     struct tm local = {0};
     int64_t paused_s = ui->paused_ns ? (occ_monotonic_ns() - ui->paused_ns) / 1000000000 : 0;

@@ -77,8 +77,7 @@ void live_nothing_text(const struct live_sample *sample, const struct live_model
     age_text(sample, age, sizeof age);
     line[0] = '\0';
     if (sample->err.code != 0)
-        (void)snprintf(line, LIVE_LINE_BYTES, "%.440s; this goes on when it can be read",
-                       sample->err.message);
+        (void)snprintf(line, LIVE_LINE_BYTES, "%.440s; waiting until it can be read", sample->err.message);
     else if (model->n == 0 && sample->kernels.n > 0)
         (void)snprintf(line, LIVE_LINE_BYTES, "no kernel's name has '%s' in it", model->filter);
     else if (model->n == 0 && sample->missing_run != 0)

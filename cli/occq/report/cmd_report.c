@@ -311,19 +311,23 @@ const struct cli_command cli_report = {
     .max_operands = DIFF_SIDES,
     .summary = "one HTML file to look at and to share",
     .description =
-        "Writes a page that needs nothing else, no network and no script: where the GPU's warp-seconds go, "
+        "Writes a self-contained page that needs no network: where the GPU's warp-seconds go, "
         "by kernel and cause; the ranges that launches were made in; occupancy and waste over time; for the "
-        "most wasteful kernels the waterfall, the calculator's curves, durations and advice; runs, with what "
-        "was lost. Its script only sorts and filters the table of kernels. A kernel that ran on several "
+        "most wasteful kernels the waterfall, the calculator's curves, durations and advice; runs, with "
+        "their losses. A small script only sorts and filters the table of kernels. A kernel that ran on "
+        "several "
         "devices has a row and a section for each; a section has an address: #kernel-ID-DEVICE.\n\n"
-        "Numbers are those of the other commands. The element with the id occtrace-data has them as JSON: "
-        "top, ranges, kernels, history, runs and info are what 'occq top --json', 'top --by range --json', "
-        "'show --json -n 1', 'history --json', 'runs --json' and 'info --json' print (of top, of the 50 most "
-        "wasteful ranges and of the newest 50 runs not all columns), and diff what 'diff --json' prints. "
-        "Ranges are looked for among up to 2 million launches.\n\n"
+        "Numbers equal the numbers of the other commands. The element with the id occtrace-data has them as "
+        "JSON: "
+        "top, ranges, kernels, history, runs and info equal the output of 'occq top --json', 'top --by range "
+        "--json', "
+        "'show --json -n 1', 'history --json', 'runs --json' and 'runs --info --json' (of top, of the 50 "
+        "most "
+        "wasteful ranges and of the newest 50 runs not all columns), and diff equals 'diff --json'. Ranges "
+        "are searched in up to 2 million launches.\n\n"
         "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
         "and other filters are words of A and B.\n\n"
-        "The table has at most 1000 rows; how many others there are, and what they waste, is below it.",
+        "The table has at most 1000 rows; a line below has the number and the waste of the others.",
     .options = options,
     .examples = {{"occq report --run last -o report.html", "the newest run"},
                  {"occq report --since 1d --exclude nccl -o report.html", "a day, without communication"},

@@ -64,7 +64,7 @@ static const struct cli_column columns[] = {
           "time in which one kernel of less than one wave ran and no other / busy time"),
     FIELD("unrecorded", "unrecorded_ns", CLI_DURATION, 0, use.unrecorded_ns,
           "part of the span between kernels in which nothing was recorded; it is no gap"),
-    FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT | CLI_CUTS, advice, "what the gaps suggest"),
+    FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT | CLI_CUTS, advice, "advice from the gaps"),
     CLI_COLUMN_END,
 };
 
@@ -220,11 +220,11 @@ const struct cli_command cli_top_gaps = {
         "Lists the GPUs of a run with the time in which its kernels ran, and the gaps between them: a row "
         "for each GPU. Kernels of all streams count together; copies and other processes do not, so a gap is "
         "time without a kernel of this run.\n\n"
-        "A gap above 5 us and up to 100 us before a launch is taken for the CPU's: the launch came too late. "
+        "Gaps of 5 to 100 us before a launch are attributed to the CPU: the launch came too late. "
         "Where such gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, "
         "larger kernels or fewer of them help. The hardware needs up to 5 us by itself. Longer gaps have "
         "other causes: synchronisation, copies, data that are not ready.\n\n"
-        "What advice saves is a range from nothing, since something else may hold the kernels up, to all of "
+        "The saving of advice is a range from 0, since something else may hold the kernels up, to all of "
         "these gaps. Every launch that is kept one by one is read.",
     .options = options,
     .columns = columns,

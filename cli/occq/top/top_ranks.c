@@ -29,8 +29,7 @@ static const struct cli_column rank_columns[] = {
                "busy time / mean busy time of the job's ranks"),
     UNIT("waste", "wasted_warp_s", CLI_AMOUNT, CLI_DEFAULT, "wasted warp-seconds"),
     SQL_COLUMN("wasted", "waste_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(1),
-               "wasted_warp_s / capacity_warp_s",
-               "wasted warp-seconds / what its GPU could have held meanwhile"),
+               "wasted_warp_s / capacity_warp_s", "wasted warp-seconds / capacity of its GPU in that time"),
     COLUMN("launches", "launches", CLI_DEFAULT | CLI_SPARE(6), "number of launches"),
     COMMON_COLUMNS,
     UNIT("first", "first_ns", CLI_TIME, CLI_LEFT, "minute of its first launch"),
@@ -157,7 +156,7 @@ const struct cli_command cli_top_ranks = {
     .is_paged = true,
     .summary = "ranks of a cluster's jobs by busy time",
     .description =
-        "Lists ranks of jobs, a row for each of their GPUs, those with most busy time first: where ranks "
+        "Lists ranks of jobs, a row for each of their GPUs, the busiest first: where ranks "
         "wait for each other, the busiest is the one that the others wait for. Its waste says whether it is "
         "slow because its launches leave the GPU empty. From the cluster's warehouse, by whole minutes.",
     .options = straggler_options,
@@ -178,13 +177,13 @@ const struct cli_command cli_top_allocations = {
         "Lists programs that go on and have launched nothing for a while, a row for each GPU that they "
         "launched on; and GPUs that the scheduler has given to a job, on which nothing was launched since, "
         "also where there is no program at all, as far as the nodes have the directory that names them "
-        "(identity.dcgm_job_dir). Those that are idle longest come first. From the cluster's warehouse; what "
+        "(identity.dcgm_job_dir). The longest idle come first. From the cluster's warehouse; what "
         "is "
         "on a silent node is not known, so that it is not listed.",
     .options = idle_options,
     .columns = idle_columns,
     .examples = {{"occq top --by allocation --cluster https://clickhouse:8443 --for 1h",
-                  "whose programs hold a GPU and launch nothing"}},
+                  "programs that hold a GPU and launch nothing"}},
     CLI_ARGS(struct ranks_args, .history = {.number = 50}, .idle_ns = INT64_C(1800000000000)),
     .check = check,
     .run = run_idle,
