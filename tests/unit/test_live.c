@@ -257,7 +257,7 @@ static void test_texts(void **state)
     assert_non_null(strstr(line, "newest 1 min ahead (the clock was set back)"));
     (void)occ_fail(&s.err, OCC_E_IO, "%s", "a\nb");
     live_nothing_text(&s, &m, line);
-    assert_string_equal(line, "a?b; this goes on when it can be read");
+    assert_string_equal(line, "a?b; waiting until it can be read");
 }
 
 static void test_gpus_and_causes(void **state)
