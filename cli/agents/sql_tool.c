@@ -18,7 +18,7 @@ static void limit(sqlite3 *db)
     (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     (void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
-    (void)sqlite3_hard_heap_limit64(MEMORY_BYTES_MAX);
+    (void)sqlite3_hard_heap_limit64(MEMORY_BYTES_MAX); /* of the process, until the end of the answer */
 }
 
 static void put_value(struct occ_json *json, sqlite3_stmt *statement, int i)
@@ -113,5 +113,6 @@ int agent_sql(const struct agent_question *question, struct agent_document *docu
     if (status == 0)
         status = put_rows(question, document, statement, err);
     (void)sqlite3_finalize(statement);
+    (void)sqlite3_hard_heap_limit64(0);
     return status;
 }
