@@ -66,12 +66,20 @@ struct occ_gpu_steps {
 };
 struct occ_gpu_steps occ_overview_steps(const struct occ_gpu_time *time, unsigned steps);
 
-/* Share of the GPU time of `total_ns` of kernels, which may overlap, on a device; NaN: not known. */
+/* Share of the GPU time of `total_ns` of kernels, which may overlap, on a device (0: on any); NaN: not
+ * known. */
 double occ_overview_share(const struct occ_overview *overview, int64_t device, double total_ns);
 
 /* The part of a finding's subject that was measured, in words: "modelled", "simulated", "measured in 12 % of
  * its time". */
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size);
+
+/* The overview for people: how busy the GPUs were, where the time went (parts that add up to 100 %), the
+ * largest loss, how sure that is. Returns the number of lines; 0: no launches. Names of GPUs are not
+ * sanitised. */
+enum { OCC_OVERVIEW_LINES = 4, OCC_OVERVIEW_LINE_BYTES = 256 };
+size_t occ_overview_text(const struct occ_overview *overview,
+                         char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES]);
 
 /* Write the members "gpu_time" (null: not known) and "findings" of the open object. At most `max` findings.
  */

@@ -285,10 +285,10 @@ double occ_overview_share(const struct occ_overview *o, int64_t device, double t
     double window_s = 0, duration_s = 0, busy_s = 0;
     for (size_t i = 0; i < o->totals.n_gpus; i++) {
         window_s += o->totals.gpus[i].window_s;
-        busy_s += o->totals.gpus[i].gpu == device ? o->totals.gpus[i].busy_s : 0;
+        busy_s += device == 0 || o->totals.gpus[i].gpu == device ? o->totals.gpus[i].busy_s : 0;
     }
     for (size_t i = 0; i < o->totals.n_kernels; i++)
-        duration_s += o->kernels[i].device == device ? o->totals.kernels[i].time_s : 0;
+        duration_s += device == 0 || o->kernels[i].device == device ? o->totals.kernels[i].time_s : 0;
     return window_s > 0 && duration_s > 0 ? total_ns * 1e-9 / duration_s * busy_s / window_s : NAN;
 }
 

@@ -145,3 +145,18 @@ const char *occ_change_text(enum occ_owner_change change);
 const char *occ_confidence_word(enum occ_confidence confidence);
 /* "low by design: communication"; "": none. The first of several. */
 const char *occ_design_text(uint32_t by_design);
+
+/* ---- a cause in words ---- */
+
+/* A cause, and the launch configuration in which it is the largest. */
+struct occ_why {
+    unsigned cause; /* enum occ_part; OCC_PART_COUNT: none */
+    bool is_communication;
+    uint64_t grid_blocks, wave_blocks; /* 0: not known; likewise the rest */
+    uint32_t blocks_per_sm, sm_count, registers_per_thread, block_threads;
+};
+
+#define OCC_WHY_BYTES 48
+/* "32 blocks, 148 SMs", "96 registers" (per thread), "shared memory, 2/SM" (blocks); "": no cause. A grid of
+ * less than half a wave is named before resources, which matter only with more blocks. */
+const char *occ_why_text(const struct occ_why *why, char *text, size_t size);

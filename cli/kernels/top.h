@@ -1,6 +1,7 @@
 /* Rows of `occq top` with their columns and order. One thread. */
 #pragma once
 
+#include "answer/answer.h"
 #include "cli/gather.h"
 #include "cli/marks.h"
 #include "cli/values.h"
@@ -9,11 +10,14 @@
 /* A row and values computed from it; NaN and "": unknown. */
 struct top_line {
     struct occ_top_row row;
+    double gpu_share; /* of the GPU time; NaN: not known */
     double share, mean_duration_ns, achieved_ci95, elapsed_ci95;
     double waves, full_waves, partial_blocks; /* of the configuration with the longest total time */
     double main_cause_ratio, waste_warp_seconds, tail_low, small_grid_low, waste_ratio, running_waste_ratio;
     char limiters[64];
-    char expected[24]; /* range of expected achieved occupancy */
+    char expected[24];       /* range of expected achieved occupancy */
+    char why[OCC_WHY_BYTES]; /* the largest cause in words; "": none */
+    const char *whose;       /* owner of the kernel in words; NULL: the row is no kernel */
     char by_design[CLI_MARKS_BYTES], letters[CLI_LETTERS_BYTES];
     /* the change with the largest predicted saving among the first advice of each configuration, the saving,
      * and the configuration; "" and NaN: no promised change, or top_advise() was not called */
@@ -28,6 +32,7 @@ struct top_line {
 struct top_sums {
     double ns, waste;
     uint64_t launches;
+    const struct occ_overview *overview; /* of the same launches; NULL: shares of GPU time are not known */
 };
 
 /* Returns the waste in warp-seconds; 0: unknown. */
@@ -46,6 +51,7 @@ void top_sort(struct occ_top *top, const char *by);
  * differ so. Returns false without memory. */
 bool top_needs_device(const struct occ_top *top, size_t n, enum occ_top_by by);
 
+/* Without an overview, which the caller may set. */
 struct top_sums top_sum(const struct occ_top *top);
 
 /* Makes one line, so that a million rows need the memory of one line. `running`: sum of the waste of this row
@@ -53,8 +59,10 @@ struct top_sums top_sum(const struct occ_top *top);
 void top_make_line(const struct occ_top_row *row, const struct top_sums *all, double running,
                    struct top_line *ret_line);
 
-/* Makes lines of the first `n` rows, and sums of all rows; the caller frees the lines. NULL: no memory. */
-struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
+/* Makes lines of the first `n` rows, and sums of all rows; the caller frees the lines. NULL: no memory.
+ * `overview`: as in struct top_sums. */
+struct top_line *top_make_lines(const struct occ_top *top, size_t n, const struct occ_overview *overview,
+                                struct top_sums *ret_all);
 
 /* Add advice to lines of kernels or of configurations. */
 int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
@@ -73,6 +81,8 @@ void top_copy_columns(enum occ_top_by by, struct cli_column *table);
 void top_name_rows(enum occ_top_by by, struct cli_column *table);
 /* Empties the columns that a warehouse does not have for GPUs, and hides them by default. */
 void top_leave_unknown(struct cli_column *table);
+/* Shows the share of kernel time instead of the share of GPU time, which is not known. */
+void top_use_kernel_time(struct cli_column *table);
 /* True if a row has a measured value. */
 bool top_any_measured(const struct occ_top *top);
 /* True for the columns of `top --advice`. */

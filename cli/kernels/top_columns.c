@@ -36,14 +36,29 @@ const struct cli_column top_columns[] = {
      .help = "the device's number in the history; shown by default where rows differ in their device alone"},
     FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(6), row.launches,
           "number of launches that match the filters"),
-    FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(2), row.total_ns,
+    FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(3), row.total_ns,
           "sum of their durations"),
-    FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(10), share,
+    FIELD(
+        "share", "gpu_time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT, gpu_share,
+        "part of the GPU time: the recorded time of all GPUs, with the time in which no kernel ran; kernels "
+        "that overlap share their time"),
+    FIELD("used", "effective_elapsed", CLI_RATIO, CLI_DEFAULT, row.used,
+          "elapsed occupancy, mean by time: of launches that were measured the measured one, of others "
+          "expected_elapsed_low"),
+    FIELD("why", "why", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1), why,
+          "largest cause of lost occupancy, in words, with numbers of the configuration with most time: "
+          "registers "
+          "per thread, blocks per SM, blocks of the grid beside SMs or blocks of a full wave"),
+    FIELD(
+        "whose", "whose", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_RARE | CLI_SPARE(2), whose,
+        "who can change the kernel, by its name: library, framework, Triton, communication; yours?: no rule "
+        "knows the name"),
+    FIELD("kernel%", "time_ratio", CLI_RATIO, CLI_SPARE(10), share,
           "part of the time of all kernels that match the filters"),
-    FIELD("theor", "theoretical", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(5), row.theoretical,
+    FIELD("theor", "theoretical", CLI_RATIO, CLI_SPARE(5), row.theoretical,
           "theoretical occupancy: active warps per SM that the launch's resources allow / maximum warps per "
           "SM"),
-    FIELD("expected", "expected", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_SPARE(4), expected,
+    FIELD("expected", "expected", CLI_PLAIN, CLI_TEXT_ONLY | CLI_SPARE(4), expected,
           "from expect_low to expect_high"),
     FIELD("expect_low", "expected_achieved_low", CLI_RATIO, 0, row.expected_achieved_low,
           EXPECTED "SM-active cycles, if all waves take equally long"),
@@ -69,39 +84,34 @@ const struct cli_column top_columns[] = {
         "measured", "measured_ratio", CLI_RATIO, CLI_SPARE(3), row.measured_ratio,
         "part of the time whose launches have a measured value; the intervals cover the rest, too; shown by "
         "default where achieved is"),
-    FIELD("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(9), waves, "waves " DOMINANT),
+    FIELD("waves", "waves", CLI_FACTOR, CLI_SPARE(9), waves, "waves " DOMINANT),
     FIELD("full_waves", "full_waves", CLI_PLAIN, 0, full_waves, "full waves " DOMINANT),
     FIELD("partial", "partial_blocks", CLI_PLAIN, 0, partial_blocks,
           "blocks in the partial last wave " DOMINANT),
-    FIELD("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(11), limiters,
+    FIELD("limiters", "limiters", CLI_PLAIN, CLI_LEFT | CLI_SPARE(11), limiters,
           "occupancy limiters (all that tie) " DOMINANT),
-    FIELD("cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1), row.main_cause,
+    FIELD("cause", "main_cause", CLI_PLAIN, CLI_LEFT | CLI_SPARE(1), row.main_cause,
           "largest cause of lost occupancy"),
-    FIELD("loss", "main_cause_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT | CLI_SPARE(7), main_cause_ratio,
-          "part of all SMs' occupancy lost to this cause; all causes and effective add up to 100 %"),
-    FIELD("effective", "effective_elapsed", CLI_RATIO, 0, row.used,
-          "elapsed occupancy, mean by time: of launches that were measured the measured one, of others "
-          "expected_elapsed_low"),
-    FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT | CLI_ADDS, waste_warp_seconds,
-          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - effective)"),
-    FIELD("waste%", "waste_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT | CLI_SPARE(8), waste_ratio,
+    FIELD("loss", "main_cause_ratio", CLI_RATIO, CLI_HEAT | CLI_SPARE(7), main_cause_ratio,
+          "part of all SMs' occupancy lost to this cause; all causes and used add up to 100 %"),
+    FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_ADDS, waste_warp_seconds,
+          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - used)"),
+    FIELD("waste%", "waste_ratio", CLI_RATIO, CLI_HEAT | CLI_SPARE(8), waste_ratio,
           "part of the waste of all kernels that match the filters"),
-    FIELD("sum%", "running_waste_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3), running_waste_ratio,
+    FIELD("sum%", "running_waste_ratio", CLI_RATIO, CLI_SPARE(3), running_waste_ratio,
           "the same of this row and those above it"),
-    FIELD("regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(12),
-          row.dominant.registers_per_thread, "registers per thread " DOMINANT),
-    FIELD("block", "block_threads", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(13), row.dominant.block_threads,
+    FIELD("regs", "registers_per_thread", CLI_PLAIN, CLI_SPARE(12), row.dominant.registers_per_thread,
+          "registers per thread " DOMINANT),
+    FIELD("block", "block_threads", CLI_PLAIN, CLI_SPARE(13), row.dominant.block_threads,
           "threads per block " DOMINANT),
-    FIELD("configs", "configs", CLI_PLAIN, CLI_DEFAULT | CLI_WIDE | CLI_SPARE(15), row.configs,
-          "number of launch configurations"),
-    FIELD("mean", "mean_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_WIDE | CLI_SPARE(14), mean_duration_ns,
-          "mean duration"),
+    FIELD("configs", "configs", CLI_PLAIN, CLI_SPARE(15), row.configs, "number of launch configurations"),
+    FIELD("mean", "mean_duration_ns", CLI_DURATION, CLI_SPARE(14), mean_duration_ns, "mean duration"),
     FIELD("min", "min_duration_ns", CLI_DURATION, 0, row.min_ns, "shortest duration"),
     FIELD("max", "max_duration_ns", CLI_DURATION, 0, row.max_ns, "longest duration"),
     FIELD("demangled", "kernel_demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.kernel.demangled, "full name"),
     FIELD("mangled", "kernel_mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.kernel.mangled,
           "name in the driver"),
-    FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_RARE | CLI_SPARE(12),
+    FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_VARIES | CLI_SPARE(12),
           row.kernel.device_name, "name of the GPU"),
     FIELD("by_design", "by_design", CLI_PLAIN, CLI_LEFT, by_design,
           "marks of kernels whose occupancy may be low by design: communication (by name), persistent, "
@@ -155,7 +165,7 @@ void top_copy_columns(enum occ_top_by by, struct cli_column *table)
     table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
     table[1].name = top_by_labels[by];
     for (struct cli_column *c = table + 2; c->name; c++) { /* hide values that the first two columns have */
-        if (by == OCC_TOP_BY_CAUSE && strcmp(c->key, "main_cause") == 0)
+        if (by == OCC_TOP_BY_CAUSE && (strcmp(c->key, "main_cause") == 0 || strcmp(c->key, "why") == 0))
             c->flags = 0;
         if (by == OCC_TOP_BY_GPU && strcmp(c->key, "device_id") == 0)
             c->flags = CLI_TEXT_ONLY;
@@ -182,6 +192,16 @@ void top_leave_unknown(struct cli_column *table)
             }
 }
 
+void top_use_kernel_time(struct cli_column *table)
+{
+    for (; table->name; table++) {
+        if (strcmp(table->key, "gpu_time_ratio") == 0)
+            table->flags &= ~(unsigned)CLI_DEFAULT;
+        if (strcmp(table->key, "time_ratio") == 0)
+            table->flags |= CLI_DEFAULT;
+    }
+}
+
 void top_name_rows(enum occ_top_by by, struct cli_column *table)
 {
     table[1].key = by == OCC_TOP_BY_RUN ? "program" : top_by_labels[by];
@@ -189,7 +209,7 @@ void top_name_rows(enum occ_top_by by, struct cli_column *table)
 
 bool top_is_of_advice(const char *name)
 {
-    static const char *const names[] = {"id",    "kernel", "config", "time", "waste",
+    static const char *const names[] = {"id",    "kernel", "config", "time", "share",
                                         "saves", "bound",  "advice", "knob"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)

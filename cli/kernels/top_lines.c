@@ -1,5 +1,6 @@
 /* Rows of `occq top`: their order and the values of each line; see top.h. One thread. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,36 @@ double top_waste_of(const struct occ_top_row *row)
     return isnan(row->used) ? 0 : row->waste_warp_seconds;
 }
 
+static void set_why(const struct occ_top_row *row, const struct occ_kernel_owner *owner,
+                    char why[OCC_WHY_BYTES])
+{
+    const struct occ_dominant_config *config = &row->dominant;
+    (void)occ_why_text(
+        &(struct occ_why){.cause = row->main_cause ? top_part_of(row->main_cause) : OCC_PART_COUNT,
+                          .is_communication = owner->owner == OCC_OWNER_COMMUNICATION,
+                          .grid_blocks = config->grid_blocks,
+                          .wave_blocks = config->wave_blocks,
+                          .blocks_per_sm = config->blocks_per_sm,
+                          .sm_count = config->sm_count,
+                          .registers_per_thread = config->registers_per_thread,
+                          .block_threads = config->block_threads},
+        why, OCC_WHY_BYTES);
+}
+
+/* Sets the words for people: cause and owner. */
+static void set_words(const struct occ_top_row *row, struct top_line *line)
+{
+    struct occ_kernel_owner owner = {.owner = OCC_OWNER_UNKNOWN};
+    if (row->kernel.demangled) {
+        occ_kernel_owner(row->kernel.demangled, &owner);
+        line->whose = occ_owner_text(owner.owner);
+        set_why(row, &owner, line->why);
+    } else if (row->main_cause) {
+        (void)occ_why_text(&(struct occ_why){.cause = top_part_of(row->main_cause)}, line->why,
+                           sizeof line->why);
+    }
+}
+
 void top_make_line(const struct occ_top_row *row, const struct top_sums *all, double running,
                    struct top_line *ret_line)
 {
@@ -124,6 +155,8 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
     double launches = (double)row->launches, total_ns = (double)row->total_ns;
     *ret_line = (struct top_line){
         .row = *row,
+        .gpu_share =
+            all->overview ? occ_overview_share(all->overview, row->kernel.device, total_ns) : (double)NAN,
         .share = total_ns / all->ns, /* NaN for 0 / 0 */
         .mean_duration_ns = total_ns / launches,
         .achieved_ci95 = row->achieved_error * OCC_ERRORS_OF_95_PERCENT,
@@ -141,6 +174,7 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
         .advice_config = NAN,
         .bound = "",
     };
+    set_words(row, ret_line);
     (void)occ_limiters_text(row->dominant.limiters, ret_line->limiters, sizeof ret_line->limiters);
     if (is_analysed)
         (void)cli_range_cell(row->expected_achieved_low, row->expected_achieved_high, ret_line->expected,
@@ -165,11 +199,13 @@ struct top_sums top_sum(const struct occ_top *top)
     return all;
 }
 
-struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all)
+struct top_line *top_make_lines(const struct occ_top *top, size_t n, const struct occ_overview *overview,
+                                struct top_sums *ret_all)
 {
     struct top_line *lines = calloc(n + 1, sizeof *lines);
     double running = 0;
     *ret_all = top_sum(top);
+    ret_all->overview = overview;
     for (size_t i = 0; lines && i < n; i++) {
         running += top_waste_of(&top->rows[i]);
         top_make_line(&top->rows[i], ret_all, running, &lines[i]);

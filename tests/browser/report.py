@@ -71,7 +71,7 @@ def check_numbers(database):
     assert len(rows) == len(top)
     for row, line in zip(rows, top):
         shown = dict(zip(heading, row))
-        for name, key in (("share", "time_ratio"), ("theor", "theoretical"), ("expect_low", "expected_achieved_low"), ("loss", "main_cause_ratio"),
+        for name, key in (("kernel%", "time_ratio"), ("theor", "theoretical"), ("expect_low", "expected_achieved_low"), ("loss", "main_cause_ratio"),
                           ("expect_high", "expected_achieved_high"), ("achieved", "achieved"), ("waste%", "waste_ratio")):
             assert shown[name] == percent(line[key]), (name, shown, line[key])
         assert shown["launches"] == str(line["launches"]) and shown["cause"] == (line["main_cause"] or "-"), (shown, line)

@@ -78,13 +78,33 @@ def by_kernel_and_device(rows, *columns):
     return dict(sums)
 
 
+def check_gpu_time(what, answer):
+    """The parts of the GPU time add up to 1, those of the kernels to their part, the rows to the busy time."""
+    time = answer["gpu_time"]
+    parts = sum(time[key] or 0 for key in ("launch_wait_ratio", "pause_ratio", "communication_ratio", "copies_ratio",
+                                           "kernels_ratio"))
+    kernels = time["used_ratio"] + time["unknown_ratio"] + sum(time["lost_ratio"].values())
+    rows = sum(row["gpu_time_ratio"] for row in answer["top"])
+    expect(what + ", parts of GPU time", round(parts, 9), 1)
+    expect(what + ", parts of kernels", round(kernels, 9), round(time["kernels_ratio"], 9))
+    expect(what + ", share of the rows", round(rows, 9), round(time["busy_ratio"], 9))
+    expect(what + ", launches that were read", time["read_ratio"], 1)
+    return time
+
+
 def check_top(gpu, want):
-    rows = ask("top", "-n", "1000", *of_gpu(gpu))["top"]
+    answer = ask("top", "-n", "1000", *of_gpu(gpu))
+    rows = answer["top"]
     expect("top", by_kernel_and_device(rows), want)
+    time = check_gpu_time("top", answer)
+    expect("GPUs", time["gpus"], len({device for _, device in want}))
+    expect_true("findings", answer["findings"], answer)
     for by in ("config", "cause", "gpu", "stream", "run", "rank", "user", "label", "node", "range"):
         answer = ask("top", "-n", "1000", "--by", by, *of_gpu(gpu))
         rows = answer["top"]
         expect("top --by " + by, added(rows), plus(want.values()))
+        if by in ("config", "cause", "gpu"):
+            expect("GPU time, top --by " + by, check_gpu_time("top --by " + by, answer), time)
         if by in ("config", "gpu", "stream"):
             for device in GPUS:
                 expect("top --by %s, device %d" % (by, device), added([r for r in rows if r["device_id"] == device]),

@@ -34,17 +34,21 @@ for columns in 40 80 120 200; do
     while IFS= read -r line; do # characters, not bytes
         [ ${#line} -le $columns ] || fail "wider than $columns: $line"
     done <top
-    alike=$(sed '1d' top | head -n -2 | cut -c 5- | sed 's/  .*//; s/ *[0-9.]* *[um]s .*//' | sort | uniq -d)
+    alike=$(sed '1,/^ *ID KERNEL /d' top | head -n -2 | cut -c 5- | sed -E 's/ +[0-9.]+( [um]s|%).*//' | sort | uniq -d)
     [ -z "$alike" ] || fail "alike at $columns columns: $alike"
     grep -q '^[0-9]* of [0-9]* kernels' top || fail "no footer"
 done
-head -2 top | grep -q DEVICE || fail "200 columns are not used"
-COLUMNS=80 "$occq" top -d h.db | head -1 | grep -q KERNEL || fail "no kernel"
+grep -q '^ *ID KERNEL .* WHOSE' top || fail "200 columns are not used"
+COLUMNS=80 "$occq" top -d h.db >top
+grep -q '^ *ID KERNEL .* SHARE *USED WHY ' top || fail "no kernel"
+[ "$(wc -l <top)" -le 23 ] || fail "top is longer than a screen with its prompt: $(cat top)"
+head -1 top | grep -q 'recorded: kernels ran [0-9.]*% of the time' || fail "not how busy the GPU was: $(head -1 top)"
+[ "$(sed -n '/^GPU time/,/^largest/p' top | sed '/^largest/d' | grep -o '[0-9]*%' | tr -d % | paste -sd+ | bc)" = 100 ] || fail "GPU time: $(cat top)"
 for column in bound launches; do # what -o names stays, also where it is a default
     COLUMNS=60 "$occq" top -d h.db --advice -o "+$column" | head -1 | grep -qi " $column" || fail "-o +$column is not there"
 done
 
-for command in top launches 'what-if --gpu h200'; do # both ends of what is expected
+for command in launches 'what-if --gpu h200'; do # both ends of what is expected
     COLUMNS=80 "$occq" $command -d h.db | head -1 | grep -q ' EXPECTED ' || fail "$command: no EXPECTED on 80 columns"
 done
 
@@ -59,9 +63,9 @@ on_terminal "PAGER=cat NO_COLOR=1 $occq top -d h.db -n 2" >out
 grep -q $'\033' out && fail "NO_COLOR"
 on_terminal "PAGER=false $occq top -d h.db -n 2; echo status \$?" >out # a pager that reads nothing
 grep -q 'status [01]' out || fail "a pager that ends at once: $(cat out)"
-OCC_PAGER='sed s/^/paged:/' "$occq" top -d h.db -n 2 --color=always >out
+OCC_PAGER='sed s/^/paged:/' "$occq" top -d h.db -n 2 -o +loss --color=always >out
 grep -q paged: out && fail "paged into a file"
-grep -q $'\033\[31m' out || fail "no colour for the largest share"
+grep -q $'\033\[31m' out || fail "no colour for a large loss"
 for kernel in 1 2 3; do # of what `show` prints only words without a blank may be wider
     COLUMNS=80 "$occq" show $kernel -d h.db >out || fail "show"
     wide=$(grep -vE '[^ ]{40}' out | wc -L)

@@ -62,7 +62,7 @@ static bool arrange(struct live_model *m, struct occ_top top, bool held)
     static struct live_sample s;
     free(s.lines);
     s.kernels = top;
-    s.lines = top_make_lines(&top, top.n, &s.sums);
+    s.lines = top_make_lines(&top, top.n, NULL, &s.sums);
     return live_arrange(m, &s, held);
 }
 

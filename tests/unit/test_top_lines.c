@@ -84,7 +84,7 @@ static void test_lines_are_shares_of_all_rows(void **state)
     struct top_sums sums;
     char limiters[64];
     (void)state;
-    struct top_line *lines = top_make_lines(&top, 2, &sums);
+    struct top_line *lines = top_make_lines(&top, 2, NULL, &sums);
     assert_non_null(lines);
     assert_true(sums.waste == 10 && sums.ns == 400 && sums.launches == 6);
     assert_true(lines[0].waste_ratio == 0.6 && lines[0].running_waste_ratio == 0.6);

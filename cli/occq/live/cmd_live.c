@@ -56,8 +56,9 @@ static void put_rows(struct occ_json *json, const char *key, enum occ_top_by by,
 static int print_json(const struct live_sample *sample, struct occ_error *err)
 {
     struct top_sums sums;
-    _cleanup_(occ_freep) struct top_line *gpus = top_make_lines(&sample->gpus, sample->gpus.n, &sums);
-    _cleanup_(occ_freep) struct top_line *causes = top_make_lines(&sample->causes, sample->causes.n, &sums);
+    _cleanup_(occ_freep) struct top_line *gpus = top_make_lines(&sample->gpus, sample->gpus.n, NULL, &sums);
+    _cleanup_(occ_freep) struct top_line *causes =
+        top_make_lines(&sample->causes, sample->causes.n, NULL, &sums);
     struct occ_json json;
     if (!gpus || !causes)
         return occ_no_memory(err);

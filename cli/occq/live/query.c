@@ -178,7 +178,7 @@ static int arrange(struct live_sample *sample, struct occ_error *err)
     top_sort(&sample->causes, "waste");
     if (sample->gpus.n)
         qsort(sample->gpus.rows, sample->gpus.n, sizeof *sample->gpus.rows, by_number);
-    sample->lines = top_make_lines(&sample->kernels, sample->kernels.n, &sample->sums);
+    sample->lines = top_make_lines(&sample->kernels, sample->kernels.n, NULL, &sample->sums);
     return sample->lines ? 0 : occ_no_memory(err);
 }
 

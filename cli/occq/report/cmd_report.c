@@ -155,7 +155,7 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
         kernel_names_apply(s->names, &s->top.rows[i].kernel);
     top_sort(&s->top, "waste");
     r->n_lines = s->top.n < LINES_MAX ? s->top.n : LINES_MAX;
-    r->lines = top_make_lines(&s->top, r->n_lines, &r->sums);
+    r->lines = top_make_lines(&s->top, r->n_lines, NULL, &r->sums);
     if (!r->lines)
         return occ_no_memory(err);
     status = occ_store_configs(s->store, &s->filter, &s->configs, err);
@@ -178,7 +178,7 @@ static int load_ranges(struct source *s, struct occ_error *err)
         return status;
     top_sort(&s->ranges, "waste");
     r->n_ranges = s->ranges.n < RANGES ? s->ranges.n : RANGES;
-    r->range_lines = top_make_lines(&s->ranges, r->n_ranges, &sums);
+    r->range_lines = top_make_lines(&s->ranges, r->n_ranges, NULL, &sums);
     return r->range_lines ? 0 : occ_no_memory(err);
 }
 

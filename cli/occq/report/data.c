@@ -48,7 +48,7 @@ static int put_row(void *context, const void *row, struct occ_error *err)
 void report_range_columns(struct cli_column table[TOP_COLUMNS_MAX], struct cli_selection *ret_columns)
 {
     top_copy_columns(OCC_TOP_BY_RANGE, table);
-    html_choose(table, "range,waste,waste%,cause,loss,launches,time,share", ret_columns);
+    html_choose(table, "range,waste,waste%,cause,loss,launches,time,kernel%", ret_columns);
     top_name_rows(OCC_TOP_BY_RANGE, table);
 }
 

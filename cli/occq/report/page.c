@@ -118,7 +118,7 @@ static void put_kernels(FILE *out, const struct report *r)
     for (size_t i = 1; i < r->top->n && !several; i++)
         several = !is_same_device(&r->top->rows[0].kernel, &r->top->rows[i].kernel);
     html_choose(top_columns,
-                "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved,"
+                "kernel,waste,waste%,cause,loss,launches,time,kernel%,theor,expect_low,expect_high,achieved,"
                 "measured,device_id,"
                 "device",
                 &columns);

@@ -1,11 +1,14 @@
 /* occq top: kernels by waste. One row per kernel and device, from the rollups; this file orders rows,
  * computes shares and filters by cause. One thread. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "cli/history/cluster.h"
 #include "cli/history/history.h"
 #include "cli/history/names.h"
+#include "cli/json.h"
+#include "cli/screen.h"
 #include "cli/history/sql_table.h"
 #include "support/cleanup.h"
 #include "cli/kernels/top.h"
@@ -94,9 +97,20 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args)
     }
 }
 
+/* For the last members of the JSON document; the document is written once in a process. */
+static const struct occ_overview *json_overview;
+
+static void put_overview(struct occ_json *json)
+{
+    enum { FINDINGS_MAX = 20 };
+    if (json_overview)
+        occ_overview_json(json, json_overview, FINDINGS_MAX);
+}
+
 /* The printed rows: the first `shown` rows of `top`. */
 struct report {
-    double covered_ratio; /* part of kernel time with a range; NaN: not by range */
+    double covered_ratio;                /* part of kernel time with a range; NaN: not by range */
+    const struct occ_overview *overview; /* NULL: GPU time is not known */
     const struct cli_command *command;
     const struct top_args *args;
     struct occ_top *top;
@@ -116,7 +130,7 @@ static void print_footer(const struct report *report, const struct cli_selection
     if (shown == 0 || selection->gather || (shown == n && selection->format != CLI_FORMAT_TEXT))
         return;
     if (shown < n && isfinite(waste_ratio))
-        (void)snprintf(waste, sizeof waste, ", %.0f %% of the waste", waste_ratio * 100);
+        (void)snprintf(waste, sizeof waste, ", %.0f %% of the loss", waste_ratio * 100);
     const char *what = top_needs_device(report->top, n, by_of(report->args)) ? "row" : report->args->by;
     cli_footer(report->command, selection, "%zu of %zu %s%s%s%s", shown, n, what, n == 1 ? "" : "s", waste,
                shown < n ? "; -n shows more" : "");
@@ -129,6 +143,7 @@ static int print_lines(const struct report *report, const struct cli_selection *
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     struct top_sums all = top_sum(report->top);
     double running = 0;
+    all.overview = report->overview;
     int status = cli_table_new(stdout, "top", selection, &table, err);
     for (size_t i = 0; i < report->shown && status == 0; i++) {
         const struct occ_top_row *row = &report->top->rows[i];
@@ -145,7 +160,8 @@ static int print_advice(const struct report *report, const struct cli_selection 
                         struct occ_error *err)
 {
     struct top_sums all;
-    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(report->top, report->shown, &all);
+    _cleanup_(occ_freep) struct top_line *lines =
+        top_make_lines(report->top, report->shown, report->overview, &all);
     if (!lines)
         return occ_no_memory(err);
     int status = top_advise(report->store, &report->args->history.filter,
@@ -162,15 +178,43 @@ static double shown_waste_ratio(const struct report *report)
     return report->shown ? shown / top_sum(report->top).waste : (double)NAN;
 }
 
+/* True if the overview is printed above the table: a table of all kernels with the default columns. */
+static bool has_head(const struct report *report, const struct cli_selection *selection)
+{
+    const struct top_args *args = report->args;
+    const char *columns = args->history.list.output.columns;
+    return report->overview && by_of(args) == OCC_TOP_BY_KERNEL && !(columns && columns[0] != '+') &&
+           !args->cause && !(args->min_loss > 0) && !args->advice && selection->format == CLI_FORMAT_TEXT;
+}
+
+static void print_head(const struct report *report)
+{
+    char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES];
+    size_t n = occ_overview_text(report->overview, lines);
+    for (size_t i = 0; i < n; i++) {
+        _cleanup_(occ_freep) char *text = cli_screen_text(lines[i]);
+        if (text)
+            cli_print("%s\n", text);
+    }
+}
+
 static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
 {
     bool simulated = false;
     for (size_t i = 0; i < report->shown; i++)
         simulated = simulated || report->top->rows[i].kernel.simulated;
+    if (has_head(report, selection))
+        print_head(report);
+    json_overview = report->overview;
+    if (json_overview)
+        cli_json_set_last(put_overview);
     int status =
         report->args->advice ? print_advice(report, selection, err) : print_lines(report, selection, err);
     if (status == 0)
         print_footer(report, selection, shown_waste_ratio(report));
+    if (status == 0 && report->shown > 0 && has_head(report, selection))
+        cli_footer(report->command, selection, "why, and what to change: occq show %" PRId64,
+                   report->top->rows[0].kernel.id);
     if (status == 0 && simulated)
         cli_note_simulated(report->command, selection);
     return status;
@@ -185,6 +229,8 @@ static int print_top(const struct report *report, struct occ_error *err)
     top_copy_columns(by_of(args), table);
     if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
         top_leave_unknown(table);
+    if (!report->overview)
+        top_use_kernel_time(table);
     top_sort(report->top, args->order);
     mark_defaults(table, args);
     mark_known(table, args, report->top, report->shown);
@@ -195,12 +241,36 @@ static int print_top(const struct report *report, struct occ_error *err)
 
 /* ---- the command ---- */
 
-static int query(const struct top_args *args, struct occ_store *store, struct occ_top *ret_top,
+/* Rows that fit on a screen of 24 lines with the overview, heading, legend and footers. */
+enum { SCREEN_ROWS = 14 };
+
+/* True if the number of rows is the default of text. */
+static bool fits_screen(const struct cli_command *command, const struct top_args *args)
+{
+    const struct cli_list_args *list = &args->history.list;
+    return !cli_is_given(command->options, &list->common, "number") && !list->output.json &&
+           !list->output.csv && !list->output.gather && by_of(args) == OCC_TOP_BY_KERNEL;
+}
+
+/* True if the answer has an overview of the GPUs. A warehouse has no times of launches, owners of a merge do
+ * not share their GPUs' time, and an overview beside filters for kernels needs a second pass over all
+ * launches, as beside other units of rows. */
+static bool has_overview(const struct top_args *args)
+{
+    return !cluster_url(&args->history) && !args->history.list.output.gather &&
+           by_of(args) <= OCC_TOP_BY_GPU && !occ_overview_is_partial(&args->history.filter);
+}
+
+/* Queries the rows, and kernels for the overview in the same pass if the rows are not kernels. */
+static int query(const struct top_args *args, struct occ_store *store, struct occ_top ret_tops[2],
                  struct occ_error *err)
 {
-    return by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history)
-               ? cluster_top_gpus(store, ret_top, err)
-               : occ_store_top(store, &args->history.filter, by_of(args), ret_top, err);
+    const enum occ_top_by by[] = {by_of(args), OCC_TOP_BY_KERNEL};
+    if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
+        return cluster_top_gpus(store, &ret_tops[0], err);
+    if (by_of(args) != OCC_TOP_BY_KERNEL && has_overview(args))
+        return occ_store_tops(store, &args->history.filter, by, 2, ret_tops, err);
+    return occ_store_top(store, &args->history.filter, by_of(args), &ret_tops[0], err);
 }
 
 static int run_layers(const struct cli_command *command, const struct top_args *args, struct occ_store *store,
@@ -225,6 +295,30 @@ static int run_layers(const struct cli_command *command, const struct top_args *
                : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
+/* Prints rows. */
+static int run_rows(const struct cli_command *command, const struct top_args *args, struct occ_store *store,
+                    struct occ_top *top, const struct occ_overview *overview)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct report report = {.covered_ratio = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(top) : NAN,
+                            .overview = overview,
+                            .command = command,
+                            .args = args,
+                            .top = top,
+                            .store = store};
+    filter_losses(top, args);
+    /* the sums of all owners need all rows of an owner */
+    size_t number = args->history.list.output.gather ? top->n
+                    : fits_screen(command, args)     ? SCREEN_ROWS
+                                                     : (size_t)args->history.number;
+    report.shown = top->n < number ? top->n : number;
+    if (print_top(&report, &err) != 0)
+        return cli_failure(command, &err);
+    return report.shown
+               ? CLI_EXIT_OK
+               : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
@@ -232,10 +326,17 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
+    _cleanup_(occ_top_free) struct occ_top kernels = {0};
+    _cleanup_(occ_overview_free) struct occ_overview overview = {0};
+    struct occ_top tops[2] = {{0}};
     /* names first: the memory for making them is free again for the answer */
     if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
-        kernel_names_load(store, args->history.name, &names, &err) != 0 ||
-        query(args, store, &top, &err) != 0)
+        kernel_names_load(store, args->history.name, &names, &err) != 0)
+        return cli_failure(command, &err);
+    int status = query(args, store, tops, &err);
+    top = tops[0];
+    kernels = tops[1];
+    if (status != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
@@ -243,15 +344,12 @@ static int run(const struct cli_command *command, const void *arguments)
     sql_note_partial(command, store, &args->history.filter);
     if (by_of(args) == OCC_TOP_BY_LAYER)
         return run_layers(command, args, store, &top);
-    double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
-    filter_losses(&top, args);
-    /* the sums of all owners need all rows of an owner */
-    size_t number = args->history.list.output.gather ? top.n : (size_t)args->history.number;
-    size_t shown = top.n < number ? top.n : number;
-    if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)
+    const struct occ_top *of = by_of(args) == OCC_TOP_BY_KERNEL ? &top : &kernels;
+    if (!has_overview(args) || of->n == 0)
+        return run_rows(command, args, store, &top, NULL);
+    if (occ_overview_make(store, &args->history.filter, of, &overview, &err) != 0)
         return cli_failure(command, &err);
-    return shown ? CLI_EXIT_OK
-                 : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
+    return run_rows(command, args, store, &top, &overview);
 }
 
 /* Checks --by against the row types of a warehouse. */
@@ -337,7 +435,8 @@ static const struct cli_option options[] = {
         "stream, run, rank, user, label, job (Slurm's, or the pod), node",
         .words = top_by_labels),
     CLI_OPTION(0, "order", CLI_WORD, struct top_args, order, "ORDER",
-               "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a "
+               "waste (default: lost warp-seconds), time, launches, occupancy (lowest first; measured, else "
+               "expected), or a "
                "cause (largest loss first)",
                .words = order_labels),
     CLI_OPTION(0, "depth", CLI_NUMBER, struct top_args, layers.depth, "N",
@@ -348,7 +447,7 @@ static const struct cli_option options[] = {
                "with --by layer: a row for each layer of this name (without its number)"),
     CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
                "what to change for each kernel, or configuration: what would save most of its time"),
-    CLI_OPTION_NUMBER("at most N rows (default 20)"),
+    CLI_OPTION_NUMBER("at most N rows (default 20; of kernels as text 14, which fit on a screen)"),
     CLI_OPTION_NAME,
     CLI_OPTIONS_LIST,
 };
@@ -365,17 +464,25 @@ const struct cli_command cli_top = {
     .forms = forms,
     .merges_owners = true,
     .is_paged = true,
-    .summary = "kernels by wasted warp-seconds",
+    .summary = "how busy the GPUs were, and the kernels that lose most",
     .description =
-        "Lists kernels with their occupancy, what limits it, and the cost of what is missing. The default "
-        "order is by wasted warp-seconds (duration x SMs x warps that were not active), not by percent: a "
-        "kernel at 12 % that runs for 3 microseconds hardly matters.\n\n"
+        "The first lines tell how busy the GPUs were, where their time went as parts that add up to 100 %, "
+        "and "
+        "the largest loss. Then kernels follow: SHARE of the GPU time, the part of the warp slots that they "
+        "USED, WHY not more, and WHOSE code it is. GPU time is the recorded time of all GPUs, with the time "
+        "in "
+        "which no kernel ran; kernels that overlap share their time. Of a long history some chunks of "
+        "launches "
+        "are read to find overlap and waits, and a line tells how many. The order is by loss: a kernel at 12 "
+        "% "
+        "that runs for 3 microseconds hardly matters. -o shows other columns; --json has all of them and the "
+        "objects gpu_time and findings.\n\n"
         "A kernel that ran on several devices has a row for each, also if they are of one model; so has a "
         "stream, which belongs to a device. --by groups by something other than kernel. "
         "By range or stream, and with --range, --graph or --stream, only launches that are still stored "
         "individually count, not launches reduced to totals. Means are weighted with time. Measured "
         "values are means over the launches that were measured; column measured is their part of the time. "
-        "Causes, effective and waste are of all launches: those that were measured count with what was "
+        "Causes, used and waste are of all launches: those that were measured count with what was "
         "measured, the others with what is expected, so that waste adds up to the same sum however launches "
         "are grouped. Measured values are of whole minutes and of all streams: where --since or --until lies "
         "inside a minute, or --stream, --range or --graph chooses launches, the part that was measured is "
@@ -388,7 +495,8 @@ const struct cli_command cli_top = {
     .options = options,
     .columns = top_columns,
     .checks_columns = true,
-    .examples = {{"occq top --low-occupancy", "the most wasteful kernels among launches below 50 %"},
+    .examples = {{"occq top", "how busy the GPUs were, and what loses most"},
+                 {"occq top --low-occupancy", "only launches below 50 %"},
                  {"occq top --since 1h --order time -n 5",
                   "the five kernels with most time in the last hour"},
                  {"occq top --cause tail --min-loss 10 --order tail",
