@@ -53,6 +53,10 @@ int occ_overview_ask(struct occ_store *store, const struct occ_filter *filter,
  * refer to `kernels`. */
 int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err);
+/* The same without findings, which cost a part of the time. */
+int occ_overview_make_times(struct occ_store *store, const struct occ_filter *filter,
+                            const struct occ_top *kernels, struct occ_overview *ret_overview,
+                            struct occ_error *err);
 void occ_overview_free(struct occ_overview *overview);
 
 /* The filter without choices among the kernels of a GPU. */

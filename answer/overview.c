@@ -7,7 +7,7 @@
 #include "support/cleanup.h"
 
 /* Owners are found for so many kernels, those with most time: a name costs microseconds. */
-enum { NAMED_MAX = 512 };
+enum { NAMED_MAX = 256 };
 
 struct work {
     struct occ_store *store;
@@ -22,6 +22,7 @@ struct work {
     struct occ_kernel_totals *kernels;
     struct occ_answer_kernel *texts;
     struct occ_map communication; /* kernels */
+    bool has_findings;
     size_t n_kernels;
     struct occ_error *err;
 };
@@ -185,7 +186,7 @@ static int conclude(struct work *w)
     split_unknown(w);
     o->totals = (struct occ_totals){w->gpus, w->n_gpus, w->kernels, w->n_kernels};
     if (occ_gpu_times(&o->totals, OCC_TIME_BY_ALL, &rows, &n) != 0 ||
-        occ_find(&o->totals, &findings, &o->n_findings) != 0)
+        (w->has_findings && occ_find(&o->totals, &findings, &o->n_findings) != 0))
         return occ_no_memory(w->err);
     o->findings = findings;
     if (n > 0)
@@ -208,26 +209,43 @@ static int make(struct work *w)
         rc = name_kernels(w);
     if (rc == 0)
         rc = add_times(w);
-    if (rc == 0)
+    if (rc == 0 && w->has_findings)
         rc = occ_candidates_add(w->store, w->filter, w->overview, w->kernels, w->top->n, &w->arena, w->err);
     if (rc == 0)
         rc = conclude(w);
     return rc == 0 && w->arena.failed ? occ_no_memory(w->err) : rc;
 }
 
+static int start(struct work *w, const struct occ_filter *filter)
+{
+    struct occ_filter all = occ_overview_filter(filter);
+    struct occ_overview *o = w->overview;
+    w->filter = &all;
+    *o = (struct occ_overview){.read_ratio = NAN, .measured_ratio = NAN};
+    int rc = make(w);
+    o->memory = w->arena.blocks;
+    occ_map_free(&w->gpu_of);
+    occ_map_free(&w->communication);
+    if (rc != 0)
+        occ_overview_free(o);
+    return rc;
+}
+
 int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err)
 {
-    struct occ_filter all = occ_overview_filter(filter);
-    struct work w = {.store = store, .filter = &all, .top = kernels, .overview = ret_overview, .err = err};
-    *ret_overview = (struct occ_overview){.read_ratio = NAN, .measured_ratio = NAN};
-    int rc = make(&w);
-    ret_overview->memory = w.arena.blocks;
-    occ_map_free(&w.gpu_of);
-    occ_map_free(&w.communication);
-    if (rc != 0)
-        occ_overview_free(ret_overview);
-    return rc;
+    return start(
+        &(struct work){
+            .store = store, .top = kernels, .overview = ret_overview, .err = err, .has_findings = true},
+        filter);
+}
+
+int occ_overview_make_times(struct occ_store *store, const struct occ_filter *filter,
+                            const struct occ_top *kernels, struct occ_overview *ret_overview,
+                            struct occ_error *err)
+{
+    return start(&(struct work){.store = store, .top = kernels, .overview = ret_overview, .err = err},
+                 filter);
 }
 
 int occ_overview_ask(struct occ_store *store, const struct occ_filter *filter,

@@ -347,7 +347,10 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct occ_top *of = by_of(args) == OCC_TOP_BY_KERNEL ? &top : &kernels;
     if (!has_overview(args) || of->n == 0)
         return run_rows(command, args, store, &top, NULL);
-    if (occ_overview_make(store, &args->history.filter, of, &overview, &err) != 0)
+    status = args->history.list.output.json
+                 ? occ_overview_make(store, &args->history.filter, of, &overview, &err)
+                 : occ_overview_make_times(store, &args->history.filter, of, &overview, &err);
+    if (status != 0)
         return cli_failure(command, &err);
     return run_rows(command, args, store, &top, &overview);
 }
