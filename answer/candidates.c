@@ -35,16 +35,6 @@ static struct occ_kernel_totals **choose(struct occ_kernel_totals *kernels, size
 
 /* ---- the changes of one ---- */
 
-static enum occ_work_bound work_bound(const struct occ_measurement *measured, enum occ_bound bound)
-{
-    enum occ_hw_unit busiest = occ_busiest_unit(&measured->utilization);
-    if (bound == OCC_BOUND_LATENCY)
-        return OCC_WORK_LATENCY;
-    if (bound != OCC_BOUND_BETWEEN)
-        return OCC_WORK_UNKNOWN;
-    return busiest == OCC_HW_ISSUE || busiest == OCC_HW_TENSOR ? OCC_WORK_COMPUTE : OCC_WORK_MEMORY;
-}
-
 static struct occ_saving saving_of(const struct occ_prediction *p)
 {
     return (struct occ_saving){.median = p->is_promised ? 1 - p->ratio : 0,
@@ -59,6 +49,7 @@ static bool add_changes(const struct occ_config_row *row, struct occ_kernel_tota
 {
     struct occ_suggestion list[OCC_ADVICE_MAX];
     struct occ_measurement measured;
+    const struct occ_kernel_owner owner = kernel->owner ? *kernel->owner : (struct occ_kernel_owner){0};
     occ_measured_means(&row->measured, row->measurable_ns, &measured);
     enum occ_bound bound = occ_bound_of(&measured.utilization, &row->result);
     if (bound == OCC_BOUND_THROUGHPUT)
@@ -67,9 +58,13 @@ static bool add_changes(const struct occ_config_row *row, struct occ_kernel_tota
         &(struct occ_suggest_input){.device = &row->limits,
                                     .launch = &row->launch,
                                     .result = &row->result,
-                                    .bound = work_bound(&measured, bound),
-                                    .owner = kernel->owner ? kernel->owner->owner : OCC_OWNER_UNKNOWN,
+                                    .bound = occ_work_bound_of(&measured.utilization, bound),
+                                    .owner = owner.owner,
+                                    .traits = occ_likely_traits(owner.traits, &measured.utilization),
                                     .spill_bytes = -1,
+                                    .local_bytes = row->local_bytes_per_thread,
+                                    .duration_ns =
+                                        row->launches ? (double)row->total_ns / (double)row->launches : 0,
                                     .has_grid = true},
         list);
     struct occ_candidate *candidates = occ_arena_get(arena, n + 1, sizeof *candidates);

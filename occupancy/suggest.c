@@ -165,6 +165,25 @@ static bool is_persistent(const struct occ_suggest_input *in)
            (is_chosen || result->by_design & (OCC_BY_DESIGN_ONE_BLOCK_SMEM | OCC_BY_DESIGN_CLUSTER));
 }
 
+enum occ_work_bound occ_work_bound_of(const struct occ_hw_utilization *utilization, enum occ_bound bound)
+{
+    enum occ_hw_unit busiest = utilization ? occ_busiest_unit(utilization) : OCC_HW_COUNT;
+    if (bound == OCC_BOUND_LATENCY)
+        return OCC_WORK_LATENCY;
+    if (bound != OCC_BOUND_BETWEEN && bound != OCC_BOUND_THROUGHPUT)
+        return OCC_WORK_UNKNOWN;
+    return busiest == OCC_HW_ISSUE || busiest == OCC_HW_TENSOR || busiest == OCC_HW_COMPUTE ? OCC_WORK_COMPUTE
+                                                                                            : OCC_WORK_MEMORY;
+}
+
+#define TENSOR_ACTIVE_MIN 0.01 /* smaller values are noise */
+
+uint32_t occ_likely_traits(uint32_t traits, const struct occ_hw_utilization *utilization)
+{
+    double active = utilization ? utilization->ratio[OCC_HW_TENSOR] : (double)NAN;
+    return traits & ~(active < TENSOR_ACTIVE_MIN ? (uint32_t)OCC_TRAIT_TENSOR_CORES : 0);
+}
+
 bool occ_few_warps_by_design(const struct occ_suggest_input *in)
 {
     const uint32_t few = OCC_BY_DESIGN_ONE_BLOCK_SMEM | OCC_BY_DESIGN_CLUSTER;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "advice.h"
+#include "bound.h"
 #include "predict.h"
 
 #ifdef __cplusplus
@@ -49,6 +50,11 @@ struct occ_suggestion {
 
 /* True for changes of what an SM holds: they matter only if the grid has enough blocks. */
 bool occ_advice_is_per_sm(enum occ_advice_kind kind);
+
+/* Returns the unit that bounds the kernel by counters. `utilization` NULL: not measured. */
+enum occ_work_bound occ_work_bound_of(const struct occ_hw_utilization *utilization, enum occ_bound bound);
+/* Returns the traits without the use of tensor cores if counters refute it. */
+uint32_t occ_likely_traits(uint32_t traits, const struct occ_hw_utilization *utilization);
 
 /* True if few warps are likely by design: tensor cores, clusters, one block per SM, a persistent kernel. A
  * measured latency bound refutes it. */

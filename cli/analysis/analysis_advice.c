@@ -95,37 +95,16 @@ const char *analysis_unknown_text(const struct analysis *a, char *text, size_t s
     return text;
 }
 
-/* Returns the unit that limits the kernel according to counters. */
-static enum occ_work_bound work_bound(const struct analysis *a)
-{
-    enum occ_bound bound = analysis_bound(a);
-    enum occ_hw_unit busiest = a->measured ? occ_busiest_unit(&a->measured->utilization) : OCC_HW_COUNT;
-    if (bound == OCC_BOUND_LATENCY)
-        return OCC_WORK_LATENCY;
-    if (bound != OCC_BOUND_BETWEEN && bound != OCC_BOUND_THROUGHPUT)
-        return OCC_WORK_UNKNOWN;
-    return busiest == OCC_HW_ISSUE || busiest == OCC_HW_TENSOR || busiest == OCC_HW_COMPUTE ? OCC_WORK_COMPUTE
-                                                                                            : OCC_WORK_MEMORY;
-}
-
-#define TENSOR_ACTIVE_MIN 0.01 /* smaller values are noise */
-
-/* Traits by name, unless counters refute them. */
-static uint32_t traits_of(const struct analysis *a, const struct occ_kernel_owner *owner)
-{
-    double active = a->measured ? a->measured->utilization.ratio[OCC_HW_TENSOR] : (double)NAN;
-    return owner->traits & ~(active < TENSOR_ACTIVE_MIN ? (uint32_t)OCC_TRAIT_TENSOR_CORES : 0);
-}
-
 static struct occ_suggest_input input_of(const struct analysis *a, const struct occ_kernel_owner *owner)
 {
+    const struct occ_hw_utilization *utilization = a->measured ? &a->measured->utilization : NULL;
     return (struct occ_suggest_input){
         .device = a->device,
         .launch = a->launch,
         .result = a->result,
-        .bound = work_bound(a),
+        .bound = occ_work_bound_of(utilization, analysis_bound(a)),
         .owner = owner->owner,
-        .traits = traits_of(a, owner),
+        .traits = occ_likely_traits(owner->traits, utilization),
         .spill_bytes = a->spill_bytes,
         .local_bytes = a->local_bytes,
         .duration_ns = a->duration_ns > 0 ? a->duration_ns : 0,

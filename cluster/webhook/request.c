@@ -132,8 +132,6 @@ static void see_variable(struct occ_admission_request *request, const unsigned c
         see_obstacle(request, OCC_OBSTACLE_DISABLED);
     if (is_text(name, n, "CUDA_INJECTION64_PATH"))
         see_obstacle(request, OCC_OBSTACLE_INJECTION);
-    if (is_text(name, n, "LD_PRELOAD"))
-        see_obstacle(request, OCC_OBSTACLE_PRELOAD);
 }
 
 /* Kubernetes refuses two mounts at one path; a trailing slash names the same directory. */

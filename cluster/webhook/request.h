@@ -23,7 +23,6 @@
     X(NONE, "")                                                                                              \
     X(DISABLED, "sets OCCTRACE_DISABLE")                                                                     \
     X(INJECTION, "sets CUDA_INJECTION64_PATH")                                                               \
-    X(PRELOAD, "sets LD_PRELOAD")                                                                            \
     X(MOUNT, "mounts " OCC_ADMISSION_LIBRARY_DIRECTORY " or " OCC_ADMISSION_RUN_DIRECTORY)
 enum occ_obstacle {
 #define OCC_ENUMERATOR(name, word) OCC_OBSTACLE_##name,

@@ -173,13 +173,15 @@ def check_pods(webhook):
 
 def check_unchanged_containers(webhook):
     train = pod()["spec"]["containers"][0]
-    for name in "CUDA_INJECTION64_PATH", "LD_PRELOAD", "OCCTRACE_DISABLE":
+    for name in "CUDA_INJECTION64_PATH", "OCCTRACE_DISABLE":
         other = {"name": "a/b~c", "image": "i", "env": [{"name": name, "value": "/other.so"}]}
         check(webhook, f"{name} alone", pod(containers=[other]), {}, f"unchanged: a/b~c (sets {name})")
         check(webhook, f"{name} beside", pod(containers=[other, train]), {"containers": [other, recorded(train)]},
               f"recorded: train; unchanged: a/b~c (sets {name})")
-    from_field = {**train, "env": [{"name": "LD_PRELOAD", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]}
-    check(webhook, "a variable from elsewhere", pod(containers=[from_field]), {}, "unchanged: train (sets LD_PRELOAD)")
+    from_field = {**train, "env": [{"name": "CUDA_INJECTION64_PATH", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]}
+    check(webhook, "a variable from elsewhere", pod(containers=[from_field]), {}, "unchanged: train (sets CUDA_INJECTION64_PATH)")
+    allocator = {**train, "env": [{"name": "LD_PRELOAD", "value": "libtcmalloc.so.4"}]}
+    check(webhook, "another preloaded library stays", pod(containers=[allocator]), {"containers": [recorded(allocator)]}, "recorded: train")
     for path in "/usr/lib/occtrace", "/run/occtrace/":
         mounts = {**train, "volumeMounts": [{"name": "own", "mountPath": path}]}
         check(webhook, f"a mount at {path}", pod(containers=[mounts]), {}, "unchanged: train (mounts /usr/lib/occtrace or /run/occtrace)")

@@ -68,7 +68,7 @@ expect 0 "$occq" diff -d ci.db label:main label:pr
 has stdout 'Verdicts are by the spread between runs.'
 grep -q advised stdout && fail 'diff: no advice for A was followed'
 expect 0 "$occq" diff -d ci.db label:pr label:main # back: fewer registers
-has stdout 'as advised for A, fewer registers per thread: 160 -> 128 (and more changed); theoretical 25.0%, predicted time x0.91 (80% interval x0.61 to x1.19); reached: theoretical 50.0%, time -20.0% (better)'
+has stdout 'as advised for A, fewer registers per thread: 160 -> 128 (and more changed); theoretical 25.0%, predicted time x0.93 (80% interval x0.63 to x1.22); reached: theoretical 50.0%, time -20.0% (better)'
 [ "$(grep -c advised stdout)" = 1 ] || fail 'diff: one kernel follows advice'
 expect 0 "$occq" diff -d ci.db label:main label:same
 has stdout '0 worse, 0 better, 4 same, 0 undecided, 0 new, 0 gone'

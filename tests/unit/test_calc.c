@@ -30,7 +30,7 @@ static void test_devices_by_name(void **state)
         {"a100-1g5gb", "did you mean 'a100-1g.5gb'?"},
         {"NVIDIA H100 CNX", "did you mean 'h100'?"},
         {"Orin (nvgpu)", "it is one of jetsonorin, jetsonorin32gb, "},
-        {"radeon", "unknown GPU 'radeon' ('occq gpus' lists all; "
+        {"radeon", "unknown GPU 'radeon' ('occq calc --list' names all; "
                    "'occq calc' takes --cc and --sms"}};
     for (size_t i = 0; i < sizeof suggestions / sizeof *suggestions; i++) {
         assert_int_equal(calc_target_named(suggestions[i][0], &target, &err), OCC_E_INVALID);

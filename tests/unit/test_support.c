@@ -79,7 +79,9 @@ static void test_moments(void **state)
     assert_true(ns == now);
     assert_int_equal(occ_parse_time_ns("2023-11-14", now, &ns, NULL), 0);
     assert_true(ns == INT64_C(1699920000000000000));
-    assert_int_equal(occ_parse_time_ns("yesterday", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("yesterday", now, &ns, NULL), 0);
+    assert_true(ns == INT64_C(1699833600000000000));
+    assert_int_equal(occ_parse_time_ns("tomorrow", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("@-5", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2024-02-29 12:00", now, &ns, NULL), 0);
     assert_int_equal(occ_parse_time_ns("2024-02-30 00:00", now, &ns, NULL), OCC_E_INVALID);
