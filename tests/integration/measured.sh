@@ -91,6 +91,8 @@ compare_utilization() {
            if (beside($u, truth[k, u]) > 0.01 + $(u == 4 ? 9 : 10)) { print k, u, "is", $u, "not", truth[k, u]; wrong = 1 } }
        END { if (!wrong && known < configs / 2) { print "only", known, "of", configs; wrong = 2 }; exit wrong }' expected got >wrong
 }
+# On a busy machine fewer launches have values, and the error of the verdict grows: the program runs again.
+bound() { "$build/bin/occq" top --advice -d h.db --csv --kernel "$1" -o bound | sed -n 2p | tr -d '\r'; }
 for _ in 1 2 3 4 5; do
   title="utilization"
   rm -f h.db* truth counters/*
@@ -98,11 +100,11 @@ for _ in 1 2 3 4 5; do
     "$build/samples/transformer" --steps 4000 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
   compare_utilization
   status=$?
-  [ $status = 2 ] || break
+  [ $status = 1 ] && break
+  [ $status = 0 ] && [ "$(bound gelu)" = throughput ] && break
 done
 [ $status = 0 ] || fail "$(cat wrong)"
 # gelu keeps the L2 cache busy all the time: 95 % is the most that the simulated device does
-bound() { "$build/bin/occq" top --advice -d h.db --csv --kernel "$1" -o bound | sed -n 2p | tr -d '\r'; }
 [ "$(bound gelu)" = throughput ] || fail "gelu is bound by '$(bound gelu)'"
 [ "$(query 'SELECT count(*) FROM device_sample WHERE elapsed IS NULL AND sm_active IS NOT NULL')" -gt 0 ] || fail "no turn"
 
