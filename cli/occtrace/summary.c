@@ -146,7 +146,7 @@ static void print_hints(uint64_t runs, int64_t run_id, bool has_launches, const 
     if (runs == 1)
         (void)snprintf(run, sizeof run, " --run %" PRId64, run_id);
     if (has_launches)
-        trace_note("next: occq top --low-occupancy%s%s%s", run, option, db);
+        trace_note("next: occq top%s%s%s", run, option, db);
 }
 
 static int prepare(sqlite3 *db, const char *sql, const char *session, sqlite3_stmt **ret_statement,

@@ -88,7 +88,7 @@ const struct cli_command cli_occtrace = {
     .examples = {{"occtrace ./app --its-option", "observe a program"},
                  {"occtrace -d run.db --label 'batch 64' -- python train.py",
                   "into a file of its own, with a label"},
-                 {"occq top --low-occupancy", "query the history"}},
+                 {"occq top", "query the history"}},
 };
 
 int trace_options_parse(char **argv, struct trace_options *args, struct occ_error *err)
