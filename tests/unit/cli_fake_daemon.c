@@ -1,7 +1,7 @@
 /*
- * cli_fake_daemon SOCKET DIRECTORY: listens as a daemon does, and answers the request "sampler 3" with what
- * the file DIRECTORY/sampler_3 holds (blanks become underscores), "error" where there is no such file; until
- * it is killed. Only for tests of occq.
+ * cli_fake_daemon SOCKET DIRECTORY: listens like a daemon and answers each request with the content of a
+ * file: "sampler 3" with DIRECTORY/sampler_3 (blanks become underscores), or with "error" if the file does
+ * not exist. Runs until it is killed. Only for tests of occq.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * cli_history FILE [measured|paused]: writes a small history through the store, always the same: three runs
- * on two devices (one of them simulated), kernels that differ in what limits them, one with a name that tries
- * to write to the terminal, one shape that the model refuses. "measured" adds what counters would have said
- * of some of it, "paused" five seconds of the second run without recording. What occq says about both is in
- * tests/data/cli.
+ * cli_history FILE [measured|paused]: writes a small history through the store, always the same content:
+ * three runs on two devices (one of them simulated), kernels with different limiting resources, one kernel
+ * name with terminal escapes, one launch configuration that the model rejects. "measured" adds counter values
+ * for some launches, "paused" five seconds of the second run without recording. tests/data/cli has occq's
+ * expected output for both.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -146,7 +146,8 @@ static int put_shapes(struct history *h)
     return status;
 }
 
-/* `n` launches of a shape every 10 ms, durations growing from `duration_ns` by a hundredth each. */
+/* Stores `n` launches of a configuration, one every 10 ms; each lasts 1 % of `duration_ns` longer than the
+ * previous one. */
 static int put_launches(struct history *h, int run, int device, int shape, int64_t first_ns,
                         uint64_t duration_ns, uint32_t n)
 {
@@ -174,16 +175,15 @@ static int put_all_launches(struct history *h)
     return status ? status : put_launches(h, 1, 1, 5, later + 3 * MS, 10000, 3);
 }
 
-/* ---- what counters said ---- */
+/* ---- counter values ---- */
 
-/* Values of launches that can be told apart. */
+/* Number of values of launches with an estimate of their own (not only of their group). */
 enum { OWN_VALUES = OCC_MEASURED_group_achieved };
 enum { UTILIZATION_VALUES = OCC_MEASURED_VALUE_COUNT - OCC_MEASURED_issue_active };
 
-/* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not
- * measured. */
+/* Counts of launches with values, and the values in the order of OCC_MEASURED_VALUES; NAN: not measured. */
 struct seen {
-    int run, shape, minute; /* after the run's start */
+    int run, shape, minute; /* minutes after the run's start */
     uint64_t direct, regression, grouped, overlapped;
     double ns, value[OWN_VALUES];
     double utilization[UTILIZATION_VALUES]; /* the first is 0: not measured */
@@ -218,12 +218,12 @@ static int put_seen(struct history *h, const struct seen *seen)
                                   (uint32_t)h->shapes[seen->shape], &sums, &h->err);
 }
 
-/* achieved +-, elapsed +-, variance inflation, SM active, blocks, imbalance, stalls: registers, shared
- * memory, blocks, warps, barriers; issue active +-, DRAM, L2, L1, tensor cores, +-. softmax has none. */
+/* Stores achieved +-, elapsed +-, variance inflation, SM active, blocks, imbalance, stalls: registers, shared
+ * memory, blocks, warps, barriers; issue active +-, DRAM, L2, L1, tensor cores, +-. softmax has no values. */
 static int put_all_seen(struct history *h)
 {
     const struct seen all[] = {
-        /* direct, everything known; the hardware waits for something else than the formula says */
+        /* read directly, all values known; the hardware stalls on another resource than the model expects */
         {0,
          0,
          0,
@@ -244,7 +244,7 @@ static int put_all_seen(struct history *h)
          120e6,
          {0.15, 0.008, 0.125, 0.01, 1.5, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0},
          {0}},
-        /* regressed, without blocks */
+        /* estimated by regression, without blocks */
         {0,
          1,
          0,
@@ -254,12 +254,13 @@ static int put_all_seen(struct history *h)
          0,
          31e6,
          {0.05, 0.01, 0.04, 0.01, 4.25, 0.8, NAN, 0.3, NAN, NAN, NAN, NAN, NAN},
-         {0.35, 0.01, 0.91, 0.5, 0.2, NAN, 0.02}}, /* throughput-bound, on a chip that does not count all */
-        /* cannot be told apart; above the model, within the error */
+         {0.35, 0.01, 0.91, 0.5, 0.2, NAN,
+          0.02}}, /* throughput-bound; the chip does not count tensor cores */
+        /* only a group has a value; above the model, within the error */
         {1, 3, 0, 0, 0, 900, 900, 16e6, {0.07, 0.02, 0.021, 0.006, 40, 0.3, 1.12, 0.9, 0, 0, 0, 0, 0}, {0}},
-        /* only elapsed */
+        /* only elapsed occupancy */
         {1, 4, 0, 0, 30, 0, 0, 1.3e6, {NAN, NAN, 0.4, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, {0}},
-        /* the model refuses it, counters do not */
+        /* the model rejects the configuration, but counters have values */
         {1, 5, 0, 3, 0, 0, 0, 3e4, {0.5, 0.01, 0.25, 0.01, 1, 0.5, 1, 0.5, NAN, NAN, NAN, NAN, NAN}, {0}},
     };
     int status = 0;
@@ -268,8 +269,8 @@ static int put_all_seen(struct history *h)
     return status;
 }
 
-/* The first two launches of the first shape were read directly, the second beside others; and two seconds of
- * the GPU. */
+/* Stores values of the first configuration's first two launches, read directly, the second one beside others;
+ * and samples and an unexplained part of the GPU. */
 static int put_series(struct history *h)
 {
     const struct occ_launch_value values[] = {

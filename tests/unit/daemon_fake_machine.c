@@ -68,7 +68,7 @@ static enum occ_source_state gpm_begin(struct occ_source *source, const struct o
     return begin(source, OCC_SLOT_GPM, options, err);
 }
 
-/* Means of ten moments. */
+/* Returns a sample with the means of ten moments. */
 static struct occ_sample sample_of(const struct occ_source *source, int64_t start_ns, int64_t end_ns)
 {
     struct occ_sample sample = {.start_ns = start_ns, .end_ns = end_ns};

@@ -191,7 +191,7 @@ int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
         return fault(store->fail_append, err);
     if (run < 1 || (size_t)run > store->now.n_runs || device < 1 || store->now.n_rows + n > FAKE_ROWS)
         abort();
-    for (size_t i = 0; i < n; i++) /* as the real one */
+    for (size_t i = 0; i < n; i++) /* like the real store */
         if (launches[i].start_ns <= 0 || launches[i].start_ns == INT64_MAX)
             return occ_fail(err, OCC_E_INVALID, "impossible times");
     for (size_t i = 0; i < n; i++)
@@ -347,8 +347,8 @@ int occ_store_set_limits(struct occ_store *store, uint64_t max_bytes, const stru
     return 0;
 }
 
-/* Only metrics, which no test serves from this store, and a history that was replaced, which this one never
- * is, call these; they are here for the linker's sake. */
+/* These functions are only linked, never called: metrics (no test serves them from this store) and a replaced
+ * history (this store is never replaced) would call them. */
 int occ_store_summarize_config(struct occ_store *store, int64_t config,
                                struct occ_config_summary *ret_summary, struct occ_error *err)
 {
@@ -366,8 +366,9 @@ int occ_store_reopen(struct occ_store *store, struct occ_error *err)
     abort();
 }
 
-/* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes
- * the store's measured.o, whose other functions collide with the ones above. */
+/* Never called: only the sampler calls it, and no test starts the sampler on this store. Without this
+ * definition the linker takes the store's measured.o, and its other functions collide with the functions
+ * above. */
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * A store in memory for tests of the collector: the functions of store/store.h that the daemon calls, with a
- * transaction that can be thrown away (a crash) and faults on demand. What is linked before the real library
- * wins.
+ * transaction that can be discarded (a crash) and faults on demand. The tests link it before the real
+ * library, so its functions take precedence.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct fake_row {
 };
 
 struct fake_run {
-    struct occ_run row; /* strings are dangling: the ones below are copies */
+    struct occ_run row; /* its strings dangle; the members below are copies */
     char exe[5000], session[64], level[16], reason[400], hostname[300];
     char losses[256], costs[256]; /* "word count " ... */
     char periods[1024];           /* "level from-until reason;" each; a dropped one is "dropped from;" */
@@ -36,7 +36,7 @@ struct fake_state {
     size_t n_rows, n_runs, n_positions;
     struct fake_run runs[FAKE_THINGS];
     struct fake_position positions[FAKE_THINGS];
-    struct occ_measured_sums measured; /* of everything */
+    struct occ_measured_sums measured; /* sum over all configurations */
 };
 
 struct occ_store {
@@ -47,19 +47,19 @@ struct occ_store {
     char ranges[FAKE_THINGS][64];
     uint32_t n_devices, n_kernels, n_shapes, n_ranges;
     uint64_t commits, puts;
-    uint64_t models; /* questions for a configuration's model */
+    uint64_t models; /* number of reads of a configuration's model */
     size_t n_measured, n_values, n_samples, n_seconds;
-    int64_t measured_run, values_device, samples_device, seconds_device; /* of the last ones */
+    int64_t measured_run, values_device, samples_device, seconds_device; /* arguments of the last calls */
     uint32_t measured_config;
     struct occ_launch_value last_value;
-    int fail_samples; /* an OCC_E_* until it is 0 again */
+    int fail_samples; /* an OCC_E_* until the test sets 0 */
     uint64_t memory_bytes;
-    /* an OCC_E_* until it is set to 0 again */
+    /* an OCC_E_* until the test sets 0 */
     int fail_append, fail_commit, fail_put, fail_end;
-    int64_t fail_device; /* only its appends fail; 0: all */
+    int64_t fail_device; /* only appends to this device fail; 0: to all */
 };
 
 struct occ_store *fake_store_new(void);
 void fake_store_free(struct occ_store *store);
-/* What was not committed is gone. */
+/* Discards the uncommitted transaction. */
 void fake_store_crash(struct occ_store *store);

@@ -1,6 +1,6 @@
 /*
- * Programs that report to a daemon (daemon_served.h), as children of a test: each offers rings of its own. A
- * child fails by its exit code. cmocka.h is included before.
+ * Programs that report to a daemon (daemon_served.h), as children of a test: each offers its own rings. A
+ * child reports failure by its exit code. Include cmocka.h first.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ static inline void check_at(bool good, const char *file, int line, const char *c
 }
 #define check(condition) check_at(condition, __FILE__, __LINE__, #condition)
 
-/* With `n` launches in it. */
+/* Creates a ring with the records of one configuration and `n` launches. */
 static inline void make_ring(struct occ_ring_producer *ring, uint64_t n)
 {
     static const char text[] = "session\0" SESSION;
@@ -43,7 +43,7 @@ static inline int connect_to(const struct place *p)
 {
     int fd = -1, status = 0;
     for (int ms = 0; (status = occ_control_connect(p->socket, &fd, NULL)) != 0 && ms < DEADLINE_MS; ms += 5)
-        pause_ms(5); /* others are in the queue before us */
+        pause_ms(5); /* the daemon's queue of connections is full */
     check(status == 0);
     return fd;
 }
@@ -55,7 +55,7 @@ static inline int offer(const struct place *p, const struct occ_ring_producer *r
     return fd;
 }
 
-/* Until the daemon has handled all that was sent before. */
+/* Waits until the daemon has handled all earlier messages of the connection. */
 static inline void meet(int fd)
 {
     char answer[64];
@@ -76,7 +76,7 @@ static inline pid_t run(struct place *p, void (*program)(const struct place *p, 
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies leaves nobody who holds its output */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies leaves no process that holds its output */
         (void)close(p->leave[1]);
         program(p, variant);
         _exit(0);

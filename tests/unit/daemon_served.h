@@ -1,7 +1,7 @@
 /*
- * The daemon's server in a child of a test, with options of the test's choice, and what can be seen of it
- * from outside: status, descriptors, memory. Waits are for conditions, each with a deadline that only a fault
- * reaches. cmocka.h is included before.
+ * Runs the daemon's server in a child of a test, with options of the test's choice, and observes it from
+ * outside: status, descriptors, memory. Waits poll a condition, with a deadline that only a fault reaches.
+ * Include cmocka.h first.
  */
 #pragma once
 
@@ -36,19 +36,19 @@ struct place {
     char directory[64], db[96], socket[96];
     char http[96]; /* socket of /metrics; "": none */
     int passed_fd; /* a listening socket, as systemd passes it; 0: none */
-    bool split;    /* a history for each owner, a socket for all users, and these shares of each */
+    bool split;    /* one history per owner, one socket for all users, and these limits per user */
     size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
     int64_t idle_ns, closed_upkeep_ns, census_ns, skew_ns, round_ns;
     uint64_t max_total_bytes;
-    int64_t raw_age_ns, hours_age_ns; /* of launches, of all; 0: kept */
+    int64_t raw_age_ns, hours_age_ns; /* age limits of launches, of hours; 0: none */
     uint64_t max_bytes;               /* quota of each history; 0: none */
     bool has_counters;
-    char jobs[96], root[96];    /* of support/gpu_jobs.h; "": none */
+    char jobs[96], root[96];    /* directories for support/gpu_jobs.h; "": none */
     int64_t commit_interval_ns; /* 0: 100 ms */
     enum occ_command_lines command_lines;
     pid_t daemon;
-    int control;  /* the test's own connection: one client and one descriptor of the daemon */
+    int control;  /* the test's own connection: uses one client and one descriptor of the daemon */
     int leave[2]; /* a program that waits ends when leave[1] is closed */
 };
 
@@ -63,7 +63,7 @@ static inline int setup(void **state)
     struct place *p = calloc(1, sizeof *p);
     (void)snprintf(p->directory, sizeof p->directory, "/tmp/occtraced-clients-XXXXXX");
     p->control = p->leave[0] = p->leave[1] = -1;
-    p->closed_upkeep_ns = INT64_C(86400000000000); /* so that it does not end a wait that nothing else ends */
+    p->closed_upkeep_ns = INT64_C(86400000000000); /* longer than a test: no upkeep ends a wait */
     if (!mkdtemp(p->directory))
         return -1;
     (void)snprintf(p->db, sizeof p->db, "%s/history.db", p->directory);
@@ -165,10 +165,11 @@ static inline void start(struct place *p, int64_t grace_ns)
         assert_true(ms < DEADLINE_MS && is_alive(p));
         pause_ms(5);
     }
-    assert_true(ask(p, "ping", answer)); /* the connection is taken */
+    assert_true(ask(p, "ping", answer)); /* the daemon has accepted the connection */
 }
 
-/* Until it stands: what it was told of before would be a turn of its own. */
+/* Stops the daemon and waits until it stands: a daemon that still runs would handle the test's next messages
+ * in several turns. */
 static inline void suspend(const struct place *p)
 {
     assert_int_equal(kill(p->daemon, SIGSTOP), 0);
@@ -194,7 +195,7 @@ static inline uint64_t flush(const struct place *p)
     return launches;
 }
 
-/* Until launches that a program which lives has pushed are in the history. */
+/* Waits until the history holds the `n` launches that a running program has pushed. */
 static inline void await_launches(const struct place *p, uint64_t n)
 {
     for (int ms = 0; flush(p) != n; ms += 5) {
@@ -203,7 +204,7 @@ static inline void await_launches(const struct place *p, uint64_t n)
     }
 }
 
-/* Until status says this. The test is a client too. */
+/* Waits until status contains the text. The test counts as a client, too. */
 static inline void await_status(const struct place *p, const char *what)
 {
     char answer[OCC_CONTROL_BYTES] = "";
@@ -248,7 +249,7 @@ static inline long resident_bytes(const struct place *p)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Of the daemon's own; pages of rings are their programs'. */
+/* Returns the size of the daemon's own anonymous memory; pages of rings belong to the programs. */
 static inline long anonymous_bytes(const struct place *p)
 {
     char path[64], line[128];

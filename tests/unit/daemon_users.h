@@ -1,6 +1,6 @@
 /*
- * Programs of several users that report to root's daemon (daemon_programs.h): an honest one, and what a
- * history holds. Only root can start them. cmocka.h is included before.
+ * Programs of several users that report to root's daemon (daemon_programs.h): an honest program, and queries
+ * of a history. Only root can start them. Include cmocka.h first.
  */
 #pragma once
 
@@ -18,12 +18,12 @@
 #define ATTACKER       61003
 #define VICTIM_ROUNDS  4
 #define ROUND_LAUNCHES 500
-#define SHARE_PROGRAMS 128 /* as the service has it */
+#define SHARE_PROGRAMS 128 /* like the service */
 #define MEGABYTE       (1 << 20)
-#define BEGIN_MS       180000 /* an attack that has not begun by then has failed */
+#define BEGIN_MS       180000 /* maximum time until an attack begins */
 #define RAW_LAUNCHES   "SELECT coalesce(sum(launches), 0) FROM stored_chunk"
 
-static int in_place[2] = {-1, -1}; /* an attacker writes a byte when its attack has begun */
+static int in_place[2] = {-1, -1}; /* an attacker writes a byte here once its attack has begun */
 
 static inline int open_in_place(void **state)
 {
@@ -67,7 +67,7 @@ static inline void be_user(int uid)
           setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
 }
 
-/* A daemon for all users, without shares. */
+/* Starts a daemon for all users, without shares. */
 static inline void start_for_all(struct place *p)
 {
     needs_root();
@@ -76,7 +76,7 @@ static inline void start_for_all(struct place *p)
     start(p, NEVER_NS);
 }
 
-/* The daemon with the shares and limits that the service has (daemon/main.c). */
+/* Starts a daemon with the service's shares and limits (daemon/main.c). */
 static inline void start_service(struct place *p)
 {
     p->max_producers = 1024;
@@ -84,11 +84,11 @@ static inline void start_service(struct place *p)
     p->max_user_ring_bytes = UINT64_C(2) << 30;
     p->round_ns = 250000;
     p->skew_ns = 60 * SECOND_NS;
-    p->idle_ns = NEVER_NS; /* histories stay open: descriptors are counted */
+    p->idle_ns = NEVER_NS; /* histories stay open, since the test counts descriptors */
     start_for_all(p);
 }
 
-/* Up to 8 descriptors of some kind. */
+/* Sends the bytes with up to 8 descriptors, without waiting. */
 static inline void send_packet(int socket, const void *bytes, size_t n, const int *fds, size_t n_fds)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {0};
@@ -108,7 +108,7 @@ static inline void send_packet(int socket, const void *bytes, size_t n, const in
 
 /* ---- the victim ---- */
 
-/* How many launches of the session the asker's history has. */
+/* Returns the number of the session's launches in the asking user's history. */
 static inline uint64_t flushed(int fd)
 {
     char answer[64];
@@ -131,7 +131,7 @@ static inline void await_committed(const struct occ_ring_producer *ring)
         pause_ms(1);
 }
 
-/* Launches in portions; each is committed before the next. None is lost. */
+/* Pushes launches in portions, each after the previous one's commit, and checks that none is lost. */
 static inline void launch_in_portions(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -152,7 +152,7 @@ static inline void launch_in_portions(const struct place *p, int uid)
     check(flushed(asking) == before + VICTIM_ROUNDS * ROUND_LAUNCHES);
 }
 
-/* Runs it beside what the test has started before. */
+/* Runs the program to its end while the test's earlier programs keep waiting. */
 static inline void run_beside(struct place *p, void (*program)(const struct place *p, int variant),
                               int variant)
 {
@@ -162,7 +162,7 @@ static inline void run_beside(struct place *p, void (*program)(const struct plac
     memcpy(p->leave, leave, sizeof leave);
 }
 
-/* ---- what a history holds ---- */
+/* ---- contents of a history ---- */
 
 static inline void path_of(const struct place *p, int uid, char path[160])
 {

@@ -1,8 +1,8 @@
 /*
- * Preloaded into a program under test: fails one allocation, or three writes in a row, counted from the start
- * of main(). OCC_FAULT_ALLOCATION and OCC_FAULT_WRITE say which (from 1); the counts of both go to the file
- * OCC_FAULT_COUNTS when the program ends. glibc's own names for its allocator are called instead of the next
- * malloc, which dlsym() would have to allocate for.
+ * Preloaded into a program under test: fails one allocation, or three consecutive writes, counted from the
+ * start of main(). OCC_FAULT_ALLOCATION and OCC_FAULT_WRITE select them (from 1); at the program's end both
+ * counts go to the file OCC_FAULT_COUNTS. The shim calls glibc's internal names of the allocator, since
+ * dlsym(), which would find the next malloc, allocates itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-static atomic_long allocations, writes; /* so far */
+static atomic_long allocations, writes; /* counts since the start of main() */
 static long bad_allocation, bad_write;  /* 0: none */
 static atomic_bool is_counting;
 

@@ -1,4 +1,4 @@
-/* A disk that becomes full after so many of SQLite's writes. cmocka.h is included before. */
+/* A disk that becomes full after a given number of SQLite's writes. Include cmocka.h first. */
 #pragma once
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static inline ssize_t write_with_room(int fd, const void *data, size_t n, off_t 
     return pwrite(fd, data, n, offset);
 }
 
-/* Of the whole process: a group's setup. */
+/* Replaces SQLite's write functions in the whole process; a setup function for a test group. */
 static inline int replace_writes(void **state)
 {
     (void)state;

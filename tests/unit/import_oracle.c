@@ -1,7 +1,7 @@
 /*
- * import_oracle HISTORY: for every launch configuration of a history, blocks per SM and theoretical occupancy
- * must be what NVIDIA's cuda_occupancy.h gives for the same device and launch. Prints the number of
- * configurations and of launches behind them.
+ * import_oracle HISTORY: checks for every launch configuration of a history that blocks per SM and
+ * theoretical occupancy equal the results of NVIDIA's cuda_occupancy.h for the same device and launch. Prints
+ * the number of configurations and the number of their launches.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "store/store.h"
 #include "test_occupancy_nvidia.h"
 
-/* The preferred carve-out that makes NVIDIA's calculator take the size that the driver chose; -1: none was
- * said. */
+/* Returns the preferred carve-out, in percent, with which NVIDIA's calculator takes the driver's carve-out of
+ * `bytes`; -1 (no preference) if `bytes` is 0 (unknown). */
 static int percent_of(const struct nvidia_device *device, struct nvidia_launch launch, uint32_t bytes)
 {
     if (bytes == 0)

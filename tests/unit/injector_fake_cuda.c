@@ -1,6 +1,6 @@
 /*
- * A libcuda.so.1 of the test's own: the questions that the guest asks of a driver, answered so that each
- * answer tells which question it was.
+ * A fake libcuda.so.1: the driver functions that the guest calls, each with distinct answers, so that a test
+ * can tell from an answer which function was called.
  */
 #include <poll.h>
 #include <sched.h>
@@ -15,11 +15,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* A test opens the gate (a pipe), of which cuInit takes a byte while it is inside; -1: there is none. */
+/* fake_cuda_gate: read end of a pipe from which cuInit reads a byte before it returns; -1: cuInit does not
+ * wait. */
 EXPORT extern _Atomic int fake_cuda_gate, fake_cuda_is_inside, fake_cuda_policy, fake_cuda_forks;
 _Atomic int fake_cuda_gate = -1, fake_cuda_is_inside, fake_cuda_policy = -1, fake_cuda_forks;
 
-/* As the driver starts its helper for device files. */
+/* Starts a child, like the driver, which starts a helper for device files. */
 static void fork_once(void)
 {
     pid_t child = fork();
@@ -39,7 +40,7 @@ EXPORT int cuInit(unsigned int flags)
         fork_once();
     if (atomic_load(&fake_cuda_gate) >= 0) {
         (void)!read(atomic_load(&fake_cuda_gate), &byte, 1);
-        (void)poll(NULL, 0, 20); /* work of the driver */
+        (void)poll(NULL, 0, 20); /* stands for the driver's remaining work */
     }
     atomic_store(&fake_cuda_is_inside, 0);
     return 100; /* CUDA_ERROR_NO_DEVICE */
@@ -92,5 +93,5 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     *value = 1000 + attribute;
-    return device < 100 || attribute == 106; /* one that an older driver does not know */
+    return device < 100 || attribute == 106; /* 106 stands for an attribute that an older driver lacks */
 }

@@ -1,17 +1,17 @@
 /*
- * A libcupti of the test's own: the nine functions that the guest binds, and fake_launch(), by which the test
- * makes records. What it should do wrong is said in the environment:
- *   FAKE_CUPTI_VERSION   what cuptiGetVersion answers (default 130001)
- *   FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
- *   FAKE_CUPTI_COPIES    what it answers for copies and fills (default 0)
+ * A fake libcupti: the nine functions that the guest binds, and fake_launch(), with which the test makes
+ * records. Environment variables select faults:
+ *   FAKE_CUPTI_VERSION   result of cuptiGetVersion (default 130001)
+ *   FAKE_CUPTI_ENABLE    result of cuptiActivityEnable (default 0)
+ *   FAKE_CUPTI_COPIES    result of cuptiActivityEnable for copies and fills (default 0)
  *   FAKE_CUPTI_HANG      a flush never returns
- *   FAKE_CUPTI_DROPPED   records reported as dropped, once
- *   FAKE_CUPTI_STOPS     so many records are given of a buffer, then an error
- *   FAKE_CUPTI_THREADS   a thread that ends after it has flushed ends the program
+ *   FAKE_CUPTI_DROPPED   number of records reported as dropped, once
+ *   FAKE_CUPTI_STOPS     number of records read from a buffer before an error
+ *   FAKE_CUPTI_THREADS   a thread that ends after a flush ends the program
  *   FAKE_CUPTI_UNREADY   a flush before the first launch ends the program: the driver may not be ready
- *   FAKE_CUPTI_WORKER    cuptiActivityEnable starts a thread that never ends, as libcupti's worker
+ *   FAKE_CUPTI_WORKER    cuptiActivityEnable starts a thread that never ends, like libcupti's worker
  *   FAKE_CUPTI_LATE      the first full buffer starts the worker, which returns full buffers
- * One thread launches at a time.
+ * Only one thread launches at a time.
  */
 #include "cupti/activity_abi.h"
 
@@ -66,7 +66,7 @@ EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, voi
 {
     if (attribute == OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT)
         memcpy(&fake_pool_limit, value, *bytes);
-    return attribute == OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE ? 1 : 0; /* one that is not known */
+    return attribute == OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE ? 1 : 0; /* an unknown value */
 }
 
 EXPORT uint32_t cuptiActivityRegisterCallbacks(occ_cupti_buffer_requested *r, occ_cupti_buffer_completed *c);
@@ -159,7 +159,7 @@ EXPORT uint32_t cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream
 
 static size_t record_bytes(void)
 {
-    return occ_cupti_kernel_bytes(version()) + (version() > 139999 ? 64 : 0); /* a version to come: longer */
+    return occ_cupti_kernel_bytes(version()) + (version() > 139999 ? 64 : 0); /* longer in future versions */
 }
 
 EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, void **record);
@@ -174,7 +174,7 @@ EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, vo
     return 0;
 }
 
-static bool is_handed_over; /* a buffer, to the late worker; with the lock */
+static bool is_handed_over; /* the late worker has a buffer to deliver; under the lock */
 static pthread_cond_t handed_over = PTHREAD_COND_INITIALIZER;
 
 static void *work_late(void *unused)
@@ -191,7 +191,7 @@ static void *work_late(void *unused)
     return unused;
 }
 
-/* With the lock. Returns when the worker has delivered the buffer. */
+/* Hands the buffer to the late worker and returns after the delivery. The caller holds the lock. */
 static void deliver_late(void)
 {
     pthread_t thread;
@@ -204,7 +204,7 @@ static void deliver_late(void)
         pthread_cond_wait(&handed_over, &lock);
 }
 
-/* One record; delivers the buffer when it is full. */
+/* Adds a record to the buffer; delivers a full buffer. */
 EXPORT void fake_launch(const struct occ_cupti_kernel *kernel);
 EXPORT void fake_launch(const struct occ_cupti_kernel *kernel)
 {
@@ -223,7 +223,8 @@ EXPORT void fake_launch(const struct occ_cupti_kernel *kernel)
     pthread_mutex_unlock(&lock);
 }
 
-/* Delivers a buffer that nobody asked for, as one profiler does to another that took its place. */
+/* Delivers a buffer that the guest did not provide, as after a profiler has replaced another profiler's
+ * callbacks. */
 EXPORT void fake_deliver_foreign(void);
 EXPORT void fake_deliver_foreign(void)
 {

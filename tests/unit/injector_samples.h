@@ -1,4 +1,4 @@
-/* What the tests of injector/ share: a kernel record, and a daemon's end of the handshake. */
+/* Helpers of the injector's tests: a kernel record, and the daemon's end of the handshake. */
 #pragma once
 
 #include "cupti/activity_abi.h"
@@ -39,7 +39,7 @@ static inline struct occ_cupti_kernel sample_kernel(const char *name, uint32_t g
     };
 }
 
-/* A listening socket at `path`, -1 if it cannot be. */
+/* Returns a listening socket at `path`, or -1. */
 static inline int listen_at(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -51,16 +51,16 @@ static inline int listen_at(const char *path)
     return fd;
 }
 
-#define DEADLINE_MS 600000 /* that only a fault reaches */
+#define DEADLINE_MS 600000 /* only a fault reaches it */
 
-/* Waits for a connection; -1 after `timeout_ms`. */
+/* Waits for a connection. Returns -1 after `timeout_ms`. */
 static inline int accept_within(int listener, int timeout_ms)
 {
     struct pollfd ready = {.fd = listener, .events = POLLIN};
     return poll(&ready, 1, timeout_ms) == 1 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 }
 
-/* Receives hello and memfd (*ret_memfd, the caller's). */
+/* Receives hello and memfd (*ret_memfd; the caller closes it). */
 static inline bool receive_hello(int fd, struct occ_hello *hello, int *ret_memfd)
 {
     union {

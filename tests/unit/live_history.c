@@ -138,7 +138,7 @@ static void put_batches(int64_t end_ns)
     check(occ_store_commit(store, &err));
 }
 
-/* A second's launches of all kernels in turn, on the first GPU. */
+/* Stores one second of launches, all kernels in turn, on the first GPU. */
 static void put_second(int64_t from_ns)
 {
     static struct occ_store_launch launches[BATCH];

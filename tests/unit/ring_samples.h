@@ -1,6 +1,6 @@
 /*
- * What the tests of ring/ share: a ring with one process, device, kernel and launch configuration, and
- * launches whose fields follow from their number, so that a reader can tell each from any other.
+ * Samples for the ring's tests: a ring with one process, device, kernel and launch configuration, and
+ * launches with fields derived from their number, so that a reader can tell them apart.
  */
 #pragma once
 
@@ -76,7 +76,7 @@ static inline bool log_config(struct occ_ring_producer *p, uint32_t id)
     return occ_ring_log(p, &f.record, sizeof f, NULL, 0);
 }
 
-/* Of the one launch configuration; every launch lasted 1000 ns. */
+/* Returns exact values of the sample configuration, for launches of 1000 ns each. */
 static inline struct occ_record_measured sample_measured(uint64_t head, uint64_t launches)
 {
     double ns = 1000.0 * (double)launches;
@@ -91,7 +91,7 @@ static inline struct occ_record_measured sample_measured(uint64_t head, uint64_t
                                         .blocks_active_ns = 8 * ns};
 }
 
-/* One of each that a launch needs. */
+/* Logs the process, device, kernel and configuration that a launch needs. */
 static inline bool log_samples(struct occ_ring_producer *p)
 {
     static const char text[] = "exe\0/bin/app\0label\0night run"; /* the literal's NUL ends the last value */
@@ -99,7 +99,7 @@ static inline bool log_samples(struct occ_ring_producer *p)
            log_config(p, 0);
 }
 
-/* Attaches to a second descriptor of the producer's memfd, as a daemon would hold one. */
+/* Attaches to a second descriptor of the producer's memfd, like a daemon. */
 static inline int attach_to(const struct occ_ring_producer *p, uint64_t next, struct occ_ring_consumer **ret)
 {
     int fd = dup(p->fd);
@@ -109,7 +109,7 @@ static inline int attach_to(const struct occ_ring_producer *p, uint64_t next, st
     return rc;
 }
 
-/* Reads records until there are none; how many, -1 if the ring is broken. */
+/* Reads all records. Returns their number, or -1 if the ring is broken. */
 static inline int drain_log(struct occ_ring_consumer *c)
 {
     const struct occ_log_record *record;

@@ -182,7 +182,7 @@ DEFINE(cuptiPmSamplingCounterDataImageInitialize, struct occ_params_data *p)
     return 0;
 }
 
-/* Samples up to now. False: some did not fit. */
+/* Takes the samples up to now. Returns false if some did not fit. */
 static bool fill_buffer(void)
 {
     bool fits = true;

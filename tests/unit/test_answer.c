@@ -1,5 +1,6 @@
 /*
- * The overview of a history: times by hand on two equal GPUs, and a long run of which only a part is read.
+ * The overview of a history: times computed by hand on two equal GPUs, and a long run of which only a part is
+ * read.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,8 +125,8 @@ static void check_sums(const struct occ_gpu_time *t)
     assert_int_equal(sum, 100);
 }
 
-/* GPU 0: 10 ms recorded: 4 ms gemm, from 3 ms to 6 ms an all-reduce, 50 us of waiting for a launch, 1 ms copy
- * at the end. GPU 1: 1 ms of gemm, then nothing until 2 ms, and 1 ms of gemm. */
+/* Stores 10 ms of GPU 0 (4 ms gemm, an all-reduce from 3 ms to 6 ms, 50 us of waiting for a launch, 1 ms copy
+ * at the end) and 1 ms gemm, a pause until 2 ms and 1 ms gemm of GPU 1. */
 static void put_two_gpus(struct world *w)
 {
     append(w, GEMM, 0, 0, 4 * MS);
@@ -145,7 +146,7 @@ static void test_two_gpus(void **state)
     assert_int_equal(o.launches, 6);
     check_sums(&o.time);
     assert_near(o.time.window_s, 13e-3, 1e-9);
-    assert_near(o.time.communication, 2.0 / 13, 1e-6); /* from 4 ms to 6 ms nothing else ran */
+    assert_near(o.time.communication, 2.0 / 13, 1e-6); /* the all-reduce ran alone from 4 ms to 6 ms */
     assert_near(o.time.launch_wait, 0.05 / 13, 1e-6);
     assert_near(o.time.pause, 3.0 / 13, 1e-6);
     assert_near(o.time.communication + o.time.kernels, 9.95 / 13, 1e-6);
@@ -174,7 +175,7 @@ static void test_findings_have_texts(void **state)
         const struct occ_answer_kernel *k = &o.kernels[f->kernel];
         assert_string_equal(occ_confidence_text(f, text, sizeof text), "modelled");
         assert_string_equal(k->device_name, "NVIDIA H100 80GB HBM3");
-        if (strcmp(k->name, "gemm") == 0) { /* 33 blocks, 132 SMs */
+        if (strcmp(k->name, "gemm") == 0) { /* 33 blocks on 132 SMs */
             has_gemm = true;
             assert_int_equal(f->cause, OCC_CAUSE_SMALL_GRID);
             assert_int_equal(f->change, OCC_CHANGE_TILE);
@@ -209,7 +210,7 @@ static void test_filters(void **state)
     occ_overview_free(&o);
 }
 
-/* Launches of 8 us every 10 us in pairs that overlap by half, on both GPUs, for 20 seconds. */
+/* Reads 20 seconds of launches of 8 us, in pairs that overlap by half, one pair each 50 us on both GPUs. */
 static void test_long_run(void **state)
 {
     struct world *w = *state;
