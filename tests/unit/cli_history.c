@@ -254,8 +254,7 @@ static int put_all_seen(struct history *h)
          0,
          31e6,
          {0.05, 0.01, 0.04, 0.01, 4.25, 0.8, NAN, 0.3, NAN, NAN, NAN, NAN, NAN},
-         {0.35, 0.01, 0.91, 0.5, 0.2, NAN,
-          0.02}}, /* throughput-bound; the chip does not count tensor cores */
+         {0.35, 0.01, 0.91, 0.5, 0.2, NAN, 0.02}}, /* throughput-bound, without a tensor core counter */
         /* only a group has a value; above the model, within the error */
         {1, 3, 0, 0, 0, 900, 900, 16e6, {0.07, 0.02, 0.021, 0.006, 40, 0.3, 1.12, 0.9, 0, 0, 0, 0, 0}, {0}},
         /* only elapsed occupancy */

@@ -1,6 +1,5 @@
 /*
- * The overview of a history: times computed by hand on two equal GPUs, and a long run of which only a part is
- * read.
+ * The overview of a history: times computed by hand on two equal GPUs, and a long run, read only in part.
  */
 #include <stdarg.h>
 #include <stddef.h>

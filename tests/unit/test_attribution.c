@@ -1,6 +1,6 @@
 /*
- * Attribution: small worlds with flat kernels, in which every value is known. "Guards": the test fails where
- * that number of attribution/constants.h is 5 times as much (+) or a fifth (-).
+ * Attribution: small worlds of flat kernels with known values. "Guards": the test fails if that number of
+ * attribution/constants.h is 5 times as large (+) or a fifth (-).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@
 #define SMALL_BOUND 0.05
 #define ALONE_KINDS 12
 #define MS          INT64_C(1000000)
-#define CLOCK       1.5 /* cycles a ns */
+#define CLOCK       1.5 /* cycles per ns */
 #define N(array)    (sizeof(array) / sizeof *(array))
 
 /* A world is a list of kernels with a constant level; samples are exact integrals. */
 struct run {
     int64_t start_ns, end_ns;
-    uint64_t shape, node; /* shape 0: a part of the launch beside it, not one of its own */
+    uint64_t shape, node; /* shape 0: warps that no launch record explains */
     double level, active;
 };
 
@@ -35,30 +35,30 @@ struct fixture {
     struct occ_attribution *a;
     struct occ_ratio_scale scale;
     struct run *runs;
-    size_t n_runs, room, first; /* first: of the runs that end after the last sample's start */
+    size_t n_runs, room, first; /* first: index of the first run that ends after the last sample's start */
     int64_t now_ns, offset_ns;
     double ppm;                /* drift of the samples' clock */
-    int64_t burst_ns, calm_ns; /* from then on samples are 20 times as short, and until then; 0: never */
-    int64_t away_ns;           /* from then on there are none for HOUR; 0: never */
+    int64_t burst_ns, calm_ns; /* start and end of samples 20 times as short; 0: never */
+    int64_t away_ns;           /* start of an HOUR without samples; 0: never */
     uint64_t random;
-    int64_t turn_ms;  /* of every 500 ms in which anything runs are another counter set's: utilization, ... */
-    int64_t turns_ns; /* ... from then on; ... */
-    int64_t halves_ns;  /* ... which is half as much from then on; ... */
-    bool lacks_tensor;  /* ... without tensor cores; ... */
-    size_t impossible;  /* ... one of so many cannot be */
-    int64_t lost;       /* of three samples */
-    bool garble;        /* now and then a counter says what cannot be */
-    double background;  /* occupancy of work that has no launches */
+    int64_t turn_ms;    /* ms of every 500 with utilization samples, while a kernel runs */
+    int64_t turns_ns;   /* start of the turns */
+    int64_t halves_ns;  /* utilization is halved from then on; 0: never */
+    bool lacks_tensor;  /* utilization samples lack tensor cores */
+    size_t impossible;  /* one in so many utilization samples is impossible; 0: none */
+    int64_t lost;       /* number of lost samples of every three */
+    bool garble;        /* some samples have an impossible counter */
+    double background;  /* occupancy of work without launch records */
     double grid, waves; /* of all kernels; grid 0: blocks are not counted */
-    double beside;      /* blocks that start in a ms and are no launch's */
+    double beside;      /* blocks per ms that belong to no launch */
     double noise;       /* of a sample's count of warps, relative */
     double theoretical;
-    uint64_t small; /* a shape whose bound is SMALL_BOUND; 0: none */
-    /* what came back: */
-    struct occ_measured *values;        /* by tag; NULL: not wanted */
-    struct occ_measured last[16];       /* by shape: the last launch's value */
+    uint64_t small; /* shape with the bound SMALL_BOUND; 0: none */
+    /* results: */
+    struct occ_measured *values;        /* by tag; NULL: not stored */
+    struct occ_measured last[16];       /* last value by shape */
     struct occ_attribution_value value; /* the last one */
-    size_t n_values, n_bad;             /* bad: samples */
+    size_t n_values, n_bad;             /* n_bad: rejected samples */
 };
 
 static void add_value(void *fixture, const struct occ_attribution_value *value)
@@ -122,15 +122,15 @@ static void put_run(struct fixture *f, struct run run)
     f->runs[f->n_runs++] = run;
 }
 
-/* One kernel after the other. */
+/* Adds a kernel after the previous one. */
 static void then(struct fixture *f, int64_t duration_ns, uint64_t shape, double level)
 {
     put_run(f, (struct run){f->now_ns, f->now_ns + duration_ns, shape, 0, level, fmin(level * 2, 1)});
     f->now_ns += duration_ns + 2000;
 }
 
-/* Kernels of 200 to 500 us, idle for a fifth of the time, for so many ms; of level or, where launches differ,
- * of level +- spread. */
+/* Adds kernels of 200 to 500 us for `ms`, idle for about a fifth of the time. Occupancies vary between
+ * launches by +- spread. */
 static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
 {
     for (int64_t end_ns = f->now_ns + ms * MS; f->now_ns < end_ns;) {
@@ -141,7 +141,8 @@ static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
     }
 }
 
-/* Blocks of the launch that start in [from_ns, to_ns): wave by wave, the last one with what is left. */
+/* Returns the number of the launch's blocks that start in [from_ns, to_ns): wave by wave, the last wave with
+ * the remaining blocks. */
 static double started_in(const struct fixture *f, const struct run *r, int64_t from_ns, int64_t to_ns)
 {
     double waves = ceil(f->waves), blocks = 0;
@@ -179,7 +180,8 @@ static struct occ_sample sample_of(struct fixture *f, int64_t start_ns, int64_t 
     return sample;
 }
 
-/* What utilization_sample() counts of a kernel: of elapsed cycles, by enum occ_utilization. */
+/* Returns a kernel's utilization in utilization_sample(), as part of elapsed cycles, by enum occ_utilization.
+ */
 static double utilization_of(uint64_t shape, int i)
 {
     static const double parts[] = {0.21, 0.05, 0.11, 0.15, 0};
@@ -221,7 +223,7 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
         .tag = i};
 }
 
-/* Returns whether it is possible. */
+/* Gives a sample. Returns true if its counters are possible and the attribution accepts it. */
 static bool give(struct fixture *f, const struct occ_sample *sample)
 {
     struct occ_attribution_sample ratios;
@@ -235,7 +237,7 @@ static void report_run(struct fixture *f, size_t i)
     assert_true(occ_attribution_launch(f->a, &launch));
 }
 
-/* Samples of 1 ms. */
+/* Gives samples of 1 ms. */
 static void give_samples(struct fixture *f, int64_t from_ns, int64_t to_ns)
 {
     for (int64_t at_ns = from_ns; at_ns < to_ns; at_ns += MS) {
@@ -244,7 +246,7 @@ static void give_samples(struct fixture *f, int64_t from_ns, int64_t to_ns)
     }
 }
 
-/* Feeds all runs and samples up to the last run's end, in rounds of 100 ms. `values` by tag. */
+/* Gives all runs and samples up to the last run's end, in rounds of 100 ms. Stores values by tag. */
 static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *values)
 {
     size_t next = 0;
@@ -296,7 +298,7 @@ static void long_launches_are_read_one_by_one(void **state)
         then(f, (4 + i % 5) * MS + 137000, 1, 0.5 + 0.02 * (i % 7));
     struct occ_measured values[100] = {{0}};
     play(f, MS, values);
-    for (size_t i = 0; i < 100; i++) { /* of the edges each has what the kernel has on average */
+    for (size_t i = 0; i < 100; i++) { /* at its edges each launch has the kernel's mean */
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
         assert_near(values[i].elapsed, f->runs[i].level, 0.02);
         assert_near(values[i].achieved, f->runs[i].level / f->runs[i].active, 0.04);
@@ -305,7 +307,7 @@ static void long_launches_are_read_one_by_one(void **state)
     }
 }
 
-/* What is lost may be the occupancy of a kernel's last wave. Guards COVERED -. */
+/* The lost samples may hold a kernel's last wave. Guards COVERED -. */
 static void long_launches_are_not_read_where_samples_are_lost(void **state)
 {
     struct fixture *f = *state;
@@ -355,7 +357,7 @@ static void another_clock_is_found(void **state)
     assert_near((double)stats.offset_ns, 21000, 4000);
 }
 
-/* A crystal as it is sold. Guards CLOCK_DRIFT_US -. */
+/* 40 ppm: the drift of a common crystal. Guards CLOCK_DRIFT_US -. */
 static void a_drifting_clock_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -367,7 +369,8 @@ static void a_drifting_clock_is_found(void **state)
     assert_near((double)stats.offset_ns, 40e-6 * (double)(f->now_ns - START_NS), 4000);
 }
 
-/* Short kernels in fixed order that all fill up and drain: what they have in common is not the clocks'. */
+/* Short kernels in fixed order that all fill up and drain: their common profile must not pass for a clock
+ * offset. */
 static void kernels_that_drain_do_not_lead_the_clock_astray(void **state)
 {
     static const double levels[] = {0.5, 0.35, 0.6, 0.4, 0.25, 0.55, 0.3};
@@ -396,7 +399,7 @@ static void kernels_that_drain_do_not_lead_the_clock_astray(void **state)
     assert_true(known > N(levels) / 2);
 }
 
-/* Two kernels that always run together, a pair each ms. */
+/* Adds `n` pairs of kernels, a pair each ms: the second kernel always follows the first one directly. */
 static void run_pairs(struct fixture *f, int n, double level)
 {
     for (int i = 0; i < n; i++) {
@@ -411,7 +414,7 @@ static void what_always_runs_together_is_a_group(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured a, b;
-    run_pairs(f, 4000, 0.9); /* no sample ever holds one without the other */
+    run_pairs(f, 4000, 0.9); /* every sample holds both kernels */
     play(f, MS, NULL);
     ask(f, 1, &a);
     ask(f, 2, &b);
@@ -421,8 +424,8 @@ static void what_always_runs_together_is_a_group(void **state)
     assert_true(a.elapsed == b.elapsed);
 }
 
-/* Coarse samples told nothing of the clock, so that the first fine ones are joined where it is not. Guards
- * BEGIN_ROUNDS -. */
+/* The coarse samples contain no information on the clock, so the first fine samples are joined with a wrong
+ * offset. Guards BEGIN_ROUNDS -. */
 static void finer_samples_find_the_clock_anew(void **state)
 {
     struct fixture *f = *state;
@@ -446,7 +449,7 @@ static void finer_samples_find_the_clock_anew(void **state)
     }
 }
 
-/* Where kernels follow each other, what the clocks are off by is one's and the other lacks it.
+/* If kernels follow each other directly, a clock error takes time from one kernel and adds it to the other.
  * Guards CLOCK_ERROR_US + -. */
 static void the_clocks_have_a_place_in_the_error(void **state)
 {
@@ -500,9 +503,10 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Two streams that repeat the same steps, in each of which two kernels have either all of the GPU or, for
- * longer, a part of it: there is much that courses and a wrong clock could explain as well.
- * Guards PRIOR_SD -, PROFILE_SD +. */
+/* Two streams repeat the same steps; two of their kernels have either the whole GPU or, for longer, only
+ * a part. Profiles and a wrong clock could explain much of the difference as well. Guards PRIOR_SD -,
+ * PROFILE_SD
+ * +. */
 static void repeated_steps_do_not_lead_the_clock_astray(void **state)
 {
     static const struct {
@@ -537,8 +541,8 @@ static void repeated_steps_do_not_lead_the_clock_astray(void **state)
     assert_near((double)stats.offset_ns, 16000, 12000);
 }
 
-/* More kernels than there is room for profiles, all with more warps at first: a sample's edge would give
- * those to the kernel before. */
+/* More kernels than profiles, all with more warps in their first half: a sample's edge would give these warps
+ * to the previous kernel. */
 static void profiles_without_room_are_taken_to_be_alike(void **state)
 {
     struct fixture *f = *state;
@@ -564,8 +568,8 @@ static void profiles_without_room_are_taken_to_be_alike(void **state)
     free(values);
 }
 
-/* Forty kernels one after the other, 15 ms for all: many are as good as alike. Values have an error, and are
- * within it. */
+/* Forty kernels in sequence, exactly 15 ms per step: samples of 1 ms cover the same combinations again and
+ * again. The error of each value must cover its deviation. */
 static void a_training_step_is_honest(void **state)
 {
     struct fixture *f = *state;
@@ -604,18 +608,18 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
 {
     struct fixture *f = *state;
     const struct run late = {START_NS + 200 * MS, START_NS + 900 * MS, 9, 0, 0.25, 0.5};
-    put_run(f, late); /* in the samples ... */
+    put_run(f, late); /* samples contain the launch ... */
     give_samples(f, START_NS, START_NS + 1500 * MS);
     occ_attribution_advance(f->a, START_NS + 1400 * MS, false);
-    const struct occ_attribution_launch launch = launch_of(f, 0); /* ... and only now reported */
+    const struct occ_attribution_launch launch = launch_of(f, 0); /* ... before its record arrives */
     assert_true(occ_attribution_launch(f->a, &launch));
     occ_attribution_advance(f->a, START_NS + 1401 * MS, false);
     assert_int_equal(f->n_values, 1);
     assert_int_equal(f->value.measured.source, OCC_ATTRIBUTION_DIRECT);
-    assert_true(isnan(f->value.measured.utilization[OCC_UTILIZATION_DRAM])); /* its rows do not have it */
+    assert_true(isnan(f->value.measured.utilization[OCC_UTILIZATION_DRAM])); /* the launch's rows lack DRAM */
     assert_near(f->value.measured.elapsed, 0.25, 0.001);
     assert_near(f->value.measured.achieved, 0.5, 0.001);
-    /* one of which the samples know nothing is only counted */
+    /* a launch without samples of its time is only counted */
     struct occ_attribution_launch unseen = launch;
     struct occ_attribution_stats stats;
     unseen.start_ns = START_NS - 900 * MS;
@@ -625,7 +629,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     assert_int_equal(f->n_values, 1);
     occ_attribution_get_stats(f->a, &stats);
     assert_true(stats.late_launches == 1);
-    /* one whose last samples are not joined yet waits for them */
+    /* a launch waits for its last samples to be joined */
     const struct run later = {START_NS + 1000 * MS, START_NS + 2900 * MS, 9, 0, 0.5, 1};
     put_run(f, later);
     give_samples(f, START_NS + 1500 * MS, START_NS + 2000 * MS);
@@ -637,11 +641,11 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     occ_attribution_advance(f->a, START_NS + 3990 * MS, false);
     assert_int_equal(f->n_values, 2);
     assert_near(f->value.measured.elapsed, 0.5,
-                0.15); /* the samples of its first half second do not have it */
+                0.15); /* samples of its first half second were joined without the launch */
 }
 
-/* One ends, and the other begins, within a tenth of a second of the past; both last longer than rows are
- * kept. */
+/* The first launch ends, and the second one begins, within the same tenth of a second of the past; both last
+ * longer than rows are kept. */
 static void late_launches_share_no_edge(void **state)
 {
     struct fixture *f = *state;
@@ -659,7 +663,7 @@ static void late_launches_share_no_edge(void **state)
     }
 }
 
-/* Gives samples of 1 ms up to there, but for `gap_ms` in the middle of every 100. */
+/* Gives samples of 1 ms up to end_ns, except the middle `gap_ms` of every 100 ms. */
 static void give_until(struct fixture *f, int64_t end_ns, int64_t gap_ms)
 {
     for (int64_t at_ns = START_NS; at_ns < end_ns; at_ns += MS) {
@@ -670,7 +674,7 @@ static void give_until(struct fixture *f, int64_t end_ns, int64_t gap_ms)
     occ_attribution_advance(f->a, end_ns, false);
 }
 
-/* Reports the run late; returns whether it has a value. */
+/* Reports the run late. Returns true if it gets a value. */
 static bool has_value_late(struct fixture *f, size_t run)
 {
     size_t before = f->n_values;
@@ -687,7 +691,8 @@ static void late_launches_need_samples_of_their_time(void **state)
     assert_false(has_value_late(f, 0));
 }
 
-/* What runs beside it is taken to have had all of it, for the window knows no better. */
+/* The window has already attributed the late launch's warps to the kernels beside it, so the rest is not the
+ * late launch's occupancy. */
 static void a_late_launch_beside_others_has_no_value(void **state)
 {
     struct fixture *f = *state;
@@ -702,7 +707,7 @@ static void a_late_launch_beside_others_has_no_value(void **state)
             assert_false(has_value_late(f, i));
 }
 
-/* The first one has all of the second and the third, which have nothing of each other. */
+/* The first launch overlaps the whole of the second and the third, and these do not overlap each other. */
 static void late_launches_beside_each_other_have_no_value(void **state)
 {
     struct fixture *f = *state;
@@ -716,8 +721,8 @@ static void late_launches_beside_each_other_have_no_value(void **state)
     assert_int_equal(f->n_values, 0);
 }
 
-/* A sample of a second begins half a second before the short launch: its counts are not of the long launch
- * alone. */
+/* Samples last a second. The short launch lies within one sample, so this sample's counts are not the long
+ * launch's alone. */
 static void long_samples_of_late_launches_are_shared(void **state)
 {
     struct fixture *f = *state;
@@ -735,7 +740,7 @@ static void long_samples_of_late_launches_are_shared(void **state)
     assert_near(f->value.measured.elapsed, 0.3, 0.001);
 }
 
-/* Short ones have no values, but had their part of what is left. */
+/* Late short launches get no value, but the rest that the past keeps contains their warps. */
 static void late_launches_that_are_short_had_their_part(void **state)
 {
     struct fixture *f = *state;
@@ -749,7 +754,7 @@ static void late_launches_that_are_short_had_their_part(void **state)
     assert_false(has_value_late(f, 0));
 }
 
-/* Of very many at once nobody looks where each ran. */
+/* The past does not look up the time of each launch if very many are late: it is dropped. */
 static void very_many_late_launches_leave_no_past(void **state)
 {
     struct fixture *f = *state;
@@ -758,7 +763,7 @@ static void very_many_late_launches_leave_no_past(void **state)
         put_run(f,
                 (struct run){START_NS + (500 + 5 * i) * MS, START_NS + (504 + 5 * i) * MS, 1, 0, 0.5, 0.5});
     qsort(f->runs, f->n_runs, sizeof *f->runs, by_start);
-    give_until(f, f->now_ns = START_NS + 20000 * MS, 0); /* rows of then are in the past */
+    give_until(f, f->now_ns = START_NS + 20000 * MS, 0); /* the rows of that time are in the past by now */
     size_t late = 0;
     for (size_t i = 0; i < f->n_runs; i++) {
         if (f->runs[i].shape != 9)
@@ -785,7 +790,8 @@ static void a_late_launch_leaves_rows_of_other_times(void **state)
         assert_true(f->last[k].source == OCC_ATTRIBUTION_REGRESSED && f->last[k].elapsed_se < 0.004);
 }
 
-/* Its record comes when it ends; until then what it has seems to be a smaller one's. */
+/* A launch's record arrives after its end: until then its warps seem to belong to a small kernel beside it.
+ */
 static void a_late_launch_beside_a_small_one_is_not_taken_for_less(void **state)
 {
     struct fixture *f = *state;
@@ -799,7 +805,7 @@ static void a_late_launch_beside_a_small_one_is_not_taken_for_less(void **state)
         assert_near(f->value.measured.elapsed, 0.6, 1.96 * f->value.measured.elapsed_se);
 }
 
-/* Of how a launch begins and ends the past has no row: here it ends with nothing. */
+/* The past has no rows of a launch's begin and end: here its last 90 ms have no warps. */
 static void edges_of_late_launches_have_a_place_in_the_error(void **state)
 {
     struct fixture *f = *state;
@@ -824,7 +830,7 @@ static void samples_may_lie_in_each_other(void **state)
     occ_attribution_advance(f->a, f->now_ns, true);
 }
 
-/* Those that have ended make room. */
+/* Launches that have ended make room for others. */
 static void a_sample_may_have_1500_launches(void **state)
 {
     struct fixture *f = *state;
@@ -840,7 +846,8 @@ static void a_sample_may_have_1500_launches(void **state)
     free(values);
 }
 
-/* Graphs' node numbers are the programs' own. */
+/* Programs choose their graphs' node numbers: here the key of one shape has the same hash as the key of
+ * another shape. */
 static void nobody_gets_launches_of_another_shape(void **state)
 {
     struct fixture *f = *state;
@@ -876,7 +883,7 @@ static void what_no_launch_explains_is_told(void **state)
 {
     struct fixture *f = *state;
     struct occ_attribution_stats stats;
-    put_run(f, (struct run){START_NS, START_NS + 2000 * MS, 5, 0, 0.4, 1}); /* another tool's */
+    put_run(f, (struct run){START_NS, START_NS + 2000 * MS, 5, 0, 0.4, 1}); /* no launch record */
     give_samples(f, START_NS, START_NS + 2000 * MS);
     occ_attribution_advance(f->a, START_NS + 3000 * MS, true);
     occ_attribution_get_stats(f->a, &stats);
@@ -893,7 +900,7 @@ static void bad_input_is_refused(void **state)
     assert_false(occ_attribution_launch(f->a, &launch));
     launch.end_ns = launch.start_ns - 1;
     assert_false(occ_attribution_launch(f->a, &launch));
-    launch.start_ns = INT64_MAX - MS; /* with the clocks' offset there is no such time */
+    launch.start_ns = INT64_MAX - MS; /* overflows once the clocks' offset is added */
     launch.end_ns = INT64_MAX - 10;
     assert_false(occ_attribution_launch(f->a, &launch));
     launch = launch_of(f, 0);
@@ -907,7 +914,7 @@ static void bad_input_is_refused(void **state)
     sample.value[OCC_COUNTER_ELAPSED] = INFINITY;
     assert_false(give(f, &sample));
     sample = sample_of(f, START_NS, MS);
-    sample.end_ns += 86400 * INT64_C(1000000000); /* would be waited for */
+    sample.end_ns += 86400 * INT64_C(1000000000); /* the attribution would wait a day for its launches */
     assert_false(give(f, &sample));
     sample.end_ns = INT64_MAX;
     assert_false(give(f, &sample));
@@ -935,7 +942,8 @@ static void keys_and_launches_are_bounded(void **state)
     assert_false(occ_attribution_launch(f->a, &launch));
 }
 
-/* Times from anywhere, counters that cannot be: no harm, and what is said is an occupancy (add_value). */
+/* Random times and impossible counters do no harm, and every value is still an occupancy (add_value checks
+ * it). */
 static void hostile_input_does_no_harm(void **state)
 {
     static const double weird[] = {NAN, INFINITY, -INFINITY, -1, 0, 1e300, 1e-300};
@@ -1001,7 +1009,8 @@ static void assert_utilization(const struct fixture *f, double scale, double par
     }
 }
 
-/* Samples hardly depend on it. Guards PRIOR_PART -, PRIOR_SD -. */
+/* The kernel hardly changes the samples, so its bound determines its value. Guards PRIOR_PART -, PRIOR_SD -.
+ */
 static void a_kernel_of_a_few_warps_comes_near_its_bound(void **state)
 {
     struct fixture *f = *state;
@@ -1017,7 +1026,7 @@ static void a_kernel_of_a_few_warps_comes_near_its_bound(void **state)
     assert_true(m->elapsed_se > SMALL_BOUND / 10);
 }
 
-/* The offset and drift that were fitted before are not those after. */
+/* The clock's offset and drift from before the pause do not hold after it. */
 static void after_an_hour_the_clock_is_found_again(void **state)
 {
     struct fixture *f = *state;
@@ -1030,8 +1039,8 @@ static void after_an_hour_the_clock_is_found_again(void **state)
     assert_kinds(f, 0.8);
 }
 
-/* Launches that have no place in the row would be others' work. One that runs on has a place in the next.
- */
+/* A sample with too many launches for its row is left out: the work of the missing ones would go to the
+ * others. A launch that continues has a place in the next row. */
 static void samples_of_too_many_launches_are_left_out(void **state)
 {
     struct fixture *f = *state;
@@ -1054,7 +1063,7 @@ static void samples_of_too_many_launches_are_left_out(void **state)
     assert_int_equal(f->last[2].source, OCC_ATTRIBUTION_DIRECT);
 }
 
-/* Launches of two durations, and the longer the more: means are of their time. */
+/* Launches of two durations; the longer ones have the higher occupancy: means are weighted by time. */
 static void durations_that_differ_a_lot_leave_the_mean(void **state)
 {
     struct fixture *f = *state;
@@ -1090,8 +1099,8 @@ static void utilization_is_attributed(void **state)
     free(values);
 }
 
-/* Its rows are few, and are kept for longer than others: here a minute without any is between them.
- * Guards UTILIZATION_NS -. */
+/* Utilization has few rows, so they are kept longer than others: here for a minute without any rows. Guards
+ * UTILIZATION_NS -. */
 static void utilization_is_kept_for_a_while(void **state)
 {
     struct fixture *f = *state;
@@ -1103,14 +1112,14 @@ static void utilization_is_kept_for_a_while(void **state)
     assert_utilization(f, 1, 1);
 }
 
-/* A sample that alone tells of a kernel has next to no residual: no reason to take it for a wrong one.
+/* The only sample of a kernel's utilization has nearly no residual: no reason to treat it as an outlier.
  * Guards LEVERAGE_MAX +. */
 static void a_single_sample_of_utilization_is_enough(void **state)
 {
     struct fixture *f = *state;
     f->turn_ms = 5;
     for (int turn = 0; turn < 12; turn++) {
-        uint64_t shape = turn % 3 == 1 && turn < 9 ? 2 + (uint64_t)turn / 3 : 1; /* whose turn it is */
+        uint64_t shape = turn % 3 == 1 && turn < 9 ? 2 + (uint64_t)turn / 3 : 1; /* kernel of this turn */
         run_for(f, 490, 1, 0);
         while (f->now_ns < START_NS + (turn + 1) * 500 * MS)
             then(f, 100000 + (int64_t)shape * 100000, shape, 0.15 + 0.2 * (double)(shape - 1));
@@ -1178,7 +1187,7 @@ static void beside_untraced_work_utilization_is_withheld(void **state)
 static void a_change_is_forgotten_within_seconds(void **state)
 {
     struct fixture *f = *state;
-    for (uint64_t shape = 1000; shape < 1100; shape++) /* memory in proportion to them would do it else */
+    for (uint64_t shape = 1000; shape < 1100; shape++) /* a window per kernel would be too long */
         then(f, 20000, shape, 0.5);
     run_for(f, 12000, 1, 0);
     run_for(f, 11500, 0.5, 0);
@@ -1186,13 +1195,14 @@ static void a_change_is_forgotten_within_seconds(void **state)
     assert_kinds(f, 0.5);
 }
 
-/* Its rows are many: until a quarter of them is new again ten seconds pass. */
+/* The burst leaves so many rows that a quarter of new ones takes ten seconds; the change must show earlier.
+ */
 static void after_a_burst_a_change_is_seen_within_seconds(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured *values = calloc(40000, sizeof *values);
     assert_non_null(values);
-    for (uint64_t shape = 1000; shape < 1430; shape++) /* memory in proportion to them has all rows */
+    for (uint64_t shape = 1000; shape < 1430; shape++) /* a window per kernel holds all rows */
         then(f, 20000, shape, 0.5);
     f->burst_ns = START_NS + 500 * MS;
     f->calm_ns = START_NS + 2500 * MS;
@@ -1201,7 +1211,7 @@ static void after_a_burst_a_change_is_seen_within_seconds(void **state)
     size_t late = f->n_runs;
     run_for(f, 1000, 0.5, 0);
     size_t last = f->n_runs;
-    run_for(f, 1000, 0.5, 0); /* estimated for at the end */
+    run_for(f, 1000, 0.5, 0); /* their values come at the end */
     play(f, MS, values);
     for (size_t i = late; i < last; i++)
         assert_true(values[i].source == OCC_ATTRIBUTION_NONE ||
@@ -1209,7 +1219,7 @@ static void after_a_burst_a_change_is_seen_within_seconds(void **state)
     free(values);
 }
 
-/* One percent a second: the mean of ten seconds would be 5 % above the present, which is 0.68.
+/* Occupancy falls by 1 % per second: the mean of ten seconds would be 5 % above the current value, 0.68.
  * Guards DRIFT_TIME_NS +. */
 static void of_kernels_that_drift_the_present_counts_most(void **state)
 {
@@ -1223,8 +1233,8 @@ static void of_kernels_that_drift_the_present_counts_most(void **state)
     assert_true(m.elapsed > 0.68 && m.elapsed < 0.7035);
 }
 
-/* A fifth of the launches runs alone, with half the occupancy. Samples of such launches vary least, so that
- * they have most information; the mean is over the time of all launches. Guards ALONE_MAX -. */
+/* A fifth of the launches runs alone, with half the occupancy. Their samples vary least and so have the most
+ * information; the mean still covers the time of all launches. Guards ALONE_MAX -. */
 static void kernels_alone_and_in_a_crowd_have_errors_for_both(void **state)
 {
     struct fixture *f = *state;
@@ -1259,7 +1269,7 @@ static void launches_that_differ_a_little_have_values(void **state)
     assert_kinds(f, 1);
 }
 
-/* They share the GPU with work that nobody traced, as it seems. Guards spread_max +, above -. */
+/* Such launches look as if they shared the GPU with untraced work. Guards spread_max +, above -. */
 static void launches_that_differ_a_lot_have_no_values(void **state)
 {
     struct fixture *f = *state;
@@ -1298,13 +1308,13 @@ static void a_little_background_has_a_place_in_the_error(void **state)
 static void more_than_a_configuration_allows_withholds_values(void **state)
 {
     struct fixture *f = *state;
-    f->theoretical = 0.7; /* one kind has 0.75 */
+    f->theoretical = 0.7; /* one kernel has 0.75 */
     run_for(f, 4000, 1, 0);
     play(f, MS, NULL);
     assert_withheld(f);
 }
 
-/* Kernels one after the other, of 1000 blocks each, which none is idle between. */
+/* Plays kernels of 1000 blocks each, one after the other, without idle samples. */
 static void run_blocks(struct fixture *f, double waves, double beside)
 {
     f->grid = 1000;
@@ -1333,10 +1343,10 @@ static void blocks_of_launches_are_nobody_elses(void **state)
     assert_errors(*state, 0, 0.005);
 }
 
-/* Their occupancy may be as steady as the kernels', and nothing else shows it. Guards blocks_last -. */
+/* Untraced work can be as steady as the kernels; only its blocks reveal it. Guards blocks_last -. */
 static void blocks_that_are_no_launchs_withhold_values(void **state)
 {
-    run_blocks(*state, 2.5, 80); /* of 4000 in a ms */
+    run_blocks(*state, 2.5, 80); /* of about 4000 per ms */
     assert_withheld(*state);
 }
 
@@ -1347,7 +1357,8 @@ static void a_few_blocks_have_a_place_in_the_error(void **state)
     assert_errors(*state, 0.005, 0.024);
 }
 
-/* All blocks begin with the launch, some of which have not ended. Guards blocks_last +. */
+/* All blocks start at the start of their launch, and some of the launches have not ended yet. Guards
+ * blocks_last +. */
 static void a_few_long_launches_are_not_taken_for_others(void **state)
 {
     struct fixture *f = *state;
@@ -1361,7 +1372,7 @@ static void a_few_long_launches_are_not_taken_for_others(void **state)
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
 }
 
-/* Launches whose records are lost run while no others do: that is seen there. */
+/* Launches with lost records run while no others do: their blocks belong to idle time. */
 static void blocks_of_idle_time_are_not_beside_launches(void **state)
 {
     struct fixture *f = *state;
@@ -1376,12 +1387,13 @@ static void blocks_of_idle_time_are_not_beside_launches(void **state)
     assert_errors(f, 0, 0.005);
 }
 
-/* What is above may be a third of the others' work: single launches are no more certain than means. */
+/* The excess over the bound may be only a third of the untraced work, so single launches are as uncertain as
+ * means. */
 static void above_what_a_configuration_allows_nothing_is_read(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured values[800] = {{0}};
-    f->theoretical = 0.61; /* one kind has 0.635 */
+    f->theoretical = 0.61; /* one kernel has 0.635 */
     for (int i = 0; i < 800; i++)
         then(f, (4 + i % 5) * MS + 137000, 1 + (uint64_t)i % 2, i % 2 ? 0.4 : 0.635);
     play(f, MS, values);
@@ -1389,8 +1401,8 @@ static void above_what_a_configuration_allows_nothing_is_read(void **state)
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_NONE);
 }
 
-/* One in twenty launches lasts longer than three samples, at half of the others' occupancy.
- * Guards INTERVALS -. */
+/* Every twentieth launch lasts longer than three samples, at half of the others' occupancy. Guards INTERVALS
+ * -. */
 static void stragglers_are_not_read_for_all(void **state)
 {
     struct fixture *f = *state;
@@ -1407,7 +1419,7 @@ static void stragglers_are_not_read_for_all(void **state)
     free(values);
 }
 
-/* Two kernels by turns, each of which begins before the other ends. */
+/* Plays two alternating kernels; each begins before the other ends. */
 static void run_beside(struct fixture *f, int64_t overlap_ns)
 {
     for (int i = 0; i < 4000; i++) {
@@ -1424,7 +1436,7 @@ static void a_short_overlap_leaves_achieved(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured m;
-    run_beside(f, 8000); /* of each of its ends: 4 % */
+    run_beside(f, 8000); /* 4 % of a launch, at both ends together */
     ask(f, 1, &m);
     assert_false(m.overlapped);
     assert_near(m.achieved, 0.6, 0.05);
@@ -1454,9 +1466,9 @@ static void overlapped_launches_share_schedulers(void **state)
     }
 }
 
-/* In its middle a kernel has more warps than its profile can follow: rows that begin there are wrong by as
- * much in every replay, and only together do they tell of it. Guards OCC_CLUSTERS -, PHASES + -, PROFILE_SD
- * -, PROFILE_FROM +. */
+/* The middle of a kernel has more warps than its profile can follow: rows that begin there have the same
+ * error in every replay, and only their sum reveals it. Guards OCC_CLUSTERS -, PHASES + -, PROFILE_SD -,
+ * PROFILE_FROM +. */
 static void errors_that_repeat_do_not_average_out(void **state)
 {
     struct fixture *f = *state;
@@ -1475,7 +1487,7 @@ static void errors_that_repeat_do_not_average_out(void **state)
     assert_true(a.elapsed_se > 0.007 && a.elapsed_se < 0.009);
 }
 
-/* Launches have the same warps, on more or fewer SMs; most samples are lost. */
+/* The launches have equal warps on more or fewer SMs; most samples are lost. */
 static void errors_of_active_cycles_are_those_of_achieved_too(void **state)
 {
     struct fixture *f = *state;
@@ -1497,7 +1509,7 @@ static void errors_of_active_cycles_are_those_of_achieved_too(void **state)
     assert_true(m.elapsed_se < 0.002 && m.achieved_se < 0.03);
 }
 
-/* A sample of hundreds of launches is as certain as its count, not as their sum. Guards NOISE -. */
+/* The error of a sample with hundreds of launches is its count's, not the sum of theirs. Guards NOISE -. */
 static void noise_of_samples_is_not_others_work(void **state)
 {
     struct fixture *f = *state;
@@ -1514,7 +1526,7 @@ static void noise_of_samples_is_not_others_work(void **state)
     }
 }
 
-/* What a kernel has of active cycles may be negative: it is what others leave of them. */
+/* A kernel's active cycles may come out negative: they are the rest that the other kernels leave. */
 static void where_no_sm_seems_active_schedulers_are_not_known(void **state)
 {
     struct fixture *f = *state;

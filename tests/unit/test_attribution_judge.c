@@ -1,4 +1,4 @@
-/* The judge of attribution, with an attribution that reports what a test defines. */
+/* The judge of attribution, with a fake attribution that returns the test's values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define SECOND   INT64_C(1000000000)
 #define TRUTH    0.5
 
-/* The value of the launches of each configuration. */
+/* Values of the launches, one per configuration. */
 static const struct reported {
     enum occ_attribution_source source;
     double elapsed, se, achieved, achieved_se;
@@ -56,7 +56,7 @@ bool occ_attribution_launch(struct occ_attribution *a, const struct occ_attribut
 {
     const struct reported *s = &reports[launch->key.shape - 1];
     assert_true(launch->start_ns >= a->last_start_ns || launch->end_ns - launch->start_ns > 3 * SECOND);
-    assert_true(launch->end_ns <= a->sampled_ns); /* nobody knows of it before it is over */
+    assert_true(launch->end_ns <= a->sampled_ns); /* a launch is reported after its end */
     a->last_start_ns = launch->start_ns > a->last_start_ns ? launch->start_ns : a->last_start_ns;
     struct occ_attribution_value *v = &a->values[a->n++];
     *v = (struct occ_attribution_value){.tag = launch->tag,
@@ -75,7 +75,7 @@ bool occ_attribution_launch(struct occ_attribution *a, const struct occ_attribut
 void occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final)
 {
     n_final += final;
-    bool is_end = n_samples == SAMPLES; /* what is left comes in steps */
+    bool is_end = n_samples == SAMPLES; /* after the last sample, the rest comes in larger steps */
     assert_true(final || is_end || until_ns <= a->sampled_ns - 3 * SECOND || a->sampled_ns == 0);
     for (size_t i = 0; i < a->n; i++)
         a->options.add_value(a->options.context, &a->values[i]);
@@ -163,10 +163,10 @@ static void test_all_is_handed_on_in_time(void **state)
 static void test_intervals(void **state)
 {
     static const struct reported what[] = {
-        {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0195, 0.01, NAN, NAN}, /* within 1.96 */
-        {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0197, 0.01, NAN, NAN}, /* not */
-        {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0299, 0.01, NAN, NAN}, /* not, within 3 */
-        {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0301, 0.01, NAN, NAN}, /* beyond */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0195, 0.01, NAN, NAN}, /* covered: within 1.96 */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0197, 0.01, NAN, NAN}, /* not covered */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0299, 0.01, NAN, NAN}, /* not covered, but within 3 */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0301, 0.01, NAN, NAN}, /* beyond 3 */
     };
     struct world world = make_world(4);
     (void)state;
@@ -223,7 +223,7 @@ static void test_direct_values_and_achieved(void **state)
     judge_free(&r);
 }
 
-/* The truth is the mean of all launches by their time, except lost ones, from the first launch. */
+/* The truth is the time-weighted mean of all reported launches, from the first launch on. */
 static void test_the_truth(void **state)
 {
     static const struct reported what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};

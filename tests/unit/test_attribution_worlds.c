@@ -1,4 +1,4 @@
-/* The worlds by which attribution is judged: what their samples count is what their launches had. */
+/* The worlds that attribution is judged by: their samples' counts must equal the sums over their launches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static const struct world_options plain = {.timeline = {.n_configs = 10,
                                            .variation = {.spread = 0.1, .stragglers = 0.05},
                                            .sampling = {.interval_ns = 1e6}};
 
-/* Warp-time and active time: of all samples, of all launches; as parts of what the GPU has, in ns. */
+/* Sums of warp-time and active time over all samples and over all launches, as parts of the GPU's capacity,
+ * in ns. */
 struct totals {
     double sampled_warps, sampled_active, warps, active;
 };
@@ -117,7 +118,7 @@ static struct physics_profile profile_of(uint32_t grid_blocks, double contention
     return profile;
 }
 
-/* Equal blocks that all start at once: waves can be counted by hand. */
+/* Equal blocks all start at once, so the expected values follow from the number of waves. */
 static void test_waves(void **state)
 {
     (void)state;
@@ -170,7 +171,7 @@ static void test_launches_of_a_configuration_differ(void **state)
     world_free(world);
 }
 
-/* Those that last long have a lower occupancy than those that are over soon. */
+/* Launches that last long have a lower occupancy than short ones. */
 static void test_slow_launches_have_fewer_warps(void **state)
 {
     struct world_options options = plain;
@@ -192,7 +193,8 @@ static void test_slow_launches_have_fewer_warps(void **state)
     world_free(world);
 }
 
-/* The mean occupancy after the change over that before it, of configurations that changed and others. */
+/* Compares the mean occupancy after the change with the mean before it: doubled for some configurations,
+ * equal for the others. */
 static void test_a_change_doubles_a_third_of_the_configurations(void **state)
 {
     struct world_options options = plain;

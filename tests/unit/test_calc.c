@@ -51,7 +51,7 @@ static void test_devices_by_name(void **state)
 
 struct input {
     const char *at;
-    size_t left, piece; /* bytes that a read gives at most */
+    size_t left, piece; /* maximum number of bytes per read */
 };
 
 static ssize_t read_piece(void *cookie, char *room, size_t size)
@@ -65,7 +65,7 @@ static ssize_t read_piece(void *cookie, char *room, size_t size)
     return (ssize_t)n;
 }
 
-/* The output; the caller frees it. */
+/* Returns the output; the caller frees it. */
 static char *batch(const char *text, size_t bytes, size_t piece, int *ret_status,
                    struct calc_batch_totals *totals)
 {
@@ -119,7 +119,7 @@ static void test_a_line_has_a_limit(void **state)
     memcpy(text, HEADING, sizeof HEADING - 1);
     free(batch(text, bytes, 65536, &status, &totals));
     assert_int_equal(status, OCC_E_INVALID);
-    text[sizeof HEADING - 1 + CALC_BATCH_LINE_BYTES - 1] = '\n'; /* one line that just fits */
+    text[sizeof HEADING - 1 + CALC_BATCH_LINE_BYTES - 1] = '\n'; /* the longest line that fits */
     text[bytes - CALC_BATCH_LINE_BYTES / 2] = '\n';
     free(batch(text, bytes, 65536, &status, &totals));
     assert_int_equal(status, 0);
@@ -127,7 +127,7 @@ static void test_a_line_has_a_limit(void **state)
     free(text);
 }
 
-/* Every number of the output reads as printf would have written what the model says. */
+/* Every number of the output equals the model's, in printf's format. */
 static void test_numbers_are_the_models(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void test_printed_names_are_known(void **state)
     }
 }
 
-/* Of other SMs than the card of that name, or of unknown ones. */
+/* GPUs with other SMs than the known card of a similar name, or with unknown SMs. */
 static void test_names_of_other_gpus_are_refused(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void test_names_of_other_gpus_are_refused(void **state)
     assert_int_not_equal(calc_target_named("b400", &target, &err), 0);
     assert_non_null(strstr(err.message, "did you mean 'b"));
     assert_int_not_equal(calc_target_named("x100", &target, &err), 0);
-    assert_null(strstr(err.message, "did you mean")); /* not p100, a100, v100 */
+    assert_null(strstr(err.message, "did you mean")); /* p100, a100 and v100 are equally near */
 }
 
 /* ---- curves ---- */
@@ -327,7 +327,7 @@ static void test_a_plot_marks_the_present_once(void **state)
     for (int row = 0; row < CALC_PLOT_ROWS; row++)
         assert_int_equal(strlen(row_of(&plot, row)), 3 * COLUMNS);
     assert_memory_equal(row_of(&plot, 0), "\xe2\xa0\x89", 3); /* the upper two dots */
-    points[1].status = OCC_BAD_REGISTERS;                     /* not launchable: no mark, and nothing drawn */
+    points[1].status = OCC_BAD_REGISTERS;                     /* not launchable: no mark in the plot */
     calc_plot(&curve, COLUMNS, true, &plot);
     assert_int_equal(count(&plot, "O"), 0);
     assert_int_equal(row_of(&plot, 4)[32], ' ');
@@ -338,7 +338,7 @@ static void test_a_plot_marks_the_present_once(void **state)
 
 /* ---- advice ---- */
 
-/* Nothing is offered beside a cause where a unit is busy already. */
+/* The waterfall offers no help beside a cause if a unit is already busy. */
 static void test_help_agrees_with_the_verdict(void **state)
 {
     (void)state;
@@ -374,7 +374,7 @@ static const struct analysis_advice *find_advice(const struct analysis_advice *a
     return NULL;
 }
 
-/* A tail that counters decided is a range no longer: what a change saves is at most what they leave. */
+/* Measured counters turn the tail's range into one value: a change saves at most the loss that they leave. */
 static void test_advice_follows_what_was_measured(void **state)
 {
     (void)state;
@@ -422,7 +422,7 @@ static void test_advice_follows_what_was_measured(void **state)
 }
 
 /* A tiled transpose on an RTX 5060 Ti: 130 blocks of 1024 threads in 3.6 waves of 36 blocks. A smaller grid
- * saves 10 % at most, while the cause of 23 % is not known. */
+ * saves 10 % at most, less than the loss of unknown cause, 23 %. */
 static void test_small_savings_are_not_first(void **state)
 {
     (void)state;
@@ -457,7 +457,7 @@ static void test_small_savings_are_not_first(void **state)
             assert_true(advice[i].is_below_unknown);
     }
     assert_non_null(strstr(analysis_unknown_text(&a, text, sizeof text), "no counter explains"));
-    /* without a loss of unknown cause the error of the measurement decides */
+    /* without a loss of unknown cause the measurement's error decides */
     m.achieved = c.result.expected_achieved_low;
     m.sm_active = c.result.expected_elapsed_low / c.result.expected_achieved_low;
     m.elapsed = c.result.expected_elapsed_low;
@@ -572,7 +572,8 @@ static void test_changes_in_cuda_terms(void **state)
                          c.advice[i].change.kind >= OCC_ADVICE_OF_OCCUPANCY);
 }
 
-/* "More warps may not help" stands above no promise of more warps; an even grid alone is no such reason. */
+/* "More warps may not help" never stands above a promise of more warps; an even grid alone is no reason for
+ * the note. */
 static void test_the_note_and_the_promises_agree(void **state)
 {
     struct named_case c;
@@ -593,7 +594,7 @@ static void test_the_note_and_the_promises_agree(void **state)
         assert_false(c.advice[i].prediction.is_promised);
 }
 
-/* Spills by the compiler's report, and local memory. */
+/* Spills by the compiler's report; without a report, local memory hints at them. */
 static void test_spills_of_the_kernel(void **state)
 {
     struct named_case c;
@@ -639,8 +640,8 @@ static void read_ptxas(FILE *file, uint32_t cc, struct calc_kernels *ret_kernels
         fail_msg("%s", err.message);
 }
 
-/* Of code for several capabilities the nearest one that runs counts, in whichever order the file has it. The
- * number of registers tells which one it is: the capability. */
+/* If a file has code for several capabilities, the nearest one that runs counts, in any order. The fixture's
+ * numbers of registers equal the capability. */
 static void test_the_nearest_code_counts(void **state)
 {
     (void)state;
@@ -666,7 +667,7 @@ static void test_the_nearest_code_counts(void **state)
         }
 }
 
-/* Counts comparisons of texts instead of time. */
+/* Counts text comparisons, since a time limit would be unreliable. */
 static void test_names_are_not_compared_in_pairs(void **state)
 {
     enum { KERNELS = 2000, EACH = 50 };

@@ -84,7 +84,7 @@ static void test_values_of_every_kind(void **state)
     assert_ptr_equal(args.word, words[1]);
     assert_int_equal(args.number, 5);
     assert_int_equal(args.moment, 7000000000);
-    assert_int_equal(PARSE(&args, &err, "--bytes", "1k"), 0); /* the least that is allowed */
+    assert_int_equal(PARSE(&args, &err, "--bytes", "1k"), 0); /* the minimum */
     assert_int_equal(args.bytes, 1024);
     assert_true(args.percent == 0);
     assert_int_equal(args.common.operand_count, 0);
@@ -130,7 +130,7 @@ static void test_value_that_may_be_left_out(void **state)
     assert_true(fabs(args.percent - 0.3) < 1e-12);
 }
 
-/* Each of these fails, and the message holds the words. */
+/* Each usage fails, and the message contains the text. */
 static void test_wrong_usage_names_the_option(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static struct cli_value value_of(const struct cli_column *column, const struct t
     return column->get(column, thing);
 }
 
-/* Members of every type; what is not known (NULL, "", NaN) has no value. */
+/* Fields of every type; unknown ones (NULL, "", NaN) have no value. */
 static void test_fields(void **state)
 {
     (void)state;
@@ -313,7 +313,7 @@ static void test_selection(void **state)
     assert_int_equal(selection.n, 2);
     assert_int_equal(cli_select_list(columns, "+known", &selection, &err), 0);
     assert_int_equal(selection.n, 3);
-    assert_int_equal(cli_select_list(columns, "share_ratio,name", &selection, &err), 0); /* keys do as well */
+    assert_int_equal(cli_select_list(columns, "share_ratio,name", &selection, &err), 0); /* keys work, too */
     assert_int_equal(selection.n, 2);
     assert_ptr_equal(selection.columns[0], &columns[1]);
     assert_int_equal(cli_select_list(columns, "nam", &selection, &err), OCC_E_INVALID);
@@ -322,7 +322,7 @@ static void test_selection(void **state)
     assert_int_equal(cli_select_list(columns, "name,", &selection, &err), OCC_E_INVALID);
 }
 
-/* What the things look like; the caller frees it. */
+/* Returns the rendered things; the caller frees the text. */
 static char *rendered(enum cli_format format, size_t n)
 {
     char *text = NULL;
@@ -394,7 +394,7 @@ static const struct cli_column gathered_columns[] = {
 };
 static const struct cli_part gathered_parts[] = {{"part", "large", false}, {0}};
 
-/* Rows of an owner, whose times are `first`, `first` + 2 ... and whose numbers are 1. */
+/* Adds rows of an owner, with the times `first`, `first` + 2 ... and the numbers 1. */
 static void gather_rows(struct cli_gather *gather, const char *owner, int64_t first, size_t n)
 {
     struct cli_selection selection = {.format = CLI_FORMAT_JSON};
@@ -425,8 +425,8 @@ static char *gathered(struct cli_gather *gather)
     return text;
 }
 
-/* Times of more digits than a double has stay in order; rows that are dropped count in what parts are of;
- * texts outlive the row they came from. */
+/* Times with more digits than a double holds stay in order; dropped rows still count in the totals of the
+ * parts; texts outlive their row. */
 static void test_gathered_rows(void **state)
 {
     (void)state;
@@ -451,7 +451,8 @@ static void test_gathered_rows(void **state)
     cli_gather_freep(&gather);
 }
 
-/* No order: by place, as each history gave them. A sum that an integer cannot hold is a real number. */
+/* Rows without an order come by their place in each history's answer. A sum beyond the integers is a real
+ * number. */
 static void test_gathered_sums(void **state)
 {
     (void)state;
@@ -491,7 +492,7 @@ static const struct cli_column amounts[] = {
     CLI_COLUMN_END,
 };
 
-/* A sum that no double holds is unknown, whatever is added to it later, and so is a part of it. */
+/* A sum beyond a double is unknown, whatever follows, and so are the parts. */
 static void test_an_infinite_sum_is_unknown(void **state)
 {
     (void)state;
@@ -513,7 +514,7 @@ static void test_an_infinite_sum_is_unknown(void **state)
     cli_gather_freep(&gather);
 }
 
-/* A history whose answer has other columns is no part of the table. */
+/* A history with other columns in its answer cannot join the table. */
 static void test_gathered_columns(void **state)
 {
     (void)state;
@@ -537,7 +538,7 @@ static void remove_history(const char *directory, const char *owner)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Answers for owner "a", who removes the history of "b" meanwhile; fails where there is none. */
+/* Answers for an owner; fails without a history. The answer for "a" removes the history of "b". */
 static int answer_and_remove(const struct cli_command *asked, const void *arguments)
 {
     const struct cli_list_args *list = arguments;

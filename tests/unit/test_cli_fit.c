@@ -39,7 +39,7 @@ static void test_end(void **state)
     check(8, (const char *const[][2]){{"\u00e41234567\u00e4", "\u00e4123456" DOTS}, {NULL, NULL}});
 }
 
-/* What would look alike is cut where it differs. */
+/* Texts that would look alike are cut where they differ. */
 static void test_alike(void **state)
 {
     (void)state;
@@ -48,11 +48,11 @@ static void test_alike(void **state)
                                        {"elementwise<long>", "ele" DOTS "se<long>"},
                                        {NULL, NULL}});
     check(12, (const char *const[][2]){{"elementwise<int>", "elementwise" DOTS},
-                                       {"elementwise<int>", "elementwise" DOTS}, /* these are alike */
+                                       {"elementwise<int>", "elementwise" DOTS}, /* identical texts */
                                        {NULL, NULL}});
 }
 
-/* A name that is short already has no second ellipsis beside its own. */
+/* A name with an ellipsis already gets no second one beside it. */
 static void test_short_names(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void test_short_names(void **state)
                   {NULL, NULL}});
 }
 
-/* Wide characters take two columns, accents none; none is cut in half. */
+/* Wide characters take two columns, accents none; no character is cut in half. */
 static void test_wide(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static void test_wide(void **state)
                                    {NULL, NULL}});
 }
 
-/* Some of the texts have more in common than all of them. */
+/* Two of the texts have more in common than all three. */
 static void test_groups(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void test_groups(void **state)
                                        {NULL, NULL}});
 }
 
-/* More parts would be needed than there is room for. */
+/* The texts would need more parts than fit, so they get numbers. */
 static void test_numbers(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* config/: what the example says, what is refused and in which words, where errors are. */
+/* config/: values of the example, refused texts with their messages, and the places of errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "config/config.h"
 
-/* One value per setting that is not its default. */
+/* A value for every setting, different from the default. */
 static const char all_different[] =
     "database: {path: /a/b.db, max_size: 1G, max_total_size: 9G, sync: full,\n"
     "  chunk_rows: 2048}\n"
@@ -126,7 +126,7 @@ static void what_is_not_said_stays(void **state)
     assert_same(&config, &defaults);
 }
 
-/* Refused: each with what the message must say, place first. */
+/* Refused texts with the expected start of the message: the place, then the reason. */
 static const struct {
     const char *text, *message;
 } bad[] = {
@@ -298,7 +298,7 @@ static void changes_are_named(void **state)
     b = a;
     b.database_path[0] = '/';
     b.max_producers++;
-    b.ship_configs++; /* not the daemon's */
+    b.ship_configs++; /* not a setting of the daemon */
     assert_string_equal(occ_config_next_change(&a, &b, &at, &is_live), "database.path");
     assert_false(is_live);
     assert_string_equal(occ_config_next_change(&a, &b, &at, &is_live), "rings.max_producers");

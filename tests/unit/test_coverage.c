@@ -1,7 +1,6 @@
-/* Means over a part of the launches: the values that a history gives for kernels whose behaviour changes
- * while most of their launches have no value. Launches, settled values and samples go the daemon's way into a
- * history, and every answer is judged from the first launch on: the truth lies in value +- ci95, or no value
- * is given.
+/* Means over a part of the launches: the values that a history returns for kernels that change while most of
+ * their launches have no value. Launches, settled values and samples enter a history as in the daemon, and
+ * every answer is judged against all launches: the truth lies within value +- ci95, or no value is returned.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +16,8 @@
 #include "test_store_world.h"
 
 #define SECOND   INT64_C(1000000000)
-#define BEGIN    (INT64_C(1700000040) * SECOND) /* a minute begins */
-#define LAUNCHES 20                             /* of 40 ms, in each second */
+#define BEGIN    (INT64_C(1700000040) * SECOND) /* the start of a minute */
+#define LAUNCHES 20                             /* per second, 40 ms each */
 #define LAUNCH   (40 * SECOND / 1000)
 
 /* Periods in seconds; a period ends where the next begins. */
@@ -27,37 +26,37 @@ struct history {
     int seconds;
     double first, second;           /* elapsed occupancy in even and in odd phases */
     int phase_s;                    /* length of a phase; 0: no change */
-    int measured_from, measured_to; /* when launches have values, of every `measured_every` seconds */
+    int measured_from, measured_to; /* seconds with values, per `measured_every` seconds */
     int measured_every;             /* 0: once */
     bool has_samples;
     enum occ_withheld withheld;
-    double rough_se; /* of launches without a value, which have a rough one; 0: they have none */
-    int ended_runs;  /* runs that ended before, each with a measured launch */
+    double rough_se; /* standard error of launches with only a rough value; 0: they have none */
+    int ended_runs;  /* earlier runs, each with a measured launch */
 };
 
 static const struct history histories[] = {
-    /* bursts before the change: the worlds "halves" and "burst-then-change" */
+    /* values from before the change only: the worlds "halves" and "burst-then-change" */
     {"halves", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0, 0},
     {"halves, 47 %", 120, 0.760, 0.374, 60, 0, 56, 0, true, OCC_WITHHELD_TOTAL, 0, 0},
     {"burst-then-change", 30, 0.760, 0.380, 15, 8, 10, 0, true, OCC_WITHHELD_TOTAL, 0, 0},
     /* values in one of two alternating phases only */
     {"phases-7s", 140, 0.803, 0.477, 7, 0, 2, 14, true, OCC_WITHHELD_TOTAL, 0, 0},
-    /* values in both: they differ, whether the total is known or not */
+    /* values in both phases: they differ, with or without a known total */
     {"bursts differ", 120, 0.760, 0.374, 10, 8, 12, 20, false, OCC_WITHHELD_LAUNCHES, 0, 0},
     /* no change: the value is given, with an error for the rest */
     {"steady, 4 %", 120, 0.760, 0.760, 0, 0, 5, 0, true, OCC_WITHHELD_NOT, 0, 0},
     {"steady, no samples", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0, 0},
     {"drift of 8 %", 120, 0.760, 0.700, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0, 0},
-    /* rough values tell of the change, also without a total */
+    /* rough values reveal the change, also without a total */
     {"halves, rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_TOTAL, 0.06, 0},
     {"steady, rough", 120, 0.760, 0.760, 0, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.06, 0},
     {"halves, too rough", 120, 0.760, 0.374, 60, 0, 5, 0, false, OCC_WITHHELD_NOT, 0.5, 0},
-    /* a daemon that has seen more runs than it keeps means of */
+    /* more earlier runs than the daemon keeps means for */
     {"halves, after many runs", 120, 0.760, 0.374, 60, 0, 5, 0, true, OCC_WITHHELD_TOTAL, 0, 70000},
     /* the rest is short, but differs: the mean's error covers it */
     {"late change, 92 %", 60, 0.374, 0.760, 55, 0, 55, 0, true, OCC_WITHHELD_NOT, 0, 0},
     {"late change, rough", 60, 0.374, 0.760, 55, 0, 55, 0, false, OCC_WITHHELD_NOT, 0.03, 0},
-    /* a change that was measured: the mean is right */
+    /* the whole change has values, so the mean is correct */
     {"measured change", 120, 0.760, 0.374, 60, 0, 120, 0, true, OCC_WITHHELD_NOT, 0, 0},
 };
 
@@ -88,7 +87,7 @@ static double measured_part(const struct history *h)
     return (double)measured / h->seconds;
 }
 
-/* ---- the daemon's way ---- */
+/* ---- the daemon's path ---- */
 
 struct recorder {
     struct world *world;
@@ -141,7 +140,7 @@ static void add_sample(struct recorder *r, const struct history *h, int second)
     occ_known_totals_add_sample(r->totals, &sample);
 }
 
-/* One commit a second, as the daemon. */
+/* Stores the results with one commit per second, like the daemon. */
 static void store(struct recorder *r)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -271,7 +270,7 @@ static void a_mean_covers_all_launches_or_is_withheld(void **state)
 
 /* ---- several configurations, and views ---- */
 
-/* As many launches of another configuration of the device, none with a value. */
+/* Appends as many launches of another configuration of the device, all without a value. */
 static void append_unmeasured(struct world *w, int seconds)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -288,7 +287,7 @@ static void append_unmeasured(struct world *w, int seconds)
     assert_int_equal(occ_store_finish(w->store, &err), 0);
 }
 
-/* The unmeasured half of the time may have any occupancy that its resources allow. */
+/* The unmeasured half of the time may have any occupancy that its launches' resources allow. */
 static void a_row_covers_configurations_without_a_value(void **state)
 {
     static const struct history half = {"half", 60, 0.76, 0.76, 0, 0, 60, 0, true, OCC_WITHHELD_NOT, 0, 0};
@@ -338,7 +337,7 @@ static void minutes_state_their_coverage(void **state)
     close_and_remove(&w);
 }
 
-/* Nsight Compute reports no errors: only launches without a value make one. */
+/* Nsight Compute reports no errors: only launches without a value add one. */
 static void an_unknown_error_is_that_of_the_rest(void **state)
 {
     (void)state;
@@ -348,7 +347,7 @@ static void an_unknown_error_is_that_of_the_rest(void **state)
     assert_true(fabs(occ_measured_widened(0.01, 0.0325) - combined(0.01, 0.0325)) < 1e-12);
 }
 
-/* At least the root of the summed squares, at most 8.3 % more. */
+/* The combined error is at least the root of the summed squares, and at most 8.3 % above it. */
 static void errors_are_combined_without_a_root(void **state)
 {
     (void)state;
@@ -358,7 +357,7 @@ static void errors_are_combined_without_a_root(void **state)
     }
 }
 
-/* Reports of Nsight Compute may lack elapsed cycles, of some results or of all. */
+/* Reports of Nsight Compute may lack elapsed cycles for some or all results. */
 static void the_ratio_is_that_of_the_value(void **state)
 {
     static const struct {

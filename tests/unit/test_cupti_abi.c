@@ -1,6 +1,6 @@
 /*
- * cupti/'s declarations of CUPTI's binary interface against NVIDIA's headers, where the toolkit is installed.
- * All checks are static assertions: the program that is built has nothing left to do.
+ * Compares cupti/'s declarations of CUPTI's binary interface with NVIDIA's headers, if the toolkit is
+ * installed. All checks are static assertions; the built program does nothing.
  */
 #include "cupti/activity_abi.h"
 #include "cupti/profiler_abi.h"
@@ -138,8 +138,8 @@ AT(occ_callback_data, context_id, CUpti_CallbackData, contextUid);
 AT(occ_callback_data, correlation, CUpti_CallbackData, correlationId);
 AT(occ_callback_resource, context, CUpti_ResourceData, context);
 
-/* One of NVIDIA's parameter structs that a struct of ours stands for: its size as NVIDIA computes it, then
- * its fields. */
+/* Checks the size of our struct against NVIDIA's parameter struct, as NVIDIA computes it; AT checks the
+ * fields. */
 #define PARAMS(bytes, theirs) SAME(bytes, theirs##_STRUCT_SIZE)
 
 #define T CUpti_Profiler_Initialize_Params

@@ -1,6 +1,6 @@
 /*
- * cupti/library: which libcupti is found, in what order, and which is refused. The candidates are copies of
- * the injector tests' double in a directory of the test's own; what the machine has besides is passed over.
+ * cupti/library: the search for libcupti: candidates, their order, and refusals. The candidates are copies of
+ * the injector tests' fake library in a temporary directory; the test skips the machine's other libraries.
  */
 #include "cupti/functions.h"
 #include "cupti/library.h"
@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-/* /tmp may be a mount with nosuid. */
+/* Not in /tmp, since /tmp may be a mount with nosuid. */
 static char root[sizeof "/var/tmp/test_cupti_XXXXXX"];
 
 static void copy(const char *file, const char *path)
@@ -35,7 +35,7 @@ static void put(const char *path)
     copy(OCC_FAKE_CUPTI, path);
 }
 
-/* As a toolkit installs it: `link` names the real file beside it. */
+/* Installs a fake library like a toolkit: `link` names the real file beside it. */
 static void put_release(const char *link, const char *release)
 {
     char path[256], target[64];
@@ -78,7 +78,7 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* The next one found below the test's directory, without that; "" if there is none. */
+/* Returns the next candidate below root, as a path relative to root; "" if there is none. */
 static const char *next(struct occ_cupti_search *search, struct occ_cupti *cupti, char *reason)
 {
     while (occ_cupti_find(search, cupti, reason))
@@ -90,7 +90,7 @@ static const char *next(struct occ_cupti_search *search, struct occ_cupti *cupti
 static void each_layout_of_a_toolkit_is_found_in_order(void **state)
 {
     (void)state;
-    static const char *const files[] = {"home/lib64/libcupti.so.13", "home/lib/libcupti.so.13", /* pip's */
+    static const char *const files[] = {"home/lib64/libcupti.so.13", "home/lib/libcupti.so.13", /* pip */
                                         "home/extras/CUPTI/lib64/libcupti.so.12", "home/lib64/libcupti.so.12",
                                         "path/lib/libcupti.so.12"};
     size_t n = sizeof files / sizeof files[0];
@@ -111,7 +111,7 @@ static void the_newest_release_comes_first(void **state)
 {
     (void)state;
     static const char *const expected[] = {"path/lib/libcupti.so.13", "ld/libcupti.so.13",
-                                           "home/lib/libcupti.so.13", /* of a release that is not known */
+                                           "home/lib/libcupti.so.13", /* the release is unknown */
                                            "home/lib64/libcupti.so.12", "path/lib64/libcupti.so.12"};
     char reason[OCC_CUPTI_REASON_BYTES] = "", path[128];
     struct occ_cupti_search search = {.configured = ""};
@@ -129,7 +129,7 @@ static void the_newest_release_comes_first(void **state)
     (void)unsetenv("LD_LIBRARY_PATH");
 }
 
-/* A library that was opened stays in the program, so one that is known to be refused is not opened. */
+/* A library that was opened stays in the program, so a release known to be refused is not opened. */
 static void releases_that_are_refused_are_not_opened(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void a_mapped_one_wins(void **state)
     (void)state;
     char reason[OCC_CUPTI_REASON_BYTES] = "", path[128];
     struct occ_cupti cupti;
-    put("theirs/libcupti-1a2b3c4d.so.12"); /* as old wheels of PyTorch have it */
+    put("theirs/libcupti-1a2b3c4d.so.12"); /* name in old wheels of PyTorch */
     put("home/lib64/libcupti.so.13");
     put("mine.so");
     void *theirs = map("theirs/libcupti-1a2b3c4d.so.12", RTLD_LOCAL);
@@ -167,7 +167,8 @@ static void a_mapped_one_wins(void **state)
     assert_non_null(theirs);
 }
 
-/* What a later import of PyTorch would be bound to is its own, or has another major version. */
+/* A later import of PyTorch binds to the package's libcupti, so the toolkit's library of the same major
+ * version is left out. */
 static void the_packages_have_their_own(void **state)
 {
     (void)state;
@@ -198,7 +199,7 @@ static void libtorch_has_its_own(void **state)
     put_release("home/lib64/libcupti.so.13", "2026.1.0");
     void *torch = map("x/torch/lib/libtorch_cpu.so", RTLD_LOCAL);
     assert_string_equal(next(&search, &cupti, reason), theirs[0]);
-    /* as dlinfo(3) has it, the RPATH's $ORIGIN is expanded, its .. are not */
+    /* dlinfo(3) expands the RPATH's $ORIGIN and keeps its .. */
     assert_string_equal(next(&search, &cupti, reason), "x/torch/lib/../../on_rpath/libcupti.so.13");
     assert_string_equal(next(&search, &cupti, reason), "");
     (void)dlclose(torch);
@@ -224,7 +225,7 @@ static void a_relative_variable_is_no_place(void **state)
 #define SITE9  "lib/python3.9/site-packages/"
 #define DEBIAN "local/lib/python3.11/dist-packages/"
 
-/* The variable gets a directory below the test's. */
+/* Sets the variable to `before`, a directory below root, and `behind`. */
 static void set_place(const char *variable, const char *before, const char *directory, const char *behind)
 {
     char value[256];
@@ -232,13 +233,13 @@ static void set_place(const char *variable, const char *before, const char *dire
     (void)setenv(variable, value, 1);
 }
 
-/* In a C program no package is mapped; the packages of the environment have a libcupti all the same, of each
- * major version one. */
+/* A C program maps no package; the packages of the Python environment still have a libcupti, one per major
+ * version. */
 static void pythons_packages_come_last(void **state)
 {
     (void)state;
     static const struct {
-        const char *file, *found; /* as it is named */
+        const char *file, *found; /* found: the name in the search */
     } expected[] = {
         {"home/lib64/libcupti.so.12", "home/lib64/libcupti.so.12"},
         {"venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13", "venv/" SITE12 "nvidia/cu13/lib/libcupti.so.13"},
@@ -260,7 +261,7 @@ static void pythons_packages_come_last(void **state)
     assert_string_equal(next(&search, &cupti, reason), "");
 }
 
-/* A link to another installation, whose packages count too. */
+/* python3 is a link to another installation, and the packages there count, too. */
 static void the_python_behind_a_link_has_packages(void **state)
 {
     (void)state;
@@ -280,7 +281,7 @@ static void the_python_behind_a_link_has_packages(void **state)
     assert_string_equal(next(&search, &cupti, reason), "");
 }
 
-/* Of whoever may write on the way to it. */
+/* A package is refused if others may write the file or a directory on the path to it. */
 static void packages_that_others_may_write_are_refused(void **state)
 {
     (void)state;
@@ -305,7 +306,7 @@ static void packages_that_others_may_write_are_refused(void **state)
     assert_string_not_equal(next(&search, &cupti, reason), "");
 }
 
-/* Each that was found and why it is not used, as many as there is room for. */
+/* Each refused library is listed with the reason, up to the buffer's size. */
 static void all_that_are_refused_are_listed(void **state)
 {
     (void)state;
@@ -327,12 +328,12 @@ static void all_that_are_refused_are_listed(void **state)
     assert_string_equal(reason + strlen(reason) - 5, "; ...");
 }
 
-/* What another process uses: a last resort, and not one that others may have written. */
+/* The libcupti of another process is a last resort, and is refused if others may have written it. */
 static void an_offered_one_must_be_trusted(void **state)
 {
     (void)state;
     static const struct {
-        const char *offered, *text; /* text "": it is found */
+        const char *offered, *text; /* text: expected reason; "": found */
         mode_t directory;
         uid_t owner;
     } cases[] = {
@@ -353,7 +354,7 @@ static void an_offered_one_must_be_trusted(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char reason[OCC_CUPTI_REASON_BYTES] = "", path[256], command[512];
         if (geteuid() != 0 && (cases[i].owner != 0 || cases[i].directory == 0775))
-            continue; /* needs root; is right for a user's own group */
+            continue; /* needs root; 0775 is valid for a user's own group */
         (void)snprintf(path, sizeof path, "%zu/theirs/libcupti.so.13", i);
         put(path);
         (void)snprintf(
@@ -365,17 +366,17 @@ static void an_offered_one_must_be_trusted(void **state)
         assert_int_equal(system(command), 0);
         (void)snprintf(path, sizeof path, "%s/%zu/%s", root, i, cases[i].offered);
         struct occ_cupti_search search = {.configured = "", .offered = path};
-        bool found = false; /* those of the cases before are mapped */
+        bool found = false; /* libraries of earlier cases are mapped, too */
         while (!found && occ_cupti_find(&search, &cupti, reason))
             found = strcmp(search.name, path) == 0;
         if (found != (cases[i].text[0] == '\0') || !strstr(reason, cases[i].text))
             fail_msg("%s: found %d, '%s', not '%s'", path, found, reason, cases[i].text);
         (void)snprintf(command, sizeof command, "%s/%zu/theirs/libcupti.so.13", root, i);
-        assert_true(!found || strcmp(cupti.path, command) == 0); /* without links */
+        assert_true(!found || strcmp(cupti.path, command) == 0); /* cupti.path has no links */
     }
 }
 
-/* A group made with the user has the user's number; `users` has many members. */
+/* A group made for the user has the user's number; group 100, `users`, has many members. */
 static void a_group_of_many_is_not_the_users_own(void **state)
 {
     (void)state;
@@ -385,7 +386,7 @@ static void a_group_of_many_is_not_the_users_own(void **state)
     } cases[] = {{61007, true}, {100, false}};
     char path[64], resolved[PATH_MAX], reason[OCC_CUPTI_REASON_BYTES];
     if (geteuid() != 0)
-        skip(); /* only root has other users */
+        skip(); /* only root can become another user */
     (void)snprintf(path, sizeof path, "%s/libcupti.so.13", root);
     put("libcupti.so.13");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -405,16 +406,16 @@ static void a_group_of_many_is_not_the_users_own(void **state)
     }
 }
 
-/* Where a user may have made the mount, root's files are his. Root's daemon alone believes no such file. */
+/* A user who has made the mount controls root's files on it. Only root's daemon refuses such files. */
 static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
 {
     (void)state;
     static const struct {
-        const char *root, *options, *text; /* options NULL: the mount is not listed; text "": it is trusted */
+        const char *root, *options, *text; /* options NULL: the mount is not listed; text "": trusted file */
     } cases[] = {{"/", "rw,relatime", ""},
                  {"/", "rw,nosuid,nodev", "lies on a mount with nosuid"},
                  {"/", "ro,nodev,nosuid", "lies on a mount with nosuid"},
-                 {"/a\fb", "rw,nosuid,nodev", "lies on a mount with nosuid"}, /* the kernel escapes no \f */
+                 {"/a\fb", "rw,nosuid,nodev", "lies on a mount with nosuid"}, /* the kernel keeps \f */
                  {"/a\vb\rc", "rw,nosuid,nodev", "lies on a mount with nosuid"},
                  {"/", NULL, "lies on a mount whose options are not known"}};
     char directory[] = "/dev/shm/test_cupti_library_XXXXXX", path[64], mounts[64], resolved[PATH_MAX];
@@ -422,7 +423,7 @@ static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
     struct statx status, parent;
     if (stat("/", &top) != 0 || stat("/dev/shm", &other) != 0 || top.st_dev == other.st_dev ||
         !mkdtemp(directory))
-        skip(); /* a container's may be a directory */
+        skip(); /* a container's /dev/shm may be a plain directory */
     assert_int_equal(chmod(directory, 0755), 0);
     (void)snprintf(path, sizeof path, "%s/libcupti.so.13", directory);
     (void)snprintf(mounts, sizeof mounts, "%s/mounts", directory);
@@ -453,7 +454,7 @@ static void an_offered_one_lies_on_no_mount_of_a_user(void **state)
     assert_int_equal(unlink(mounts) | unlink(path) | rmdir(directory), 0);
 }
 
-/* Behind closed directories are the files of containers, which their root wrote. */
+/* Files behind closed directories belong to containers: the container's root wrote them. */
 static void a_file_behind_a_closed_directory_is_not_open(void **state)
 {
     (void)state;
@@ -497,7 +498,7 @@ static void a_configured_one_is_the_only_one(void **state)
     assert_non_null(strstr(reason, "cannot be opened: /nowhere/libcupti.so"));
 }
 
-/* Refused by version, and the next one is tried: here the same double, which then has another. */
+/* A version is refused with a reason; the same fake library is accepted with a newer version. */
 static void versions_are_refused_with_a_reason(void **state)
 {
     (void)state;
