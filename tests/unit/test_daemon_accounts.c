@@ -132,7 +132,7 @@ static void lines_of_subuid(void **state)
         assert_int_equal(occ_accounts_owner_uid(accounts, cases[i].uid), cases[i].owner);
 }
 
-/* 1 MB, with the user of interest at the end. */
+/* A file of 1 MB, with the wanted user at the end. */
 static void many_users(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void changed_files_are_read_again(void **state)
     assert_int_equal(occ_accounts_owner_uid(accounts, 100001), 100001);
     put_file("subuid", "1000:100000:65536\n");
     assert_int_equal(occ_accounts_owner_uid(accounts, 100001), 1000);
-    put_file("subuid", "1001:100000:65536\n"); /* of the same size */
+    put_file("subuid", "1001:100000:65536\n"); /* same size as before */
     assert_int_equal(occ_accounts_owner_uid(accounts, 100001), 1001);
     put_file("subuid", "ann:100000:65536\n");
     put_file("passwd", "ann:x:1003:1003::/:\n");
@@ -233,7 +233,7 @@ static void a_run_has_its_number_until_the_name_comes(void **state)
         pause_a_little();
     assert_string_equal(producer.run.row.user, "remote5004");
     assert_true(producer.run.row_changed);
-    assert_false(occ_producer_take_name(&producer, accounts)); /* once */
+    assert_false(occ_producer_take_name(&producer, accounts)); /* only once */
     free((void *)(uintptr_t)producer.run.row.user);
 }
 

@@ -1,7 +1,8 @@
 /*
- * Attacks on root's daemon that need no flood (those are in test_daemon_hostile.c): descriptors whose closing
- * waits, identities of processes that have ended, connections under many uids. After each the daemon serves a
- * victim at once, and what belongs to him is his. Only root can start programs of several users.
+ * Attacks on root's daemon without a flood (test_daemon_hostile.c has the floods): descriptors that block on
+ * close, identities of ended processes, connections under many uids. After each attack the daemon serves a
+ * victim at once, and the victim's launches are in the victim's history. Only root can start programs of
+ * several users.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,11 +18,11 @@
 
 #include "daemon_users.h"
 
-static int *held; /* connections that are answered; shared by all processes of a test */
+static int *held; /* number of answered connections; shared by all processes of a test */
 
-/* ---- descriptors whose closing waits ---- */
+/* ---- descriptors that block on close ---- */
 
-/* A TCP connection whose other end reads nothing: who closes it last waits for SO_LINGER's time. */
+/* Returns a TCP connection to a peer that reads nothing: the last close waits for SO_LINGER's time. */
 static int make_lingering(void)
 {
     const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
@@ -40,7 +41,8 @@ static int make_lingering(void)
 
 enum { WITH_HELLO, WITH_REQUEST, WITH_NOTHING, N_PACKETS };
 
-/* As a ring, beside a request, and with an empty packet; the daemon has the last copy. */
+/* Passes such descriptors with a hello, with a request and with an empty packet; the daemon has the last
+ * copy. */
 static void pass_lingering(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -65,20 +67,20 @@ static void a_descriptor_that_does_not_close_keeps_its_sender_alone(void **state
     struct place *p = *state;
     start_service(p);
     size_t descriptors = count_descriptors(p);
-    assert_int_equal(kill(p->daemon, SIGSTOP), 0); /* so that the daemon has the last copies */
+    assert_int_equal(kill(p->daemon, SIGSTOP), 0); /* the daemon gets the last copies */
     pid_t attacker = run(p, pass_lingering, ATTACKER);
     await_byte();
     assert_int_equal(kill(p->daemon, SIGCONT), 0);
     run_beside(p, launch_in_portions, VICTIM);
     run_beside(p, launch_in_portions, VICTIM);
     assert_true(count_descriptors(p) < descriptors + 32);
-    let_go(p, attacker); /* which ends the connections' other ends, too */
+    let_go(p, attacker); /* closes the connections' other ends, too */
     await_status(p, "\nclients 1\nprograms 0\n");
     assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), 2 * VICTIM_ROUNDS * ROUND_LAUNCHES);
     assert_stops(p);
 }
 
-/* ---- who somebody is ---- */
+/* ---- identities ---- */
 
 #define CONTAINER "3f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
 
@@ -90,7 +92,7 @@ static void put_file(const struct place *p, const char *path, const char *text)
     check(system(command) == 0);
 }
 
-/* The daemon sees this process in that container. */
+/* Makes the daemon see this process in that container. */
 static void be_in_container(const struct place *p, const char *id)
 {
     char path[64], text[128];
@@ -139,7 +141,7 @@ static void hear_of_none(const struct place *p, int uid)
     check(!is_told(p, "refusals 0", "owner"));
 }
 
-/* Its number may soon be another's, whose launches these would be. */
+/* An ended process is refused: its pid may soon belong to a process of another user. */
 static void a_process_that_has_ended_is_nobody(void **state)
 {
     struct place *p = *state;
@@ -152,14 +154,14 @@ static void a_process_that_has_ended_is_nobody(void **state)
     let_go(p, run(p, hear_of_one, ATTACKER));
     let_go(p, run(p, hear_of_none, VICTIM));
     (void)snprintf(path, sizeof path, "owner u%d\nrefused_ended 1\n", ATTACKER);
-    assert_true(is_told(p, "refusals 0", path) && !is_told(p, "refusals 1", "owner")); /* root */
+    assert_true(is_told(p, "refusals 0", path) && !is_told(p, "refusals 1", "owner")); /* asked by root */
     path_of(p, ATTACKER, path);
     assert_int_not_equal(access(path, F_OK), 0);
     let_go(p, run(p, launch_in_portions, VICTIM));
     assert_stops(p);
 }
 
-/* What the daemon sees of a process that is ending (PF_EXITING, 4) or not. */
+/* Sets the control groups and flags (4: PF_EXITING) that the daemon sees of this process. */
 static void be_seen(const struct place *p, const char *cgroups, int flags)
 {
     char path[64], text[64];
@@ -177,9 +179,9 @@ static const struct seen {
 } seen[] = {
     {"0::/docker/" CONTAINER, 4, false, true},
     {"0::/docker/" CONTAINER " (deleted)", 4, false, true},
-    /* as the kernel shows a process of /docker/ID that ends */
+    /* the kernel's view of a process of /docker/ID that ends */
     {"4:memory:/\\n0::/", 4, false, false},
-    {"4:memory:/\\n0::/", 4, true, false}, /* its main thread has ended, another one has not */
+    {"4:memory:/\\n0::/", 4, true, false}, /* the main thread has ended, another thread lives */
     {"4:memory:/docker/" CONTAINER "\\n0::/", 0, true, true},
 };
 
@@ -198,8 +200,8 @@ static void offer_as_seen(const struct place *p, int i)
         wait_for_end(p);
 }
 
-/* While nobody waits for a process that has ended, its number is no other's. Its control groups are, of
- * version 2, what they were; of version 1 they have become the root, which is in no container. */
+/* An ended process keeps its pid until its parent has waited for it. Its control groups of version 2 stay; in
+ * hierarchies of version 1 the process moves to the root, outside of all containers. */
 static void a_process_that_is_ending_is_known_by_lasting_control_groups(void **state)
 {
     struct place *p = *state;
@@ -222,7 +224,7 @@ static void a_process_that_is_ending_is_known_by_lasting_control_groups(void **s
         let_go(p, program);
     }
     await_status(p, "\nrefused_ended 2\n");
-    await_status(p, "\nhistories 2\n"); /* root's own is empty */
+    await_status(p, "\nhistories 2\n"); /* root's history is empty */
     assert_stops(p);
 }
 
@@ -254,7 +256,7 @@ static void root_in_a_container_is_not_root(void **state)
 
 #define POD_UID "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f"
 
-/* As kubelet names the directory of its logs. */
+/* Creates the pod's log directory under kubelet's name. */
 static void name_pod(const struct place *p, const char *name, int pod)
 {
     char path[160];
@@ -262,8 +264,8 @@ static void name_pod(const struct place *p, const char *name, int pod)
     put_file(p, path, "");
 }
 
-/* A program of the pod with ten launches, until they are committed; it says that it is in another namespace.
- */
+/* Pushes ten launches from a program of the pod and waits for their commit; the program claims another
+ * namespace. */
 static void launch_in_pod(const struct place *p, int pod)
 {
     struct occ_ring_producer ring;
@@ -315,7 +317,7 @@ static void pods_of_a_namespace_share_a_history(void **state)
     assert_int_equal(count_of(p, "ns-team-a", runs), 2);
     assert_int_equal(count_of(p, "ns-team-b", RAW_LAUNCHES), 10);
     assert_int_equal(count_of(p, "pod-" POD_UID "4", RAW_LAUNCHES), 10);
-    name_pod(p, "team-a_late-0", 4); /* it stays where its runs are */
+    name_pod(p, "team-a_late-0", 4); /* a pod's later runs stay with its earlier ones */
     let_go(p, run(p, launch_in_pod, 4));
     assert_int_equal(count_of(p, "ns-team-a", RAW_LAUNCHES), 20);
     assert_int_equal(count_of(p, "pod-" POD_UID "4", RAW_LAUNCHES), 20);
@@ -325,7 +327,7 @@ static void pods_of_a_namespace_share_a_history(void **state)
 
 #define CONNECTIONS 300
 
-/* So many connections; how many are answered. */
+/* Opens `n` connections. Returns the number of answered ones. */
 static int hold_connections(const struct place *p, int n)
 {
     static int fds[CONNECTIONS];
@@ -354,7 +356,7 @@ static void launch_in_container(const struct place *p, int unused)
     launch_in_portions(p, 0);
 }
 
-/* Together they have more connections than one share. */
+/* Root inside and root outside a container have more connections together than one share. */
 static void a_container_has_a_share_of_its_own(void **state)
 {
     struct place *p = *state;
@@ -382,7 +384,7 @@ static void hold_as_subordinate(const struct place *p, int uid)
     wait_for_end(p);
 }
 
-/* A user may be any of 65536 others in a namespace of his own. */
+/* A user can become any of 65536 subordinate uids in a namespace. */
 static void subordinate_uids_share_what_their_user_has(void **state)
 {
     struct place *p = *state;
@@ -394,7 +396,7 @@ static void subordinate_uids_share_what_their_user_has(void **state)
     for (int i = 0; i < 4; i++) {
         attackers[i] = run(p, hold_as_subordinate, i == 0 ? ATTACKER : 100000 + i);
         await_byte();
-        (void)close(p->leave[0]); /* the other end stays, so that it waits */
+        (void)close(p->leave[0]); /* the write end stays open, so the attacker waits */
     }
     assert_true(ask(p, "status", answer));
     char *text = occ_control_value(answer, "clients");
@@ -408,9 +410,9 @@ static void subordinate_uids_share_what_their_user_has(void **state)
     assert_stops(p);
 }
 
-/* ---- what an owner may do to his history ---- */
+/* ---- an owner's access to the own history ---- */
 
-/* Until status says so of his history. */
+/* Waits until status reports this state of the user's history. */
 static void await_state(const struct place *p, int uid, const char *state)
 {
     char owner[32], line[32], answer[OCC_CONTROL_BYTES];
@@ -428,7 +430,7 @@ static void await_state(const struct place *p, int uid, const char *state)
     fail_msg("the history of uid %d is not %s", uid, state);
 }
 
-/* The whole of one of the history's files, by one who may only read it. */
+/* Locks a whole file of the history, with the owner's read access. */
 static void lock_file(const struct place *p, const char *suffix)
 {
     char path[192];
@@ -461,7 +463,7 @@ static void a_lock_on_a_file_keeps_its_owner_alone(void **state)
 {
     struct place *p = *state;
     int leave[2];
-    start_for_all(p); /* without limits of time, since these launches are of long ago */
+    start_for_all(p); /* no age limits, since these launches are old */
     let_go(p, run(p, launch_in_portions, ATTACKER));
     for (int is_index = 0; is_index < 2; is_index++) {
         int64_t before = count_in(p, ATTACKER, RAW_LAUNCHES);
@@ -473,7 +475,7 @@ static void a_lock_on_a_file_keeps_its_owner_alone(void **state)
             await_state(p, ATTACKER, "locked");
         run_beside(p, launch_in_portions, VICTIM);
         memcpy(p->leave, leave, sizeof leave);
-        assert_int_equal(write(p->leave[1], "x", 1), 1); /* the one that waits holds this end too */
+        assert_int_equal(write(p->leave[1], "x", 1), 1); /* the waiting program holds this end, too */
         let_go(p, attacker);
         await_state(p, ATTACKER, "ok");
         let_go(p, waiting);
@@ -484,9 +486,9 @@ static void a_lock_on_a_file_keeps_its_owner_alone(void **state)
 }
 
 #define QUOTA     (16 * MEGABYTE)
-#define LOG_BYTES (32 * MEGABYTE) /* that a reader may cause beside the quota */
+#define LOG_BYTES (32 * MEGABYTE) /* log beyond the quota that a reader may cause */
 
-/* A transaction that sees what is there now. */
+/* Begins a transaction that reads the current content. */
 static sqlite3 *begin_reading(const struct place *p)
 {
     char path[160];
@@ -500,12 +502,12 @@ static sqlite3 *begin_reading(const struct place *p)
 static void push_varied(struct occ_ring_producer *ring)
 {
     struct occ_ring_launch launch = launch_now(ring->head);
-    launch.duration_ns = (ring->head * UINT64_C(2654435761)) % 1000000; /* hard to pack */
+    launch.duration_ns = (ring->head * UINT64_C(2654435761)) % 1000000; /* incompressible */
     (void)occ_ring_push(ring, &launch);
 }
 
-/* Launches until some are dropped, since nothing is committed any more; then reads no more, and all that was
- * taken is committed. */
+/* Pushes launches until some are dropped, since an open reader stops all commits; then closes the reader and
+ * checks that all accepted launches are committed. */
 static void launch_beside_a_reader(const struct place *p, int uid)
 {
     static const char text[] = "session\0" SESSION;
@@ -555,7 +557,7 @@ static void a_reader_that_stays_keeps_its_owner_alone(void **state)
     assert_true(count_in(p, ATTACKER, "SELECT launches FROM stored_loss WHERE cause = 'ring_full'") > 0);
 }
 
-/* ---- what lies in the daemon's way ---- */
+/* ---- obstacles in the daemon's directory ---- */
 
 static void offer_and_be_refused(const struct place *p, int uid)
 {
@@ -567,7 +569,7 @@ static void offer_and_be_refused(const struct place *p, int uid)
     check(poll(&end, 1, DEADLINE_MS) == 1); /* the daemon has closed it */
 }
 
-/* It would have access lists set, and a history written, where the link leads. */
+/* Through the link the daemon would set access lists and write a history elsewhere. */
 static void a_link_is_no_owners_directory(void **state)
 {
     struct place *p = *state;
@@ -582,7 +584,7 @@ static void a_link_is_no_owners_directory(void **state)
     let_go(p, run(p, offer_and_be_refused, ATTACKER));
     assert_int_equal(stat(target, &after), 0);
     assert_int_equal(after.st_mode, before.st_mode);
-    assert_int_equal(rmdir(target), 0); /* empty */
+    assert_int_equal(rmdir(target), 0); /* still empty */
     let_go(p, run(p, launch_in_portions, VICTIM));
     assert_stops(p);
 }

@@ -18,9 +18,9 @@
 
 #define AT_ONCE_NS INT64_C(1000000)
 #define NEVER_NS   INT64_C(3600000000000)
-#define GROWN_MAX  (8 << 20) /* bytes: the caches of the history, which have a limit */
+#define GROWN_MAX  (8 << 20) /* in bytes: caches of the history, which have their own limit */
 
-static int programs_to_run; /* by the test of many short programs */
+static int programs_to_run; /* set for the test of many short programs */
 
 /* ---- tests ---- */
 
@@ -43,7 +43,7 @@ static void offer_and_read_the_answer(const struct place *p, int variant)
     check(poll(&ready, 1, DEADLINE_MS) == 1 && occ_hello_receive(fd) == OCC_HELLO_OWNED);
 }
 
-/* It ends with the answer, as a guest does. */
+/* The program ends after the answer, like a guest. */
 static void a_program_hears_that_its_ring_is_owned(void **state)
 {
     struct place *p = *state;
@@ -53,7 +53,7 @@ static void a_program_hears_that_its_ring_is_owned(void **state)
     assert_stops(p);
 }
 
-/* Its run ends for silence, then it ends itself. */
+/* The run ends for silence, and later the program ends. */
 static void a_silent_program_may_end_after_its_run(void **state)
 {
     struct place *p = *state;
@@ -79,7 +79,7 @@ static void exec_another(const struct place *p, int variant)
     _exit(98);
 }
 
-/* Nothing is kept for what it has become. */
+/* After exec the daemon keeps nothing for the new program. */
 static void a_program_that_execs_leaves_nothing(void **state)
 {
     struct place *p = *state;
@@ -94,7 +94,7 @@ static void a_program_that_execs_leaves_nothing(void **state)
     assert_stops(p);
 }
 
-/* As after closefrom(); also with the new connection before the old one's end. */
+/* Connects again and again, as after closefrom(); every other time before the old connection's end. */
 static void connect_again(const struct place *p, int variant)
 {
     struct occ_ring_producer ring;
@@ -132,7 +132,7 @@ static void a_program_that_connects_again_has_one_record(void **state)
 
 enum loss { HANG_UP, SECOND_HELLO, NO_ANSWER, N_LOSSES };
 
-/* A connection that either side gives up; then a new ring of the same process, as after exec. */
+/* Loses a connection through either side, then offers a new ring of the same process, as after exec. */
 static void lose_connection(const struct place *p, int variant)
 {
     struct occ_ring_producer old, fresh;
@@ -171,8 +171,7 @@ static void a_lost_connection_ends_the_run_at_the_next_ring(void **state)
     assert_stops(p);
 }
 
-/* Ends at once, or after the daemon has taken its ring; with a ring closed, a connection closed, or neither.
- */
+/* Ends at once or after the daemon has taken the ring; closes the ring, the connection, or neither. */
 static void be_short(const struct place *p, int variant)
 {
     struct occ_ring_producer ring;
@@ -196,7 +195,7 @@ static void run_short_programs(struct place *p, int from, int to)
     await_status(p, "\nclients 1\nprograms 0\n");
 }
 
-/* A leak of records would refuse the later ones: MAX_PRODUCERS and some dozens are taken at a time. */
+/* Leaked records would make the daemon refuse later programs, since their number at a time is limited. */
 static void many_short_programs_leave_nothing(void **state)
 {
     struct place *p = *state;
@@ -208,7 +207,7 @@ static void many_short_programs_leave_nothing(void **state)
     run_short_programs(p, first, programs_to_run);
     long grown = resident_bytes(p) - before;
     await_descriptors(p, descriptors);
-    if (!SANITIZED) /* these keep what is freed */
+    if (!SANITIZED) /* sanitizers keep freed memory */
         assert_true(grown < GROWN_MAX);
     assert_stops(p);
 }
@@ -216,7 +215,7 @@ static void many_short_programs_leave_nothing(void **state)
 /* ---- a daemon that is killed below many programs ---- */
 
 #define PROGRAMS 120
-#define AFTER    100 /* launches of each with the second daemon */
+#define AFTER    100 /* launches per program with the second daemon */
 
 static struct both { /* shared by all processes */
     _Atomic uint64_t pushed;
@@ -240,7 +239,8 @@ static bool has_hung_up(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* Only while there is room, so that no launch is lost: the daemon may be killed while the ring is full. */
+/* Pushes only while the ring has room, so that no launch is lost: the daemon may be killed while the ring is
+ * full. */
 static void launch_below_two_daemons(const struct place *p, int variant)
 {
     struct occ_ring_producer ring;
@@ -259,7 +259,7 @@ static void launch_below_two_daemons(const struct place *p, int variant)
     }
     (void)atomic_fetch_add(&both->pushed, ring.head);
     meet(fd);
-    occ_ring_close(&ring); /* the daemon hangs up as soon as it has all of it */
+    occ_ring_close(&ring); /* the daemon hangs up once it has read everything */
 }
 
 static int64_t ask_history(const struct place *p, const char *sql)
@@ -283,7 +283,7 @@ static void kill_daemon(struct place *p)
     (void)close(p->control);
 }
 
-/* Each launch of all of them is in the history once. */
+/* Each launch of all programs is in the history once. */
 static void a_killed_daemon_loses_nothing_of_many_programs(void **state)
 {
     struct place *p = *state;
@@ -320,7 +320,7 @@ static void a_killed_daemon_loses_nothing_of_many_programs(void **state)
     assert_int_equal(munmap(both, sizeof *both), 0);
 }
 
-/* Launches [from, from + 10). */
+/* Pushes launches [from, from + 10). */
 static void push_ten(struct occ_ring_producer *ring, uint64_t from)
 {
     for (uint64_t i = from; i < from + 10; i++) {
@@ -336,7 +336,7 @@ static void shell(const struct place *p, const char *command)
     assert_int_equal(system(text), 0);
 }
 
-/* The history is deleted, or replaced by another, beneath the daemon: what it held is gone, no more. */
+/* Deletes or replaces the history beneath the daemon: only the launches in the old file are gone. */
 static void assert_recording_goes_on(struct place *p, const char *command, uint64_t kept)
 {
     struct occ_ring_producer ring;
@@ -374,7 +374,7 @@ static void a_deleted_file_leaves_a_log_that_is_not_read(void **state)
     assert_recording_goes_on(*state, "rm history.db", 0);
 }
 
-/* By a copy of before the run, whose log has been left behind by the old file. */
+/* Replaces the history by an empty one; the old file's log stays behind. */
 static void a_replaced_history_is_written_on(void **state)
 {
     struct place *p = *state;
@@ -387,7 +387,7 @@ static void a_replaced_history_is_written_on(void **state)
     assert_recording_goes_on(p, "mv other.db history.db", 0);
 }
 
-/* Until what is there can be used, launches wait in the ring. */
+/* Launches wait in the ring until the path can hold a history. */
 static void what_is_no_history_is_waited_for(void **state)
 {
     struct place *p = *state;
@@ -415,13 +415,14 @@ static int64_t monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Each flush commits: a client that asks in a loop gets one in 100 ms, else it would keep the disk busy. */
+/* Each flush commits, so a client that flushes in a loop gets one commit per 100 ms: more would keep the disk
+ * busy. */
 static void flushes_have_a_rate(void **state)
 {
     struct place *p = *state;
     start(p, NEVER_NS);
     pid_t program = run(p, hang_up_and_live, 0);
-    await_launches(p, 10); /* there is a history */
+    await_launches(p, 10); /* the history exists */
     int64_t from_ns = monotonic_ns();
     for (int i = 0; i < 6; i++)
         assert_int_equal(flush(p), 10);

@@ -1,7 +1,8 @@
 /*
- * The machine's clocks around a collector of the service: the wall clock is set, and the machine sleeps,
- * during which CLOCK_REALTIME and CLOCK_BOOTTIME go on and CLOCK_MONOTONIC stands. No launch is dropped for
- * its time, and a run says that its times are uncertain only if they are. All clocks are the test's.
+ * The machine's clocks around a collector with the service's limits: the wall clock is set, and the machine
+ * sleeps, during which CLOCK_REALTIME and CLOCK_BOOTTIME continue and CLOCK_MONOTONIC stands still. No launch
+ * is dropped for its time, and a run reports uncertain times only if they are uncertain. The test sets all
+ * clocks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +24,8 @@
 #define DAY    (24 * HOUR)
 #define EPOCH  (INT64_C(1700000000) * SECOND)
 #define BOOT   (5000 * SECOND)
-#define SKEW   (60 * SECOND) /* as the service has it */
-#define EACH   20            /* launches of each half */
+#define SKEW   (60 * SECOND) /* like the service */
+#define EACH   20            /* launches per half */
 
 static struct {
     int64_t wall_ns, boot_ns, monotonic_ns;
@@ -85,7 +86,7 @@ static void poll(struct bench *b)
     occ_collector_poll(b->collector, clocks.monotonic_ns);
 }
 
-/* A program that has started a second ago. */
+/* Offers a program that has started one second ago. */
 static void offer(struct bench *b)
 {
     struct occ_record_state said = {.record.type = OCC_RECORD_STATE, .level = OCC_LEVEL_TRACE};
@@ -127,7 +128,7 @@ static void assert_all_kept(const struct bench *b)
     assert_null(strstr(run_of(b)->losses, "bad_times"));
 }
 
-/* Set by so much between two polls, and set right again. */
+/* Sets the clock by a step between two polls, and later sets it right. */
 static void a_clock_that_is_set_drops_nothing(void **state)
 {
     struct bench *b = *state;
@@ -160,7 +161,7 @@ static void a_clock_that_is_set_drops_nothing(void **state)
     }
 }
 
-/* With the lid closed for a day, in the middle of a launch, and before what was recorded has been read. */
+/* The machine sleeps for a day, in the middle of a launch and before the earlier launches have been read. */
 static void a_suspended_machine_is_no_clock_that_was_set(void **state)
 {
     struct bench *b = *state;
@@ -178,7 +179,7 @@ static void a_suspended_machine_is_no_clock_that_was_set(void **state)
     assert_string_equal(run_of(b)->reason, "");
 }
 
-/* What no setting of the clock explains is not kept: a day ahead, or before the program. */
+/* Times that no setting of the clock explains are dropped and counted: a day ahead, or before the program. */
 static void impossible_times_are_counted(void **state)
 {
     struct bench *b = *state;
@@ -191,7 +192,8 @@ static void impossible_times_are_counted(void **state)
     assert_non_null(strstr(run_of(b)->losses, "bad_times 2 "));
 }
 
-/* The daemon's count is added to a program's count that cannot grow: the sum does not begin anew at 0. */
+/* The daemon adds its count to a program's count at the maximum: the sum stays at the maximum and does not
+ * wrap. */
 static void a_hostile_count_does_not_wrap(void **state)
 {
     struct bench *b = *state;

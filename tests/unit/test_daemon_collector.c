@@ -1,5 +1,5 @@
-/* daemon/collect/collector.c on rings of this process and a store in memory: exactly once, faults, ends. Time
- * is made up, so nothing here waits. */
+/* daemon/collect/collector.c on rings of this process and a store in memory: exactly once, faults, ends. The
+ * test sets the time, so nothing here waits. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +26,9 @@ struct bench {
     struct occ_store *store;
     struct occ_collector *collector;
     int64_t now_ns;
-    int gone; /* how often, and of whom last */
+    int gone; /* number of calls of the hook, and the last owner */
     void *gone_owner;
-    size_t appended; /* launches that the hook was told of */
+    size_t appended; /* launches that the hook received */
     int committing;
 };
 
@@ -110,7 +110,7 @@ static void poll_after(struct bench *b, int64_t ns)
     occ_collector_poll(b->collector, b->now_ns);
 }
 
-/* Every launch 0...n-1 is there once, with all its fields. */
+/* Checks that each launch 0...n-1 is there once, with all its fields. */
 static void assert_exactly(const struct occ_store *store, uint64_t n)
 {
     uint8_t *seen = calloc(n + 1, 1);
@@ -182,7 +182,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* Pushes with a bounded disorder, as much as fits. */
+/* Pushes launches in bounded disorder, as many as fit. */
 static uint64_t push_some(struct occ_ring_producer *ring, uint64_t from, uint64_t most, uint64_t end)
 {
     for (uint64_t i = 0; i < most && from < end; i++, from++) {
@@ -222,7 +222,7 @@ static void a_crash_at_any_moment_loses_and_repeats_nothing(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A device with known limits, unlike log_samples()'s. */
+/* Logs a device with known limits, unlike log_samples(). */
 static void log_measurable(struct occ_ring_producer *ring)
 {
     struct occ_record_device d = {.record.type = OCC_RECORD_DEVICE,
@@ -245,8 +245,8 @@ static void say_measured(struct occ_ring_producer *ring, struct occ_record_measu
     assert_true(occ_ring_log(ring, &m.record, sizeof m, NULL, 0));
 }
 
-/* Values come with the commit that makes their launches durable; whoever reads the log again does not count
- * them again. */
+/* Values come with the commit that makes their launches durable; a daemon that reads the log again does not
+ * count them again. */
 static void exact_values_count_once(void **state)
 {
     struct bench *b = *state;
@@ -280,7 +280,7 @@ static void exact_values_count_once(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* What is said of launches that are durable already is lost neither with a daemon nor while there is none. */
+/* Values of launches that are durable already are lost neither by a daemon's end nor while no daemon runs. */
 static void exact_values_that_come_late_count_once(void **state)
 {
     struct bench *b = *state;
@@ -309,7 +309,7 @@ static void exact_values_that_come_late_count_once(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* Values that were counted of launches which have not come yet wait for them. */
+/* Values that arrive before their launches wait for these launches. */
 static void exact_values_wait_for_their_launches(void **state)
 {
     struct bench *b = *state;
@@ -320,7 +320,7 @@ static void exact_values_wait_for_their_launches(void **state)
     push(&ring, 0);
     poll_after(b, 2 * SECOND);
     push(&ring, 1);
-    for (int i = 0; i < 5000; i++) /* more records than one poll takes: launches come after */
+    for (int i = 0; i < 5000; i++) /* more records than one poll takes: the launches follow later */
         say_measured(&ring, sample_measured(i < 2 ? 1 : 2, 1));
     poll_after(b, 2 * SECOND);
     assert_int_equal(b->store->committed.n_rows, 1);
@@ -331,8 +331,8 @@ static void exact_values_wait_for_their_launches(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* Many polls with few records each fill the tables as well; a program with little is not taken for the one
- * with much. */
+/* Many polls with few records each reach the limit, too; only the program with the many records exceeds it.
+ */
 static void tables_have_a_limit(void **state)
 {
     struct bench *b = *state;
@@ -352,7 +352,7 @@ static void tables_have_a_limit(void **state)
         for (int i = 0; i < 4000; i++)
             say_measured(&ring, sample_measured(2, 1));
         say_measured(&other, sample_measured(1, 1));
-        poll_after(b, SECOND / 1000); /* the next commit is far */
+        poll_after(b, SECOND / 1000); /* the next commit is far away */
     }
     poll_after(b, 2 * SECOND);
     occ_collector_get_stats(b->collector, &stats);
@@ -364,7 +364,7 @@ static void tables_have_a_limit(void **state)
     occ_ring_destroy(&other);
 }
 
-/* More warps than the GPU holds are no measurement, and neither is anything of a GPU without limits. */
+/* A value above the GPU's warps is rejected, and so is every value of a GPU with unknown limits. */
 static void exact_values_beyond_the_gpu_are_not_taken(void **state)
 {
     struct bench *b = *state;
@@ -384,7 +384,7 @@ static void exact_values_beyond_the_gpu_are_not_taken(void **state)
     poll_after(b, 2 * SECOND);
     assert_int_equal(b->store->committed.n_rows, 2);
     assert_int_equal(b->store->committed.measured.exact, 0);
-    m.warps_active_ns = 66 * m.ns; /* a little more is 1 */
+    m.warps_active_ns = 66 * m.ns; /* slightly above the limit counts as 1 */
     say_measured(&ring, m);
     push(&ring, 1);
     poll_after(b, 2 * SECOND);
@@ -413,10 +413,10 @@ static void a_full_disk_stops_reading_and_nothing_is_lost(void **state)
     for (uint64_t i = 100; i < 512; i++)
         push(&ring, i);
     struct occ_ring_launch l = sample_launch(512);
-    assert_false(occ_ring_push(&ring, &l)); /* the producer counts it */
+    assert_false(occ_ring_push(&ring, &l)); /* the producer counts the loss */
     poll_after(b, SECOND / 10);
     poll_after(b, SECOND);
-    assert_int_equal(b->store->now.n_rows, 100); /* memory does not grow with the time of the fault */
+    assert_int_equal(b->store->now.n_rows, 100); /* memory stays the same during the fault */
     b->store->fail_commit = 0;
     poll_after(b, SECOND);
     poll_after(b, SECOND);
@@ -437,7 +437,7 @@ static void what_the_log_says_waits_for_the_store(void **state)
     offer(b, &ring);
     push(&ring, 0);
     b->store->fail_put = OCC_E_BUSY;
-    poll_after(b, SECOND); /* stops at the device */
+    poll_after(b, SECOND); /* fails at the device */
     b->store->fail_put = 0;
     poll_after(b, SECOND);
     poll_after(b, SECOND);
@@ -447,7 +447,7 @@ static void what_the_log_says_waits_for_the_store(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* The log's record is taken: what it said is in the row alone. */
+/* The record has left the log, so the run's row is the only copy of its content. */
 static void a_row_that_the_store_did_not_take_is_put_again(void **state)
 {
     static const char text[] = "exe\0/bin/second";
@@ -526,8 +526,8 @@ static void a_broken_ring_keeps_what_was_sound(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* The program died, so that no later poll finds more. What a newer version logs is skipped in portions; the
- * launches behind the one without a configuration are read by nobody, and not counted. */
+/* The program has died, so no later poll finds more. Records of a newer version are skipped in portions; the
+ * launches after the one without a configuration are neither read nor counted. */
 static void a_configuration_that_never_comes_keeps_no_dead_program(void **state)
 {
     for (int newer_records = 0; newer_records <= 6000; newer_records += 6000) {
@@ -577,7 +577,8 @@ static void one_broken_ring_does_not_touch_another(void **state)
     occ_ring_destroy(&bad);
 }
 
-/* What the ring lets through, the history must take: else one program stops it for all. */
+/* The ring's reader rejects times that the history cannot store: such a time would stop recording for all
+ * programs. */
 static void times_at_the_end_of_time_stop_nobody(void **state)
 {
     struct bench *b = *state;
@@ -623,7 +624,7 @@ static void another_user_cannot_take_over_a_run(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* The ring's descriptor may have been passed on; a pid says nothing of the user. */
+/* Another process may have the ring's descriptor, and a pid does not identify a user. */
 static void a_ring_stays_with_its_process_and_user(void **state)
 {
     struct bench *b = *state;
@@ -658,7 +659,7 @@ static void a_dead_program_is_drained_and_its_run_ends(void **state)
         push(&ring, i);
     occ_ring_heartbeat(&ring, SAMPLE_EPOCH_NS + 5);
     ring.header->start_ns = 1;
-    occ_ring_destroy(&ring); /* the mapping of the collector holds it */
+    occ_ring_destroy(&ring); /* the collector's mapping keeps the ring */
     occ_collector_died(b->collector, p);
     poll_after(b, 2 * SECOND);
     poll_after(b, 2 * SECOND);
@@ -670,7 +671,7 @@ static void a_dead_program_is_drained_and_its_run_ends(void **state)
     assert_true(occ_collector_wait_ns(b->collector, 0) < 0);
 }
 
-/* The last launches of a dead program wait for the store: its run ends after them. */
+/* The last launches of a dead program wait for the store, and its run ends after them. */
 static void a_run_ends_after_its_launches(void **state)
 {
     struct bench *b = *state;
@@ -694,7 +695,7 @@ static void a_run_ends_after_its_launches(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A store that fails is asked once in a commit interval, not with every poll. */
+/* A failing store is tried once per commit interval instead of with every poll. */
 static void a_failing_store_has_time_to_recover(void **state)
 {
     struct bench *b = *state;
@@ -713,7 +714,7 @@ static void a_failing_store_has_time_to_recover(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A poll has no time for all launches of a dead program: its run goes on until they are read. */
+/* A poll is too short for all launches of a dead program, so its run continues until they are read. */
 static void a_run_goes_on_until_all_is_read(void **state)
 {
     struct bench *b = *state;
@@ -787,12 +788,12 @@ static void an_orphan_is_read_while_its_heart_beats(void **state)
     for (int i = 0; i < 4; i++)
         poll_after(b, 3 * SECOND);
     assert_true(b->store->committed.runs[0].ended);
-    assert_int_equal(b->gone, 1); /* else its owner would name a producer that is freed */
+    assert_int_equal(b->gone, 1); /* otherwise its owner would name a freed producer */
     assert_ptr_equal(b->gone_owner, b);
     occ_ring_destroy(&ring);
 }
 
-/* The thread that writes the ring is not the one that beats: it may hang while the other goes on. */
+/* The thread that writes the ring is not the heartbeat's thread: one may hang while the other continues. */
 static void an_orphan_that_launches_lives(void **state)
 {
     struct bench *b = *state;
@@ -886,7 +887,7 @@ static void the_same_ring_again_goes_on(void **state)
     occ_ring_destroy(&copy);
 }
 
-/* The history's sum over all causes stays within what it can hold. */
+/* Each cause has a maximum, so that the history's sum over all causes cannot overflow. */
 static void losses_can_be_added_up(void **state)
 {
     struct bench *b = *state;
@@ -984,7 +985,7 @@ static void what_a_program_says_of_itself(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A launch has the range of its configuration; the same after the store was replaced. */
+/* A launch has the range of its configuration. */
 static void launches_have_their_ranges(void **state)
 {
     struct bench *b = *state;
@@ -1042,16 +1043,16 @@ static void levels_after_the_first_are_periods(void **state)
     struct occ_producer *p = offer(b, &ring);
     poll_after(b, SECOND);
     const struct fake_run *run = &b->store->committed.runs[0];
-    assert_string_equal(run->level, "trace"); /* something was recorded */
-    assert_string_equal(run->reason, "");     /* it is the period's, not the level's */
+    assert_string_equal(run->level, "trace"); /* the level with launches */
+    assert_string_equal(run->reason, "");     /* the reason belongs to the period */
     assert_string_equal(run->periods, "nothing 2000-0 paused?;");
     say_state(&ring, OCC_LEVEL_CONFIGS, 3000, "sampled");
-    b->store->fail_put = OCC_E_IO; /* the record is taken again */
+    b->store->fail_put = OCC_E_IO; /* the record is read again */
     poll_after(b, SECOND);
     b->store->fail_put = 0;
     poll_after(b, SECOND);
     say_state(&ring, OCC_LEVEL_TRACE, 2500,
-              ""); /* a time that goes back ends it at its begin: it is dropped */
+              ""); /* an earlier time ends the period at its begin: it is dropped */
     say_unmeasured(&ring, 5000, "not measured");
     say_state(&ring, OCC_LEVEL_TRACE, UINT64_MAX, "");
     poll_after(b, SECOND);
@@ -1067,7 +1068,7 @@ static void levels_after_the_first_are_periods(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* The log holds at most so many that the history is not filled with them. */
+/* A run's number of periods is limited, so that they do not fill the history. */
 static void periods_are_bounded(void **state)
 {
     struct bench *b = *state;
@@ -1083,7 +1084,7 @@ static void periods_are_bounded(void **state)
     for (int i = 0; i < 100; i++)
         poll_after(b, SECOND);
     assert_int_equal(p->run.period.n, 100);
-    assert_int_equal(p->run.period.from_ns, 100 * 1000); /* goes on for good */
+    assert_int_equal(p->run.period.from_ns, 100 * 1000); /* the last period never ends */
     assert_string_equal(p->run.period.reason, "too many periods to list all: again");
     occ_ring_destroy(&ring);
 }
@@ -1110,7 +1111,7 @@ static void who_wants_no_counters_is_not_raised_by_them(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A reason without the flag is an explanation: the counters' level counts, and no period begins. */
+/* A reason without the flag only explains: the counters' level counts, and no period begins. */
 static void a_reason_takes_no_counters_away(void **state)
 {
     struct bench *b = *state;
@@ -1132,8 +1133,7 @@ static void a_reason_takes_no_counters_away(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A run of --exact is measured by itself as long as it reports so; that is no period in which less is
- * recorded. */
+/* A run of --exact measures itself as long as it reports so; this is not a period with less recording. */
 static void exact_values_that_fail_give_the_counters_back(void **state)
 {
     struct bench *b = *state;
@@ -1157,7 +1157,7 @@ static void exact_values_that_fail_give_the_counters_back(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* A ring with samples on two devices, in turns of three launches; n are pushed. */
+/* Makes a ring with samples of two devices, which alternate after three launches, and pushes `n` launches. */
 static void make_two_devices(struct occ_ring_producer *ring, uint64_t n)
 {
     make_ring(ring, 1024);
@@ -1196,8 +1196,8 @@ static void each_device_has_its_launches(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* The store takes the launches of one device and not those of the other: these wait, those are not repeated.
- */
+/* The store accepts one device's launches and rejects the other's: the rejected launches wait, the accepted
+ * ones are not repeated. */
 static void a_batch_that_is_appended_in_part_goes_on(void **state)
 {
     struct bench *b = *state;
@@ -1237,8 +1237,8 @@ static void stop_takes_all_there_is(void **state)
 
 #define LONG_LOG 60000 /* launch configurations */
 
-static const struct occ_ring_consumer *long_log; /* of the program with the long log */
-static unsigned others_before_its_end;           /* launches of others that came before it was read */
+static const struct occ_ring_consumer *long_log; /* log of the program with the long log */
+static unsigned others_before_its_end;           /* launches of others stored before the log's end */
 
 static void note_order(struct occ_producer *producer, const struct occ_producer_device *device,
                        const struct occ_store_launch *rows, size_t n, void *context)
@@ -1271,7 +1271,7 @@ static bool stop_beside_a_long_log(struct bench *b, int64_t stop_ns)
     assert_true(log_samples(&other));
     offer(b, &other);
     make_long_log(&ring);
-    long_log = offer(b, &ring)->consumer; /* the latest one comes first */
+    long_log = offer(b, &ring)->consumer; /* the newest program comes first */
     for (uint64_t i = 0; i < 10; i++)
         push(&other, i);
     others_before_its_end = 0;
@@ -1285,7 +1285,8 @@ static bool stop_beside_a_long_log(struct bench *b, int64_t stop_ns)
     return is_all;
 }
 
-/* The rest of a log is left to the next daemon, rather than to a service manager that loses patience. */
+/* A stop reads every program first, and leaves the rest of a long log to the next daemon before the service
+ * manager's patience ends. */
 static void stop_reads_every_program_first(void **state)
 {
     struct bench *b = *state;
@@ -1310,7 +1311,7 @@ static void more_records_than_one_poll_takes(void **state)
     assert_true(occ_ring_push(&ring, &l));
     occ_collector_died(b->collector, p);
     poll_after(b, SECOND);
-    assert_int_equal(b->store->committed.n_rows, 0); /* its shape is not known yet, and nothing is wrong */
+    assert_int_equal(b->store->committed.n_rows, 0); /* its configuration is not read yet: no error */
     for (int i = 0; i < 3; i++)
         poll_after(b, SECOND);
     assert_exactly(b->store, 1);
@@ -1330,7 +1331,7 @@ static void polls_follow_the_load(void **state)
     for (int i = 0; i < 5; i++)
         poll_after(b, SECOND / 10);
     assert_int_equal(occ_collector_wait_ns(b->collector, 0), 250000000);
-    b->store->fail_commit = OCC_E_BUSY; /* so that the ring stays full */
+    b->store->fail_commit = OCC_E_BUSY; /* keeps the ring full */
     for (uint64_t i = 0; i < 1000; i++)
         push(&ring, i);
     for (int i = 0; i < 5; i++)
@@ -1339,7 +1340,7 @@ static void polls_follow_the_load(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* As if the clock had been an hour ahead when the program came. */
+/* Simulates a clock that was an hour ahead when the program came. */
 static void a_clock_that_is_set_is_a_reason_of_the_run(void **state)
 {
     struct bench *b = *state;
@@ -1374,7 +1375,7 @@ static int on_committing(void *context, struct occ_error *err)
     return 0;
 }
 
-/* A reload brings limits; the hooks are the daemon's own and stay. */
+/* A reload changes limits; the hooks belong to the daemon and stay. */
 static void new_limits_keep_the_hooks(void **state)
 {
     struct bench *b = *state;

@@ -1,4 +1,4 @@
-/* The daemon's text requests: what is one, who may command, what sampler says without any GPU. */
+/* The daemon's text requests: parsing, permissions, and the sampler's answer without any GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +110,7 @@ static void a_sampler_without_gpus_says_why(void **state)
     occ_sampler_free(sampler);
 }
 
-/* Room for nothing cuts, and writes nothing beyond. */
+/* A short buffer cuts the answer, and nothing is written beyond its end. */
 static void a_short_buffer_cuts(void **state)
 {
     (void)state;

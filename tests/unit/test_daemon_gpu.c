@@ -1,5 +1,5 @@
-/* What goes into a GPU's thread and what comes out: the queue of launches, and results by minute, run and
- * configuration. */
+/* The queues of a GPU's thread: launches on the way in, and results by minute, run and configuration on the
+ * way out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void launches_are_merged_by_start(void **state)
     uint64_t tags = 0;
     for (size_t i = 0; i < queue.n; i++)
         tags += queue.items[i].tag;
-    assert_int_equal(tags, 799 * 800 / 2); /* each of them once */
+    assert_int_equal(tags, 799 * 800 / 2); /* each launch once */
     int64_t first_ns = occ_launch_queue_at(&queue, 300)->start_ns;
     occ_launch_queue_remove(&queue, 300);
     assert_int_equal(queue.n, 500);
@@ -59,7 +59,8 @@ static void launches_are_merged_by_start(void **state)
     free(more.items);
 }
 
-/* Launches of one GPU may start at once; what waits does not move for what comes. */
+/* Launches of one GPU may start at the same time; waiting launches come first, so that new ones do not move
+ * them. */
 static void of_equal_starts_the_waiting_ones_come_first(void **state)
 {
     (void)state;
@@ -77,7 +78,8 @@ static void of_equal_starts_the_waiting_ones_come_first(void **state)
     free(more.items);
 }
 
-/* Rounds of a GPU with 80 k launches a second and records of 4 s: waiting launches move about once. */
+/* Plays rounds of a GPU with 80 000 launches a second and records 4 s old: waiting launches do not move when
+ * others leave. */
 static void launches_leave_without_a_move_of_the_rest(void **state)
 {
     (void)state;
@@ -100,14 +102,14 @@ static void launches_leave_without_a_move_of_the_rest(void **state)
     assert_true(queue.allocated <= 1 << 20);
     for (size_t i = 0; i < queue.n; i++)
         assert_int_equal(occ_launch_queue_at(&queue, i)->tag, left + (int64_t)i);
-    occ_launch_queue_remove(&queue, queue.n - 10); /* memory goes back */
+    occ_launch_queue_remove(&queue, queue.n - 10); /* returns memory */
     assert_int_equal(occ_launch_queue_at(&queue, 9)->tag, next_ns - 1);
     assert_true(queue.allocated <= 1 << 19);
     free(queue.items);
     free(more.items);
 }
 
-/* A full queue takes as many as have left. */
+/* A full queue accepts as many launches as have left. */
 static void a_full_queue_has_room_again(void **state)
 {
     (void)state;
@@ -126,8 +128,8 @@ static void a_full_queue_has_room_again(void **state)
     free(more.items);
 }
 
-/* Rounds of 50 ms on a simulated clock; each second come the launches of that long ago. Returns how many were
- * behind the watermark when they came, in the last 60 of `seconds`. */
+/* Plays rounds of 50 ms on a simulated clock; once per second the launches of `age_ns` ago arrive. Returns
+ * the number of launches behind the watermark at their arrival, in the last 60 of `seconds`. */
 static unsigned late_launches(struct occ_record_age *age, int64_t age_ns, int seconds)
 {
     int64_t now_ns = MINUTE_NS, advanced_ns = 0;
@@ -152,14 +154,14 @@ static void the_watermark_follows_the_age_of_records(void **state)
     assert_int_equal(occ_record_age_watermark(&age), 4 * second_ns);
     assert_int_equal(late_launches(&age, 2 * second_ns, 70), 0);
     assert_int_equal(occ_record_age_watermark(&age), 4 * second_ns);
-    /* a GPU that is always busy: of the first launches some are late, then none */
+    /* a GPU that is always busy: some of the first launches are late, later ones are not */
     assert_int_equal(late_launches(&age, 9 * second_ns, 70), 0);
     assert_int_equal(late_launches(&age, 19 * second_ns, 70), 0);
     assert_true(occ_record_age_watermark(&age) > 19 * second_ns);
-    /* bounded: these waited for a daemon */
+    /* bounded: an hour-old record has waited for a daemon */
     occ_record_age_add(&age, 0, 3600 * second_ns);
     assert_true(occ_record_age_watermark(&age) <= 21 * second_ns);
-    /* and it goes back, slowly */
+    /* the watermark goes back slowly */
     assert_int_equal(late_launches(&age, 2 * second_ns, 70), 0);
     assert_true(occ_record_age_watermark(&age) > 5 * second_ns);
     assert_int_equal(late_launches(&age, 2 * second_ns, 600), 0);
@@ -175,7 +177,7 @@ static void a_full_queue_drops_the_latest(void **state)
         add(&queue, start_ns, 0);
     for (int64_t start_ns = 9; start_ns > 0; start_ns -= 2)
         add(&more, start_ns, 1);
-    queue.allocated = queue.n; /* as if memory for no more was there */
+    queue.allocated = queue.n; /* simulates a lack of memory */
     assert_false(occ_launch_queue_add(&queue, &extra, 5));
     assert_int_equal(occ_launch_queue_merge(&queue, &more, 8), 2);
     assert_int_equal(queue.n, 8);

@@ -1,11 +1,9 @@
 /*
  * Root's daemon with a hostile user beside an honest one. Whatever the attacker offers, floods or breaks,
- * each launch of the victim reaches his history, once, and nothing of the attack stays in the daemon. What is
- * asserted are states; waits end with a condition. `long [NAME]` prints, for one attacker of each kind at
- * full rate, the victim's losses at 100 000 launches a second, the times of pings, and their p99 as a
- * multiple of that without an attacker.
- *
- * Only root can start programs of two users.
+ * each launch of the victim reaches the victim's history once, and nothing of the attack stays in the daemon.
+ * The tests assert states, and their waits end with a condition. `long [NAME]` prints, for one attacker of
+ * each kind at full rate, the victim's losses at 100 000 launches a second, the times of pings, and their p99
+ * relative to a daemon without an attacker. Only root can start programs of two users.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,16 +19,16 @@
 #include "daemon/serve/listen.h"
 #include "daemon_users.h"
 
-#define ACCEPTS_AT_ONCE         64 /* in a turn */
-#define TURN_PRICE              16 /* of its time */
-#define CONTROL_CONNECTIONS_MAX 64 /* connections of one user beside those of his programs */
+#define ACCEPTS_AT_ONCE         64 /* per turn */
+#define TURN_PRICE              16 /* a request is charged this multiple of its time */
+#define CONTROL_CONNECTIONS_MAX 64 /* connections of one user besides the user's programs */
 
-static uint64_t *counter; /* shared by all processes of a test: the attacker's rounds, ... */
-static uint64_t *lost;    /* ... and the victim's lost launches */
+static uint64_t *counter; /* number of the attacker's rounds; shared by all processes of a test */
+static uint64_t *lost;    /* number of the victim's lost launches; shared like the counter */
 
 /* ---- attacks ---- */
 
-/* The state of a small generator; its low bits are not random. */
+/* Returns the next number of a small generator: its high bits, since the low ones are not random. */
 static uint32_t next_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + 1;
@@ -47,7 +45,8 @@ static off_t blocks_of(const struct occ_ring_producer *ring)
 #define SPARSE_RINGS     16
 #define SPARSE_LOG_BYTES (16u * MEGABYTE)
 
-/* A log of long records of an unknown type, of which the head alone is written; a last known one. */
+/* Makes a ring with a log of long records of an unknown type, with only their headers written, and the
+ * records of one launch at the end. */
 static void fill_sparse(struct occ_ring_producer *ring)
 {
     check(occ_ring_create(ring, 256, SPARSE_LOG_BYTES) == 0);
@@ -62,7 +61,7 @@ static void fill_sparse(struct occ_ring_producer *ring)
     check(occ_ring_push(ring, &launch));
 }
 
-/* Reading a hole of a memfd would make its page, charged to the daemon. */
+/* Offers sparse rings: reading a hole of a memfd would allocate its page, charged to the daemon. */
 static void offer_sparse_rings(const struct place *p, int uid)
 {
     struct occ_ring_producer rings[SPARSE_RINGS];
@@ -75,7 +74,7 @@ static void offer_sparse_rings(const struct place *p, int uid)
     }
     begin();
     for (int i = 0; i < SPARSE_RINGS; i++) {
-        await_committed(&rings[i]); /* the log before the launch has been read */
+        await_committed(&rings[i]); /* the daemon has read the log before the launch */
         check(blocks_of(&rings[i]) == blocks[i]);
     }
     wait_for_end(p);
@@ -84,9 +83,9 @@ static void offer_sparse_rings(const struct place *p, int uid)
 #define NAMES      100
 #define NAME_RINGS 6
 
-static struct occ_ring_producer name_rings[NAME_RINGS]; /* shared with the victim, who looks at them */
+static struct occ_ring_producer name_rings[NAME_RINGS]; /* shared with the victim, who checks them */
 
-/* Kernels whose names are as long as may be, each another. */
+/* Makes a ring with kernel names of maximum length, all different. */
 static void fill_names(struct occ_ring_producer *ring, uint64_t which)
 {
     char name[OCC_KERNEL_NAME_MAX_BYTES];
@@ -114,7 +113,7 @@ static void offer_names(const struct place *p, int uid)
     wait_for_end(p);
 }
 
-/* While it is read, most of the names are not: the loop does not stand still for them. */
+/* Pushes launches, and checks that the daemon commits them before it has read all of the names. */
 static void launch_before_the_names_are_read(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -133,7 +132,7 @@ static void launch_before_the_names_are_read(const struct place *p, int uid)
     check(unread > 0);
 }
 
-/* Times ahead, behind and scattered. */
+/* Pushes launches with times in the future, in the past and at random. */
 static void launch_at_any_time(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -155,7 +154,7 @@ static void launch_at_any_time(const struct place *p, int uid)
     }
 }
 
-/* As a program without occtrace's patience does it. -1: it failed. */
+/* Connects without occtrace's retries. Returns -1 on failure. */
 static int connect_raw(const struct place *p, int flags)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -194,7 +193,7 @@ static bool answers(int fd)
     return occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL) == 0;
 }
 
-/* Connections that do nothing: those of his share stay, the others are refused. */
+/* Opens idle connections: the daemon keeps the user's share and refuses the others. */
 static void connect_and_stay(const struct place *p, int uid)
 {
     static int fds[1100];
@@ -252,7 +251,7 @@ static void flush_without_end(const struct place *p, int uid)
     }
 }
 
-/* Hellos and requests, cut, lengthened and with changed bytes, with descriptors that are no rings. */
+/* Sends hellos and requests, cut, extended and with changed bytes, with descriptors of many kinds. */
 static void send_nonsense(const struct place *p, int uid)
 {
     static const char *const texts[] = {"ping",        "status", ("flush " SESSION),          "sampler 99",
@@ -295,7 +294,7 @@ static void send_nonsense(const struct place *p, int uid)
     }
 }
 
-/* Everything behind the header's geometry changes while the daemon reads it. */
+/* Changes everything behind the header's geometry while the daemon reads the ring. */
 static void change_bytes(const struct place *p, struct occ_ring_producer *ring)
 {
     uint64_t random = (uint64_t)getpid();
@@ -327,7 +326,7 @@ static void offer_rings_that_change(const struct place *p, int uid)
         char answer[64];
         int fd = offer(p, &ring);
         pause_ms(i % 8);
-        (void)occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL); /* or hung up on */
+        (void)occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL); /* may fail */
         (void)close(fd);
         check(kill(changer, SIGKILL) == 0 && waitpid(changer, NULL, 0) == changer);
         occ_ring_destroy(&ring);
@@ -336,7 +335,7 @@ static void offer_rings_that_change(const struct place *p, int uid)
 
 enum { STEPS = 10 };
 
-/* A program that is killed at this step of its life. */
+/* Runs a program that kills itself at this step of its life. */
 static void die_at(const struct place *p, int step)
 {
     struct occ_ring_producer ring;
@@ -366,7 +365,8 @@ static void die_at(const struct place *p, int step)
 
 /* ---- tests ---- */
 
-/* A victim who was there before, one beside the attack, and nothing left of the attacker afterwards. */
+/* Checks that the attack harms neither a victim before it nor two beside it, and leaves nothing of the
+ * attacker. */
 static void assert_victim_is_unhurt(struct place *p, void (*attack)(const struct place *p, int variant))
 {
     start_service(p);
@@ -400,7 +400,7 @@ static void long_names_do_not_stop_the_loop(void **state)
     start_service(p);
     for (int i = 0; i < NAME_RINGS; i++)
         fill_names(&name_rings[i], (uint64_t)i);
-    suspend(p); /* so that all of it is there when the loop goes on */
+    suspend(p); /* all rings are offered before the loop continues */
     pid_t attacker = run(p, offer_names, ATTACKER);
     int leave[2];
     memcpy(leave, p->leave, sizeof leave);
@@ -421,7 +421,7 @@ static void long_names_do_not_stop_the_loop(void **state)
 
 #define QUOTA (16 * MEGABYTE)
 
-/* Until a history has so many at most. */
+/* Waits until a history has at most `max` kernels. */
 static void await_kernels(const struct place *p, int uid, int64_t max)
 {
     for (int ms = 0; count_in(p, uid, "SELECT count(*) FROM stored_kernel") > max; ms += 50) {
@@ -438,8 +438,8 @@ static void offer_many_names(const struct place *p, int uid)
     wait_for_end(p);
 }
 
-/* A program names kernels without end: others' launches are all kept, those of its user's programs too, and
- * the names are gone after it. */
+/* A program names kernels without end: launches of others and of the user's other programs are all kept, and
+ * the names are dropped after the program's end. */
 static void names_have_a_share_of_the_quota(void **state)
 {
     struct place *p = *state;
@@ -489,7 +489,7 @@ static void fill_the_backlog(const struct place *p, int uid)
     wait_for_end(p);
 }
 
-/* Until the user's last request is paid: it rests for a multiple of the time that it took. */
+/* Waits until the user's last request is paid: the user rests for a multiple of the request's time. */
 static void await_rest(const struct place *p)
 {
     char answer[OCC_CONTROL_BYTES];
@@ -498,7 +498,7 @@ static void await_rest(const struct place *p)
     pause_ms(200 + 2 * TURN_PRICE * (long)((occ_monotonic_ns() - begin_ns) / 1000000));
 }
 
-/* The backlog is full when a request comes: it is answered after one turn of accepting. */
+/* A request that meets a full backlog is answered after one turn of accepting. */
 static void requests_do_not_wait_for_all_connections(void **state)
 {
     struct place *p = *state;
@@ -530,7 +530,7 @@ static void connections_without_end_harm_nobody(void **state)
 
 #define NEWCOMERS 64
 
-/* Each on a connection of its own, which is tried once. */
+/* Sends each request on a new connection, with a single try. */
 static void ask_as_newcomer(const struct place *p, int uid)
 {
     if (uid != 0)
@@ -561,7 +561,7 @@ static void offer_as_newcomer(const struct place *p, int uid)
     }
 }
 
-/* No connection here is from before the flood. */
+/* All connections of the newcomers begin during the flood. */
 static void a_flood_keeps_no_newcomer_out(void **state)
 {
     struct place *p = *state;
@@ -600,7 +600,7 @@ static void more_rings_than_a_share_harm_nobody(void **state)
     assert_stops(p);
 }
 
-/* Flushes that wait at one time share a commit. */
+/* Flushes that wait at the same time share a commit. */
 static void flushes_without_end_make_few_commits(void **state)
 {
     struct place *p = *state;
@@ -641,7 +641,7 @@ static void a_program_may_die_at_any_step(void **state)
     struct place *p = *state;
     start_service(p);
     let_go(p, run(p, launch_in_portions, VICTIM));
-    run_beside(p, launch_in_portions, ATTACKER); /* opens his history */
+    run_beside(p, launch_in_portions, ATTACKER); /* creates the attacker's history */
     await_status(p, "\nclients 1\nprograms 0\n");
     size_t descriptors = count_descriptors(p);
     for (int step = 0; step < STEPS; step++) {
@@ -663,13 +663,14 @@ static void a_program_may_die_at_any_step(void **state)
 #define RATE_LAUNCHES (RATE_SECONDS * 100000)
 #define RATE_PINGS    100000
 
-/* Before everything that computes: what is measured is the daemon's work, not the scheduler's turns. */
+/* Schedules a process before all ordinary ones: the test measures the daemon's work, not the scheduler's
+ * turns. */
 static void run_first(pid_t pid)
 {
     (void)sched_setscheduler(pid, SCHED_RR | SCHED_RESET_ON_FORK, &(struct sched_param){1});
 }
 
-/* 100 launches a millisecond, whatever the daemon does. */
+/* Pushes 100 launches per millisecond, whatever the daemon does. */
 static void launch_at_rate(const struct place *p, int uid)
 {
     static const char text[] = "session\0" SESSION;
@@ -699,7 +700,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Pings until the victim has ended; prints the row. */
+/* Pings until the victim has ended, and prints the row. */
 static void measure(struct place *p, const char *name, pid_t victim)
 {
     static int64_t pings[RATE_PINGS];

@@ -1,7 +1,7 @@
 /*
- * Hours of two users of root's daemon in a few seconds: launches carry the times of hours, one user makes so
- * many that his history's quota evicts, the other makes ten a minute and keeps each of them. `long`: 24
- * hours. Only root can be two users.
+ * Plays hours of two users of root's daemon in a few seconds, with launch times spread over these hours: one
+ * user's launches exceed the history's quota and are evicted, the other user makes ten a minute, all
+ * kept. `long`: 24 hours. Only root can act as two users.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #define NOISY            61003
 #define QUIET_PER_MINUTE 10
 #define QUOTA            (UINT64_C(16) << 20)
-#define LOG_BYTES        (8 << 20) /* of a history's write-ahead log */
+#define LOG_BYTES        (8 << 20) /* limit of a history's write-ahead log */
 #define RING_SLOTS       65536
 
 static int hours, noisy_per_minute;
@@ -33,7 +33,7 @@ struct user {
     uint64_t random;
 };
 
-/* The daemon sees who connects. */
+/* Offers a ring as this user: the daemon sees the connecting user. */
 static void be_program_of(const struct place *p, uid_t uid, struct user *u)
 {
     static const char text[] = "session\0" SESSION;
@@ -46,8 +46,8 @@ static void be_program_of(const struct place *p, uid_t uid, struct user *u)
     u->random = uid;
 }
 
-/* `n` launches over the minute, that the codec cannot make small; while there is room, so that none is lost.
- */
+/* Pushes `n` launches over the minute, with values that do not compress; waits for room, so that none is
+ * lost. */
 static void launch(struct user *u, int64_t minute_ns, unsigned int n)
 {
     for (unsigned int i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static void launch(struct user *u, int64_t minute_ns, unsigned int n)
 static void leave(struct user *u)
 {
     meet(u->fd);
-    occ_ring_close(&u->ring); /* the daemon hangs up as soon as it has all of it */
+    occ_ring_close(&u->ring); /* the daemon hangs up once it has read everything */
     (void)close(u->fd);
     occ_ring_destroy(&u->ring);
 }
@@ -126,7 +126,7 @@ static void the_quiet_users_launches_stay(void **state)
     assert_true(log_bytes < LOG_BYTES);
     assert_int_equal(ask_history(p, QUIET, "SELECT count(*) FROM launch"), minutes * QUIET_PER_MINUTE);
     int64_t kept = ask_history(p, NOISY, "SELECT count(*) FROM launch");
-    assert_in_range(kept, 1, (int64_t)minutes * noisy_per_minute - 1); /* evicted, but not all */
+    assert_in_range(kept, 1, (int64_t)minutes * noisy_per_minute - 1); /* some are evicted, not all */
     assert_int_equal(ask_history(p, NOISY, "SELECT sum(launches) FROM minute"),
                      (int64_t)minutes * noisy_per_minute);
     assert_int_equal(ask_history(p, NOISY, "SELECT coalesce(sum(launches), 0) FROM loss"), 0);
@@ -138,6 +138,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_quiet_users_launches_stay, setup, teardown)};
     bool is_long = argc > 1 && strcmp(argv[1], "long") == 0;
     hours = is_long ? 24 : 1;
-    noisy_per_minute = is_long ? 6000 : 30000; /* many times what the quota holds */
+    noisy_per_minute = is_long ? 6000 : 30000; /* many times the quota */
     return cmocka_run_group_tests_name("daemon hours", tests, NULL, NULL);
 }

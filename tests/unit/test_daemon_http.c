@@ -67,7 +67,7 @@ static void a_socket_goes_with_its_server(void **state)
     }
 }
 
-/* Another daemon has replaced the socket without notice. */
+/* A socket that another daemon has put in place of the server's stays. */
 static void the_socket_of_another_stays(void **state)
 {
     struct occ_http *http = NULL;
@@ -84,7 +84,8 @@ static void the_socket_of_another_stays(void **state)
     occ_http_close(http);
 }
 
-/* Exit code of a process that got a listening socket as descriptor 3, for the process `pid`. */
+/* Opens a server with a listening socket as descriptor 3, passed for the process `pid`. Returns the exit
+ * code: 1 if the variables are left, 2 if the socket is taken, 3 if neither. */
 static int open_passed(const char *pid, const char *count)
 {
     struct occ_http *http = NULL;
@@ -114,7 +115,7 @@ static int passed_to(int64_t pid, const char *count)
     return WEXITSTATUS(status);
 }
 
-/* Variables of sd_listen_fds(3) are inherited; the descriptors are not. */
+/* A process inherits the variables of sd_listen_fds(3), but not the descriptors. */
 static void sockets_of_another_process_are_not_taken(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void end(pid_t child)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* From the address 127.0.0.`host`. */
+/* Connects from the address 127.0.0.`host`. */
 static int connect_from(const struct sockaddr_in *server, uint32_t host)
 {
     const struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000 | host)};
@@ -183,7 +184,7 @@ static bool is_answered(int fd)
     return send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0 && recv(fd, answer, sizeof answer, 0) > 0;
 }
 
-/* A byte now and then is no silence. */
+/* Occasional bytes do not extend a request's deadline. */
 static void a_request_has_a_deadline(void **state)
 {
     struct sockaddr_in server;
@@ -206,7 +207,7 @@ static void a_request_has_a_deadline(void **state)
     (void)close(listening);
 }
 
-/* Its connections wait without a request. */
+/* Idle connections of one address leave room for other addresses. */
 static void an_address_leaves_places_for_others(void **state)
 {
     struct sockaddr_in server;
@@ -273,7 +274,7 @@ static pid_t serve_address(const char *listen, const char *path)
     }
 }
 
-/* The status of the answer; its text must contain `what`. Closes fd. */
+/* Returns the status of the answer, and checks that it contains the text. Closes fd. */
 static int status_of(int fd, const char *url, const char *what)
 {
     char request[64], text[1024];
@@ -342,7 +343,7 @@ static void use_certificate(int days)
         _exit(1);
 }
 
-/* Descriptors for files, and not for another server. */
+/* Leaves one free descriptor: enough for reading a file, too few for another server. */
 static void leave_one_descriptor(rlim_t *ret_before)
 {
     struct rlimit limit;
@@ -356,8 +357,8 @@ static void leave_one_descriptor(rlim_t *ret_before)
         _exit(2);
 }
 
-/* A server that listens at `listening` is given a certificate while it has no descriptor for it; then it has.
- */
+/* Runs a server on `listening` that gets a new certificate while it has no descriptor for loading it, and
+ * then has one again. Returns the exit code, 0 if the new certificate is in use at the end. */
 static int change_certificate(int listening)
 {
     char certificate[64], key[64], text[24];

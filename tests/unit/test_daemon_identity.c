@@ -1,4 +1,4 @@
-/* Owners of launches: control groups as engines and schedulers name them, and subordinate uids. */
+/* Owners of launches: the control group names of engines and schedulers, and subordinate uids. */
 #include "daemon/owners/identity.h"
 #include "daemon/collect/run_texts.h"
 
@@ -18,7 +18,7 @@
 #define POD    "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 #define POD_US "0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0"
 
-/* What is found in the control groups of a process of uid 1000, and who then owns its launches. */
+/* Control groups of a process of uid 1000, the identifiers found in them, and the owner of its launches. */
 static const struct {
     const char *text, *container, *pod, *job, *step, *owner;
 } control_groups[] = {
@@ -35,13 +35,12 @@ static const struct {
      ID, POD, "", "", "pod-" POD},
     {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n", ID, POD, "", "", "pod-" POD},
     {"4:memory:/kubepods/besteffort/pod" POD "/" ID "\n", ID, POD, "", "", "pod-" POD},
-    /* what a container names within its own control group makes it no other's */
+    /* names that a container chooses within its own control group do not change its owner */
     {"4:memory:/docker/" ID "/pod" POD "/" OTHER "\n", ID, "", "", "", "container-" ID},
     {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope/pod" POD2 "/" OTHER "\n", ID, POD, "",
      "", "pod-" POD},
     {"0::/kubepods.slice/kubepods-pod0f1e2d3c_4b5a.slice\n", "", "", "", "", "u1000"}, /* not a uuid */
-    /* without privileges: the engine's control group lies in the user's own slice, where he may give
-       names */
+    /* rootless: the engine's control group lies in the user's own slice, where the user chooses the names */
     {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID, "",
      "", "", "u1000"},
     {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
@@ -51,7 +50,7 @@ static const struct {
     {"0::/../../user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, "", "", "", "u1000"},
     {"0::/../../system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
     {"0::/../../kubepods.slice/kubepods-pod" POD_US ".slice/x\n", "", POD, "", "", "pod-" POD},
-    /* a login slice that a container made is no login */
+    /* a login slice that a container has made is not a login */
     {"0::/docker/" ID "/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
     {"0::/docker/" ID "/user.slice/user-1000.slice/x\n", ID, "", "", "", "container-" ID},
     {"0::/machine.slice/user-1000.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
@@ -68,7 +67,7 @@ static const struct {
     {"9:cpuset:/slurm_node7/uid_1000/job_4711/step_0\n", "", "", "4711", "0", "u1000"},
     {"1:name=systemd:/\n9:cpuset:/slurm/uid_1000/job_4711\n8:pids:/x/step_9\n", "", "", "4711", "", "u1000"},
     {"0::/user.slice/job_4711/step_0\n", "", "", "", "", "u1000"},
-    /* below a login, a container and a service its user gives names */
+    /* below a login, a container or a service the user chooses the names */
     {"0::/user.slice/user-1000.slice/user@1000.service/slurm/job_4711/step_0\n", "", "", "", "", "u1000"},
     {"0::/user.slice/slurm/system.slice/slurmstepd.scope/job_4711/step_0\n", "", "", "", "", "u1000"},
     {"0::/docker/" ID "/system.slice/slurmstepd.scope/job_4711/step_0\n", ID, "", "", "", "container-" ID},
@@ -121,20 +120,20 @@ static void test_processes(void **state)
     put_file(root, "/proc/78/cgroup", "0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n");
     put_file(root, "/var/log/pods/team-a_trainer-0_" POD "/app/0.log", "");
     put_file(root, "/var/log/pods/team-b_other_0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f1/app/0.log", "");
-    put_file(root, "/var/log/pods/stray_" POD, ""); /* has two parts only */
+    put_file(root, "/var/log/pods/stray_" POD, ""); /* only two parts */
     occ_identity_read(accounts, 78, 0, &id);
     assert_string_equal(id.pod_name, "trainer-0");
     assert_string_equal(id.pod_namespace, "team-a");
-    occ_identity_owner(&id, &owner); /* it commands no other pod's programs, */
+    occ_identity_owner(&id, &owner); /* a pod commands no other pod's programs, */
     assert_string_equal(owner.name, "pod-" POD);
-    occ_identity_history(&id, &owner); /* and shares the history */
+    occ_identity_history(&id, &owner); /* but shares the namespace's history */
     assert_string_equal(owner.name, "ns-team-a");
     assert_int_equal(owner.uid, -1);
-    occ_identity_read(accounts, 77, 100999, &id); /* rootless: its uid is one of user 1000's */
+    occ_identity_read(accounts, 77, 100999, &id); /* rootless: the uid is subordinate to user 1000 */
     occ_identity_owner(&id, &owner);
     assert_string_equal(id.container, ID);
     assert_string_equal(owner.name, "u1000");
-    occ_identity_read(accounts, 77, 0, &id); /* of a root's engine */
+    occ_identity_read(accounts, 77, 0, &id); /* root's engine */
     occ_identity_owner(&id, &owner);
     assert_string_equal(owner.name, "container-" ID);
     assert_int_equal(owner.uid, -1);
@@ -150,7 +149,7 @@ static void test_processes(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* A process that ends is shown in the root of hierarchies of version 1, in which no container is. */
+/* An ending process appears in the root of version 1 hierarchies, outside of its container. */
 static void test_ending_processes(void **state)
 {
     (void)state;
@@ -166,7 +165,7 @@ static void test_ending_processes(void **state)
          true}, /* it has not become a zombie yet */
         {"4:memory:/\n", "79 (x) Z 1 1 1 0 -1 4 0", true},
         {"4:memory:/\n", "79 (x", true},
-        {"0::/a", "79 (x) Z 1 1 1 0 -1 4 0", true}, /* cut */
+        {"0::/a", "79 (x) Z 1 1 1 0 -1 4 0", true}, /* cut off */
         {"", "79 (x) Z 1 1 1 0 -1 4 0", true},
     };
     char root[] = "/tmp/occtrace-identity-XXXXXX", command[64];
@@ -186,7 +185,7 @@ static void test_ending_processes(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* The kernel's view wins over what a program says, and each run says whose word it is. */
+/* The kernel's view wins over a program's claim, and each run names the source of its job. */
 static void test_trust(void **state)
 {
     (void)state;
@@ -235,7 +234,7 @@ static void needs_root(void)
     skip();
 }
 
-/* A machine of two GPUs, whose driver does not list them in order, below `root`; jobs are in root/jobs. */
+/* Makes a machine of two GPUs below `root`, with the driver's list out of order; jobs are in root/jobs. */
 static void make_machine(char root[32], char jobs[64])
 {
     static const char *const gpus[][2] = {{"0000:41:00.0", "11111111-2222-3333-4444-555555555555"},
@@ -273,7 +272,7 @@ static void test_jobs_of_gpus(void **state)
     (void)snprintf(path, sizeof path, "%s/0", jobs);
     write_text(path, "4711\n\n4712_3\n");
     assert_int_equal(occ_jobs_read(root, jobs, gpus, 4), 2);
-    assert_int_equal(gpus[0].gpu[0], 0xaa); /* the lower PCI address */
+    assert_int_equal(gpus[0].gpu[0], 0xaa); /* GPU 0 has the lower PCI address */
     assert_int_equal(gpus[0].n, 2);
     assert_true(llabs(gpus[0].since_s - time(NULL)) < 600);
     assert_string_equal(gpus[0].names[0], "4711");
@@ -339,7 +338,7 @@ static void test_files_of_others_name_no_jobs(void **state)
     (void)occ_jobs_read(root, jobs, gpus, 2);
     assert_int_equal(gpus[0].n, 0);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkfifo(path, 0644), 0); /* nobody waits for its writer */
+    assert_int_equal(mkfifo(path, 0644), 0); /* must not wait for a writer */
     (void)occ_jobs_read(root, jobs, gpus, 2);
     assert_int_equal(gpus[0].n, 0);
     remove_machine(root);
@@ -360,7 +359,7 @@ static void test_jobs_are_bounded(void **state)
     (void)occ_jobs_read(root, jobs, gpus, 2);
     assert_int_equal(gpus[0].n, OCC_GPU_JOBS_MAX);
     memset(text, 'b', sizeof text - 1);
-    text[OCC_JOB_BYTES] = text[2 * OCC_JOB_BYTES] = '\n'; /* of 64 and of 63 bytes; the rest is cut */
+    text[OCC_JOB_BYTES] = text[2 * OCC_JOB_BYTES] = '\n'; /* lines of 64 and 63 bytes, and a longer one */
     write_text(path, text);
     (void)occ_jobs_read(root, jobs, gpus, 2);
     assert_int_equal(gpus[0].n, 1);
@@ -373,7 +372,7 @@ static void test_jobs_are_bounded(void **state)
     remove_machine(root);
 }
 
-/* What becomes of a run's job and step, and who is trusted. */
+/* A run's job, step and trust, before and after the scheduler's jobs of its GPU are known. */
 static void test_the_schedulers_word(void **state)
 {
     (void)state;
@@ -408,7 +407,7 @@ static void test_the_schedulers_word(void **state)
     }
 }
 
-/* Only directories that kubelet may have made tell a pod's namespace. */
+/* A pod's namespace comes only from directories that kubelet may have made. */
 static void test_namespaces(void **state)
 {
     (void)state;
@@ -457,7 +456,7 @@ static void test_namespaces(void **state)
     }
 }
 
-/* A user's own engine names control groups: no pod of his is one of a namespace. */
+/* A user's own engine chooses control group names, so the user's pods have no namespace. */
 static void test_a_users_pods_have_no_namespace(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@
 static void start_with_http(struct place *p)
 {
     (void)snprintf(p->http, sizeof p->http, "%s/metrics.sock", p->directory);
-    if (!p->root[0]) /* this machine's driver does not list the programs' GPUs */
+    if (!p->root[0]) /* the driver of this machine does not list the programs' GPUs */
         (void)snprintf(p->root, sizeof p->root, "%s/root", p->directory);
     start(p, NEVER_NS);
 }
@@ -62,7 +62,7 @@ static void get(const struct place *p, const char *path, char page[PAGE_BYTES])
     talk(connect_http(p, false), request, page);
 }
 
-/* Until the page says so. */
+/* Waits until the page contains the text. */
 static void await_metric(const struct place *p, const char *what, char page[PAGE_BYTES])
 {
     get(p, "/metrics", page);
@@ -107,7 +107,7 @@ static void launches_are_counted(void **state)
 #define CROWD_PROGRAMS 200
 #define CROWD_KERNELS  500
 
-/* Launches each of its kernels once, on one of 8 GPUs, in one of 50 jobs. */
+/* Makes a ring with one launch of each of its kernels, on one of 8 GPUs, in one of 50 jobs. */
 static void make_full_ring(struct occ_ring_producer *ring, unsigned int number)
 {
     char text[128], name[32];
@@ -147,7 +147,7 @@ static size_t count_series(const char *page)
     return n;
 }
 
-/* Whatever runs on a node, its page stays small. */
+/* The page stays small, however many programs and kernels a node has. */
 static void a_full_node_has_few_series(void **state)
 {
     struct place *p = *state;
@@ -171,7 +171,7 @@ static void a_full_node_has_few_series(void **state)
     free(page);
 }
 
-/* On GPU 0, which the scheduler has given to a job; so has GPU 1, where nothing runs. */
+/* The program runs on GPU 0; the scheduler has given GPU 0 and the idle GPU 1 to jobs. */
 static void jobs_are_named(void **state)
 {
     struct place *p = *state;
@@ -217,7 +217,7 @@ static void openmetrics_on_request(void **state)
     free(page);
 }
 
-/* The Unix socket is the daemon's user's alone (or a group's, by an access control list). */
+/* Only the daemon's user (or a group, by an access control list) has access to the Unix socket. */
 static void socket_is_closed_to_others(void **state)
 {
     struct place *p = *state;
@@ -255,7 +255,7 @@ static void tcp_names_nobody(void **state)
     free(page);
 }
 
-/* What is not a request for a page gets its answer, or the end of the connection. */
+/* Other requests than for a page get an error, or the end of the connection. */
 static void hostile_requests_are_refused(void **state)
 {
     struct place *p = *state;
@@ -279,8 +279,8 @@ static void hostile_requests_are_refused(void **state)
     free(huge);
 }
 
-/* Most of them wait in the socket's queue, or are refused by the kernel: the daemon keeps few descriptors,
- * and programs that come meanwhile are served. */
+/* Most of the connections wait in the socket's queue or are refused by the kernel: the daemon keeps few
+ * descriptors and serves programs that start meanwhile. */
 static void a_crowd_does_not_stop_the_collector(void **state)
 {
     struct place *p = *state;
@@ -294,7 +294,7 @@ static void a_crowd_does_not_stop_the_collector(void **state)
     }
     pid_t program = run(p, report, 200);
     await_launches(p, 200);
-    assert_true(count_descriptors(p) <= before + 32 + 3); /* connections; the program's */
+    assert_true(count_descriptors(p) <= before + 32 + 3); /* 32 connections; 3 for the program */
     let_go(p, program);
     for (int i = 0; i < CROWD; i++)
         if (fds[i] >= 0)
@@ -305,7 +305,7 @@ static void a_crowd_does_not_stop_the_collector(void **state)
     free(page);
 }
 
-/* One that falls silent is hung up on, and the daemon sleeps until then. */
+/* A silent connection is closed, and the daemon sleeps until then. */
 static void silence_ends_a_connection(void **state)
 {
     struct place *p = *state;
@@ -321,8 +321,8 @@ static void silence_ends_a_connection(void **state)
     assert_stops(p);
 }
 
-/* A daemon that starts while this one drains its rings must find both sockets free, or only the first taken:
- * where only the second is taken it would go without metrics for its life. */
+/* A daemon that starts while this one drains its rings must not find the metrics socket taken and the main
+ * socket free: it would run without metrics for its whole life. */
 static void its_socket_goes_before_the_daemons(void **state)
 {
     struct place *p = *state;
