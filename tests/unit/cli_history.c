@@ -1,9 +1,9 @@
 /*
  * cli_history FILE [measured|paused]: writes a small history through the store, always the same content:
- * three runs on two devices (one of them simulated), kernels with different limiting resources, one kernel
- * name with terminal escapes, one launch configuration that the model rejects. "measured" adds counter values
- * for some launches, "paused" five seconds of the second run without recording. tests/data/cli has occq's
- * expected output for both.
+ * three runs on two devices (one simulated), kernels with different limiting resources, one kernel name with
+ * terminal escapes, one launch configuration that the model rejects. "measured" adds counter values for some
+ * launches, "paused" five seconds of the second run without recording. tests/data/cli has occq's expected
+ * output for both.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -347,8 +347,8 @@ int occ_store_set_limits(struct occ_store *store, uint64_t max_bytes, const stru
     return 0;
 }
 
-/* These functions are only linked, never called: metrics (no test serves them from this store) and a replaced
- * history (this store is never replaced) would call them. */
+/* For the linker only, never called: metrics read a summary (no test serves them from this store), and a
+ * replaced history is reopened (this store is never replaced). */
 int occ_store_summarize_config(struct occ_store *store, int64_t config,
                                struct occ_config_summary *ret_summary, struct occ_error *err)
 {
@@ -366,9 +366,8 @@ int occ_store_reopen(struct occ_store *store, struct occ_error *err)
     abort();
 }
 
-/* Never called: only the sampler calls it, and no test starts the sampler on this store. Without this
- * definition the linker takes the store's measured.o, and its other functions collide with the functions
- * above. */
+/* Counts the reads of a model and returns a fixed one. Without this definition the linker takes the store's
+ * measured.o, and its other functions collide with the functions above. */
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err)
 {

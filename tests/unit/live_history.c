@@ -4,9 +4,9 @@
  *   live_history PATH [kernels=N] [launches=N] [heavy=I] [age=S] [lost=N] [names=hostile|long] [measured]
  *                [gpus=N] [runs=N] [stream=S] [rate=N] [end]
  *
- * Kernel i of N has `launches` launches of N - i microseconds, kernel `heavy` a thousand times as long ones;
- * they end `age` seconds ago. runs: N runs have these launches. stream: instead `rate` launches a second of
- * all kernels in turn, for S seconds from now on, with a commit a second.
+ * Kernel i of N has `launches` launches of N - i microseconds, and kernel `heavy` launches that last a
+ * thousand times as long; they end `age` seconds ago. runs: N runs have these launches. stream: instead
+ * `rate` launches per second, all kernels in turn, for S seconds from now on, with a commit per second.
  */
 #include <stdio.h>
 #include <stdlib.h>

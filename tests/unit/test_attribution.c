@@ -740,7 +740,8 @@ static void long_samples_of_late_launches_are_shared(void **state)
     assert_near(f->value.measured.elapsed, 0.3, 0.001);
 }
 
-/* Late short launches get no value, but the rest that the past keeps contains their warps. */
+/* Late short launches get no value, but their warps remain in the past: a long launch beside them gets none,
+ * either. */
 static void late_launches_that_are_short_had_their_part(void **state)
 {
     struct fixture *f = *state;

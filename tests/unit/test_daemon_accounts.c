@@ -1,5 +1,5 @@
-/* Users and their subordinate uids from files, and names from name services that do not answer. The functions
- * of the name services are this file's: they wait while `is_hanging`. */
+/* Users and their subordinate uids from files, and names from name services that do not answer. This file
+ * defines the functions of the name services: they wait while `is_hanging`. */
 #include <errno.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -45,7 +45,7 @@ static void wait_for_server(void)
     (void)pthread_mutex_unlock(&mutex);
 }
 
-/* Users "remoteN" with the number N from 5000 on. */
+/* Knows users "remoteN" with the number N, from 5000 on. */
 int getpwuid_r(uid_t uid, struct passwd *account, char *buffer, size_t size, struct passwd **found)
 {
     wait_for_server();
@@ -178,7 +178,7 @@ static void names_come_from_a_thread(void **state)
     put_file("passwd", "ann:x:1003:1003::/:\n");
     hang(true);
     assert_int_equal(occ_accounts_name(accounts, 1003, name),
-                     OCC_NAME_KNOWN); /* a local one needs no server */
+                     OCC_NAME_KNOWN); /* a local user needs no server */
     assert_string_equal(name, "ann");
     for (int i = 0; i < 3; i++)
         assert_int_equal(occ_accounts_name(accounts, 5001, name), OCC_NAME_WAITS);

@@ -78,7 +78,7 @@ static void the_socket_of_another_stays(void **state)
     occ_http_close(http);
     assert_int_equal(access(address.sun_path, F_OK), 0);
     assert_int_equal(open_http(address.sun_path, &http),
-                     OCC_E_BUSY); /* nor is it replaced while it is used */
+                     OCC_E_BUSY); /* a socket in use is not replaced, either */
     (void)close(other);
     assert_int_equal(open_http(address.sun_path, &http), 0);
     occ_http_close(http);
@@ -221,7 +221,7 @@ static void an_address_leaves_places_for_others(void **state)
     int fd = connect_from(&server, 2);
     assert_true(is_answered(fd));
     assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT),
-                     -1); /* it waits still: the answer came beside it */
+                     -1); /* still waiting while the other is answered */
     (void)close(fd);
     for (size_t i = 0; i < 40; i++)
         (void)close(fds[i]);
