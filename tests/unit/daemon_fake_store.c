@@ -347,7 +347,7 @@ int occ_store_set_limits(struct occ_store *store, uint64_t max_bytes, const stru
     return 0;
 }
 
-/* For the linker only, never called: metrics read a summary (no test serves them from this store), and a
+/* Linked but never called: metrics read a summary (no test serves them from this store), and a
  * replaced history is reopened (this store is never replaced). */
 int occ_store_summarize_config(struct occ_store *store, int64_t config,
                                struct occ_config_summary *ret_summary, struct occ_error *err)
