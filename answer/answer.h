@@ -1,11 +1,11 @@
 /*
- * Answers to questions about a history, as the structs of explain/. Every command and every agent that tells
- * where GPU time goes asks here, so that all of them have the same numbers. Another source (a warehouse)
- * fills the same structs.
+ * Answers questions about a history with the structs of explain/. All commands and agent tools that report
+ * GPU time call these functions, so that their numbers agree. A reader of another source (a warehouse) can
+ * fill the same structs.
  *
- * An overview needs a bounded time, however many launches there are: sums of durations are exact (rollups),
- * the union of overlapping launches and the waits for launches come from at most OCC_GPU_ESTIMATE_LAUNCHES
- * launches (store/gaps.h). `read_ratio` is the part of the launches that were read.
+ * The time for an overview does not grow with the number of launches: sums of durations are exact and come
+ * from rollups; the overlap of kernels and the waits for launches are estimated from at most
+ * OCC_GPU_ESTIMATE_LAUNCHES launches (store/gaps.h).
  *
  * One thread at a time, like the store. Errors: support/error.h.
  */
@@ -17,74 +17,74 @@
 #include "store/store.h"
 #include "support/json.h"
 
-/* Texts and data of struct occ_totals' kernels, with the same index. */
+/* Texts and data of a kernel on a device. Item i describes row i of the totals' kernels. */
 struct occ_answer_kernel {
-    const char *name, *demangled; /* the function's own name, full name; NULL: one of many small kernels */
+    const char *name, *demangled; /* short and full name; NULL: a small kernel beyond the limit for names */
     const char *label;            /* family and tile in words: "GEMM 128x64"; "": no rule knows the kernel */
     int64_t device;
     const char *device_name;
-    struct occ_dominant_config config; /* the launch configuration with most time, for which changes are */
-    uint64_t total_ns;                 /* of all its configurations */
+    struct occ_dominant_config config; /* the configuration with the longest time; changes are for it */
+    uint64_t total_ns;                 /* durations of all configurations */
 };
 
-/* Where the GPU time of launches went, and what to change. */
+/* Uses of the GPU time, and the changes that save most of it. */
 struct occ_overview {
-    struct occ_totals totals; /* a row for each device, and for each kernel on a device */
+    struct occ_totals totals; /* one row per device, and one per kernel and device */
     const struct occ_answer_kernel *kernels;
-    struct occ_gpu_time time;           /* of all GPUs; window_s 0: not known */
+    struct occ_gpu_time time;           /* all GPUs together; window_s 0: unknown */
     const struct occ_finding *findings; /* the largest predicted saving first */
     size_t n_findings;
     uint64_t launches;
     double kernel_s;   /* sum of durations, with communication */
-    double read_ratio; /* part of the launches that were read for busy time and waits; NaN: no launches */
-    /* true: no launch of a GPU could be read, so that its kernels count as not overlapping: busy time is at
-     * most what is given, and no wait for a launch is known */
+    double read_ratio; /* share of the launches read for busy time and waits; NaN: no launches */
+    /* True if no launch of any GPU could be read: overlap and waits for launches are unknown, and busy time
+     * is an upper bound. */
     bool is_busy_most;
-    double measured_ratio; /* part of kernel_s with measured occupancy */
+    double measured_ratio; /* share of kernel_s with measured occupancy */
     bool is_simulated;
     void *memory;
 };
 
-/* Uses the filter's runs, time and GPU. Its texts for kernels, ranges and streams have no influence: GPU time
- * is about all kernels. No launches: launches 0. */
+/* Makes an overview of the filter's runs, time and GPU. Ignores the filter's conditions on kernels, ranges
+ * and streams, since GPU time is shared by all kernels. Without launches the overview has `launches` 0. Free
+ * it with occ_overview_free(). */
 int occ_overview_ask(struct occ_store *store, const struct occ_filter *filter,
                      struct occ_overview *ret_overview, struct occ_error *err);
-/* The same from the answer of `top` by kernel to the filter of occ_overview_filter(). The overview does not
- * refer to `kernels`. */
+/* Makes an overview from `kernels`, the answer of occ_store_top() by kernel to the filter of
+ * occ_overview_filter(). The caller may free `kernels` before the overview. */
 int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err);
-/* The same without findings, which cost a part of the time. */
+/* Makes an overview without findings, which takes less time. */
 int occ_overview_make_times(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_top *kernels, struct occ_overview *ret_overview,
                             struct occ_error *err);
 void occ_overview_free(struct occ_overview *overview);
 
-/* The filter without choices among the kernels of a GPU. */
+/* Returns the filter without its conditions on kernels, ranges and streams. */
 struct occ_filter occ_overview_filter(const struct occ_filter *filter);
-/* True if the filter chooses among the kernels of a GPU. */
+/* Returns true if the filter has conditions on kernels, ranges or streams. */
 bool occ_overview_is_partial(const struct occ_filter *filter);
 
-/* Shares of the GPU time in steps of 1 / `steps` that add up to `steps`, for people (100: percent). */
+/* Shares of the GPU time for people, as integers that add up to `steps` (100: percent). */
 struct occ_gpu_steps {
     unsigned launch_wait, pause, communication, copies, used, unknown, lost[OCC_PART_COUNT];
 };
 struct occ_gpu_steps occ_overview_steps(const struct occ_gpu_time *time, unsigned steps);
 
-/* Share of the GPU time of `total_ns` of kernels, which may overlap, on a device (0: on any); NaN: not
- * known. */
+/* Converts `total_ns`, a sum of kernel durations on a device (0: on all), to a share of the GPU time. Overlap
+ * of kernels is deducted in proportion to durations. Returns NaN if the GPU time is unknown. */
 double occ_overview_share(const struct occ_overview *overview, int64_t device, double total_ns);
 
-/* The part of a finding's subject that was measured, in words: "modelled", "simulated", "measured in 12 % of
- * its time". */
+/* Prints the source of a finding's occupancy: "modelled", "simulated", "measured in 12 % of its time".
+ * Returns `text`. */
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size);
 
-/* The overview for people: how busy the GPUs were, where the time went (parts that add up to 100 %), the
- * largest loss, how sure that is. Returns the number of lines; 0: no launches. Names of GPUs are not
+/* Prints the overview for people: busy time of the GPUs, parts of the GPU time (100 % together), the largest
+ * loss, and the source of the occupancy. Returns the number of lines; 0: no launches. Names of GPUs are not
  * sanitised. */
 enum { OCC_OVERVIEW_LINES = 4, OCC_OVERVIEW_LINE_BYTES = 256 };
 size_t occ_overview_text(const struct occ_overview *overview,
                          char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES]);
 
-/* Write the members "gpu_time" (null: not known) and "findings" of the open object. At most `max` findings.
- */
+/* Writes the members "gpu_time" (null: unknown) and "findings" (at most `max`) into the open object. */
 void occ_overview_json(struct occ_json *json, const struct occ_overview *overview, size_t max);

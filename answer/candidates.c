@@ -1,11 +1,12 @@
-/* Changes with predicted savings for the configurations that lose most; see gpu_totals.h. One thread. */
+/* Predicts the savings of changes to the launch configurations with the largest losses; see gpu_totals.h. One
+ * thread. */
 #include <stdlib.h>
 
 #include "gpu_totals.h"
 #include "occupancy/suggest.h"
 #include "support/cleanup.h"
 
-/* ---- which configurations ---- */
+/* ---- choice of configurations ---- */
 
 static double lost_s(const struct occ_kernel_totals *kernel)
 {
@@ -19,7 +20,8 @@ static int most_loss_first(const void *left, const void *right)
     return x != y ? (x < y) - (x > y) : ((*a)->config > (*b)->config) - ((*a)->config < (*b)->config);
 }
 
-/* Chooses configurations; the caller frees the list. Returns NULL without memory. */
+/* Returns the rows with a known loss, the largest first, without communication; *ret_n is at most
+ * OCC_CANDIDATES_CONFIGS. The caller frees the list. NULL: no memory. */
 static struct occ_kernel_totals **choose(struct occ_kernel_totals *kernels, size_t n, size_t *ret_n)
 {
     struct occ_kernel_totals **list = calloc(n + 1, sizeof *list);
@@ -33,7 +35,7 @@ static struct occ_kernel_totals **choose(struct occ_kernel_totals *kernels, size
     return list;
 }
 
-/* ---- the changes of one ---- */
+/* ---- changes to one configuration ---- */
 
 static struct occ_saving saving_of(const struct occ_prediction *p)
 {
@@ -43,7 +45,7 @@ static struct occ_saving saving_of(const struct occ_prediction *p)
                                .cases = p->published.cases};
 }
 
-/* Adds changes to the kernel. False: no memory. */
+/* Adds changes to `kernel`; none if it is bound by throughput. Returns false without memory. */
 static bool add_changes(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
                         struct occ_arena *arena)
 {

@@ -1,4 +1,4 @@
-/* From estimates of runs to the time of each GPU; see gpu_totals.h. Pure. */
+/* Sums the estimates of runs by GPU; see gpu_totals.h. Pure. */
 #include "gpu_totals.h"
 
 /* Sums of estimates, in nanoseconds. */
@@ -10,7 +10,7 @@ struct sums {
 static void add_estimate(struct sums *sums, const struct occ_gpu_estimate *e)
 {
     double mean_ns = e->read ? (double)e->duration_ns / (double)e->read : 0;
-    /* the times of a replay have no meaning: it counts as busy without any gap */
+    /* Start times of replayed launches have no meaning: a replay counts as busy without gaps. */
     sums->recorded += e->is_replay ? mean_ns * (double)e->launches : (double)e->recorded_ns;
     sums->duration += (double)e->duration_ns;
     sums->busy += e->is_replay ? (double)e->duration_ns : (double)e->busy_ns;
@@ -29,11 +29,12 @@ static struct sums sum_device(const struct occ_gpu_estimates *estimates, int64_t
     return sums;
 }
 
-/* Busy time is the exact sum of durations times the part of durations without overlap, which was read. */
+/* Sets a GPU's times. Busy time is the exact sum of durations, scaled by busy time / sum of durations of the
+ * launches that were read; waits are scaled by the number of launches. */
 static void fill(const struct sums *read, const struct sums *all, const struct occ_device_sums *known,
                  struct occ_gpu_totals *gpu)
 {
-    /* a GPU of which nothing was read overlaps like the other GPUs */
+    /* If no launch of this GPU was read, assume the overlap of the other GPUs. */
     const struct sums *like = read->duration > 0 ? read : all;
     double alone = like->duration > 0 ? like->busy / like->duration : 1;
     gpu->window_s = read->recorded * 1e-9;

@@ -1,4 +1,4 @@
-/* An overview as JSON; see answer.h. One thread (stdio). */
+/* Writes an overview as JSON; see answer.h. One thread (stdio). */
 #include <string.h>
 
 #include "answer.h"

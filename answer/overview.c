@@ -1,4 +1,4 @@
-/* The overview of a history; see answer.h. One thread. */
+/* Makes the overview of a history; see answer.h. One thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "gpu_totals.h"
 #include "support/cleanup.h"
 
-/* Owners are found for so many kernels, those with most time: a name costs microseconds. */
+/* Maximum number of rows with a name and an owner, the longest time first: each name costs microseconds. */
 enum { NAMED_MAX = 256 };
 
 struct work {
@@ -16,12 +16,12 @@ struct work {
     struct occ_overview *overview;
     struct occ_arena arena;
     struct occ_gpu_totals *gpus;
-    struct occ_device_sums *sums; /* of each GPU */
+    struct occ_device_sums *sums; /* sums[i] belongs to gpus[i] */
     size_t n_gpus;
-    struct occ_map gpu_of; /* device -> index */
+    struct occ_map gpu_of; /* device -> index in `gpus` */
     struct occ_kernel_totals *kernels;
     struct occ_answer_kernel *texts;
-    struct occ_map communication; /* kernels */
+    struct occ_map communication; /* set of communication kernels */
     bool has_findings;
     size_t n_kernels;
     struct occ_error *err;
@@ -29,7 +29,7 @@ struct work {
 
 /* ---- kernels ---- */
 
-/* Index of the device's row, added if missing; SIZE_MAX: no memory. */
+/* Returns the index of the device's row, which is added if it is missing; SIZE_MAX: no memory. */
 static size_t gpu_of(struct work *w, int64_t device)
 {
     uint32_t at = occ_map_put(&w->gpu_of, (uint64_t)device, (uint32_t)w->n_gpus);
@@ -94,7 +94,7 @@ static int most_time_first(const void *left, const void *right)
                   : ((*a)->dominant.id > (*b)->dominant.id) - ((*a)->dominant.id < (*b)->dominant.id);
 }
 
-/* Rows with most time first; the caller frees the list. Returns NULL without memory. */
+/* Returns the rows of `top`, the longest time first. The caller frees the list. NULL: no memory. */
 static const struct occ_top_row **sort_rows(const struct occ_top *top)
 {
     const struct occ_top_row **rows = calloc(top->n + 1, sizeof *rows);
@@ -105,7 +105,8 @@ static const struct occ_top_row **sort_rows(const struct occ_top *top)
     return rows;
 }
 
-/* Names a kernel; its rows on several devices share the texts. `named`: kernel -> index. */
+/* Sets the names, label and owner of row `at`. Rows of one kernel on several devices share the texts.
+ * `named`: kernel -> index of its first row. Returns false without memory. */
 static bool name_kernel(struct work *w, size_t at, struct occ_map *named)
 {
     const struct occ_row_kernel *row = &w->top->rows[at].kernel;
@@ -148,7 +149,7 @@ static int name_kernels(struct work *w)
     return 0;
 }
 
-/* ---- all ---- */
+/* ---- times and findings ---- */
 
 static int add_times(struct work *w)
 {
@@ -159,7 +160,7 @@ static int add_times(struct work *w)
     return rc;
 }
 
-/* Gives the time of configurations that the model refuses a row of its own, without `used`. */
+/* Moves a kernel's time in configurations without a model to a row of its own, which has no `used`. */
 static void split_unknown(struct work *w)
 {
     w->n_kernels = w->top->n;

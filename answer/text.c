@@ -1,4 +1,4 @@
-/* An overview in a few lines; see answer.h. Pure. */
+/* Prints an overview in at most OCC_OVERVIEW_LINES lines; see answer.h. Pure. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "answer.h"
 #include "support/text.h"
 
-/* ---- which GPUs, how busy ---- */
+/* ---- GPUs and busy time ---- */
 
-/* "NVIDIA B200", "2 x NVIDIA H100", "3 GPUs". */
+/* Prints "NVIDIA B200", "2 x NVIDIA H100" or, for several models, "3 GPUs". */
 static void gpus_text(const struct occ_overview *o, char *text, size_t size)
 {
     const char *name = NULL;
@@ -40,7 +40,7 @@ static void busy_text(const struct occ_overview *o, char *text, size_t size)
                        occ_format_duration(llround(o->kernel_s * 1e9), time, sizeof time));
 }
 
-/* ---- where the time went ---- */
+/* ---- parts of the GPU time ---- */
 
 static unsigned sum_lost(const struct occ_gpu_steps *steps)
 {
@@ -50,7 +50,7 @@ static unsigned sum_lost(const struct occ_gpu_steps *steps)
     return sum;
 }
 
-/* All parts of at least 1 %; they add up to 100 %. */
+/* Prints the parts that are not rounded to 0 %; they add up to 100 %. */
 static void parts_text(const struct occ_overview *o, char *text, size_t size)
 {
     const struct occ_gpu_steps steps = occ_overview_steps(&o->time, 100);
@@ -73,7 +73,7 @@ static void parts_text(const struct occ_overview *o, char *text, size_t size)
 
 /* ---- the largest loss ---- */
 
-/* Largest part of the losses in kernels. */
+/* Prints the loss in kernels, with its largest cause. */
 static void kernel_loss_text(const struct occ_gpu_time *t, double lost, char *text, size_t size)
 {
     unsigned cause = occ_largest_part(t->lost, OCC_PART_COUNT);
@@ -105,7 +105,7 @@ static void loss_text(const struct occ_gpu_time *t, char *text, size_t size)
                        losses[largest].share * 100, occ_change_text(losses[largest].change));
 }
 
-/* ---- how sure ---- */
+/* ---- source of the occupancy ---- */
 
 static void source_text(const struct occ_overview *o, char *text, size_t size)
 {
