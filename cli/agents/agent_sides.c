@@ -1,7 +1,7 @@
 /* See agent_sides.h. One thread. */
 #include "agent_sides.h"
 
-/* A side may be a file for the user of a command line; an agent sees the history that its user named. */
+/* Refuses sides that are files: an agent may read only the history that its user named. */
 static int parse(const struct agent_question *question, const char *text, struct side *side,
                  struct occ_error *err)
 {
@@ -12,7 +12,7 @@ static int parse(const struct agent_question *question, const char *text, struct
     return status;
 }
 
-/* Opens the sides before their comparison, so that the watch can stop it. */
+/* Opens the sides before the comparison, so that the watch can stop its statements. */
 static int open_sides(const struct agent_question *question, struct sides *sides, struct occ_error *err)
 {
     int status = 0;

@@ -1,4 +1,4 @@
-/* Sides of a comparison for agents: only of the history of the question. One thread. */
+/* Compares two sides for agents, both within the question's history. One thread. */
 #pragma once
 
 #include "cli/sides/sides.h"

@@ -49,7 +49,8 @@ size_t agent_document_bytes(struct agent_document *document)
 
 /* ---- values ---- */
 
-/* Copies the beginning and the end of a sanitised text, whole characters with an ellipsis between. */
+/* Copies the beginning and the end of a sanitised text, in whole characters, with an ellipsis between them.
+ */
 static void cut(const char *text, char copy[AGENT_QUOTE_BYTES + 1])
 {
     enum { TAIL = AGENT_QUOTE_BYTES / 3, HEAD = AGENT_QUOTE_BYTES - TAIL - (int)sizeof OCC_ELLIPSIS };
@@ -76,7 +77,7 @@ void agent_quote(struct occ_json *json, const char *key, const char *text)
     free(safe);
 }
 
-/* A ratio below it is the rounding of a sum. */
+/* Smaller absolute values are rounding errors of sums. */
 static const double noise = 1e-12;
 
 static void put_number(struct occ_json *json, const char *key, double value, const char *otherwise)

@@ -1,6 +1,6 @@
 /*
  * A bounded JSON document on one line. Text of recorded programs (names of kernels, labels, layers) may be
- * hostile: it stands only in members whose names begin with "quoted_", sanitised and cut to
+ * hostile: it occurs only in members with names that begin with "quoted_", sanitised and cut to
  * AGENT_QUOTE_BYTES. One thread.
  */
 #pragma once
@@ -9,9 +9,9 @@
 #include "support/json.h"
 
 enum {
-    AGENT_BYTES = 1500,      /* of a document unless the question has max_bytes */
-    AGENT_BYTES_MIN = 1500,  /* every document without lists is smaller */
-    AGENT_BYTES_MAX = 32768, /* of max_bytes */
+    AGENT_BYTES = 1500,      /* default of max_bytes */
+    AGENT_BYTES_MIN = 1500,  /* every document without lists fits */
+    AGENT_BYTES_MAX = 32768, /* largest max_bytes */
     AGENT_QUOTE_BYTES = 96,
     AGENT_TAIL_BYTES = 220, /* room for the members behind a list */
 };
@@ -30,8 +30,8 @@ int agent_document_close(struct agent_document *document, char **ret_text, struc
 void agent_document_free(struct agent_document *document);
 size_t agent_document_bytes(struct agent_document *document);
 
-/* Writes text from a recorded program; `key` begins with "quoted_", or is NULL in the array of such a
- * member. NULL: null. A long text loses its middle. */
+/* Writes text from a recorded program. `key` begins with "quoted_", or is NULL inside an array with such a
+ * key. `text` NULL: null. A text above AGENT_QUOTE_BYTES loses its middle. */
 void agent_quote(struct occ_json *json, const char *key, const char *text);
 /* Writes six significant digits; NaN becomes "not measured". */
 void agent_measured(struct occ_json *json, const char *key, double value);
@@ -53,7 +53,8 @@ int agent_row_close(struct agent_row *row, struct agent_document *document, stru
  * caller closes. */
 void agent_list_open(struct agent_document *document, const char *const *columns);
 
-/* Writes "more": rows shown, their total, and the offset of the next question; nothing if all are shown. */
+/* Writes "more" unless all rows are shown: number of rows shown, their total, and the offset for the next
+ * question. */
 void agent_more(struct agent_document *document, size_t offset, size_t shown, size_t total);
 /* Writes "next": the tool and an argument that lead to details; `argument` NULL: none. */
 void agent_next(struct agent_document *document, const char *tool, const char *argument, int64_t value);

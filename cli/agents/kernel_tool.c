@@ -80,7 +80,7 @@ static void put_model(struct occ_json *json, const struct occ_result *result)
     agent_known(json, "expected_achieved_high", result->expected_achieved_high);
 }
 
-/* `row` may have an occupancy that its recording reports: an estimate, no measurement. */
+/* Writes measured values, and separately an occupancy that the recording reports, which is an estimate. */
 static void put_measured(struct occ_json *json, const struct occ_config_row *row,
                          const struct occ_measurement *means)
 {

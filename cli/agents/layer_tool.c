@@ -39,7 +39,7 @@ static const struct occ_layer *find_outlier(const struct occ_layers *layers)
     return found;
 }
 
-/* Writes the members; *ret_fits: all rows are written. */
+/* Writes the answer's members. *ret_fits: the document had room for all rows. */
 static int put_layers(struct agent_document *document, const struct occ_layers *layers, bool *ret_fits,
                       struct occ_error *err)
 {
@@ -76,7 +76,7 @@ static int put_none(struct agent_document *document)
     return 0;
 }
 
-/* Leaves out as few of the smallest layers as the size of the document permits. */
+/* Raises the smallest share of a layer step by step until the document fits. */
 static int put_fitting(const struct agent_question *question, struct agent_document *document,
                        const struct occ_range_totals *totals, size_t n, struct occ_error *err)
 {

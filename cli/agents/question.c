@@ -3,7 +3,7 @@
 
 #include <sqlite3.h>
 
-enum { STEPS = 2000 }; /* of SQLite's machine between two looks at the watch: about 0.1 ms */
+enum { STEPS = 2000 }; /* of SQLite's virtual machine between two calls of the watch: about 0.1 ms */
 
 static int is_stopped(void *context)
 {

@@ -1,4 +1,4 @@
-/* A question of an agent, for the functions that answer it. One thread. */
+/* An agent's question, as the tools' functions see it. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,14 +15,13 @@ struct agent_args {
     bool operators, force;
 };
 
-/* Asked often while an answer is computed, from the thread of agent_ask(). True: the question is to be
- * abandoned. */
+/* A callback that agent_ask() calls often, from its own thread. It returns true to abandon the question. */
 struct agent_watch {
     bool (*stop)(void *context);
     void *context;
 };
 
-/* The surroundings of all questions. */
+/* Settings that all questions share. */
 struct agent_place {
     const struct cli_args *where; /* the history */
     const char *rules_file;       /* rules of the tool "check"; NULL: none */
@@ -33,14 +32,14 @@ struct agent_question {
     const struct agent_place *place;
     const struct agent_args *args;
     struct occ_store *store;
-    struct occ_filter filter; /* of run, label, kernel, layer and device */
-    char device[24];          /* text of the filter */
+    struct occ_filter filter; /* from run, label, kernel, layer and device */
+    char device[24];          /* the text of filter.gpu */
 };
 
 /* Lets the question's watch stop statements on a store. */
 void agent_watch_store(const struct agent_question *question, struct occ_store *store);
 
-/* Fails if the filter has no launches: names an unknown run, or says that nothing matches. */
+/* Fails with the reason why the filter has no launches: no such run, or no match in the run. */
 int agent_no_launches(const struct agent_question *question, struct occ_error *err);
 
 /* Writes the members of the answer. The tools' functions have this type. */

@@ -12,13 +12,13 @@ enum {
     MEMORY_BYTES_MAX = 512 << 20,
 };
 
-/* An endless or huge intermediate result ends with an error, not with the memory of the machine. */
+/* Limits the memory of the statement: a huge intermediate result fails instead of exhausting the machine. */
 static void limit(sqlite3 *db)
 {
     (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     (void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
-    (void)sqlite3_hard_heap_limit64(MEMORY_BYTES_MAX); /* of the process, until the end of the answer */
+    (void)sqlite3_hard_heap_limit64(MEMORY_BYTES_MAX); /* the whole process's, until agent_sql() returns */
 }
 
 static void put_value(struct occ_json *json, sqlite3_stmt *statement, int i)
@@ -52,7 +52,7 @@ static int put_row(struct agent_document *document, sqlite3_stmt *statement, str
     return agent_row_close(&row, document, err);
 }
 
-/* Names of columns are the statement's, and may be expressions. */
+/* Quotes the column names: they come from the statement and may be expressions. */
 static void open_rows(struct agent_document *document, sqlite3_stmt *statement)
 {
     occ_json_array(&document->json, "quoted_columns", true);

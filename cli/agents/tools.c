@@ -175,7 +175,7 @@ int agent_ask(const struct agent_tool *tool, const struct agent_place *place, co
     return status == 0 ? agent_document_close(&document, ret_text, err) : status;
 }
 
-/* Words of errors in the order of enum occ_error_code, from -1. */
+/* Returns the word of an error. The table has the order of enum occ_error_code, from -1 down. */
 static const char *error_word(int code)
 {
     static const char *const words[] = {"invalid", "not_found", "io",   "no_memory", "corrupt", "version",

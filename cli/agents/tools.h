@@ -1,8 +1,8 @@
 /*
- * The questions of agents. A tool's row has its arguments as a table, from which the JSON Schema, the check
- * of a call and the documentation follow. agent_ask() answers with one JSON document of at most max_bytes.
+ * Answers the questions of agents. Each tool has a table of arguments, the source of its JSON Schema, of the
+ * check of a call and of the documentation. agent_ask() answers with one JSON document of at most max_bytes.
  *
- * Nothing is written: the history is opened read-only for each question. One thread.
+ * The history is opened read-only for each question. One thread.
  */
 #pragma once
 
@@ -26,9 +26,9 @@ struct agent_tool {
     agent_answer *answer;
 };
 
-/* Ends with a row without a name. */
+/* All tools; the last row has no name. */
 extern const struct agent_tool agent_tools[];
-/* NULL: no such tool. */
+/* Returns the tool with this name; NULL: there is none. */
 const struct agent_tool *agent_find_tool(const char *name);
 
 /* Sets the defaults of a tool's arguments. */
@@ -37,5 +37,5 @@ void agent_defaults(const struct agent_tool *tool, struct agent_args *args);
 /* Answers a question; *ret_text is malloc'ed. A failure's message may quote text of recorded programs. */
 int agent_ask(const struct agent_tool *tool, const struct agent_place *place, const struct agent_args *args,
               char **ret_text, struct occ_error *err);
-/* Makes the document of a failure, with its message as quoted text. NULL: no memory. */
+/* Makes a document about a failure, with the message as quoted text. The caller frees it. NULL: no memory. */
 char *agent_failure(const struct occ_error *err);
