@@ -21,7 +21,7 @@ void mcp_input_free(struct mcp_input *input)
     input->buffer = NULL;
 }
 
-/* Reads what there is, waiting for the first byte; an error ends the input. */
+/* Waits for input and reads the available bytes. An error ends the input. */
 static void read_more(struct mcp_input *input)
 {
     ssize_t n = 0;
@@ -45,7 +45,7 @@ static enum mcp_line find_line(struct mcp_input *input, size_t *ret_length)
 {
     const char *end = memchr(input->buffer, '\n', input->n);
     if (!end && !input->has_ended) {
-        if (input->n > MCP_LINE_MAX) { /* the rest of the line is skipped as it comes */
+        if (input->n > MCP_LINE_MAX) { /* drop the line piece by piece */
             input->is_skipping = true;
             drop(input, input->n);
         }

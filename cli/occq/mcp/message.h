@@ -37,9 +37,9 @@ void mcp_message_free(struct mcp_message *message);
 
 /* Returns the object's first member of this name. NULL: there is none, or `object` is NULL or no object. */
 const struct mcp_value *mcp_member(const struct mcp_value *object, const char *name);
-/* The same for a member of a type. */
+/* Returns the member only if it has this type. */
 const struct mcp_value *mcp_member_of(const struct mcp_value *object, const char *name, enum mcp_type type);
-/* True if a string has exactly these characters. `value` NULL: false. */
+/* Returns true if `value` is a string with exactly these characters. `value` NULL: false. */
 bool mcp_is_text(const struct mcp_value *value, const char *text);
-/* True if two strings or two numbers are written alike. */
+/* Returns true if two strings or two numbers have the same text. */
 bool mcp_is_same(const struct mcp_value *a, const struct mcp_value *b);

@@ -20,7 +20,7 @@ void mcp_put_revisions(struct occ_json *json, const char *key)
     occ_json_close(json);
 }
 
-/* An id goes back as it came: occ_json_string() would replace characters. */
+/* Writes the client's id unchanged: occ_json_string() would replace characters. */
 static void put_id(struct occ_json *json, const struct mcp_value *id)
 {
     char *text = NULL;
@@ -57,7 +57,7 @@ static bool open_line(struct mcp_reply *reply, const struct mcp_value *id)
     return true;
 }
 
-/* Closes all that is open and writes the line. */
+/* Closes the open objects and writes the line. */
 static bool send_line(struct mcp_reply *reply, FILE *out)
 {
     while (reply->json.depth > 0)

@@ -21,11 +21,11 @@
 #define META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
-/* A request that is being handled. */
+/* The request being handled. */
 struct request {
     struct mcp_server *server;
     const struct mcp_value *id, *params;
-    bool is_modern; /* it names its revision, and that is a modern one */
+    bool is_modern; /* the request names its revision, a modern one */
 };
 
 static bool fail(const struct request *request, enum mcp_code code, const char *message)
@@ -107,7 +107,7 @@ static bool ping(const struct request *request)
 
 /* ---- tools ---- */
 
-/* All tools are one page: no answer has a cursor that a client could send back. */
+/* All tools fit in one page, so that answers have no cursor. */
 static bool list_tools(const struct request *request)
 {
     struct mcp_reply reply;
@@ -141,7 +141,7 @@ static void see_cancellation(void *context, const char *line, size_t length)
     free(message);
 }
 
-/* For struct agent_watch. */
+/* The callback of struct agent_watch: returns true if the question is cancelled or late. */
 static bool stop(void *context)
 {
     struct mcp_server *server = context;
@@ -218,14 +218,15 @@ static bool call_tool(const struct request *request)
 static const struct {
     const char *name;
     bool (*handle)(const struct request *request);
-    bool is_anytime; /* legacy clients may send it before "initialize" */
+    bool is_anytime; /* allowed before "initialize" */
 } methods[] = {{"initialize", initialize, true},
                {"server/discover", discover, false},
                {"ping", ping, true},
                {"tools/list", list_tools, false},
                {"tools/call", call_tool, false}};
 
-/* Finds the request's revision. Returns false after an error's answer, whose sending sets *ret_sent. */
+/* Finds the request's revision. Returns false if it has answered with an error; *ret_sent: the answer was
+ * sent. */
 static bool check_revision(struct request *request, bool is_anytime, bool *ret_sent)
 {
     const struct mcp_value *meta = mcp_member(request->params, "_meta");
@@ -264,7 +265,7 @@ static bool handle_request(struct request *request, const struct mcp_value *meth
 
 enum { ID_BYTES_MAX = 1024 };
 
-/* True for a string or an integer. */
+/* Returns true for a string or an integer of at most ID_BYTES_MAX bytes. */
 static bool is_valid_id(const struct mcp_value *id)
 {
     return id->length <= ID_BYTES_MAX &&

@@ -27,7 +27,7 @@ struct mcp_server {
 
 /* Handles one line. Returns false if the output has failed. */
 bool mcp_handle(struct mcp_server *server, const char *line, size_t length);
-/* Handles a line that was too long to be read. */
+/* Answers a line above MCP_LINE_MAX with an error. Returns false if the output has failed. */
 bool mcp_refuse_long(struct mcp_server *server);
 /* Handles lines until the input ends. Returns false if the output has failed. */
 bool mcp_serve(struct mcp_server *server);
