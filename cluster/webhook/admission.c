@@ -76,14 +76,14 @@ static bool is_unchanged(const struct occ_admission_container *container)
     return !is_changed(container);
 }
 
-/* A variable of the container overrides one of the same name from envFrom, whose content the request lacks.
- */
+/* Returns true if envFrom may set a variable of the patch: the request lacks the content of ConfigMaps and
+ * Secrets. The patch's variable overrides it. */
 static bool is_uncertain(const struct occ_admission_container *container)
 {
     return is_changed(container) && container->has_environment_from;
 }
 
-/* Why the pod stays as it is; NULL: containers may be changed. */
+/* Returns the reason to leave the whole pod unchanged; NULL: containers may be changed. */
 static const char *pod_obstacle(const struct occ_admission *admission)
 {
     const struct occ_admission_request *request = &admission->request;
@@ -97,7 +97,7 @@ static const char *pod_obstacle(const struct occ_admission *admission)
     return NULL;
 }
 
-/* Returns true if containers are to be changed. */
+/* Writes the outcome in words. Returns true if the patch changes containers. */
 static bool decide(struct occ_admission *admission)
 {
     const char *why = pod_obstacle(admission);
@@ -251,7 +251,8 @@ static void put_patch(struct occ_json *json, const char *patch, size_t n)
     free(text);
 }
 
-/* Other requests than the creation of a pod, and pods that opted out, are allowed without a word. */
+/* Returns true if the request creates a pod that has not opted out. All other requests are allowed without a
+ * patch. */
 static bool concerns(const struct occ_admission_request *request)
 {
     return request->is_create && request->is_pod && !request->is_subresource && request->has_metadata &&

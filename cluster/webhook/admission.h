@@ -37,12 +37,13 @@ struct occ_admission *occ_admission_new(const struct occ_admission_options *opti
 void occ_admission_free(struct occ_admission *admission);
 OCC_CLEANUP(occ_admission, occ_admission_free)
 
-/* The next bytes of the request. OCC_E_INVALID: not an AdmissionReview of a pod in version v1, or above a
- * limit; further calls return the same. */
+/* Reads the next bytes of the request. Returns OCC_E_INVALID if it is no AdmissionReview of version v1 for a
+ * pod, or exceeds a limit; all further calls return the same error. */
 int occ_admission_feed(struct occ_admission *admission, const void *bytes, size_t n, struct occ_error *err);
 
 /* Ends the request and writes the answer. Nothing is written for an invalid or incomplete request. */
 int occ_admission_answer(struct occ_admission *admission, FILE *out, struct occ_error *err);
 
-/* For the log, valid after occ_admission_answer(): the outcome in words, as in the pod's annotation. */
+/* Returns the outcome in words for the log, as in the pod's annotation. Valid after occ_admission_answer().
+ */
 const char *occ_admission_outcome(const struct occ_admission *admission);

@@ -200,7 +200,7 @@ static int on_string(void *context, const unsigned char *text, size_t n)
     return 1;
 }
 
-/* A number or a boolean; no place that counts has one. */
+/* Handles a number or a boolean, which no place of the table accepts. */
 static int on_other(struct occ_admission_parser *parser)
 {
     return place_here(parser) == NOWHERE ||
@@ -241,7 +241,7 @@ static int add_container(struct occ_admission_parser *parser, bool is_init)
     return 1;
 }
 
-/* Notes that an object or an array exists. */
+/* Records that an object or an array exists. */
 static int note(struct occ_admission_parser *parser, enum place place)
 {
     struct occ_admission_request *request = parser->request;

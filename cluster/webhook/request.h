@@ -1,5 +1,4 @@
-/* Content of an admission request, as far as it decides about the patch: filled by request.c, read by
- * patch.c. */
+/* The values of an admission request that the patch depends on: filled by request.c, read by admission.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +17,8 @@
 #define OCC_ADMISSION_LIBRARY_VOLUME    "occtrace-library"
 #define OCC_ADMISSION_RUN_VOLUME        "occtrace-daemon"
 
-/* Why a container stays unchanged: its environment names another tool, or its mounts use our paths. */
+/* Reasons to leave a container unchanged: its environment disables occtrace or names a tool, or its mounts
+ * use our paths. */
 #define OCC_ADMISSION_OBSTACLES(X)                                                                           \
     X(NONE, "")                                                                                              \
     X(DISABLED, "sets OCCTRACE_DISABLE")                                                                     \
@@ -33,7 +33,7 @@ enum occ_obstacle {
 struct occ_admission_container {
     char name[OCC_ADMISSION_NAME_BYTES]; /* cut; not yet validated by Kubernetes */
     bool is_init;                        /* in initContainers */
-    size_t index;                        /* in its array */
+    size_t index;                        /* position in its array */
     bool has_environment, has_mounts;    /* the arrays exist */
     bool has_environment_from; /* variables of a ConfigMap or Secret, which the request does not contain */
     enum occ_obstacle obstacle;
@@ -48,7 +48,7 @@ struct occ_admission_request {
     struct occ_admission_container containers[OCC_ADMISSION_CONTAINERS_MAX];
 };
 
-/* The streaming parser; it fills *request. NULL: no memory. */
+/* A streaming parser, which fills *request. occ_admission_parser_new() returns NULL without memory. */
 struct occ_admission_parser;
 struct occ_admission_parser *occ_admission_parser_new(struct occ_admission_request *request);
 void occ_admission_parser_free(struct occ_admission_parser *parser);

@@ -188,7 +188,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *state = NULL;
 }
 
-/* The library limits silence only: a client that sends a byte now and then could hold a connection for ever.
+/* The library limits idle time only: a client that sends a byte now and then could hold a connection forever.
  */
 static void end_late_requests(struct server *server)
 {
