@@ -39,13 +39,14 @@ static uint32_t design_of(const struct occ_kernel_totals *kernel, unsigned cause
     return design;
 }
 
-/* Does the name alone tell that a low occupancy is intended? A guess from the grid does not forbid advice. */
+/* Returns true if the name shows that a low occupancy is intended. A guess from the grid does not forbid
+ * advice. */
 static bool is_intended(uint32_t design)
 {
     return (design & (OCC_DESIGN_COMMUNICATION | OCC_DESIGN_PERSISTENT | OCC_DESIGN_TENSOR_CORES)) != 0;
 }
 
-/* Position in the order of savings, as a part of the same time as `lost`. */
+/* Returns the sort key of a saving, a share of the same time as `lost`. */
 static double rank_of(const struct occ_saving *saving, double lost)
 {
     if (isfinite(saving->median))
@@ -55,7 +56,7 @@ static double rank_of(const struct occ_saving *saving, double lost)
     return lost / 2;
 }
 
-/* True if `a` saves more than `b`, or about as much with less effort. */
+/* Returns true if `a` saves more than `b`, or about as much with less effort. */
 static bool is_better(const struct occ_candidate *a, const struct occ_candidate *b, enum occ_owner owner)
 {
     double saves_a = rank_of(&a->saving, 0), saves_b = rank_of(&b->saving, 0);
@@ -67,7 +68,7 @@ static bool is_better(const struct occ_candidate *a, const struct occ_candidate 
     return saves_a > saves_b;
 }
 
-/* The best change that the owner can make; NULL: none. */
+/* Returns the best change that the owner can make; NULL: none. */
 static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel)
 {
     const struct occ_candidate *best = NULL;
@@ -81,14 +82,14 @@ static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel
     return best;
 }
 
-/* A matrix product with operands aligned to one element reads them element by element. */
+/* A matrix product whose operands are aligned to one element loads single elements. */
 static bool is_misaligned(const struct occ_kernel_totals *kernel)
 {
     return kernel->owner && kernel->owner->alignment == 1 && kernel->owner->traits & OCC_TRAIT_GEMM &&
            owner_of(kernel) != OCC_OWNER_UNKNOWN && owner_of(kernel) != OCC_OWNER_USER;
 }
 
-/* The kind of advice about the cause, which decides if there are no candidates. */
+/* Returns the advice about the cause, for kernels without candidates. */
 static enum occ_advice_kind advice_about(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     enum occ_advice_kind kind = cause < OCC_PART_COUNT ? occ_part_advice(cause) : OCC_ADVICE_COUNT;
@@ -125,7 +126,7 @@ static enum occ_confidence confidence_of(const struct occ_kernel_totals *kernel)
                                         : OCC_CONFIDENCE_MODELLED;
 }
 
-/* Limits a saving, which is a part of the subject's time, and makes it a share of the GPU time. */
+/* Converts a saving from a share of the subject's time to a share of the GPU time, within [0, share]. */
 static double scale(double saving, double share)
 {
     return isfinite(saving) ? occ_at_most(occ_positive(saving), 1) * share : (double)NAN;

@@ -18,7 +18,8 @@ struct seconds {
     bool is_divided;
 };
 
-/* Limits each part to the rest, since inputs of different sources need not agree: pause is the last rest. */
+/* Limits each part to the remaining time, since inputs from different sources may disagree. The last
+ * remainder is the pause. */
 static struct seconds divide(const struct occ_gpu_totals *gpu, const struct sums *sums)
 {
     struct seconds s = {.window = occ_positive(gpu->window_s)};
@@ -56,7 +57,7 @@ static void move_gain(double part[OCC_PART_COUNT], unsigned at)
     }
 }
 
-/* Adds `seconds` of a kernel, divided by its waterfall. */
+/* Adds the time of a kernel, divided by its waterfall. */
 static void add_kernel(const struct occ_kernel_totals *kernel, double seconds, struct occ_gpu_time *time)
 {
     double part[OCC_PART_COUNT], sum = 0;

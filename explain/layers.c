@@ -30,8 +30,8 @@ struct work {
 
 /* ---- names ---- */
 
-/* Bytes of a name without the number at its end and the sign before it: of "Block_12", "h.3", "layers[7]".
- * All bytes: there is no such number. */
+/* Returns the length of a name without a number at its end and the sign before it: 5 for "Block_12", 1 for
+ * "h.3", 6 for "layers[7]". A name without a number keeps its length. */
 static size_t bytes_without_number(const char *name, size_t bytes)
 {
     size_t n = bytes;
@@ -168,7 +168,7 @@ static double median(double *values, size_t n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/* The name of a layer with the folded layers around it. */
+/* Returns the name of a layer, with the folded layers around it. */
 static const char *name_instance(struct work *w, const struct pass *pass, uint32_t plain)
 {
     const struct occ_layer_node *nodes = pass->plain.nodes;
@@ -225,7 +225,7 @@ static double ratio_or_nan(double part, double whole)
     return whole > 0 ? part / whole : (double)NAN;
 }
 
-/* False: the line is too small and left out. */
+/* Returns true if a line of this time is large enough to show; counts smaller lines as hidden. */
 static bool is_shown(struct work *w, double time_s)
 {
     bool is_hidden = ratio_or_nan(time_s, w->out->time_s) < w->options->min_share;

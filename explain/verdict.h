@@ -1,5 +1,5 @@
 /*
- * The verdict about totals of launches: where the GPU time went, and which changes save most of it.
+ * The verdict about totals of launches: the uses of the GPU time, and the changes that save most of it.
  *
  * GPU time is the recorded time of each GPU, added up. Every second has one place:
  *
@@ -7,9 +7,9 @@
  *   idle      = waiting for launches + longer pauses
  *   kernels   = used + lost by cause + unknown (kernels without a model)
  *
- * In the part "kernels" a second of a kernel with an elapsed occupancy of 30 % counts 0.3 s as used and 0.7 s
- * as lost. Parts are never negative: a gain over the model (waterfall.h) reduces the losses above it. Idle
- * time contains copies unless copies are recorded.
+ * A second of a kernel with an elapsed occupancy of 30 % counts 0.3 s as used and 0.7 s as lost. Parts are
+ * never negative: a gain over the model (waterfall.h) reduces the nearest losses. Idle time contains copies
+ * unless copies are recorded.
  *
  * Pure apart from malloc: no I/O; any thread.
  */
@@ -21,7 +21,7 @@
 
 /* Shares of the GPU time; they add up to 1. All 0: there is no recorded time. */
 struct occ_gpu_time {
-    int64_t key;     /* of the GPU, run or job; 0: all */
+    int64_t key;     /* identifies the GPU, run or job; 0: all */
     double window_s; /* 1 */
     double launch_wait, pause, communication, copies, kernels;
     double used, unknown, lost[OCC_PART_COUNT]; /* add up to `kernels` */
@@ -133,17 +133,17 @@ struct occ_finding {
  * bounds half of the loss. The caller frees *ret_findings. 0 or OCC_E_NO_MEMORY. */
 int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings, size_t *ret_n);
 
-/* The change of a parameter as the kernel's owner can make it; NONE: the owner cannot. */
+/* Translates advice into a change that the kernel's owner can make; NONE: there is none. */
 enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
 enum occ_effort occ_change_effort(enum occ_owner_change change);
 
-/* Words for programs, texts for people. Never NULL. */
+/* Return words for programs and texts for people. Never NULL. */
 const char *occ_finding_word(enum occ_finding_kind kind);
 const char *occ_finding_text(enum occ_finding_kind kind);
 const char *occ_change_word(enum occ_owner_change change);
 const char *occ_change_text(enum occ_owner_change change);
 const char *occ_confidence_word(enum occ_confidence confidence);
-/* "low by design: communication"; "": none. The first of several. */
+/* Returns the first reason, such as "low by design: communication"; "": none. */
 const char *occ_design_text(uint32_t by_design);
 
 /* ---- a cause in words ---- */
@@ -157,6 +157,6 @@ struct occ_why {
 };
 
 #define OCC_WHY_BYTES 48
-/* "32 blocks, 148 SMs", "96 registers" (per thread), "shared memory, 2/SM" (blocks); "": no cause. A grid of
- * less than half a wave is named before resources, which matter only with more blocks. */
+/* Prints the cause: "32 blocks, 148 SMs", "96 registers" (per thread), "shared memory, 2/SM" (blocks); "": no
+ * cause. A grid below half a wave is named before resources, which matter only with more blocks. */
 const char *occ_why_text(const struct occ_why *why, char *text, size_t size);
