@@ -1,9 +1,9 @@
 /*
- * Functions of glibc that are newer than 2.17, for the guest alone: here each is the system call of the same
- * name. The guest's calls are bound to these when it is linked; no other library sees them.
+ * Replaces functions that glibc 2.17 lacks, so that the guest library loads with it. The linker binds the
+ * guest's calls to these functions; no other library sees them.
  *
- * Headers of glibc 2.38 and newer rename the functions that read numbers (strtoull() is __isoc23_strtoull()),
- * since C23 has binary numbers. The guest reads none.
+ * Headers of glibc 2.38 and newer rename the functions that parse numbers (strtoull() is
+ * __isoc23_strtoull()), because C23 has binary numbers. The guest parses no binary numbers.
  */
 #include <fcntl.h>
 #include <features.h>
