@@ -82,7 +82,8 @@ static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel
     return best;
 }
 
-/* A matrix product whose operands are aligned to one element loads single elements. */
+/* Returns true if a library's matrix product loads single elements because its operands are aligned to one
+ * element. */
 static bool is_misaligned(const struct occ_kernel_totals *kernel)
 {
     return kernel->owner && kernel->owner->alignment == 1 && kernel->owner->traits & OCC_TRAIT_GEMM &&
@@ -132,7 +133,7 @@ static double scale(double saving, double share)
     return isfinite(saving) ? occ_at_most(occ_positive(saving), 1) * share : (double)NAN;
 }
 
-/* `share`: the configuration's share of the GPU time. */
+/* Makes the finding of one configuration; `share`: its share of the GPU time. */
 static struct occ_finding judge(const struct occ_totals *totals, size_t at, double share)
 {
     const struct occ_kernel_totals *kernel = &totals->kernels[at];
@@ -176,7 +177,8 @@ static bool is_same_subject(const struct occ_totals *totals, const struct occ_fi
     return totals->kernels[a->kernel].kernel == totals->kernels[b->kernel].kernel && a->change == b->change;
 }
 
-/* The configuration with the largest loss comes first and keeps its parameters. */
+/* Adds `from` to `into`, another configuration of the same kernel with the same change. `into` has the larger
+ * loss and keeps its parameters. */
 static void join(struct occ_finding *into, const struct occ_finding *from)
 {
     double share = into->share + from->share;
@@ -267,7 +269,8 @@ static int compare_findings(const void *left, const void *right)
     return (a->kernel > b->kernel) - (a->kernel < b->kernel);
 }
 
-/* Shares of the configurations that are no communication; of each GPU in proportion to the durations. */
+/* Sets each configuration's share of the GPU time, 0 for communication: the kernel time of a GPU is divided
+ * in proportion to durations. */
 static int share_kernels(const struct occ_totals *totals, double *shares)
 {
     struct occ_totals one = *totals;
@@ -281,7 +284,7 @@ static int share_kernels(const struct occ_totals *totals, double *shares)
         return OCC_E_NO_MEMORY;
     for (size_t i = 0; i < totals->n_gpus; i++) {
         gpus[i] = totals->gpus[i];
-        gpus[i].gpu = (int64_t)i; /* one row for each */
+        gpus[i].gpu = (int64_t)i; /* unique keys: one row per item */
     }
     one.gpus = gpus;
     if (occ_gpu_times(&one, OCC_TIME_BY_GPU, &rows, &n) != 0)

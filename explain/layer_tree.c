@@ -27,7 +27,7 @@ void occ_layer_tree_free(struct occ_layer_tree *tree)
     occ_map_free(&tree->index);
 }
 
-/* FNV-1a, 64 bits. Two names with equal hashes have neighbouring keys. */
+/* Hashes parent and name by FNV-1a (64 bits). Nodes with equal hashes get consecutive keys in the index. */
 static uint64_t hash_of(uint32_t parent, const char *name, size_t bytes)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ parent;

@@ -26,11 +26,11 @@ struct occ_layer_tree {
     struct occ_map index;
 };
 
-/* false: no memory. */
+/* Makes a tree with a root. Returns false without memory. */
 bool occ_layer_tree_init(struct occ_layer_tree *tree);
 void occ_layer_tree_free(struct occ_layer_tree *tree);
 
-/* The child with that name, which is added if it is new; OCC_NO_NODE: no memory. */
+/* Returns the child with this name, which is added if it is new; OCC_NO_NODE: no memory. */
 uint32_t occ_layer_tree_child(struct occ_layer_tree *tree, uint32_t parent, const char *name, size_t bytes);
 
 /* Adds totals to a node itself. */

@@ -67,7 +67,7 @@ static const char *join(struct work *w, const char *left, const char *right)
 
 /* ---- building ---- */
 
-/* Adds the path to both trees. Returns the nodes of its last name. */
+/* Adds the path and its totals to both trees. Returns false without memory. */
 static bool add_path(struct work *w, struct pass *pass, const struct occ_range_totals *totals)
 {
     uint32_t plain = 0, folded = 0;
@@ -112,7 +112,8 @@ static int compare_folded(const void *left, const void *right, void *context)
     return (a > b) - (a < b);
 }
 
-/* `order` from 1, sorted; `from[k]`: the first position of group k, `from[n]`: the end. */
+/* Sorts the tree's nodes, except the root, by group into `order`: group k is at the positions from[k] to
+ * from[k + 1] - 1. */
 static void group(const struct occ_layer_tree *tree, uint32_t *order, uint32_t *from, uint32_t groups,
                   bool by_parent)
 {
@@ -233,7 +234,7 @@ static bool is_shown(struct work *w, double time_s)
     return !is_hidden;
 }
 
-/* Launches of a node outside of its children. */
+/* Adds a line for a node's launches outside of its children. */
 static void emit_direct(struct work *w, const struct pass *pass, uint32_t at, unsigned depth)
 {
     const struct occ_layer_node *node = &pass->folded.nodes[at];
@@ -251,7 +252,7 @@ static void emit_direct(struct work *w, const struct pass *pass, uint32_t at, un
                            .is_backward = pass == &w->pass[1]};
 }
 
-/* A layer and the layers inside, at most OCC_LAYERS_DEPTH_MAX levels. */
+/* Adds lines for a layer and the layers inside. Recursion ends at OCC_LAYERS_DEPTH_MAX levels. */
 static void emit(struct work *w, const struct pass *pass, uint32_t at, unsigned depth)
 {
     const char *name = name_of(w, pass, at);
@@ -279,11 +280,12 @@ static void emit(struct work *w, const struct pass *pass, uint32_t at, unsigned 
     size_t before = w->out->n;
     for (uint32_t i = pass->child_from[at]; i < pass->child_from[at + 1]; i++)
         emit(w, pass, pass->child_order[i], depth + 1);
-    if (w->out->n > before) /* otherwise the line would repeat its parent's */
+    if (w->out->n > before) /* without shown children the line would repeat its parent's */
         emit_direct(w, pass, at, depth + 1);
 }
 
-/* The prefix ends above the first layer with siblings, launches of its own or copies, and above leaves. */
+/* Adds the lines of a pass and returns its prefix, which ends above the first layer with siblings, own
+ * launches or folded copies, and above leaves. */
 static const char *emit_pass(struct work *w, const struct pass *pass)
 {
     const char *prefix = "";

@@ -80,7 +80,8 @@ struct occ_layers {
 #define OCC_LAYER_OUTLIER_RATIO  0.2
 #define OCC_LAYER_OUTLIER_SIGMAS 5.0
 
-/* 0 or OCC_E_NO_MEMORY. Texts of `totals` must outlive the answer; free it with occ_layers_free(). */
+/* Makes the tree of layers. Returns 0 or OCC_E_NO_MEMORY. Texts of `totals` must outlive *ret_layers; free it
+ * with occ_layers_free(). */
 int occ_layers_make(const struct occ_range_totals *totals, size_t n, const struct occ_layer_options *options,
                     struct occ_layers *ret_layers);
 void occ_layers_free(struct occ_layers *layers);

@@ -64,7 +64,7 @@ struct occ_totals {
     size_t n_kernels;
 };
 
-/* A finite number of at least 0, else 0. */
+/* Returns `value` if it is finite and positive, else 0. */
 static inline double occ_positive(double value)
 {
     return isfinite(value) && value > 0 ? value : 0;

@@ -34,8 +34,8 @@ struct occ_gpu_time {
 #define OCC_TIME_BY_ENUMERATOR(name, word) OCC_TIME_BY_##name,
 enum occ_time_by { OCC_TIME_BY(OCC_TIME_BY_ENUMERATOR) OCC_TIME_BYS };
 
-/* Rows in ascending order of their keys; the caller frees *ret_rows. ALL gives one row. 0 or OCC_E_NO_MEMORY.
- */
+/* Makes rows in ascending order of their keys, or one row for ALL. The caller frees *ret_rows. Returns 0 or
+ * OCC_E_NO_MEMORY. */
 int occ_gpu_times(const struct occ_totals *totals, enum occ_time_by by, struct occ_gpu_time **ret_rows,
                   size_t *ret_n);
 
@@ -129,8 +129,9 @@ struct occ_finding {
 /* Savings that differ by a smaller part of the larger one are equal: then the cheaper change wins. */
 #define OCC_SAVINGS_EQUAL 0.1
 
-/* Findings, the largest predicted saving first. Without a median the middle of the bounds counts, and without
- * bounds half of the loss. The caller frees *ret_findings. 0 or OCC_E_NO_MEMORY. */
+/* Finds losses, the largest predicted saving first. A saving without a median is sorted by the middle of its
+ * bounds, without bounds by half of the loss. The caller frees *ret_findings. Returns 0 or OCC_E_NO_MEMORY.
+ */
 int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings, size_t *ret_n);
 
 /* Translates advice into a change that the kernel's owner can make; NONE: there is none. */

@@ -32,7 +32,7 @@ static int put_result(struct agent_document *document, const struct rule_result 
     return agent_row_close(&row, document, err);
 }
 
-/* Failed rules come first. */
+/* Writes the results of rules, failed ones first. */
 static int put_results(struct agent_document *document, const struct judgement *judgement,
                        struct occ_error *err)
 {

@@ -76,5 +76,5 @@ void rules_free(struct rules *rules);
 int rules_choose_kernels(struct rules *rules, const char *file, struct occ_store *store,
                          struct occ_error *err);
 
-/* True if the rule covers this kernel of the checked history. */
+/* Returns true if the rule covers this kernel of the checked history. */
 bool rule_matches(const struct rule *rule, int64_t kernel);

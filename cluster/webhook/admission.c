@@ -182,7 +182,7 @@ static void put_container(struct occ_json *json, const struct occ_admission_cont
     put_mount(json, array, OCC_ADMISSION_RUN_VOLUME, OCC_ADMISSION_RUN_DIRECTORY, true);
 }
 
-/* The slash of the annotation's key is ~1 in a JSON pointer (RFC 6901). */
+/* Adds the annotation. The slash of its key is ~1 in a JSON pointer (RFC 6901). */
 static void put_annotation(struct occ_json *json, const struct occ_admission *admission)
 {
     bool exists = admission->request.has_annotations;

@@ -86,7 +86,7 @@ static bool is_text(const unsigned char *text, size_t n, const char *word)
     return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
-/* Place of the next value of the innermost object or array. */
+/* Returns the place of the next value in the innermost object or array. */
 static enum place place_here(const struct occ_admission_parser *parser)
 {
     return parser->depth ? parser->frames[parser->depth - 1].next : REVIEW;

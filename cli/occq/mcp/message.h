@@ -30,7 +30,8 @@ struct mcp_message {
     struct occ_arena texts;
 };
 
-/* OCC_E_INVALID: not JSON; OCC_E_FULL: a limit is exceeded. Free the message in any case. */
+/* Parses a line. Returns OCC_E_INVALID if it is not JSON, OCC_E_FULL if it exceeds a limit. Free the message
+ * in any case. */
 int mcp_message_parse(const char *line, size_t length, struct mcp_message *ret_message,
                       struct occ_error *err);
 void mcp_message_free(struct mcp_message *message);

@@ -48,7 +48,7 @@ static void put_capabilities(struct occ_json *json)
     occ_json_close(json);
 }
 
-/* True if the client's sessions begin with "initialize" and have this revision. */
+/* Returns true for a revision with sessions that begin with "initialize". */
 static bool is_legacy(const struct mcp_value *version)
 {
 #define IS_LEGACY(word, is_modern) (!(is_modern) && mcp_is_text(version, word)) ||
@@ -107,7 +107,7 @@ static bool ping(const struct request *request)
 
 /* ---- tools ---- */
 
-/* All tools fit in one page, so that answers have no cursor. */
+/* Lists all tools in one page, so that no answer has a cursor. */
 static bool list_tools(const struct request *request)
 {
     struct mcp_reply reply;
