@@ -94,7 +94,7 @@ static int put_fitting(const struct agent_question *question, struct agent_docum
         if ((status = agent_document_open(document, (size_t)question->args->max_bytes, err)) != 0)
             break;
         status = occ_layers_make(totals, n, &options, &layers) == 0 ? 0 : occ_no_memory(err);
-        if (status == 0 && layers.n == 0)
+        if (status == 0 && layers.n + layers.hidden == 0)
             status = put_none(document);
         else if (status == 0)
             status = put_layers(document, &layers, &fits, err);

@@ -167,6 +167,31 @@ def cancellation():
     server.close()
 
 
+def equal_layers():
+    """Nine layers of a ninth each, too long for one answer: none is above the share that would fit, but all have a range."""
+    device = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
+    events = []
+    for i in range(9):
+        at = 1700000000000000 + i * 1000
+        layer = f"{'abcdefghi'[i]}_block_of_{'long_' * 15}name"
+        for depth, name in enumerate((layer, layer + "_attention", layer + "_projection")):
+            events.append({"ph": "X", "cat": "user_annotation", "name": name, "pid": 9, "tid": 9, "ts": at + depth,
+                           "dur": 90 - 2 * depth, "args": {}})
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": at + 10,
+                       "dur": 5, "args": {"correlation": i + 1}})
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": at + 200, "dur": 300,
+                       "args": {"device": 0, "context": 1, "stream": 7, "correlation": i + 1, "grid": [216, 1, 1],
+                                "block": [128, 1, 1], "registers per thread": 64, "shared memory": 0}})
+    trace, history = f"{folder.name}/equal.json", f"{folder.name}/equal.db"
+    with open(trace, "w", encoding="utf-8") as out:
+        json.dump({"deviceProperties": [device], "traceEvents": events}, out)
+    subprocess.run([occq, "import", "-d", history, trace], check=True, stdout=subprocess.DEVNULL)
+    server = Server(occq, history)
+    document = server.ask("layer", {})
+    server.close()
+    assert document.get("layers") != "not measured" and document["smaller_layers_not_shown"] >= 9, document
+
+
 def nothing_written():
     before = open(db, "rb").read(), sorted(os.listdir(folder.name))
     talk([call(i, tool, arguments, META) for i, (tool, arguments) in enumerate(
@@ -176,6 +201,6 @@ def nothing_written():
     assert before == (open(db, "rb").read(), sorted(os.listdir(folder.name)))
 
 
-for test in (sessions, modern, tools, refusals, arguments, limits, cancellation, nothing_written):
+for test in (sessions, modern, tools, refusals, arguments, limits, cancellation, equal_layers, nothing_written):
     test()
 print("the protocol is kept")
