@@ -1,6 +1,6 @@
 /*
  * The model against NVIDIA's cuda_occupancy.h: more than 10^7 configurations on every capability that it
- * knows (3.0 ... 12.1), exhaustive along pairs of axes and random over all of them. Allocations, the limit of
+ * knows (3.0 ... 12.1), exhaustive along pairs of axes and random over all axes. Allocations, the limit of
  * every resource, the limiting factors and the blocks per SM must be equal; a launch is refused by one
  * exactly if the other allows no block.
  *
@@ -190,7 +190,7 @@ static void sweep_maximum(struct sweep *sweep, const struct occ_device *device)
                                                     .max_dynamic_bytes = maxima[j] + (uint32_t)around[k]});
 }
 
-/* Where the cache preference and not a percentage chooses the carve-out. */
+/* Sweeps devices before 7.0, where the cache preference chooses the carve-out, not a percentage. */
 static void sweep_preferences(struct sweep *sweep, const struct occ_device *device)
 {
     for (int preference = 1; device->cc < 70 && preference <= 3; preference++)

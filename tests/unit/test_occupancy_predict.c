@@ -1,5 +1,5 @@
 /*
- * Predictions and the list of suggestions: worked examples, and what must hold on random launches: the change
+ * Predictions and the list of suggestions: worked examples, and properties on random launches: the change
  * that does nothing takes the same time, the way back is the inverse, more work for SMs is never slower.
  */
 #include "occupancy/suggest.h"
@@ -119,7 +119,7 @@ static void added_spills_promise_nothing(void **state)
     assert_false(predict("a100", &idle, &more, OCC_WORK_MEMORY, 16).is_promised);
 }
 
-/* Sides of a GPU whose blocks come and go: only the fields of the terms differ. */
+/* Predicts for two sides that differ only in the fields of the terms. */
 static struct occ_prediction predict_sides(struct occ_side before, struct occ_side after)
 {
     return occ_predict_sides(&occ_published_cases, &before, &after, OCC_WORK_MEMORY, OCC_OWNER_USER);

@@ -1,6 +1,6 @@
 /*
- * What must hold for every launch, on random launches of every device of the table: ranges, sums, monotony
- * and the invariants of waves. Seeded: the same launches on every run.
+ * Checks properties of every launch, with random launches on every device of the table: ranges, sums,
+ * monotony and the invariants of waves. Seeded: the same launches on every run.
  */
 #include "test_occupancy_launches.h"
 
@@ -161,7 +161,7 @@ static void check_monotony(const struct occ_device *device, const struct occ_lau
     assert_not_more(device, &more, &under_largest);
 }
 
-/* A larger carve-out never gives fewer blocks; the largest gives what the result said it would. */
+/* A larger carve-out never gives fewer blocks; the largest gives the blocks that the result predicts. */
 static void check_carveouts(const struct occ_device *device, const struct occ_launch *launch,
                             const struct occ_result *result)
 {

@@ -79,7 +79,7 @@ static void elapsed_is_never_above_the_range(void **state)
         assert_true(launches[i].elapsed <= launches[i].result.expected_elapsed_high + 0.02);
 }
 
-/* Equal blocks: the last wave costs what elapsed lacks, wherever its blocks landed. */
+/* The model's tail of equal blocks is near the simulator's, on whichever SMs the last wave's blocks run. */
 static void the_tail_is_the_simulators(void **state)
 {
     (void)state;

@@ -178,7 +178,7 @@ static void elapsed_alone_is_not_explained(void **state)
     struct occ_measurement m = nothing;
     struct occ_waterfall w;
     m.elapsed = 0.09;
-    m.resident_blocks = 1.5; /* of nobody knows how many SMs */
+    m.resident_blocks = 1.5; /* averaged over an unknown number of SMs */
     occ_explain(&result, &m, &w);
     for (unsigned i = OCC_PART_IDLE; i < OCC_PART_UNEXPLAINED; i++)
         assert_true(isnan(w.part[i]));
@@ -254,7 +254,7 @@ static void packed_tails_are_tails(void **state)
     }
 }
 
-/* 150 blocks on 100 SMs, two of which fit: 50 SMs hold two. */
+/* Returns the result of 150 blocks on 100 SMs: two blocks fit on an SM, so 50 SMs hold two. */
 static struct occ_result uneven(void)
 {
     struct occ_device device = {.cc = 80, .sm_count = 100};
@@ -309,7 +309,7 @@ static void an_uneven_grid_is_a_part_of_too_few_blocks(void **state)
     assert_near(sum_of(&w), 1);
 }
 
-/* Full waves: what is lost to fewer blocks gets its cause from the SMs. */
+/* The imbalance of the SMs decides the cause of a loss by fewer resident blocks in full waves. */
 static void the_sms_tell_the_cause(void **state)
 {
     (void)state;
@@ -377,7 +377,7 @@ static void empty_sms_tell_no_cause(void **state)
     }
 }
 
-/* Counters of different passes need not agree; what cannot be is not used. */
+/* Counters of different passes may contradict each other; impossible values are not used. */
 static void impossible_counters_are_not_used(void **state)
 {
     (void)state;

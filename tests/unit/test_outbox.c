@@ -164,7 +164,8 @@ static int choose(void *context, struct occ_store *store, const int64_t **ret_ru
     return 0;
 }
 
-/* By another process, as occq rm and occq prune do: some of the ended ones, or all but the newest. */
+/* Removes some ended runs, or all ended runs except the two newest, through a second handle, like occq rm and
+ * occq prune. */
 static void remove_runs_at(struct world *w, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -266,7 +267,7 @@ static void make_warehouse(struct world *w)
 
 enum death { LIVES, BEFORE_SENDING, WHILE_SENDING, BEFORE_STORING };
 
-/* One batch, in the order of cluster/ship.c. Returns whether there may be more. */
+/* Ships a batch, in the order of cluster/ship.c. Returns true if more batches may follow. */
 static bool ship_batch(struct world *w, struct occ_outbox *outbox, enum death death)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -305,7 +306,7 @@ static void ship(struct world *w, enum death death)
     occ_outbox_close(&outbox);
 }
 
-/* What the shipper does where its file is gone: find_sent_minutes() of cluster/ship.c. */
+/* Restarts like a shipper that lost its state file: find_sent_minutes() of cluster/ship.c. */
 static void lose_state(struct world *w)
 {
     w->position = 0;
@@ -444,7 +445,7 @@ static void the_warehouse_has_what_the_history_has(void **state)
     }
 }
 
-/* What is removed before it was sent is never sent. */
+/* A run that was removed before it was sent is never sent. */
 static void nothing_of_a_run_that_was_removed_unsent(void **state)
 {
     struct world w;
@@ -462,7 +463,7 @@ static void nothing_of_a_run_that_was_removed_unsent(void **state)
     tear_down(&w);
 }
 
-/* Minutes of such a run have left the warehouse, its row has not. */
+/* The warehouse has already dropped the run's minutes, but still has its row: removal must clear the row. */
 static void the_row_of_a_run_that_ended_long_ago(void **state)
 {
     struct world w;

@@ -55,7 +55,7 @@ static void put_value(struct occ_measured_sums *sums, int value, double mean, do
     sums->ns[value] = ns;
 }
 
-/* One minute of the series: mean and share differ a little from minute to minute. */
+/* Draws the sums of a minute of the series: mean and share differ slightly from minute to minute. */
 static struct occ_measured_sums sums_of(const struct series *s)
 {
     struct occ_measured_sums sums = {.direct = 10};
@@ -100,7 +100,7 @@ static size_t read_list(const char *text, double *numbers)
     return n;
 }
 
-/* As cluster/ask/launches.c adds rows up. */
+/* Converts a shipped row back into sums, like cluster/ask/launches.c. */
 static struct occ_measured_sums read_back(const struct occ_body *rows)
 {
     struct occ_measured_sums sums = {.direct = 10};
@@ -181,7 +181,7 @@ static enum occ_withheld withheld(const struct occ_measured_sums *sums)
     return m.withheld;
 }
 
-/* Whether the reason is the same with a little less and a little more evidence. */
+/* Returns true if slightly less and slightly more evidence give the same reason. */
 static bool is_clear(const struct occ_measured_sums *sums)
 {
     struct occ_measured_sums less = *sums, more = *sums;

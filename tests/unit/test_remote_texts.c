@@ -30,8 +30,8 @@ static void quotes_and_backslashes_are_escaped(void **state)
     check_quoted("\\n", "'\\\\n'");
 }
 
-/* As ClickHouse reads a literal: a backslash takes the next byte, a quote ends it. NULL: it does not end at
- * `end`. */
+/* Reads a literal like ClickHouse: a backslash takes the next byte, a quote ends the literal. Returns NULL if
+ * the literal does not end at `end`. */
 static const char *read_literal(const char *at, const char *end, char *out)
 {
     if (*at++ != '\'')

@@ -1,5 +1,5 @@
-/* ring/: what an honest producer writes, an honest consumer reads; full ring, wrap-around, taking up again.
- */
+/* ring/ between an honest producer and an honest consumer: all records arrive; full ring, wrap-around, taking
+ * up again. */
 #include "ring_samples.h"
 
 #include <errno.h>

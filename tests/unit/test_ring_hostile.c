@@ -37,7 +37,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- what is offered ---- */
+/* ---- offered files ---- */
 
 static int attach_code(int fd, const char **why)
 {
@@ -173,8 +173,8 @@ static off_t blocks_of(int fd)
     return status.st_blocks;
 }
 
-/* A page that was never written would be made by a read through a mapping, and charged to the reader: the
- * header's, the slots', those of the longest record. */
+/* A read through a mapping would allocate a page that was never written, and charge it to the reader: pages
+ * of the header, the slots and the longest record. */
 static void test_reading_makes_no_pages(void **state)
 {
     struct fixture *f = *state;

@@ -30,7 +30,7 @@ static int64_t consume_all(struct occ_ring_consumer *c)
     struct occ_ring_launch launches[100];
     uint64_t next = 0;
     for (;;) {
-        bool closed = occ_ring_is_closed(c); /* looked at first: then what is read is all */
+        bool closed = occ_ring_is_closed(c); /* before the read: a ring closed now gets no more launches */
         size_t n = 0;
         if (drain_log(c) < 0 || occ_ring_read(c, launches, 100, &n) == OCC_RING_BROKEN)
             return -1;

@@ -1,4 +1,4 @@
-/* Who else wants the counters, by what a /proc made for the test shows. */
+/* Detection of other profilers that use the counters, from a fake /proc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ static const char *find(uint32_t cc_major, const struct occ_profiler_users *user
     return occ_competing_profiler_text(occ_competing_profilers(proc, cc_major, users), cc_major);
 }
 
-/* One process beside a harmless one; `maps` NULL: they cannot be read. */
+/* Expects that a process with this name and these maps is reported as `said`, beside a harmless process.
+ * `maps` NULL: unreadable; `said` NULL: not reported. */
 static void expect(const char *comm, const char *maps, uint32_t cc_major, const char *said)
 {
     char path[128], line[32];
@@ -120,7 +121,8 @@ static int remove_proc(void **state)
     return 0;
 }
 
-/* Only those of root, of the daemon's user and of users whose programs report. */
+/* A profiler's name counts only in processes of root, of the daemon's user and of users with reporting
+ * programs. */
 static void a_name_alone_is_no_reason(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* daemon/sampling/counters/pm.c on a libcupti whose time stands still: which samples it hands out, and what
- * it does after the hardware buffer was full. */
+/* daemon/sampling/counters/pm.c on a libcupti with a stopped clock: the samples that it returns, and its
+ * recovery after a full hardware buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +159,7 @@ static void decoding_does_not_initialise_images(void **state)
     assert_int_equal(pm->initialised_images, 1);
 }
 
-/* From then on only the first set is sampled, and the run is told. */
+/* Expects that only the first set is sampled from now on, and that the source's note reports this. */
 static void expect_first_set_for_good(void)
 {
     for (unsigned i = 0; i < 10; i++) {
@@ -223,7 +223,7 @@ static void a_failed_change_is_remembered(void **state)
     assert_non_null(strstr(occ_source_pm.get_note(source), "only one counter set and no bursts"));
 }
 
-/* Where nothing was changed, a failure is one of the source. */
+/* A failure without a preceding change of the configuration is the source's own, and is reported. */
 static void other_failures_are_reported(void **state)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -250,7 +250,7 @@ static void a_failure_after_samples_is_not_the_changes(void **state)
     assert_string_equal(occ_source_pm.get_note(source), "");
 }
 
-/* ---- what a GPU has ---- */
+/* ---- support and metrics of a GPU ---- */
 
 static void support_is_asked_for_first(void **state)
 {
@@ -286,7 +286,7 @@ static void a_missing_metric_costs_that_metric(void **state)
     assert_non_null(strstr(note, "not in one pass: sm__ctas_launched.sum and 1 more"));
 }
 
-/* Occupancy is told by the smallest set where the chip's own first one lacks what it takes. */
+/* The smallest set measures occupancy if the chip lacks the warp counter of its own first set. */
 static void without_its_warps_a_chip_gets_the_smallest_set(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What the attribution says of samples and seconds of a GPU, whatever ran there. */
+/* Attribution of samples and seconds of a GPU, independent of the programs that ran there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,7 +103,7 @@ static void blocks_are_counted(void **state)
     }
 }
 
-/* Nor are all of them, without a number of cycles. */
+/* No ratio is used without a number of cycles. */
 static void without_cycles_nothing_is_said(void **state)
 {
     (void)state;

@@ -13,14 +13,14 @@
 #include <cmocka.h>
 
 static struct occ_pm_library library;
-static const struct occ_cupti_image everything; /* no availability image: what the chip has */
+static const struct occ_cupti_image everything; /* no availability image: all counters of the chip */
 
 static void sets_are_one_pass(void **state)
 {
     (void)state;
     static const struct {
         const char *chip;
-        bool has_dram; /* else its memory is the system's, and what utilization needs is not there */
+        bool has_dram; /* false: it uses system memory, and lacks the DRAM counter of the utilization set */
     } chips[] = {{"TU102", true}, {"TU104", true},  {"TU116", true},  {"GA100", true},
                  {"GA102", true}, {"GA106", true},  {"AD102", true},  {"AD107", true},
                  {"GH100", true}, {"GB100", true},  {"GB110", true},  {"GB202", true},
@@ -43,7 +43,7 @@ static void sets_are_one_pass(void **state)
     }
 }
 
-/* The last set is that of utilization: all of it but, on Turing, tensor cores. */
+/* The last set has all counters of utilization, except tensor cores on Turing. */
 static void the_last_set_is_utilization(void **state)
 {
     (void)state;
@@ -79,7 +79,7 @@ static void the_first_set_counts_blocks(void **state)
     }
 }
 
-/* The check can fail: what is known to need two passes is refused, and so is a metric that is none. */
+/* The check can fail: a set that needs two passes is refused, and so is an unknown metric. */
 static void others_are_refused(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void others_are_refused(void **state)
         OCC_SOURCE_OK);
 }
 
-/* Without a driver a source says why it cannot work. */
+/* A source without a driver reports an error message. */
 static void no_driver(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ static void update(struct place *p)
     assert_int_equal(occ_seen_update(&p->seen, path, NOW_NS, &err), 0);
 }
 
-/* Of the history at `path`; SIZE_MAX: no entry. */
+/* Returns the index of the history at `path`; SIZE_MAX: no entry. */
 static size_t index_of(const struct place *p, const char *path)
 {
     for (size_t i = 0; i < p->seen.n; i++)
@@ -163,7 +163,7 @@ static void every_change_shows_without_watches(void **state)
     check_every_change(p);
 }
 
-/* Without an event of its watch an entry is unchanged, whatever its files are. */
+/* An entry counts as unchanged until its watch reports an event, even if its files differ. */
 static void watched_files_are_not_looked_at(void **state)
 {
     struct place *p = *state;
@@ -241,7 +241,8 @@ static void a_file_with_another_name_is_looked_at(void **state)
     }
 }
 
-/* In a child, whose mounts are its own. */
+/* Mounts over the directory; runs in a child process with a private mount namespace. Exit code 0: the change
+ * was seen, 77: no permission to mount. */
 static void run_with_a_mount(struct place *p)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)

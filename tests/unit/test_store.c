@@ -264,7 +264,7 @@ static void ranges_are_interned_by_run(void **state)
                      0);
 }
 
-/* Of more than the maximum the rest is one range, and of a long one the end is kept: the innermost. */
+/* Ranges beyond the maximum become a single range; a long path keeps its end, the innermost ranges. */
 static void ranges_are_bounded(void **state)
 {
     struct world *w = *state;
@@ -551,8 +551,8 @@ static void means_are_said_where_launches_stand_for_all(void **state)
     assert_true(m.source == OCC_FROM_REGRESSED && fabs(m.elapsed - 0.9) < 1e-12);
 }
 
-/* Where counters saw a configuration, that counts and not what was expected; of the runs and minutes that
- * were asked for. */
+/* The filter uses a configuration's measured occupancy, from the runs and minutes of the filter, if there is
+ * one; otherwise the expected occupancy. */
 static void low_occupancy_is_the_measured_one(void **state)
 {
     struct world *w = *state;
@@ -584,8 +584,8 @@ static void low_occupancy_is_the_measured_one(void **state)
     assert_false(found);
 }
 
-/* All parts of a kernel and what is used are 1; `seen`: all its configurations were, each as well as it could
- * be. */
+/* All parts and the used part of a kernel sum to 1. `seen`: all its configurations were measured completely.
+ */
 static void assert_parts_add_up(struct world *w, bool seen)
 {
     struct occ_top top;
@@ -647,8 +647,8 @@ static void what_counters_saw_adds_up_by_kernel(void **state)
     }
 }
 
-/* Measures some launches, as a run's number and their minute decide; returns what a launch wastes by that,
- * else by the model. */
+/* Measures a launch with a probability that depends on its run and minute; returns the launch's waste by the
+ * measurement, or else by the model. */
 static double measure(struct world *w, const struct world_launch *l)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -730,7 +730,7 @@ static void waste_adds_up_however_launches_are_grouped(void **state)
     finish(w);
 }
 
-/* What a program lied into the history takes nothing of it away. */
+/* A program's absurd counts hide no part of the history. */
 static void sums_that_overflow_are_read(void **state)
 {
     struct world *w = *state;
@@ -873,7 +873,7 @@ static void launch_compares_as_sql_does(void **state)
         500);
 }
 
-/* SQLite makes "a OR b" two scans and counts what both find once, by rowid. */
+/* SQLite turns "a OR b" into two scans and counts a row that both find once, by rowid. */
 static void either_of_two_conditions(void **state)
 {
     struct world *w = *state;
@@ -930,8 +930,7 @@ static void launch_gives_back_every_column(void **state)
     (void)sqlite3_finalize(stmt);
 }
 
-/* The launches as the file holds them: all `n`, by start, and those that start at once as they were appended.
- */
+/* The file returns all `n` launches by start; launches with equal starts come in the order of appending. */
 static void assert_ordered(struct world *w, int64_t n)
 {
     sqlite3_stmt *stmt = NULL;
@@ -1157,7 +1156,7 @@ static void files_from_before_the_first_release_are_refused(void **state)
     for (enum occ_store_mode mode = OCC_STORE_READ; mode <= OCC_STORE_WRITE; mode++) {
         assert_int_equal(try_open(w->path, mode, &err), OCC_E_VERSION);
         assert_non_null(strstr(err.message, "before occtrace's first release"));
-        assert_non_null(strstr(err.message, "move the file away")); /* what to do about it */
+        assert_non_null(strstr(err.message, "move the file away")); /* the remedy */
     }
     make_database(w->path, "INSERT INTO run VALUES(1); PRAGMA journal_mode=DELETE");
 }
@@ -1317,7 +1316,7 @@ static void the_quota_gives_back_the_oldest(void **state)
         assert_int_equal(stat(w->path, &status), 0);
         assert_true(status.st_size <= 3 << 20);
     }
-    /* launches of long ago are gone, what is known about them is not */
+    /* old launches are evicted, their totals are kept */
     assert_true(world_number(w->store, "SELECT sum(launches) FROM stored_chunk") < (int64_t)w->n);
     assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM stored_run"), w->n);
     assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, OCC_TOP_BY_KERNEL, &top, &err), 0);
@@ -1342,7 +1341,8 @@ static void the_quota_gives_back_the_oldest(void **state)
         1);
 }
 
-/* Who dates his launches ahead does not keep them at the cost of others: what came first goes first. */
+/* Launches with starts in the future do not outlast other runs' launches: eviction follows the order of
+ * arrival. */
 static void the_quota_evicts_by_arrival(void **state)
 {
     struct world *w = *state;
@@ -1363,7 +1363,7 @@ static void the_quota_evicts_by_arrival(void **state)
     assert_true(world_number(w->store, "SELECT total(launches) FROM stored_chunk WHERE run_id = 2") > 50000);
 }
 
-/* In use: kernel or configuration 10, run 3. */
+/* Keeps kernel and configuration 10 and the third run after the world's, as if a program used them. */
 static void keep_some(const void *context, enum occ_name name, const int64_t *ids, size_t n, bool *kept)
 {
     (void)context;
@@ -1532,7 +1532,7 @@ static void two_writers_share_a_file(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), w->n + 30);
 }
 
-/* With the old wait this does not end. */
+/* The commits return although a reader holds a snapshot; a wait for the reader would last an hour. */
 static void a_quota_does_not_wait_for_readers(void **state)
 {
     struct world *w = *state;

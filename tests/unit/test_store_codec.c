@@ -1,4 +1,4 @@
-/* Packed columns and histograms: what goes in comes out, and nonsense is refused. */
+/* Packed columns and histograms: decoding returns the encoded values, and nonsense is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -325,7 +325,7 @@ static int decode_bytes(struct codec *c, uint32_t format, uint32_t n, uint32_t s
     return rc;
 }
 
-/* One column, wanted or passed over. */
+/* Decodes a single column, once skipped and once wanted; both must return the same code. */
 static int decode_one(struct codec *c, uint32_t n, enum occ_column column, const void *rest,
                       size_t rest_bytes)
 {

@@ -1,7 +1,7 @@
 /*
- * A writer that is killed at any moment: the file opens, is whole, holds what was committed, and its rollups
- * are right after the next writer went on. The child tells through a pipe what it committed; a commit that
- * was under way when it died may be there or not.
+ * A writer that is killed at any moment: the file opens, is whole, holds all commits, and its rollups
+ * are right after the next writer continues. The child reports each commit through a pipe; the commit in
+ * progress at its death may be there or not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +98,7 @@ static uint64_t kill_a_writer(struct world *w, uint64_t commits, unsigned delay_
     return number;
 }
 
-/* What the file holds: batches 0 ... next - 1, where `next` is what it says itself. */
+/* Checks that the file holds batches 0 ... next - 1; `next` is the position stored in the file. */
 static void check_file(struct world *w, uint64_t committed)
 {
     struct occ_error err = OCC_ERROR_INIT;

@@ -1,4 +1,4 @@
-/* The history at exact times, after failed commits, and with numbers in its tables that nobody wrote. */
+/* The history at exact times, after failed commits, and with impossible numbers in its tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -220,7 +220,7 @@ static void evicted_minutes_end_where_chunks_begin(void **state)
     }
 }
 
-/* What making room writes does not end up in the row that needs it. */
+/* Making room overwrites the buffer of the key: the new configuration's row must still get its own key. */
 static void a_key_survives_making_room(void **state)
 {
     struct world *w = *state;
@@ -289,7 +289,7 @@ static void check_measured(struct world *w, int64_t since_ns, int64_t until_ns, 
     occ_config_rows_free(&rows);
 }
 
-/* From hours where the time has whole ones, else from minutes, each minute once. */
+/* The sums use hours where the time range has whole hours, and minutes elsewhere; each minute counts once. */
 static void measured_sums_are_of_whole_minutes(void **state)
 {
     struct world *w = *state;
@@ -335,7 +335,7 @@ static void measured_hours_outlive_their_minutes(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM measured_hour"), 4);
 }
 
-/* ---- numbers that nobody wrote ---- */
+/* ---- impossible numbers ---- */
 
 static void ask_everything(struct world *w)
 {
@@ -414,8 +414,8 @@ static void numbers_of_nonsense_are_read(void **state)
     world_check_random(w, w->store, 3); /* all is as it was */
 }
 
-/* A history under a quota whose oldest and newest rows lie: making room evicts them, or what is around them,
- * and recording goes on. */
+/* The oldest and newest rows of a history under a quota have absurd times: making room evicts these rows or
+ * their neighbours, and recording continues. */
 static void a_quota_copes_with_nonsense(void **state)
 {
     struct world *w = *state;

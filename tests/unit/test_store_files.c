@@ -1,7 +1,7 @@
 /*
- * Where a history may lie, and disks that refuse: network file systems, a file system without shared memory,
- * a disk that is full for a while, every write failing once. The linker replaces statfs (--wrap); SQLite's
- * VFS takes our pwrite.
+ * File systems that may hold a history, and disks that refuse: network file systems, a file system without
+ * shared memory, a disk that is full for a while, every write failing once. The linker replaces statfs
+ * (--wrap); SQLite's VFS takes our pwrite.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -91,7 +91,7 @@ static void network_file_systems_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         file_system = cases[i].magic;
         refuses_to_write(&w, cases[i].name);
-        /* a negative long is what a 32-bit f_type becomes */
+        /* a 32-bit f_type becomes a negative long */
         file_system = (long)(int32_t)cases[i].magic;
         refuses_to_write(&w, cases[i].name);
     }
@@ -187,7 +187,8 @@ static void a_full_disk_loses_nothing(void **state)
     world_remove_directory(&w);
 }
 
-/* With a quota, commits go on or fail, and recording continues when there is room again. */
+/* Below the quota, commits on a full disk succeed or return OCC_E_FULL, and recording continues once there is
+ * room again. */
 static void a_full_disk_below_the_quota_recovers(void **state)
 {
     (void)state;
@@ -236,7 +237,7 @@ static void a_failed_bulk_transaction_writes_nothing_more(void **state)
     world_remove_directory(&w);
 }
 
-/* Where the log could not be emptied, it has what is in no file yet. */
+/* A log that could not be checkpointed has commits that the file lacks: reopening must keep it. */
 static void a_history_that_is_opened_anew_keeps_its_log(void **state)
 {
     (void)state;

@@ -57,7 +57,7 @@ static void close_history(struct world *w)
     w->store = NULL;
 }
 
-/* In the file "base": so many launches of each unit of time from BEGIN to `until_ns`, without limits. */
+/* Writes the file "base": `launches` launches per `unit_ns` from BEGIN to `until_ns`, without limits. */
 static void make_base(struct world *w, int64_t unit_ns, int64_t until_ns, size_t launches)
 {
     char command[256];
@@ -97,7 +97,7 @@ static int maintain(struct world *w)
     return status;
 }
 
-/* What ages leave, in one number. */
+/* Returns the numbers of minutes, hours and chunks that remain, packed into one number. */
 static int64_t sum(struct world *w)
 {
     assert_int_equal(world_number(w->store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);

@@ -157,7 +157,7 @@ static void test_by_hand(void **state)
     occ_gpu_uses_free(&uses);
 }
 
-/* --since leaves out what began before; a hole in the recording is no gap. */
+/* --since leaves out launches that began earlier; a hole in the recording is no gap. */
 static void test_time_and_holes(void **state)
 {
     struct world *w = *state;
@@ -171,7 +171,7 @@ static void test_time_and_holes(void **state)
     const struct occ_period periods[] = {
         {.from_ns = T0 + 65 * US, .until_ns = T0 + 71 * US, .level = "nothing", .reason = "paused"},
         {.from_ns = T0 + 15 * US, .until_ns = T0 + 20 * US, .level = "trace", .reason = "no counters"},
-        /* in no order, within one another, and before the gap: they hide nothing of what comes */
+        /* unordered, nested, and before the gap: they hide no later gap */
         {.from_ns = T0 + 1 * US, .until_ns = T0 + 9 * US, .level = "nothing", .reason = "paused"},
         {.from_ns = T0 + 2 * US, .until_ns = T0 + 3 * US, .level = "configs", .reason = "overhead"},
     };
@@ -197,8 +197,8 @@ static void test_time_and_holes(void **state)
     occ_gpu_uses_free(&uses);
 }
 
-/* One second of ten is recorded: between its launches are gaps, and the nine seconds are a hole. A pause
- * right after it is a hole of any length. */
+/* Sampling records 1 s in 10: gaps lie between that second's launches, and the other nine seconds are a hole.
+ * A pause right after the second is a hole of any length. */
 static void test_sampled(void **state)
 {
     struct world *w = *state;
@@ -329,7 +329,7 @@ static void test_random(void **state)
     }
 }
 
-/* What `show` adds to its rows: of the last seconds alone. */
+/* The GPU uses that `show` adds to its rows cover only the last seconds. */
 static void test_uses_of_configs(void **state)
 {
     struct world *w = *state;

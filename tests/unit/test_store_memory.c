@@ -81,7 +81,7 @@ static void append_some(struct occ_store *store, int64_t run, int64_t device, in
     }
 }
 
-/* Two commits of one second: the second reads what the first wrote. */
+/* Commits twice in the same second of the device: the second commit reads the first one's row. */
 static void add_samples(struct occ_store *store, int64_t device, int *rc)
 {
     for (int i = 0; i < 2 && *rc == 0; i++) {

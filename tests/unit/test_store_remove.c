@@ -170,7 +170,7 @@ static void maintain(struct world *w, int64_t now_ns)
         check(occ_store_maintain(w->store, now_ns, &more, &err), &err);
 }
 
-/* The warehouse has rows of minutes for 90 days: later keys serve nobody, whether or not minutes are evicted
+/* The warehouse keeps rows of minutes for 90 days: older keys are useless, whether or not minutes are evicted
  * here. */
 static void test_keys_go_when_the_warehouse_has_no_rows(void **state)
 {
@@ -199,7 +199,7 @@ static void test_a_run_that_is_removed_late_has_a_key(void **state)
                      1);
 }
 
-/* All or nothing, and nobody waits longer than the timeout. */
+/* Removal of a locked history removes nothing, and returns after the timeout. */
 static void test_locked(void **state)
 {
     struct world *w = *state;

@@ -134,7 +134,7 @@ static void parts_are_kept_for_their_time(void **state)
         int64_t first_ns = world_number(w->store, parts[i].first) * parts[i].unit_ns;
         assert_in_range(first_ns, now - parts[i].age_ns, now - parts[i].age_ns + parts[i].slack_ns);
     }
-    /* what is kept is exact, by minute, hour and launch */
+    /* the remaining launches are exact, by minute, hour and launch */
     assert_int_equal(launches_in(w, now - 20 * DAY, 0), 19 * 24 * 60);
     for (int i = 0; i < 10; i++) {
         world_check_questions(
@@ -152,8 +152,8 @@ static void parts_are_kept_for_their_time(void **state)
                      2);
 }
 
-/* Where minutes have aged out, a time that ends within an hour counts the whole hour: the file remembers from
- * which minute on it has minutes. */
+/* A time range that ends within an hour counts the whole hour once the hour's minutes have aged out: the file
+ * stores its first remaining minute. */
 static void an_hour_without_minutes_counts_whole(void **state)
 {
     enum { LAUNCHES = 60, HOURS = 5 * 24 };
@@ -178,8 +178,8 @@ static void an_hour_without_minutes_counts_whole(void **state)
     }
 }
 
-/* Without an age of their own, launches and minutes go with their hours: a total counts all or none of them.
- */
+/* Launches and minutes without an age limit are removed with their hours: a total counts all or none of an
+ * hour. */
 static void nothing_is_kept_longer_than_hours(void **state)
 {
     struct world *w = *state;
@@ -229,7 +229,7 @@ static void a_history_of_old_runs_is_spent(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_minute_change"), WORLD_RUNS);
 }
 
-/* The file becomes smaller in steps, each of which is small, whatever is recorded meanwhile. */
+/* The file shrinks in small steps, while recording continues. */
 static void a_smaller_quota_makes_the_file_smaller(void **state)
 {
     struct world *w = *state;
@@ -307,7 +307,7 @@ static void a_quota_takes_metrics_with_their_hours(void **state)
     assert_in_range(world_number(w->store, "SELECT count(*) FROM stored_ncu_metric"), metrics, 10 * metrics);
 }
 
-/* Somebody reads all the time: the log would grow with every step. */
+/* A permanent reader postpones shrinking: the log would grow with every step. */
 static void a_reader_puts_shrinking_off(void **state)
 {
     struct world *w = *state;

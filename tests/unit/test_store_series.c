@@ -116,7 +116,7 @@ static void numbers_keep_their_bounds(void **state)
 
 /* ---- values of launches ---- */
 
-/* What the tests say was measured of a launch; every seventh has no `achieved`. */
+/* Returns a launch's measured values, derived from its correlation; every seventh has no `achieved`. */
 static struct occ_launch_value value_of(const struct world_launch *l)
 {
     uint32_t c = l->launch.correlation;
@@ -134,7 +134,7 @@ static bool is_measured(const struct world_launch *l)
     return l->launch.correlation % 3 == 0;
 }
 
-/* Of the launches from..to, those that were measured, last one first. */
+/* Adds the values of the measured launches in from..to, last launch first. */
 static void add_values(struct world *w, size_t from, size_t to)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -241,7 +241,8 @@ static void what_waits_survives_a_failed_commit(void **state)
     assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM stored_device_second"), 5000);
 }
 
-/* One graph's nodes begin at once: told apart by configuration, and where not even that, each gets one. */
+/* A graph's nodes start at the same time: values are matched by configuration, and each of several equal
+ * launches gets one value. */
 static void equal_launches_get_one_value_each(void **state)
 {
     struct world *w = *state;
@@ -266,7 +267,7 @@ static void equal_launches_get_one_value_each(void **state)
     commit(w);
     assert_int_equal(world_number(w->store, "SELECT count(DISTINCT achieved) FROM launch"), 4);
     assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE stream_id = 3") - 0.4) < 1e-9);
-    /* another run's, another device's, another start's: nobody's */
+    /* values of another start, run or device match no launch */
     values[0].start_ns++;
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, 1, &err), 0);
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[1], w->device[0], values + 1, 1, &err), 0);
@@ -275,7 +276,7 @@ static void equal_launches_get_one_value_each(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE achieved IS NOT NULL"), 4);
 }
 
-/* A crafted file's launches begin all at once: what is looked for among them is bounded. */
+/* All launches of a crafted file start at once: the search among equal starts is bounded. */
 static void so_many_equal_launches_are_told_apart(void **state)
 {
     enum { EQUAL = 2 * OCC_LAUNCHES_AT_ONCE };
@@ -350,8 +351,8 @@ static void a_launch_without_one_has_its_configs(void **state)
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 4")));
 }
 
-/* One minute's launches of a configuration by where their values come from, and what a launch without its own
- * says. */
+/* A configuration's launches in a minute by source of their values, and the expected source of a launch
+ * without values of its own. */
 struct minute_case {
     uint64_t direct, regression, grouped, exact;
     double ns, group_ns; /* how long launches with and without values of their own took together */
@@ -399,7 +400,7 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* A minute whose launches have them, one whose launches have not, and the mean of both by time. */
+/* Two minutes with utilization and a third without; the mean weights minutes by time. */
 static void utilization_is_null_where_it_was_not_measured(void **state)
 {
     struct world *w = *state;
@@ -489,7 +490,8 @@ static void a_launch_and_its_config_agree(void **state)
         assert_true(of_launch(w, source, first + i) == 1);
         /* and the view of minutes */
         assert_true(same(of_minute(w, "elapsed", first + i), means.elapsed));
-        /* waste of the launch, and of all of a minute: by what was measured for that part of the time */
+        /* waste of the launch, and of the whole minute: measured occupancy for the measured part of its time,
+         * expected for the rest */
         double expected = of_minute(w, "expected_elapsed_low", first + i), warp_s = 1e-6 * 108 * 64;
         double share = cases[i].ns / (cases[i].ns + cases[i].group_ns);
         double elapsed = isnan(means.elapsed) ? expected : means.elapsed;
@@ -523,7 +525,7 @@ static void open_with_values(struct world *w)
     commit(w);
 }
 
-/* Samples are nothing but what is damaged; launches are there whatever was measured of them. */
+/* Damage to series hides only samples and measured values; the launches remain. */
 static void damage_is_of_values_alone(void **state)
 {
     struct world *w = *state;
@@ -705,7 +707,7 @@ static void means_are_weighed_by_time(void **state)
     assert_true(number(w->store, "SELECT unexplained FROM device_second LIMIT 1") == 0.0625);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_device_second"), 2);
     assert_true(isnan(number(w->store, "SELECT elapsed_mean FROM device_second ORDER BY start_ns DESC")));
-    /* more of that second: what is known of it stays */
+    /* another sample in the second keeps its earlier values */
     const struct occ_device_sample more = {
         .start_ns = BEGIN + SECOND / 2, .end_ns = BEGIN + SECOND / 2 + SECOND, .elapsed = 1};
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], &more, 1, &err), 0);
@@ -714,7 +716,8 @@ static void means_are_weighed_by_time(void **state)
     assert_true(number(w->store, "SELECT unexplained FROM device_second LIMIT 1") == 0.0625);
 }
 
-/* Its samples went to a quota, and one more comes: the second keeps what all of them said. */
+/* A late sample arrives after a quota evicted its second's samples: the row of the second keeps the evicted
+ * samples' values. */
 static void a_late_sample_does_not_belittle_its_second(void **state)
 {
     struct world *w = *state;
@@ -742,7 +745,7 @@ static void impossible_ones_are_refused(void **state)
     world_open(w);
     assert_int_equal(occ_store_add_samples(w->store, 1, &backwards, 1, &err), OCC_E_INVALID);
     assert_int_equal(occ_store_add_launch_values(w->store, 1, 1, &never, 1, &err), OCC_E_INVALID);
-    /* what waits is bounded, and all of a call or nothing */
+    /* uncommitted samples are bounded; a call adds all of its samples or none */
     enum { MANY = 100000 };
     struct occ_device_sample *samples = calloc(MANY, sizeof *samples);
     assert_non_null(samples);
@@ -882,7 +885,7 @@ static void samples_alone_stay_below_the_quota(void **state)
     assert_true(world_number(w->store, "SELECT count(*) FROM stored_device_second") < 150 * 300);
 }
 
-/* Seconds of many devices fill the file long before there are hours of them: the newest count. */
+/* Seconds of many devices fill the file before they span an hour: the newest seconds are kept. */
 static void seconds_of_many_devices_stay_below_the_quota(void **state)
 {
     enum { DEVICES = 20, MINUTES = 30 };

@@ -46,7 +46,7 @@ static void commit(struct world *w)
         fail_msg("%s", err.message);
 }
 
-/* Two runs on two devices, whose chunks overlap; some are full, some are not. */
+/* Fills the history with two runs on two devices; their chunks overlap, and some chunks are full. */
 static void fill(struct world *w)
 {
     world_open(w);
@@ -112,7 +112,7 @@ static void execute(sqlite3 *db, const char *sql)
 
 #define ORDERED "SELECT start_ns FROM launch WHERE %s ORDER BY %sstart_ns%s%s"
 
-/* Launches that start together come in any order: they are compared by what they have in common. */
+/* Launches with equal starts come in any order: only their starts are compared. */
 static void starts_come_in_order(void **state)
 {
     static const char *const conditions[] = {
@@ -140,7 +140,7 @@ static void starts_come_in_order(void **state)
             assert_true(plan_has(db, expected, "TEMP B-TREE"));
             assert_same(db, got, expected);
         }
-    /* whatever the order of those that start together, all of the row belongs together */
+    /* in any order of launches with equal starts, the columns of a row belong to the same launch */
     assert_same(db, "SELECT " COLUMNS " FROM (SELECT rowid, * FROM launch ORDER BY start_ns) ORDER BY rowid",
                 "SELECT " COLUMNS " FROM launch ORDER BY rowid");
     assert_same(db,
@@ -234,7 +234,7 @@ static void check_groups(sqlite3 *db, const char *condition)
     }
 }
 
-/* In several passes: see PASS_ROWS in store.cmake. */
+/* Groups by configuration take several passes: see PASS_ROWS in store.cmake. */
 static void configurations_come_together(void **state)
 {
     static const char *const conditions[] = {"1",
@@ -267,7 +267,7 @@ static void configurations_come_together(void **state)
 static void other_columns_are_sorted(void **state)
 {
     sqlite3 *db = fill_unevenly(*state);
-    /* what only an open chunk knows is sorted */
+    /* columns that only a decoded chunk has need the sort */
     assert_true(
         plan_has(db, "SELECT config_id, sum(achieved) FROM launch GROUP BY config_id", "TEMP B-TREE"));
     assert_true(plan_has(db, "SELECT config_id, min(run_id) FROM launch GROUP BY config_id", "TEMP B-TREE"));
@@ -320,7 +320,7 @@ static void edges_of_starts_are_exact(void **state)
         "SELECT 0");
 }
 
-/* SQLite makes "a OR b" two scans, and counts what both find once, by rowid. */
+/* SQLite turns "a OR b" into two scans and counts a row that both find once, by rowid. */
 static void rows_of_two_scans_are_the_same(void **state)
 {
     static const char sql[] = "SELECT count(*), count(DISTINCT rowid), sum(duration_ns) FROM launch WHERE "
@@ -404,7 +404,7 @@ static void histories_can_be_attached(void **state)
     world_remove_directory(&other);
 }
 
-/* ---- what the file says of itself ---- */
+/* ---- the file's documentation of itself ---- */
 
 static void column_help_is_complete(void **state)
 {

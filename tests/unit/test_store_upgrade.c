@@ -163,7 +163,7 @@ static void a_copy_is_left_as_it_was(void **state)
     assert_int_not_equal(stat(copy, &status), 0);
 }
 
-/* What is refused changes nothing, and leaves no copy. */
+/* A refused upgrade changes nothing, and leaves no copy. */
 static void refusals_change_nothing(void **state)
 {
     struct world *w = *state;

@@ -111,7 +111,8 @@ static void remember(struct world *w, int64_t run, int64_t device, const struct 
     w->launches[w->n++] = (struct world_launch){.run = run, .device = device, .launch = *launch};
 }
 
-/* One launch in eight starts exactly on a minute, one in eight exactly on an hour, if the span has one. */
+/* Draws a start within the span: one in eight is exactly on a minute, one in eight exactly on an hour, if the
+ * span has one before the drawn time. */
 static int64_t draw_start(struct world *w, int64_t from_ns, int64_t span_ns)
 {
     int64_t start_ns = from_ns + (int64_t)(world_random(w) % (uint64_t)span_ns), edge_ns = start_ns;

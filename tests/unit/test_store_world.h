@@ -44,7 +44,7 @@ void world_check(struct world *w, struct occ_store *store, const struct occ_filt
 void world_check_questions(struct world *w, struct occ_store *store, const struct occ_filter *filter);
 /* world_check() with random filters. */
 void world_check_random(struct world *w, struct occ_store *store, int times);
-/* The rollups hold what the watermarks promise. */
+/* Checks that the rollups hold all launches up to the watermarks. */
 void world_check_rollups(struct world *w, struct occ_store *store);
 
 int64_t world_number_in(struct sqlite3 *db, const char *sql);

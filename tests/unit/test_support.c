@@ -87,7 +87,8 @@ static void test_moments(void **state)
     assert_int_equal(occ_parse_time_ns("2024-02-30 00:00", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2023-02-29", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2023-04-31T10:00:00", now, &ns, NULL), OCC_E_INVALID);
-    /* what daylight saving leaves out; a day that begins with that begins after it */
+    /* a local time that daylight saving skips is refused; a day that would begin in the skipped hour begins
+     * after it */
     (void)setenv("TZ", "EST5EDT,M3.2.0,M11.1.0", 1);
     assert_int_equal(occ_parse_time_ns("2026-03-08 02:30", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2026-03-08 03:00", now, &ns, NULL), 0);
@@ -102,7 +103,7 @@ static void test_moments(void **state)
     assert_true(ns == 0); /* longer ago than the epoch: from the beginning */
 }
 
-/* Local times around the changes of clocks in 2026. The rules are those of the zones. */
+/* Local times around the changes of clocks in 2026. Without tzdata, the zones' rules apply. */
 static void test_moments_that_occur_twice(void **state)
 {
     (void)state;
@@ -257,8 +258,8 @@ static void test_cut_names(void **state)
             fail_msg("'%s' of '%s'", cases[i].cut, cases[i].name);
 }
 
-/* What makes regcomp(3) and regexec(3) take memory or time without bound is refused, what people write is
- * not. */
+/* Patterns that let regcomp(3) or regexec(3) use unbounded memory or time are refused; ordinary patterns are
+ * accepted. */
 static void test_regexps(void **state)
 {
     (void)state;

@@ -90,7 +90,7 @@ struct launches {
     uint64_t duration_ns;
 };
 
-/* One after the other, a millisecond apart. */
+/* Appends the launches with starts 1 ms apart. */
 static void append(const struct launches *l, int64_t start_ns)
 {
     for (int i = 0; i < l->n; i++) {
@@ -104,7 +104,7 @@ static void append(const struct launches *l, int64_t start_ns)
     }
 }
 
-/* Counters of the launches of a minute, all of them: without `elapsed` by Nsight Compute. */
+/* Measures all launches of a minute: from counters, or without `elapsed` from Nsight Compute. */
 static void measure(int64_t start_ns, const struct launches *l, bool elapsed)
 {
     double ns = (double)l->n * (double)l->duration_ns;
