@@ -129,7 +129,7 @@ static void equal_blocks_are_not_called_unequal(void **state)
         assert_true(isnan(w.part[OCC_PART_UNEQUAL_BLOCKS]));
         starts += launches[i].injected_cycles > 0 && w.part[OCC_PART_BLOCK_START] > 0;
     }
-    assert_int_equal(starts, 5); /* of 6 with a cost of block starts; the SMs of one are not even */
+    assert_int_equal(starts, 5); /* 6 launches have such a cost; one loads its SMs unevenly */
 }
 
 int main(void)

@@ -118,7 +118,7 @@ static void record(struct world *w)
     if (i >= RUNS)
         return;
     if (i == w->n_runs || (w->runs[i].is_removed && below(w, 8) == 0)) {
-        put_run(w, i); /* also one that was removed: its daemon offers it again */
+        put_run(w, i); /* or a removed run, when its daemon stores it again */
         w->n_runs += i == w->n_runs;
     }
     if (w->runs[i].has_ended)
@@ -208,7 +208,7 @@ static const struct table {
                                   [OCC_SHIP_MINUTE] = {"minute", 7, 10},
                                   [OCC_SHIP_RANK_MINUTE] = {"rank_minute", 6, 9}};
 
-/* The row is "", "", ... where the newest version is. */
+/* Inserts a tab-separated row with its version. */
 static void insert_row(struct world *w, const struct table *table, char *line, uint64_t version)
 {
     sqlite3_stmt *stmt = NULL;
@@ -300,7 +300,7 @@ static void ship(struct world *w, enum death death)
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_outbox outbox;
     check(occ_outbox_open(w->path, &outbox, &err), &err);
-    assert_true(w->position <= outbox.last_change); /* else the shipper takes the file for an older copy */
+    assert_true(w->position <= outbox.last_change); /* otherwise mistaken for an older copy */
     while (ship_batch(w, &outbox, death))
         ;
     occ_outbox_close(&outbox);

@@ -17,9 +17,10 @@
 #define MINUTES  12
 #define TOTAL_NS UINT64_C(40000000000)
 #define MEAN_LESS                                                                                            \
-    0.97 /* a mean is off by half of its error, and the part of launches without a value with it */
-#define MEAN_MORE 1.48 /* its own error by 1.4142, and 1/16 for a share that is rounded down */
-#define NEAR      0.3  /* of a bound: rounding may move evidence across it */
+    0.97 /* rounding moves a mean, and the part of launches without a value, by up to half of the mean's     \
+            error */
+#define MEAN_MORE 1.48 /* rounding raises an error by up to 1.4142, and a share rounded down adds 1/16 */
+#define NEAR      0.3  /* relative margin of evidence around a bound that rounding may cross */
 
 static uint64_t state_of_random = 1;
 
@@ -214,7 +215,7 @@ static void means_are_withheld_for_the_history_s_reason(void **state)
                 found[OCC_WITHHELD_LAUNCHES] > 10);
 }
 
-/* Launches without a value may be all that a minute has. */
+/* A minute may have only launches without a value. */
 static void evidence_goes_without_measured_values(void **state)
 {
     const struct occ_measured_sums rest = {.rest_shift_sum = 4e9, .rest_error_sum = 4e7, .rest_ns = 4e10},

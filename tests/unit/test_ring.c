@@ -234,7 +234,7 @@ static void test_taking_up_at_a_position(void **state)
     drain_log(f->consumer);
     push_samples(f, 0, 200);
     read_samples(f, 0, 150);
-    occ_ring_release(f->consumer, 100); /* the daemon dies after its commit of 120, before it said so */
+    occ_ring_release(f->consumer, 100); /* the daemon dies before it releases all 120 committed */
     occ_ring_detach(f->consumer);
     f->consumer = NULL;
     push_samples(f, 200, 260);
@@ -256,7 +256,7 @@ static void test_taking_up_below_the_tail_continues_at_the_tail(void **state)
     read_samples(f, 0, 100);
     occ_ring_release(f->consumer, 60);
     occ_ring_detach(f->consumer);
-    assert_int_equal(attach_to(&f->producer, 0, &f->consumer), 0); /* a new database: knows nothing */
+    assert_int_equal(attach_to(&f->producer, 0, &f->consumer), 0); /* a new database, without a position */
     assert_int_equal(occ_ring_position(f->consumer), 60);
     drain_log(f->consumer);
     read_samples(f, 60, 40);
@@ -276,7 +276,7 @@ static void test_reading_stops_before_a_config_that_was_not_handed_out(void **st
     struct fixture *f = *state;
     drain_log(f->consumer);
     push_samples(f, 0, 3);
-    assert_true(log_config(&f->producer, 1)); /* after the consumer's look at the log */
+    assert_true(log_config(&f->producer, 1)); /* after the consumer drained the log */
     struct occ_ring_launch launch = sample_launch(3), launches[8];
     launch.config = 1;
     assert_true(occ_ring_push(&f->producer, &launch));

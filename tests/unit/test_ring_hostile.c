@@ -55,12 +55,12 @@ static void test_files_that_are_not_sealed_memfds_are_refused(void **state)
     int file = mkstemp(path);
     unlink(path);
     assert_int_equal(ftruncate(file, 1 << 20), 0);
-    assert_int_equal(attach_code(file, &why), -EPERM); /* by its kind, or if /tmp is memory by its seals */
+    assert_int_equal(attach_code(file, &why), -EPERM); /* no memfd, or, if /tmp is a tmpfs, no seals */
     assert_non_null(why);
     close(file);
 
     int huge = memfd_create("t", MFD_ALLOW_SEALING | MFD_HUGETLB);
-    if (huge >= 0) { /* a kernel without huge pages makes none */
+    if (huge >= 0) { /* fails on a kernel without huge pages */
         assert_int_equal(ftruncate(huge, 1 << 21), 0);
         assert_int_equal(fcntl(huge, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
         assert_int_equal(attach_code(huge, &why), -EPERM);
@@ -152,7 +152,7 @@ static void test_files_of_another_size_are_refused(void **state)
         assert_true(attach_code(fd, NULL) < 0);
         close(fd);
     }
-    int fd = offer(good, good->total_bytes, 0); /* the same way, but sound */
+    int fd = offer(good, good->total_bytes, 0); /* a sound file, offered the same way */
     struct occ_ring_consumer *c = NULL;
     assert_int_equal(occ_ring_attach(fd, 0, &c, NULL), 0);
     occ_ring_detach(c);
@@ -552,7 +552,7 @@ static void break_with_launch(struct fixture *f, struct occ_ring_launch bad, con
     struct occ_ring_launch launches[4];
     size_t n;
     assert_int_equal(occ_ring_read(f->consumer, launches, 4, &n), OCC_RING_OK);
-    assert_int_equal(n, 1); /* the sound one first */
+    assert_int_equal(n, 1); /* the sound launch before the broken one */
     assert_true(is_sample_launch(&launches[0], 0));
     assert_int_equal(occ_ring_read(f->consumer, launches, 4, &n), OCC_RING_BROKEN);
     assert_broken(f, reason);
@@ -600,7 +600,7 @@ static void test_producer_ignores_a_tail_that_makes_no_sense(void **state)
     assert_false(occ_ring_push(&f->producer, &launch));
     atomic_store(&f->producer.header->tail, 1);
     assert_true(occ_ring_push(&f->producer, &launch));
-    atomic_store(&f->producer.header->tail, 0); /* back: nothing to overwrite */
+    atomic_store(&f->producer.header->tail, 0); /* a tail that moves back frees no slot */
     assert_false(occ_ring_push(&f->producer, &launch));
 }
 

@@ -96,14 +96,14 @@ static enum occ_source_state set_interval(int64_t interval_ns)
     return occ_source_pm.set_interval(source, interval_ns, &err);
 }
 
-/* The first sample of each start has a begin that means nothing: it would cover decades. */
+/* The first sample after a start has an invalid begin, and would cover decades. */
 static void the_first_sample_of_a_start_is_left_out(void **state)
 {
     (void)state;
     assert_int_equal(open_source("GH100", 1000), OCC_SOURCE_OK);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(set_interval(i % 2 ? INTERVAL_NS : INTERVAL_NS / 2), OCC_SOURCE_OK);
-        assert_int_equal(read_after(0), 0); /* nothing yet: the first is still to come */
+        assert_int_equal(read_after(0), 0); /* no sample yet: the first is dropped later */
         assert_int_equal(read_after(10), i % 2 ? 9 : 19);
         assert_int_equal(samples[0].end_ns - samples[0].start_ns, pm->interval_ns);
         assert_int_equal(samples[0].end_ns, pm->started_ns + 2 * pm->interval_ns);
@@ -112,7 +112,7 @@ static void the_first_sample_of_a_start_is_left_out(void **state)
     assert_int_equal(pm->starts, 4);
 }
 
-/* The samples of a full buffer are handed out, and sampling goes on. */
+/* The samples of a full buffer are returned, and sampling continues. */
 static void sampling_goes_on_after_an_overflow(const char *chip, bool fails_full, size_t n_at_overflow)
 {
     assert_int_equal(open_source(chip, 20), OCC_SOURCE_OK);

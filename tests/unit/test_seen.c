@@ -178,7 +178,7 @@ static void watched_files_are_not_looked_at(void **state)
     assert_false(is_sent(p));
 }
 
-/* More events than the kernel keeps: that of the history is among the lost ones. */
+/* More events than the kernel queues: the history's event is lost. */
 static void lost_events_are_made_up_for(void **state)
 {
     struct place *p = *state;
@@ -193,7 +193,7 @@ static void lost_events_are_made_up_for(void **state)
     settle(p->directory);
     send_it(p);
     assert_true(inotify_add_watch(p->seen.events, p->directory, IN_ATTRIB) > 0);
-    for (int i = 0; i <= limit / 2; i++) { /* of two directories: equal events in a row are one */
+    for (int i = 0; i <= limit / 2; i++) { /* alternating: equal consecutive events merge */
         settle(other);
         settle(p->directory);
     }
@@ -202,8 +202,7 @@ static void lost_events_are_made_up_for(void **state)
     send_it(p);
 }
 
-/* The next write may get the same time. */
-/* Another tree comes to the old one's place: no watch of the old one tells. */
+/* Another directory tree replaces the old one; watches of the old tree report no event for this. */
 static void a_tree_that_is_replaced_shows(void **state)
 {
     struct place *p = *state;
@@ -222,7 +221,7 @@ static void a_tree_that_is_replaced_shows(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* A write through another name of the file is none in the watched directory. */
+/* A write through another name of the file causes no event in the watched directory. */
 static void a_file_with_another_name_is_looked_at(void **state)
 {
     static int (*const name[])(const char *target, const char *path) = {symlink, link};
@@ -293,7 +292,7 @@ static void the_open_minute_stays_known(void **state)
     assert_int_equal(look(p, &h), OCC_SEEN_CHANGED);
     h.open_minute = 28333333;
     occ_seen_put(&p->seen, index_of(p, p->file), &h);
-    for (int i = 0; i < 2; i++) { /* also when its files are no longer looked at */
+    for (int i = 0; i < 2; i++) { /* the second call relies on the watch, and does not look at files */
         assert_int_equal(look(p, &h), OCC_SEEN_SENT);
         assert_int_equal(h.open_minute, 28333333);
     }
@@ -305,7 +304,7 @@ static void new_histories_are_found(void **state)
     char path[64], file[80];
     settle(p->directory);
     update(p);
-    assert_int_equal(p->seen.n, 2); /* and the one for all */
+    assert_int_equal(p->seen.n, 2); /* the owner's history and the daemon's */
     for (int i = 0; i < 100; i++) {
         (void)snprintf(path, sizeof path, "%s/pod-%d", p->directory, i);
         (void)snprintf(file, sizeof file, "%s/history.db", path);

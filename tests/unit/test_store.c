@@ -222,9 +222,9 @@ static void periods_with_less_are_kept(void **state)
     struct world *w = *state;
     world_open(w);
     put_period(w, BEGIN, 0, "nothing", "paused");
-    put_period(w, BEGIN, BEGIN + 5, "nothing", "paused"); /* the same one ends */
+    put_period(w, BEGIN, BEGIN + 5, "nothing", "paused"); /* sets the end of the same period */
     put_period(w, BEGIN + 7, 0, "nothing", "in doubt");
-    put_period(w, BEGIN + 7, BEGIN + 7, "nothing", "in doubt"); /* withdrawn */
+    put_period(w, BEGIN + 7, BEGIN + 7, "nothing", "in doubt"); /* an empty period is withdrawn */
     put_period(w, BEGIN + 9, 0, "configs", "overhead");
     commit(w);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM recording_period"), 2);
@@ -431,15 +431,15 @@ static void putting_again_updates_a_run(void **state)
 #define RUN(condition) "SELECT count(*) FROM run WHERE run_id = 1 AND " condition
 #define REASON         "level_reason = 'no?[31mcounters'"
     assert_int_equal(id, 1);
-    /* not without its launches: a daemon that is killed before the commit leaves no run that has ended */
+    /* the end is committed with the launches: a daemon killed before the commit leaves no ended run */
     assert_int_equal(world_number(w->store, RUN("end_ns IS NULL")), 1);
     assert_int_equal(occ_store_commit(w->store, &err), 0);
-    /* the executable was known and is kept */
+    /* the earlier executable is kept */
     assert_int_equal(world_number(w->store, RUN("end_ns = 2000 AND exe = '/bin/app' AND " REASON)), 1);
-    run.level = run.level_reason = NULL; /* not known now */
+    run.level = run.level_reason = NULL; /* unknown: keeps the earlier level */
     assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
     assert_int_equal(world_number(w->store, RUN("level = 'trace' AND " REASON)), 1);
-    run.level = "full"; /* a better one, without a reason */
+    run.level = "full"; /* a higher level, without a reason */
     assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
     assert_int_equal(world_number(w->store, RUN("level = 'full' AND level_reason IS NULL")), 1);
 #undef RUN
@@ -526,7 +526,8 @@ static size_t count_configs_below(struct world *w, struct occ_filter filter, int
     return n;
 }
 
-/* Launches that have a value of their own say nothing of others that ran under other conditions. */
+/* A mean of measured launches is withheld if launches without values of their own ran under other conditions.
+ */
 static void means_are_said_where_launches_stand_for_all(void **state)
 {
     (void)state;
@@ -535,7 +536,7 @@ static void means_are_said_where_launches_stand_for_all(void **state)
     sums.sum[OCC_MEASURED_elapsed] = 0.9 * 1e6;
     sums.ns[OCC_MEASURED_elapsed] = 1e6;
     sums.sum[OCC_MEASURED_group_elapsed] = 0.5 * 1.1e6;
-    sums.ns[OCC_MEASURED_group_elapsed] = 1.1e6; /* each lasts a tenth longer: alike */
+    sums.ns[OCC_MEASURED_group_elapsed] = 1.1e6; /* 10 % longer on average counts as alike */
     occ_measured_means(&sums, 0, &m);
     assert_true(m.source == OCC_FROM_REGRESSED && fabs(m.elapsed - 0.9) < 1e-12);
     sums.ns[OCC_MEASURED_group_elapsed] = 2.5e6;
@@ -1187,12 +1188,12 @@ static void a_locked_file_is_busy(void **state)
     assert_int_equal(sqlite3_open(w->path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(occ_store_commit(w->store, &err), OCC_E_BUSY);
-    struct occ_store *reader = open_reader(w); /* readers do not mind */
+    struct occ_store *reader = open_reader(w); /* readers are not blocked */
     assert_int_equal(world_number(reader, "SELECT count(*) FROM launch"), 0);
     occ_store_close(reader);
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
-    commit(w); /* nothing was lost */
+    commit(w); /* the failed commit lost nothing */
     world_check(w, w->store, &(struct occ_filter){0});
 }
 

@@ -72,7 +72,7 @@ static int64_t last_change(struct world *w)
     return world_number(w->store, "SELECT coalesce(max(change), 0) FROM stored_minute_change");
 }
 
-/* Minutes with a number above `since` that are not this one. */
+/* Counts minutes other than `minute_ns` with a change number above `since`. */
 static int64_t others_since(struct world *w, int64_t since, int64_t minute_ns)
 {
     char *sql =

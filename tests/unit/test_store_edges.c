@@ -47,7 +47,7 @@ static void commit(struct world *w)
         fail_msg("%s", err.message);
 }
 
-/* The writer ends without a word, as if it were killed, and another one continues. */
+/* Closes the writer without a final commit, as if it were killed, and opens another one. */
 static void crash(struct world *w)
 {
     occ_store_close(w->store);

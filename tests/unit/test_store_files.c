@@ -299,7 +299,7 @@ static void every_write_may_fail(void **state)
         writes_until = n;
         rc = live(&w);
         failures += rc != 0;
-        if (writes_until >= 0) /* fewer writes than n: all have failed once */
+        if (writes_until >= 0) /* fewer than n writes in total: each has failed once */
             break;
         assert_int_equal(
             occ_store_open(w.path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err), 0);

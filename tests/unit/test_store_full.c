@@ -116,7 +116,7 @@ static bool is_full_after(struct world *w, int64_t writes, uint64_t max_bytes,
     int status = maintain(w);
     if (status != 0) {
         assert_int_equal(status, OCC_E_FULL);
-        assert_int_equal(maintain(w), OCC_E_FULL); /* again, and nothing else */
+        assert_int_equal(maintain(w), OCC_E_FULL); /* the same error on repetition */
     }
     writes_left = WITH_ROOM;
     assert_int_equal(maintain(w), 0);
@@ -140,7 +140,7 @@ static void a_full_disk_while_ageing(void **state)
     assert_true(tries > 5);
 }
 
-/* Hours, which the quota keeps, count every launch still. */
+/* The quota keeps hours, so they still count every launch. */
 static void a_full_disk_while_shrinking(void **state)
 {
     struct world *w = *state;

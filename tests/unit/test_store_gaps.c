@@ -16,7 +16,7 @@
 struct world {
     char directory[32], path[64];
     struct occ_store *store;
-    int64_t run, device, config[2]; /* less than one wave; more: of another kernel */
+    int64_t run, device, config[2]; /* less than one wave; at least one wave, of another kernel */
     int64_t kernels[2];
 };
 
@@ -251,7 +251,7 @@ static void check_by_nanosecond(const struct timed *launches, size_t n, const st
         busy += active > 0;
         alone[config] += active == 1;
         gaps += active > 0 && run > 0;
-        idle += active > 0 ? run : 0; /* idle time that a kernel ends */
+        idle += active > 0 ? run : 0; /* idle time before a kernel; idle time at the end is no gap */
         max = active > 0 && run > max ? run : max;
         run = active > 0 ? 0 : run + 1;
     }

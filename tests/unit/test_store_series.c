@@ -92,10 +92,10 @@ static void numbers_keep_their_bounds(void **state)
         v = exp2(-20 + u * 22);
         double error = occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v));
         assert_true(error >= v && error <= v * 1.0906);
-        v = exp2(-20 - u * 30); /* too small to tell apart: never smaller than it was */
+        v = exp2(-20 - u * 30); /* below the smallest step: the code never understates an error */
         assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v)) >= v);
     }
-    for (int k = 1; k < 350; k++) { /* on a step exactly */
+    for (int k = 1; k < 350; k++) { /* exactly on a step */
         double v = occ_code_read(OCC_UNIT_error, (uint16_t)k);
         assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v)) >= v);
     }
@@ -570,13 +570,13 @@ static void one_damaged_chunk_hides_no_others(void **state)
             "SELECT sum(rows) FROM stored_series_chunk WHERE kind = 'launch_value' AND device_id = 2"));
     assert_true(world_number(w->store, "SELECT count(measured_source) FROM launch") < measured);
     execute(w->store, "ROLLBACK");
-    /* not damaged, but beyond us: that is no reason to say "not measured" */
+    /* a newer format is no damage: queries fail, instead of returning "not measured" */
     execute(w->store, "BEGIN; UPDATE stored_series_chunk SET data = CAST(x'02' || substr(data, 2) AS BLOB)");
     nobody_says(w->store, "SELECT sum(achieved) FROM launch", "newer version");
     nobody_says(w->store, "SELECT sum(elapsed) FROM device_sample", "newer version");
     execute(w->store, "ROLLBACK");
     check_values(w, w->store);
-    /* a damaged chunk in between does not stop others, and stays */
+    /* a damaged chunk is kept, and does not stop the merging of other chunks */
     execute(w->store,
             "UPDATE stored_series_chunk SET data = x'01' WHERE kind = 'launch_value' AND device_id = 1");
     for (int i = 0; i < 40; i++) {
@@ -707,7 +707,7 @@ static void means_are_weighed_by_time(void **state)
     assert_true(number(w->store, "SELECT unexplained FROM device_second LIMIT 1") == 0.0625);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_device_second"), 2);
     assert_true(isnan(number(w->store, "SELECT elapsed_mean FROM device_second ORDER BY start_ns DESC")));
-    /* another sample in the second keeps its earlier values */
+    /* a further sample changes the mean of the second, and keeps its unexplained part */
     const struct occ_device_sample more = {
         .start_ns = BEGIN + SECOND / 2, .end_ns = BEGIN + SECOND / 2 + SECOND, .elapsed = 1};
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], &more, 1, &err), 0);
@@ -893,7 +893,7 @@ static void seconds_of_many_devices_stay_below_the_quota(void **state)
     struct occ_error err = OCC_ERROR_INIT;
     w->options.max_bytes = 1u << 20;
     world_open(w);
-    for (int i = 10; i > 0; i--) /* hours that take next to nothing, and give back as much */
+    for (int i = 10; i > 0; i--) /* small hours: evicting them frees almost no room */
         world_append(w, 0, BEGIN - i * HOUR, MINUTE, 1);
     commit(w);
     int64_t devices[DEVICES];

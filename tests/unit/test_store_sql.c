@@ -148,7 +148,7 @@ static void starts_come_in_order(void **state)
                 "SELECT " COLUMNS " FROM launch ORDER BY rowid");
 }
 
-/* More runs at a time than chunks stay decoded. */
+/* More runs overlap than decoded chunks fit into the cache. */
 static void many_runs_are_merged(void **state)
 {
     enum { RUNS = 150, EACH = 20 };
@@ -347,7 +347,7 @@ static void joins_scan_launches_once(void **state)
                                "USING(config_id) JOIN launch_config c USING(config_id) GROUP BY 1";
     assert_true(plan_has(db, join, "SCAN l VIRTUAL TABLE"));
     assert_true(plan_has(db, join, "SEARCH c0 USING INTEGER PRIMARY KEY"));
-    /* one run of few: found by its key first */
+    /* the run is looked up first, by its key */
     assert_true(plan_has(db, "SELECT 1 FROM stored_run r JOIN launch l USING(run_id) WHERE r.uuid = x'01'",
                          "SEARCH r USING"));
 }
@@ -362,7 +362,7 @@ static void launch_works_in_temp_views(void **state)
     execute(db, "CREATE TEMP VIEW slow AS SELECT * FROM launch WHERE duration_ns > 10000");
     assert_same(db, "SELECT count(*) FROM slow WHERE run_id = 1",
                 "SELECT count(*) FROM launch WHERE +duration_ns > 10000 AND +run_id = 1");
-    /* a view in the file may be anybody's: our connections do not trust it with virtual tables */
+    /* anybody may have stored a view in the file: our connections refuse virtual tables in stored views */
     execute(db, "CREATE VIEW theirs AS SELECT * FROM launch");
     assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM theirs", NULL, NULL, NULL), SQLITE_OK);
 }

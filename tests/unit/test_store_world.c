@@ -137,7 +137,7 @@ void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, si
                                           .stream = (uint32_t)(7 + world_random(w) % 3),
                                           .correlation = (uint32_t)(w->n + i),
                                           .context = 1,
-                                          /* none, for long enough that some chunks have none */
+                                          /* long stretches without a range, so that some chunks have none */
                                           .range = w->n / 256 % 2 ? 0 : w->n % (WORLD_RANGES + 1)};
         if (occ_store_append(w->store, w->run[run], w->config_device[config], &launch, 1, &err) != 0)
             fail_msg("%s", err.message);

@@ -40,7 +40,7 @@ void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, si
 
 /* Compares top, configurations and the table launch with a walk over all launches. */
 void world_check(struct world *w, struct occ_store *store, const struct occ_filter *filter);
-/* The questions alone, where launches were given back to a quota. */
+/* Compares top and configurations only, for histories with launches evicted by a quota. */
 void world_check_questions(struct world *w, struct occ_store *store, const struct occ_filter *filter);
 /* world_check() with random filters. */
 void world_check_random(struct world *w, struct occ_store *store, int times);
