@@ -29,7 +29,7 @@ import traceback
 
 import engines
 import network
-from asked import Asker, difference, is_same
+from asked import Asker, difference, is_same, without_gpu_time
 from faults import Proxy
 from merge import canonical, merge
 from site_ import Site, check_minutes, check_ranks, launches_in, launches_of, rows_of
@@ -389,8 +389,8 @@ class World:
         merge(merged, [path for node in self.nodes for path in (*node.gone, *node.files())])
         asker = Asker(self.program("occq"), self.engine.url)
         for question in QUESTIONS:
-            theirs = without_order(canonical(asker.ask(*question, "--json")))
-            ours = without_order(canonical(asker.run(question[0], "--db", merged, *question[1:], "--json")))
+            theirs = without_order(without_gpu_time(canonical(asker.ask(*question, "--json"))))
+            ours = without_order(without_gpu_time(canonical(asker.run(question[0], "--db", merged, *question[1:], "--json"))))
             assert is_same(theirs, ours), difference(theirs, ours, question)
 
 

@@ -271,7 +271,7 @@ def configurations_that_are_added_up(asker, engine):
 
 def what_cannot_be_asked(asker, merged):
     for words in (("top", "--run", "1"), ("top", "--rank", "0"), ("show", "x", "--label", "x"), ("top", "--stream", "1"),
-                  ("top", "--by", "rank"), ("top", "--by", "gpu", "--kernel", "x"), ("top", "--db", merged)):
+                  ("top", "--by", "gpu", "--kernel", "x"), ("top", "--db", merged)):
         asker.ask(*words, code=2)
     asker.run("top", "--node", "n1", code=2, says="--node goes with --cluster")
     asker.run("stragglers", "--job", "42", code=2, says="--cluster URL is missing")
