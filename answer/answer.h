@@ -31,6 +31,7 @@ struct occ_answer_kernel {
 struct occ_overview {
     struct occ_totals totals; /* one row per device, and one per kernel and device */
     const struct occ_answer_kernel *kernels;
+    const double *duration_s;           /* sum of durations on each of totals.gpus */
     struct occ_gpu_time time;           /* all GPUs together; window_s 0: unknown */
     const struct occ_finding *findings; /* the largest predicted saving first */
     size_t n_findings;

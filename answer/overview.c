@@ -17,6 +17,7 @@ struct work {
     struct occ_arena arena;
     struct occ_gpu_totals *gpus;
     struct occ_device_sums *sums; /* sums[i] belongs to gpus[i] */
+    double *durations;            /* see struct occ_overview */
     size_t n_gpus;
     struct occ_map gpu_of; /* device -> index in `gpus` */
     struct occ_kernel_totals *kernels;
@@ -178,6 +179,12 @@ static void split_unknown(struct work *w)
     }
 }
 
+static void sum_durations(const struct work *w)
+{
+    for (size_t i = 0; i < w->n_kernels; i++)
+        w->durations[w->kernels[i].gpu] += w->kernels[i].time_s;
+}
+
 static int conclude(struct work *w)
 {
     struct occ_overview *o = w->overview;
@@ -185,6 +192,7 @@ static int conclude(struct work *w)
     struct occ_finding *findings = NULL;
     size_t n = 0;
     split_unknown(w);
+    sum_durations(w);
     o->totals = (struct occ_totals){w->gpus, w->n_gpus, w->kernels, w->n_kernels};
     if (occ_gpu_times(&o->totals, OCC_TIME_BY_ALL, &rows, &n) != 0 ||
         (w->has_findings && occ_find(&o->totals, &findings, &o->n_findings) != 0))
@@ -202,7 +210,9 @@ static int make(struct work *w)
     w->sums = occ_arena_get(&w->arena, n, sizeof *w->sums);
     w->kernels = occ_arena_get(&w->arena, n_rows, sizeof *w->kernels);
     w->texts = occ_arena_get(&w->arena, n_rows, sizeof *w->texts);
+    w->durations = occ_arena_get(&w->arena, n, sizeof *w->durations);
     w->overview->kernels = w->texts;
+    w->overview->duration_s = w->durations;
     if (w->arena.failed)
         return occ_no_memory(w->err);
     int rc = add_kernels(w);
@@ -304,10 +314,11 @@ double occ_overview_share(const struct occ_overview *o, int64_t device, double t
     double window_s = 0, duration_s = 0, busy_s = 0;
     for (size_t i = 0; i < o->totals.n_gpus; i++) {
         window_s += o->totals.gpus[i].window_s;
-        busy_s += device == 0 || o->totals.gpus[i].gpu == device ? o->totals.gpus[i].busy_s : 0;
+        if (device != 0 && o->totals.gpus[i].gpu != device)
+            continue;
+        busy_s += o->totals.gpus[i].busy_s;
+        duration_s += o->duration_s[i];
     }
-    for (size_t i = 0; i < o->totals.n_kernels; i++)
-        duration_s += device == 0 || o->kernels[i].device == device ? o->totals.kernels[i].time_s : 0;
     return window_s > 0 && duration_s > 0 ? total_ns * 1e-9 / duration_s * busy_s / window_s : NAN;
 }
 
