@@ -51,7 +51,8 @@
 #define OCC_CLUSTERS     32      /* groups of rows whose errors are assumed to be independent */
 #define PHASES           8       /* phases of a launch; residuals in the same phase are correlated */
 #define LEVERAGE_MAX     0.75
-#define CLUSTERED        0.5     /* part of the cluster-robust variance that counts: the larger variance of two is biased */
+/* The part of the cluster-robust variance that counts: the larger of two variances is biased. */
+#define CLUSTERED        0.5
 #define ALONE_MAX        0.98    /* maximum leverage of the rows in which a kernel runs alone */
 #define ERROR_MIN        0.001   /* minimum standard error of a value and of a row's count */
 #define ERROR_MAX        0.024   /* maximum standard error of a reported mean, ... */

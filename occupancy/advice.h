@@ -56,8 +56,8 @@ extern "C" {
     /* The kinds from here on gain no occupancy; occ_suggest() adds them. */                                 \
     /* [blocks] fewer blocks than SMs: one for each SM */                                                    \
     X(FILL_SMS, "fill_sms", "a block for every SM", "more blocks for the same work")                         \
-    /* [threads per block] fewer large blocks than SMs: the largest half, quarter ... with a block for each, */\
-    /* or the smallest one */                                                                                \
+    /* [threads per block] fewer large blocks than SMs: the largest half, quarter ... */                     \
+    /* with a block for each SM, or the smallest one */                                                      \
     X(SPLIT_BLOCK, "split_block", "smaller blocks, one for every SM", "more blocks for the same work")       \
     /* [registers per thread] the most without fewer blocks per SM */                                        \
     X(FREE_REGISTERS, "free_registers", "more registers per thread cost no block",                           \

@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/address.h"
 #include "support/clock.h"
 #include "support/file_signature.h"
 #include "support/log.h"
-#include "support/address.h"
 #include "support/paths.h"
 
 #define CONNECTIONS_MAX 64u

@@ -1,5 +1,5 @@
-/* Fuzzes /proc/PID/cgroup: names have a bounded length and occur in the text, and a login needs a path that begins
- * with the login slice. */
+/* Fuzzes /proc/PID/cgroup: names have a bounded length and occur in the text, and a login needs a path that
+ * begins with the login slice. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ static void check_texts(const char *text, const struct occ_identity *id)
         abort();
 }
 
-/* true if a path of the text begins with the login slice; "/.." may come before the slice, as a daemon in a control
- * group of its own reads paths. */
+/* true if a path of the text begins with the login slice; "/.." may come before the slice, as a daemon in a
+ * control group of its own reads paths. */
 static bool names_login(const char *text)
 {
     static const char slice[] = "/user.slice/user-1000.slice/";
