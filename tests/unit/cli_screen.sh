@@ -43,7 +43,7 @@ COLUMNS=80 "$occq" top -d h.db >top
 grep -q '^ *ID KERNEL .* SHARE *USED WHY ' top || fail "no kernel"
 [ "$(wc -l <top)" -le 23 ] || fail "top is longer than a screen with its prompt: $(cat top)"
 head -1 top | grep -q 'recorded: kernels ran [0-9.]*% of the time' || fail "not how busy the GPU was: $(head -1 top)"
-[ "$(sed -n '/^GPU time/,/^largest/p' top | sed '/^largest/d' | grep -o '[0-9]*%' | tr -d % | paste -sd+ | bc)" = 100 ] || fail "GPU time: $(cat top)"
+[ "$(sed -n '/^GPU time/,/^largest/p' top | sed '/^largest/d' | grep -o '[0-9]*%' | awk '{ sum += $1 } END { print sum }')" = 100 ] || fail "GPU time: $(cat top)"
 for column in bound launches; do # what -o names stays, also where it is a default
     COLUMNS=60 "$occq" top -d h.db --advice -o "+$column" | head -1 | grep -qi " $column" || fail "-o +$column is not there"
 done
