@@ -19,18 +19,11 @@
 #include "support/control.h"
 #include "support/log.h"
 #include "support/text.h"
+#include "sanitized.h"
 
 #define DEADLINE_MS   600000
 #define SESSION       "0123456789abcdef0123456789abcdef"
 #define MAX_PRODUCERS 32
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED true
-#elif defined __has_feature
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED false
-#endif
 
 struct place {
     char directory[64], db[96], socket[96];

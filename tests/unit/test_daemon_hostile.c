@@ -396,6 +396,7 @@ static void sparse_rings_take_no_memory(void **state)
 
 static void long_names_do_not_stop_the_loop(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct place *p = *state;
     start_service(p);
     for (int i = 0; i < NAME_RINGS; i++)
@@ -595,6 +596,7 @@ static void idle_connections_harm_nobody(void **state)
 
 static void more_rings_than_a_share_harm_nobody(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct place *p = *state;
     assert_victim_is_unhurt(p, offer_1100_rings);
     assert_stops(p);

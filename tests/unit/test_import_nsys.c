@@ -3,6 +3,7 @@
  * here), which GPU a launch ran on, and files that are broken, hostile or still being written.
  */
 #include "import/import.h"
+#include "sanitized.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -391,6 +392,7 @@ static void processes_of_2021(void **state)
  * of them not in memory, are launched again after all others. */
 static void many_kernels(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct world *w = *state;
     make(w,
          GPU "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);" KERNELS
@@ -560,6 +562,7 @@ static void work_is_bounded(void **state)
 /* SQLite keeps the whole schema in memory: 800 tables of 1900 columns, put where a schema lies. */
 static void schemas_are_bounded(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct world *w = *state;
     make(w, GPU NAMES KERNELS ROW("1", "0", PID, "2"));
     run_sql(

@@ -15,6 +15,7 @@
 
 #include "store/names.h"
 #include "test_store_world.h"
+#include "sanitized.h"
 
 #define SECOND INT64_C(1000000000)
 #define MINUTE (60 * SECOND)
@@ -161,6 +162,7 @@ static void slow_lanes_do_not_fill_the_file_with_chunks(void **state)
 
 static void memory_stays_bounded(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct world *w = *state;
     world_open(w);
     for (int i = 0; i < 30; i++) {
@@ -699,6 +701,7 @@ static bool is_nearly(double a, double b)
 
 static void waste_adds_up_however_launches_are_grouped(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
     const struct occ_filter all = {0};
@@ -1304,6 +1307,7 @@ static void a_bad_pattern_is_named(void **state)
 
 static void the_quota_gives_back_the_oldest(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
     struct stat status;
@@ -1455,6 +1459,7 @@ static pid_t start_reader(const struct world *w, int leave[2])
 /* The log that a reader keeps from being emptied counts to the quota; when it has left, all goes on. */
 static void a_reader_does_not_make_the_log_grow_without_end(void **state)
 {
+    SKIP_IF_SANITIZED();
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
     struct stat log;
