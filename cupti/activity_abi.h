@@ -123,6 +123,26 @@ struct occ_cupti_external_record {
 };
 static_assert(sizeof(struct occ_cupti_external_record) == 24, "record of all versions");
 
+/* The common prefix of CUpti_ActivityMemcpy5 and CUpti_ActivityMemset4, the records of 12.2 and newer. */
+struct occ_cupti_memory_record {
+    uint32_t kind;
+    uint32_t unused1;
+    uint64_t bytes;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint32_t device;
+    uint32_t context;
+    uint32_t stream;
+    uint32_t correlation;
+    uint64_t unused2[4];
+    uint32_t channel_type; /* CUpti_ChannelType */
+    uint32_t unused3;
+};
+static_assert(sizeof(struct occ_cupti_memory_record) == 88, "record of all versions");
+
+/* The operation runs on SMs; otherwise a copy engine does it, without warps. */
+#define OCC_CUPTI_CHANNEL_COMPUTE 1u
+
 #define OCC_CUPTI_EXTERNAL_KIND 5u /* CUSTOM2: Kineto uses the two kinds before it */
 
 /* CUpti_driver_api_trace_cbid of calls that launch kernels: X(name, number) */

@@ -101,7 +101,7 @@ static bool is_beyond(struct occ_drain *drain, const struct occ_activity *r)
 {
     if (is_in_pause(drain, r->launch.start_ns))
         return true;
-    if (drain->max_launches == 0 || drain->ring->head < drain->max_launches)
+    if (drain->max_launches == 0 || drain->ring->head - drain->memory < drain->max_launches)
         return false;
     if (r->times_are_valid && (drain->beyond_ns == 0 || r->launch.start_ns < drain->beyond_ns))
         drain->beyond_ns = r->launch.start_ns;
@@ -143,6 +143,45 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         lose_or_wait(drain, &r);
 }
 
+/* The size in quarters of an octave: operations of one class occupy the GPU alike. */
+static uint32_t size_class(uint64_t bytes)
+{
+    uint32_t octave = bytes < 4 ? 0 : 63u - (uint32_t)__builtin_clzll(bytes);
+    return bytes < 4 ? (uint32_t)bytes : 4 * octave + (uint32_t)(bytes >> (octave - 2) & 3);
+}
+
+/* The launch configuration of memory operations on a device, or OCC_INTERN_FULL or _UNREADABLE. */
+static uint32_t memory_config_of(struct occ_drain *drain, const struct occ_cupti_memory_record *record)
+{
+    struct occ_record_config config = {.grid = {1 + size_class(record->bytes), 1, 1},
+                                       .block = {1, 1, 1},
+                                       .cluster = {1, 1, 1},
+                                       .carveout_percent = -1};
+    config.kernel = occ_intern_memory(
+        &drain->intern, record->kind == OCC_CUPTI_KIND_MEMSET ? OCC_KERNEL_FILL : OCC_KERNEL_COPY);
+    config.device = occ_devices_id(&drain->devices, drain->ring, record->device);
+    if (config.kernel == OCC_INTERN_FULL || config.device == OCC_DEVICES_FULL)
+        return OCC_INTERN_FULL;
+    return occ_intern_config(&drain->intern, &config);
+}
+
+/* Passes on a fill or copy that ran on SMs, if the daemon measures this program. */
+static void drain_memory(struct occ_drain *drain, const struct occ_cupti_memory_record *record)
+{
+    const struct occ_cupti_memory_record *r = record;
+    if (r->channel_type != OCC_CUPTI_CHANNEL_COMPUTE || r->end_ns <= r->start_ns ||
+        !occ_ring_times_are_valid(r->start_ns, r->end_ns - r->start_ns) || drain->exact->run ||
+        !occ_ring_wants_memory(drain->ring) || is_in_pause(drain, r->start_ns) || drain->beyond_ns > 0)
+        return;
+    const struct occ_ring_launch operation = {.start_ns = r->start_ns,
+                                              .duration_ns = r->end_ns - r->start_ns,
+                                              .config = memory_config_of(drain, r),
+                                              .stream = r->stream,
+                                              .correlation = r->correlation};
+    if (operation.config != OCC_INTERN_FULL && operation.config != OCC_INTERN_UNREADABLE)
+        drain->memory += occ_ring_push_memory(drain->ring, &operation);
+}
+
 /* true if the record lies within the valid bytes, complete and aligned. */
 static bool is_within(const uint8_t *buffer, size_t valid_bytes, const void *record, size_t record_bytes)
 {
@@ -174,6 +213,24 @@ static void begin_buffer(struct occ_drain *drain, uint64_t delivered_ns)
     occ_intern_next_buffer(&drain->intern, reread);
 }
 
+/* Other kinds are enabled by another client, or against a leak (tracing.c). */
+static void drain_any(struct occ_drain *drain, const uint8_t *buffer, size_t valid_bytes, const void *record)
+{
+    uint32_t kind;
+    memcpy(&kind, record, sizeof kind);
+    bool is_memory = kind == OCC_CUPTI_KIND_MEMCPY || kind == OCC_CUPTI_KIND_MEMSET;
+    bool is_kernel = kind == OCC_CUPTI_KIND_CONCURRENT_KERNEL;
+    size_t bytes = is_memory ? sizeof(struct occ_cupti_memory_record)
+                             : occ_cupti_kernel_bytes(drain->tracing->cupti.version);
+    bool is_whole = is_within(buffer, valid_bytes, record, bytes);
+    if (is_memory && is_whole)
+        drain_memory(drain, record);
+    else if (is_kernel && is_whole)
+        occ_drain_record(drain, record);
+    else if (is_kernel)
+        occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, 1);
+}
+
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
@@ -187,14 +244,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         if (!is_within(buffer, valid_bytes, record, sizeof(uint64_t)))
             break;
         done_bytes = (size_t)((uint8_t *)record - buffer) + record_bytes;
-        uint32_t kind;
-        memcpy(&kind, record, sizeof kind);
-        if (kind != OCC_CUPTI_KIND_CONCURRENT_KERNEL)
-            continue; /* a kind enabled by another client */
-        if (is_within(buffer, valid_bytes, record, record_bytes))
-            occ_drain_record(drain, record);
-        else
-            occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, 1);
+        drain_any(drain, buffer, valid_bytes, record);
     }
     if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED && !occ_drain_is_stopped(drain))
         lose_rest(drain, valid_bytes, done_bytes);

@@ -39,6 +39,7 @@ struct occ_drain {
     uint64_t beyond_ns;              /* start of the first launch beyond max_launches; 0: none */
     bool by_force;      /* the last round: a record without end is lost by the program's end, not by CUPTI */
     uint64_t records;   /* parsed since the start */
+    uint64_t memory;    /* memory operations pushed since the start: not launches */
     uint64_t bad_times; /* records without valid times since the start; without --exact */
     uint64_t buffers;   /* drained since the start */
     uint64_t no_buffer; /* records in the discard buffer already counted as lost */

@@ -151,6 +151,21 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
     return kernel;
 }
 
+uint32_t occ_intern_memory(struct occ_intern *intern, uint32_t flag)
+{
+    const char *name = flag == OCC_KERNEL_FILL ? "[memory fill]" : "[memory copy]";
+    uint32_t length = (uint32_t)strlen(name), *known = &intern->memory_kernel_plus_1[flag == OCC_KERNEL_COPY];
+    struct occ_record_kernel record = {.record.type = OCC_RECORD_KERNEL,
+                                       .id = intern->kernel_count,
+                                       .name_bytes = length + 1,
+                                       .name_hash = occ_fnv1a(name, length),
+                                       .flags = flag};
+    if (*known == 0 && intern->kernel_count < OCC_INTERN_KERNELS &&
+        occ_ring_log(intern->ring, &record.record, sizeof record, name, length + 1))
+        *known = ++intern->kernel_count;
+    return *known != 0 ? *known - 1 : OCC_INTERN_FULL;
+}
+
 /* ---- launch configurations ---- */
 
 /* Four independent lanes, since each multiplication waits for the previous one. Constants: odd, with mixed

@@ -37,7 +37,8 @@ struct occ_intern {
     struct occ_intern_slot *slots;
     struct occ_record_config *configs; /* index: id */
     uint32_t pointer_count, kernel_count, config_count;
-    uint32_t epoch; /* grows when names must be read again */
+    uint32_t memory_kernel_plus_1[2]; /* fills, copies; 0: not in the log yet */
+    uint32_t epoch;                   /* grows when names must be read again */
     struct occ_readable readable;
 };
 
@@ -48,6 +49,9 @@ int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring);
 void occ_intern_next_buffer(struct occ_intern *intern, bool reread);
 
 uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name);
+
+/* The "kernel" of memory operations; `flag`: OCC_KERNEL_FILL or OCC_KERNEL_COPY. */
+uint32_t occ_intern_memory(struct occ_intern *intern, uint32_t flag);
 
 /* The caller fills in kernel and device of `config`; id and record are set here. */
 uint32_t occ_intern_config(struct occ_intern *intern, struct occ_record_config *config);

@@ -83,8 +83,8 @@ static void leave_pool_unlimited(struct occ_tracing *t)
 
 /* Before 13.3 libcupti leaks device memory with CUDA graphs that have memcpy or memset nodes, "even when
  * these activities were not enabled" (release notes of 13.3), until launches have no times
- * (parca-dev/parcagpu#23). If these nodes are recorded, they free their entries; the drain skips their
- * records. */
+ * (parca-dev/parcagpu#23). If these nodes are recorded, they free their entries; the drain passes on those
+ * that ran on SMs, for the attribution of hardware counters. */
 static void enable_copies(struct occ_tracing *t, bool on)
 {
     uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;

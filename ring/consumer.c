@@ -99,6 +99,11 @@ void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm)
     atomic_store_explicit(&consumer->header->wishes.budget_ppm, ppm, memory_order_relaxed);
 }
 
+void occ_ring_want_memory(struct occ_ring_consumer *consumer, bool wanted)
+{
+    atomic_store_explicit(&consumer->header->wishes.wants_memory, wanted, memory_order_relaxed);
+}
+
 /* Distance of the producer's head from `from`, never more than the ring holds. */
 static uint64_t ahead_of(const struct occ_ring_consumer *c, uint64_t from)
 {

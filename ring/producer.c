@@ -149,17 +149,30 @@ void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, u
     atomic_store_explicit(&producer->header->cost[cost], total, memory_order_relaxed);
 }
 
-bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
+static void load_tail(struct occ_ring_producer *producer)
 {
     /* pairs with the release store of tail in occ_ring_release() */
     uint64_t tail = atomic_load_explicit(&producer->header->tail, memory_order_acquire);
     /* an invalid tail from the consumer is ignored */
     if (tail > producer->tail_seen && tail <= producer->head)
         producer->tail_seen = tail;
+}
+
+bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
+{
+    load_tail(producer);
     if (producer->head - producer->tail_seen <= producer->mask)
         return true;
     occ_ring_count_loss(producer, OCC_LOSS_RING_FULL, 1);
     return false;
+}
+
+bool occ_ring_push_memory(struct occ_ring_producer *producer, const struct occ_ring_launch *operation)
+{
+    uint64_t half = producer->mask / 2;
+    if (producer->head - producer->tail_seen > half)
+        load_tail(producer);
+    return producer->head - producer->tail_seen <= half && occ_ring_push(producer, operation);
 }
 
 static uint64_t reserve_before(uint16_t type, uint64_t log_bytes)
@@ -198,6 +211,16 @@ bool occ_ring_is_paused(const struct occ_ring_producer *producer)
 uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer)
 {
     return atomic_load_explicit(&producer->header->wishes.budget_ppm, memory_order_relaxed);
+}
+
+bool occ_ring_wants_memory(const struct occ_ring_producer *producer)
+{
+    return atomic_load_explicit(&producer->header->wishes.wants_memory, memory_order_relaxed) == 1;
+}
+
+void occ_ring_forget_wishes(const struct occ_ring_producer *producer)
+{
+    atomic_store_explicit(&producer->header->wishes.wants_memory, 0, memory_order_relaxed);
 }
 
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)

@@ -54,6 +54,9 @@ bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *rec
 /* The consumer's requests (ring_abi.h). Only the value 1 pauses; other values have no meaning. */
 bool occ_ring_is_paused(const struct occ_ring_producer *producer);
 uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer);
+bool occ_ring_wants_memory(const struct occ_ring_producer *producer);
+/* The daemon is lost: an older one may follow, which would store memory operations as launches. */
+void occ_ring_forget_wishes(const struct occ_ring_producer *producer);
 
 /* The first publishes the heartbeat; the second marks the ring closed for good. */
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);
@@ -62,6 +65,10 @@ void occ_ring_close(struct occ_ring_producer *producer);
 /* Pushes one launch and sets its `check`. False: the ring is full; the launch is dropped and RING_FULL
  * counted. Inline, to compile into the caller's loop. */
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch);
+
+/* Pushes a memory operation if half of the ring is free, so that memory operations never displace launches.
+ * False: dropped; no loss is counted, since it is no launch. */
+bool occ_ring_push_memory(struct occ_ring_producer *producer, const struct occ_ring_launch *operation);
 
 /* ---- consumer ---- */
 
@@ -107,6 +114,7 @@ bool occ_ring_can_pause(const struct occ_ring_consumer *consumer);
 /* Requests to the producer. */
 void occ_ring_pause(struct occ_ring_consumer *consumer, bool pause);
 void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm);
+void occ_ring_want_memory(struct occ_ring_consumer *consumer, bool wanted);
 
 /* Number of launches to read, clamped to the ring's size; part of the ring that is not released, 0...1. */
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer);

@@ -37,6 +37,7 @@
  *   0c0 u64      tail            consumer  launches that the producer may overwrite (committed by the daemon)
  *   0c8 u32      paused          consumer  1: the program's owner has paused recording (since 1.2)
  *   0cc u32      budget_ppm      consumer  overhead that the daemon allows, in parts per million; 0: not set
+ *   0d0 u32      wants_memory    both      1: wants memory operations (since 1.5); cleared without a daemon
  *   100 u64[32]  lost            producer  totals by enum occ_loss_cause
  *   200 u64[32]  cost            producer  totals by enum occ_cost
  *   300 ... 1000 zero
@@ -62,8 +63,8 @@
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
 /* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods; 3: RANGE records; 4: flags of STATE
- * records */
-#define OCC_RING_VERSION_MINOR 4
+ * records; 5: memory operations */
+#define OCC_RING_VERSION_MINOR 5
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -109,7 +110,8 @@ enum occ_cost { OCC_COSTS(OCC_COST_ENUMERATOR) OCC_COST_COUNT };
 struct occ_ring_wishes {
     _Atomic uint32_t paused;
     _Atomic uint32_t budget_ppm;
-    uint8_t reserved[48];
+    _Atomic uint32_t wants_memory;
+    uint8_t reserved[44];
 };
 
 struct occ_ring_header {
@@ -138,7 +140,6 @@ struct occ_ring_header {
     _Atomic uint64_t cost[OCC_RING_COUNTERS];
     uint8_t reserved4[OCC_RING_HEADER_BYTES - 0x300];
 };
-
 static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "atomics have no hidden lock");
 static_assert(offsetof(struct occ_ring_header, uuid) == 0x10, "wire");
 static_assert(offsetof(struct occ_ring_header, ring_offset) == 0x38, "wire");
@@ -162,7 +163,6 @@ struct occ_ring_launch {
     uint32_t correlation;
     uint32_t check;
 };
-
 static_assert(sizeof(struct occ_ring_launch) == OCC_RING_RECORD_BYTES, "wire");
 static_assert(offsetof(struct occ_ring_launch, config) == 24, "wire");
 static_assert(offsetof(struct occ_ring_launch, check) == 36, "wire");
@@ -249,7 +249,9 @@ struct occ_record_device {
 static_assert(sizeof(struct occ_record_device) == 200, "wire");
 
 /* KERNEL: the mangled name follows, `name_bytes` with its NUL. hash is FNV-1a 64 of the whole name, also when
- * the name was cut (flag). */
+ * the name was cut (flag).
+ * FILL, COPY (since 1.5): memory operations on SMs, with a grid of 1 + size class. They are pushed as
+ * launches while wants_memory is 1: an older daemon, which would store them, never sets it. */
 struct occ_record_kernel {
     struct occ_log_record record;
     uint32_t id;
@@ -259,6 +261,8 @@ struct occ_record_kernel {
     uint32_t reserved;
 };
 #define OCC_KERNEL_NAME_CUT       1u
+#define OCC_KERNEL_FILL           2u
+#define OCC_KERNEL_COPY           4u
 #define OCC_KERNEL_NAME_MAX_BYTES 4096u
 static_assert(sizeof(struct occ_record_kernel) == 32, "wire");
 

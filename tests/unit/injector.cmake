@@ -12,7 +12,7 @@ set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTOR
 foreach(part activity env governor guest_log link preflight reclaim)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
-foreach(part ask buffers intern recording)
+foreach(part ask buffers intern memory recording)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring THREADS)
 endforeach()
 target_link_options(test_injector_recording PRIVATE LINKER:--wrap=clock_gettime)

@@ -7,6 +7,7 @@
 #include "injector/exact/driver_calls.h"
 
 #include <cupti.h>
+#include <cupti_activity_deprecated.h>
 
 #define SAME(ours, theirs) static_assert((long long)(ours) == (long long)(theirs), #ours " is not " #theirs)
 
@@ -40,6 +41,21 @@ SAME(offsetof(struct occ_cupti_external_record, external_id),
      offsetof(CUpti_ActivityExternalCorrelation, externalId));
 SAME(offsetof(struct occ_cupti_external_record, correlation),
      offsetof(CUpti_ActivityExternalCorrelation, correlationId));
+#define MEMORY(ours, theirs)                                                                                 \
+    SAME(offsetof(struct occ_cupti_memory_record, ours), offsetof(CUpti_ActivityMemcpy5, theirs));           \
+    SAME(offsetof(struct occ_cupti_memory_record, ours), offsetof(CUpti_ActivityMemset4, theirs))
+MEMORY(kind, kind);
+MEMORY(bytes, bytes);
+MEMORY(start_ns, start);
+MEMORY(end_ns, end);
+MEMORY(device, deviceId);
+MEMORY(context, contextId);
+MEMORY(stream, streamId);
+MEMORY(correlation, correlationId);
+MEMORY(channel_type, channelType);
+SAME(OCC_CUPTI_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME(OCC_CUPTI_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME(OCC_CUPTI_CHANNEL_COMPUTE, CUPTI_CHANNEL_TYPE_COMPUTE);
 #define CALL(name, number) SAME(number, CUPTI_DRIVER_TRACE_CBID_##name);
 OCC_CUPTI_LAUNCH_CALLS(CALL)
 SAME(OCC_CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
