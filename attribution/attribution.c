@@ -54,6 +54,7 @@ static void set_prior(struct occ_regressor *r, const struct occ_attribution_key 
     r->prior[OCC_RATIO_ACTIVE] = known(key->active, 1);
     r->prior[OCC_RATIO_BLOCKS] = PRIOR_PART * fmin(fmax(key->blocks, 0), OCC_BLOCKS_MAX);
     r->grid = key->grid > 0 ? key->grid : NAN;
+    r->is_memory = key->is_memory;
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
         r->prior[OCC_RATIO_UTILIZATION + i] = 0.5;
         r->utilization_se[i] = NAN;

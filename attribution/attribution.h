@@ -56,6 +56,7 @@ struct occ_attribution_key {
     double active;       /* share of SMs that have blocks */
     double blocks;       /* resident blocks per SM */
     double grid;         /* number of blocks */
+    bool is_memory;      /* fills or copies: no kernel, so they never share the value of a group */
 };
 
 struct occ_attribution_launch {

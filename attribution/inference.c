@@ -185,7 +185,7 @@ static bool select_group(const struct occ_attribution *a, const struct occ_solut
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double other = *occ_equations_at(s->inverse, i, i), both = *occ_equations_at(s->inverse, i, column);
         if (regressor_at(a, s, i)->measured.source != OCC_ATTRIBUTION_NONE ||
-            fabs(both) <= CORRELATED * sqrt(variance * other))
+            regressor_at(a, s, i)->is_memory || fabs(both) <= CORRELATED * sqrt(variance * other))
             continue;
         ret->weights[ret->n] = regressor_at(a, s, i)->launch_ns;
         ns += ret->weights[ret->n];
@@ -204,7 +204,7 @@ void occ_inference_report(struct occ_attribution *a, const struct occ_solution *
     for (of.columns[0] = OCC_SPECIAL; of.columns[0] < s->means_end; of.columns[0]++)
         report(a, s, &of);
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++)
-        if (!s->columns[i].in_group && regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE &&
-            select_group(a, s, i, &of))
+        if (!s->columns[i].in_group && !regressor_at(a, s, i)->is_memory &&
+            regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE && select_group(a, s, i, &of))
             report(a, s, &of);
 }

@@ -38,6 +38,7 @@ struct occ_regressor {
     double bound;                                          /* maximum elapsed occupancy */
     double prior[OCC_RATIO_COUNT], value[OCC_RATIO_COUNT]; /* value: the last estimate */
     double grid;                                           /* blocks of a launch; NaN: unknown */
+    bool is_memory;                                        /* fills or copies */
     double before;                                         /* warps, by the previous estimate */
     double profile[OCC_COLUMNS];                           /* warps, by function (the mean excepted) */
     double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */

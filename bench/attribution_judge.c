@@ -93,7 +93,7 @@ static void sum_truth(struct judging *g)
     for (size_t i = 0; i < g->world->n_launches; i++) {
         const struct world_launch *l = &g->world->launches[i];
         struct cell *c = &g->cells[l->config];
-        if (!l->reported)
+        if (!l->reported || l->is_memory)
             continue;
         c->n++;
         c->ns += l->duration_ns;
@@ -166,6 +166,8 @@ static void add_value(void *judging, const struct occ_attribution_value *v)
     struct cell *c = &g->cells[l->config];
     double ns = (double)(v->end_ns - v->start_ns);
     occ_known_totals_add_value(g->totals, v);
+    if (l->is_memory)
+        return;
     if (m->source == OCC_ATTRIBUTION_NONE || !isfinite(m->elapsed))
         return;
     if (m->source == OCC_ATTRIBUTION_GROUP) {
@@ -274,6 +276,18 @@ static int by_start(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
+/* As the daemon's sampler makes it: no model knows the blocks of a fill or copy. */
+static struct occ_attribution_launch memory_of(const struct judging *g, const struct world_launch *l)
+{
+    return (struct occ_attribution_launch){
+        .key = {.shape = occ_gpu_results_config(OCC_GPU_MEMORY, 1 + l->config),
+                .expected = 0.5,
+                .is_memory = true},
+        .start_ns = l->start_ns,
+        .end_ns = l->end_ns,
+        .tag = (uint64_t)(l - g->world->launches)};
+}
+
 static struct occ_attribution_launch launch_of(const struct judging *g, const struct world_launch *l)
 {
     const struct physics_kernel *k = &g->world->timeline.configs[l->config];
@@ -306,7 +320,8 @@ static void release(struct judging *g, int64_t until_ns)
 {
     size_t n = 0;
     for (; n < g->n_waiting && g->waiting[n]->start_ns < until_ns; n++) {
-        const struct occ_attribution_launch l = launch_of(g, g->waiting[n]);
+        const struct world_launch *own = g->waiting[n];
+        const struct occ_attribution_launch l = own->is_memory ? memory_of(g, own) : launch_of(g, own);
         (void)occ_attribution_launch(g->a, &l);
     }
     g->n_waiting -= n;

@@ -233,7 +233,13 @@ static void report_launch(struct making *m, const struct timeline_event *e, doub
     if (launch->end_ns <= launch->start_ns)
         launch->end_ns = launch->start_ns + (int64_t)tick;
     bool hidden = m->o->others.untraced && e->stream > 0;
+    hidden |= launch->is_memory && m->o->others.memory_untraced;
     launch->reported = !(hidden || (m->o->others.lost > 0 && is_lost(m)));
+}
+
+static bool is_memory(const struct world_options *o, uint32_t config)
+{
+    return o->others.memory > 0 && config % o->others.memory == o->others.memory / 2;
 }
 
 static void run_launch(struct making *m, const struct timeline_event *e, struct world_launch *launch)
@@ -248,7 +254,7 @@ static void run_launch(struct making *m, const struct timeline_event *e, struct 
                                profile,    level,
                                c->stall,   &c->busy[variant],
                                busy_level, m->world->timeline.configs[e->config].grid_blocks};
-    *launch = (struct world_launch){.config = e->config};
+    *launch = (struct world_launch){.config = e->config, .is_memory = is_memory(m->o, e->config)};
     if (m->o->others.neighbour == WORLD_SLICES) {
         start_ns = sliced(e->start_ns, e->stream);
         end_ns = count_slices(m, e, p);

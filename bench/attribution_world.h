@@ -39,6 +39,9 @@ struct world_others {
     enum world_neighbour neighbour; /* streams 1 and more: the same process's, or another's */
     bool untraced;                  /* true: the neighbour is untraced */
     double lost;                    /* part of the records that are lost */
+    /* one in so many configurations is a fill or copy of its own size, not a kernel; 0: none */
+    uint32_t memory;
+    bool memory_untraced; /* true: fills and copies have no records */
 };
 
 struct world_options {
@@ -50,7 +53,7 @@ struct world_options {
 
 struct world_launch {
     uint32_t config;
-    bool reported, overlapped;
+    bool reported, overlapped, is_memory;
     int64_t start_ns, end_ns;            /* as reported */
     double elapsed, active, duration_ns; /* the truth; achieved = elapsed / active */
     double busy[PHYSICS_UNITS];          /* parts of the units' peaks, over the launch's time */

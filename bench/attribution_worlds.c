@@ -166,6 +166,11 @@ static const struct worlds_entry worlds[] = {
     WORLD("v100-40ppm", ORDINARY, false, V100(0.05, 30), USUAL, DRIFTING(8, 40)),
     WORLD("a100-15ppm", ORDINARY, false, A100(0.05, 30), USUAL, DRIFTING(8, 15)),
     WORLD("random-100-50ppm", ORDINARY, false, RANDOM(100, 6, 400, 12), USUAL, DRIFTING(0, -50)),
+    /* fills and copies of different sizes, with and without records */
+    WORLD("memory-v100", HARD, false, V100(0.05, 30), USUAL, OTHERS(.memory = 12), SAMPLED(8)),
+    WORLD("memory-random", HARD, true, RANDOM(100, 6, 400, 12), USUAL, OTHERS(.memory = 12), SAMPLED(0)),
+    WORLD("memory-untraced", HARD, false, RANDOM(100, 6, 400, 12), USUAL,
+          OTHERS(.memory = 12, .memory_untraced = true), SAMPLED(0)),
     /* changing occupancy */
     WORLD("change-30", CHANGING, false, RANDOM(30, 8, 300, 80), CHANGES(.change_s = 60), SAMPLED(0)),
     WORLD("change-v100", CHANGING, false, V100(0.05, 60), CHANGES(.change_s = 40), SAMPLED(44)),

@@ -45,10 +45,35 @@ static struct occ_store_launch row_of(const struct occ_ring_launch *l,
                                      .range = config->range};
 }
 
+/* Hands on the memory operations on the device of the first one, and removes them. false: there are none. */
+static bool take_memory(struct occ_batch *b, const struct occ_collector_options *options)
+{
+    const struct occ_producer_config *configs = b->producer->tables.configs;
+    uint32_t device = UINT32_MAX;
+    size_t kept = 0, n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const struct occ_producer_config *config = &configs[b->launches[i].config];
+        if (device == UINT32_MAX && config->memory)
+            device = config->device;
+        if (config->memory && config->device == device) {
+            b->rows[n] = row_of(&b->launches[i], config);
+            b->rows[n++].config = config->memory;
+        } else {
+            b->launches[kept++] = b->launches[i];
+        }
+    }
+    b->n = kept;
+    if (n > 0 && options->memory)
+        options->memory(b->producer, &b->producer->tables.devices[device], b->rows, n, options->context);
+    return n > 0;
+}
+
 int occ_batch_append(struct occ_batch *b, struct occ_store *store,
                      const struct occ_collector_options *options, uint64_t *launches, struct occ_error *err)
 {
     int status = 0;
+    while (b->n > 0 && take_memory(b, options))
+        ;
     if (b->n > 0)
         drop_refused(b);
     while (b->n > 0 && status == 0) {

@@ -19,7 +19,7 @@ struct occ_batch {
 void occ_batch_drop_impossible(struct occ_batch *batch, int64_t skew_ns, int64_t boot_ns);
 
 /* Appends the launches device by device, calls options->appended() for each device and adds their number to
- * *launches. Launches whose configuration the store refused are dropped first. On an error the remaining
- * launches stay in the batch. */
+ * *launches. Memory operations go to options->memory(). Launches whose configuration the store refused are
+ * dropped first. On an error the remaining launches stay in the batch. */
 int occ_batch_append(struct occ_batch *batch, struct occ_store *store,
                      const struct occ_collector_options *options, uint64_t *launches, struct occ_error *err);

@@ -61,6 +61,7 @@ void occ_collector_configure(struct occ_collector *collector, const struct occ_c
     collector->options = *options;
     collector->options.gone = old.gone;
     collector->options.appended = old.appended;
+    collector->options.memory = old.memory;
     collector->options.committing = old.committing;
     collector->options.context = old.context;
     collector->options.accounts = old.accounts;

@@ -114,6 +114,10 @@ static int take_kernel(struct occ_producer *p, const struct occ_log_record *reco
     int status = grow(&t->kernels, &t->kernels_allocated, t->n_kernels, sizeof *t->kernels, err);
     if (status != 0)
         return status;
+    if (k->flags & (OCC_KERNEL_FILL | OCC_KERNEL_COPY)) {
+        t->kernels[t->n_kernels++] = -(int64_t)(k->flags & (OCC_KERNEL_FILL | OCC_KERNEL_COPY));
+        return 0;
+    }
     _cleanup_(occ_freep) char *name = strndup((const char *)(k + 1), k->name_bytes);
     if (!name)
         return occ_no_memory(err);
@@ -177,17 +181,18 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     memcpy(config.launch.cluster, s->cluster, sizeof config.launch.cluster);
     int64_t id = 0;
     int status = grow(&t->configs, &t->configs_allocated, t->n_configs, sizeof *t->configs, err);
-    if (status == 0 && config.kernel && may_name(p, store, 8 * (uint64_t)record->bytes))
+    if (status == 0 && config.kernel > 0 && may_name(p, store, 8 * (uint64_t)record->bytes))
         status = occ_store_put_config(store, &config, &id, err);
     if (status != 0 && status != OCC_E_DENIED)
         return status;
     if (id < 0 || id > UINT32_MAX)
         return occ_fail(err, OCC_E_FULL, "the history holds too many launch configurations");
-    t->configs[t->n_configs++] =
-        (struct occ_producer_config){.id = (uint32_t)id,
-                                     .context = s->context,
-                                     .device = s->device,
-                                     .range = s->range ? t->ranges[s->range - 1] : 0};
+    t->configs[t->n_configs++] = (struct occ_producer_config){
+        .id = (uint32_t)id,
+        .context = s->context,
+        .device = s->device,
+        .range = s->range ? t->ranges[s->range - 1] : 0,
+        .memory = config.kernel < 0 ? occ_producer_memory((uint32_t)-config.kernel, s->grid[0] - 1) : 0};
     return 0;
 }
 

@@ -48,9 +48,17 @@ struct occ_producer_config {
     uint32_t context; /* CUDA context */
     uint32_t device;  /* index of the producer's device */
     uint32_t range;   /* in the store; 0: not known */
+    uint32_t memory;  /* occ_producer_memory(): the store does not have it; 0: a kernel's configuration */
 };
 
-/* Tables from the ring's ids (index) to the history's ids (0: refused). */
+/* Identifies memory operations: OCC_KERNEL_FILL or _COPY, and a size class. */
+static inline uint32_t occ_producer_memory(uint32_t flags, uint32_t size_class)
+{
+    return flags | (size_class & 255) << 8;
+}
+
+/* Tables from the ring's ids (index) to the history's ids (0: refused; a kernel below 0: memory operations,
+ * the negative flag). */
 struct occ_producer_tables {
     struct occ_producer_device *devices;
     int64_t *kernels;
@@ -181,6 +189,9 @@ bool occ_producer_take_name(struct occ_producer *producer, struct occ_accounts *
 /* The level that hardware counters give a traced run (NULL: none) and the reason if it is reduced (""):
  * none. */
 void occ_producer_set_counters(struct occ_producer *producer, const char *level, const char *reason);
+
+/* Asks the program for its memory operations if hardware counters measure its launches. */
+void occ_producer_want_memory(struct occ_producer *producer);
 
 /* Writes the run's row if it changed. */
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);

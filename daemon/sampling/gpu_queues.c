@@ -163,7 +163,7 @@ static struct occ_measured_sums *sums_of(struct occ_gpu_results *r, int64_t minu
 void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attribution_value *v)
 {
     int64_t run = (int64_t)(v->tag >> 32);
-    if (v->measured.source == OCC_ATTRIBUTION_NONE)
+    if (v->measured.source == OCC_ATTRIBUTION_NONE || occ_gpu_results_is_memory(v->shape))
         return;
     struct occ_measured_sums *sums = sums_of(r, v->start_ns / MINUTE_NS, run, v->shape);
     if (sums)
@@ -188,6 +188,8 @@ void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attri
 void occ_gpu_results_add_rest(struct occ_gpu_results *r, int64_t minute, int64_t run, uint64_t config,
                               const struct occ_gpu_rest *rest)
 {
+    if (occ_gpu_results_is_memory(config))
+        return;
     struct occ_measured_sums *sums = sums_of(r, minute, run, config);
     r->dropped += !sums;
     if (!sums)

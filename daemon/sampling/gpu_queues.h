@@ -42,6 +42,14 @@ static inline uint64_t occ_gpu_results_config(uint32_t history, uint32_t config)
     return (uint64_t)history << 32 | config;
 }
 
+/* In place of a history: memory operations, which belong to no configuration of a history. Values of them are
+ * not kept. */
+#define OCC_GPU_MEMORY UINT32_MAX
+static inline bool occ_gpu_results_is_memory(uint64_t config)
+{
+    return config >> 32 == OCC_GPU_MEMORY;
+}
+
 struct occ_gpu_sums {
     int64_t minute, run;
     uint64_t config; /* occ_gpu_results_config() */

@@ -105,7 +105,8 @@ static void add_value(void *worker, const struct occ_attribution_value *value)
     struct occ_gpu_worker *w = worker;
     enum occ_attribution_source source = value->measured.source;
     bool is_clear = source == OCC_ATTRIBUTION_DIRECT || source == OCC_ATTRIBUTION_REGRESSED;
-    *(is_clear ? &w->clear_ns : &w->unclear_ns) += (double)(value->end_ns - value->start_ns);
+    if (!occ_gpu_results_is_memory(value->shape))
+        *(is_clear ? &w->clear_ns : &w->unclear_ns) += (double)(value->end_ns - value->start_ns);
     occ_known_totals_add_value(w->totals, value);
     (void)pthread_mutex_lock(&w->mutex);
     occ_gpu_results_add_value(&w->results, value);
@@ -352,8 +353,8 @@ void occ_gpu_worker_feed(struct occ_gpu_worker *w, const struct occ_attribution_
         occ_record_age_add(&w->age, launches[i].end_ns, now_ns);
         w->inbox_dropped += launches[i].end_ns > now_ns + FUTURE_NS ||
                             !occ_launch_queue_add(&w->inbox, &launches[i], INBOX_MAX);
+        w->status.launches += !launches[i].key.is_memory;
     }
-    w->status.launches += n;
     (void)pthread_mutex_unlock(&w->mutex);
 }
 

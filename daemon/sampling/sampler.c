@@ -267,6 +267,14 @@ static const struct occ_attribution_key *find_key(struct occ_sampler *s, const s
     return remember(s, &copy);
 }
 
+/* Memory operations of one size, of all programs: half of the GPU by assumption, since no model knows their
+ * blocks. */
+static struct occ_attribution_key memory_key(uint32_t memory)
+{
+    return (struct occ_attribution_key){
+        .shape = occ_gpu_results_config(OCC_GPU_MEMORY, memory), .expected = 0.5, .is_memory = true};
+}
+
 static void free_models(struct occ_sampler_models *models)
 {
     occ_map_free(&models->index);
@@ -287,7 +295,8 @@ void occ_sampler_feed(struct occ_sampler *s, const struct occ_sampler_launches *
         batch = l->n - done < FEED_BATCH ? l->n - done : FEED_BATCH;
         size_t fed = 0;
         for (size_t i = done; i < done + batch; i++) {
-            const struct occ_attribution_key *key = find_key(s, h, rows[i].config);
+            struct occ_attribution_key memory = memory_key(rows[i].config);
+            const struct occ_attribution_key *key = l->are_memory ? &memory : find_key(s, h, rows[i].config);
             if (!key || l->run > UINT32_MAX) /* a tag has 32 bits for the run */
                 continue;
             launches[fed] =

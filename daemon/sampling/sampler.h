@@ -57,13 +57,15 @@ void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
  * (cupti/trusted.h). */
 void occ_sampler_offer_library(struct occ_sampler *sampler, const char *path, bool is_own);
 
-/* Appended launches of one run on the GPU with this uuid; `device` is the GPU's id in the history. */
+/* Appended launches, or memory operations, of one run on the GPU with this uuid; `device` is the GPU's id in
+ * the history. */
 struct occ_sampler_launches {
     uint32_t history;
     const uint8_t *uuid;
     int64_t device, run;
     const struct occ_store_launch *rows;
     size_t n;
+    bool are_memory; /* `config` of a row is an occ_producer_memory() */
 };
 void occ_sampler_feed(struct occ_sampler *sampler, const struct occ_sampler_launches *launches);
 

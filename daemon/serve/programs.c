@@ -76,8 +76,10 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                           .rows = rows,
                           .n = n},
                       occ_monotonic_ns());
-    if (producer->run.is_without_counters)
+    if (producer->run.is_without_counters) {
+        occ_producer_want_memory(producer);
         return;
+    }
     offer_library(s, producer);
     occ_sampler_feed(s->sampler, &(struct occ_sampler_launches){.history = h->number,
                                                                 .uuid = device->uuid,
@@ -98,6 +100,22 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                 is_pm ? "" : "means of 100 ms, since there are no finer counters: ", status.reason);
     }
     occ_producer_set_counters(producer, level, reason);
+    occ_producer_want_memory(producer);
+}
+
+void occ_program_memory(struct occ_producer *producer, const struct occ_producer_device *device,
+                        const struct occ_store_launch *rows, size_t n, void *context)
+{
+    struct occ_history *h = context;
+    struct occ_server *s = h->context;
+    if (!producer->run.is_without_counters)
+        occ_sampler_feed(s->sampler, &(struct occ_sampler_launches){.history = h->number,
+                                                                    .uuid = device->uuid,
+                                                                    .device = device->id,
+                                                                    .run = producer->run.id,
+                                                                    .rows = rows,
+                                                                    .n = n,
+                                                                    .are_memory = true});
 }
 
 static void program_died(struct occ_server *s, struct occ_client *client)

@@ -108,6 +108,17 @@ done
 [ "$(bound gelu)" = throughput ] || fail "gelu is bound by '$(bound gelu)'"
 [ "$(query 'SELECT count(*) FROM device_sample WHERE elapsed IS NULL AND sm_active IS NOT NULL')" -gt 0 ] || fail "no turn"
 
+# Before 13.3 the program's fills are recorded: the daemon gets them, and the history has launches of kernels only.
+title="fills with records"
+rm -f h.db* truth counters/*
+OCCSIM_CUPTI_VERSION=24 OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm \
+  -d h.db "$build/samples/transformer" --steps 400 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
+[ "$(query 'SELECT count(*) FROM launch')" = "$(sed 1d truth | wc -l)" ] || fail "$(query 'SELECT count(*) FROM launch') launches"
+[ "$(query "SELECT count(*) FROM kernel WHERE name LIKE '%memory%'")" = 0 ] || fail "a fill is a kernel"
+[ -z "$(query 'SELECT lost FROM run WHERE lost > 0')" ] || fail "lost: $(query 'SELECT lost FROM run')"
+compare_with_truth
+[ $? != 1 ] || fail "$(cat wrong)"
+
 # a chip without DRAM counters: the other sets go on
 OCCSIM_FAULT=lacks:14 trace h200 --counters=pm
 [ "$(query 'SELECT level FROM run')" = full ] || fail "level $(query 'SELECT level, level_reason FROM run')"

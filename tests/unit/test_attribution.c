@@ -53,7 +53,8 @@ struct fixture {
     double beside;      /* blocks per ms that belong to no launch */
     double noise;       /* of a sample's count of warps, relative */
     double theoretical;
-    uint64_t small; /* shape with the bound SMALL_BOUND; 0: none */
+    uint64_t small;  /* shape with the bound SMALL_BOUND; 0: none */
+    uint64_t memory; /* shape of fills; 0: none */
     /* results: */
     struct occ_measured *values;        /* by tag; NULL: not stored */
     struct occ_measured last[16];       /* last value by shape */
@@ -217,7 +218,8 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
         .key = {.shape = r->shape,
                 .graph_node = r->node,
                 .bound = f->small && r->shape == f->small ? SMALL_BOUND : f->theoretical,
-                .grid = f->grid},
+                .grid = f->memory && r->shape == f->memory ? 0 : f->grid,
+                .is_memory = f->memory && r->shape == f->memory},
         .start_ns = r->start_ns,
         .end_ns = r->end_ns,
         .tag = i};
@@ -422,6 +424,37 @@ static void what_always_runs_together_is_a_group(void **state)
     assert_int_equal(b.source, OCC_ATTRIBUTION_GROUP);
     assert_near(a.elapsed, 0.6, 0.01);
     assert_true(a.elapsed == b.elapsed);
+}
+
+/* The mean of a kernel and a fill would be no kernel's. */
+static void a_fill_is_in_no_group(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured a, b;
+    f->memory = 2;
+    run_pairs(f, 4000, 0.9);
+    play(f, MS, NULL);
+    ask(f, 1, &a);
+    ask(f, 2, &b);
+    assert_int_equal(a.source, OCC_ATTRIBUTION_NONE);
+    assert_int_equal(b.source, OCC_ATTRIBUTION_NONE);
+}
+
+/* No model knows the blocks of fills: samples with fills are no evidence of other work. */
+static void fills_leave_kernels_their_values(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured m;
+    f->memory = 4;
+    f->grid = SMS;
+    f->waves = 1;
+    run_for(f, 3000, 1, 0.05);
+    play(f, MS, NULL);
+    for (uint64_t shape = 1; shape < 4; shape++) {
+        ask(f, shape, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_near(m.elapsed, 0.15 + 0.2 * (double)(shape - 1), 0.01);
+    }
 }
 
 /* The coarse samples contain no information on the clock, so the first fine samples are joined with a wrong
@@ -1563,6 +1596,8 @@ static const struct CMUnitTest tests[] = {
     WITH(errors_of_active_cycles_are_those_of_achieved_too),
     WITH(noise_of_samples_is_not_others_work),
     WITH(what_always_runs_together_is_a_group),
+    WITH(a_fill_is_in_no_group),
+    WITH(fills_leave_kernels_their_values),
     WITH(the_clocks_have_a_place_in_the_error),
     WITH(a_steady_kernel_is_certain),
     WITH(beside_others_achieved_is_withheld),

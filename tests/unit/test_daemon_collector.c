@@ -29,6 +29,7 @@ struct bench {
     int gone; /* number of calls of the hook, and the last owner */
     void *gone_owner;
     size_t appended; /* launches that the hook received */
+    size_t fills, copies;
     int committing;
 };
 
@@ -1367,6 +1368,19 @@ static void on_appended(struct occ_producer *producer, const struct occ_producer
     b->appended += n;
 }
 
+static void on_memory(struct occ_producer *producer, const struct occ_producer_device *device,
+                      const struct occ_store_launch *rows, size_t n, void *context)
+{
+    struct bench *b = context;
+    (void)producer;
+    assert_int_equal(device->sm_count, 132);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(rows[i].start_ns, sample_launch(rows[i].correlation).start_ns);
+        b->fills += rows[i].config == occ_producer_memory(OCC_KERNEL_FILL, 7);
+        b->copies += rows[i].config == occ_producer_memory(OCC_KERNEL_COPY, 8);
+    }
+}
+
 static int on_committing(void *context, struct occ_error *err)
 {
     struct bench *b = context;
@@ -1403,6 +1417,105 @@ static void new_limits_keep_the_hooks(void **state)
     poll_after(b, SECOND);
     assert_int_equal(b->committing, 2);
     assert_int_equal(b->gone, 1);
+    occ_ring_destroy(&ring);
+}
+
+/* Logs the kernels of memory operations: kernels and configurations 1 (fills) and 2 (copies). */
+static void log_memory(struct occ_ring_producer *ring)
+{
+    static const uint32_t flags[] = {OCC_KERNEL_FILL, OCC_KERNEL_COPY};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct occ_record_kernel kernel = {.record.type = OCC_RECORD_KERNEL,
+                                           .id = i + 1,
+                                           .name_bytes = 2,
+                                           .name_hash = occ_fnv1a("m", 1),
+                                           .flags = flags[i]};
+        struct occ_record_config config = sample_config(i + 1);
+        config.kernel = i + 1;
+        config.grid[0] = 8 + i; /* size class 7 + i */
+        assert_true(occ_ring_log(ring, &kernel.record, sizeof kernel, "m", 2));
+        assert_true(occ_ring_log(ring, &config.record, sizeof config, NULL, 0));
+    }
+}
+
+/* A program sends them only while counters measure its launches. */
+static void memory_operations_are_asked_for_beside_counters(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    struct occ_producer *p = offer(b, &ring);
+    occ_producer_want_memory(p);
+    assert_false(occ_ring_wants_memory(&ring));
+    occ_producer_set_counters(p, "full", "");
+    occ_producer_want_memory(p);
+    assert_true(occ_ring_wants_memory(&ring));
+    occ_ring_forget_wishes(&ring); /* the program has lost its connection, and comes back */
+    occ_producer_want_memory(p);
+    assert_true(occ_ring_wants_memory(&ring));
+    p->run.is_without_counters = true;
+    occ_producer_want_memory(p);
+    assert_false(occ_ring_wants_memory(&ring));
+    occ_ring_destroy(&ring);
+}
+
+/* They are no launches of the history: no row, no kernel, no loss. */
+static void memory_operations_are_not_stored(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_options options = options_of(b);
+    options.appended = on_appended;
+    options.memory = on_memory;
+    occ_collector_free(b->collector);
+    assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    log_memory(&ring);
+    struct occ_producer *p = offer(b, &ring);
+    for (uint64_t i = 0; i < 90; i++) {
+        struct occ_ring_launch l = sample_launch(i < 30 ? i : i + 1000);
+        l.config = i < 30 ? 0 : i % 3 == 0 ? 1 : 2;
+        assert_true(occ_ring_push(&ring, &l));
+    }
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 30);
+    assert_int_equal(b->appended, 30);
+    assert_int_equal(b->fills, 20);
+    assert_int_equal(b->copies, 40);
+    assert_int_equal(b->store->n_shapes, 1);
+    assert_int_equal(p->refused_config, 0);
+    assert_int_equal(ring.header->tail, 90);
+    occ_ring_destroy(&ring);
+}
+
+/* A store that fails after the operations were handed on does not get them again. */
+static void memory_operations_come_once_beside_a_failing_store(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_options options = options_of(b);
+    options.memory = on_memory;
+    occ_collector_free(b->collector);
+    assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    log_memory(&ring);
+    offer(b, &ring);
+    poll_after(b, SECOND);
+    b->store->fail_append = OCC_E_BUSY;
+    for (uint64_t i = 0; i < 40; i++) {
+        struct occ_ring_launch l = sample_launch(i < 20 ? i : i + 1000);
+        l.config = i < 20 ? 0 : 1;
+        assert_true(occ_ring_push(&ring, &l));
+    }
+    for (int i = 0; i < 3; i++)
+        poll_after(b, SECOND);
+    b->store->fail_append = 0;
+    for (int i = 0; i < 20; i++)
+        poll_after(b, SECOND);
+    assert_exactly(b->store, 20);
+    assert_int_equal(b->fills, 20);
     occ_ring_destroy(&ring);
 }
 
@@ -1459,6 +1572,9 @@ int main(void)
         T(polls_follow_the_load),
         T(a_clock_that_is_set_is_a_reason_of_the_run),
         T(new_limits_keep_the_hooks),
+        T(memory_operations_are_asked_for_beside_counters),
+        T(memory_operations_are_not_stored),
+        T(memory_operations_come_once_beside_a_failing_store),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);

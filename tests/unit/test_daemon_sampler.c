@@ -530,6 +530,66 @@ static void launches_of_many_rows_keep_their_times(void **state)
     assert_in_range(first->last_value.elapsed * 100, 45, 55);
 }
 
+/* A kernel of 0.5 alternates with a fill of 0.9. */
+static double kernels_and_fills(int64_t time_ns)
+{
+    return time_ns % PERIOD_NS < LAUNCH_NS ? 0.5 : 0.9;
+}
+
+static void feed_fills(int64_t from_ns, int64_t to_ns)
+{
+    for (int64_t at_ns = from_ns / PERIOD_NS * PERIOD_NS + LAUNCH_NS; at_ns < to_ns; at_ns += PERIOD_NS) {
+        const struct occ_store_launch row = {.start_ns = at_ns,
+                                             .duration_ns = PERIOD_NS - LAUNCH_NS,
+                                             .config = occ_producer_memory(OCC_KERNEL_FILL, 3)};
+        occ_sampler_feed(sampler, &(struct occ_sampler_launches){.history = FIRST,
+                                                                 .uuid = fake.gpus[0].uuid,
+                                                                 .device = DEVICE,
+                                                                 .run = RUN,
+                                                                 .rows = &row,
+                                                                 .n = 1,
+                                                                 .are_memory = true});
+    }
+}
+
+static void run_beside_fills(bool with_records)
+{
+    fake.occupancy = kernels_and_fills;
+    start_program(FIRST, 0);
+    for (int i = 0; i < 4; i++) {
+        int64_t from_ns = fake.now_ns;
+        run_for(FAKE_SECOND, true);
+        feed_between(FIRST, 0, from_ns, fake.now_ns - LAUNCH_NS);
+        if (with_records)
+            feed_fills(from_ns, fake.now_ns);
+    }
+    run_for(10 * FAKE_SECOND, true);
+    store_all();
+}
+
+/* Without a record a fill is other work on the GPU. */
+static void fills_without_records_withhold_values(void **state)
+{
+    (void)state;
+    run_beside_fills(false);
+    assert_int_equal(histories[0].store->n_values, 0);
+}
+
+static void fills_with_records_leave_the_kernels_their_values(void **state)
+{
+    const struct occ_store *first = histories[0].store;
+    struct occ_gpu_status status;
+    (void)state;
+    run_beside_fills(true);
+    assert_true(first->n_values > 150);
+    assert_int_equal(first->last_value.config, 200);
+    assert_in_range(first->last_value.elapsed * 1000, 495, 505);
+    assert_int_equal(first->measured_config, 200); /* nothing is stored of a fill */
+    assert_true(occ_sampler_find_status(sampler, fake.gpus[0].uuid, &status));
+    assert_true(status.launches >= first->n_values && status.launches <= 4 * FAKE_SECOND / PERIOD_NS);
+    assert_int_equal(status.dropped, 0);
+}
+
 int main(void)
 {
     occ_log_set_level(OCC_LOG_ERROR);
@@ -552,6 +612,8 @@ int main(void)
         T(a_driver_that_does_not_start_has_a_reason),
         T(runs_beyond_a_tag_are_counted),
         T(launches_of_many_rows_keep_their_times),
+        T(fills_without_records_withhold_values),
+        T(fills_with_records_leave_the_kernels_their_values),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
