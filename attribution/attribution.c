@@ -12,16 +12,12 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-#define X(name, value, text) .name = (value),
-static const struct occ_attribution_assumptions usual = {OCC_ATTRIBUTION_ASSUMPTIONS(X)};
-#undef X
-
 struct occ_attribution *occ_attribution_new(const struct occ_attribution_options *options)
 {
     struct occ_attribution *a = calloc(1, sizeof *a);
     if (a) {
         a->options = *options;
-        a->assumed = options->assumptions ? *options->assumptions : usual;
+        a->assumed = options->assumptions ? *options->assumptions : occ_attribution_usual;
         a->estimate.scale = a->assumed.spread_max * a->assumed.spread_max;
         a->shortest_ns = INFINITY;
         a->stats.residual_ratio = NAN;

@@ -135,6 +135,15 @@ struct occ_attribution_assumptions {
 #undef X
 };
 
+extern const struct occ_attribution_assumptions occ_attribution_usual;
+
+/* Reads "NAME=VALUE,NAME=VALUE,...": above 0, at most 1000. false: the text is not valid, nothing changes. */
+bool occ_attribution_assume(struct occ_attribution_assumptions *assumptions, const char *text);
+/* Writes the form that occ_attribution_assume() reads. */
+#define OCC_ASSUMPTIONS_BYTES 256
+void occ_attribution_print_assumptions(const struct occ_attribution_assumptions *assumptions,
+                                       char text[OCC_ASSUMPTIONS_BYTES]);
+
 struct occ_solution;
 
 /* Called by occ_attribution_advance(), the oldest second first. */

@@ -314,20 +314,6 @@ static int dump(const struct options *o)
     return 2;
 }
 
-/* Reads NAME=VALUE. False: no assumption has this name. */
-static bool assume(const char *text, struct occ_attribution_assumptions *assumptions)
-{
-    const char *value = strchr(text, '=');
-#define X(name, usual, help)                                                                                 \
-    if (value && strlen(#name) == (size_t)(value - text) && strncmp(text, #name, strlen(#name)) == 0) {      \
-        assumptions->name = strtod(value + 1, NULL);                                                         \
-        return true;                                                                                         \
-    }
-    OCC_ATTRIBUTION_ASSUMPTIONS(X)
-#undef X
-    return false;
-}
-
 static const char usage[] =
     "bench_attribution [OPTIONS]: judges attributed occupancy in worlds where the truth is known\n"
     "  --seeds N          runs of each world (10; with --quick 2)\n"
@@ -348,10 +334,8 @@ int main(int argc, char **argv)
         {"quick", no_argument, NULL, 'q'},        {"json", no_argument, NULL, 'j'},
         {"dump", no_argument, NULL, 'd'},         {"assume", required_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},         {0}};
-#define X(name, usual, text) .assumptions.name = (usual),
     struct options o = {
-        .first_seed = 1, .recordings = OCC_ATTRIBUTION_RECORDINGS, OCC_ATTRIBUTION_ASSUMPTIONS(X)};
-#undef X
+        .first_seed = 1, .recordings = OCC_ATTRIBUTION_RECORDINGS, .assumptions = occ_attribution_usual};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (c) {
         case 's':
@@ -367,7 +351,7 @@ int main(int argc, char **argv)
             o.recordings = optarg;
             break;
         case 'a':
-            if (assume(optarg, &o.assumptions))
+            if (occ_attribution_assume(&o.assumptions, optarg))
                 break;
             (void)fputs(usage, stderr);
             return 2;

@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "attribution/attribution.h"
 #include "config/config.h"
 #include "daemon/histories/histories.h"
 #include "options.h"
@@ -109,6 +110,7 @@ static uint32_t socket_mode(const struct occ_config *config, const char *path)
 struct service {
     const struct occ_options *options;
     struct occ_config config;
+    struct occ_attribution_assumptions assumptions;
     bool is_shared; /* programs of several users report */
 };
 
@@ -238,7 +240,8 @@ static int run(struct service *service, struct occ_error *err)
         .socket_mode = places.socket_mode,
         .private_fd = options->private_fd,
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
-                    .interval_ns = config->counters_interval_ns},
+                    .interval_ns = config->counters_interval_ns,
+                    .assumptions = &service->assumptions},
         .http_socket = http_socket,
         .http_listen = config->http_listen,
         .http_max_runs = config->http_max_runs,
@@ -289,9 +292,28 @@ static int check_config(const struct occ_options *options, const struct occ_conf
     return options->check_config && geteuid() == 0 ? find_places(options, config, &places, err) : 0;
 }
 
-/* Prints help, version, probe results or settings. */
-static int answer(const struct occ_options *options, const struct occ_config *config)
+/* Other assumptions of the attribution, for experiments on a real GPU. */
+static int read_assumptions(struct occ_attribution_assumptions *assumptions, struct occ_error *err)
 {
+    const char *given = secure_getenv("OCCTRACE_ASSUME");
+    *assumptions = occ_attribution_usual;
+    return !given || occ_attribution_assume(assumptions, given)
+               ? 0
+               : occ_fail(err, OCC_E_INVALID, "OCCTRACE_ASSUME is not a list of NAME=VALUE: %.100s", given);
+}
+
+static void print_settings(const struct service *service)
+{
+    char assumptions[OCC_ASSUMPTIONS_BYTES];
+    occ_attribution_print_assumptions(&service->assumptions, assumptions);
+    occ_config_print(&service->config, stdout);
+    printf("# OCCTRACE_ASSUME=%s\n", assumptions);
+}
+
+/* Prints help, version, probe results or settings. */
+static int answer(const struct service *service)
+{
+    const struct occ_options *options = service->options;
     if (options->help)
         occ_options_help(stdout);
     else if (options->version)
@@ -299,7 +321,7 @@ static int answer(const struct occ_options *options, const struct occ_config *co
     else if (options->probe)
         occ_probe(stdout, options->probe);
     else if (options->print_config)
-        occ_config_print(config, stdout);
+        print_settings(service);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -312,7 +334,9 @@ int main(int argc, char **argv)
     if (occ_options_parse(argc, argv, &options, &err) != 0)
         return usage_error(&err);
     if (options.help || options.version || options.probe)
-        return answer(&options, NULL);
+        return answer(&service);
+    if (read_assumptions(&service.assumptions, &err) != 0)
+        return usage_error(&err);
     int status = 0;
     if (options.migrate)
         status = occ_upgrade_histories(options.migrate, options.backup, stdout, &err);
@@ -328,7 +352,7 @@ int main(int argc, char **argv)
     if (status == 0)
         status = check_config(&options, &service.config, &err);
     if (status == 0 && (options.check_config || options.print_config))
-        return answer(&options, &service.config);
+        return answer(&service);
     set_log_level(&options, &service.config);
     raise_descriptor_limit();
     (void)signal(SIGXFSZ, SIG_IGN); /* a history that hits RLIMIT_FSIZE is treated as on a full disk */

@@ -163,8 +163,10 @@ static void publish(struct occ_gpu_worker *w, bool settled)
 /* NULL: no memory. */
 static struct occ_attribution *new_attribution(struct occ_gpu_worker *w)
 {
-    const struct occ_attribution_options options = {
-        .add_value = add_value, .add_second = add_second, .context = w};
+    const struct occ_attribution_options options = {.add_value = add_value,
+                                                    .add_second = add_second,
+                                                    .context = w,
+                                                    .assumptions = w->sources.options.assumptions};
     return occ_attribution_new(&options);
 }
 

@@ -26,8 +26,9 @@ enum occ_sampler_mode { OCC_SAMPLER_MODES(OCC_SAMPLER_ENUMERATOR) };
 
 struct occ_sampler_options {
     enum occ_sampler_mode mode;
-    int64_t interval_ns;                       /* interval of PM samples */
-    const struct occ_sampler_machine *machine; /* NULL: occ_sampler_this_machine */
+    int64_t interval_ns;                                   /* interval of PM samples */
+    const struct occ_sampler_machine *machine;             /* NULL: occ_sampler_this_machine */
+    const struct occ_attribution_assumptions *assumptions; /* NULL: the usual values */
 };
 
 /* A kind of source that is not in use. */

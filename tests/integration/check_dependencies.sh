@@ -26,7 +26,7 @@ cluster/webhook: support
 compare: support
 config: support
 cupti:
-daemon: config cupti daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
+daemon: attribution config cupti daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
 daemon/collect: daemon/owners occupancy ring store support
 daemon/histories: daemon/collect daemon/owners daemon/sampling store support
 daemon/owners: support

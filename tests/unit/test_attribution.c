@@ -1583,6 +1583,40 @@ static void where_no_sm_seems_active_schedulers_are_not_known(void **state)
     assert_near(m.utilization[OCC_UTILIZATION_ISSUE], utilization_of(2, OCC_UTILIZATION_ISSUE) / 0.9, 0.02);
 }
 
+static void assumptions_are_read_as_printed(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "above",
+                                      "above=",
+                                      "above=x",
+                                      "above=1,",
+                                      ",above=1",
+                                      "above=1 ",
+                                      "above=0",
+                                      "above=-1",
+                                      "above=nan",
+                                      "above=inf",
+                                      "above=1001",
+                                      "abov=1",
+                                      "above =1",
+                                      "=1",
+                                      "above=1,above",
+                                      "above=1;spread_max=2"};
+    struct occ_attribution_assumptions a = occ_attribution_usual, b = occ_attribution_usual;
+    char text[OCC_ASSUMPTIONS_BYTES], again[OCC_ASSUMPTIONS_BYTES];
+    (void)state;
+    assert_true(occ_attribution_assume(&a, "untraced_sd=0.25,spread_max=1e-2"));
+    assert_true(a.untraced_sd == 0.25 && a.spread_max == 0.01 && a.above == occ_attribution_usual.above);
+    occ_attribution_print_assumptions(&a, text);
+    assert_true(occ_attribution_assume(&b, text));
+    occ_attribution_print_assumptions(&b, again);
+    assert_string_equal(text, again);
+    for (size_t i = 0; i < N(bad); i++) {
+        assert_false(occ_attribution_assume(&b, bad[i]));
+        assert_memory_equal(&a, &b, sizeof a);
+    }
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
@@ -1656,6 +1690,7 @@ static const struct CMUnitTest tests[] = {
     WITH(stragglers_are_not_read_for_all),
     WITH(a_short_overlap_leaves_achieved),
     WITH(a_longer_overlap_withholds_achieved),
+    WITH(assumptions_are_read_as_printed),
 };
 
 int main(void)
