@@ -44,7 +44,7 @@ int cli_output_format(const struct cli_output *output, enum cli_format *ret_form
 int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
                       struct cli_selection *ret_selection, struct occ_error *err);
 
-/* Prints "occq top: TEXT" on stderr, sanitised, after flushing stdout; with the owner's name if several
+/* Prints "occq top: TEXT" to cli_err(), sanitised, after flushing cli_out(); with the owner's name if several
  * histories are queried (notes.h). */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

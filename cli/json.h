@@ -11,7 +11,7 @@
 void cli_json_begin(struct occ_json *json, FILE *out);
 void cli_json_end(struct occ_json *json);
 
-/* Registers a function that writes the last members of every later document of the process; the last
+/* Registers a function that writes the last members of every later document of the command; the last
  * registered function counts; NULL: none. */
 void cli_json_set_last(void (*put)(struct occ_json *json));
 

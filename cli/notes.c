@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "stream.h"
 #include "usage.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -46,7 +47,7 @@ void cli_notes_release(const struct cli_command *command)
         cli_note(command, "%zu owner%s: %s", notes.nothings, notes.nothings == 1 ? "" : "s", notes.nothing);
     cli_flush_stdout();
     if (text)
-        (void)fputs(text, stderr);
+        (void)fputs(text, cli_err());
 }
 
 void cli_note(const struct cli_command *command, const char *format, ...)
@@ -61,7 +62,7 @@ void cli_note(const struct cli_command *command, const char *format, ...)
     occ_text_sanitise(owner);
     if (!notes.out)
         cli_flush_stdout();
-    (void)fprintf(notes.out ? notes.out : stderr, "%s%s%s: %s%s\n", cli_program(command),
+    (void)fprintf(notes.out ? notes.out : cli_err(), "%s%s%s: %s%s\n", cli_program(command),
                   command->name ? " " : "", command->name ? command->name : "", owner, line);
 }
 

@@ -5,6 +5,7 @@
 #include "all_users.h"
 #include "command.h"
 #include "forms.h"
+#include "json.h"
 #include "screen.h"
 #include "support/cleanup.h"
 #include "usage.h"
@@ -12,6 +13,7 @@
 int cli_run(const struct cli_command *command, char **argv)
 {
     command = cli_form_of(command, argv);
+    cli_json_set_last(NULL);
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) struct cli_args *args = malloc(command->args_bytes);
     if (!args) {
@@ -21,7 +23,7 @@ int cli_run(const struct cli_command *command, char **argv)
     memcpy(args, command->defaults, command->args_bytes);
     int status = cli_parse(command, argv, args, &err);
     if (status == 0 && args->help) {
-        cli_print_help(stdout, command, NULL);
+        cli_print_help(cli_out(), command, NULL);
         return CLI_EXIT_OK;
     }
     if (status == 0 && command->columns && !command->checks_columns) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fit.h"
+#include "stream.h"
 #include "support/cleanup.h"
 #include "support/cut.h"
 #include "support/text.h"
@@ -29,6 +30,10 @@ static void look(const char *colour)
     struct winsize size = {0};
     uint64_t width = 0;
     screen.is_known = true;
+    if (cli_is_redirected(&screen.width)) {
+        screen.is_terminal = screen.has_colour = false;
+        return;
+    }
     screen.is_terminal = isatty(STDOUT_FILENO) != 0;
     bool may_colour = screen.is_terminal && !(no_colour && no_colour[0]) && type && strcmp(type, "dumb") != 0;
     screen.has_colour = strcmp(colour, "auto") == 0 ? may_colour : strcmp(colour, "always") == 0;
@@ -55,6 +60,7 @@ bool cli_screen_has_colour(void)
 /* ---- text ---- */
 
 static bool lost_text;
+static char *begun; /* an incomplete line of cli_print() */
 
 void cli_screen_lose_text(void)
 {
@@ -95,10 +101,10 @@ static void put_line(const char *line)
 {
     size_t limit = cli_screen_width(), column = strspn(line, " "), indent = column + 2;
     if (limit <= indent || cli_text_width(line) <= limit) {
-        (void)puts(line);
+        (void)fprintf(cli_out(), "%s\n", line);
         return;
     }
-    (void)printf("%*s", (int)column, "");
+    (void)fprintf(cli_out(), "%*s", (int)column, "");
     for (line += column; *line;) {
         size_t blanks = strspn(line, " "), length = blanks + strcspn(line + blanks, " ");
         _cleanup_(occ_freep) char *word = strndup(line, length);
@@ -106,17 +112,16 @@ static void put_line(const char *line)
         size_t width = word ? cli_text_width(word) : 0;
         bool wraps = column + width > limit && column > indent;
         if (wraps)
-            (void)printf("\n%*s", (int)indent, "");
-        (void)fputs(word ? word + (wraps ? blanks : 0) : "", stdout);
+            (void)fprintf(cli_out(), "\n%*s", (int)indent, "");
+        (void)fputs(word ? word + (wraps ? blanks : 0) : "", cli_out());
         column = wraps ? indent + width - blanks : column + width;
         line += length;
     }
-    (void)putchar('\n');
+    (void)fputc('\n', cli_out());
 }
 
 void cli_print(const char *format, ...)
 {
-    static char *begun; /* an incomplete line */
     char *text = NULL, *all = NULL, *rest;
     va_list arguments;
     va_start(arguments, format);
@@ -210,6 +215,9 @@ static void start_pager(const char *command)
 
 void cli_screen_begin(const char *colour, bool pager)
 {
+    lost_text = false;
+    free(begun);
+    begun = NULL;
     look(colour);
     const char *command = pager && screen.is_terminal ? pager_command() : NULL;
     if (command)

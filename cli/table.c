@@ -117,7 +117,7 @@ int cli_table_print(const char *name, const struct cli_selection *selection, con
                     size_t row_bytes, struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    int status = cli_table_new(stdout, name, selection, &table, err);
+    int status = cli_table_new(cli_out(), name, selection, &table, err);
     for (size_t i = 0; i < n && status == 0; i++)
         status = cli_table_add(table, (const char *)rows + i * row_bytes, err);
     return status == 0 ? cli_table_finish(table, err) : status;

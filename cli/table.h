@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "stream.h"
 #include "values.h"
 
 struct cli_table;
@@ -23,6 +24,6 @@ int cli_table_finish(struct cli_table *table, struct occ_error *err);
 /* NULL is fine; prints nothing. */
 void cli_table_freep(struct cli_table **table);
 
-/* Prints a whole table on stdout, from an array of `n` rows of `row_bytes` bytes each. */
+/* Prints a whole table to cli_out(), from an array of `n` rows of `row_bytes` bytes each. */
 int cli_table_print(const char *name, const struct cli_selection *selection, const void *rows, size_t n,
                     size_t row_bytes, struct occ_error *err);

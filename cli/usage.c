@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "screen.h"
+#include "stream.h"
 #include "values.h"
 
 enum { HELP_WIDTH = 80, HELP_INDENT = 28 };
@@ -13,7 +14,7 @@ static int stdout_errno;
 
 void cli_flush_stdout(void)
 {
-    if (fflush(stdout) != 0 && stdout_errno == 0)
+    if (fflush(cli_out()) != 0 && stdout_errno == 0)
         stdout_errno = errno;
 }
 
@@ -154,9 +155,9 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err)
 {
     cli_flush_stdout();
-    print_name(stderr, command);
-    (void)fprintf(stderr, ": %s\nTry '", err->message);
-    print_name(stderr, command);
-    (void)fputs(" --help'.\n", stderr);
+    print_name(cli_err(), command);
+    (void)fprintf(cli_err(), ": %s\nTry '", err->message);
+    print_name(cli_err(), command);
+    (void)fputs(" --help'.\n", cli_err());
     return CLI_EXIT_USAGE;
 }

@@ -130,6 +130,12 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
 /* ---- completeness ---- */
 
 static struct occ_remote_state state; /* of the printed answer */
+static bool is_reported;              /* printed once, before the rows of both sides of a comparison */
+
+void cluster_begin(void)
+{
+    is_reported = false;
+}
 
 static void put_state(struct occ_json *json)
 {
@@ -150,7 +156,6 @@ static void put_state(struct occ_json *json)
 int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
                    struct occ_error *err)
 {
-    static bool is_reported; /* printed once, before the rows of both sides of a comparison */
     char until[32], silent[320] = "", lost[64] = "";
     if (is_reported)
         return 0;

@@ -31,7 +31,11 @@ int cluster_settings(struct occ_config *ret_config, struct occ_error *err);
 int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struct occ_error *err);
 OCC_CLEANUP(occ_warehouse, occ_warehouse_close)
 
-/* Reports how complete the answer is: a line on stderr, or the member "cluster" of JSON. */
+/* Begins an answer, whose completeness is not reported yet. For a process with more than one answer. */
+void cluster_begin(void);
+
+/* Reports how complete the answer is, once for each answer: a line on stderr, or the member "cluster" of
+ * JSON. */
 int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
                    struct occ_error *err);
 

@@ -96,7 +96,7 @@ static int visit(sqlite3_stmt *statement, const struct sql_list *list, const str
     const struct row *row_pointer = &row;
     struct sql_answer answer = {0};
     int step = SQLITE_DONE, status = 0;
-    while (status == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW && !ferror(stdout)) {
+    while (status == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW && !ferror(cli_out())) {
         answer.has_more = list->number > 0 && answer.rows == (size_t)list->number;
         if (answer.has_more)
             break;
@@ -121,7 +121,7 @@ int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_a
               struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *output = NULL;
-    int status = cli_table_new(stdout, list->name, list->selection, &output, err);
+    int status = cli_table_new(cli_out(), list->name, list->selection, &output, err);
     if (status == 0)
         status = visit(statement, list, &(struct sql_visitor){add_to_table, output}, ret_answer, err);
     return status == 0 ? cli_table_finish(output, err) : status;

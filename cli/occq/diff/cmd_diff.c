@@ -15,7 +15,7 @@ struct diff_args {
 static void print_json(const struct diff_report *report, const struct diff_line *lines)
 {
     struct occ_json json;
-    cli_json_begin(&json, stdout);
+    cli_json_begin(&json, cli_out());
     diff_json(&json, report, lines);
     cli_json_end(&json);
 }

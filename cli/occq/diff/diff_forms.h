@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/sides/report.h"
+#include "cli/stream.h"
 
 void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
 void diff_print_markdown(const struct diff_report *report, const struct diff_line *lines);

@@ -23,16 +23,17 @@ void diff_markdown_code(FILE *out, const char *text)
 static void print_markdown_line(const struct diff_line *line)
 {
     char from[32], to[32], change[16], low[16], high[16];
-    (void)printf("| %s | ", line->verdict);
-    diff_markdown_code(stdout, line->kernel);
+    (void)fprintf(cli_out(), "| %s | ", line->verdict);
+    diff_markdown_code(cli_out(), line->kernel);
     if (line->range[0]) {
-        (void)printf(" in ");
-        diff_markdown_code(stdout, line->range);
+        (void)fprintf(cli_out(), " in ");
+        diff_markdown_code(cli_out(), line->range);
     }
-    (void)printf(" | %s | %s | %s | %s to %s | %s%s%s |\n", diff_duration_text(line->mean_ns[DIFF_A], from),
-                 diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
-                 diff_change_text(line->low, low), diff_change_text(line->high, high), line->changes,
-                 line->advice[0] ? "; " : "", line->advice);
+    (void)fprintf(cli_out(), " | %s | %s | %s | %s to %s | %s%s%s |\n",
+                  diff_duration_text(line->mean_ns[DIFF_A], from),
+                  diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
+                  diff_change_text(line->low, low), diff_change_text(line->high, high), line->changes,
+                  line->advice[0] ? "; " : "", line->advice);
 }
 
 void diff_print_markdown(const struct diff_report *r, const struct diff_line *lines)
@@ -40,28 +41,29 @@ void diff_print_markdown(const struct diff_report *r, const struct diff_line *li
     struct diff_summary summary;
     char note[DIFF_NOTE_BYTES];
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
-    (void)fputs("### GPU kernels: ", stdout);
-    diff_print_counts(stdout, &summary);
+    (void)fputs("### GPU kernels: ", cli_out());
+    diff_print_counts(cli_out(), &summary);
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
-        (void)printf("\n%c: ", "AB"[side]);
-        diff_markdown_code(stdout, r->side[side].title);
-        (void)printf(", %" PRIu64 " launch%s on ", r->side[side].launches,
-                     r->side[side].launches == 1 ? "" : "es");
-        diff_markdown_code(stdout, r->side[side].device);
+        (void)fprintf(cli_out(), "\n%c: ", "AB"[side]);
+        diff_markdown_code(cli_out(), r->side[side].title);
+        (void)fprintf(cli_out(), ", %" PRIu64 " launch%s on ", r->side[side].launches,
+                      r->side[side].launches == 1 ? "" : "es");
+        diff_markdown_code(cli_out(), r->side[side].device);
         if (r->side[side].n_devices)
-            (void)printf(" (GPU%s %s)", r->side[side].n_devices == 1 ? "" : "s", r->side[side].device_ids);
-        (void)putchar('\n');
+            (void)fprintf(cli_out(), " (GPU%s %s)", r->side[side].n_devices == 1 ? "" : "s",
+                          r->side[side].device_ids);
+        (void)fputc('\n', cli_out());
     }
     if (diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note)[0])
-        (void)printf("\n%s\n", note);
+        (void)fprintf(cli_out(), "\n%s\n", note);
     if (r->incomparable)
-        (void)printf("\n**Not comparable: %s.**\n", r->incomparable);
-    (void)printf("\n%s\n\n```\n", diff_caveat(r->diff));
-    diff_print_sums(stdout, &summary);
+        (void)fprintf(cli_out(), "\n**Not comparable: %s.**\n", r->incomparable);
+    (void)fprintf(cli_out(), "\n%s\n\n```\n", diff_caveat(r->diff));
+    diff_print_sums(cli_out(), &summary);
     (void)fputs("```\n\n| verdict | kernel | A, a launch | B, a launch | change | 95 % | what changed |\n"
                 "|---|---|---:|---:|---:|---:|---|\n",
-                stdout);
+                cli_out());
     for (size_t i = 0; i < r->diff->n_pairs && i < r->shown; i++)
         print_markdown_line(&lines[i]);
-    diff_print_footer(stdout, r);
+    diff_print_footer(cli_out(), r);
 }

@@ -9,8 +9,8 @@ enum { LINE = 2048, INDENT = 2 };
 
 static void print_wrapped(const char *text, int indent)
 {
-    (void)printf("%*s", indent, "");
-    (void)cli_print_wrapped(stdout, text, indent, indent ? indent : 3);
+    (void)fprintf(cli_out(), "%*s", indent, "");
+    (void)cli_print_wrapped(cli_out(), text, indent, indent ? indent : 3);
 }
 
 static void print_times(const struct diff_line *line)
@@ -61,15 +61,15 @@ void diff_print_text(const struct diff_report *r, const struct diff_line *lines)
     print_wrapped(diff_side_text(r, DIFF_A, side), 0);
     print_wrapped(diff_side_text(r, DIFF_B, side), 0);
     if (diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note)[0])
-        (void)cli_print_wrapped(stdout, note, 0, 0);
+        (void)cli_print_wrapped(cli_out(), note, 0, 0);
     if (r->incomparable)
-        (void)printf("Not comparable: %s.\n", r->incomparable);
-    (void)cli_print_wrapped(stdout, diff_caveat(r->diff), 0, 0);
-    (void)putchar('\n');
-    diff_print_summary(stdout, r);
+        (void)fprintf(cli_out(), "Not comparable: %s.\n", r->incomparable);
+    (void)cli_print_wrapped(cli_out(), diff_caveat(r->diff), 0, 0);
+    (void)fputc('\n', cli_out());
+    diff_print_summary(cli_out(), r);
     for (size_t i = 0; i < r->diff->n_pairs && i < r->shown; i++) {
-        (void)putchar('\n');
+        (void)fputc('\n', cli_out());
         print_line(&lines[i]);
     }
-    diff_print_footer(stdout, r);
+    diff_print_footer(cli_out(), r);
 }

@@ -66,17 +66,17 @@ static void print_series(const struct trend *t, enum trend_series which, bool as
         return;
     draw_canvas_init(&canvas, draw_canvas_columns(cli_screen_width(), INDENT), ROWS, ascii);
     draw(t, which, top, &canvas);
-    (void)printf("  %s%s\n", trend_series[which].name,
-                 which == TREND_MEAN ? "; the upper dots: 95th percentile" : trend_series[which].source);
+    (void)fprintf(cli_out(), "  %s%s\n", trend_series[which].name,
+                  which == TREND_MEAN ? "; the upper dots: 95th percentile" : trend_series[which].source);
     for (int i = 0; i < ROWS; i++) {
         draw_canvas_row(&canvas, i, row);
-        (void)printf("%*s %s%s\n", INDENT - 2,
-                     i == 0          ? trend_value_text(which, top, label, sizeof label)
-                     : i == ROWS - 1 ? "0"
-                                     : "",
-                     ascii ? "|" : "\xe2\x94\x82", row);
+        (void)fprintf(cli_out(), "%*s %s%s\n", INDENT - 2,
+                      i == 0          ? trend_value_text(which, top, label, sizeof label)
+                      : i == ROWS - 1 ? "0"
+                                      : "",
+                      ascii ? "|" : "\xe2\x94\x82", row);
     }
-    (void)putchar('\n');
+    (void)fputc('\n', cli_out());
 }
 
 /* Prints the lines below the pictures: changes (^ certain, ? possible, / drift), other labels (|), the first
@@ -99,11 +99,12 @@ static void print_marks(const struct trend *t)
         while (length && marks[i][length - 1] == ' ')
             length--;
         if (length)
-            (void)printf("%*s  %.*s\n", INDENT - 2, i == 0 ? "changes" : "labels", (int)length, marks[i]);
+            (void)fprintf(cli_out(), "%*s  %.*s\n", INDENT - 2, i == 0 ? "changes" : "labels", (int)length,
+                          marks[i]);
     }
     (void)trend_time_text(t, t->points[0].start_ns, first, sizeof first);
     (void)trend_time_text(t, t->points[t->n - 1].start_ns, last, sizeof last);
-    (void)printf("%*s%-*s %s\n", INDENT, "", columns - (int)strlen(last) - 1, first, last);
+    (void)fprintf(cli_out(), "%*s%-*s %s\n", INDENT, "", columns - (int)strlen(last) - 1, first, last);
 }
 
 static void print_labels(const struct trend *t)
@@ -111,12 +112,12 @@ static void print_labels(const struct trend *t)
     enum { SHOWN = 10 };
     char time[32], line[256];
     size_t from = t->n_labels > SHOWN ? t->n_labels - SHOWN : 0;
-    (void)printf("%s", t->n_labels ? "\n  labels, the newest\n" : "");
+    (void)fprintf(cli_out(), "%s", t->n_labels ? "\n  labels, the newest\n" : "");
     for (size_t i = from; i < t->n_labels; i++) {
         (void)snprintf(line, sizeof line, "%s: %s",
                        trend_time_text(t, t->labels[i].start_ns, time, sizeof time), t->labels[i].label);
-        (void)printf("    ");
-        (void)cli_print_wrapped(stdout, line, 4, 6);
+        (void)fprintf(cli_out(), "    ");
+        (void)cli_print_wrapped(cli_out(), line, 4, 6);
     }
 }
 
@@ -131,9 +132,9 @@ static void print_hint(const struct trend_args *args, int64_t change_ns)
         cli_screen_lose_text();
         return;
     }
-    (void)printf("  why: occq diff%s%s%s%s until:@%lld since:@%lld\n", quoted_db ? " -d " : "",
-                 quoted_db ? quoted_db : "", quoted_kernel ? " --kernel " : "",
-                 quoted_kernel ? quoted_kernel : "", seconds, seconds);
+    (void)fprintf(cli_out(), "  why: occq diff%s%s%s%s until:@%lld since:@%lld\n", quoted_db ? " -d " : "",
+                  quoted_db ? quoted_db : "", quoted_kernel ? " --kernel " : "",
+                  quoted_kernel ? quoted_kernel : "", seconds, seconds);
 }
 
 static void print_text(const struct trend_args *args, const struct trend *t)
@@ -144,10 +145,10 @@ static void print_text(const struct trend_args *args, const struct trend *t)
         print_series(t, (enum trend_series)i, ascii);
     print_marks(t);
     print_labels(t);
-    (void)printf("\n  changes%s\n", t->n_changes ? "" : ": none was found");
+    (void)fprintf(cli_out(), "\n  changes%s\n", t->n_changes ? "" : ": none was found");
     for (size_t i = 0; i < t->n_changes; i++) {
-        (void)printf("    ");
-        (void)cli_print_wrapped(stdout, trend_change_text(t, &t->changes[i], line, sizeof line), 4, 6);
+        (void)fprintf(cli_out(), "    ");
+        (void)cli_print_wrapped(cli_out(), trend_change_text(t, &t->changes[i], line, sizeof line), 4, 6);
     }
     if (t->n_changes && !t->changes[0].is_drift)
         print_hint(args, t->changes[0].start_ns);
@@ -156,7 +157,7 @@ static void print_text(const struct trend_args *args, const struct trend *t)
 static void print_json(const struct trend *t)
 {
     struct occ_json json;
-    cli_json_begin(&json, stdout);
+    cli_json_begin(&json, cli_out());
     trend_json(&json, t);
     cli_json_end(&json);
 }

@@ -21,7 +21,7 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     int status = 0;
     for (size_t i = 0; i < n && status == 0; i++) {
         if (i)
-            (void)putchar('\n');
+            (void)fputc('\n', cli_out());
         status = show_text(&groups[i], err);
     }
     return status;
@@ -45,7 +45,7 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
     if (!args->list.output.json)
         return print_pages(groups, n, err);
     struct occ_json json;
-    cli_json_begin(&json, stdout);
+    cli_json_begin(&json, cli_out());
     show_json(&json, groups, n);
     cli_json_end(&json);
     return 0;

@@ -64,7 +64,7 @@ static int print(struct output *output, sqlite3_stmt *statement, struct occ_erro
     struct sql_answer answer = {0};
     int status = describe_columns(statement, columns, &selection, err);
     if (status == 0 && output->statements++ > 0 && output->format != CLI_FORMAT_JSON)
-        (void)putchar('\n');
+        (void)fputc('\n', cli_out());
     if (status == 0)
         status = sql_print(statement, &list, &answer, err);
     output->rows += answer.rows;

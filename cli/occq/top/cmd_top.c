@@ -97,7 +97,7 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args)
     }
 }
 
-/* For the last members of the JSON document; the document is written once in a process. */
+/* For the last members of the JSON document; the command writes one document. */
 static const struct occ_overview *json_overview;
 
 static void put_overview(struct occ_json *json)
@@ -144,7 +144,7 @@ static int print_lines(const struct report *report, const struct cli_selection *
     struct top_sums all = top_sum(report->top);
     double running = 0;
     all.overview = report->overview;
-    int status = cli_table_new(stdout, "top", selection, &table, err);
+    int status = cli_table_new(cli_out(), "top", selection, &table, err);
     for (size_t i = 0; i < report->shown && status == 0; i++) {
         const struct occ_top_row *row = &report->top->rows[i];
         struct top_line line;
