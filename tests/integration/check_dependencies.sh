@@ -45,6 +45,7 @@ injector/old_glibc:
 injector/preload:
 names: occupancy support
 occupancy:
+query: answer cli cli/history store support
 ring:
 schema:
 store: occupancy schema store/codec store/query store/vtab store/write support

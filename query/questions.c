@@ -1,0 +1,27 @@
+/* See questions.h. */
+#include "questions.h"
+
+#include <string.h>
+
+#include "verdict.h"
+
+extern const struct cli_command cli_top, cli_show, cli_diff, cli_history, cli_launches, cli_runs, cli_sql;
+
+#define CONFIG_ROWS                                                                                          \
+    "(SELECT c.value AS value FROM json_each(?1, '$.kernels') k, json_each(k.value, '$.launch_configs') c)"
+
+static const struct query_question questions[] = {
+    {"top", &cli_top, {NULL}, 0, NULL},           {"show", &cli_show, {"kernel"}, 1, CONFIG_ROWS},
+    {"diff", &cli_diff, {"a", "b"}, 2, NULL},     {"history", &cli_history, {"kernel"}, 0, NULL},
+    {"launches", &cli_launches, {NULL}, 0, NULL}, {"runs", &cli_runs, {NULL}, 0, NULL},
+    {"sql", &cli_sql, {"statement"}, 1, NULL},    {"verdict", &query_verdict, {NULL}, 0, NULL},
+};
+
+const struct query_question *query_find_question(const char *name, struct occ_error *err)
+{
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (strcmp(questions[i].name, name) == 0)
+            return &questions[i];
+    (void)occ_fail(err, OCC_E_INVALID, "unknown question '%.64s'", name);
+    return NULL;
+}

@@ -1,0 +1,21 @@
+# libocctrace-query: the same documents as occq, Arrow streams, hostile histories.
+find_program(OCC_PYTHON3 python3)
+find_program(OCC_SYSTEM_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH) # has the distribution's packages
+mark_as_advanced(OCC_SYSTEM_PYTHON3)
+add_executable(query_client query_client.c)
+target_link_libraries(query_client PRIVATE occ_compile_options occtrace_query Threads::Threads)
+occ_add_script_test(query_symbols
+  COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/query_symbols.sh" $<TARGET_FILE:occtrace_query> "${PROJECT_SOURCE_DIR}/query")
+if(OCC_PYTHON3)
+  occ_add_script_test(query_library
+    COMMAND "${OCC_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_library.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
+            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}")
+  occ_add_script_test(query_hostile
+    COMMAND "${OCC_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_library.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
+            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}" more LABELS slow)
+endif()
+if(OCC_SYSTEM_PYTHON3)
+  occ_add_script_test(query_schemas
+    COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_schemas.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
+            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}")
+endif()
