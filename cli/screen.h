@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /* Begins the output of a command. `colour`: "auto", "always", "never". With `pager`, if the output goes to a
- * terminal: sends standard output, and standard error if it is a terminal too, through $OCC_PAGER, $PAGER or less until
- * cli_screen_end(); "" and "cat" mean no pager. */
+ * terminal: sends standard output, and standard error if it is a terminal too, through $OCC_PAGER, $PAGER or
+ * less until cli_screen_end(); "" and "cat" mean no pager. */
 void cli_screen_begin(const char *colour, bool pager);
 /* Waits for the pager; call after standard output is closed. */
 void cli_screen_end(void);

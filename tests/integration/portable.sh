@@ -23,6 +23,7 @@ top=$root/$name
 for library in libocctrace.so libocctrace-preload.so libocctrace-exact.so libocctrace-nvtx.so; do
   [ -e "$top/lib/occtrace/$library" ] || fail "$library is not in the bundle"
 done
+[ -e "$top/lib/libocctrace-query.so.0" ] && [ -e "$top/share/occtrace/python/occtrace/__init__.py" ] || fail "the bundle answers no other program"
 
 # needs nothing but glibc and what it carries; built paths are not in it
 while read -r file; do

@@ -1,4 +1,4 @@
-# libocctrace-query: the same documents as occq, Arrow streams, hostile histories.
+# libocctrace-query: the same documents as occq, Arrow streams, hostile histories; and python/occtrace on it.
 find_program(OCC_PYTHON3 python3)
 find_program(OCC_SYSTEM_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH) # has the distribution's packages
 mark_as_advanced(OCC_SYSTEM_PYTHON3)
@@ -18,4 +18,15 @@ if(OCC_SYSTEM_PYTHON3)
   occ_add_script_test(query_schemas
     COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_schemas.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
             $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}")
+endif()
+add_library(nvtx_tool SHARED nvtx_tool.c)
+target_link_libraries(nvtx_tool PRIVATE occ_compile_options)
+target_include_directories(nvtx_tool PRIVATE "${PROJECT_SOURCE_DIR}")
+if(OCC_SYSTEM_PYTHON3 AND NOT OCC_SANITIZE) # a sanitizer's library needs its runtime in the program
+  occ_add_script_test(python_package
+    COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_package.py" $<TARGET_FILE:occtrace_query> $<TARGET_FILE:occq>
+            $<TARGET_FILE:cli_history> $<TARGET_FILE:nvtx_tool> "${PROJECT_SOURCE_DIR}")
+  occ_add_script_test(python_wheel
+    COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_wheel.py" "${PROJECT_SOURCE_DIR}" $<TARGET_FILE:occtrace_query>
+            $<TARGET_FILE:cli_history>)
 endif()

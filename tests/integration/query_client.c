@@ -7,10 +7,10 @@
  *   query_client threads FILE                  questions from several threads, which all get the same answers
  *   query_client fork FILE                     a question in a child
  *
- * A stream is printed with a line "NAME FORMAT" for each column, then a line for each row, with tabulators between
- * values, NULL as "\N" and blobs in hexadecimal digits; standard error has the number of batches. Each batch is checked
- * against the specification; the first column is moved out of its batch, as consumers may do. Exit status: the library's;
- * 9 if the library breaks its contract.
+ * A stream is printed with a line "NAME FORMAT" for each column, then a line for each row, with tabulators
+ * between values, NULL as "\N" and blobs in hexadecimal digits; standard error has the number of batches.
+ * Each batch is checked against the specification; the first column is moved out of its batch, as consumers
+ * may do. Exit status: the library's; 9 if the library breaks its contract.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -181,7 +181,8 @@ static int64_t count_rows(occ_query *query)
     struct ArrowArrayStream rows;
     struct ArrowArray batch;
     int64_t n = 0;
-    require(occ_query_sql(query, "SELECT * FROM launch WHERE kernel REGEXP '.'", &rows, NULL) == OCC_QUERY_OK, "sql");
+    require(occ_query_sql(query, "SELECT * FROM launch WHERE kernel REGEXP '.'", &rows, NULL) == OCC_QUERY_OK,
+            "sql");
     while (rows.get_next(&rows, &batch) == 0 && batch.release) {
         n += batch.length;
         batch.release(&batch);
