@@ -12,6 +12,9 @@
     X(CHUNKS_OF_FILTER, "SELECT chunk_id, run_id, device_id, launches, first_start_ns, last_end_ns " \
       "FROM stored_chunk WHERE last_start_ns >= ? AND first_start_ns < ? " \
       "ORDER BY run_id, device_id, first_start_ns, chunk_id") \
+    X(CHUNKS_OF_RUN, "SELECT chunk_id, run_id, device_id, launches, first_start_ns, last_end_ns " \
+      "FROM stored_chunk WHERE last_start_ns >= ? AND first_start_ns < ? AND run_id = ? " \
+      "ORDER BY device_id, first_start_ns, chunk_id") \
     X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
     X(DEVICES_OF_RUN, "SELECT DISTINCT c.device_id FROM stored_run_config x JOIN stored_launch_config c " \
       "USING(config_id) WHERE x.run_id = ? ORDER BY 1") \

@@ -78,10 +78,20 @@ static bool add_chunk(struct query *q, const struct occ_filtered_run *run, sqlit
     return true;
 }
 
+/* Returns the statement for the filter's chunks. The chunks of one run are found by index, so that the time
+ * for a run does not grow with the number of other runs. */
+static sqlite3_stmt *chunks_statement(const struct query *q)
+{
+    const struct occ_span time = q->filter.time;
+    return q->filter.n_runs == 1
+               ? occ_store_query(q->store, OCC_SQL_CHUNKS_OF_RUN,
+                                 OCC_INTS(time.low, time.high, q->filter.runs[0].id))
+               : occ_store_query(q->store, OCC_SQL_CHUNKS_OF_FILTER, OCC_INTS(time.low, time.high));
+}
+
 static int list_chunks(struct query *q)
 {
-    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CHUNKS_OF_FILTER,
-                                         OCC_INTS(q->filter.time.low, q->filter.time.high));
+    sqlite3_stmt *stmt = chunks_statement(q);
     int rc = 0;
     while (occ_store_next(q->store, stmt, &rc, q->err)) {
         const struct occ_filtered_run *run = find_run(q, sqlite3_column_int64(stmt, 1));
