@@ -76,6 +76,19 @@ struct occ_gpu_steps occ_overview_steps(const struct occ_gpu_time *time, unsigne
  * of kernels is deducted in proportion to durations. Returns NaN if the GPU time is unknown. */
 double occ_overview_share(const struct occ_overview *overview, int64_t device, double total_ns);
 
+/* A kernel that loses GPU time, on all its devices. */
+struct occ_worst_kernel {
+    size_t kernel; /* index of its row with the largest loss */
+    double share;  /* of the GPU time */
+    double used;   /* part of its warp slots that held a warp */
+};
+/* Finds at most `max` kernels with a loss of at least OCC_FINDING_MIN, the largest loss first. None if the
+ * GPU time is unknown. Returns 0 or OCC_E_NO_MEMORY. */
+int occ_overview_worst(const struct occ_overview *overview, size_t max, struct occ_worst_kernel *ret_worst,
+                       size_t *ret_n);
+/* Prints the largest cause of row `kernel` in words, as occ_why_text(). Returns `text`. */
+const char *occ_overview_why(const struct occ_overview *overview, size_t kernel, char text[OCC_WHY_BYTES]);
+
 /* Prints the source of a finding's occupancy: "modelled", "simulated", "measured in 12 % of its time".
  * Returns `text`. */
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size);

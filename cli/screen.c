@@ -96,15 +96,14 @@ char *cli_screen_text(const char *text)
     return copy;
 }
 
-/* Prints a line, and wraps words that do not fit onto lines indented by two more columns. */
-static void put_line(const char *line)
+void cli_put_line(FILE *out, const char *line, size_t limit)
 {
-    size_t limit = cli_screen_width(), column = strspn(line, " "), indent = column + 2;
+    size_t column = strspn(line, " "), indent = column + 2;
     if (limit <= indent || cli_text_width(line) <= limit) {
-        (void)fprintf(cli_out(), "%s\n", line);
+        (void)fprintf(out, "%s\n", line);
         return;
     }
-    (void)fprintf(cli_out(), "%*s", (int)column, "");
+    (void)fprintf(out, "%*s", (int)column, "");
     for (line += column; *line;) {
         size_t blanks = strspn(line, " "), length = blanks + strcspn(line + blanks, " ");
         _cleanup_(occ_freep) char *word = strndup(line, length);
@@ -112,12 +111,12 @@ static void put_line(const char *line)
         size_t width = word ? cli_text_width(word) : 0;
         bool wraps = column + width > limit && column > indent;
         if (wraps)
-            (void)fprintf(cli_out(), "\n%*s", (int)indent, "");
-        (void)fputs(word ? word + (wraps ? blanks : 0) : "", cli_out());
+            (void)fprintf(out, "\n%*s", (int)indent, "");
+        (void)fputs(word ? word + (wraps ? blanks : 0) : "", out);
         column = wraps ? indent + width - blanks : column + width;
         line += length;
     }
-    (void)fputc('\n', cli_out());
+    (void)fputc('\n', out);
 }
 
 void cli_print(const char *format, ...)
@@ -131,7 +130,7 @@ void cli_print(const char *format, ...)
         lost_text = true;
     } else {
         for (rest = all; strchr(rest, '\n');)
-            put_line(strsep(&rest, "\n"));
+            cli_put_line(cli_out(), strsep(&rest, "\n"), cli_screen_width());
         free(begun);
         begun = *rest ? strdup(rest) : NULL;
         lost_text |= *rest && !begun;

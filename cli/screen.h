@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Begins the output of a command. `colour`: "auto", "always", "never". With `pager`, if the output goes to a
  * terminal: sends standard output, and standard error if it is a terminal too, through $OCC_PAGER, $PAGER or
@@ -22,6 +23,9 @@ const char *cli_screen_ellipsis(void);
 /* Prints like printf(), for people: a line wider than the screen continues on the next line, indented. A line
  * is written when it is complete, so other output must begin after a line end. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints a line; words beyond `limit` columns (0: no limit) continue on further lines, indented by two more
+ * columns. */
+void cli_put_line(FILE *out, const char *line, size_t limit);
 /* Reports that memory was exhausted and the output lacks text: cli_run() then fails. */
 void cli_screen_lose_text(void);
 bool cli_screen_lost_text(void);

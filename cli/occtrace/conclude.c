@@ -15,6 +15,7 @@
 #include "support/paths.h"
 #include "support/text.h"
 #include "trace.h"
+#include "verdict.h"
 
 enum { FLUSH_PATIENCE_MS = 10000, DAEMON_PATIENCE_MS = 5000 };
 
@@ -167,7 +168,7 @@ static int summarise(const struct trace *trace, char *const *argv, bool is_compl
     if (status == 0 && runs == 0 && is_complete) {
         const char *reason = program_no_launches_reason(&trace->executable);
         if (!is_quiet)
-            trace_note("nothing was recorded: %s", reason);
+            summary_line("occtrace: nothing was recorded: %s", reason);
         if (trace->is_private)
             record_no_launches(trace, argv, reason);
     } else if (status == 0 && !is_quiet) {

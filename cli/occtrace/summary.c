@@ -5,42 +5,53 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "trace.h"
+#include "verdict.h"
 
 enum { SHOWN_RUNS = 8 };
 
+/* The window in which the guest compares its overhead with the budget (injector/governor.h). */
+#define BUDGET_WINDOW_NS INT64_C(10000000000)
+
 /* The newest runs, in the order of their starts. */
 static const char runs_sql[] =
-    "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, kernels, gpu_time_ns, "
-    "coalesce(devices, ''), simulated, lost, coalesce(lost_causes, ''), overhead_ratio, coalesce(level, "
-    "'unknown'), coalesce(level_reason, ''), coalesce(recording_periods, ''), iif(cupti_note GLOB "
-    "'OCCTRACE_*', cupti_note, ''), end_ns IS NULL, strftime('%H:%M:%S', coalesce(end_ns, last_start_ns, "
-    "start_ns) / 1000000000, 'unixepoch', 'localtime'), start_ns FROM run WHERE session_id = ? ORDER BY "
-    "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
+    "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, lost, coalesce(lost_causes, ''), "
+    "helper_cpu_ns, process_cpu_ns, coalesce(duration_ns, 0), coalesce(level, 'unknown'), "
+    "coalesce(level_reason, ''), coalesce(recording_periods, ''), iif(cupti_note GLOB 'OCCTRACE_*', "
+    "cupti_note, ''), end_ns IS NULL, strftime('%H:%M:%S', coalesce(end_ns, last_start_ns, start_ns) / "
+    "1000000000, 'unixepoch', 'localtime'), start_ns FROM run WHERE session_id = ? ORDER BY start_ns DESC, "
+    "run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
 
 enum column {
     RUN_ID,
     PROGRAM,
     PID,
     LAUNCHES,
-    KERNELS,
-    GPU_TIME,
-    DEVICES,
-    SIMULATED,
     LOST,
     LOST_CAUSES,
-    OVERHEAD,
+    HELPER_CPU,
+    PROCESS_CPU,
+    DURATION,
     LEVEL,
     LEVEL_REASON,
     PERIODS,
     NOTE,
     IS_OPEN,
     KNOWN_UNTIL
+};
+
+/* Sums over the printed runs. */
+struct session {
+    int64_t run_id; /* of the last run */
+    bool has_launches, is_short;
+    double helper_ns, process_ns;
+    char unmeasured[256]; /* the first reason for missing counters */
 };
 
 static const char *text(sqlite3_stmt *row, enum column column)
@@ -53,53 +64,49 @@ static int64_t number(sqlite3_stmt *row, enum column column)
     return sqlite3_column_int64(row, (int)column);
 }
 
-static void print_recorded(sqlite3_stmt *row)
-{
-    char duration[32];
-    const char *devices = text(row, DEVICES);
-    int64_t launches = number(row, LAUNCHES), kernels = number(row, KERNELS);
-    bool needs_mark = number(row, SIMULATED) && !strstr(devices, "simulated");
-    trace_note("%.60s (pid %" PRId64 "): %" PRId64 " launch%s of %" PRId64 " kernel%s, %s on %.100s%s",
-               text(row, PROGRAM), number(row, PID), launches, launches == 1 ? "" : "es", kernels,
-               kernels == 1 ? "" : "s", occ_format_duration(number(row, GPU_TIME), duration, sizeof duration),
-               devices[0] ? devices : "no device", needs_mark ? " - simulated" : "");
-}
-
 bool summary_is_alive(int64_t pid)
 {
     return pid <= 0 || pid > INT32_MAX || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 }
 
-/* Text of a run's losses. A run without an end and without a living process has lost its daemon, or the
- * history cannot be written. Records that CUPTI held when a signal ended the program (at most one flush
+static bool is_cut(sqlite3_stmt *row)
+{
+    return strncmp(text(row, LEVEL_REASON), OCC_STORE_CUT, strlen(OCC_STORE_CUT)) == 0;
+}
+
+/* Prints an unknown number of losses. Records that CUPTI held when the program was killed (at most one flush
  * interval) are not counted. */
+static void format_unknown(sqlite3_stmt *row, bool was_killed, char *buffer, size_t size)
+{
+    const char *why = was_killed    ? "; killed, so that up to the last second is missing"
+                      : is_cut(row) ? "; it ended before its last records were delivered"
+                                    : "";
+    if (number(row, LOST) > 0)
+        (void)snprintf(buffer, size, "at least %" PRId64 " lost (%.150s)%s", number(row, LOST),
+                       text(row, LOST_CAUSES), why);
+    else
+        (void)snprintf(buffer, size, "lost: unknown%s", why);
+}
+
+/* Prints a run's losses. A run without an end and without a living process has lost its daemon, or the
+ * history cannot be written. */
 static const char *format_lost(sqlite3_stmt *row, bool was_killed, char *buffer, size_t size)
 {
-    const char *causes = text(row, LOST_CAUSES);
     bool is_known = sqlite3_column_type(row, LOST) != SQLITE_NULL;
-    bool is_cut = strncmp(text(row, LEVEL_REASON), OCC_STORE_CUT, strlen(OCC_STORE_CUT)) == 0;
     if (!is_known && number(row, IS_OPEN) && summary_is_alive(number(row, PID)))
-        return "none so far";
-    if (is_known || is_cut)
-        (void)snprintf(buffer, size, "%s%" PRId64 "%s%.150s%s%s",
-                       was_killed || strstr(causes, "unknown") ? "at least " : "", number(row, LOST),
-                       causes[0] ? " (" : "", causes, causes[0] ? ")" : "",
-                       was_killed ? " (killed: up to 1 s of launches)" : "");
+        return "none lost so far";
+    if (!is_known && !is_cut(row))
+        (void)snprintf(buffer, size, "lost: unknown, launches after %s are missing", text(row, KNOWN_UNTIL));
+    else if (was_killed || !is_known || strstr(text(row, LOST_CAUSES), "unknown"))
+        format_unknown(row, was_killed, buffer, size);
+    else if (number(row, LOST) > 0)
+        (void)snprintf(buffer, size, "%" PRId64 " lost (%.150s)", number(row, LOST), text(row, LOST_CAUSES));
     else
-        (void)snprintf(buffer, size, "unknown, launches after %s are missing", text(row, KNOWN_UNTIL));
+        return "none lost";
     return buffer;
 }
 
-static void print_losses(sqlite3_stmt *row, bool was_killed)
-{
-    char overhead[64] = "not measured", lost[256];
-    if (sqlite3_column_type(row, OVERHEAD) != SQLITE_NULL)
-        (void)snprintf(overhead, sizeof overhead, "%.2f%% of the program's CPU time",
-                       100 * sqlite3_column_double(row, OVERHEAD));
-    trace_note("  lost: %s; overhead: %s", format_lost(row, was_killed, lost, sizeof lost), overhead);
-}
-
-/* The meaning of a level, for a run without a reason. Keys are the values of run.level. */
+/* The meaning of a level below the full one. Keys are the values of run.level. */
 static const char *level_text(const char *level)
 {
     static const struct {
@@ -107,46 +114,92 @@ static const char *level_text(const char *level)
     } levels[] = {
         {"full", "launches, times and hardware counters"},
         {"gpm", "launches, times and device-level counters"},
-        {"trace", "launches and times; occupancy is the model's"},
+        {"trace", "launches and times"},
         {"configs", "launch configurations only"},
+        {"nothing", "nothing"},
     };
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (strcmp(levels[i].level, level) == 0)
             return levels[i].text;
-    return "";
+    return level;
 }
 
-static void print_run(sqlite3_stmt *row, bool was_killed)
+/* Returns the reason without the part that format_lost() prints. */
+static const char *reason_of(sqlite3_stmt *row)
 {
-    const char *level = text(row, LEVEL), *reason = text(row, LEVEL_REASON);
-    if (number(row, LAUNCHES) == 0 && number(row, LOST) == 0 && strcmp(level, "nothing") == 0 && reason[0]) {
-        trace_note("%.60s (pid %" PRId64 "): nothing was recorded: %.300s", text(row, PROGRAM),
-                   number(row, PID), reason);
+    const char *reason = text(row, LEVEL_REASON);
+    if (!is_cut(row))
+        return reason;
+    reason += strcspn(reason, ";");
+    return reason + strspn(reason, "; ");
+}
+
+/* Takes a reason for missing counters: "achieved occupancy is not measured: REASON: details". Returns false
+ * for another reason. */
+static bool take_unmeasured(const char *reason, struct session *session)
+{
+    static const char *const beginnings[] = {"achieved occupancy is not measured: ",
+                                             "achieved occupancy is no longer measured: "};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        size_t n = strlen(beginnings[i]);
+        if (strncmp(reason, beginnings[i], n) != 0)
+            continue;
+        const char *details = strstr(reason + n, ": ");
+        if (!session->unmeasured[0])
+            (void)snprintf(session->unmeasured, sizeof session->unmeasured, "%.*s",
+                           details ? (int)(details - reason - (ptrdiff_t)n) : INT32_MAX, reason + n);
+        return true;
+    }
+    return false;
+}
+
+static void print_level(sqlite3_stmt *row, struct session *session)
+{
+    const char *level = text(row, LEVEL), *reason = reason_of(row);
+    bool is_usual = strcmp(level, "full") == 0 || strcmp(level, "trace") == 0;
+    if (take_unmeasured(reason, session) || (is_usual && !reason[0]))
+        return;
+    summary_line("  recorded: %s%s%.300s", level_text(level), reason[0] ? "; " : "", reason);
+}
+
+static void add_run(sqlite3_stmt *row, struct session *session)
+{
+    session->run_id = number(row, RUN_ID);
+    session->has_launches |= number(row, LAUNCHES) > 0;
+    session->is_short &= number(row, DURATION) < BUDGET_WINDOW_NS;
+    if (sqlite3_column_type(row, HELPER_CPU) != SQLITE_NULL && number(row, PROCESS_CPU) > 0) {
+        session->helper_ns += (double)number(row, HELPER_CPU);
+        session->process_ns += (double)number(row, PROCESS_CPU);
+    }
+}
+
+static void print_run(sqlite3_stmt *row, bool was_killed, struct session *session)
+{
+    const char *reason = text(row, LEVEL_REASON);
+    char lost[256];
+    int64_t launches = number(row, LAUNCHES);
+    add_run(row, session);
+    if (launches == 0 && number(row, LOST) == 0 && strcmp(text(row, LEVEL), "nothing") == 0 && reason[0]) {
+        summary_line("occtrace: %.60s (pid %" PRId64 "): nothing was recorded: %.300s", text(row, PROGRAM),
+                     number(row, PID), reason);
         return;
     }
-    print_recorded(row);
-    print_losses(row, was_killed);
-    const char *why = reason[0] ? reason : level_text(level);
-    trace_note("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
+    summary_line("occtrace: run %" PRId64 ", %.60s (pid %" PRId64 "): %" PRId64 " launch%s, %s",
+                 number(row, RUN_ID), text(row, PROGRAM), number(row, PID), launches,
+                 launches == 1 ? "" : "es", format_lost(row, was_killed, lost, sizeof lost));
+    print_level(row, session);
     if (text(row, PERIODS)[0])
-        trace_note("  less recorded: %.500s", text(row, PERIODS));
+        summary_line("  less recorded: %.500s", text(row, PERIODS));
     if (text(row, NOTE)[0])
-        trace_note("  note: %.300s", text(row, NOTE));
+        summary_line("  note: %.300s", text(row, NOTE));
 }
 
-/* Prints the next steps. The hint names a single run, to exclude earlier runs from the answer. */
-static void print_hints(uint64_t runs, int64_t run_id, bool has_launches, const char *db)
+static void print_more(uint64_t runs, const char *db)
 {
-    char run[32] = "";
-    const char *option = db[0] ? " -d " : "";
     _cleanup_(occ_freep) char *quoted = db[0] ? occ_text_quote(db) : NULL;
-    db = quoted ? quoted : db;
     if (runs > SHOWN_RUNS)
-        trace_note("and %" PRIu64 " more processes: occq runs%s%s", runs - SHOWN_RUNS, option, db);
-    if (runs == 1)
-        (void)snprintf(run, sizeof run, " --run %" PRId64, run_id);
-    if (has_launches)
-        trace_note("next: occq top%s%s%s", run, option, db);
+        summary_line("  and %" PRIu64 " more processes: occq runs%s%s", runs - SHOWN_RUNS,
+                     quoted ? " -d " : "", quoted ? quoted : "");
 }
 
 static int prepare(sqlite3 *db, const char *sql, const char *session, sqlite3_stmt **ret_statement,
@@ -175,25 +228,30 @@ int summary_count(struct occ_store *store, const char *session, uint64_t *ret_ru
     return status;
 }
 
-int summary_print(struct occ_store *store, const char *session, const char *db, bool was_killed,
+int summary_print(struct occ_store *store, const char *session_id, const char *db, bool was_killed,
                   struct occ_error *err)
 {
     sqlite3_stmt *row = NULL;
     uint64_t runs = 0, open_runs = 0;
-    int64_t run_id = 0;
-    bool has_launches = false;
-    int status = summary_count(store, session, &runs, &open_runs, err);
+    struct session session = {.is_short = true};
+    int status = summary_count(store, session_id, &runs, &open_runs, err);
     if (status == 0)
-        status = prepare(occ_store_sqlite(store), runs_sql, session, &row, err);
+        status = prepare(occ_store_sqlite(store), runs_sql, session_id, &row, err);
     if (status == 0)
         (void)sqlite3_bind_int(row, 2, SHOWN_RUNS);
-    while (status == 0 && sqlite3_step(row) == SQLITE_ROW) {
-        print_run(row, was_killed);
-        run_id = number(row, RUN_ID);
-        has_launches = has_launches || number(row, LAUNCHES) > 0;
-    }
+    while (status == 0 && sqlite3_step(row) == SQLITE_ROW)
+        print_run(row, was_killed, &session);
     (void)sqlite3_finalize(row);
     if (status == 0)
-        print_hints(runs, run_id, has_launches, db);
-    return status;
+        print_more(runs, db);
+    if (status != 0 || !session.has_launches)
+        return status;
+    return verdict_print(store,
+                         &(struct verdict_runs){.session = session_id,
+                                                .run = runs == 1 ? session.run_id : 0,
+                                                .db = db,
+                                                .unmeasured = session.unmeasured,
+                                                .overhead = session.helper_ns / session.process_ns,
+                                                .is_short = session.is_short},
+                         err);
 }

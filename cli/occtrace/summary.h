@@ -15,5 +15,5 @@ bool summary_is_alive(int64_t pid);
 
 /* Prints the session's runs. `db`: the history as printed in the hint; "": occq's default. `was_killed`: a
  * signal ended the program. */
-int summary_print(struct occ_store *store, const char *session, const char *db, bool was_killed,
+int summary_print(struct occ_store *store, const char *session_id, const char *db, bool was_killed,
                   struct occ_error *err);

@@ -16,7 +16,7 @@ cli/history: cli cluster/ask config names store support
 cli/kernels: answer cli cli/analysis cli/history explain names occupancy store support
 cli/occq: cli cli/history support
 cli/occq/*: answer cli cli/agents cli/analysis cli/history cli/kernels cli/rules cli/sides cli/trend compare config draw explain image import names occupancy store support
-cli/occtrace: answer cli config store support
+cli/occtrace: answer cli config names store support
 cli/rules: cli cli/sides config store support
 cli/sides: cli cli/history cli/kernels compare store support
 cli/trend: cli cli/history compare draw store support

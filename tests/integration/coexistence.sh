@@ -18,7 +18,7 @@ fail() { echo "FAILED: $name: $*"; cat "$name.err" "$name.log" 2>/dev/null | tai
 simulated() { "$here/scripts/simgpu" --build "$build" "$@"; }
 query() { "$occq" sql -d "$name.db" --csv "$1" 2>/dev/null | sed 1d; }
 is() { [ "$1" = "$2" ] || fail "$3: '$1', not '$2'"; }
-saw() { grep -qF -- "$1" "$name.err" || fail "the summary lacks \"$1\""; }
+saw() { tr -s " \n" "  " <"$name.err" | grep -qF -- "$1" || fail "the summary lacks \"$1\""; }
 said() { grep -qF -- "$1" "$name.log" || fail "the other client's log lacks \"$1\""; }
 
 # Waits until the SQL gives 1, while the program runs.

@@ -29,7 +29,7 @@ hello=("$build/samples/hello" --launches 400 --batch 4)
 
 title="no libcupti at all"
 "$build/bin/occtrace" -d h.db "${hello[@]}" >out 2>err || fail "exit code $?"
-grep -q "nothing was recorded: no libcupti was found" err || fail "$(cat err)"
+tr -s ' \n' '  ' <err | grep -q "nothing was recorded: no libcupti was found" || fail "$(cat err)"
 
 title="in a virtual environment"
 rm -f h.db*
@@ -42,7 +42,7 @@ title="in packages that others may write"
 rm -f h.db*
 chmod 777 venv/lib
 VIRTUAL_ENV=$work/venv "$build/bin/occtrace" -d h.db "${hello[@]}" >out 2>err || fail "exit code $?: $(cat err)"
-grep -q "is not trusted: .*venv/lib can be written by others" err || fail "$(cat err)"
+tr -s ' \n' '  ' <err | grep -q "is not trusted: .*venv/lib can be written by others" || fail "$(cat err)"
 chmod 755 venv/lib
 
 # A service: the program finds the library, the daemon does not.

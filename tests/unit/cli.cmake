@@ -18,6 +18,7 @@ occ_add_script_test(cli_documents
           "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}" TEXTS)
 
 # occtrace with programs that know nothing of CUDA.
+occ_add_test(test_summary SOURCES test_summary.c USES occ_occtrace m)
 occ_add_script_test(cli_occtrace
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_occtrace.sh" "$<TARGET_FILE:occtrace>" "$<TARGET_FILE:occq>"
           "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")

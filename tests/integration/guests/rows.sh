@@ -282,6 +282,7 @@ says() { # the text; the command
   local text=$1
   shift
   "$build/bin/occtrace" --counters=none -d "$work/why.db" "$@" >says.out 2>says.err
+  sed -i -e :a -e '$!N; s/\n  / /; ta' -e 'P; D' says.err # joins what was wrapped
   [ "$(grep -c '^occtrace: nothing was recorded: .*'"$text" says.err)" = 1 ] && [ "$(grep -vc '^on stderr$' says.err)" = 1 ] ||
     { echo "FAILED: not one line with \"$text\": $(cat says.err)"; failed=1; }
 }
