@@ -111,6 +111,14 @@ static bool differs(const struct cli_text_table *table, size_t i, const char *te
     return there && strcmp(there, text) != 0;
 }
 
+/* True if the value lets a column with CLI_RARE be shown. */
+static bool is_worth_showing(const struct cli_column *column, const struct cli_value *value)
+{
+    bool is_zero = (value->type == CLI_INTEGER && value->integer == 0) ||
+                   (value->type == CLI_UNSIGNED && value->number == 0);
+    return value->type != CLI_NONE && !(column->flags & CLI_NONZERO && is_zero);
+}
+
 static int add_cell(struct cli_text_table *table, struct libscols_line *line, size_t i, const void *row)
 {
     const struct cli_column *column = table->selection->columns[i];
@@ -123,7 +131,7 @@ static int add_cell(struct cli_text_table *table, struct libscols_line *line, si
     }
     size_t width = cli_text_width(text);
     table->widths[i] = width > table->widths[i] ? width : table->widths[i];
-    table->filled[i] |= value.type != CLI_NONE;
+    table->filled[i] |= is_worth_showing(column, &value);
     table->varies[i] |= column->flags & CLI_VARIES && value.type != CLI_NONE && differs(table, i, text);
     if (column->flags & CLI_MARKS && value.type == CLI_STRING)
         remember_marks(table, text);

@@ -49,18 +49,19 @@ struct cli_value cli_string(const char *string);
 struct cli_value cli_bool(bool boolean);
 
 enum {
-    CLI_DEFAULT = 1,   /* shown in text when -o is not given */
-    CLI_TEXT_ONLY = 2, /* repeats other columns for people: in JSON and CSV only on request */
-    CLI_LEFT = 4,      /* not a number: left-aligned */
-    CLI_CUTS = 8,      /* may be shortened on a narrow screen */
-    CLI_MORE = 16,     /* omitted if the command has no values for it */
-    CLI_VERBATIM = 32, /* the heading keeps the name as it is, since the user chose it */
-    CLI_WIDE = 64,     /* with CLI_DEFAULT: only on a screen that is wide enough */
-    CLI_MARKS = 128,   /* letters of marks.h, with a legend below */
-    CLI_RARE = 512,    /* by default shown only if a row has a value */
-    CLI_VARIES = 1024, /* by default shown only if two rows with a value differ */
-    CLI_HEAT = 256,    /* a ratio, coloured if it is large */
-    CLI_ADDS = 2048,   /* additive: the table of all owners has its sum */
+    CLI_DEFAULT = 1,    /* shown in text when -o is not given */
+    CLI_TEXT_ONLY = 2,  /* repeats other columns for people: in JSON and CSV only on request */
+    CLI_LEFT = 4,       /* not a number: left-aligned */
+    CLI_CUTS = 8,       /* may be shortened on a narrow screen */
+    CLI_MORE = 16,      /* omitted if the command has no values for it */
+    CLI_VERBATIM = 32,  /* the heading keeps the name as it is, since the user chose it */
+    CLI_WIDE = 64,      /* with CLI_DEFAULT: only on a screen that is wide enough */
+    CLI_MARKS = 128,    /* letters of marks.h, with a legend below */
+    CLI_RARE = 512,     /* by default shown only if a row has a value */
+    CLI_NONZERO = 4096, /* with CLI_RARE: 0 counts as no value */
+    CLI_VARIES = 1024,  /* by default shown only if two rows with a value differ */
+    CLI_HEAT = 256,     /* a ratio, coloured if it is large */
+    CLI_ADDS = 2048,    /* additive: the table of all owners has its sum */
 };
 /* Rank of a column: on a narrow screen columns that the user did not request are hidden, the largest rank
  * first; a column without a rank is never hidden. */

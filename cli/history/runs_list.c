@@ -3,36 +3,57 @@
 
 #include "cli/usage.h"
 #include "lists.h"
+#include "run_use.h"
 
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
 #define UNIT(name, key, unit, flags, help) SQL_COLUMN(name, key, unit, flags, NULL, help)
 #define TEXT                               (CLI_LEFT | CLI_CUTS)
 
+/* A column of run_use.h. */
+#define USE(name, key, unit, flags, getter, index, help)                                                     \
+    {                                                                                                        \
+        name, key, unit, flags, help, getter, index, "run_id"                                                \
+    }
+
 const struct cli_column runs_columns[] = {
     COLUMN("run", "run_id", CLI_DEFAULT, "the run's number, for --run"),
+    USE("busy", "busy", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_RARE, run_use_busy_text, 0,
+        "part of the recorded time of the GPUs in which kernels ran, as in 'occq top --run N'; ~ from some "
+        "of "
+        "the launches, <= if it is not known how kernels overlapped"),
+    USE("busy_ratio", "busy_ratio", CLI_RATIO, 0, run_use_number, RUN_USE_BUSY, "the same"),
+    USE("used", "used_ratio", CLI_RATIO, CLI_DEFAULT | CLI_RARE, run_use_number, RUN_USE_USED,
+        "part of that time that kernels used: without empty warp slots, communication, and kernels without a "
+        "model"),
+    COLUMN("label", "label", CLI_DEFAULT | TEXT | CLI_RARE, "the text of occtrace --label"),
+    COLUMN("program", "program", CLI_DEFAULT | TEXT, "file name of the executable, or of the recording"),
+    SQL_COLUMN("time", "time", CLI_DURATION, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_ADDS, "gpu_time_ns",
+               "sum of the launches' durations"),
+    COLUMN("devices", "devices", CLI_DEFAULT | TEXT | CLI_RARE | CLI_SPARE(3), "names of the GPUs it used"),
+    COLUMN("launches", "launches", CLI_DEFAULT | CLI_ADDS, "number of launches recorded"),
+    COLUMN("lost", "lost", CLI_DEFAULT | CLI_ADDS | CLI_RARE | CLI_NONZERO,
+           "number of lost launches; -: none yet, or unknown; shown by default if a run lost any"),
+    COLUMN("lost_causes", "lost_causes", CLI_DEFAULT | TEXT | CLI_RARE | CLI_SPARE(2), "the same by cause"),
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1),
          "when observation of the process began"),
-    UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(4),
+    UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5),
          "time until its end; - during the run"),
     UNIT("end", "end_ns", CLI_TIME, CLI_LEFT, "end of the run; - during the run"),
-    COLUMN("program", "program", CLI_DEFAULT | TEXT, "file name of the executable, or of the recording"),
     COLUMN("pid", "pid", CLI_DEFAULT | CLI_SPARE(8), "process id"),
-    COLUMN("launches", "launches", CLI_DEFAULT | CLI_ADDS, "number of launches recorded"),
     COLUMN("kernels", "kernels", CLI_DEFAULT | CLI_SPARE(9), "number of kernels"),
     COLUMN("configs", "configs", 0, "number of launch configurations"),
-    UNIT("gpu_time", "gpu_time_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS | CLI_SPARE(5),
-         "sum of the launches' durations"),
-    COLUMN("lost", "lost", CLI_DEFAULT | CLI_ADDS | CLI_SPARE(2),
-           "number of lost launches; -: none yet, or unknown"),
-    COLUMN("lost_causes", "lost_causes", TEXT, "the same by cause"),
-    UNIT("overhead", "overhead_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3),
+    UNIT("gpu_time", "gpu_time_ns", CLI_DURATION, CLI_ADDS, "sum of the launches' durations"),
+    UNIT("overhead", "overhead_ratio", CLI_RATIO, CLI_DEFAULT | CLI_RARE | CLI_SPARE(6),
          "CPU time of our thread / CPU time of the process"),
     UNIT("helper_cpu", "helper_cpu_ns", CLI_DURATION, CLI_ADDS, "CPU time of our thread"),
     UNIT("process_cpu", "process_cpu_ns", CLI_DURATION, CLI_ADDS, "CPU time of the process"),
-    COLUMN("level", "level", CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1), "full, gpm, trace, configs or nothing"),
-    COLUMN("reason", "level_reason", CLI_DEFAULT | TEXT | CLI_SPARE(7), "reason for a level below full"),
-    COLUMN("label", "label", CLI_DEFAULT | CLI_SPARE(6) | TEXT, "the text of occtrace --label"),
-    COLUMN("devices", "devices", TEXT, "names of the GPUs it used"),
+    COLUMN("level", "level", CLI_DEFAULT | CLI_LEFT | CLI_SPARE(4), "full, gpm, trace, configs or nothing"),
+    COLUMN("reason", "level_reason", CLI_DEFAULT | TEXT | CLI_RARE | CLI_SPARE(7),
+           "reason for a level below full"),
+    USE("busy_is_maximum", "busy_is_maximum", CLI_PLAIN, CLI_LEFT, run_use_is_maximum, 0,
+        "whether busy is an upper bound, since it is not known how kernels overlapped"),
+    USE("read", "read_ratio", CLI_RATIO, 0, run_use_number, RUN_USE_READ,
+        "part of the launches that was read for busy"),
     COLUMN("exe", "exe", TEXT, "path of the executable"),
     COLUMN("command_line", "command_line", TEXT, "its command line"),
     COLUMN("cwd", "cwd", TEXT, "its working directory"),

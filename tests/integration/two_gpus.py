@@ -111,6 +111,29 @@ def check_top(gpu, want):
                        plus(s for (_, d), s in want.items() if d == device))
 
 
+def check_runs():
+    """The list of runs has the GPU time of each run."""
+    for row in ask("runs")["runs"]:
+        time = ask("top", "--run", str(row["run_id"]))["gpu_time"]
+        expect("GPU time of run %d" % row["run_id"], [row[key] for key in ("busy_ratio", "used_ratio", "read_ratio")],
+               [time[key] for key in ("busy_ratio", "used_ratio", "read_ratio")])
+        expect("maximum of run %d" % row["run_id"], row["busy_is_maximum"], time["busy_is_maximum"])
+    (line,) = run("runs", "-n", "1", "-o", "busy,used").splitlines()[1:2]
+    row = ask("runs", "-n", "1")["runs"][0]
+    expect("text of the newest run", line.split(), ["%.1f%%" % (100 * row[key]) for key in ("busy_ratio", "used_ratio")])
+
+
+def check_summary(text):
+    """The summary's numbers are those of top."""
+    answer = ask("top", "--run", "last")
+    said = " ".join(text.split())
+    worst = max(answer["top"], key=lambda row: row["gpu_time_ratio"] * (1 - row["effective_elapsed"]))
+    for part in ("kernels ran %.1f%% of the time" % (100 * answer["gpu_time"]["busy_ratio"]),
+                 "%.1f%% of GPU time, %.1f%% used" % (100 * worst["gpu_time_ratio"], 100 * worst["effective_elapsed"]),
+                 "%d launches, none lost" % added(answer["top"]).launches):
+        expect_true("summary", re.sub(" +", " ", part) in said, "%s is not in %s" % (part, said))
+
+
 def check_show(gpu, want):
     groups = [g for kernel in {k for k, _ in want} for g in ask("show", str(kernel), *of_gpu(gpu))["kernels"]]
     got = {(g["kernel_id"], g["device_id"]): added(g["launch_configs"]) for g in groups}
@@ -265,6 +288,7 @@ def check_database():
     for number in runs:
         check_report(("--run", str(number)), truth(condition="run_id = %d" % number))
     check_report((), everything)
+    check_runs()
     check_gaps()
     check_diff(runs)
     check_check(truth(condition="run_id = 1"))
@@ -317,12 +341,14 @@ def record():
     """On two simulated GPUs: each of two processes has one of them."""
     hello = os.path.join(build, "samples/hello")
     if sys.argv[2:] == ["--no-recording"] or not (os.path.exists(hello) and os.path.exists(os.path.join(build, "simgpu/libcuda.so.1"))):
-        return False
+        return None
+    summary = None
     for device, launches in ((0, 50), (1, 30)):
-        subprocess.run([os.path.join(source, "scripts/simgpu"), "--gpu", "h200,h200", "--build", build,
-                        os.path.join(build, "bin/occtrace"), "-q", "-d", database, hello, "--device", str(device),
-                        "--launches", str(launches)], check=True, capture_output=True)
-    return True
+        done = subprocess.run([os.path.join(source, "scripts/simgpu"), "--gpu", "h200,h200", "--build", build,
+                               os.path.join(build, "bin/occtrace"), "-d", database, hello, "--device", str(device),
+                               "--launches", str(launches)], check=True, capture_output=True, text=True)
+        summary = done.stderr
+    return summary
 
 
 name, database = "store", "store.db"
@@ -334,7 +360,9 @@ make_trace("trace.pt.json")
 subprocess.run([occq, "import", "-d", database, "trace.pt.json"], check=True, capture_output=True)
 check_database()
 name, database = "recorded", "recorded.db"
-if record():
+summary = record()
+if summary is not None:
+    check_summary(summary)
     check_database()
 else:
     print("nothing recorded: only histories of the store and of an import")

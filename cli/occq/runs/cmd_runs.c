@@ -13,6 +13,7 @@
 #include "cli/daemon.h"
 #include "cli/history/history.h"
 #include "cli/history/lists.h"
+#include "cli/history/run_use.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/refusals.h"
@@ -168,6 +169,17 @@ static void note_all_refused(const struct cli_command *command, const void *argu
 
 /* ---- the command ---- */
 
+/* Rows that fit on a screen of 24 lines with heading, legend and footers. */
+enum { SCREEN_ROWS = 20 };
+
+/* Returns the maximum number of rows: the default of text fits on a screen. */
+static int64_t number_of(const struct cli_command *command, const struct history_args *args)
+{
+    const struct cli_output *output = &args->list.output;
+    bool is_chosen = cli_is_given(command->options, &args->list.common, "number");
+    return is_chosen || output->json || output->csv || output->gather ? args->number : SCREEN_ROWS;
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct runs_args *runs = arguments;
@@ -177,12 +189,16 @@ static int run(const struct cli_command *command, const void *arguments)
     struct sql_list list = runs_list;
     list.selection = &args->list.selection;
     list.filter = &args->filter;
-    list.number = args->number;
+    list.number = number_of(command, args);
     if (args->list.common.operand_count > 0)
         return send_pause(command, runs);
     if (cluster_open(command, args, CLUSTER_RUNS, OCC_TOP_BY_KERNEL, &store, &err) != 0)
         return cli_failure(command, &err);
+    if (!cluster_url(args)) /* a warehouse has no launches of single runs */
+        run_use_begin(store);
     int status = sql_list(command, store, &list);
+    if (run_use_end(&err) != 0)
+        return cli_failure(command, &err);
     if (!cluster_url(args) && !args->list.common.all_users && status != CLI_EXIT_FAILURE)
         note_refused(command, list.selection, store, runs->socket);
     return status;
@@ -211,7 +227,7 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_RUN,
     CLI_OPTION(0, "session", CLI_TEXT, struct history_args, filter.session, "ID",
                "only runs of this occtrace call"),
-    CLI_OPTION_NUMBER("at most N rows (default 50)"),
+    CLI_OPTION_NUMBER("at most N rows (default 50; as text 20, which fit on a screen)"),
     OPTION_SOCKET(struct runs_args),
     CLI_OPTIONS_LIST,
 };
@@ -228,8 +244,10 @@ const struct cli_command cli_runs = {
     .is_paged = true,
     .summary = "observed programs, newest first",
     .description =
-        "Lists the observed processes: what was recorded and at which level, what was lost, and the "
-        "overhead. A program of which nothing could be recorded has a row too, with the reason. "
+        "Lists the observed processes: how busy their GPUs were, the used part of the GPU time, what was "
+        "recorded and at which level, and what was lost. Busy time and the used part are those of 'occq top "
+        "--run N'; they are computed for the printed rows. A program of which nothing could be recorded has "
+        "a row too, with the reason. "
         "Programs that the daemon refused have none: lines below the table count them by cause, for root "
         "those of all users, with --all-users those of each owner.\n\n--since "
         "and --until choose runs that were going on in that period; their numbers are those of the whole "
