@@ -109,18 +109,19 @@ def test_table():
     write("a.db", "kernels=5", "gpus=2", "lost=7", "measured")
     s = Screen("-d a.db -w 1h")
     s.wait_rows([">kernel_0", "kernel_1", "kernel_2", "kernel_3", "kernel_4"])
-    for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  busy", "GPU 2 ", " sim  NVIDIA H100",
-                 "achieved  50.0%", "waste by main cause: ", "TREND", "by waste  h help", "\u2588"):
+    for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  \u00b7", " busy ", " used ", "GPU 2 ", "NVIDIA H100",
+                 "achieved 50.0%", "loss by main cause: ", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
         s.wait(text)
     if any(len(line) > 80 for line in s.lines()):
         fail("wider than the screen:\n" + s.text())
-    s.keys("<", "<", "<", "<", "<", "<")
+    to_time = ["<"] * 11  # the columns between, whether they fit or not
+    s.keys(*to_time)
     s.wait("by time")
     s.keys("I")
     s.wait("inverted")
     s.wait_rows([">kernel_4", "kernel_3"])
-    s.keys("I", ">", ">", ">", ">", ">", ">", "F6", "<")
-    s.wait("by waste  h")
+    s.keys("I", *[">"] * len(to_time), "F6", "<")
+    s.wait("by waste%  h")
     s.keys("j", "j")
     s.wait_rows(["kernel_0", "kernel_1", ">kernel_2"])
     s.keys("G")
@@ -172,7 +173,7 @@ def test_filter_and_pages():
     s.type("29zz")
     s.wait("no kernel's name has 'ERNEL_29zz' in it")
     s.keys("BSpace", "BSpace", "Enter")
-    s.wait("by waste /ERNEL_29 ")
+    s.wait("by waste% /ERNEL_29 ")
     s.wait_rows([">kernel_29"])
     s.keys("Enter")
     s.wait("launch configuration 30")
@@ -387,17 +388,23 @@ def test_batch():
         return [{**row, "gpu_time_ratio": None} for row in rows]
     top = rows_of_top("-n", "100")
     live = json.loads(run("live", "-d", "j.db", "-n", "1", "-w", "1h", "--json").stdout)
-    if live["kernels"] != top or len(top) < 40:
+    shares = [row.pop("gpu_time_ratio") for row in live["kernels"]]
+    if live["kernels"] != [{key: row[key] for key in row if key != "gpu_time_ratio"} for row in top] or len(top) < 40:
         fail("kernels differ from top's")
     for by, key in (("gpu", "gpus"), ("cause", "causes")):
         rows = rows_of_top("--by", by)
         name = lambda row: row[by]
         if sorted(live[key], key=lambda r: (name(r), r["launches"])) != sorted(rows, key=lambda r: (name(r), r["launches"])):
             fail("%s differ from top's" % key)
+    busy = {use["device_id"]: use["busy_ratio"] for use in live["gpu_use"]}
+    if sorted(busy) != [1, 2] or abs(sum(shares) - sum(busy.values()) / 2) > 1e-9 or not 0 < sum(shares) < 1:
+        fail("shares add up to %s, GPUs are busy for %s" % (sum(shares), busy))
+    if not all(0 < use["used_ratio"] < use["busy_ratio"] for use in live["gpu_use"]) or live["layers"] != []:
+        fail("use: %s, layers: %s" % (live["gpu_use"], live["layers"]))
     if live["runs"] != 1 or live["lost"] != 0 or live["overhead_ratio"] != 0.02:
         fail("runs, losses, overhead: %s" % live)
     twice = run("live", "-d", "j.db", "-b", "-n", "2", "-i", "100ms", "-w", "1h", "--kernel", "kernel_1$", "--gpu", "2")
-    if twice.returncode != 0 or twice.stdout.count("waste by main cause: ") != 2 or twice.stdout.count(" kernel_1 ") != 2:
+    if twice.returncode != 0 or twice.stdout.count("loss by main cause: ") != 2 or twice.stdout.count(" kernel_1 ") != 2:
         fail("batches: %s" % twice)
     for arguments, status, text in ((("-b", "-n", "1", "-w", "1s"), 3, "no launches in the last 1 s"),
                                     (("-n", "1"), 2, "for batches"), (("-w", "2h"), 2, "out of range"), (("-b", "-o", "nonsense"), 2, "nonsense")):

@@ -248,7 +248,7 @@ static void test_texts(void **state)
     assert_string_equal(line, "there is no run 99 ('occq runs' lists them); waits for it");
     s.missing_run = 0;
     live_causes_text(&s, line);
-    assert_string_equal(line, "waste by main cause: -");
+    assert_string_equal(line, "loss by main cause: -");
     s.newest_ns = 40 * SECOND;
     live_nothing_text(&s, &m, line);
     assert_string_equal(line, "no launches in the last 5 s that match (newest 1 min ago); waits for more");
@@ -264,22 +264,84 @@ static void test_gpus_and_causes(void **state)
 {
     (void)state;
     char line[LIVE_LINE_BYTES];
-    struct live_sample s = {.window_ns = 1000};
+    struct live_use uses[] = {{.device = 2, .busy = 0.5, .used = 0.25, .alone = 1},
+                              {.device = 1, .busy = 2, .used = NAN, .alone = 1}};
+    struct live_sample s = {.window_ns = 1000, .uses = uses};
     s.gpus = s.causes = SAMPLE(1, 3);
-    rows[0].total_ns = 2000;
-    rows[0].expected_achieved_low = 0.25;
-    rows[0].expected_achieved_high = 0.375;
     rows[0].kernel.short_name = "GPU\033[2J of a very long name";
     rows[1].achieved = 0.5;
     rows[1].measured_ratio = 0.06;
     rows[1].kernel.simulated = true;
-    live_gpu_text(&s, 0, line);
-    assert_string_equal(
-        line, "GPU 1  busy 200.0%  expected 25.0-37.5%  waste   1.000  GPU?[2J of a very long name");
-    live_gpu_text(&s, 1, line);
-    assert_string_equal(line, "GPU 2  busy 100.0%  achieved  50.0% in 6.0%  waste   3.000  sim  kernel_2");
+    live_gpu_text(&s, 0, true, line);
+    assert_string_equal(line,
+                        "GPU 1  ==================== busy 200.0%  used      -  GPU?[2J of a very long name");
+    live_gpu_text(&s, 1, true, line);
+    assert_string_equal(line, "GPU 2  #####=====.......... busy  50.0%  used  25.0%  achieved 50.0% in 6.0%  "
+                              "sim  kernel_2");
+    live_gpu_text(&s, 1, false, line);
+    assert_non_null(strstr(line, "\xe2\x96\x88\xe2\x96\x92\xe2\x96\x92"));
+    rows[1].kernel.short_name = "NVIDIA H100 (simulated)";
+    live_gpu_text(&s, 1, true, line);
+    assert_null(strstr(line, "  sim  "));
+    s.uses = NULL; /* nothing is known */
+    live_gpu_text(&s, 1, true, line);
+    assert_non_null(strstr(line, ".................... busy      -  used      -"));
     live_causes_text(&s, line);
-    assert_string_equal(line, "waste by main cause: GPU?[2J of a very long name 25.0%, kernel_2 75.0%");
+    assert_string_equal(
+        line, "loss by main cause: GPU?[2J of a very long name 25.0%, NVIDIA H100 (simulated) 75.0%");
+}
+
+static void test_shares(void **state)
+{
+    (void)state;
+    struct live_use uses[] = {{.device = 1, .alone = 0.5}};
+    struct live_sample s = {.window_ns = 4000, .uses = uses, .gpus.n = 1, .kernels = SAMPLE(1, 2)};
+    s.lines = top_make_lines(&s.kernels, 2, NULL, &s.sums);
+    live_set_shares(&s);
+    assert_true(s.lines[0].gpu_share == 0.125); /* 1000 ns, of which half ran beside other kernels */
+    rows[1].kernel.device = 9;                  /* a GPU that the overview does not know */
+    free(s.lines);
+    s.lines = top_make_lines(&s.kernels, 2, NULL, &s.sums);
+    live_set_shares(&s);
+    assert_true(isnan(s.lines[1].gpu_share));
+    free(s.lines);
+}
+
+static void test_owners(void **state)
+{
+    (void)state;
+    char line[LIVE_LINE_BYTES];
+    struct live_sample s = {.kernels = SAMPLE(1, 2, 3)};
+    for (int i = 0; i < 3; i++)
+        rows[i].kernel.demangled = "gemm(float*)";
+    s.lines = top_make_lines(&s.kernels, 3, NULL, &s.sums);
+    live_owners_text(&s, line);
+    assert_string_equal(line, ""); /* one owner is in the table */
+    free(s.lines);
+    rows[2].kernel.demangled = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+    rows[2].total_ns = 6000;
+    s.lines = top_make_lines(&s.kernels, 3, NULL, &s.sums);
+    live_owners_text(&s, line);
+    assert_string_equal(line, "time by owner: communication 75.0%, yours? 25.0%");
+    free(s.lines);
+}
+
+static void test_layers(void **state)
+{
+    (void)state;
+    char line[LIVE_LINE_BYTES];
+    const struct occ_range_totals totals[] = {{.path = "net/block_0/mlp", .launches = 1, .time_s = 3},
+                                              {.path = "net/block_1/mlp", .launches = 1, .time_s = 3},
+                                              {.path = "net/block_0/attention", .launches = 1, .time_s = 1},
+                                              {.path = "net/block_1/attention", .launches = 1, .time_s = 1},
+                                              {.path = "net/block_1", .launches = 1, .time_s = 2}};
+    struct live_sample s = {.window_ns = SECOND};
+    live_layers_text(&s, true, line);
+    assert_string_equal(line, ""); /* no ranges */
+    assert_int_equal(occ_layers_make(totals, 5, &(struct occ_layer_options){0}, &s.layers.tree), 0);
+    live_layers_text(&s, true, line);
+    assert_string_equal(line, "layers by time: mlp x 2 60.0%, attention x 2 20.0%, block (directly) 20.0%");
+    occ_layers_free(&s.layers.tree);
 }
 
 int main(void)
@@ -290,6 +352,8 @@ int main(void)
         cmocka_unit_test(test_filter),    cmocka_unit_test(test_scrolling),
         cmocka_unit_test(test_values),    cmocka_unit_test(test_sparkline),
         cmocka_unit_test(test_texts),     cmocka_unit_test(test_gpus_and_causes),
+        cmocka_unit_test(test_shares),    cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

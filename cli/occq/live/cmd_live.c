@@ -12,6 +12,12 @@ enum { BUSY_TIMEOUT_MS = 500 }; /* short: live repeats its queries, and cannot e
 
 /* ---- without a terminal ---- */
 
+static void print_line(const char *line)
+{
+    if (line[0])
+        (void)puts(line);
+}
+
 static int print_text(const struct live_args *args, const struct live_sample *sample, struct occ_error *err)
 {
     static const struct live_model no_filter;
@@ -20,11 +26,16 @@ static int print_text(const struct live_args *args, const struct live_sample *sa
     live_head_text(sample, line);
     (void)printf("%s  %s\n", cli_time_text(sample->at_ns, time, sizeof time), line);
     for (size_t i = 0; i < sample->gpus.n; i++) {
-        live_gpu_text(sample, i, line);
-        (void)printf("%s\n", line);
+        live_gpu_text(sample, i, live_is_ascii(args), line);
+        print_line(line);
     }
     live_causes_text(sample, line);
-    (void)printf("%s\n%s%s", line, sample->daemon, sample->daemon[0] ? "\n" : "");
+    print_line(line);
+    live_owners_text(sample, line);
+    print_line(line);
+    live_layers_text(sample, live_is_ascii(args), line);
+    print_line(line);
+    print_line(sample->daemon);
     if (sample->kernels.n == 0) {
         live_nothing_text(sample, &no_filter, line);
         (void)printf("%s\n", line);
@@ -53,6 +64,37 @@ static void put_rows(struct occ_json *json, const char *key, enum occ_top_by by,
     occ_json_close(json);
 }
 
+static void put_uses(struct occ_json *json, const struct live_sample *sample)
+{
+    occ_json_array(json, "gpu_use", false);
+    for (size_t i = 0; i < sample->gpus.n; i++) {
+        const struct live_use *use = live_use_of(sample, i);
+        occ_json_object(json, NULL, true);
+        occ_json_integer(json, "device_id", sample->gpus.rows[i].kernel.id);
+        occ_json_real(json, "busy_ratio", use ? use->busy : (double)NAN);
+        occ_json_real(json, "used_ratio", use ? use->used : (double)NAN);
+        occ_json_close(json);
+    }
+    occ_json_close(json);
+}
+
+static void put_layers(struct occ_json *json, const struct occ_layers *tree)
+{
+    occ_json_array(json, "layers", false);
+    for (size_t i = 0; i < tree->n; i++) {
+        const struct occ_layer *layer = &tree->layers[i];
+        occ_json_object(json, NULL, true);
+        occ_json_string(json, "layer", layer->name);
+        occ_json_unsigned(json, "depth", layer->depth);
+        occ_json_unsigned(json, "layers", layer->count);
+        occ_json_string(json, "phase", layer->is_backward ? "backward" : NULL);
+        occ_json_real(json, "time_ratio", layer->share);
+        occ_json_real(json, "effective_elapsed", layer->used);
+        occ_json_close(json);
+    }
+    occ_json_close(json);
+}
+
 static int print_json(const struct live_sample *sample, struct occ_error *err)
 {
     struct top_sums sums;
@@ -72,6 +114,8 @@ static int print_json(const struct live_sample *sample, struct occ_error *err)
     occ_json_real(&json, "overhead_ratio", sample->overhead);
     cli_json_value(&json, "daemon", cli_string(sample->daemon[0] ? sample->daemon : NULL));
     put_rows(&json, "gpus", OCC_TOP_BY_GPU, gpus, sample->gpus.n);
+    put_uses(&json, sample);
+    put_layers(&json, &sample->layers.tree);
     put_rows(&json, "causes", OCC_TOP_BY_CAUSE, causes, sample->causes.n);
     put_rows(&json, "kernels", OCC_TOP_BY_KERNEL, sample->lines, sample->kernels.n);
     cli_json_end(&json);
@@ -177,16 +221,21 @@ static const struct cli_option options[] = {
 const struct cli_command cli_live = {
     .name = "live",
     .group = "Publish",
-    .summary = "the kernels that waste most now, while programs run",
+    .summary = "how busy the GPUs are now, and the kernels that lose most",
     .description =
-        "Asks a history that grows again and again and shows GPUs, causes and kernels by wasted warp-seconds "
-        "of the last seconds, as 'occq top --since' would, with the last ten values of each kernel beside "
-        "it. Keys order, filter and pause, and open 'occq show' for a kernel; h lists them.\n\n"
-        "Above the table stand the age of the newest launch, the runs in progress with their lost launches "
-        "and occtrace's share of their CPU time, a line for each GPU: busy is the time of its kernels / "
-        "window (beyond 100 % kernels overlap), achieved is measured (in how much of the time), expected is "
-        "the "
-        "model's where nothing is; and the state of the daemon that writes the history.\n\n"
+        "Asks a growing history again and again and shows GPUs, causes, owners, layers and kernels of the "
+        "last seconds, the largest loss first, with the last ten values of each kernel. Columns without a "
+        "value are left out. Keys order, filter and pause, and open 'occq show' for a kernel; h lists "
+        "them.\n\n"
+        "The first line has the age of the newest launch, the runs in progress with their lost launches and "
+        "occtrace's share of their CPU time. A line for each GPU has a bar of the window: the used part, the "
+        "empty warp slots of kernels, and the idle part. busy is the time in which kernels ran / window, "
+        "used "
+        "the same without empty warp slots (measured, else of the model) and communication; with options "
+        "that choose kernels "
+        "busy is the sum of durations / window, and exceeds 100 % if kernels overlap. SHARE is the part "
+        "of the GPUs' time in the window. Layers are the innermost ranges of 'occq top --by layer'. The last "
+        "line above the table is the state of the daemon that writes the history.\n\n"
         "Launches are stored about two seconds after they end; a window counts the launches that began in "
         "it. An "
         "answer that takes long is asked less often, so that it takes about 1 % of a processor. On a "
@@ -196,7 +245,7 @@ const struct cli_command cli_live = {
         "Works from 60 x 12 characters, without colours (NO_COLOR) and without UTF-8. -b prints for scripts.",
     .options = options,
     .columns = top_columns,
-    .examples = {{"occq live", "the largest waste now"},
+    .examples = {{"occq live", "the largest loss now"},
                  {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
                  {"occq live --json -n 1", "one answer, for a program"}},
     CLI_ARGS(struct live_args, .history.list.common.busy_timeout_ms = BUSY_TIMEOUT_MS,

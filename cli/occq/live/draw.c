@@ -15,12 +15,29 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-enum { NAME_WIDTH_MIN = 20, GAP = 1, MARK_WIDTH = 1, CELL_BYTES = 128 };
+enum { NAME_WIDTH_MIN = 20, WHY_WIDTH = 24, GAP = 1, MARK_WIDTH = 1, CELL_BYTES = 128 };
 enum { COLOUR_ERROR = 1, COLOUR_HEAD = 2, COLOUR_TREND = 3 };
 
-/* Draws text in at most `width` columns, up to a newline; unprintable characters become '?'. */
+/* Replaces the end of a text of `used` columns by an ellipsis. Returns the number of columns. */
+static int put_ellipsis(wchar_t *wide, int *n, int used)
+{
+    const char *ellipsis = cli_screen_ellipsis();
+    int dots = ellipsis[0] == '.' ? 2 : 1, room = dots;
+    while (*n > 0 && room > 0) {
+        int last = wcwidth(wide[--*n]);
+        room -= last;
+        used -= last;
+    }
+    for (int i = 0; i < dots; i++)
+        wide[(*n)++] = dots == 1 ? L'\u2026' : L'.';
+    return used + dots;
+}
+
+/* Draws text in at most `width` columns, up to a newline; unprintable characters become '?'. A longer text
+ * ends with an ellipsis if there is room for some of it. */
 static void put(int y, int x, int width, const char *text, bool right)
 {
+    enum { ELLIPSIS_WIDTH_MIN = 6 };
     wchar_t wide[LIVE_LINE_BYTES];
     mbstate_t state = {0};
     int n = 0, used = 0;
@@ -33,8 +50,10 @@ static void put(int y, int x, int width, const char *text, bool right)
             c = L'?';
         }
         c = wcwidth(c) < 1 ? L'?' : c;
-        if (used + wcwidth(c) > width)
+        if (used + wcwidth(c) > width) {
+            used = width >= ELLIPSIS_WIDTH_MIN ? put_ellipsis(wide, &n, used) : used;
             break;
+        }
         used += wcwidth(c);
         wide[n++] = c;
         text += bytes;
@@ -62,7 +81,9 @@ static int width_of(const struct live_ui *ui, const struct cli_column *column)
                                  [CLI_FACTOR] = 8, [CLI_AMOUNT] = 7, [CLI_MEMORY] = 10};
     int heading = (int)strlen(column->name), width = widths[column->unit];
     int64_t largest = ui->model.n_kernels ? ui->model.kernels[ui->model.n_kernels - 1].id : 0;
-    if (is_named(column, "id"))
+    if (is_named(column, "why"))
+        width = WHY_WIDTH;
+    else if (is_named(column, "id"))
         width = snprintf(NULL, 0, "%" PRId64, largest);
     else if (column->flags & CLI_CUTS)
         width = NAME_WIDTH_MIN;
@@ -204,12 +225,32 @@ static int shown_gpus(const struct live_ui *ui)
     return n > LINES / 3 ? LINES / 3 : n;
 }
 
-/* Returns the number of lines above the rows: head, GPUs (and the number of further GPUs), causes, daemon,
+/* Writes line `number` between the GPUs and the table; "": not shown. Returns false beyond the last line. */
+static bool between(const struct live_ui *ui, int number, char line[LIVE_LINE_BYTES])
+{
+    enum { CAUSES, OWNERS, LAYERS, DAEMON, N, SMALL_SCREEN = 18 };
+    line[0] = '\0';
+    if (number == CAUSES)
+        live_causes_text(ui->sample, line);
+    else if (number == OWNERS && LINES >= SMALL_SCREEN)
+        live_owners_text(ui->sample, line);
+    else if (number == LAYERS && LINES >= SMALL_SCREEN)
+        live_layers_text(ui->sample, ui->ascii, line);
+    else if (number == DAEMON)
+        (void)snprintf(line, LIVE_LINE_BYTES, "%s", ui->sample->daemon);
+    return number < N;
+}
+
+/* Returns the number of lines above the rows: head, GPUs (and the number of further GPUs), lines between,
  * heading. */
 static int lines_above(const struct live_ui *ui)
 {
+    char line[LIVE_LINE_BYTES];
     bool more = ui->sample && ui->sample->gpus.n > (size_t)shown_gpus(ui);
-    return 3 + shown_gpus(ui) + (more ? 1 : 0) + (ui->sample && ui->sample->daemon[0] ? 1 : 0);
+    int lines = ui->sample ? 2 : 3;
+    for (int i = 0; ui->sample && between(ui, i, line); i++)
+        lines += line[0] != '\0';
+    return lines + shown_gpus(ui) + (more ? 1 : 0);
 }
 
 int live_visible_rows(const struct live_ui *ui)
@@ -239,23 +280,29 @@ static void draw_head(const struct live_ui *ui)
     (void)attrset(A_NORMAL);
 }
 
+/* Draws a list; shares that do not fit are left out. */
+static void put_list(int y, char *line)
+{
+    for (char *comma; cli_text_width(line) > (size_t)COLS && (comma = strrchr(line, ',')); *comma = '\0')
+        ;
+    put(y, 0, COLS, line, false);
+}
+
 static void draw_summary(const struct live_ui *ui)
 {
     char line[LIVE_LINE_BYTES];
     int y = 1, gpus = shown_gpus(ui);
     for (int i = 0; i < gpus; i++) {
-        live_gpu_text(ui->sample, (size_t)i, line);
+        live_gpu_text(ui->sample, (size_t)i, ui->ascii, line);
         put(y++, 0, COLS, line, false);
     }
     if (ui->sample->gpus.n > (size_t)gpus) {
         (void)snprintf(line, sizeof line, "+%zu GPUs", ui->sample->gpus.n - (size_t)gpus);
         put(y++, 0, COLS, line, false);
     }
-    live_causes_text(ui->sample, line);
-    for (char *comma; strlen(line) > (size_t)COLS && (comma = strrchr(line, ',')); *comma = '\0')
-        ;
-    put(y++, 0, COLS, line, false);
-    put(y, 0, COLS, ui->sample->daemon, false);
+    for (int i = 0; between(ui, i, line); i++)
+        if (line[0])
+            put_list(y++, line);
 }
 
 static void draw_foot(const struct live_ui *ui)

@@ -10,7 +10,7 @@
 #define SECOND_NS INT64_C(1000000000)
 enum { ESCAPE = 27, ENTER = '\r', BACKSPACE = 127, CONTROL_L = 12 };
 
-static const char help[] = "occq live: the kernels that waste most warp-seconds now\n\n"
+static const char help[] = "occq live: how busy the GPUs are, and the kernels that lose most\n\n"
                            "  Up Down j k PgUp PgDn g G  move; the selection follows its kernel, and rows\n"
                            "                             keep their order for 3 s\n"
                            "  Enter                      everything about the kernel (occq show)\n"
@@ -25,11 +25,11 @@ static const char help[] = "occq live: the kernels that waste most warp-seconds 
                            "The head has the window, the age of the newest launch, runs in progress with\n"
                            "the launches that they lost, and occtrace's share of their CPU time; the line\n"
                            "above the table has the state of the daemon that writes the history.\n"
-                           "busy: time of kernels / window; beyond 100 % kernels overlap. achieved is\n"
-                           "measured, by whole minutes, in that part of the time (m: below 90 %);\n"
-                           "elsewhere expected is the model's. sim, s: a simulated device. TREND: waste\n"
-                           "in the last 10 answers, relative to the largest. The other columns are those\n"
-                           "of occq top, whose help explains them.\n"
+                           "busy: time of kernels / window; used: the same without empty warp slots.\n"
+                           "achieved is measured, by whole minutes, in that part of the time (m: below\n"
+                           "90 %); elsewhere expected is the model's. sim, s: a simulated device. TREND:\n"
+                           "loss in the last 10 answers, relative to the largest. Columns without a value\n"
+                           "are left out; the others are those of occq top, whose help explains them.\n"
                            "Long windows are asked less often: all of it takes at most 1 % of a processor.\n";
 
 /* ---- actions ---- */

@@ -1,6 +1,5 @@
 /* The terminal of `occq live`, and its loop; see live.h. A signalfd delivers signals one by one. */
 #define NCURSES_WIDECHAR 1
-#include <langinfo.h>
 #include <ncurses.h>
 #include <poll.h>
 #include <signal.h>
@@ -202,9 +201,9 @@ int live_run(const struct cli_command *command, const struct live_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct live_ui ui = {
-        .args = args, .page = LIVE_NO_PAGE, .window_ns = args->window_ns, .model.order = live_waste_column()};
+        .args = args, .page = LIVE_NO_PAGE, .window_ns = args->window_ns, .model.order = live_loss_column()};
     int number = 0, status = live_choose_columns(args, NULL, &ui.columns, &err);
-    ui.ascii = args->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    ui.ascii = live_is_ascii(args);
     if (status == 0)
         status = run(&ui, &err, &number);
     live_sample_free(ui.sample);

@@ -27,12 +27,15 @@ struct live_ui {
     struct occ_error err; /* error of the last key; code 0: none */
 };
 
-/* Chooses the text columns: from the options, else the default columns of the live view, with the device if
- * kernels of the sample (NULL: none yet) differ only in their device. */
+/* Chooses the text columns: from the options, else the default columns of the live view that have a value in
+ * the sample (NULL: none yet), with the device if kernels differ only in their device. */
 int live_choose_columns(const struct live_args *args, const struct live_sample *sample,
                         struct cli_selection *ret_selection, struct occ_error *err);
 
-const struct cli_column *live_waste_column(void);
+const struct cli_column *live_loss_column(void);
+
+/* True if bars and trends have no block characters: on request, or since the locale lacks them. */
+bool live_is_ascii(const struct live_args *args);
 
 /* True if rows keep their order: for some seconds after the user moved the selection. */
 bool live_is_held(const struct live_ui *ui);

@@ -11,6 +11,10 @@ void live_sample_free(struct live_sample *sample)
     occ_top_free(&sample->kernels);
     occ_top_free(&sample->gpus);
     occ_top_free(&sample->causes);
+    occ_layers_free(&sample->layers.tree);
+    occ_top_free(&sample->layers.rows);
+    occ_arena_free(sample->layers.texts.blocks);
+    free(sample->uses);
     occ_arena_free(sample->names.blocks);
     free(sample->lines);
     free(sample);

@@ -3,10 +3,26 @@
 #pragma once
 
 #include "cli/kernels/top.h"
+#include "explain/layers.h"
 #include "support/arena.h"
 #include "support/cleanup.h"
 
 enum { LIVE_LINE_BYTES = 512 };
+
+/* Use of a GPU in a window; parts of the window. */
+struct live_use {
+    int64_t device;
+    double busy;  /* kernels ran; above 1: the sum of durations, in which overlap is not known */
+    double used;  /* the same without empty warp slots; NaN: unknown */
+    double alone; /* busy time / sum of durations */
+};
+
+/* Layers of the window's launches; n 0: no ranges. */
+struct live_layers {
+    struct occ_layers tree;
+    struct occ_top rows; /* owners of the tree's texts */
+    struct occ_arena texts;
+};
 
 /* Answers of the history at one time about the launches of its last seconds. */
 struct live_sample {
@@ -14,12 +30,14 @@ struct live_sample {
     int64_t cpu_ns;                       /* CPU time of the queries */
     struct occ_error err;                 /* code 0: none; else the sample has no rows */
     struct occ_top kernels, gpus, causes; /* by waste, largest first; GPUs by number */
-    struct occ_arena names;               /* of kernels */
-    struct top_line *lines;               /* of kernels */
-    struct top_sums sums;                 /* sums of `lines` */
-    int64_t newest_ns;                    /* last start of all launches; 0: no launches */
-    int64_t missing_run;                  /* run of the filter, if it does not exist; else 0 */
-    int64_t runs;                         /* runs in progress; their losses and overhead: */
+    struct live_use *uses;                /* as many as GPUs, in any order */
+    struct live_layers layers;
+    struct occ_arena names; /* of kernels */
+    struct top_line *lines; /* of kernels */
+    struct top_sums sums;   /* sums of `lines` */
+    int64_t newest_ns;      /* last start of all launches; 0: no launches */
+    int64_t missing_run;    /* run of the filter, if it does not exist; else 0 */
+    int64_t runs;           /* runs in progress; their losses and overhead: */
     int64_t lost;
     double overhead;              /* CPU time of the helper threads / of the programs; NaN: unknown */
     char daemon[LIVE_LINE_BYTES]; /* see live_ask_daemon() */
@@ -74,10 +92,18 @@ void live_scroll(struct live_model *model, size_t visible);
 
 /* Writes the head line: window, age, runs, losses, overhead. */
 void live_head_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]);
-/* Writes the line of GPU `i`; safe to print. */
-void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LINE_BYTES]);
-/* Writes the main causes in the sample's order, largest waste first. */
+/* Writes the line of GPU `i`, with a bar: used, busy, idle. Safe to print. `ascii`: without blocks. */
+void live_gpu_text(const struct live_sample *sample, size_t i, bool ascii, char line[LIVE_LINE_BYTES]);
+/* Writes the main causes in the sample's order, largest loss first. */
 void live_causes_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]);
+/* Writes the owners of the kernels by time; "": all kernels have the same owner. */
+void live_owners_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]);
+/* Writes the innermost layers by time; "": no launch has a range. */
+void live_layers_text(const struct live_sample *sample, bool ascii, char line[LIVE_LINE_BYTES]);
+/* Returns the use of GPU `i`; NULL: unknown. */
+const struct live_use *live_use_of(const struct live_sample *sample, size_t i);
+/* Sets the share of the GPUs' time in the window on all lines. */
+void live_set_shares(struct live_sample *sample);
 /* Writes the reason for an empty table; "": the table has rows. */
 void live_nothing_text(const struct live_sample *sample, const struct live_model *model,
                        char line[LIVE_LINE_BYTES]);

@@ -14,6 +14,7 @@
 #include "cli/history/names.h"
 #include "cli/history/sql_table.h"
 #include "support/clock.h"
+#include "use.h"
 
 /* ---- the history ---- */
 
@@ -159,6 +160,8 @@ static int ask(struct live_reader *reader, struct live_sample *sample, struct oc
     sample->gpus = tops[1];
     sample->causes = tops[2];
     if (status == 0)
+        status = live_ask_use(reader->store, &filter, sample, err);
+    if (status == 0)
         status = name_kernels(reader, sample, err);
     if (status == 0 && sample->kernels.n == 0)
         sample->missing_run = missing_run(reader);
@@ -179,7 +182,10 @@ static int arrange(struct live_sample *sample, struct occ_error *err)
     if (sample->gpus.n)
         qsort(sample->gpus.rows, sample->gpus.n, sizeof *sample->gpus.rows, by_number);
     sample->lines = top_make_lines(&sample->kernels, sample->kernels.n, NULL, &sample->sums);
-    return sample->lines ? 0 : occ_no_memory(err);
+    if (!sample->lines)
+        return occ_no_memory(err);
+    live_set_shares(sample);
+    return 0;
 }
 
 struct live_sample *live_read(struct live_reader *reader, int64_t window_ns)

@@ -1,6 +1,7 @@
 /* The lines above the table of `occq live`; see model.h. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
@@ -32,40 +33,156 @@ void live_head_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES]
                    cli_percent_text(sample->overhead, overhead, sizeof overhead));
 }
 
-void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LINE_BYTES])
+/* ---- GPUs ---- */
+
+const struct live_use *live_use_of(const struct live_sample *sample, size_t i)
+{
+    for (size_t k = 0; sample->uses && k < sample->gpus.n; k++)
+        if (sample->uses[k].device == sample->gpus.rows[i].kernel.id)
+            return &sample->uses[k];
+    return NULL;
+}
+
+void live_set_shares(struct live_sample *sample)
+{
+    double window_ns = (double)sample->window_ns * (double)sample->gpus.n;
+    for (size_t i = 0; i < sample->kernels.n; i++) {
+        struct top_line *line = &sample->lines[i];
+        for (size_t k = 0; sample->uses && k < sample->gpus.n; k++)
+            if (sample->uses[k].device == line->row.kernel.device)
+                line->gpu_share = (double)line->row.total_ns * sample->uses[k].alone / window_ns;
+    }
+}
+
+enum { BAR_WIDTH = 20 };
+
+/* Draws the parts of a window: used, busy but not used, idle. */
+static void draw_bar(const struct live_use *use, bool ascii, char bar[3 * BAR_WIDTH + 1])
+{
+    static const char *const blocks[] = {"\xe2\x96\x88", "\xe2\x96\x92", "\xc2\xb7"}, *const letters[] = {
+                                                                                          "#", "=", "."};
+    const char *const *marks = ascii ? letters : blocks;
+    double busy = use ? occ_at_most(occ_positive(use->busy), 1) : 0,
+           used = use ? occ_at_most(occ_positive(use->used), busy) : 0;
+    int busy_end = (int)lround(busy * BAR_WIDTH), used_end = (int)lround(used * BAR_WIDTH);
+    bar[0] = '\0';
+    for (int i = 0; i < BAR_WIDTH; i++)
+        (void)strcat(bar, marks[i < used_end ? 0 : i < busy_end ? 1 : 2]);
+}
+
+void live_gpu_text(const struct live_sample *sample, size_t i, bool ascii, char line[LIVE_LINE_BYTES])
 {
     const struct occ_top_row *row = &sample->gpus.rows[i];
-    bool measured = !isnan(row->achieved);
-    char busy[32], occupancy[32], waste[32], covered[32], coverage[48] = "";
-    if (measured)
-        (void)snprintf(coverage, sizeof coverage, " in %s",
+    const struct live_use *use = live_use_of(sample, i);
+    const char *name = row->kernel.short_name ? row->kernel.short_name : "";
+    char bar[3 * BAR_WIDTH + 1], busy[32], used[32], achieved[32], covered[32], measured[80] = "";
+    draw_bar(use, ascii, bar);
+    if (!isnan(row->achieved))
+        (void)snprintf(measured, sizeof measured, "  achieved %s in %s",
+                       cli_percent_text(row->achieved, achieved, sizeof achieved),
                        cli_percent_text(row->measured_ratio, covered, sizeof covered));
-    (void)snprintf(
-        line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " busy %6s  %s %6s%s  waste %7s%s  %s", row->kernel.id,
-        cli_percent_text((double)row->total_ns / (double)sample->window_ns, busy, sizeof busy),
-        measured ? "achieved" : "expected",
-        cli_range_cell(measured ? row->achieved : row->expected_achieved_low,
-                       measured ? row->achieved : row->expected_achieved_high, occupancy, sizeof occupancy),
-        coverage,
-        cli_amount_text(isnan(row->used) ? (double)NAN : row->waste_warp_seconds, waste, sizeof waste),
-        row->kernel.simulated ? "  sim" : "", row->kernel.short_name ? row->kernel.short_name : "");
+    (void)snprintf(line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " %s busy %6s  used %6s%s%s  %s", row->kernel.id,
+                   bar, cli_percent_text(use ? use->busy : (double)NAN, busy, sizeof busy),
+                   cli_percent_text(use ? use->used : (double)NAN, used, sizeof used), measured,
+                   row->kernel.simulated && !strstr(name, "simulated") ? "  sim" : "", name);
     occ_text_sanitise(line);
+}
+
+/* ---- lists ---- */
+
+/* Appends "NAME 12.3%" to a list after `title`. */
+static void append_share(char line[LIVE_LINE_BYTES], const char *title, const char *name, double share)
+{
+    char percent[32];
+    occ_text_append(line, LIVE_LINE_BYTES, ", ", "%s%.60s %s", line[0] ? "" : title, name,
+                    cli_percent_text(share, percent, sizeof percent));
 }
 
 void live_causes_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES])
 {
     double all = 0;
-    size_t used =
-        (size_t)snprintf(line, LIVE_LINE_BYTES, "waste by main cause:%s", sample->causes.n ? "" : " -");
+    line[0] = '\0';
     for (size_t i = 0; i < sample->causes.n; i++)
         all += top_waste_of(&sample->causes.rows[i]);
-    for (size_t i = 0; i < sample->causes.n && used < LIVE_LINE_BYTES - 64; i++) {
+    for (size_t i = 0; i < sample->causes.n; i++) {
         const struct occ_top_row *row = &sample->causes.rows[i];
-        char share[32];
-        used += (size_t)snprintf(line + used, 64, "%s %.30s %s", i ? "," : "",
-                                 row->kernel.short_name ? row->kernel.short_name : "none",
-                                 cli_percent_text(top_waste_of(row) / all, share, sizeof share));
+        append_share(line, "loss by main cause: ", row->kernel.short_name ? row->kernel.short_name : "none",
+                     top_waste_of(row) / all);
     }
+    if (!line[0])
+        (void)snprintf(line, LIVE_LINE_BYTES, "loss by main cause: -");
+    occ_text_sanitise(line);
+}
+
+/* A share with its name, for sorting. */
+struct share {
+    const char *name;
+    double ratio;
+};
+
+static int largest_first(const void *left, const void *right)
+{
+    double a = ((const struct share *)left)->ratio, b = ((const struct share *)right)->ratio;
+    return (a < b) - (a > b);
+}
+
+void live_owners_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES])
+{
+    struct share owners[OCC_OWNERS] = {{NULL, 0}};
+    size_t n = 0;
+    line[0] = '\0';
+    for (size_t i = 0; i < sample->kernels.n; i++) {
+        const struct top_line *of = &sample->lines[i];
+        size_t k = 0;
+        while (k < n && of->whose && strcmp(owners[k].name, of->whose) != 0)
+            k++;
+        if (k == OCC_OWNERS || !of->whose)
+            continue;
+        n = k == n ? n + 1 : n;
+        owners[k].name = of->whose;
+        owners[k].ratio += (double)of->row.total_ns / sample->sums.ns;
+    }
+    qsort(owners, n, sizeof *owners, largest_first);
+    for (size_t i = 0; i < n && n > 1; i++)
+        append_share(line, "time by owner: ", owners[i].name, owners[i].ratio);
+    occ_text_sanitise(line);
+}
+
+/* Writes "FusedMoE x 36", or "Block (directly)" for launches of a layer outside of the layers inside it. */
+static void name_layer(const struct occ_layers *tree, size_t at, bool ascii, char *name, size_t size)
+{
+    const struct occ_layer *layer = &tree->layers[at];
+    size_t parent = at;
+    name[0] = '\0';
+    while (layer->name[0] == '(' && parent > 0 && tree->layers[parent].depth >= layer->depth)
+        parent--;
+    if (tree->layers[parent].depth < layer->depth)
+        (void)snprintf(name, size, "%.40s ", tree->layers[parent].name);
+    (void)snprintf(name + strlen(name), size - strlen(name), "%.80s", layer->name);
+    if (layer->count > 1)
+        occ_text_append(name, size, ascii ? " x " : " \xc3\x97 ", "%u", layer->count);
+    if (layer->is_backward)
+        occ_text_append(name, size, " ", "backward");
+}
+
+void live_layers_text(const struct live_sample *sample, bool ascii, char line[LIVE_LINE_BYTES])
+{
+    enum { SHOWN = 16, NAME_BYTES = 160 };
+    const struct occ_layers *tree = &sample->layers.tree;
+    char names[SHOWN][NAME_BYTES];
+    struct share leaves[SHOWN];
+    size_t n = 0;
+    line[0] = '\0';
+    for (size_t i = 0; i < tree->n && n < SHOWN; i++) {
+        if (i + 1 < tree->n && tree->layers[i + 1].depth > tree->layers[i].depth)
+            continue; /* has layers inside */
+        name_layer(tree, i, ascii, names[n], NAME_BYTES);
+        leaves[n] = (struct share){names[n], tree->layers[i].share};
+        n++;
+    }
+    qsort(leaves, n, sizeof *leaves, largest_first);
+    for (size_t i = 0; i < n; i++)
+        append_share(line, "layers by time: ", leaves[i].name, leaves[i].ratio);
     occ_text_sanitise(line);
 }
 
