@@ -110,7 +110,7 @@ def test_table():
     s = Screen("-d a.db -w 1h")
     s.wait_rows([">kernel_0", "kernel_1", "kernel_2", "kernel_3", "kernel_4"])
     for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  \u00b7", " busy ", " used ", "GPU 2 ", "NVIDIA H100",
-                 "achieved 50.0%", "loss by main cause: ", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
+                 "(simulated)", "loss by main cause: ", "WHY", "blocks of 32 threads", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
         s.wait(text)
     if any(len(line) > 80 for line in s.lines()):
         fail("wider than the screen:\n" + s.text())
@@ -202,7 +202,7 @@ def test_resize():
     s.wait("+12 GPUs")  # at most a third of the screen
     tmux("resize-window", "-t", s.name, "-x", "120", "-y", "40")
     s.wait("+7 GPUs")
-    s.wait("LAUNCHES")
+    s.wait("WHOSE")
     tmux("resize-window", "-t", s.name, "-x", "50", "-y", "10")
     s.wait("occq live needs 60 x 12 characters; here are")
     s.keys("G", "j", "Space", "PPage")

@@ -276,8 +276,8 @@ static void test_gpus_and_causes(void **state)
     assert_string_equal(line,
                         "GPU 1  ==================== busy 200.0%  used      -  GPU?[2J of a very long name");
     live_gpu_text(&s, 1, true, line);
-    assert_string_equal(line, "GPU 2  #####=====.......... busy  50.0%  used  25.0%  achieved 50.0% in 6.0%  "
-                              "sim  kernel_2");
+    assert_string_equal(line, "GPU 2  #####=====.......... busy  50.0%  used  25.0%  sim  kernel_2  "
+                              "achieved 50.0% in 6.0%");
     live_gpu_text(&s, 1, false, line);
     assert_non_null(strstr(line, "\xe2\x96\x88\xe2\x96\x92\xe2\x96\x92"));
     rows[1].kernel.short_name = "NVIDIA H100 (simulated)";

@@ -102,14 +102,26 @@ static int width_of_all(const struct layout *layout)
     return width;
 }
 
-/* Drops the column of the highest rank, like tables. Returns false if no column may be dropped. */
+/* Returns the place of a column in the order in which columns go from a narrow screen, the first one last; 0:
+ * it stays. */
+static unsigned int rank_of(const struct cli_column *column)
+{
+    static const char *const order[] = {"why",      "achieved", "whose",    "time",  "marks", "waste%",
+                                        "launches", "measured", "expected", "cause", "loss"};
+    for (unsigned int i = 0; i < sizeof order / sizeof *order; i++)
+        if (is_named(column, order[i]))
+            return i + 1;
+    return CLI_RANK_OF(column->flags);
+}
+
+/* Drops the column of the highest rank. Returns false if no column may be dropped. */
 static bool drop_column(struct layout *layout)
 {
     size_t worst = 0;
     for (size_t i = 1; i < layout->n; i++)
-        if (CLI_RANK_OF(layout->columns[i]->flags) > CLI_RANK_OF(layout->columns[worst]->flags))
+        if (rank_of(layout->columns[i]) > rank_of(layout->columns[worst]))
             worst = i;
-    if (layout->n < 2 || CLI_RANK_OF(layout->columns[worst]->flags) == 0)
+    if (layout->n < 2 || rank_of(layout->columns[worst]) == 0)
         return false;
     layout->n--;
     for (size_t i = worst; i < layout->n; i++) {

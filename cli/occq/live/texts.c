@@ -81,10 +81,10 @@ void live_gpu_text(const struct live_sample *sample, size_t i, bool ascii, char 
         (void)snprintf(measured, sizeof measured, "  achieved %s in %s",
                        cli_percent_text(row->achieved, achieved, sizeof achieved),
                        cli_percent_text(row->measured_ratio, covered, sizeof covered));
-    (void)snprintf(line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " %s busy %6s  used %6s%s%s  %s", row->kernel.id,
+    (void)snprintf(line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " %s busy %6s  used %6s%s  %s%s", row->kernel.id,
                    bar, cli_percent_text(use ? use->busy : (double)NAN, busy, sizeof busy),
-                   cli_percent_text(use ? use->used : (double)NAN, used, sizeof used), measured,
-                   row->kernel.simulated && !strstr(name, "simulated") ? "  sim" : "", name);
+                   cli_percent_text(use ? use->used : (double)NAN, used, sizeof used),
+                   row->kernel.simulated && !strstr(name, "simulated") ? "  sim" : "", name, measured);
     occ_text_sanitise(line);
 }
 
