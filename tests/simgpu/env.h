@@ -28,6 +28,9 @@
       "samples' times are so far ahead")                                                                     \
     X(counter_drift_ppm, "OCCSIM_COUNTER_DRIFT_PPM", INTEGER, "0", 0, 1000000, "and run so much faster")     \
     X(cupti_version, "OCCSIM_CUPTI_VERSION", NUMBER, "0", 0, 999999, "cuptiGetVersion; 0: as built")         \
+    X(mig, "OCCSIM_MIG", NUMBER, "0", 0, 7, "MIG instances of each device, for NVML's processes; 0: no MIG") \
+    X(processes, "OCCSIM_PROCESSES", TEXT, "", 0, 0,                                                         \
+      "file of NVML's compute processes: DEVICE PID [INSTANCE]")                                             \
     X(truth, "OCCSIM_TRUTH", TEXT, "", 0, 0, "file that gets one CSV line for each launch")                  \
     X(client, "OCCSIM_CLIENT", TEXT, "", 0, 0, "another CUPTI client of the program: NAME:FROM:UNTIL,...")   \
     X(log, "OCCSIM_LOG", TEXT, "", 0, 0, "1 or stderr, or a file: what the simulation has to say")           \

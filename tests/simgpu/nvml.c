@@ -1,56 +1,26 @@
 /*
- * A double of libnvidia-ml.so.1 with the functions of NVML's GPM that the sampler uses: occupancy and
- * activity of a whole simulated device between two samples, over all processes (segments.h). H200 has GPM,
- * the others do not.
+ * A double of libnvidia-ml.so.1: its start, and the functions of NVML's GPM that the sampler uses: occupancy
+ * and activity of a whole simulated device between two samples, over all processes (segments.h). H200 has
+ * GPM, the others do not.
  *
  * It needs no driver: the devices are from OCCSIM_GPU. A sample covers the time until LAG_NS ago.
  * Names, numbers and layouts are from NVML's public reference; the toolkit has no header of NVML.
  *
- * Threads: any, under `lock`.
+ * Threads: any, under sim_nvml.lock.
  */
-#include "cupti_pm.h"
+#include "nvml_double.h"
 
 #include "env.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define NVML_API __attribute__((visibility("default")))
-#define LAG_NS   UINT64_C(5000000)
-#define VERSION  1 /* version of the structures here */
-
-enum { MOST_DEVICES = 16, UUID_TEXT_BYTES = 41 };
+#define LAG_NS  UINT64_C(5000000)
+#define VERSION 1 /* version of the structures here */
 
 enum metric { SM_UTIL = 2, SM_OCCUPANCY = 3 };
-
-/* X(NAME, number, text) */
-#define RESULTS(X)                                                                                           \
-    X(SUCCESS, 0, "success")                                                                                 \
-    X(UNINITIALIZED, 1, "not initialized")                                                                   \
-    X(INVALID_ARGUMENT, 2, "invalid argument")                                                               \
-    X(NOT_SUPPORTED, 3, "not supported by this device")                                                      \
-    X(NO_PERMISSION, 4, "insufficient permissions")                                                          \
-    X(NOT_FOUND, 6, "not found")                                                                             \
-    X(ARGUMENT_VERSION_MISMATCH, 25, "another version of the structure")                                     \
-    X(MEMORY, 20, "no memory")                                                                               \
-    X(UNKNOWN, 999, "nothing was counted")
-
-enum result {
-#define X(name, number, text) name = number,
-    RESULTS(X)
-#undef X
-};
-
-struct device {
-    const struct sim_gpu *gpu; /* NULL: no device */
-    uint8_t uuid[SIM_UUID_BYTES];
-    struct sim_tail *tail; /* opened at the first sample */
-    uint64_t looked_ns;
-    double warps, active, elapsed; /* cycles since the first sample, over all SMs */
-};
 
 /* A GPM sample: the device's counts at that time. */
 struct look {
@@ -77,9 +47,7 @@ struct gpm_support {
     unsigned int version, supported;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool initialized;
-static struct device devices[MOST_DEVICES];
+struct nvml_state sim_nvml = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 NVML_API enum result nvmlInit_v2(void);
 NVML_API enum result nvmlShutdown(void);
@@ -95,27 +63,27 @@ NVML_API enum result nvmlGpmMetricsGet(struct gpm_get *get);
 
 enum result nvmlInit_v2(void)
 {
-    pthread_mutex_lock(&lock);
-    initialized = true;
+    pthread_mutex_lock(&sim_nvml.lock);
+    sim_nvml.initialized = true;
     for (uint32_t i = 0; i < MOST_DEVICES; i++) {
-        devices[i].gpu = sim_gpu_listed(sim_env()->gpu, i);
-        if (devices[i].gpu)
-            sim_gpu_uuid(devices[i].gpu, i, devices[i].uuid);
+        sim_nvml.devices[i].gpu = sim_gpu_listed(sim_env()->gpu, i);
+        if (sim_nvml.devices[i].gpu)
+            sim_gpu_uuid(sim_nvml.devices[i].gpu, i, sim_nvml.devices[i].uuid);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sim_nvml.lock);
     return SUCCESS;
 }
 
 enum result nvmlShutdown(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&sim_nvml.lock);
     for (uint32_t i = 0; i < MOST_DEVICES; i++) {
-        sim_tail_close(devices[i].tail);
-        devices[i] = (struct device){0};
+        sim_tail_close(sim_nvml.devices[i].tail);
+        sim_nvml.devices[i] = (struct device){0};
     }
-    bool was = initialized;
-    initialized = false;
-    pthread_mutex_unlock(&lock);
+    bool was = sim_nvml.initialized;
+    sim_nvml.initialized = false;
+    pthread_mutex_unlock(&sim_nvml.lock);
     return was ? SUCCESS : UNINITIALIZED;
 }
 
@@ -132,10 +100,9 @@ const char *nvmlErrorString(enum result result)
     }
 }
 
-/* "GPU-12345678-1234-1234-1234-123456789abc" */
-static void write_uuid(const uint8_t *uuid, char text[UUID_TEXT_BYTES])
+void sim_nvml_write_uuid(const char *prefix, const uint8_t *uuid, char text[UUID_TEXT_BYTES])
 {
-    size_t used = (size_t)snprintf(text, UUID_TEXT_BYTES, "GPU");
+    size_t used = (size_t)snprintf(text, UUID_TEXT_BYTES, "%.3s", prefix);
     for (size_t i = 0; i < SIM_UUID_BYTES; i++) {
         bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
         used += (size_t)snprintf(text + used, UUID_TEXT_BYTES - used, dash ? "-%02x" : "%02x", uuid[i]);
@@ -145,25 +112,27 @@ static void write_uuid(const uint8_t *uuid, char text[UUID_TEXT_BYTES])
 enum result nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device)
 {
     char text[UUID_TEXT_BYTES];
-    enum result result = !initialized ? UNINITIALIZED : !uuid || !device ? INVALID_ARGUMENT : NOT_FOUND;
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; result == NOT_FOUND && i < MOST_DEVICES && devices[i].gpu; i++) {
-        write_uuid(devices[i].uuid, text);
+    enum result result = !sim_nvml.initialized ? UNINITIALIZED
+                         : !uuid || !device    ? INVALID_ARGUMENT
+                                               : NOT_FOUND;
+    pthread_mutex_lock(&sim_nvml.lock);
+    for (size_t i = 0; result == NOT_FOUND && i < MOST_DEVICES && sim_nvml.devices[i].gpu; i++) {
+        sim_nvml_write_uuid("GPU", sim_nvml.devices[i].uuid, text);
         if (strcmp(text, uuid) != 0)
             continue;
-        *device = &devices[i];
+        *device = &sim_nvml.devices[i];
         result = SUCCESS;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sim_nvml.lock);
     return result;
 }
 
-static bool known_locked(const struct device *device)
+bool sim_nvml_knows(const struct device *device)
 {
     size_t i = 0;
-    while (i < MOST_DEVICES && device != &devices[i])
+    while (i < MOST_DEVICES && device != &sim_nvml.devices[i])
         i++;
-    return initialized && i < MOST_DEVICES && device->gpu;
+    return sim_nvml.initialized && i < MOST_DEVICES && device->gpu;
 }
 
 /* ---- GPM ---- */
@@ -176,14 +145,14 @@ static bool has_gpm(const struct sim_gpu *gpu)
 enum result nvmlGpmQueryDeviceSupport(struct device *device, struct gpm_support *support)
 {
     enum result result = SUCCESS;
-    pthread_mutex_lock(&lock);
-    if (!known_locked(device) || !support)
+    pthread_mutex_lock(&sim_nvml.lock);
+    if (!sim_nvml_knows(device) || !support)
         result = INVALID_ARGUMENT;
     else if (support->version != VERSION)
         result = ARGUMENT_VERSION_MISMATCH;
     else
         support->supported = has_gpm(device->gpu) && *sim_env()->counters;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sim_nvml.lock);
     return result;
 }
 
@@ -236,13 +205,13 @@ enum result nvmlGpmSampleGet(struct device *device, struct look *sample)
     enum result fault = (enum result)sim_fault(SIM_FAULT_GPM);
     if (fault != SUCCESS)
         return fault;
-    pthread_mutex_lock(&lock);
-    enum result result = known_locked(device) && sample ? SUCCESS : INVALID_ARGUMENT;
+    pthread_mutex_lock(&sim_nvml.lock);
+    enum result result = sim_nvml_knows(device) && sample ? SUCCESS : INVALID_ARGUMENT;
     if (result == SUCCESS)
         result = has_gpm(device->gpu) ? count_locked(device) : NOT_SUPPORTED;
     if (result == SUCCESS)
         *sample = (struct look){device, device->warps, device->active, device->elapsed};
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sim_nvml.lock);
     return result;
 }
 
