@@ -9,9 +9,13 @@
 
 /* The words of kinds with a fixed set of words; a value is the word's index, with MODE the octal number. */
 static const char *const words[KIND_MAX][5] = {
-    [KIND_MODE] = {"auto", "0600", "0660", "0666"},       [KIND_SYNC] = {"normal", "full"},
-    [KIND_LEVEL] = {"error", "warning", "info", "debug"}, [KIND_SPLIT] = {"owner", "none"},
-    [KIND_RECORD] = {"auto", "full", "program", "none"},  [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
+    [KIND_MODE] = {"auto", "0600", "0660", "0666"},
+    [KIND_SYNC] = {"normal", "full"},
+    [KIND_LEVEL] = {"error", "warning", "info", "debug"},
+    [KIND_SPLIT] = {"owner", "none"},
+    [KIND_RECORD] = {"auto", "full", "program", "none"},
+    [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
+    [KIND_COVERAGE] = {"auto", "none"},
 };
 
 const struct occ_setting occ_settings[] = {

@@ -41,6 +41,7 @@
  *   SPLIT     0 owner, 1 none
  *   RECORD    0 auto, 1 full, 2 program, 3 none
  *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
+ *   COVERAGE  0 auto, 1 none
  *   PERCENT   parts per million of a percentage of 0.0001 to 100
  */
 #define OCC_CONFIG_SETTINGS(X)                                                                               \
@@ -80,6 +81,7 @@
     X(http, tls_key, PATH, occ_config_text, tls_key, RESTART, "", 0, 0)                                      \
     X(http, client_ca, PATH, occ_config_text, client_ca, RESTART, "", 0, 0)                                  \
     X(http, max_runs, COUNT, uint64_t, http_max_runs, RESTART, "64", 0, 1024)                                \
+    X(coverage, mode, COVERAGE, uint64_t, coverage_mode, RESTART, "auto", 0, 0)                              \
     X(identity, dcgm_job_dir, PATH, occ_config_text, job_directory, RESTART, "", 0, 0)                       \
     X(ship, url, TEXT, occ_config_text, ship_url, OTHER, "", 0, 0)                                           \
     X(ship, database, NAME, occ_config_text, ship_database, OTHER, "occtrace", 0, 0)                         \

@@ -20,6 +20,7 @@ enum kind {
     KIND_SPLIT,
     KIND_RECORD,
     KIND_COUNTERS,
+    KIND_COVERAGE,
     KIND_PERCENT,
     KIND_MAX
 };

@@ -248,6 +248,7 @@ static int run(struct service *service, struct occ_error *err)
         .http_tls = {[OCC_TLS_CERTIFICATE] = config->tls_cert,
                      [OCC_TLS_KEY] = config->tls_key,
                      [OCC_TLS_CLIENT_CA] = config->client_ca},
+        .is_covering = config->coverage_mode == 0,
         .job_directory = config->job_directory,
         .reload = reload,
         .context = service,

@@ -338,6 +338,18 @@ static int start_sampler(struct occ_server *s, struct occ_error *err)
     return 0;
 }
 
+/* Without memory the daemon records without it. */
+static void open_coverage(struct occ_server *s)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_coverage_options options = {.root = s->options->root,
+                                                 .socket = s->options->socket_path,
+                                                 .nvml_path = s->options->nvml_path,
+                                                 .interval_ns = s->options->coverage_interval_ns};
+    if (s->options->is_covering && !s->private.on && occ_coverage_new(&options, &s->coverage, &err) != 0)
+        occ_log(OCC_LOG_ERROR, "no coverage: %s", err.message);
+}
+
 static int start(struct occ_server *s, struct occ_error *err)
 {
     s->histories_options = s->options->histories;
@@ -361,6 +373,7 @@ static int start(struct occ_server *s, struct occ_error *err)
         return status;
     occ_tour_plan(&s->histories, occ_monotonic_ns());
     occ_node_quota_plan(&s->histories, occ_monotonic_ns());
+    open_coverage(s);
     occ_pages_open(s);
     if (s->private.on)
         occ_sampler_await(s->sampler, AWAIT_NS);
@@ -396,6 +409,7 @@ static int finish(struct occ_server *s, struct occ_error *err)
 static void close_all(struct occ_server *s)
 {
     occ_pages_close(s);
+    occ_coverage_free(s->coverage);
     occ_listen_close(&s->listener);
     if (s->private.on) { /* made for this socket; the last of starter and daemon removes it */
         char directory[OCC_LISTEN_PATH_BYTES];

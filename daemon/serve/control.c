@@ -20,6 +20,7 @@ static const struct row {
     {"status", OCC_REQUEST_STATUS, NOTHING, 0, 0},
     {"history", OCC_REQUEST_HISTORY, NUMBER, 0, UINT32_MAX},
     {"refusals", OCC_REQUEST_REFUSALS, NUMBER, 0, UINT32_MAX},
+    {"coverage", OCC_REQUEST_COVERAGE, NUMBER, 0, UINT32_MAX},
     {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MAX - 1},
     {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MAX_S},
     {"resume", OCC_REQUEST_RESUME, NOTHING, 0, 0},
@@ -66,7 +67,7 @@ int occ_request_parse(const char *text, struct occ_request *ret_request, struct 
     return occ_fail(
         err, OCC_E_INVALID,
         "unknown request (there are: ping, flush SESSION, status, history NUMBER, refusals NUMBER, "
-        "sampler GPU, pause SECONDS, resume, pause_run PID, resume_run PID)");
+        "coverage NUMBER, sampler GPU, pause SECONDS, resume, pause_run PID, resume_run PID)");
 }
 
 bool occ_control_may_command(uint32_t uid, uint32_t own)

@@ -14,6 +14,7 @@ enum occ_request_kind {
     OCC_REQUEST_STATUS,
     OCC_REQUEST_HISTORY,
     OCC_REQUEST_REFUSALS,
+    OCC_REQUEST_COVERAGE,
     OCC_REQUEST_SAMPLER,
     OCC_REQUEST_PAUSE,
     OCC_REQUEST_RESUME,
@@ -24,8 +25,8 @@ enum occ_request_kind {
 struct occ_request {
     enum occ_request_kind kind;
     char session[33]; /* argument of flush */
-    /* argument of history and refusals (index), sampler (GPU), pause (seconds), pause_run and resume_run
-     * (pid) */
+    /* argument of history, refusals and coverage (index), sampler (GPU), pause (seconds), pause_run and
+     * resume_run (pid) */
     uint64_t number;
 };
 

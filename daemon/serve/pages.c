@@ -192,6 +192,7 @@ static void write_metrics(void *context, FILE *out, bool has_identity, bool is_o
     write_sampler(s, &e);
     write_certificates(s, &e);
     write_jobs(s, &e);
+    occ_pages_write_coverage(s, &e);
     occ_exposition_end(&e);
 }
 

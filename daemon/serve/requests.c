@@ -115,6 +115,9 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
     case OCC_REQUEST_REFUSALS:
         occ_status_answer_refusals(s, client, request.number, &lines);
         break;
+    case OCC_REQUEST_COVERAGE:
+        occ_status_answer_coverage(s, client, request.number, &lines);
+        break;
     case OCC_REQUEST_SAMPLER:
         occ_control_sampler(s->sampler, request.number, answer.text, sizeof answer.text);
         break;

@@ -1,6 +1,7 @@
 /* Options of a daemon (daemon/server.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ struct occ_server_options {
     const char *http_listen; /* address for support/address.h; NULL or "": none */
     size_t http_max_runs;
     const char *http_tls[OCC_TLS_PARTS]; /* paths; NULL or "": none */
+    bool is_covering;                    /* compares GPU processes with programs (daemon/coverage) */
+    const char *nvml_path;               /* for daemon/coverage; NULL: libnvidia-ml.so.1 */
+    int64_t coverage_interval_ns;        /* for daemon/coverage; 0: the default */
     const char *job_directory;           /* for support/gpu_jobs.h; NULL or "": none */
     const char *root;                    /* prefix of system paths, for tests; NULL: "" */
 };

@@ -1,9 +1,10 @@
-/* The state of the daemon's loop, for server.c, connections.c, pages.c, programs.c and requests.c only. */
+/* The state of the daemon's loop, for the files of this directory and server.c only. */
 #pragma once
 
 #include "arrivals.h"
 #include "clients.h"
 #include "control.h"
+#include "daemon/coverage/coverage.h"
 #include "daemon/histories/histories.h"
 #include "listen.h"
 #include "metrics/http.h"
@@ -65,6 +66,7 @@ struct occ_server {
     struct occ_http *http;        /* NULL: no HTTP server */
     struct occ_meter *meter;      /* NULL without an HTTP server */
     struct occ_queue http_queue;
+    struct occ_coverage *coverage; /* NULL: switched off, or a private daemon */
     struct occ_driver_list driver_list;
     struct occ_totals closed;      /* counters of closed histories */
     int64_t config_read_ns;        /* since the epoch */
@@ -119,6 +121,14 @@ void occ_pages_reload(struct occ_server *server);
 void occ_pages_follow(struct occ_server *server, struct occ_history *history, int64_t now_ns);
 /* Closes the histories found by occ_histories_idle() and keeps their counters. */
 void occ_pages_drop_idle(struct occ_server *server, int64_t now_ns);
+
+/* ---- coverage_pages.c ---- */
+
+/* Writes the coverage's series. Starts a scan if one is due. */
+void occ_pages_write_coverage(const struct occ_server *server, const struct occ_exposition *exposition);
+/* The answer to `coverage`, limited to this client's rights. Starts a scan if one is due. */
+void occ_status_answer_coverage(const struct occ_server *server, const struct occ_client *client,
+                                uint64_t number, struct occ_answer *answer);
 
 /* ---- status.c ---- */
 

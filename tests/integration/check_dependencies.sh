@@ -26,13 +26,14 @@ cluster/webhook: support
 compare: support
 config: support
 cupti:
-daemon: attribution config cupti daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
+daemon: attribution config cupti daemon/coverage daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
 daemon/collect: daemon/owners occupancy ring store support
+daemon/coverage: support
 daemon/histories: daemon/collect daemon/owners daemon/sampling store support
 daemon/owners: support
 daemon/sampling: attribution cupti daemon/collect daemon/sampling/counters occupancy ring store support
 daemon/sampling/counters: attribution cupti support
-daemon/serve: daemon/collect daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve/metrics ring store support
+daemon/serve: daemon/collect daemon/coverage daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve/metrics ring store support
 daemon/serve/metrics: occupancy store support
 draw: support
 explain: names occupancy support

@@ -37,6 +37,7 @@ struct place {
     int64_t raw_age_ns, hours_age_ns; /* age limits of launches, of hours; 0: none */
     uint64_t max_bytes;               /* quota of each history; 0: none */
     bool has_counters;
+    const char *nvml;           /* path of NVML for coverage; NULL: no coverage */
     char jobs[96], root[96];    /* directories for support/gpu_jobs.h; "": none */
     int64_t commit_interval_ns; /* 0: 100 ms */
     enum occ_command_lines command_lines;
@@ -114,6 +115,9 @@ static inline int serve(const struct place *p, int64_t grace_ns)
         .private_fd = -1,
         .http_socket = p->http,
         .http_max_runs = 64,
+        .is_covering = p->nvml != NULL,
+        .nvml_path = p->nvml,
+        .coverage_interval_ns = 1,
         .job_directory = p->jobs,
         .root = p->root,
         .sampler = {.mode = p->has_counters ? OCC_SAMPLER_PM : OCC_SAMPLER_NONE, .interval_ns = 1000000},

@@ -37,6 +37,7 @@ static const char all_different[] =
     "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t, "
     "raw_jobs: j,\n"
     "  raw_until: u, raw_launches: 5000}\n"
+    "coverage: {mode: none}\n"
     "cluster: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x,\n"
     "  cert_file: /a/y, key_file: /a/z, command: 'x {node} {arguments}', nodes: n}\n"
     "log: {level: debug}\n";

@@ -150,7 +150,9 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_form forms[] = {{"counters", NULL, NULL, &cli_doctor_counters}, {.option = NULL}};
+static const struct cli_form forms[] = {{"counters", NULL, NULL, &cli_doctor_counters},
+                                        {"coverage", NULL, NULL, &cli_doctor_coverage},
+                                        {.option = NULL}};
 
 const struct cli_command cli_doctor = {
     .name = "doctor",

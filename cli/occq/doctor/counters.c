@@ -3,17 +3,17 @@
  * (support/control.h); answers are checked like any other input. One thread. */
 #include "doctor.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/daemon.h"
+#include "reply.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/text.h"
 
-enum { PATIENCE_MS = 5000, MAX_GPUS = 64 };
+enum { MAX_GPUS = 64 };
 
 #define SECOND_NS        INT64_C(1000000000)
 #define PAUSE_DEFAULT_NS (600 * SECOND_NS)
@@ -27,74 +27,37 @@ struct sampler_args {
     enum action { STATUS, PAUSE, RESUME, ACTIONS } action;
 };
 
-/* A daemon's answer: lines "key value", each ended by a NUL. */
-struct reply {
-    char text[OCC_CONTROL_BYTES + 1];
-    size_t bytes;
-};
-
-/* Returns the value of a key; "": the answer does not have the key. */
-static const char *value_of(const struct reply *reply, const char *key)
-{
-    size_t length = strlen(key);
-    for (size_t at = 0; at < reply->bytes; at += strlen(reply->text + at) + 1)
-        if (strncmp(reply->text + at, key, length) == 0 && reply->text[at + length] == ' ')
-            return reply->text + at + length + 1;
-    return "";
-}
-
 /* ---- columns ---- */
 
-static struct cli_value get_text(const struct cli_column *column, const void *row)
-{
-    const char *text = value_of(row, column->key);
-    return cli_string(text[0] ? text : NULL);
-}
-
-static struct cli_value get_real(const struct cli_column *column, const void *row)
-{
-    double number = NAN;
-    (void)occ_parse_double(value_of(row, column->key), -1e18, 1e18, &number, NULL);
-    return cli_real(number);
-}
-
-static struct cli_value get_unsigned(const struct cli_column *column, const void *row)
-{
-    uint64_t number = 0;
-    bool is_number = occ_parse_u64(value_of(row, column->key), 0, UINT64_MAX, &number, NULL) == 0;
-    return is_number ? cli_unsigned(number) : cli_real(NAN);
-}
-
-#define COLUMN(name, key, unit, flags, help, get)                                                            \
-    {                                                                                                        \
-        name, key, unit, flags, help, get, 0, NULL                                                           \
-    }
-
 static const struct cli_column columns[] = {
-    COLUMN("gpu", "gpu", CLI_PLAIN, CLI_DEFAULT, "the GPU's number in the daemon's driver", get_unsigned),
-    COLUMN("source", "source", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "source of the counters: pm, gpm or none",
-           get_text),
-    COLUMN("state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "ok: it samples", get_text),
-    COLUMN("samples", "samples", CLI_PLAIN, CLI_DEFAULT, "number of samples read", get_unsigned),
-    COLUMN("bad", "bad_samples", CLI_PLAIN, 0, "number of samples with impossible values, left out",
-           get_unsigned),
-    COLUMN("overflows", "overflows", CLI_PLAIN, CLI_DEFAULT, "how often the hardware's buffer was full",
-           get_unsigned),
-    COLUMN("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "number of gaps between samples", get_unsigned),
-    COLUMN("offset", "offset_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(1),
-           "fitted offset of the launches' clock from the samples'", get_real),
-    COLUMN("drift", "drift_ppm", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(1),
-           "drift of that offset, parts per million", get_real),
-    COLUMN("residual", "residual_ratio", CLI_RATIO, CLI_DEFAULT,
-           "residual: part of the counted warp time that no traced launch explains", get_real),
-    COLUMN("launches", "launches", CLI_PLAIN, CLI_DEFAULT, "number of launches to measure", get_unsigned),
-    COLUMN("dropped", "dropped", CLI_PLAIN, CLI_DEFAULT, "launches without a value because a queue was full",
-           get_unsigned),
-    COLUMN("mode", "mode", CLI_PLAIN, CLI_LEFT, "sources that the daemon may use", get_text),
-    COLUMN("paused", "paused_s", CLI_PLAIN, 0, "seconds until a requested pause ends", get_unsigned),
-    COLUMN("uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", get_text),
-    COLUMN("reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
-           "why it does not sample, or not from a better source", get_text),
+    REPLY_COLUMN("gpu", "gpu", CLI_PLAIN, CLI_DEFAULT, "the GPU's number in the daemon's driver",
+                 reply_get_unsigned),
+    REPLY_COLUMN("source", "source", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT,
+                 "source of the counters: pm, gpm or none", reply_get_text),
+    REPLY_COLUMN("state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "ok: it samples", reply_get_text),
+    REPLY_COLUMN("samples", "samples", CLI_PLAIN, CLI_DEFAULT, "number of samples read", reply_get_unsigned),
+    REPLY_COLUMN("bad", "bad_samples", CLI_PLAIN, 0, "number of samples with impossible values, left out",
+                 reply_get_unsigned),
+    REPLY_COLUMN("overflows", "overflows", CLI_PLAIN, CLI_DEFAULT, "how often the hardware's buffer was full",
+                 reply_get_unsigned),
+    REPLY_COLUMN("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "number of gaps between samples",
+                 reply_get_unsigned),
+    REPLY_COLUMN("offset", "offset_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(1),
+                 "fitted offset of the launches' clock from the samples'", reply_get_real),
+    REPLY_COLUMN("drift", "drift_ppm", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(1),
+                 "drift of that offset, parts per million", reply_get_real),
+    REPLY_COLUMN("residual", "residual_ratio", CLI_RATIO, CLI_DEFAULT,
+                 "residual: part of the counted warp time that no traced launch explains", reply_get_real),
+    REPLY_COLUMN("launches", "launches", CLI_PLAIN, CLI_DEFAULT, "number of launches to measure",
+                 reply_get_unsigned),
+    REPLY_COLUMN("dropped", "dropped", CLI_PLAIN, CLI_DEFAULT,
+                 "launches without a value because a queue was full", reply_get_unsigned),
+    REPLY_COLUMN("mode", "mode", CLI_PLAIN, CLI_LEFT, "sources that the daemon may use", reply_get_text),
+    REPLY_COLUMN("paused", "paused_s", CLI_PLAIN, 0, "seconds until a requested pause ends",
+                 reply_get_unsigned),
+    REPLY_COLUMN("uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", reply_get_text),
+    REPLY_COLUMN("reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
+                 "why it does not sample, or not from a better source", reply_get_text),
     CLI_COLUMN_END,
 };
 
@@ -105,13 +68,10 @@ static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, st
     char request[32];
     uint64_t gpus = 0;
     (void)snprintf(request, sizeof request, "sampler %zu", gpu);
-    int status = occ_control_request(fd, request, PATIENCE_MS, reply->text, sizeof reply->text, err);
+    int status = reply_ask(fd, request, reply, err);
     if (status != 0)
         return status;
-    reply->bytes = strlen(reply->text);
-    for (char *at = reply->text; (at = strchr(at, '\n')); at++)
-        *at = '\0';
-    if (occ_parse_u64(value_of(reply, "gpus"), 0, MAX_GPUS, &gpus, err) != 0)
+    if (occ_parse_u64(reply_value(reply, "gpus"), 0, MAX_GPUS, &gpus, err) != 0)
         return occ_error_prefix(err, "the daemon's number of GPUs");
     *ret_gpus = (size_t)gpus;
     return 0;
@@ -151,11 +111,11 @@ static int show_status(const struct cli_command *command, int fd, const struct c
     uint64_t paused_s = 0;
     if (print_gpus(fd, selection, &reply, &gpus, &err) != 0)
         return cli_failure(command, &err);
-    if (occ_parse_u64(value_of(&reply, "paused_s"), 1, OCC_CONTROL_PAUSE_MAX_S, &paused_s, NULL) == 0)
+    if (occ_parse_u64(reply_value(&reply, "paused_s"), 1, OCC_CONTROL_PAUSE_MAX_S, &paused_s, NULL) == 0)
         note_pause(command, "another ", paused_s);
     if (gpus > 0)
         return CLI_EXIT_OK;
-    const char *reason = value_of(&reply, "reason");
+    const char *reason = reply_value(&reply, "reason");
     return cli_nothing(command, reason[0] ? reason : "the daemon sees no GPU");
 }
 
@@ -166,7 +126,7 @@ static int request(const struct cli_command *command, int fd, const struct sampl
     char text[32] = "resume", answer[OCC_CONTROL_BYTES + 1];
     if (args->pause_s > 0)
         (void)snprintf(text, sizeof text, "pause %lld", (long long)args->pause_s);
-    if (occ_control_request(fd, text, PATIENCE_MS, answer, sizeof answer, &err) != 0)
+    if (occ_control_request(fd, text, REPLY_PATIENCE_MS, answer, sizeof answer, &err) != 0)
         return cli_failure(command, &err);
     if (args->pause_s > 0)
         note_pause(command, "", (uint64_t)args->pause_s);

@@ -76,4 +76,4 @@ doctor_look doctor_driver, doctor_driver_not, doctor_node, doctor_mig, doctor_co
  * globfree(). */
 size_t doctor_glob(const struct doctor_machine *machine, const char *pattern, glob_t *ret_paths);
 
-extern const struct cli_command cli_doctor_counters;
+extern const struct cli_command cli_doctor_counters, cli_doctor_coverage;

@@ -29,6 +29,13 @@
       "Wasted warp-seconds of the 20 worst kernels, chosen anew each hour, and of all others")               \
     X(GPU_JOB, "occtrace_gpu_job_info", GAUGE, IDENTITY,                                                     \
       "1 for each job that the scheduler gives the GPU, also while it lies idle")                            \
+    X(COVERAGE_HELD, "occtrace_coverage_gpu_seconds_total", COUNTER, ALL,                                    \
+      "Time during which processes hold a GPU, divided equally between them, by whether and why not they "   \
+      "are recorded")                                                                                        \
+    X(COVERAGE_PROCESSES, "occtrace_coverage_processes", GAUGE, ALL,                                         \
+      "Processes that hold a GPU, once for each GPU, by the same reasons")                                   \
+    X(COVERAGE_SCAN, "occtrace_coverage_last_scan_timestamp_seconds", GAUGE, ALL,                            \
+      "When the processes of the GPUs were last listed; none if that failed")                                \
     X(LOST, "occtrace_launches_lost_total", COUNTER, ALL, "Launches that programs could not record")         \
     X(STALLED, "occtrace_store_stalled", GAUGE, ALL, "1: a history cannot be written at the moment")         \
     X(STATES, "occtrace_store_states", GAUGE, ALL,                                                           \

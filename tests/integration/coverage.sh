@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Coverage of a node: programs of each kind hold simulated GPUs, and a real daemon tells which are recorded and why the others are
+# not, by `occq doctor --coverage` and on /metrics. With `time`, also GPU time, which needs a second scan 10 s later.
+#
+#   coverage.sh BUILD SOURCE [time]
+set -uo pipefail
+build=$(realpath "$1") source=$2 mode=${3:-}
+hello=$build/samples/hello guest=$build/lib/libocctrace.so
+[ -x "$hello" ] && [ -e "$build/simgpu/libnvidia-ml.so.1" ] || { echo "skipped: no sample or no simulated device"; exit 77; }
+[ -e "$guest" ] || guest=$(find "$build" -name libocctrace.so | head -1)
+work=$(mktemp -d)
+pids=()
+finish() {
+  for pid in "${pids[@]}"; do kill "$pid"; wait "$pid"; done 2>/dev/null
+  rm -rf "$work"
+}
+trap finish EXIT
+fail() { echo "FAILED: $*"; cat "$work/daemon.log" "$work/said" 2>/dev/null; exit 1; }
+until_true() { # command: tries again until it succeeds
+  for _ in $(seq 1200); do "$@" && return 0; sleep 0.05; done
+  fail "never: $*"
+}
+
+declare -A pid_of
+start() { # reason variables... -- command...: a program for which the daemon is to give this reason
+  local reason=$1 variables=()
+  shift
+  while [ "$1" != -- ]; do variables+=("$1"); shift; done
+  shift
+  env -u OCCTRACE_SOCKET "${variables[@]}" "$@" >"$work/$reason.out" 2>"$work/$reason.err" &
+  pid_of[$reason]=$!
+  pids+=($!)
+}
+export LD_LIBRARY_PATH=$build/simgpu OCCSIM_GPU=h200,a100 OCCSIM_PROCESSES=$work/processes NO_COLOR=1
+socket=OCCTRACE_SOCKET=$work/socket cupti=OCCTRACE_CUPTI=$build/simgpu/libcupti.so.13 driver=$build/simgpu/libcuda.so.1
+unset CUDA_INJECTION64_PATH OCCTRACE_DISABLE OCCTRACE_CUPTI LD_PRELOAD
+cc=${CC:-cc}
+"$cc" -o "$work/holder" "$source/tests/integration/gpu_holder.c" || fail "no holder"
+start started_before -- "$work/holder" "$driver"
+until_true grep -q ready "$work/started_before.out"
+
+printf 'http: {socket: "%s"}\n' "$work/metrics.sock" >"$work/config"
+"$build/bin/occtraced" -c "$work/config" --db "$work/h.db" --socket "$work/socket" 2>"$work/daemon.log" &
+pids+=($!)
+until_true test -S "$work/socket"
+# a start is known to 10 ms
+sleep 0.02
+start recorded CUDA_INJECTION64_PATH="$guest" "$socket" "$cupti" -- "$hello" --spin
+start no_libcupti CUDA_INJECTION64_PATH="$guest" "$socket" OCCTRACE_CUPTI=/nowhere/libcupti.so.13 -- "$hello" --spin
+start environment -- "$work/holder" "$driver"
+start opted_out CUDA_INJECTION64_PATH="$guest" "$socket" OCCTRACE_DISABLE=1 -- "$hello" --spin
+start other_profiler CUDA_INJECTION64_PATH="$work/libother.so" -- "$hello" --spin
+start not_loaded CUDA_INJECTION64_PATH=/nowhere/libocctrace.so "$socket" -- "$work/holder" "$driver"
+if "$cc" -static -o "$work/holder-static" "$source/tests/integration/gpu_holder.c" 2>/dev/null; then
+  start static CUDA_INJECTION64_PATH="$guest" -- "$work/holder-static" "$driver"
+else
+  echo "left out: a static program cannot be linked"
+fi
+if command -v musl-gcc >/dev/null && musl-gcc -o "$work/holder-musl" "$source/tests/integration/gpu_holder.c"; then
+  start musl CUDA_INJECTION64_PATH="$guest" -- env -u LD_LIBRARY_PATH "$work/holder-musl" "$driver"
+else
+  echo "left out: musl-gcc is not installed"
+fi
+two_report() { "$build/bin/occtraced" --status --socket "$work/socket" --json 2>/dev/null | grep -Eq '"programs": ?2\b'; }
+until_true two_report
+for reason in "${!pid_of[@]}"; do
+  until_true grep -q libcuda "/proc/${pid_of[$reason]}/maps"
+done
+device=0
+for reason in "${!pid_of[@]}"; do
+  echo "$((device++ % 2)) ${pid_of[$reason]}"
+done >"$work/processes"
+
+coverage() { "$build/bin/occq" doctor --coverage --socket "$work/socket" "$@"; }
+coverage --csv -o pid,reason >"$work/said" 2>&1 || fail "occq doctor --coverage"
+for reason in "${!pid_of[@]}"; do
+  grep -qx "${pid_of[$reason]},$reason" "$work/said" || fail "process ${pid_of[$reason]} is not '$reason'"
+done
+[ "$(grep -c '^[0-9]' "$work/said")" = "${#pid_of[@]}" ] || fail "another number of processes"
+coverage >"$work/said" 2>&1 || fail "the page"
+grep -q '^environment: .* -> start it with occtrace' "$work/said" || fail "no remedy"
+page() { curl -sf --unix-socket "$work/metrics.sock" http://node/metrics >"$work/said"; }
+if command -v curl >/dev/null; then
+  page || fail "no page"
+  for reason in "${!pid_of[@]}"; do
+    grep -q "^occtrace_coverage_processes{.*reason=\"$reason\"} 1$" "$work/said" || fail "no series of $reason"
+  done
+  grep '^occtrace_coverage' "$work/said" | grep -q pid= && fail "a series has a pid"
+  grep -q '^occtrace_coverage_last_scan_timestamp_seconds{' "$work/said" || fail "no time of the scan"
+fi
+echo "coverage.sh: ${#pid_of[@]} kinds of programs"
+[ "$mode" = time ] || exit 0
+
+sleep 10
+coverage --json >"$work/json" 2>"$work/said" || fail "the second scan"
+python3 - "$work/json" <<'PY' || fail "GPU time"
+import json, sys
+rows = json.load(open(sys.argv[1]))["coverage"]
+held = {gpu: sum(r["held_ns"] for r in rows if r["gpu"] == gpu) / 1e9 for gpu in {r["gpu"] for r in rows}}
+assert len(held) == 2 and all(9 < s < 60 for s in held.values()), held
+assert abs(sum(r["share_ratio"] for r in rows) - 1) < 1e-6, rows
+PY
+grep -Eq '[0-9.]+% of the GPU time is recorded: ' "$work/said" || fail "no share"
+coverage
