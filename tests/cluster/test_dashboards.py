@@ -96,7 +96,8 @@ GPU = 'gpu="0",UUID="GPU-a",modelName="NVIDIA H100"'
 LABELS = {"occtrace_gpu_wasted_warp_seconds_by_cause_total": GPU + ',cause="registers"', "occtrace_run_info": 'run="01",UUID="GPU-a",user="ann",slurm_job="42"',
           "occtrace_run_wasted_warp_seconds_total": 'run="01"', "occtrace_kernel_wasted_warp_seconds_total": 'kernel="axpy"',
           "occtrace_gpu_occupancy_ratio": GPU + ',definition="theoretical"', "occtrace_launches_lost_total": 'cause="ring_full"',
-          "occtrace_ship_failures_total": 'reason="network"'}
+          "occtrace_ship_failures_total": 'reason="network"', "occtrace_coverage_gpu_seconds_total": 'reason="recorded"',
+          "occtrace_coverage_processes": 'reason="recorded"'}
 # of the rules
 RECORDED = ('hostname_uuid:occtrace_waste_ratio:rate5m{hostname="%s",gpu="0",UUID="GPU-a"}', 'hostname:occtrace_waste_ratio:rate5m{hostname="%s"}',
             'hostname_uuid:occtrace_busy_ratio:rate5m{hostname="%s",gpu="0",UUID="GPU-a"}',
