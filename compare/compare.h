@@ -62,6 +62,7 @@ struct diff_row {
     const void *of;                      /* the caller's row */
     int64_t id;                          /* tells the kernel's configurations on a side apart */
     const char *mangled, *demangled;     /* the kernel's names */
+    const char *family;                  /* of the kernel; NULL: not known */
     int64_t launch[DIFF_LAUNCH_NUMBERS]; /* every parameter of a launch */
     double threads;                      /* in a launch */
     uint64_t launches, total_ns;
@@ -71,6 +72,7 @@ struct diff_row {
 struct diff_part {
     const struct diff_row *row;
     const char *range; /* its path; NULL: not known */
+    const char *layer; /* of the range; NULL: not known */
     uint32_t range_id; /* for the caller */
     uint32_t side, run;
     uint32_t item; /* set by diff_collect() */
@@ -79,7 +81,7 @@ struct diff_part {
 /* A launch configuration of a kernel on a side, or its launches in a range. */
 struct diff_item {
     const struct diff_row *row; /* a row of the configuration */
-    const char *range;          /* NULL: not known */
+    const char *range, *layer;  /* NULL: not known */
     uint32_t side, pair;
     uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
     uint64_t votes, voters;
@@ -108,6 +110,12 @@ struct diff_replicate {
     double launches, ns;
 };
 
+/* Launches of a pair in a slice of its side: in one of DIFF_SLICES parts of all of its launches in their
+ * order. */
+struct diff_slice {
+    double launches, log_ns; /* sum of the logarithms of durations */
+};
+
 struct diff {
     struct diff_part *parts;
     struct diff_item *items;
@@ -118,7 +126,9 @@ struct diff {
     bool by_runs;
     bool by_minutes; /* runs are blocks of one run's minutes, the newest first; set before diff_sample() */
     struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: there is none */
-    uint64_t total_ns[DIFF_SIDES];
+    struct diff_slice *slice[DIFF_SIDES]; /* [pair * DIFF_SLICES + i]; NULL: replicates are runs or minutes */
+    uint64_t total_ns[DIFF_SIDES], launches[DIFF_SIDES];
+    uint64_t sliced[DIFF_SIDES]; /* launches that diff_add_launch() has put into slices */
 };
 void diff_free(struct diff *diff);
 
@@ -139,9 +149,9 @@ void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after
  * each side has DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each,
  * of consecutive launches or minutes. The first block is left out (warm-up); fewer than DIFF_BLOCKS_MIN
  * others on a side are no evidence. */
-enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8 };
+enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8, DIFF_SLICES = 20 };
 int diff_sample(struct diff *diff, struct occ_error *err);
-/* The next launch of a pair on a side, the i-th of all in their order. */
+/* The next launch of a side in their order; the i-th of its pair. */
 void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i, uint64_t duration_ns);
 
 /* Ratios of all pairs, and their false discovery rates over the pairs of both sides. */

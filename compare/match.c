@@ -1,5 +1,6 @@
 /* Which kernels correspond: items by identity, pairs by keys that get looser level by level. One thread. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,9 +139,13 @@ static void make_items(struct diff *diff, const struct keys *keys)
         bool is_new = i == 0 || keys->all[i].side != keys->all[i - 1].side ||
                       strcmp(keys->all[i].key, keys->all[i - 1].key) != 0;
         if (is_new)
-            diff->items[diff->n_items++] = (struct diff_item){
-                .row = part->row, .range = part->range, .side = part->side, .pair = DIFF_NO_PAIR};
+            diff->items[diff->n_items++] = (struct diff_item){.row = part->row,
+                                                              .range = part->range,
+                                                              .layer = part->layer,
+                                                              .side = part->side,
+                                                              .pair = DIFF_NO_PAIR};
         part->item = diff->n_items - 1;
+        diff->launches[part->side] += part->row->launches;
         diff->total_ns[part->side] += part->row->total_ns;
     }
 }
@@ -171,6 +176,8 @@ void diff_free(struct diff *diff)
     free(diff->pairs);
     free(diff->replicate[DIFF_A]);
     free(diff->replicate[DIFF_B]);
+    free(diff->slice[DIFF_A]);
+    free(diff->slice[DIFF_B]);
     *diff = (struct diff){0};
 }
 
@@ -273,16 +280,32 @@ int diff_sample(struct diff *diff, struct occ_error *err)
         diff->replicates[side] = diff->by_runs || diff->by_minutes ? diff->runs[side] : DIFF_BLOCKS;
         diff->replicate[side] =
             calloc((size_t)diff->n_pairs * diff->replicates[side] + 1, sizeof *diff->replicate[side]);
+        if (!diff->by_runs && !diff->by_minutes)
+            diff->slice[side] = calloc((size_t)diff->n_pairs * DIFF_SLICES + 1, sizeof *diff->slice[side]);
     }
     if (!diff->replicate[DIFF_A] || !diff->replicate[DIFF_B])
         return occ_no_memory(err);
     if (diff->by_runs || diff->by_minutes)
         add_runs(diff);
+    else if (!diff->slice[DIFF_A] || !diff->slice[DIFF_B])
+        return occ_no_memory(err);
     return 0;
+}
+
+static void add_to_slice(struct diff *diff, uint32_t side, uint32_t pair, uint64_t duration_ns)
+{
+    uint64_t i = diff->sliced[side]++;
+    if (!diff->slice[side] || i >= diff->launches[side] || duration_ns == 0)
+        return;
+    struct diff_slice *slice =
+        &diff->slice[side][(size_t)pair * DIFF_SLICES + i * DIFF_SLICES / diff->launches[side]];
+    slice->launches++;
+    slice->log_ns += log((double)duration_ns);
 }
 
 void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i, uint64_t duration_ns)
 {
+    add_to_slice(diff, side, pair, duration_ns);
     uint64_t n = diff->pairs[pair].sums[side].launches, blocks = n / DIFF_BLOCK_LAUNCHES;
     blocks = blocks < DIFF_BLOCKS ? blocks : DIFF_BLOCKS;
     uint64_t block = i < n ? i * blocks / n : 0;

@@ -59,27 +59,35 @@ double diff_student_quantile(double p, double df)
     return (low + high) / 2;
 }
 
-/* The correlation of neighbouring values about their mean. */
-static double autocorrelation(const double *values, size_t n, double mean, double squares)
+static double widening(double products, double squares)
 {
-    double products = 0;
-    for (size_t i = 1; i < n; i++)
-        products += (log(values[i - 1]) - mean) * (log(values[i]) - mean);
-    return squares > 0 ? products / squares : 0;
+    double rho = squares > 0 ? fmin(products / squares, CORRELATED_MAX) : 0;
+    return rho > CORRELATED_MIN ? (1 + rho) / (1 - rho) : 1;
+}
+
+double diff_widening(const double *values, size_t n, double mean)
+{
+    double products = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        squares += (values[i] - mean) * (values[i] - mean);
+        products += i > 0 ? (values[i - 1] - mean) * (values[i] - mean) : 0;
+    }
+    return widening(products, squares);
 }
 
 void diff_logs_of(const double *values, size_t n, bool in_order, struct diff_logs *ret_logs)
 {
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, products = 0;
     for (size_t i = 0; i < n; i++)
         sum += values[i] > 0 ? log(values[i]) : NAN;
     double mean = sum / (double)n;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         squares += (log(values[i]) - mean) * (log(values[i]) - mean);
+        products += i > 0 ? (log(values[i - 1]) - mean) * (log(values[i]) - mean) : 0;
+    }
     double variance = n > 1 ? squares / (double)(n - 1) / (double)n : NAN;
-    double rho = in_order ? fmin(autocorrelation(values, n, mean, squares), CORRELATED_MAX) : 0;
-    if (rho > CORRELATED_MIN)
-        variance *= (1 + rho) / (1 - rho);
+    if (in_order)
+        variance *= widening(products, squares);
     *ret_logs = (struct diff_logs){.n = n, .mean = mean, .variance = variance};
 }
 
@@ -124,6 +132,25 @@ bool diff_adjust(double *p, size_t n)
     for (size_t rank = known; rank > 0; rank--) {
         least = fmin(least, *order[rank - 1] * (double)known / (double)rank);
         *order[rank - 1] = least;
+    }
+    return true;
+}
+
+bool diff_adjust_any(double *p, size_t n)
+{
+    _cleanup_(occ_freep) double **order = calloc(n + 1, sizeof *order);
+    size_t known = 0;
+    double most = 0;
+    if (!order)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        order[i] = &p[i];
+        known += isnan(p[i]) ? 0 : 1;
+    }
+    qsort(order, n, sizeof *order, by_value);
+    for (size_t rank = 0; rank < known; rank++) {
+        most = fmax(most, fmin(*order[rank] * (double)(known - rank), 1));
+        *order[rank] = most;
     }
     return true;
 }

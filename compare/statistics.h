@@ -25,6 +25,10 @@ struct diff_logs {
  * correlation rho > 0.2 of neighbours then widens the variance of the mean by (1 + rho) / (1 - rho). */
 void diff_logs_of(const double *values, size_t n, bool in_order, struct diff_logs *ret_logs);
 
+/* The factor of the variance of a mean whose neighbouring values correlate: (1 + rho) / (1 - rho) for rho >
+ * 0.2; 1: they do not. */
+double diff_widening(const double *values, size_t n, double mean);
+
 /* The ratio b / a with its 95 % confidence interval; NaN: unknown. p: of the hypothesis that it is 1. */
 struct diff_ratio {
     double ratio, low, high, p;
@@ -41,6 +45,8 @@ struct diff_ratio diff_welch(const struct diff_logs *a, const struct diff_logs *
 /* Replaces p values by the smallest false discovery rate at which each is accepted (Benjamini and Hochberg
  * 1995). NaN stays and does not count. false: no memory. */
 bool diff_adjust(double *p, size_t n);
+/* The same by Holm 1979: the smallest chance of any false rejection at which each is rejected. */
+bool diff_adjust_any(double *p, size_t n);
 
 /* X(NAME, word) */
 #define DIFF_VERDICTS(X)                                                                                     \

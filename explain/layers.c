@@ -30,9 +30,7 @@ struct work {
 
 /* ---- names ---- */
 
-/* Returns the length of a name without a number at its end and the sign before it: 5 for "Block_12", 1 for
- * "h.3", 6 for "layers[7]". A name without a number keeps its length. */
-static size_t bytes_without_number(const char *name, size_t bytes)
+size_t occ_layer_name_bytes(const char *name, size_t bytes)
 {
     size_t n = bytes;
     n -= n > 0 && (name[n - 1] == ']' || name[n - 1] == ')');
@@ -74,7 +72,7 @@ static bool add_path(struct work *w, struct pass *pass, const struct occ_range_t
     const char *name = totals->path;
     for (unsigned depth = 1; *name; depth++) {
         size_t bytes = depth < OCC_LAYERS_DEPTH_MAX ? strcspn(name, "/") : strlen(name);
-        size_t key_bytes = bytes_without_number(name, bytes);
+        size_t key_bytes = occ_layer_name_bytes(name, bytes);
         if (depth > 1 && !w->options->with_operators && memmem(name, bytes, "::", 2))
             break;
         if (is_unfolded(w->options, name, key_bytes))

@@ -85,3 +85,7 @@ struct occ_layers {
 int occ_layers_make(const struct occ_range_totals *totals, size_t n, const struct occ_layer_options *options,
                     struct occ_layers *ret_layers);
 void occ_layers_free(struct occ_layers *layers);
+
+/* Returns the length of a name without a number at its end and the sign before it: 5 for "Block_12", 1 for
+ * "h.3", 6 for "layers[7]". A name without a number keeps its length. */
+size_t occ_layer_name_bytes(const char *name, size_t bytes);

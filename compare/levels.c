@@ -1,0 +1,284 @@
+/* See levels.h. Any thread. */
+#include "levels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+#include "support/array.h"
+#include "support/cleanup.h"
+
+#define MAX_Q 0.05
+
+struct member {
+    struct diff_cell cell;
+    const struct diff_pair *pair;
+    const char *names[DIFF_SCOPE_COUNT]; /* ""; in no group of the scope */
+    const char *name;                    /* in the scope at hand */
+    bool is_changed;                     /* in a group that is worse or better */
+};
+
+struct work {
+    const struct diff *diff;
+    double floor, min_share;
+    struct member *members, **sorted; /* sorted: by name */
+    size_t n;
+    const struct diff_cell **cells; /* of the group at hand */
+    struct diff_weighted *values;   /* scratch */
+    const char **layers;            /* of each pair */
+    struct diff_levels *levels;
+    size_t allocated;
+};
+
+static void work_free(const struct work *w)
+{
+    free(w->members);
+    free(w->sorted);
+    free(w->cells);
+    free(w->values);
+    free(w->layers);
+}
+
+bool diff_is_change(enum diff_verdict verdict)
+{
+    return verdict == DIFF_WORSE || verdict == DIFF_BETTER;
+}
+
+/* ---- members ---- */
+
+/* The layer of all items of a pair; "": they have several, or none. */
+static void find_layers(struct work *w)
+{
+    for (uint32_t i = 0; i < w->diff->n_items; i++) {
+        const struct diff_item *item = &w->diff->items[i];
+        const char **layer = &w->layers[item->pair], *own = item->layer ? item->layer : "";
+        *layer = !*layer || strcmp(*layer, own) == 0 ? own : "";
+    }
+}
+
+static void find_members(struct work *w)
+{
+    double pooled = 0, all = 0;
+    for (uint32_t i = 0; i < w->diff->n_pairs; i++) {
+        const struct diff_pair *pair = &w->diff->pairs[i];
+        struct member *m = &w->members[w->n];
+        double ns = (double)pair->sums[DIFF_A].total_ns + (double)pair->sums[DIFF_B].total_ns;
+        all += ns;
+        if (!diff_cell_of(w->diff, i, &m->cell))
+            continue;
+        const struct diff_row *row = pair->main_item[DIFF_A]->row;
+        m->pair = pair;
+        m->names[DIFF_SCOPE_TOTAL] = "";
+        m->names[DIFF_SCOPE_LAYER] = w->layers[i];
+        m->names[DIFF_SCOPE_FAMILY] = row->family ? row->family : "";
+        m->names[DIFF_SCOPE_KERNEL] = row->mangled;
+        w->sorted[w->n++] = m;
+        pooled += ns;
+    }
+    w->levels->pooled_share = pooled / all;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct member *a = *(struct member *const *)left, *b = *(struct member *const *)right;
+    int64_t id_a = a->pair->main_item[DIFF_A]->row->id, id_b = b->pair->main_item[DIFF_A]->row->id;
+    int order = strcmp(a->name, b->name);
+    if (order == 0)
+        order = strcmp(a->names[DIFF_SCOPE_KERNEL], b->names[DIFF_SCOPE_KERNEL]);
+    if (order == 0)
+        order = (id_a > id_b) - (id_a < id_b);
+    return order ? order : (a->pair > b->pair) - (a->pair < b->pair);
+}
+
+static bool is_same_configuration(const struct member *a, const struct member *b)
+{
+    return strcmp(a->names[DIFF_SCOPE_KERNEL], b->names[DIFF_SCOPE_KERNEL]) == 0 &&
+           a->pair->main_item[DIFF_A]->row->id == b->pair->main_item[DIFF_A]->row->id;
+}
+
+/* ---- groups ---- */
+
+/* Members of a group: sorted[from] to sorted[until - 1]. */
+struct span {
+    size_t from, until;
+};
+
+static struct diff_group sum_group(const struct work *w, enum diff_scope scope, struct span span)
+{
+    struct diff_group g = {.scope = scope, .name = w->sorted[span.from]->name};
+    for (size_t i = span.from; i < span.until; i++) {
+        const struct diff_pair *pair = w->sorted[i]->pair;
+        for (int side = 0; side < DIFF_SIDES; side++) {
+            g.launches[side] += pair->sums[side].launches;
+            g.total_ns[side] += pair->sums[side].total_ns;
+        }
+        if (!g.main_pair || pair->sums[DIFF_A].total_ns > g.main_pair->sums[DIFF_A].total_ns)
+            g.main_pair = pair;
+        g.configurations += i == span.from || !is_same_configuration(w->sorted[i - 1], w->sorted[i]) ? 1 : 0;
+    }
+    for (int side = 0; side < DIFF_SIDES; side++)
+        if (w->diff->total_ns[side] > 0)
+            g.share = fmax(g.share, (double)g.total_ns[side] / (double)w->diff->total_ns[side]);
+    return g;
+}
+
+/* The median change outside of the span. */
+static bool control_of(struct work *w, struct span span, struct diff_change *ret_control)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (i < span.from || i >= span.until)
+            w->values[n++] = (struct diff_weighted){w->sorted[i]->cell.change, w->sorted[i]->cell.witness};
+    return diff_control(w->values, n, ret_control);
+}
+
+static void judge(struct work *w, struct span span, struct diff_group *g)
+{
+    struct diff_change control;
+    for (size_t i = span.from; i < span.until; i++)
+        w->cells[i - span.from] = &w->sorted[i]->cell;
+    struct diff_change change = diff_pool(w->diff, w->cells, span.until - span.from, w->values);
+    g->ratio = diff_change_ratio(&change, w->floor);
+    g->to_control = DIFF_RATIO_UNKNOWN;
+    g->q = g->ratio.p;
+    if (g->scope == DIFF_SCOPE_TOTAL || !control_of(w, span, &control))
+        return;
+    struct diff_change less = diff_less_control(&change, &control);
+    bool agree = (less.change > 0) == (change.change > 0);
+    g->to_control = diff_change_ratio(&less, w->floor);
+    g->q = agree ? fmax(g->q, g->to_control.p) : 1;
+}
+
+static int add_group(struct work *w, enum diff_scope scope, struct span span, struct occ_error *err)
+{
+    struct diff_group g = sum_group(w, scope, span);
+    if (scope != DIFF_SCOPE_TOTAL && (g.name[0] == '\0' || g.share < w->min_share))
+        return 0;
+    if (!occ_grow((void **)&w->levels->groups, &w->allocated, w->levels->n, UINT32_MAX,
+                  sizeof *w->levels->groups))
+        return occ_no_memory(err);
+    judge(w, span, &g);
+    w->levels->groups[w->levels->n++] = g;
+    return 0;
+}
+
+/* ---- verdicts ---- */
+
+static enum diff_verdict verdict_of(const struct diff_group *g, double floor)
+{
+    if (g->ratio.low >= 1 / (1 + floor) && g->ratio.high <= 1 + floor)
+        return DIFF_SAME;
+    if (!(g->q <= MAX_Q))
+        return DIFF_UNDECIDED;
+    return g->ratio.ratio > 1 ? DIFF_WORSE : DIFF_BETTER;
+}
+
+/* Marks the members in a group with a change. */
+static void mark_changed(struct work *w, const struct diff_group *g)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (strcmp(w->sorted[i]->name, g->name) == 0)
+            w->sorted[i]->is_changed = true;
+}
+
+static int conclude(struct work *w, size_t first, struct occ_error *err)
+{
+    struct diff_group *groups = w->levels->groups + first;
+    size_t n = w->levels->n - first;
+    _cleanup_(occ_freep) double *q = calloc(n + 1, sizeof *q);
+    for (size_t i = 0; q && i < n; i++)
+        q[i] = groups[i].q;
+    if (!q || !diff_adjust_any(q, n))
+        return occ_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        groups[i].q = q[i];
+        groups[i].verdict = verdict_of(&groups[i], w->floor);
+        if (groups[i].scope != DIFF_SCOPE_TOTAL && diff_is_change(groups[i].verdict))
+            mark_changed(w, &groups[i]);
+    }
+    return 0;
+}
+
+static double moved_ns(const struct diff_group *g)
+{
+    return fabs((double)g->total_ns[DIFF_B] - (double)g->total_ns[DIFF_A]);
+}
+
+static int by_moved_time(const void *left, const void *right)
+{
+    const struct diff_group *a = left, *b = right;
+    double moved_a = moved_ns(a), moved_b = moved_ns(b);
+    if (moved_a < moved_b || moved_a > moved_b)
+        return moved_a < moved_b ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static int make_scope(struct work *w, enum diff_scope scope, struct occ_error *err)
+{
+    size_t first = w->levels->n;
+    int status = 0;
+    for (size_t i = 0; i < w->n; i++)
+        w->sorted[i]->name = w->sorted[i]->names[scope];
+    qsort(w->sorted, w->n, sizeof *w->sorted, by_name);
+    for (struct span span = {0, 0}; span.from < w->n && status == 0; span.from = span.until) {
+        span.until = span.from + 1;
+        while (span.until < w->n && strcmp(w->sorted[span.until]->name, w->sorted[span.from]->name) == 0)
+            span.until++;
+        status = add_group(w, scope, span, err);
+    }
+    if (status == 0)
+        status = conclude(w, first, err);
+    if (w->levels->n > first)
+        qsort(w->levels->groups + first, w->levels->n - first, sizeof *w->levels->groups, by_moved_time);
+    return status;
+}
+
+static void find_control(struct work *w)
+{
+    struct diff_change control;
+    const struct member *last = NULL;
+    size_t n = 0;
+    w->levels->control = DIFF_RATIO_UNKNOWN;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct member *m = w->sorted[i];
+        if (m->is_changed)
+            continue;
+        w->levels->control_configurations += !last || !is_same_configuration(last, m) ? 1 : 0;
+        w->values[n++] = (struct diff_weighted){m->cell.change, m->cell.witness};
+        last = m;
+    }
+    if (diff_control(w->values, n, &control))
+        w->levels->control = diff_change_ratio(&control, w->floor);
+}
+
+int diff_levels_make(const struct diff *diff, double floor, double min_share, struct diff_levels *ret_levels,
+                     struct occ_error *err)
+{
+    size_t n = (size_t)diff->n_pairs + 1;
+    *ret_levels = (struct diff_levels){0};
+    _cleanup_(work_free) struct work w = {.diff = diff,
+                                          .floor = floor,
+                                          .min_share = min_share,
+                                          .members = calloc(n, sizeof *w.members),
+                                          .sorted = calloc(n, sizeof *w.sorted),
+                                          .cells = calloc(n, sizeof *w.cells),
+                                          .values = calloc(n, sizeof *w.values),
+                                          .layers = calloc(n, sizeof *w.layers),
+                                          .levels = ret_levels};
+    if (!w.members || !w.sorted || !w.cells || !w.values || !w.layers)
+        return occ_no_memory(err);
+    find_layers(&w);
+    find_members(&w);
+    int status = 0;
+    for (enum diff_scope scope = 0; scope < DIFF_SCOPE_COUNT && status == 0; scope++)
+        status = make_scope(&w, scope, err);
+    find_control(&w);
+    return status;
+}
+
+void diff_levels_free(struct diff_levels *levels)
+{
+    free(levels->groups);
+    *levels = (struct diff_levels){0};
+}

@@ -1,0 +1,48 @@
+/*
+ * Verdicts on groups of kernels: all of them, layers, families, kernels. A group pools its launch
+ * configurations (pool.h), so that it can be decided where each configuration alone has too few launches.
+ *
+ * Worse and better are decided against a change within the floor: the group's change, and its change to the
+ * control, are both beyond the floor, in one direction, with a chance of at most 5 % for any false verdict
+ * among the groups of a scope (Holm). Same: the 95 % interval of the ratio lies within the floor. The total
+ * has no control.
+ *
+ * Pure apart from malloc; any thread.
+ */
+#pragma once
+
+#include "compare.h"
+
+/* X(NAME, word) */
+#define DIFF_SCOPES(X)                    X(TOTAL, "total") X(LAYER, "layer") X(FAMILY, "family") X(KERNEL, "kernel")
+#define DIFF_SCOPE_ENUMERATOR(name, word) DIFF_SCOPE_##name,
+enum diff_scope { DIFF_SCOPES(DIFF_SCOPE_ENUMERATOR) DIFF_SCOPE_COUNT };
+
+struct diff_group {
+    enum diff_scope scope;
+    const char *name; /* the layer, the family, or the kernel's name in the driver; "": total */
+    const struct diff_pair *main_pair; /* the one with most time in A */
+    uint32_t configurations;
+    uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
+    double share;                 /* the larger of its shares of A's and of B's time */
+    struct diff_ratio ratio;      /* of the time of a launch */
+    struct diff_ratio to_control; /* NaN: no control */
+    double q;                     /* chance of a false verdict in the scope; NaN: not judged */
+    enum diff_verdict verdict;
+};
+
+struct diff_levels {
+    struct diff_group *groups; /* by scope, in each the largest change of time first */
+    size_t n;
+    /* Configurations outside of the groups that are worse or better: their median change. NaN: too few. */
+    struct diff_ratio control;
+    uint32_t control_configurations;
+    double pooled_share; /* of the time of both sides */
+};
+
+/* Judges groups with `min_share` of A's or B's time, and the total. Texts are those of `diff`. */
+int diff_levels_make(const struct diff *diff, double floor, double min_share, struct diff_levels *ret_levels,
+                     struct occ_error *err);
+void diff_levels_free(struct diff_levels *levels);
+
+bool diff_is_change(enum diff_verdict verdict); /* worse or better */

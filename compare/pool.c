@@ -1,0 +1,210 @@
+/* See pool.h. Pure; any thread. */
+#include "pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define CONFIDENCE         0.95
+#define ERROR_MIN          1e-6 /* of a logarithm: durations are whole nanoseconds */
+#define NORMAL_MAD         0.6745 /* median of the absolute differences of a normal distribution / its deviation */
+#define MEDIAN_ERROR       1.2533 /* error of the median of a normal distribution / error of its mean */
+#define RUNS_EFFECTIVE_MIN 2.0    /* of runs: the caller has asked for DIFF_RUNS_MIN on each side */
+
+/* ---- cells ---- */
+
+static uint32_t replicates_of(const struct diff *diff, uint32_t side)
+{
+    return diff->slice[side] ? DIFF_SLICES : diff->replicates[side];
+}
+
+static struct diff_slice value_of(const struct diff *diff, uint32_t side, uint32_t pair, uint32_t i)
+{
+    if (diff->slice[side])
+        return diff->slice[side][(size_t)pair * DIFF_SLICES + i];
+    const struct diff_replicate *r = &diff->replicate[side][(size_t)pair * diff->replicates[side] + i];
+    if (!(r->launches > 0 && r->ns > 0))
+        return (struct diff_slice){0, 0};
+    return (struct diff_slice){r->launches, r->launches * log(r->ns / r->launches)};
+}
+
+bool diff_cell_of(const struct diff *diff, uint32_t index, struct diff_cell *ret_cell)
+{
+    const struct diff_pair *pair = &diff->pairs[index];
+    double launches[DIFF_SIDES] = {0, 0}, mean[DIFF_SIDES];
+    if (pair->level > DIFF_WORK || pair->kernels[DIFF_A] != pair->kernels[DIFF_B])
+        return false;
+    for (uint32_t side = 0; side < DIFF_SIDES; side++) {
+        double log_ns = 0;
+        for (uint32_t i = 0; i < replicates_of(diff, side); i++) {
+            struct diff_slice value = value_of(diff, side, index, i);
+            launches[side] += value.launches;
+            log_ns += value.log_ns;
+        }
+        mean[side] = log_ns / launches[side];
+    }
+    double fewer = fmin(launches[DIFF_A], launches[DIFF_B]), centre = (mean[DIFF_A] + mean[DIFF_B]) / 2;
+    if (!(fewer > 0))
+        return false;
+    *ret_cell = (struct diff_cell){.pair = index,
+                                   .change = mean[DIFF_B] - mean[DIFF_A],
+                                   .weight = exp(centre) * fewer,
+                                   .centre = centre,
+                                   .launch_ns = exp(centre),
+                                   .witness = fmin(fewer, DIFF_WITNESS_MAX)};
+    return true;
+}
+
+/* ---- spreads ---- */
+
+struct spread {
+    double mean, variance, effective; /* variance: of the mean */
+};
+
+static struct spread spread_of(const struct diff_weighted *values, size_t n)
+{
+    double sum = 0, weight = 0, weight_squares = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += values[i].weight * values[i].value;
+        weight += values[i].weight;
+        weight_squares += values[i].weight * values[i].weight;
+    }
+    if (!(weight > 0))
+        return (struct spread){NAN, NAN, 0};
+    double mean = sum / weight, effective = weight * weight / weight_squares;
+    for (size_t i = 0; i < n; i++) {
+        double error = values[i].weight * (values[i].value - mean);
+        squares += error * error;
+    }
+    return (struct spread){mean, squares / (weight * weight) * effective / (effective - 1), effective};
+}
+
+/* The values of the cells in a replicate, less their centres, weighted with time. Returns no weight without
+ * launches. */
+static struct diff_weighted group_value(const struct diff *diff, const struct diff_cell *const *cells,
+                                        size_t n, uint32_t side, uint32_t replicate)
+{
+    double ns = 0, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct diff_slice value = value_of(diff, side, cells[i]->pair, replicate);
+        ns += cells[i]->launch_ns * value.launches;
+        sum += cells[i]->launch_ns * (value.log_ns - value.launches * cells[i]->centre);
+    }
+    return (struct diff_weighted){ns > 0 ? sum / ns : 0, ns};
+}
+
+static struct spread over_replicates(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
+                                     uint32_t side)
+{
+    struct diff_weighted values[DIFF_RUNS_MAX];
+    double in_order[DIFF_RUNS_MAX];
+    size_t known = 0;
+    for (uint32_t i = 0; i < replicates_of(diff, side); i++) {
+        values[known] = group_value(diff, cells, n, side, i);
+        in_order[known] = values[known].value;
+        known += values[known].weight > 0 ? 1 : 0;
+    }
+    struct spread spread = spread_of(values, known);
+    if (!diff->by_runs && known > 0)
+        spread.variance *= diff_widening(in_order, known, spread.mean);
+    return spread;
+}
+
+/* Sets the error of an estimate from two variances, with the degrees of freedom of Satterthwaite. */
+static void set_error(struct diff_change *change, int estimate, struct spread a, struct spread b,
+                      double least)
+{
+    double variance = a.variance + b.variance;
+    if (!(a.effective >= least && b.effective >= least))
+        return;
+    change->error[estimate] = sqrt(variance);
+    change->df[estimate] =
+        variance > 0
+            ? variance * variance /
+                  (a.variance * a.variance / (a.effective - 1) + b.variance * b.variance / (b.effective - 1))
+            : a.effective + b.effective - 2;
+}
+
+struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
+                             struct diff_weighted *scratch)
+{
+    for (size_t i = 0; i < n; i++)
+        scratch[i] = (struct diff_weighted){cells[i]->change, cells[i]->weight};
+    struct spread over_cells = spread_of(scratch, n);
+    struct diff_change change = {.change = over_cells.mean};
+    set_error(&change, DIFF_OVER_REPLICATES, over_replicates(diff, cells, n, DIFF_A),
+              over_replicates(diff, cells, n, DIFF_B),
+              diff->by_runs ? RUNS_EFFECTIVE_MIN : DIFF_EFFECTIVE_MIN);
+    if (!diff->by_runs && over_cells.effective >= DIFF_EFFECTIVE_MIN) {
+        change.error[DIFF_OVER_CELLS] = sqrt(over_cells.variance);
+        change.df[DIFF_OVER_CELLS] = over_cells.effective - 1;
+    }
+    return change;
+}
+
+/* ---- control ---- */
+
+static int by_value(const void *left, const void *right)
+{
+    const struct diff_weighted *a = left, *b = right;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+/* Sorts the values. */
+static double median_of(struct diff_weighted *values, size_t n, double weight)
+{
+    double below = 0;
+    size_t i = 0;
+    qsort(values, n, sizeof *values, by_value);
+    while (i + 1 < n && (below += values[i].weight) < weight / 2)
+        i++;
+    return values[i].value;
+}
+
+bool diff_control(struct diff_weighted *changes, size_t n, struct diff_change *ret_control)
+{
+    double weight = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        weight += changes[i].weight;
+        squares += changes[i].weight * changes[i].weight;
+    }
+    if (!(weight > 0 && weight * weight / squares >= DIFF_CONTROL_MIN))
+        return false;
+    double effective = weight * weight / squares, median = median_of(changes, n, weight);
+    for (size_t i = 0; i < n; i++)
+        changes[i].value = fabs(changes[i].value - median);
+    double deviation = median_of(changes, n, weight) / NORMAL_MAD;
+    *ret_control =
+        (struct diff_change){.change = median,
+                             .error = {[DIFF_OVER_CELLS] = MEDIAN_ERROR * deviation / sqrt(effective)},
+                             .df = {[DIFF_OVER_CELLS] = effective - 1}};
+    return true;
+}
+
+struct diff_change diff_less_control(const struct diff_change *change, const struct diff_change *control)
+{
+    struct diff_change less = *change;
+    less.change -= control->change;
+    for (int i = 0; i < DIFF_ESTIMATES; i++)
+        less.error[i] = hypot(less.error[i], control->error[DIFF_OVER_CELLS]);
+    return less;
+}
+
+/* ---- ratios ---- */
+
+struct diff_ratio diff_change_ratio(const struct diff_change *change, double floor)
+{
+    double half = NAN, p = NAN, beyond = fabs(change->change) - log1p(floor);
+    for (int i = 0; i < DIFF_ESTIMATES; i++) {
+        double error = fmax(change->error[i], ERROR_MIN);
+        if (!(change->df[i] > 0))
+            continue;
+        half = fmax(half, error * diff_student_quantile(1 - (1 - CONFIDENCE) / 2, change->df[i]));
+        p = fmax(p, diff_student_cdf(-beyond / error, change->df[i]));
+    }
+    if (isnan(half) || isnan(change->change))
+        return DIFF_RATIO_UNKNOWN;
+    return (struct diff_ratio){.ratio = exp(change->change),
+                               .low = exp(change->change - half),
+                               .high = exp(change->change + half),
+                               .p = p};
+}

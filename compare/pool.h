@@ -1,0 +1,67 @@
+/*
+ * The change of a group of launch configurations: one ratio for all of them, with its interval.
+ *
+ * A cell is a launch configuration on both sides, in one range. Its change d is the mean logarithm of its
+ * durations in B less the mean in A; its weight w is the time of the launches that both sides have. The
+ * change of a group is the mean of d, weighted with w. Launches of a run are not independent of each other,
+ * so the error of the change is estimated twice, and the wider interval counts:
+ *
+ *   over replicates   from the group's values in runs, or in slices of a run: variation with time
+ *   over cells        from the differences between d of its cells: variation between configurations
+ *
+ * The control of a group is the median change of the cells outside of the group. A change of the clock or of
+ * the load is in both; the change to the control is without it. A median, since other groups may have changed
+ * too.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compare.h"
+
+struct diff_cell {
+    uint32_t pair;
+    double change;    /* d */
+    double weight;    /* w, ns */
+    double centre;    /* mean of both sides' mean logarithms */
+    double launch_ns; /* typical duration: exp(centre) */
+    double witness;   /* weight in the control: launches on the side with fewer, at most DIFF_WITNESS_MAX */
+};
+/* One configuration with many launches is one witness of the clock, not many. */
+#define DIFF_WITNESS_MAX 10.0
+
+/* The effective number of values of a usable estimate: three values of almost equal weight, such as three
+ * steps of a training loop. */
+#define DIFF_EFFECTIVE_MIN 2.9
+
+/* Returns false if the pair is not pooled: it is on one side only, its match does not imply the same work in
+ * a launch, or a side has no replicates of it. */
+bool diff_cell_of(const struct diff *diff, uint32_t pair, struct diff_cell *ret_cell);
+
+/* A change with the error of each estimate. Degrees of freedom 0: no such estimate. */
+enum { DIFF_OVER_REPLICATES, DIFF_OVER_CELLS, DIFF_ESTIMATES };
+struct diff_change {
+    double change; /* logarithm of the ratio */
+    double error[DIFF_ESTIMATES], df[DIFF_ESTIMATES];
+};
+struct diff_weighted {
+    double value, weight;
+};
+
+/* The change of n > 0 cells. `scratch`: n items. */
+struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
+                             struct diff_weighted *scratch);
+
+/* The weighted median of n changes, with its error from the median of the differences to it. The values are
+ * overwritten. Returns false with fewer than DIFF_CONTROL_MIN effective values. */
+#define DIFF_CONTROL_MIN 5.0
+bool diff_control(struct diff_weighted *changes, size_t n, struct diff_change *ret_control);
+
+/* The change of a group less the change of its control. */
+struct diff_change diff_less_control(const struct diff_change *change, const struct diff_change *control);
+
+/* The ratio with its 95 % interval; NaN: unknown. p: of the hypothesis that the change is at most `floor`. */
+struct diff_ratio diff_change_ratio(const struct diff_change *change, double floor);

@@ -1,0 +1,316 @@
+/*
+ * Verdicts of occq diff on groups: worlds with a known change and known noise. The seeds are printed with
+ * each failure.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/attribution_random.h"
+#include "cli/sides/groups.h"
+#include "compare/levels.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define FLOOR        0.05
+#define MIN_SHARE    0.01
+
+/* ---- worlds ---- */
+
+enum { FAMILIES = 9, CONFIGS = 10, ROWS = FAMILIES * CONFIGS, RUNS_MAX = 3 };
+
+/* A program of nine families with ten launch configurations each; family 0 is "bn_bw". */
+struct world {
+    uint64_t seed;
+    double noise;         /* standard deviation of a launch's logarithm */
+    double family_0, all; /* factors in B */
+    double run_noise;     /* standard deviation of a run's logarithm */
+    uint32_t runs, steps; /* of each side; in a run */
+    uint32_t launches_0;  /* of family 0 in a run */
+    bool has_layers;      /* a layer for every second family */
+};
+
+struct compared {
+    struct diff diff;
+    struct diff_levels levels;
+    struct diff_row rows[2][RUNS_MAX][ROWS];
+    struct diff_part parts[2 * RUNS_MAX * ROWS];
+    char names[ROWS][32], families[FAMILIES][32], layers[FAMILIES][32];
+};
+
+struct launch {
+    uint32_t row;
+    uint64_t ns;
+};
+enum { LAUNCHES_MAX = 4000 };
+static struct launch launches[2][RUNS_MAX][LAUNCHES_MAX];
+static size_t n_launches[2][RUNS_MAX];
+
+static void draw_run(const struct world *world, uint32_t side, uint32_t run, uint64_t *random)
+{
+    double of_run = random_lognormal(random, world->run_noise) * (side == DIFF_B ? world->all : 1);
+    size_t n = 0;
+    for (uint32_t step = 0; step < world->steps; step++)
+        for (uint32_t row = 0; row < ROWS; row++) {
+            uint32_t all = row < CONFIGS ? (world->launches_0 + CONFIGS - 1 - row) / CONFIGS : 12;
+            double factor = row < CONFIGS && side == DIFF_B ? world->family_0 : 1;
+            for (uint32_t i = step; i < all; i += world->steps)
+                launches[side][run][n++] =
+                    (struct launch){row, (uint64_t)(1000.0 * (20 + row % CONFIGS * 11) * factor * of_run *
+                                                    random_lognormal(random, world->noise))};
+        }
+    n_launches[side][run] = n;
+}
+
+static size_t add_parts(struct compared *c, const struct world *world, uint32_t side, uint32_t run, size_t n)
+{
+    for (uint32_t row = 0; row < ROWS; row++) {
+        uint32_t family = row / CONFIGS;
+        struct diff_row *r = &c->rows[side][run][row];
+        (void)snprintf(c->names[row], sizeof c->names[row], "kernel_%u", row);
+        (void)snprintf(c->families[family], sizeof c->families[family], family ? "family_%u" : "bn_bw",
+                       family);
+        (void)snprintf(c->layers[family], sizeof c->layers[family], "Net/layer_%u", family);
+        *r = (struct diff_row){
+            .id = row, .mangled = c->names[row], .demangled = c->names[row], .family = c->families[family]};
+        for (size_t i = 0; i < n_launches[side][run]; i++)
+            if (launches[side][run][i].row == row) {
+                r->launches++;
+                r->total_ns += launches[side][run][i].ns;
+            }
+        if (r->launches > 0)
+            c->parts[n++] =
+                (struct diff_part){.row = r,
+                                   .side = side,
+                                   .run = run,
+                                   .layer = world->has_layers && family % 2 == 0 ? c->layers[family] : NULL};
+    }
+    return n;
+}
+
+static void add_launches(struct compared *c, const struct world *world)
+{
+    for (uint32_t side = 0; side < DIFF_SIDES; side++) {
+        uint64_t seen[ROWS] = {0};
+        uint32_t pairs[ROWS] = {0};
+        for (size_t i = 0; i < c->diff.n_parts; i++)
+            if (c->parts[i].side == side)
+                pairs[c->parts[i].row->id] = c->diff.items[c->parts[i].item].pair;
+        for (uint32_t run = 0; run < world->runs; run++)
+            for (size_t i = 0; i < n_launches[side][run]; i++) {
+                const struct launch *l = &launches[side][run][i];
+                diff_add_launch(&c->diff, side, pairs[l->row], seen[pairs[l->row]]++, l->ns);
+            }
+    }
+}
+
+static struct compared *compare(const struct world *world)
+{
+    struct compared *c = calloc(1, sizeof *c);
+    uint64_t random = world->seed;
+    size_t n = 0;
+    assert_non_null(c);
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        for (uint32_t run = 0; run < world->runs; run++) {
+            draw_run(world, side, run, &random);
+            n = add_parts(c, world, side, run, n);
+        }
+    assert_int_equal(diff_collect(&c->diff, c->parts, n, (const uint32_t[]){world->runs, world->runs}, NULL),
+                     0);
+    for (size_t i = 0; i < n; i++)
+        diff_add_sums(&c->diff, &c->parts[i],
+                      &(struct diff_sums){.launches = c->parts[i].row->launches,
+                                          .total_ns = c->parts[i].row->total_ns});
+    assert_int_equal(diff_match(&c->diff, DIFF_CONFIG, NULL), 0);
+    assert_int_equal(diff_sample(&c->diff, NULL), 0);
+    if (!c->diff.by_runs)
+        add_launches(c, world);
+    assert_int_equal(diff_conclude(&c->diff, NULL), 0);
+    assert_int_equal(diff_levels_make(&c->diff, FLOOR, MIN_SHARE, &c->levels, NULL), 0);
+    return c;
+}
+
+static void end(struct compared *c)
+{
+    diff_levels_free(&c->levels);
+    diff_free(&c->diff);
+    free(c);
+}
+
+static const struct diff_group *find(const struct compared *c, enum diff_scope scope, const char *name)
+{
+    for (size_t i = 0; i < c->levels.n; i++)
+        if (c->levels.groups[i].scope == scope && strcmp(c->levels.groups[i].name, name) == 0)
+            return &c->levels.groups[i];
+    return NULL;
+}
+
+static unsigned count_changes(const struct compared *c, enum diff_scope scope)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < c->levels.n; i++)
+        n += c->levels.groups[i].scope == scope && diff_is_change(c->levels.groups[i].verdict) ? 1 : 0;
+    return n;
+}
+
+/* Ten launch configurations, 159 launches, 2 % noise, one run each. */
+static const struct world planted = {
+    .noise = 0.02, .family_0 = 0.8, .all = 1, .runs = 1, .steps = 3, .launches_0 = 159, .has_layers = true};
+
+/* ---- tests ---- */
+
+static void a_planted_change_is_reported(void **state)
+{
+    unsigned covered = 0, others = 0;
+    enum { SEEDS = 40 };
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct world world = planted;
+        world.seed = seed;
+        struct compared *c = compare(&world);
+        const struct diff_group *family = find(c, DIFF_SCOPE_FAMILY, "bn_bw");
+        const struct diff_group *layer = find(c, DIFF_SCOPE_LAYER, "Net/layer_0");
+        if (!family || !layer || family->verdict != DIFF_BETTER || layer->verdict != DIFF_BETTER ||
+            fabs(family->ratio.ratio - 0.8) > 0.01)
+            fail_msg("seed %d: %g", (int)seed, family ? family->ratio.ratio : NAN);
+        assert_int_equal(family->configurations, 10);
+        assert_int_equal(family->launches[DIFF_A], 159);
+        assert_false(diff_is_change(find(c, DIFF_SCOPE_TOTAL, "")->verdict)); /* -3 % */
+        covered += family->ratio.low <= 0.8 && 0.8 <= family->ratio.high;
+        others += count_changes(c, DIFF_SCOPE_FAMILY) + count_changes(c, DIFF_SCOPE_LAYER) - 2;
+        assert_true(fabs(c->levels.control.ratio - 1) < 0.01);
+        assert_int_equal(c->levels.control_configurations, ROWS - CONFIGS);
+        assert_true(c->levels.pooled_share == 1);
+        end(c);
+    }
+    assert_int_equal(others, 0);
+    assert_true(covered >= SEEDS * 9 / 10); /* of 95 % intervals */
+}
+
+/* A slower clock is a change of the total, not of a layer or a kernel. */
+static void what_all_kernels_have_is_no_kernels_change(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct world world = planted;
+        world.seed = seed;
+        world.family_0 = 1;
+        world.all = 1.1;
+        struct compared *c = compare(&world);
+        assert_int_equal(find(c, DIFF_SCOPE_TOTAL, "")->verdict, DIFF_WORSE);
+        for (enum diff_scope scope = DIFF_SCOPE_LAYER; scope < DIFF_SCOPE_COUNT; scope++)
+            assert_int_equal(count_changes(c, scope), 0);
+        assert_true(fabs(c->levels.control.ratio - 1.1) < 0.01);
+        end(c);
+    }
+}
+
+/* A change within the floor is none, however sure it is. */
+static void a_small_change_is_the_same(void **state)
+{
+    struct world world = planted;
+    (void)state;
+    world.seed = 1;
+    world.family_0 = 1.03;
+    world.noise = 0.002;
+    struct compared *c = compare(&world);
+    assert_int_equal(find(c, DIFF_SCOPE_FAMILY, "bn_bw")->verdict, DIFF_SAME);
+    end(c);
+}
+
+static void runs_decide_where_there_are_three(void **state)
+{
+    (void)state;
+    for (int noisy = 0; noisy < 2; noisy++) {
+        struct world world = planted;
+        world.seed = 1;
+        world.runs = 3;
+        world.run_noise = noisy ? 0.3 : 0.005;
+        struct compared *c = compare(&world);
+        assert_true(c->diff.by_runs);
+        assert_int_equal(find(c, DIFF_SCOPE_FAMILY, "bn_bw")->verdict, noisy ? DIFF_UNDECIDED : DIFF_BETTER);
+        end(c);
+    }
+}
+
+/* One launch configuration with two launches: nothing is known of its spread. */
+static void few_launches_decide_nothing(void **state)
+{
+    static const uint64_t ns[] = {1000, 1001, 500, 501};
+    struct diff_row rows[] = {
+        {.mangled = "k", .demangled = "k", .family = "k", .launches = 2, .total_ns = 2001},
+        {.mangled = "k", .demangled = "k", .family = "k", .launches = 2, .total_ns = 1001}};
+    struct diff_part parts[] = {{.row = &rows[0], .side = DIFF_A}, {.row = &rows[1], .side = DIFF_B}};
+    struct diff diff;
+    struct diff_levels levels;
+    (void)state;
+    assert_int_equal(diff_collect(&diff, parts, 2, (const uint32_t[]){1, 1}, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        diff_add_sums(&diff, &parts[i], &(struct diff_sums){.launches = 2, .total_ns = rows[i].total_ns});
+    assert_int_equal(diff_match(&diff, DIFF_CONFIG, NULL), 0);
+    assert_int_equal(diff_sample(&diff, NULL), 0);
+    for (uint32_t i = 0; i < 4; i++)
+        diff_add_launch(&diff, i / 2, 0, i % 2, ns[i]);
+    diff_add_launch(&diff, DIFF_A, 0, 2, 1); /* one more than was announced */
+    diff_add_launch(&diff, DIFF_B, 0, 2, 0);
+    assert_int_equal(diff_levels_make(&diff, FLOOR, MIN_SHARE, &levels, NULL), 0);
+    assert_int_equal(levels.n, 3); /* no layer */
+    for (size_t i = 0; i < levels.n; i++) {
+        assert_int_equal(levels.groups[i].verdict, DIFF_UNDECIDED);
+        assert_true(isnan(levels.groups[i].ratio.low) && isnan(levels.groups[i].q));
+    }
+    assert_true(isnan(levels.control.ratio));
+    diff_levels_free(&levels);
+    diff_free(&diff);
+}
+
+/* R 4.3: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") */
+static void holm_is_rs(void **state)
+{
+    static const double expected[] = {0.03, 0.06, NAN, 0.06, 0.02};
+    double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
+    (void)state;
+    assert_true(diff_adjust_any(p, COUNT(p)));
+    for (size_t i = 0; i < COUNT(p); i++)
+        assert_true(isnan(expected[i]) ? isnan(p[i]) : fabs(p[i] - expected[i]) < 1e-12);
+}
+
+static void layers_have_no_numbers_and_no_operators(void **state)
+{
+    static const struct {
+        const char *range, *phase, *layer;
+    } known[] = {
+        {"Net_0/Block_3/Linear_7/aten::linear/aten::addmm", NULL, "Net/Block/Linear"},
+        {"Net_0/Block_3", "backward", "Net/Block (backward)"},
+        {"aten::add/aten::add_", NULL, "aten::add"},
+        {"step#5/h.3", NULL, "step/h"},
+        {"", NULL, ""},
+        {"a//b/", NULL, "a//b"},
+    };
+    struct occ_arena texts = {0};
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++)
+        assert_string_equal(side_layer(known[i].range, known[i].phase, &texts), known[i].layer);
+    assert_null(side_layer(NULL, "backward", &texts));
+    occ_arena_free(texts.blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_planted_change_is_reported),
+        cmocka_unit_test(what_all_kernels_have_is_no_kernels_change),
+        cmocka_unit_test(a_small_change_is_the_same),
+        cmocka_unit_test(runs_decide_where_there_are_three),
+        cmocka_unit_test(few_launches_decide_nothing),
+        cmocka_unit_test(holm_is_rs),
+        cmocka_unit_test(layers_have_no_numbers_and_no_operators),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
