@@ -9,7 +9,8 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 
-#define MAX_Q 0.05
+#define MAX_Q           0.05
+#define TOTAL_SHARE_MIN 0.5 /* pooled share of the time without which the total has no verdict */
 
 struct member {
     struct diff_cell cell;
@@ -165,8 +166,11 @@ static int add_group(struct work *w, enum diff_scope scope, struct span span, st
 
 /* ---- verdicts ---- */
 
-static enum diff_verdict verdict_of(const struct diff_group *g, double floor)
+static enum diff_verdict verdict_of(const struct work *w, const struct diff_group *g)
 {
+    double floor = w->floor;
+    if (g->scope == DIFF_SCOPE_TOTAL && w->levels->pooled_share < TOTAL_SHARE_MIN)
+        return DIFF_UNDECIDED;
     if (g->ratio.low >= 1 / (1 + floor) && g->ratio.high <= 1 + floor)
         return DIFF_SAME;
     if (!(g->q <= MAX_Q))
@@ -193,7 +197,7 @@ static int conclude(struct work *w, size_t first, struct occ_error *err)
         return occ_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         groups[i].q = q[i];
-        groups[i].verdict = verdict_of(&groups[i], w->floor);
+        groups[i].verdict = verdict_of(w, &groups[i]);
         if (groups[i].scope != DIFF_SCOPE_TOTAL && diff_is_change(groups[i].verdict))
             mark_changed(w, &groups[i]);
     }

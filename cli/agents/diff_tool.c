@@ -79,7 +79,8 @@ int agent_diff(const struct agent_question *question, struct agent_document *doc
     struct occ_json *json = &document->json;
     _cleanup_(sides_free) struct sides sides = {.by_range = true};
     _cleanup_(occ_freep) struct diff_line *lines = NULL;
-    struct diff_report report = {.floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE};
+    _cleanup_(diff_report_done) struct diff_report report = {.floor = DIFF_FLOOR,
+                                                             .min_share = DIFF_MIN_SHARE};
     int status = agent_sides_compare(question, args->a, args->b, &sides, err);
     if (status == 0)
         status = diff_answer(&sides, args->force, &report, &lines, err);

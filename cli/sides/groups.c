@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "explain/layers.h"
+#include "names/owners.h"
 
 const char *side_layer(const char *range, const char *phase, struct occ_arena *texts)
 {
@@ -28,4 +29,11 @@ const char *side_layer(const char *range, const char *phase, struct occ_arena *t
         layer[n + phase_bytes - 1] = ')';
     }
     return layer;
+}
+
+const char *side_family(const char *demangled, struct occ_arena *texts)
+{
+    struct occ_kernel_owner owner;
+    occ_kernel_owner(demangled, &owner);
+    return occ_arena_copy(texts, owner.family);
 }

@@ -6,6 +6,7 @@
 
 #include "report.h"
 #include "support/text.h"
+#include "verdicts.h"
 
 #define SHOWN_POINTS 0.005 /* smaller changes of occupancies are not described */
 #define LOST_MAX     0.01
@@ -182,6 +183,9 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
                                .match = levels[pair->level],
                                .mangled_a = a ? a->row->mangled : NULL,
                                .mangled_b = b ? b->row->mangled : NULL,
+                               .time_verdict =
+                                   diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share),
+                               .matters = diff_row_matters(r, pair),
                                .share = diff_share(r->diff, pair),
                                .low = ratio->low - 1,
                                .high = ratio->high - 1,

@@ -5,7 +5,10 @@
 #include <math.h>
 
 #include "cli/json.h"
+#include "cli/screen.h"
+#include "support/cleanup.h"
 #include "support/text.h"
+#include "verdicts.h"
 
 const char *diff_caveat(const struct diff *diff)
 {
@@ -16,8 +19,9 @@ const char *diff_caveat(const struct diff *diff)
            : diff->runs[DIFF_A] > 1 || diff->runs[DIFF_B] > 1
                ? "Fewer than three runs on a side: verdicts are by blocks of launches without the first "
                  "(warm-up)."
-               : "One run each: the spread between runs is unknown; verdicts are by blocks of launches "
-                 "without the first (warm-up).";
+               : "One run each: the spread between runs is unknown; verdicts hold within these runs. To be "
+                 "sure "
+                 "across runs, record each side 3 times.";
 }
 
 const char *diff_duration_text(double ns, char buffer[32])
@@ -77,11 +81,25 @@ void diff_print_summary(FILE *out, const struct diff_report *r)
     diff_print_counts(out, &summary);
 }
 
-void diff_print_footer(FILE *out, const struct diff_report *r)
+const struct diff_line *diff_next_line(const struct diff_report *r, const struct diff_line *lines,
+                                       const struct diff_line *line, size_t *ret_printed)
 {
-    if (r->shown < r->diff->n_pairs)
-        (void)fprintf(out, "\n%zu of %" PRIu32 " rows, by the change of total time (-n shows more)\n",
-                      r->shown, r->diff->n_pairs);
+    const struct diff_line *end = lines + r->diff->n_pairs;
+    *ret_printed = line ? *ret_printed : 0;
+    line = line ? line + 1 : lines;
+    while (line < end && !line->matters && !r->all_rows)
+        line++;
+    if (line == end || *ret_printed == r->shown)
+        return NULL;
+    ++*ret_printed;
+    return line;
+}
+
+void diff_print_footer(FILE *out, const struct diff_report *r, size_t printed)
+{
+    if (printed < r->diff->n_pairs)
+        (void)fprintf(out, "\n%zu of %" PRIu32 " rows, by the change of total time (%s)\n", printed,
+                      r->diff->n_pairs, r->all_rows ? "-n shows more" : "--rows shows the others, -n more");
 }
 
 /* ---- sides ---- */
@@ -153,6 +171,7 @@ static void row_json(struct occ_json *json, const char *key, const struct cli_co
 
 void diff_json(struct occ_json *json, const struct diff_report *r, const struct diff_line *lines)
 {
+    _cleanup_(occ_freep) struct diff_group_line *groups = diff_make_group_lines(r);
     struct diff_summary summary;
     char note[DIFF_NOTE_BYTES];
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
@@ -166,6 +185,10 @@ void diff_json(struct occ_json *json, const struct diff_report *r, const struct 
                     : r->diff->by_minutes ? "minutes"
                                           : "blocks");
     row_json(json, "summary", summary_columns, &summary);
+    if (groups)
+        diff_verdicts_json(json, r, groups);
+    else
+        cli_screen_lose_text();
     occ_json_array(json, "kernels", false);
     for (size_t i = 0; i < r->diff->n_pairs; i++)
         row_json(json, NULL, diff_columns, &lines[i]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "compare/levels.h"
 #include "diff_rows.h"
 
 /* Parameters of launch configurations. X(key, word, value of const struct occ_config_row *row) */
@@ -59,9 +60,16 @@ struct diff_report {
     const struct diff *diff;
     struct diff_facts side[DIFF_SIDES];
     double floor, min_share;
-    size_t shown;             /* maximum number of printed rows */
-    const char *incomparable; /* reason, if the comparison was forced; NULL: comparable */
+    size_t shown;              /* maximum number of printed rows */
+    bool all_rows;             /* also rows that do not matter; see diff_row_matters() */
+    struct diff_levels levels; /* set by diff_answer() */
+    const char *incomparable;  /* reason, if the comparison was forced; NULL: comparable */
 };
+
+static inline void diff_report_done(struct diff_report *report)
+{
+    diff_levels_free(&report->levels);
+}
 
 /* Defaults of occq diff. */
 #define DIFF_FLOOR     0.05
@@ -78,6 +86,8 @@ struct diff_line {
     double advised_saves; /* maximum saving, a part of a launch's time; NaN: B follows no advice */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     double mean_ns[DIFF_SIDES], waste[DIFF_SIDES], value[DIFF_VALUE_COUNT][DIFF_SIDES];
+    enum diff_verdict time_verdict;
+    bool matters;                       /* is printed without --rows */
     double share, change, low, high, q; /* change: of a launch's time, b / a - 1, with its 95 % interval */
 };
 extern const struct cli_column diff_columns[];
@@ -101,8 +111,12 @@ void diff_print_sums(FILE *out, const struct diff_summary *summary);
 void diff_print_counts(FILE *out, const struct diff_summary *summary);
 /* Prints sums and counts of a report. */
 void diff_print_summary(FILE *out, const struct diff_report *report);
-/* Prints "20 of 100 rows, ..." after an empty line; nothing if all rows are shown. */
-void diff_print_footer(FILE *out, const struct diff_report *report);
+/* Returns the next row to print after `line`, the first after NULL; NULL: there is none. *ret_printed counts
+ * the rows. */
+const struct diff_line *diff_next_line(const struct diff_report *report, const struct diff_line *lines,
+                                       const struct diff_line *line, size_t *ret_printed);
+/* Prints "20 of 100 rows, ..." after an empty line; nothing if all rows are printed. */
+void diff_print_footer(FILE *out, const struct diff_report *report, size_t printed);
 
 /* Writes members of the open object for `occq diff --json`. */
 void diff_json(struct occ_json *json, const struct diff_report *report, const struct diff_line *lines);

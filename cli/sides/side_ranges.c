@@ -4,11 +4,14 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include "groups.h"
 #include "support/array.h"
 #include "support/map.h"
 
 static const char ranges_sql[] =
-    "SELECT g.config_id, g.range_id, r.range || coalesce(' (' || r.phase || ')', ''), g.launches, g.total_ns "
+    "SELECT g.config_id, g.range_id, r.range || coalesce(' (' || r.phase || ')', ''), g.launches, "
+    "g.total_ns, "
+    "r.range, r.phase "
     "FROM (SELECT config_id, range_id, count(*) AS launches, sum(duration_ns) AS total_ns FROM launch "
     "WHERE run_id = ?1 AND start_ns >= ?2 AND start_ns < ?3 AND range_id IS NOT NULL GROUP BY 1, 2) AS g "
     "JOIN range AS r ON r.run_id = ?1 AND r.range_id = g.range_id";
@@ -48,8 +51,10 @@ static bool add_range(struct split *s, sqlite3_stmt *stmt)
     rest->launches -= row->launches;
     rest->total_ns -= row->total_ns;
     s->ranges[s->rows->n++] =
-        (struct side_range){(uint32_t)sqlite3_column_int64(stmt, 1),
-                            occ_arena_copy(s->texts, (const char *)sqlite3_column_text(stmt, 2))};
+        (struct side_range){.id = (uint32_t)sqlite3_column_int64(stmt, 1),
+                            .path = occ_arena_copy(s->texts, (const char *)sqlite3_column_text(stmt, 2)),
+                            .layer = side_layer((const char *)sqlite3_column_text(stmt, 5),
+                                                (const char *)sqlite3_column_text(stmt, 6), s->texts)};
     return !s->texts->failed;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "groups.h"
 #include "support/array.h"
 #include "support/map.h"
 #include "support/text.h"
@@ -72,7 +73,7 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     struct diff_facts *facts = &sides->side[which].facts;
     struct occ_config_row *row = &sides->side[which].rows[run].rows[at];
     const struct side_range *ranges = sides->side[which].ranges[run];
-    const struct side_range range = ranges ? ranges[at] : (struct side_range){0, NULL};
+    const struct side_range range = ranges ? ranges[at] : (struct side_range){0};
     bool is_folded = sides->cluster && row->kernel.device_name[0] == '\0'; /* '(other)' is not one kernel */
     if (row->launches == 0 || is_folded) /* rows of ranges have all launches */
         return 0;
@@ -82,8 +83,15 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     kernel_names_apply(sides->side[which].names, &row->kernel);
     struct diff_row *compared = &sides->side[which].compared[run][at];
     *compared = diff_row_of(row);
-    sides->parts[sides->n_parts++] = (struct diff_part){
-        .row = compared, .side = which, .run = run, .range = range.path, .range_id = range.id};
+    compared->family = side_family(row->kernel.demangled, &sides->side[which].texts);
+    if (sides->side[which].texts.failed)
+        return occ_no_memory(err);
+    sides->parts[sides->n_parts++] = (struct diff_part){.row = compared,
+                                                        .side = which,
+                                                        .run = run,
+                                                        .range = range.path,
+                                                        .layer = range.layer,
+                                                        .range_id = range.id};
     if (facts->device &&
         (strcmp(facts->device, row->kernel.device_name) != 0 || facts->sm_count != row->limits.sm_count))
         return occ_fail(err, OCC_E_INVALID, "%s: launches on several GPU models (%s, %s): choose with gpu:ID",

@@ -33,7 +33,7 @@ struct side {
     struct occ_config_rows rows[DIFF_RUNS_MAX];
     struct side_range *ranges[DIFF_RUNS_MAX]; /* for each row; NULL: rows are not split */
     struct diff_row *compared[DIFF_RUNS_MAX]; /* for each row */
-    struct occ_arena texts;                   /* texts of ranges */
+    struct occ_arena texts;                   /* ranges, layers and families */
     struct diff_facts facts;
 };
 

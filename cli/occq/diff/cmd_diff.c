@@ -9,7 +9,7 @@
 struct diff_args {
     struct history_args history;
     double floor, min_share;
-    bool force, markdown;
+    bool force, markdown, rows;
 };
 
 static void print_json(const struct diff_report *report, const struct diff_line *lines)
@@ -30,10 +30,8 @@ static int print(const struct diff_args *args, const struct diff_report *report,
                                list->output.csv || n < report->shown ? n : report->shown, sizeof *lines, err);
     if (list->output.json)
         print_json(report, lines);
-    else if (args->markdown)
-        diff_print_markdown(report, lines);
     else
-        diff_print_text(report, lines);
+        return args->markdown ? diff_print_markdown(report, lines, err) : diff_print_text(report, lines, err);
     return 0;
 }
 
@@ -41,12 +39,15 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
                         const struct sides *sides)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct diff_report report = {
-        .floor = args->floor, .min_share = args->min_share, .shown = (size_t)args->history.number};
+    _cleanup_(diff_report_done) struct diff_report report = {.floor = args->floor,
+                                                             .min_share = args->min_share,
+                                                             .shown = (size_t)args->history.number,
+                                                             .all_rows = args->rows};
     _cleanup_(occ_freep) struct diff_line *lines = NULL;
-    if (diff_answer(sides, args->force, &report, &lines, &err) != 0 || print(args, &report, lines, &err) != 0)
-        return cli_failure(command, &err);
-    return CLI_EXIT_OK;
+    int status = diff_answer(sides, args->force, &report, &lines, &err);
+    if (status == 0)
+        status = print(args, &report, lines, &err);
+    return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -90,6 +91,8 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "force", CLI_FLAG, struct diff_args, force, NULL,
                "also compare incomparable sides: other GPUs, simulated with real, --exact or ncu with "
                "others, runs with losses"),
+    CLI_OPTION(0, "rows", CLI_FLAG, struct diff_args, rows, NULL,
+               "print a row of each kernel in each layer, also of the same and small ones"),
     CLI_OPTION_NUMBER("at most N rows (default 20)"),
     CLI_OPTION(0, "markdown", CLI_FLAG, struct diff_args, markdown, NULL,
                "print Markdown, for a pull request"),
@@ -110,11 +113,22 @@ const struct cli_command cli_diff = {
         "threads, by name, by the name without hashes, counters and ABI tags, by the name without tile sizes "
         "and integer template arguments, and last by their neighbours in the order of launches. Pairs with "
         "different names are shown with how they were matched.\n\n"
-        "A verdict is about the time of a launch. It is worse or better if the 95 % confidence interval of "
-        "the ratio lies beyond the floor, the false discovery rate over all kernels (Benjamini-Hochberg) is "
+        "The answer begins with verdicts on groups: the total, layers (ranges without the numbers of "
+        "repeated "
+        "blocks), families of kernels, and kernels with 1 % of the time. A group is SLOWER or FASTER if the "
+        "time of a launch, pooled over its launch configurations, changed by more than the floor, also in "
+        "relation to all other kernels, with a chance of at most 5 % for any false verdict (Holm). A row is "
+        "a "
+        "kernel in a layer; rows are printed if they have a verdict or another launch configuration, or 1 % "
+        "of "
+        "the time without any verdict.\n\n"
+        "The verdict of a row is about the time of a launch. It is worse or better if the 95 % confidence "
+        "interval "
+        "of the ratio lies beyond the floor, the false discovery rate over all kernels (Benjamini-Hochberg) "
+        "is "
         "at most 5 %, and the kernel has 1 % of the time; same, if the interval lies within the floor; else "
         "undecided. The interval is Welch's, of logarithms of means of runs, with fewer than three runs on a "
-        "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a kernel "
+        "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a row "
         "is undecided. With --cluster the blocks are of whole minutes, and A and B are by job, user, gpu, "
         "since and until.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "

@@ -4,8 +4,9 @@
 #include "cli/sides/report.h"
 #include "cli/stream.h"
 
-void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
-void diff_print_markdown(const struct diff_report *report, const struct diff_line *lines);
+int diff_print_text(const struct diff_report *report, const struct diff_line *lines, struct occ_error *err);
+int diff_print_markdown(const struct diff_report *report, const struct diff_line *lines,
+                        struct occ_error *err);
 
 /* Prints a code span. No text can end it early, even within a table. */
 void diff_markdown_code(FILE *out, const char *text);

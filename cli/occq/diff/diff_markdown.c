@@ -1,7 +1,9 @@
 /* `occq diff --markdown`; see diff_forms.h. */
 #include <inttypes.h>
 
+#include "cli/sides/verdicts.h"
 #include "diff_forms.h"
+#include "support/cleanup.h"
 
 void diff_markdown_code(FILE *out, const char *text)
 {
@@ -36,7 +38,29 @@ static void print_markdown_line(const struct diff_line *line)
                   line->advice[0] ? "; " : "", line->advice);
 }
 
-void diff_print_markdown(const struct diff_report *r, const struct diff_line *lines)
+static int print_groups(const struct diff_report *r, struct occ_error *err)
+{
+    _cleanup_(occ_freep) struct diff_group_line *lines = diff_make_group_lines(r);
+    char text[DIFF_GROUP_BYTES];
+    if (!lines)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < r->levels.n; i++) {
+        const struct diff_group *g = lines[i].group;
+        if (g->scope != DIFF_SCOPE_TOTAL && (lines[i].is_repeated || !diff_is_change(g->verdict)))
+            continue;
+        (void)fprintf(cli_out(), "- **%s** in %s", diff_group_word(g->verdict), lines[i].level);
+        if (lines[i].name[0]) {
+            (void)fputc(' ', cli_out());
+            diff_markdown_code(cli_out(), lines[i].name);
+        }
+        (void)fprintf(cli_out(), ": %s\n", diff_group_text(r, &lines[i], text));
+    }
+    if (diff_control_text(r, text)[0])
+        (void)fprintf(cli_out(), "- %s\n", text);
+    return 0;
+}
+
+int diff_print_markdown(const struct diff_report *r, const struct diff_line *lines, struct occ_error *err)
 {
     struct diff_summary summary;
     char note[DIFF_NOTE_BYTES];
@@ -58,12 +82,16 @@ void diff_print_markdown(const struct diff_report *r, const struct diff_line *li
         (void)fprintf(cli_out(), "\n%s\n", note);
     if (r->incomparable)
         (void)fprintf(cli_out(), "\n**Not comparable: %s.**\n", r->incomparable);
-    (void)fprintf(cli_out(), "\n%s\n\n```\n", diff_caveat(r->diff));
+    (void)fprintf(cli_out(), "\n%s\n\n", diff_caveat(r->diff));
+    int status = print_groups(r, err);
+    (void)fputs("\n```\n", cli_out());
     diff_print_sums(cli_out(), &summary);
     (void)fputs("```\n\n| verdict | kernel | A, a launch | B, a launch | change | 95 % | what changed |\n"
                 "|---|---|---:|---:|---:|---:|---|\n",
                 cli_out());
-    for (size_t i = 0; i < r->diff->n_pairs && i < r->shown; i++)
-        print_markdown_line(&lines[i]);
-    diff_print_footer(cli_out(), r);
+    size_t printed = 0;
+    for (const struct diff_line *line = NULL; (line = diff_next_line(r, lines, line, &printed));)
+        print_markdown_line(line);
+    diff_print_footer(cli_out(), r, printed);
+    return status;
 }

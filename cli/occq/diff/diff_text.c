@@ -1,9 +1,13 @@
 /* `occq diff` as text; see diff_forms.h. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "cli/screen.h"
+#include "cli/sides/verdicts.h"
 #include "cli/usage.h"
 #include "diff_forms.h"
+#include "support/cleanup.h"
 
 enum { LINE = 2048, INDENT = 2 };
 
@@ -11,6 +15,14 @@ static void print_wrapped(const char *text, int indent)
 {
     (void)fprintf(cli_out(), "%*s", indent, "");
     (void)cli_print_wrapped(cli_out(), text, indent, indent ? indent : 3);
+}
+
+static void print_colour(enum diff_verdict verdict, const char *word)
+{
+    static const char *const colours[DIFF_VERDICT_COUNT] = {
+        [DIFF_WORSE] = "\x1b[1;31m", [DIFF_BETTER] = "\x1b[1;32m", [DIFF_UNDECIDED] = "\x1b[2m"};
+    bool has_colour = cli_screen_has_colour() && colours[verdict];
+    (void)fprintf(cli_out(), "%s%s%s", has_colour ? colours[verdict] : "", word, has_colour ? "\x1b[0m" : "");
 }
 
 static void print_times(const struct diff_line *line)
@@ -38,8 +50,9 @@ static void print_line(const struct diff_line *line)
 #define LEVEL_TEXT(name, word, text) text,
     static const char *const levels[] = {DIFF_LEVELS(LEVEL_TEXT)};
     char text[LINE];
-    (void)snprintf(text, sizeof text, "%s: %s", line->verdict, line->kernel);
-    print_wrapped(text, 0);
+    print_colour(line->time_verdict, line->verdict);
+    (void)snprintf(text, sizeof text, ": %s", line->kernel);
+    (void)cli_print_wrapped(cli_out(), text, (int)strlen(line->verdict), 3);
     if (line->range[0]) {
         (void)snprintf(text, sizeof text, "in %s", line->range);
         print_wrapped(text, INDENT);
@@ -55,7 +68,40 @@ static void print_line(const struct diff_line *line)
     }
 }
 
-void diff_print_text(const struct diff_report *r, const struct diff_line *lines)
+/* ---- groups ---- */
+
+static void print_group(const struct diff_report *r, const struct diff_group_line *line)
+{
+    char place[DIFF_PLACE_BYTES], text[DIFF_GROUP_BYTES], all[DIFF_PLACE_BYTES + DIFF_GROUP_BYTES + 4];
+    const char *word = diff_group_word(line->group->verdict);
+    (void)snprintf(all, sizeof all, "%s: %s", diff_group_place(line, place), diff_group_text(r, line, text));
+    print_colour(line->group->verdict, word);
+    (void)fputc(' ', cli_out());
+    (void)cli_print_wrapped(cli_out(), all, (int)strlen(word) + 1, INDENT);
+}
+
+static int print_groups(const struct diff_report *r, struct occ_error *err)
+{
+    _cleanup_(occ_freep) struct diff_group_line *lines = diff_make_group_lines(r);
+    char text[DIFF_GROUP_BYTES];
+    size_t printed = 0;
+    if (!lines)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < r->levels.n && printed < r->shown; i++) {
+        bool is_total = lines[i].group->scope == DIFF_SCOPE_TOTAL;
+        if (!is_total && (lines[i].is_repeated || !diff_is_change(lines[i].group->verdict)))
+            continue;
+        print_group(r, &lines[i]);
+        printed++;
+    }
+    if (diff_control_text(r, text)[0])
+        print_wrapped(text, 0);
+    print_wrapped(diff_undecided_text(r, lines, text), 0);
+    (void)fputc('\n', cli_out());
+    return 0;
+}
+
+int diff_print_text(const struct diff_report *r, const struct diff_line *lines, struct occ_error *err)
 {
     char side[DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES];
     print_wrapped(diff_side_text(r, DIFF_A, side), 0);
@@ -66,10 +112,13 @@ void diff_print_text(const struct diff_report *r, const struct diff_line *lines)
         (void)fprintf(cli_out(), "Not comparable: %s.\n", r->incomparable);
     (void)cli_print_wrapped(cli_out(), diff_caveat(r->diff), 0, 0);
     (void)fputc('\n', cli_out());
+    int status = print_groups(r, err);
     diff_print_summary(cli_out(), r);
-    for (size_t i = 0; i < r->diff->n_pairs && i < r->shown; i++) {
+    size_t printed = 0;
+    for (const struct diff_line *line = NULL; (line = diff_next_line(r, lines, line, &printed));) {
         (void)fputc('\n', cli_out());
-        print_line(&lines[i]);
+        print_line(line);
     }
-    diff_print_footer(cli_out(), r);
+    diff_print_footer(cli_out(), r, printed);
+    return status;
 }

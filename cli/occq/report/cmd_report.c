@@ -42,6 +42,7 @@ struct source {
 static void source_free(struct source *s)
 {
     free(s->diff_lines);
+    diff_report_done(&s->diff);
     sides_free(&s->sides);
     trend_release(&s->trend);
     show_groups_free(&s->report.groups);
@@ -204,8 +205,10 @@ static const char *unit_of(const struct occ_config_rows *configs)
 static int load_diff(struct source *s, const struct report_args *args, struct occ_error *err)
 {
     const struct side *b = &s->sides.side[DIFF_B];
-    s->diff = (struct diff_report){
-        .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE, .shown = (size_t)args->history.number};
+    s->diff = (struct diff_report){.floor = DIFF_FLOOR,
+                                   .min_share = DIFF_MIN_SHARE,
+                                   .shown = (size_t)args->history.number,
+                                   .all_rows = true};
     int status = sides_compare(&s->sides, err);
     if (status == 0)
         status = diff_answer(&s->sides, false, &s->diff, &s->diff_lines, err);

@@ -211,7 +211,7 @@ static void put_diff(FILE *out, const struct report *r)
     html_rows(out, &columns, r->diff_lines, n, sizeof *r->diff_lines);
     html_table_end(out);
     (void)fputs("<p>", out);
-    diff_print_footer(out, diff);
+    diff_print_footer(out, diff, n);
     (void)fputs("</p></section>\n", out);
 }
 

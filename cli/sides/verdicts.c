@@ -1,0 +1,262 @@
+/* See verdicts.h. One thread. */
+#include "verdicts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/text.h"
+
+enum { NAMED_MAX = 3 }; /* undecided kernels in a sentence */
+
+#define FIELD(key, unit, member) CLI_FIELD(key, key, unit, 0, struct diff_group_line, member, "")
+static const struct cli_column group_columns[] = {
+    FIELD("level", CLI_PLAIN, level),
+    FIELD("name", CLI_PLAIN, name),
+    FIELD("kernel_mangled", CLI_PLAIN, mangled),
+    FIELD("verdict", CLI_PLAIN, verdict),
+    FIELD("time_ratio", CLI_RATIO, share),
+    FIELD("mean_duration_change_ratio", CLI_RATIO, change),
+    FIELD("change_low_ci95_ratio", CLI_RATIO, low),
+    FIELD("change_high_ci95_ratio", CLI_RATIO, high),
+    FIELD("change_to_control_ratio", CLI_RATIO, to_control),
+    FIELD("change_to_control_low_ci95_ratio", CLI_RATIO, to_control_low),
+    FIELD("change_to_control_high_ci95_ratio", CLI_RATIO, to_control_high),
+    FIELD("false_verdict_chance", CLI_RATIO, q),
+    FIELD("launch_configs", CLI_PLAIN, configurations),
+    FIELD("launches_a", CLI_PLAIN, launches[DIFF_A]),
+    FIELD("launches_b", CLI_PLAIN, launches[DIFF_B]),
+    FIELD("total_duration_ns_a", CLI_PLAIN, total_ns[DIFF_A]),
+    FIELD("total_duration_ns_b", CLI_PLAIN, total_ns[DIFF_B]),
+    CLI_COLUMN_END,
+};
+
+/* ---- names ---- */
+
+/* Returns the length of the path that all layers start with, up to a '/'. */
+static size_t shared_prefix(const struct diff_levels *levels)
+{
+    const char *first = NULL;
+    size_t shared = 0;
+    for (size_t i = 0; i < levels->n; i++) {
+        const char *name = levels->groups[i].name;
+        size_t same = 0, end = 0;
+        if (levels->groups[i].scope != DIFF_SCOPE_LAYER)
+            continue;
+        if (!first) {
+            const char *slash = strrchr(name, '/');
+            first = name;
+            shared = slash ? (size_t)(slash - name) + 1 : 0;
+        }
+        for (; same < shared && name[same] == first[same]; same++)
+            end = name[same] == '/' ? same + 1 : end;
+        shared = end;
+    }
+    return shared;
+}
+
+static void name_group(const struct diff_group *group, size_t prefix, char *name, size_t size)
+{
+    const char *text = group->scope == DIFF_SCOPE_LAYER ? group->name + prefix
+                       : group->scope == DIFF_SCOPE_KERNEL
+                           ? diff_config_row(group->main_pair->main_item[DIFF_A])->kernel.short_name
+                           : group->name;
+    (void)snprintf(name, size, "%s", text);
+    occ_text_sanitise(name);
+}
+
+static bool is_same_set(const struct diff_group *a, const struct diff_group *b)
+{
+    return a->verdict == b->verdict && memcmp(a->launches, b->launches, sizeof a->launches) == 0 &&
+           memcmp(a->total_ns, b->total_ns, sizeof a->total_ns) == 0;
+}
+
+struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
+{
+    static const char *const words[] = {DIFF_SCOPES(OCC_WORD)};
+    const struct diff_levels *levels = &r->levels;
+    struct diff_group_line *lines = calloc(levels->n + 1, sizeof *lines);
+    size_t prefix = shared_prefix(levels);
+    for (size_t i = 0; lines && i < levels->n; i++) {
+        const struct diff_group *g = &levels->groups[i];
+        lines[i] = (struct diff_group_line){.group = g,
+                                            .level = words[g->scope],
+                                            .verdict = diff_verdict_word(g->verdict),
+                                            .mangled = g->scope == DIFF_SCOPE_KERNEL ? g->name : NULL,
+                                            .change = g->ratio.ratio - 1,
+                                            .low = g->ratio.low - 1,
+                                            .high = g->ratio.high - 1,
+                                            .to_control = g->to_control.ratio - 1,
+                                            .to_control_low = g->to_control.low - 1,
+                                            .to_control_high = g->to_control.high - 1,
+                                            .share = g->share,
+                                            .q = g->q,
+                                            .configurations = g->configurations};
+        memcpy(lines[i].launches, g->launches, sizeof g->launches);
+        memcpy(lines[i].total_ns, g->total_ns, sizeof g->total_ns);
+        name_group(g, prefix, lines[i].name, sizeof lines[i].name);
+        for (size_t k = 0; k < i; k++)
+            lines[i].is_repeated |= is_same_set(lines[k].group, g);
+    }
+    return lines;
+}
+
+/* True if the pair's kernel has a verdict, or its family has changed. */
+static bool is_decided(const struct diff_report *r, const struct diff_row *row)
+{
+    for (size_t i = 0; i < r->levels.n; i++) {
+        const struct diff_group *g = &r->levels.groups[i];
+        if (g->scope == DIFF_SCOPE_KERNEL && strcmp(g->name, row->mangled) == 0 &&
+            g->verdict != DIFF_UNDECIDED)
+            return true;
+        if (g->scope == DIFF_SCOPE_FAMILY && row->family && strcmp(g->name, row->family) == 0 &&
+            diff_is_change(g->verdict))
+            return true;
+    }
+    return false;
+}
+
+/* ---- sentences ---- */
+
+const char *diff_group_word(enum diff_verdict verdict)
+{
+    static const char *const words[DIFF_VERDICT_COUNT] = {[DIFF_UNDECIDED] = "UNDECIDED",
+                                                          [DIFF_WORSE] = "SLOWER",
+                                                          [DIFF_BETTER] = "FASTER",
+                                                          [DIFF_SAME] = "SAME"};
+    return words[verdict];
+}
+
+const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES])
+{
+    static const char *const places[] = {
+        [DIFF_SCOPE_TOTAL] = "in total",
+        [DIFF_SCOPE_LAYER] = "in layer ",
+        [DIFF_SCOPE_FAMILY] = "in family ",
+        [DIFF_SCOPE_KERNEL] = "in kernel ",
+    };
+    (void)snprintf(place, DIFF_PLACE_BYTES, "%s%s", places[line->group->scope], line->name);
+    return place;
+}
+
+static void add_interval(char *text, size_t size, const struct diff_ratio *ratio)
+{
+    char low[16], high[16];
+    if (!isnan(ratio->low))
+        occ_text_append(text, size, "", " (95 %%: %s to %s)", diff_change_text(ratio->low - 1, low),
+                        diff_change_text(ratio->high - 1, high));
+}
+
+const char *diff_group_text(const struct diff_report *r, const struct diff_group_line *line,
+                            char text[DIFF_GROUP_BYTES])
+{
+    const struct diff_group *g = line->group;
+    char change[16], from[32], to[32], launches[48];
+    (void)snprintf(text, DIFF_GROUP_BYTES, "%s", diff_change_text(line->change, change));
+    add_interval(text, DIFF_GROUP_BYTES, &g->ratio);
+    if (g->launches[DIFF_A] == g->launches[DIFF_B])
+        (void)snprintf(launches, sizeof launches, "%" PRIu64, g->launches[DIFF_A]);
+    else
+        (void)snprintf(launches, sizeof launches, "%" PRIu64 " -> %" PRIu64, g->launches[DIFF_A],
+                       g->launches[DIFF_B]);
+    occ_text_append(text, DIFF_GROUP_BYTES, "", "%s; %" PRIu32 " configuration%s, %s launches, %s -> %s",
+                    !r->diff->by_runs && diff_is_change(g->verdict) ? " within these runs" : "",
+                    g->configurations, g->configurations == 1 ? "" : "s", launches,
+                    diff_duration_text((double)g->total_ns[DIFF_A], from),
+                    diff_duration_text((double)g->total_ns[DIFF_B], to));
+    return text;
+}
+
+/* Counts verdicts of change: on the total, and on other groups. */
+static void count_changes(const struct diff_levels *levels, size_t *ret_total, size_t *ret_others)
+{
+    *ret_total = *ret_others = 0;
+    for (size_t i = 0; i < levels->n; i++)
+        if (diff_is_change(levels->groups[i].verdict))
+            ++*(levels->groups[i].scope == DIFF_SCOPE_TOTAL ? ret_total : ret_others);
+}
+
+const char *diff_control_text(const struct diff_report *r, char text[DIFF_GROUP_BYTES])
+{
+    const struct diff_ratio *control = &r->levels.control;
+    size_t total, others;
+    char change[16];
+    count_changes(&r->levels, &total, &others);
+    text[0] = '\0';
+    if (total > 0 && others == 0)
+        (void)snprintf(
+            text, DIFF_GROUP_BYTES,
+            "no layer, family or kernel changed more than the others: the clock or the load may differ");
+    if (others == 0 || isnan(control->ratio))
+        return text;
+    bool is_small = control->low >= 1 / (1 + r->floor) && control->high <= 1 + r->floor;
+    (void)snprintf(text, DIFF_GROUP_BYTES, "everything else %s",
+                   diff_change_text(control->ratio - 1, change));
+    add_interval(text, DIFF_GROUP_BYTES, control);
+    occ_text_append(text, DIFF_GROUP_BYTES, "", "%s",
+                    is_small ? ", so not the clock" : ": the clock or the load may differ, too");
+    return text;
+}
+
+const char *diff_undecided_text(const struct diff_report *r, const struct diff_group_line *lines,
+                                char text[DIFF_GROUP_BYTES])
+{
+    size_t n = 0;
+    char share[16];
+    (void)snprintf(text, DIFF_GROUP_BYTES, "undecided:");
+    for (size_t i = 0; i < r->levels.n; i++) {
+        const struct diff_group *g = lines[i].group;
+        if (g->scope != DIFF_SCOPE_KERNEL || is_decided(r, g->main_pair->main_item[DIFF_A]->row))
+            continue;
+        if (n < NAMED_MAX)
+            occ_text_append(text, DIFF_GROUP_BYTES, "", "%s %.200s (%s of the time)", n ? "," : "",
+                            lines[i].name, cli_percent_text(g->share, share, sizeof share));
+        n++;
+    }
+    if (n == 0)
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " no kernel with %.3g%% of the time", 100 * r->min_share);
+    else if (n > NAMED_MAX)
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " and %zu more kernels", n - NAMED_MAX);
+    return text;
+}
+
+/* ---- rows ---- */
+
+bool diff_row_matters(const struct diff_report *r, const struct diff_pair *pair)
+{
+    bool is_large = diff_share(r->diff, pair) >= r->min_share;
+    switch (diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share)) {
+    case DIFF_WORSE:
+    case DIFF_BETTER:
+        return true;
+    case DIFF_SAME:
+        return is_large && pair->level > DIFF_CONFIG;
+    case DIFF_UNDECIDED:
+        return is_large && (pair->level > DIFF_CONFIG || !is_decided(r, pair->main_item[DIFF_A]->row));
+    default:
+        return is_large;
+    }
+}
+
+/* ---- JSON ---- */
+
+void diff_verdicts_json(struct occ_json *json, const struct diff_report *r,
+                        const struct diff_group_line *lines)
+{
+    const struct diff_ratio *control = &r->levels.control;
+    occ_json_array(json, "verdicts", false);
+    for (size_t i = 0; i < r->levels.n; i++) {
+        occ_json_object(json, NULL, false);
+        cli_json_row(json, group_columns, &lines[i]);
+        occ_json_close(json);
+    }
+    occ_json_close(json);
+    occ_json_object(json, "control", false);
+    occ_json_real(json, "mean_duration_change_ratio", control->ratio - 1);
+    occ_json_real(json, "change_low_ci95_ratio", control->low - 1);
+    occ_json_real(json, "change_high_ci95_ratio", control->high - 1);
+    occ_json_unsigned(json, "launch_configs", r->levels.control_configurations);
+    occ_json_close(json);
+    occ_json_real(json, "pooled_time_ratio", r->levels.pooled_share);
+}

@@ -1,0 +1,45 @@
+/* Verdicts on groups of kernels in words: the total, layers, families, kernels (compare/levels.h). One
+ * thread. */
+#pragma once
+
+#include "report.h"
+
+/* A group as a row. Texts are safe to print. */
+struct diff_group_line {
+    const struct diff_group *group;
+    const char *level, *verdict;
+    char
+        name[512]; /* the layer below the prefix that all layers share, the family, the kernel's short name */
+    const char *mangled; /* of a kernel; NULL: another group */
+    double change, low, high;
+    double to_control, to_control_low, to_control_high;
+    double share, q;
+    uint32_t configurations;
+    uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
+    bool is_repeated; /* an earlier line has the same launches and verdict */
+};
+
+/* Makes an array of report->levels.n lines; the caller frees it. NULL: no memory. */
+struct diff_group_line *diff_make_group_lines(const struct diff_report *report);
+
+/* "FASTER" */
+const char *diff_group_word(enum diff_verdict verdict);
+/* Formats "in layer Net/Linear". */
+enum { DIFF_PLACE_BYTES = 640, DIFF_GROUP_BYTES = 1024 };
+const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES]);
+/* Formats "-20.0% (95 %: -20.2% to -19.8%) within these runs; 10 configurations, ...". */
+const char *diff_group_text(const struct diff_report *report, const struct diff_group_line *line,
+                            char text[DIFF_GROUP_BYTES]);
+/* Formats the sentence about all other kernels; "": nothing changed, or they are too few. */
+const char *diff_control_text(const struct diff_report *report, char text[DIFF_GROUP_BYTES]);
+/* Formats the sentence about kernels without a verdict. */
+const char *diff_undecided_text(const struct diff_report *report, const struct diff_group_line *lines,
+                                char text[DIFF_GROUP_BYTES]);
+
+/* True for a pair with a change, with min_share of the time and another launch configuration, or with
+ * min_share of the time and no verdict, if its kernel has none either and its family has not changed. */
+bool diff_row_matters(const struct diff_report *report, const struct diff_pair *pair);
+
+/* Writes the members "verdicts" and "control". */
+void diff_verdicts_json(struct occ_json *json, const struct diff_report *report,
+                        const struct diff_group_line *lines);
