@@ -93,7 +93,10 @@ static void poll_exact(struct occ_guest *g, bool is_last)
     if (g->recording.is_gone)
         g->exact.call->retire(g->exact.run);
     if (report.has_failed && !is_last) { /* the daemon may measure the launches instead */
-        g->exact.call->finish(g->exact.run, !g->recording.is_gone);
+        if (g->recording.is_gone)
+            g->exact.call->finish(g->exact.run, false);
+        else
+            g->exact.call->stop(g->exact.run);
         g->exact.call->poll(g->exact.run, true, &sink, &last); /* launches that wait in the measurement */
         g->exact.run = NULL;
     }

@@ -8,7 +8,7 @@
  * the thread that initialises CUDA. */
 bool occ_exact_watch(struct occ_exact *exact);
 
-/* Ends the sessions of all contexts that no thread has claimed. The caller holds `lock` and has turned
- * measuring off. Releases the lock in calls of CUPTI, and while it waits for claims to end, at most
- * `patience_ns`. */
-void occ_exact_end_all(struct occ_exact *exact, long patience_ns);
+/* Ends the sessions of all contexts that no thread has claimed. The caller holds `lock`, has turned measuring
+ * off and has limited its naps. Releases the lock in calls of CUPTI, and while it waits for claims to end.
+ * Returns false without the lock: another thread held it for too long. */
+bool occ_exact_end_all(struct occ_exact *exact);

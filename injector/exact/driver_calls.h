@@ -1,6 +1,7 @@
 /* Driver calls that --exact watches, by CUPTI's numbers, which never change. X(name, number, what): LAUNCH:
  * one kernel; GRAPH: any number of kernels in the call's context; STRAY: any number of kernels, also in other
- * contexts; BEGIN and END: a stream's capture. */
+ * contexts; BEGIN and END: a stream's capture; DESTROY: of a stream, which ends its capture. BEGIN, END and
+ * DESTROY have the stream as the first parameter. */
 #pragma once
 
 #define OCC_DRIVER_CALLS(X)                                                                                  \
@@ -25,6 +26,15 @@
     X(cuStreamBeginCaptureToGraph, 720, BEGIN)                                                               \
     X(cuStreamBeginCaptureToGraph_ptsz, 721, BEGIN)                                                          \
     X(cuStreamEndCapture, 497, END)                                                                          \
-    X(cuStreamEndCapture_ptsz, 498, END)
+    X(cuStreamEndCapture_ptsz, 498, END)                                                                     \
+    X(cuStreamDestroy, 127, DESTROY)                                                                         \
+    X(cuStreamDestroy_v2, 326, DESTROY)
 
-enum occ_driver_call { OCC_CALL_LAUNCH, OCC_CALL_GRAPH, OCC_CALL_STRAY, OCC_CALL_BEGIN, OCC_CALL_END };
+enum occ_driver_call {
+    OCC_CALL_LAUNCH,
+    OCC_CALL_GRAPH,
+    OCC_CALL_STRAY,
+    OCC_CALL_BEGIN,
+    OCC_CALL_END,
+    OCC_CALL_DESTROY
+};

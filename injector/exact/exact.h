@@ -7,9 +7,10 @@
  * and makes them wait for each other, which the guest itself never does. After a failure a context has no
  * values; the reason is reported.
  *
- * Threads: the thread that initialises CUDA calls start() and stop(), the helper calls the other functions.
- * The child of a fork does nothing. poll() waits at most 50 ms for the lock; finish() and stop() wait at most
- * 50 ms for the lock and 50 ms for threads inside CUPTI, and then continue without them.
+ * Threads: the thread that initialises CUDA calls start(), and stop() if no helper starts; the helper calls
+ * the other functions, and stop(). The child of a fork does nothing. poll() naps at most 50 times 1 ms while
+ * another thread holds the lock; finish() and stop() at most 100 times, for the lock and for threads inside
+ * CUPTI, and then continue without them.
  */
 #pragma once
 
@@ -35,7 +36,7 @@ struct occ_exact_launch {
 struct occ_exact_report {
     uint64_t measured, launches; /* since start(): launches with a value, all launches */
     bool is_new;                 /* the reason changed since the last poll */
-    bool has_failed;             /* no launch was measured and CUPTI refused all contexts: call finish() */
+    bool has_failed;             /* no launch was measured and CUPTI refused all contexts: call stop() */
     char reason[OCC_REASON_BYTES];
 };
 
@@ -60,7 +61,8 @@ struct occ_exact_library {
      * exiting thread at any time; the library then stops calling CUPTI, which may be torn down. */
     struct occ_exact *(*start)(const struct occ_cupti *cupti, const _Atomic bool *is_stopped,
                                char reason[OCC_REASON_BYTES]);
-    /* Ends all sessions and unsubscribes. Call it while no thread launches. */
+    /* Ends all sessions and unsubscribes, so that other profilers can subscribe. No session begins
+     * afterwards. */
     void (*stop)(struct occ_exact *exact);
     /* Stores a launch for matching. Returns false for a kernel of a graph, which has no range of its own. A
      * launch without times is kept until its times are found or its loss is reported. */

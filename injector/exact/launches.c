@@ -2,26 +2,14 @@
 #include "launches.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
+
+#include "claims.h"
 
 /* Maximum number of launches that begin in a session; less than the counter data holds, since a session also
  * counts launches that other threads have already begun. */
 #define SESSION_LAUNCHES (OCC_SESSION_MAX_RANGES - 128u)
 
-#define SECOND_NS 1000000000L
-
 #define NO_CALL UINT32_MAX
-
-void occ_exact_stray(struct occ_exact *e, bool begins)
-{
-    if (begins) {
-        (void)atomic_fetch_add(&e->strays, 1);
-        (void)atomic_fetch_add(&e->open_strays, 1);
-    } else if (atomic_load(&e->open_strays) > 0) {
-        (void)atomic_fetch_sub(&e->open_strays, 1);
-    }
-}
 
 /* This thread's launch, and the depth of nested launches. A nested launch neither begins nor ends a session,
  * since the outer launch is in the middle of a session. */
@@ -32,91 +20,8 @@ static _Thread_local struct {
     uint32_t call;   /* index in the session's calls, or NO_CALL */
     bool is_stray;   /* may be a range of any session */
     uint32_t depth;
+    uint32_t in_several; /* calls in progress that launch in several contexts */
 } launching;
-
-static struct occ_exact_context *find_context(struct occ_exact *e, void *context)
-{
-    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
-        if (e->contexts[i].state != OCC_EXACT_FREE && e->contexts[i].context == context &&
-            !e->contexts[i].is_gone)
-            return &e->contexts[i];
-    return NULL;
-}
-
-/* Returns the time `ns` from now on CLOCK_MONOTONIC; ns < 1 s. */
-static struct timespec after(long ns)
-{
-    struct timespec t = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += ns;
-    t.tv_sec += t.tv_nsec / SECOND_NS;
-    t.tv_nsec %= SECOND_NS;
-    return t;
-}
-
-/* True if no session may begin or end: a stream is captured, or measuring or CUPTI has ended. own_captures:
- * captures of the calling thread that have not begun yet. The result is valid while `lock` is held. */
-static bool must_not_touch(const struct occ_exact *e, uint32_t own_captures)
-{
-    return e->captures > own_captures || !atomic_load(&e->is_on) || occ_exact_is_stopped(e);
-}
-
-/* Waits until no launch is in flight, since a launch in flight would be in neither session. New launches wait
- * meanwhile, because the context is claimed. The wait is bounded: a launch may itself wait, and its callback
- * may be lost. Releases the lock while it waits. */
-static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c, uint32_t own_captures)
-{
-    struct timespec until = after(OCC_EXACT_PATIENCE_NS);
-    while (c->in_flight > 0 && !must_not_touch(e, own_captures) &&
-           pthread_cond_timedwait(&e->changed, &e->lock, &until) == 0)
-        ;
-}
-
-/* Releases the lock while it waits. */
-bool occ_exact_wait_for_claims(struct occ_exact *e, const struct occ_exact_context *c, long patience_ns)
-{
-    struct timespec until = after(patience_ns);
-    for (;;) {
-        bool is_claimed = false;
-        for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++)
-            is_claimed |= e->contexts[i].is_claimed && (!c || c == &e->contexts[i]);
-        if (!is_claimed)
-            return true;
-        if (pthread_cond_timedwait(&e->changed, &e->lock, &until) != 0)
-            return false;
-    }
-}
-
-/* Gives the context a new serial: calls made before it write nothing into the session any more. Launches that
- * have not returned become strays, since their ranges may be in any session that begins before they return;
- * no thread waits for them again. */
-static void renew_serial(struct occ_exact *e, struct occ_exact_context *c)
-{
-    c->serial = ++e->serials;
-    (void)atomic_fetch_add(&e->open_strays, c->in_flight);
-    c->in_flight = 0;
-    c->is_crowded = false;
-}
-
-/* Claims the context and releases the lock, so that CUPTI may be called for the context. */
-static void begin_calls(struct occ_exact *e, struct occ_exact_context *c)
-{
-    c->is_claimed = true;
-    renew_serial(e, c);
-    (void)pthread_mutex_unlock(&e->lock);
-}
-
-static void end_claim(struct occ_exact *e, struct occ_exact_context *c)
-{
-    c->is_claimed = false;
-    (void)pthread_cond_broadcast(&e->changed);
-}
-
-static void end_calls(struct occ_exact *e, struct occ_exact_context *c)
-{
-    (void)pthread_mutex_lock(&e->lock);
-    end_claim(e, c);
-}
 
 /* Reports the full table once, not with every launch. */
 static void report_full(struct occ_exact *e)
@@ -162,16 +67,6 @@ static void end_without_contexts(struct occ_exact *e)
         atomic_store(&e->is_on, false);
 }
 
-/* Checked between steps, each of which may take long: a capture that stopped waiting may have begun
- * meanwhile. */
-static bool may_go_on(struct occ_exact *e)
-{
-    (void)pthread_mutex_lock(&e->lock);
-    bool may = !must_not_touch(e, 0);
-    (void)pthread_mutex_unlock(&e->lock);
-    return may;
-}
-
 /* Calls CUPTI: ends the session if `ends`, begins one if `begins`, or gives up a retired context. A new
  * context has no session to end. */
 static void take_steps(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
@@ -181,36 +76,34 @@ static void take_steps(struct occ_exact *e, struct occ_exact_context *c, bool en
         occ_exact_prepare(e, c);
     if (ends)
         occ_exact_end_session(e, c);
-    if (is_last && may_go_on(e))
+    if (is_last && occ_exact_may_go_on(e))
         occ_exact_give_up(e, c);
-    if (begins && !is_last && may_go_on(e))
+    if (begins && !is_last && occ_exact_may_go_on(e))
         occ_exact_start_session(e, c);
 }
 
 static void renew(struct occ_exact *e, struct occ_exact_context *c, bool ends, bool begins)
 {
     c->is_claimed = true;
-    wait_for_others(e, c, 0);
-    if (must_not_touch(e, 0)) { /* the session continues, with the launches in flight */
-        end_claim(e, c);
+    occ_exact_wait_for_launches(e, c, 0);
+    if (occ_exact_must_not_touch(e, 0)) { /* the session continues, with the launches in flight */
+        occ_exact_end_claim(e, c);
         return;
     }
-    begin_calls(e, c);
+    occ_exact_begin_calls(e, c);
     take_steps(e, c, ends, begins);
-    end_calls(e, c);
+    (void)occ_exact_end_calls(e, c);
 }
 
 /* Returns the context of a launch, free of claims; NULL: no entry, or claimed for too long. */
 static struct occ_exact_context *context_of(struct occ_exact *e, const struct occ_callback_data *data,
                                             bool may_add)
 {
-    struct occ_exact_context *c = find_context(e, data->context);
+    struct occ_exact_context *c = occ_exact_find(e, data->context);
     if (!c && may_add)
         c = add_context(e, data);
     /* searched again, since the context may have been destroyed during the wait */
-    return c && occ_exact_wait_for_claims(e, c, OCC_EXACT_PATIENCE_NS) && find_context(e, data->context) == c
-               ? c
-               : NULL;
+    return c && occ_exact_wait_for_claims(e, c) && occ_exact_find(e, data->context) == c ? c : NULL;
 }
 
 /* Waits until no other thread is inside a launch of the context, since only the order of calls identifies
@@ -218,7 +111,7 @@ static struct occ_exact_context *context_of(struct occ_exact *e, const struct oc
  * in flight again. Releases the lock while it waits. */
 static void wait_for_turn(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct timespec until = after(OCC_EXACT_PATIENCE_NS);
+    struct timespec until = occ_exact_after(OCC_EXACT_PATIENCE_NS);
     uint64_t turns = c->turns;
     bool is_late = false;
     while (!is_late && atomic_load(&e->is_on) && (c->is_claimed || (c->in_flight > 0 && !c->is_crowded)))
@@ -239,7 +132,7 @@ static uint32_t write_call(const struct occ_exact *e, struct occ_exact_context *
         return NO_CALL;
     s->calls[s->n] = (struct occ_session_call){.start_ns = occ_exact_clock_ns(CLOCK_REALTIME),
                                                .correlation = data->correlation,
-                                               .may_be_captured = e->captures > 0};
+                                               .may_be_captured = e->captures.n > 0};
     return s->n++;
 }
 
@@ -248,7 +141,7 @@ static uint32_t write_call(const struct occ_exact *e, struct occ_exact_context *
 static void enter_launch(struct occ_exact *e, struct occ_exact_context *c,
                          const struct occ_callback_data *data, bool is_graph)
 {
-    launching.is_stray = !c || c->is_claimed || find_context(e, data->context) != c;
+    launching.is_stray = !c || c->is_claimed || occ_exact_find(e, data->context) != c;
     launching.context = launching.is_stray || c->state == OCC_EXACT_FAILED ? NULL : c;
     launching.call = NO_CALL;
     if (launching.is_stray) {
@@ -274,16 +167,17 @@ static void begin_launch(struct occ_exact *e, const struct occ_callback_data *da
     bool is_last = atomic_load(&e->is_retired);
     if (!data->context)
         return;
-    struct occ_exact_context *c = context_of(e, data, !is_last && !is_graph && !must_not_touch(e, 0));
+    struct occ_exact_context *c =
+        context_of(e, data, !is_last && !is_graph && !occ_exact_must_not_touch(e, 0));
     bool ends = must_end(c, is_graph || is_last);
-    if (c && !must_not_touch(e, 0) &&
+    if (c && !occ_exact_must_not_touch(e, 0) &&
         (ends || (is_last && c->state != OCC_EXACT_FAILED) || (!is_graph && can_begin(c))))
         renew(e, c, ends, !is_graph);
     if (c && c->state == OCC_EXACT_RUNNING) /* does not wait in a new session: it has no launch in flight */
         wait_for_turn(e, c);
     if (is_last)
         end_without_contexts(e);
-    if (atomic_load(&e->is_on) && (c || find_context(e, data->context)))
+    if (atomic_load(&e->is_on) && (c || occ_exact_find(e, data->context)))
         enter_launch(e, c, data, is_graph);
 }
 
@@ -324,7 +218,7 @@ static void start_counting(const struct occ_exact *e)
     launching.exact = e;
     launching.context = NULL;
     launching.is_stray = false;
-    launching.depth = 0;
+    launching.depth = launching.in_several = 0;
 }
 
 void occ_launch_begins(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
@@ -349,52 +243,23 @@ void occ_launch_ends(struct occ_exact *e, uint32_t result)
     launching.is_stray = false;
 }
 
-void occ_capture_begins(struct occ_exact *e, const struct occ_callback_data *data)
+void occ_launch_in_several(struct occ_exact *e, bool begins)
 {
-    e->captures++;
-    (void)pthread_cond_broadcast(&e->changed);
-    bool is_alone = occ_exact_wait_for_claims(e, NULL, OCC_EXACT_PATIENCE_NS);
-    struct occ_exact_context *c = find_context(e, data->context);
-    if (!is_alone || !c || c->state != OCC_EXACT_RUNNING)
+    start_counting(e);
+    if (!begins && launching.in_several == 0)
         return;
-    c->is_claimed = true;
-    wait_for_others(e, c, 1);
-    if (must_not_touch(e, 1)) {
-        end_claim(e, c);
-        return;
-    }
-    begin_calls(e, c);
-    occ_exact_end_session(e, c);
-    end_calls(e, c);
+    launching.in_several += begins ? 1 : UINT32_MAX;
+    occ_exact_stray(e, begins);
 }
 
-void occ_exact_context_destroyed(struct occ_exact *e, void *context)
+void occ_launch_thread_ended(struct occ_exact *e)
 {
-    struct occ_exact_context *c = find_context(e, context);
-    if (!c)
+    start_counting(e);
+    while (launching.in_several > 0)
+        occ_launch_in_several(e, false);
+    if (launching.depth == 0)
         return;
-    if (!occ_exact_wait_for_claims(e, c, OCC_EXACT_PATIENCE_NS)) {
-        c->is_gone = true;
-        return;
-    }
-    begin_calls(e, c);
-    occ_exact_end_session(e, c);
-    occ_exact_release(e, c);
-    c->state = OCC_EXACT_FREE;
-    end_calls(e, c);
-}
-
-void occ_exact_end_sessions(struct occ_exact *exact, long patience_ns)
-{
-    struct occ_exact *e = exact;
-    (void)pthread_cond_broadcast(&e->changed); /* wakes all waiting threads: measuring has ended */
-    (void)occ_exact_wait_for_claims(e, NULL, patience_ns);
-    for (uint32_t i = 0; i < OCC_EXACT_MAX_CONTEXTS; i++) {
-        struct occ_exact_context *c = &e->contexts[i];
-        if (c->is_claimed)
-            continue;
-        begin_calls(e, c);
-        occ_exact_end_session(e, c);
-        end_calls(e, c);
-    }
+    launching.depth = 1;
+    launching.call = NO_CALL; /* the session's call stays without a return */
+    occ_launch_ends(e, 0);
 }

@@ -7,11 +7,6 @@
 
 #include "callbacks.h"
 
-/* Maximum waits at the program's end, 50 ms each: for a thread inside CUPTI, and for the lock. */
-#define PATIENCE_NS 50000000L
-#define NAP_NS      1000000L
-#define MAX_NAPS    50u
-
 /* ---- the beginning ---- */
 
 static void init_lock(struct occ_exact *e)
@@ -62,7 +57,8 @@ static struct occ_exact *start(const struct occ_cupti *cupti, const _Atomic bool
     e->cupti = cupti;
     e->is_stopped = is_stopped;
     e->pid = getpid();
-    e->last = &e->first;
+    e->queue.last = &e->queue.first;
+    e->queue.max = occ_exact_max_waiting((uint64_t)sysconf(_SC_PAGESIZE));
     if (begin(e)) {
         (void)snprintf(reason, OCC_REASON_BYTES, "--exact: kernels run one after the other");
         return e;
@@ -73,40 +69,28 @@ static struct occ_exact *start(const struct occ_cupti *cupti, const _Atomic bool
 
 /* ---- the helper's side ---- */
 
-/* Takes the lock, or returns false after 50 ms: a thread of the program may be stopped while it holds the
- * lock. Sleeps between attempts, since pthread_mutex_timedlock() uses the adjustable clock, and
- * pthread_mutex_clocklock() needs a newer C library. */
-static bool lock_soon(struct occ_exact *e)
-{
-    const struct timespec nap = {.tv_nsec = NAP_NS};
-    uint32_t naps = 0;
-    while (pthread_mutex_trylock(&e->lock) != 0) {
-        if (naps++ == MAX_NAPS)
-            return false;
-        (void)nanosleep(&nap, NULL);
-    }
-    return true;
-}
-
 static void retire(struct occ_exact *e)
 {
     atomic_store(&e->is_retired, true);
 }
 
+/* Naps at most twice as long as one wait: for the lock, and for threads inside CUPTI. */
 static void finish(struct occ_exact *e, bool may_call)
 {
     atomic_store(&e->is_on, false);
-    if (may_call && !occ_exact_is_stopped(e) && lock_soon(e)) {
-        occ_exact_end_all(e, PATIENCE_NS);
+    occ_exact_limit_naps(2 * OCC_EXACT_NAPS);
+    if (may_call && !occ_exact_is_stopped(e) && occ_exact_lock(e) && occ_exact_end_all(e))
         (void)pthread_mutex_unlock(&e->lock);
-    }
+    occ_exact_unlimit_naps();
     atomic_store(&e->is_over, true); /* threads with a claimed context stop calling CUPTI */
 }
 
+/* cuptiUnsubscribe() is documented as safe in any thread; a callback that runs meanwhile finds is_over. */
 static void stop(struct occ_exact *e)
 {
     finish(e, true);
-    (void)e->call.unsubscribe(e->subscriber);
+    if (!atomic_load(e->is_stopped))
+        (void)e->call.unsubscribe(e->subscriber);
 }
 
 static bool add_launch(struct occ_exact *e, const struct occ_exact_launch *launch)
@@ -130,14 +114,16 @@ static bool has_failed(const struct occ_exact *e)
  * time. */
 static void take(struct occ_exact *e, struct occ_exact_report *report)
 {
-    if (!lock_soon(e))
+    occ_exact_limit_naps(OCC_EXACT_NAPS);
+    bool has_lock = occ_exact_lock(e);
+    occ_exact_unlimit_naps();
+    if (!has_lock)
         return;
-    struct occ_session *next, *first = e->first;
-    e->first = NULL;
-    e->last = &e->first;
-    e->waiting = 0;
-    e->matching.unpaired += e->unqueued;
-    e->unqueued = 0;
+    struct occ_session *next, *first = e->queue.first;
+    e->queue.first = NULL;
+    e->queue.last = &e->queue.first;
+    e->queue.n = 0;
+    e->matching.unpaired += atomic_exchange(&e->queue.dropped, 0);
     report->is_new = e->problem_is_new;
     report->has_failed = has_failed(e);
     e->problem_is_new = false;

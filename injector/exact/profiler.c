@@ -3,10 +3,11 @@
 
 #include <stdio.h>
 
-/* Maximum number of sessions that wait for the helper; further sessions are dropped. */
-#define MAX_WAITING  2048u
-#define PAGES(bytes) (((bytes) + 4095) / 4096)
-static_assert(MAX_WAITING * PAGES(sizeof(struct occ_session)) * 4096 <= 64 << 20, "64 MiB");
+/* Maximum memory of the sessions that wait for the helper. */
+#define WAITING_BYTES (UINT64_C(64) << 20)
+
+#define NAP_NS    1000000L
+#define UNLIMITED UINT32_MAX
 
 static const char *const metric_names[] = {"sm__warps_active.sum", "sm__cycles_active.sum",
                                            "sm__cycles_elapsed.max", "sm__ctas_active.sum",
@@ -21,9 +22,46 @@ uint64_t occ_exact_clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
+/* ---- the lock ---- */
+
+static _Thread_local uint32_t naps_left = UNLIMITED;
+
+void occ_exact_limit_naps(uint32_t naps)
+{
+    naps_left = naps;
+}
+
+void occ_exact_unlimit_naps(void)
+{
+    naps_left = UNLIMITED;
+}
+
+bool occ_exact_nap(void)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    if (naps_left == 0)
+        return false;
+    naps_left -= naps_left != UNLIMITED;
+    (void)nanosleep(&nap, NULL);
+    return true;
+}
+
+bool occ_exact_lock(struct occ_exact *e)
+{
+    if (naps_left == UNLIMITED)
+        return pthread_mutex_lock(&e->lock) == 0;
+    while (pthread_mutex_trylock(&e->lock) != 0)
+        if (!occ_exact_nap())
+            return false;
+    return true;
+}
+
+/* ---- problems ---- */
+
 static void set_problem(struct occ_exact *e, const char *problem)
 {
-    (void)pthread_mutex_lock(&e->lock);
+    if (!occ_exact_lock(e))
+        return;
     (void)snprintf(e->problem, sizeof e->problem, "no exact values: %s", problem);
     e->problem_is_new = true;
     (void)pthread_mutex_unlock(&e->lock);
@@ -174,19 +212,32 @@ static bool read_ranges(struct occ_exact *e, struct occ_exact_context *c, struct
     return true;
 }
 
-/* Queues a session for the helper. Returns false if the queue is full. */
+uint32_t occ_exact_max_waiting(uint64_t page_bytes)
+{
+    uint64_t pages = (sizeof(struct occ_session) + page_bytes - 1) / page_bytes;
+    return (uint32_t)(WAITING_BYTES / (pages * page_bytes));
+}
+
+static bool append(struct occ_exact_queue *q, struct occ_session *s)
+{
+    if (q->n >= q->max)
+        return false;
+    *q->last = s;
+    q->last = &s->next;
+    q->n++;
+    return true;
+}
+
+/* Queues a session for the helper. Returns false if the queue is full or the lock not free in time. */
 static bool queue(struct occ_exact *e, struct occ_session *s)
 {
-    (void)pthread_mutex_lock(&e->lock);
-    bool has_room = e->waiting < MAX_WAITING;
-    if (has_room) {
-        *e->last = s;
-        e->last = &s->next;
-        e->waiting++;
-    }
-    e->unqueued += has_room ? 0 : s->ranges;
-    (void)pthread_mutex_unlock(&e->lock);
-    return has_room;
+    bool has_lock = occ_exact_lock(e);
+    bool is_queued = has_lock && append(&e->queue, s);
+    if (has_lock)
+        (void)pthread_mutex_unlock(&e->lock);
+    if (!is_queued)
+        (void)atomic_fetch_add(&e->queue.dropped, s->ranges);
+    return is_queued;
 }
 
 /* Reads the session's ranges. With dropped ranges none is usable, since the order no longer identifies a

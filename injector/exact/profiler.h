@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "captures.h"
 #include "cupti/host.h"
 #include "exact.h"
 #include "matching.h"
@@ -47,6 +48,13 @@ struct occ_exact_context {
     struct occ_cupti_image data; /* counter data of one session */
 };
 
+/* Ended sessions for the helper. */
+struct occ_exact_queue {
+    struct occ_session *first, **last; /* oldest first */
+    uint32_t n, max;                   /* further sessions are dropped */
+    _Atomic uint64_t dropped;          /* ranges of dropped sessions, not yet reported */
+};
+
 struct occ_exact {
     _Atomic bool is_on;             /* false: callbacks return at once */
     const _Atomic bool *is_stopped; /* set by the guest: CUPTI may be torn down */
@@ -54,19 +62,19 @@ struct occ_exact {
     pid_t pid; /* of start(): the child of a fork does nothing, its `lock` may be held for ever */
     _Atomic bool is_retired; /* each context is given up at its next launch */
     pthread_mutex_t lock; /* protects contexts, queue, captures and problem; never held in a call of CUPTI */
-    pthread_cond_t changed;      /* signalled: no launch is in flight, a capture begins, or a claim ends */
+    pthread_cond_t changed; /* signalled: no launch is in flight, a capture begins, or a claim ends */
+    pthread_key_t key;      /* reports the end of each thread that called back */
+    bool has_key;
     _Atomic bool is_initialised; /* cuptiProfilerInitialize has succeeded */
     const struct occ_cupti *cupti;
     struct occ_cupti_host_calls host;
     struct occ_cupti_range call;
     void *subscriber;
-    uint32_t captures; /* number of streams being captured */
-    uint64_t serials;  /* last serial given to a context */
+    struct occ_captures captures; /* streams being captured */
+    uint64_t serials;             /* last serial given to a context */
     struct occ_exact_context contexts[OCC_EXACT_MAX_CONTEXTS];
-    bool is_full;                      /* a context had no entry: more than OCC_EXACT_MAX_CONTEXTS */
-    struct occ_session *first, **last; /* ended sessions for the helper, oldest first */
-    uint32_t waiting;                  /* number of ended sessions in the queue */
-    uint64_t unqueued;                 /* ranges of sessions dropped from a full queue, not yet reported */
+    bool is_full; /* a context had no entry: more than OCC_EXACT_MAX_CONTEXTS */
+    struct occ_exact_queue queue;
     bool problem_is_new;
     char problem[OCC_REASON_BYTES]; /* reason for a context without values; "": none */
     _Atomic uint64_t strays;        /* launches that may be a range of any session, since start() */
@@ -77,7 +85,25 @@ struct occ_exact {
 /* The metrics, in the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI). */
 extern const struct occ_cupti_metrics occ_exact_metrics;
 
+/* Maximum naps of the helper in one wait, of 1 ms each. */
+#define OCC_EXACT_NAPS 50u
+
 uint64_t occ_exact_clock_ns(clockid_t clock);
+
+/* Takes `lock`. A thread of limited patience, the helper, naps while another thread holds it, since a thread
+ * of the program may be stopped while it holds the lock: pthread_mutex_timedlock() uses the adjustable clock,
+ * and pthread_mutex_clocklock() needs a newer C library. Returns false, without the lock, when its naps are
+ * used up. */
+bool occ_exact_lock(struct occ_exact *e);
+/* Sets the calling thread's naps until the next call. */
+void occ_exact_limit_naps(uint32_t naps);
+void occ_exact_unlimit_naps(void);
+/* Sleeps for 1 ms. Returns false when the thread's naps are used up. */
+bool occ_exact_nap(void);
+
+/* Returns the number of sessions that may wait for the helper, at most 64 MiB of memory in pages of this
+ * size. */
+uint32_t occ_exact_max_waiting(uint64_t page_bytes);
 
 /* True if CUPTI must not be called any more. Checked before each step: the program may end while one of its
  * threads makes many calls. */

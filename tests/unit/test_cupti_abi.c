@@ -148,6 +148,20 @@ OCC_DRIVER_CALLS(X)
     SAME(offsetof(struct ours, our_field), offsetof(theirs, their_field));                                   \
     SAME(sizeof(((struct ours *)0)->our_field), sizeof(((theirs *)0)->their_field))
 
+/* The stream is the first parameter of these calls. */
+#define OCC_STREAM_LAUNCH(name)
+#define OCC_STREAM_GRAPH(name)
+#define OCC_STREAM_STRAY(name)
+#define OCC_STREAM_BEGIN(name) SAME(offsetof(name##_params, hStream), 0);
+#define OCC_STREAM_END         OCC_STREAM_BEGIN
+#define OCC_STREAM_DESTROY     OCC_STREAM_BEGIN
+#define X(name, number, what)  OCC_STREAM_##what(name)
+OCC_DRIVER_CALLS(X)
+#undef X
+SAME(sizeof(CUstream), sizeof(uintptr_t));
+
+AT(occ_callback_data, function_parameters, CUpti_CallbackData, functionParams);
+AT(occ_callback_data, function_result, CUpti_CallbackData, functionReturnValue);
 AT(occ_callback_data, site, CUpti_CallbackData, callbackSite);
 AT(occ_callback_data, context, CUpti_CallbackData, context);
 AT(occ_callback_data, context_id, CUpti_CallbackData, contextUid);

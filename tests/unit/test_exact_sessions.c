@@ -8,14 +8,19 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "injector/exact/driver_calls.h"
+
+#define STREAM     UINT64_C(0x5000) /* unless a test says otherwise */
+#define PER_THREAD UINT64_C(2)      /* CU_STREAM_PER_THREAD */
 
 #define SESSION   384 /* launches of a full session */
 #define LAUNCH    307 /* cuLaunchKernel */
@@ -23,6 +28,7 @@
 #define DEVICES   480 /* cuLaunchCooperativeKernelMultiDevice */
 #define BEGIN     539 /* cuStreamBeginCapture_v2 */
 #define END       497 /* cuStreamEndCapture */
+#define DESTROY   326 /* cuStreamDestroy_v2 */
 #define UNJOINED  904u
 #define UNMATCHED 903u
 
@@ -37,9 +43,11 @@ static struct {
     atomic_bool is_stopped;                    /* the guest's word */
     atomic_bool is_torn_down, was_called_late; /* each call is forbidden, and one was made */
     void (*in_stop)(void); /* another thread's doing, for which cuptiRangeProfilerStop waits */
-    uint32_t subscribe_result, initialise_result;
+    uint32_t subscribe_result, enable_result, initialise_result;
     atomic_int ranges;            /* of each session */
     _Atomic uint32_t correlation; /* of the call that is reported */
+    uint64_t stream;              /* the call's first parameter */
+    bool has_no_parameters;
 } fake;
 
 /* Every call of CUPTI. The lock is this thread's own, so trying it is no question of time. */
@@ -167,8 +175,8 @@ SUCCEEDS(cuptiRangeProfilerDecodeData)
 FAKE(cuptiEnableCallback, uint32_t enable, void *subscriber, uint32_t domain, uint32_t id)
 {
     enter_cupti();
-    (void)enable, (void)subscriber, (void)domain, (void)id;
-    return 0;
+    (void)enable, (void)subscriber, (void)id;
+    return domain == OCC_CALLBACK_RESOURCE ? fake.enable_result : 0;
 }
 FAKE(cuptiGetDeviceId, void *context, uint32_t *ret_device)
 {
@@ -187,6 +195,7 @@ static int set_up(void **state)
     char reason[OCC_REASON_BYTES];
     *state = NULL;
     memset(&fake, 0, sizeof fake);
+    fake.stream = STREAM;
     cupti = (struct occ_cupti){.handle = dlopen(NULL, RTLD_NOW), .version = OCC_CUPTI_VERSION_13_0};
     exact = occ_exact_library.start(&cupti, &fake.is_stopped, reason);
     return exact ? 0 : -1;
@@ -220,12 +229,12 @@ static struct occ_exact_report round_of_helper(void)
 static unsigned int take_sessions(struct occ_session *ret_oldest)
 {
     unsigned int n = 0;
-    if (exact->first && ret_oldest)
-        *ret_oldest = *exact->first;
-    for (const struct occ_session *s = exact->first; s; s = s->next)
+    if (exact->queue.first && ret_oldest)
+        *ret_oldest = *exact->queue.first;
+    for (const struct occ_session *s = exact->queue.first; s; s = s->next)
         n++;
     (void)round_of_helper();
-    assert_null(exact->first);
+    assert_null(exact->queue.first);
     return n;
 }
 
@@ -254,6 +263,8 @@ static void call(uint32_t id, enum occ_callback_site site, uint32_t result, uint
 {
     const struct occ_callback_data data = {.site = site,
                                            .function_result = &result,
+                                           .function_parameters =
+                                               fake.has_no_parameters ? NULL : &fake.stream,
                                            .context = (void *)(context << 12),
                                            .context_id = (uint32_t)context,
                                            .correlation = fake.correlation};
@@ -295,6 +306,20 @@ static void end_capture(uint32_t result, bool is_over)
     call(END, OCC_CALLBACK_ENTER, 0, 1);
     fake.capturing = fake.capturing && !is_over;
     call(END, OCC_CALLBACK_EXIT, result, 1);
+}
+
+static void destroy_stream(uint32_t result)
+{
+    call(DESTROY, OCC_CALLBACK_ENTER, 0, 1);
+    fake.capturing = fake.capturing && result != 0;
+    call(DESTROY, OCC_CALLBACK_EXIT, result, 1);
+}
+
+static void run_thread(void *(*run)(void *), void *arg)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* A thread whose launch has to end the session first, while the calling thread is in the middle of one: it
@@ -590,6 +615,115 @@ static void a_capture_ends_when_it_cannot_be_saved(void **state)
     assert_false(fake.broke_a_capture);
 }
 
+/* Nobody can end it after that: no session would end again. */
+static void a_capture_ends_with_its_stream(void **state)
+{
+    (void)state;
+    fill_session();
+    begin_capture(0);
+    destroy_stream(1); /* refused */
+    launch(LAUNCH, 1);
+    fake.stream = STREAM + 16;
+    call(DESTROY, OCC_CALLBACK_ENTER, 0, 1); /* of another stream */
+    call(DESTROY, OCC_CALLBACK_EXIT, 0, 1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    fake.stream = STREAM;
+    destroy_stream(0);
+    end_capture(1, true); /* an error of the program */
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    begin_capture(0);
+    end_capture(0, true);
+    assert_int_equal(exact->captures.n, 0);
+    assert_false(fake.broke_a_capture);
+}
+
+static void destroy_context(uintptr_t context)
+{
+    const struct occ_callback_resource gone = {.context = (void *)(context << 12)};
+    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
+}
+
+static void a_capture_ends_with_its_context(void **state)
+{
+    (void)state;
+    fill_session();
+    begin_capture(0);
+    destroy_context(8);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    destroy_context(9);
+    fake.capturing = false;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+}
+
+/* The driver has destroyed the stream, another thread's new stream has its handle, and the callback of the
+ * destruction comes last. */
+static void a_capture_in_a_stream_with_a_used_handle_counts(void **state)
+{
+    (void)state;
+    fill_session();
+    begin_capture(0);
+    call(DESTROY, OCC_CALLBACK_ENTER, 0, 1);
+    run_thread(capture_in_thread, NULL);
+    call(DESTROY, OCC_CALLBACK_EXIT, 0, 1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    end_capture(0, true);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_false(fake.broke_a_capture);
+}
+
+static void captures_without_a_name_count(void **state)
+{
+    (void)state;
+    fill_session();
+    for (uint64_t i = 0; i < OCC_CAPTURES_MAX + 2; i++) {
+        fake.stream = STREAM + i;
+        begin_capture(0);
+    }
+    destroy_stream(1);
+    for (uint64_t i = 1; i < OCC_CAPTURES_MAX + 2; i++) {
+        fake.stream = STREAM + i;
+        end_capture(0, false);
+    }
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    fake.stream = STREAM;
+    end_capture(0, true);
+    fake.has_no_parameters = true;
+    begin_capture(0);
+    begin_capture(1);
+    fake.capturing = true;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    end_capture(0, true);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_false(fake.broke_a_capture);
+}
+
+/* Each thread has a stream of this handle, which no other thread can name. */
+static void a_capture_of_a_thread_s_stream_ends_with_the_thread(void **state)
+{
+    (void)state;
+    fill_session();
+    fake.stream = PER_THREAD;
+    begin_capture(0);
+    run_thread(capture_in_thread, NULL);
+    assert_int_equal(exact->captures.n, 1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    call(END, OCC_CALLBACK_ENTER, 0, 9);
+    call(END, OCC_CALLBACK_EXIT, 0, 9);
+    fake.capturing = false;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+}
+
 static void no_session_begins_after_the_end(void **state)
 {
     (void)state;
@@ -600,12 +734,6 @@ static void no_session_begins_after_the_end(void **state)
     assert_int_equal(fake.starts, fake.stops);
     launch(LAUNCH, 1);
     assert_int_equal(fake.starts, fake.stops);
-}
-
-static void destroy_context(uintptr_t context)
-{
-    const struct occ_callback_resource gone = {.context = (void *)(context << 12)};
-    fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
 }
 
 /* A CUPTI that hung lets the helper go while the exit handlers run, and other threads launch. */
@@ -698,6 +826,115 @@ static void a_cancelled_thread_leaves_no_lock(void **state)
     assert_int_equal(fake.stops, 1); /* what it had begun it did */
 }
 
+/* Whether the sessions that ended since the last time have values, oldest first: '1' or '0'. */
+static void assert_sessions(const char *expected)
+{
+    char got[8] = "";
+    size_t n = 0;
+    for (const struct occ_session *s = exact->queue.first; s && n < sizeof got - 1; s = s->next)
+        got[n++] = s->is_unpaired ? '0' : '1';
+    assert_string_equal(got, expected);
+    (void)take_sessions(NULL);
+}
+
+static void one_session(uintptr_t context)
+{
+    launch(LAUNCH, context);
+    launch(GRAPH, context);
+}
+
+/* Threads that are cancelled inside the driver: the call never returns. */
+static void *end_in_launch(void *arg)
+{
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1); /* nested */
+    pthread_exit(arg);
+}
+
+static void *end_in_several(void *arg)
+{
+    call(DEVICES, OCC_CALLBACK_ENTER, 0, 1);
+    pthread_exit(arg);
+}
+
+static void *end_in_capture(void *arg)
+{
+    call(BEGIN, OCC_CALLBACK_ENTER, 0, 9);
+    pthread_exit(arg);
+}
+
+/* Its launch may have begun, so that its session is doubtful; later ones are not. */
+static void a_cancelled_thread_leaves_no_launch_in_flight(void **state)
+{
+    static struct occ_session s;
+    (void)state;
+    fake.ranges = 1;
+    launch(LAUNCH, 1);
+    run_thread(end_in_launch, NULL);
+    assert_int_equal(exact->contexts[0].in_flight, 0);
+    launch(GRAPH, 1);
+    assert_int_equal(take_sessions(&s), 1);
+    assert_int_equal(s.n, 2);
+    assert_true(!s.is_unpaired && s.calls[0].has_returned && !s.calls[1].has_returned);
+    run_thread(end_in_several, NULL);
+    assert_int_equal(exact->open_strays, 0);
+    one_session(1);
+    assert_sessions("1");
+}
+
+/* In doubt the capture has begun. */
+static void a_cancelled_thread_leaves_a_capture(void **state)
+{
+    (void)state;
+    fill_session();
+    run_thread(end_in_capture, NULL);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    destroy_stream(0);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+}
+
+/* A thread that was stopped while it held the lock. */
+static sem_t is_held, may_release;
+
+static void *hold_the_lock(void *arg)
+{
+    pthread_mutex_lock(&exact->lock);
+    (void)sem_post(&is_held);
+    (void)sem_wait(&may_release);
+    pthread_mutex_unlock(&exact->lock);
+    return arg;
+}
+
+static pthread_t holder;
+
+static void let_another_thread_hold_the_lock(void)
+{
+    fake.in_stop = NULL;
+    assert_int_equal(pthread_create(&holder, NULL, hold_the_lock, NULL), 0);
+    assert_int_equal(sem_wait(&is_held), 0);
+}
+
+/* The program's end: the helper goes on without the lock, and without the session that it has ended. */
+static void the_end_does_not_wait_for_the_lock(void **state)
+{
+    (void)state;
+    assert_int_equal(sem_init(&is_held, 0, 0) | sem_init(&may_release, 0, 0), 0);
+    fake.ranges = 1;
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 2);
+    fake.in_stop = let_another_thread_hold_the_lock;
+    occ_exact_library.finish(exact, true);
+    assert_int_equal(fake.stops, 1);
+    fake.was_called_under_lock = false; /* it was the other thread's */
+    assert_int_equal(sem_post(&may_release), 0);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    (void)round_of_helper();
+    assert_int_equal(exact->matching.unpaired, 1);
+    assert_int_equal(sem_destroy(&is_held) | sem_destroy(&may_release), 0);
+}
+
 /* The lock is held, as by a thread that CUPTI does not let go: who calls this has the helper's place. */
 static void the_helper_does_not_wait_for_the_lock(void **state)
 {
@@ -708,7 +945,7 @@ static void the_helper_does_not_wait_for_the_lock(void **state)
     assert_int_equal(fake.stops, 1);
     pthread_mutex_lock(&exact->lock);
     struct occ_exact_report report = round_of_helper();
-    assert_non_null(exact->first); /* the session that has ended stays where it is */
+    assert_non_null(exact->queue.first); /* the session that has ended stays where it is */
     assert_false(report.is_new);
     assert_string_equal(report.reason, "");
     occ_exact_library.finish(exact, true);
@@ -793,23 +1030,6 @@ static void a_call_of_cupti_may_wait_for_another_callback(void **state)
     assert_int_equal(fake.starts, 2);
 }
 
-/* Whether the sessions that ended since the last time have values, oldest first: '1' or '0'. */
-static void assert_sessions(const char *expected)
-{
-    char got[8] = "";
-    size_t n = 0;
-    for (const struct occ_session *s = exact->first; s && n < sizeof got - 1; s = s->next)
-        got[n++] = s->is_unpaired ? '0' : '1';
-    assert_string_equal(got, expected);
-    (void)take_sessions(NULL);
-}
-
-static void one_session(uintptr_t context)
-{
-    launch(LAUNCH, context);
-    launch(GRAPH, context);
-}
-
 static void *two_sessions_in_context_2(void *arg)
 {
     one_session(2);
@@ -864,11 +1084,26 @@ static void sessions_that_nobody_takes_do_not_pile_up(void **state)
         launch(GRAPH, 1);
     }
     assert_int_equal(fake.stops, 2100);
-    assert_int_equal(take_sessions(NULL), 2048);
-    assert_int_equal(exact->matching.unpaired, 2100 - 2048); /* ranges of the others */
+    assert_int_equal(take_sessions(NULL), exact->queue.max);
+    assert_int_equal(exact->matching.unpaired, 2100 - exact->queue.max); /* ranges of the others */
     launch(LAUNCH, 1);
     launch(GRAPH, 1);
     assert_int_equal(take_sessions(NULL), 1);
+}
+
+/* 64 MiB, whatever the size of a page: each session has pages of its own. */
+static void sessions_that_nobody_takes_fit_in_memory(void **state)
+{
+    (void)state;
+    for (uint64_t page_bytes = 4096; page_bytes <= UINT64_C(65536); page_bytes *= 4) {
+        uint64_t pages = (sizeof(struct occ_session) + page_bytes - 1) / page_bytes;
+        assert_in_range(occ_exact_max_waiting(page_bytes) * pages * page_bytes, 1, 64 << 20);
+    }
+    assert_int_equal(exact->queue.max, occ_exact_max_waiting((uint64_t)sysconf(_SC_PAGESIZE)));
+    exact->queue.max = occ_exact_max_waiting(65536);
+    for (int i = 0; i < 1100; i++)
+        one_session(1);
+    assert_int_equal(take_sessions(NULL), 1024);
 }
 
 static void too_many_contexts_are_a_reason(void **state)
@@ -895,6 +1130,34 @@ static void what_cannot_begin_leaves_nothing_behind(void **state)
     assert_null(occ_exact_library.start(&cupti, &fake.is_stopped, reason));
     assert_non_null(strstr(reason, "callbacks: error 39"));
     assert_int_equal(fake.subscribers, 0);
+}
+
+static void a_refused_callback_leaves_no_subscriber(void **state)
+{
+    char reason[OCC_REASON_BYTES];
+    (void)state;
+    occ_exact_library.stop(exact);
+    fake.enable_result = 7;
+    assert_null(occ_exact_library.start(&cupti, &fake.is_stopped, reason));
+    assert_non_null(strstr(reason, "callbacks: error 7"));
+    assert_int_equal(fake.subscribers, 0);
+}
+
+/* Other profilers may subscribe then; what is called back meanwhile does nothing. */
+static void a_run_that_failed_has_no_subscriber(void **state)
+{
+    (void)state;
+    fake.initialise_result = 1;
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    assert_true(round_of_helper().has_failed);
+    occ_exact_library.stop(exact);
+    assert_int_equal(fake.subscribers, 0);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    launch(LAUNCH, 1);
+    fake.is_stopped = true; /* the exit handlers of CUPTI may run */
+    fake.subscribers = 1;
+    occ_exact_library.stop(exact);
+    assert_int_equal(fake.subscribers, 1);
 }
 
 /* Not inside cuInit, where the driver is not ready: with the first launch. */
@@ -999,12 +1262,20 @@ int main(void)
         T(a_session_that_could_not_end_goes_on),
         T(a_capture_that_never_ends_holds_no_session),
         T(a_capture_ends_when_it_cannot_be_saved),
+        T(a_capture_ends_with_its_stream),
+        T(a_capture_ends_with_its_context),
+        T(a_capture_in_a_stream_with_a_used_handle_counts),
+        T(captures_without_a_name_count),
+        T(a_capture_of_a_thread_s_stream_ends_with_the_thread),
         T(no_session_begins_after_the_end),
         T(nothing_is_called_after_the_guest_has_stopped),
         T(the_guest_may_stop_between_two_calls),
         T(a_thread_inside_cupti_at_the_end_calls_nothing_more),
         T(the_end_leaves_cupti_alone_if_it_must),
         T(a_cancelled_thread_leaves_no_lock),
+        T(a_cancelled_thread_leaves_no_launch_in_flight),
+        T(a_cancelled_thread_leaves_a_capture),
+        T(the_end_does_not_wait_for_the_lock),
         T(the_helper_does_not_wait_for_the_lock),
         T(retired_sessions_end_with_the_next_launch),
         T(a_nested_launch_leaves_none_in_flight),
@@ -1012,8 +1283,11 @@ int main(void)
         T(a_launch_in_several_contexts_leaves_no_values),
         T(a_launch_that_outlives_its_session_may_be_in_the_next),
         T(sessions_that_nobody_takes_do_not_pile_up),
+        T(sessions_that_nobody_takes_fit_in_memory),
         T(too_many_contexts_are_a_reason),
         T(what_cannot_begin_leaves_nothing_behind),
+        T(a_refused_callback_leaves_no_subscriber),
+        T(a_run_that_failed_has_no_subscriber),
         T(the_profiler_is_initialised_with_the_first_launch),
         T(contexts_that_all_fail_are_reported),
         T(a_failed_context_is_left_alone),
