@@ -29,6 +29,15 @@ int occ_image_list_add(struct occ_image_list *list, const struct found *found, s
 int occ_image_fatbins_list(struct occ_image_list *list, size_t offset, size_t end,
                            struct occ_image_error *err);
 
+/* Appends the entries of an ELF file: a cubin, or a host file with fat binaries. */
+int occ_image_elf_list(struct occ_image_list *list, struct occ_image_error *err);
+
+/* True for static archives, also for thin ones, whose members are elsewhere. */
+bool occ_image_is_archive(struct span all);
+
+/* Appends the entries of all object files in a static archive. */
+int occ_image_archive_list(struct occ_image_list *list, struct occ_image_error *err);
+
 /* Appends the entries of all fat binaries in a host ELF file. */
 int occ_image_host_list(struct occ_image_list *list, struct occ_image_error *err);
 

@@ -5,7 +5,8 @@
  *   cubins           ELF, machine 190, ABI versions 8 (CUDA 13) and, up to sm_89, 7 (before);
  *   fat binaries     one or several in a row; entries uncompressed, zstd or LZ4; PTX entries are listed;
  *   host ELF files   executables, shared libraries and object files that contain fat binaries
- *                    (sections .nv_fatbin and __nv_relfatbin).
+ *                    (sections .nv_fatbin and __nv_relfatbin);
+ *   static archives  of such object files, and of cubins.
  *
  * Input is untrusted: every length is checked before use, sizes and counts have the maxima below, and
  * messages name the error and its byte offset. An image has its own copies: the caller may free the file's

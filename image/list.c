@@ -37,13 +37,17 @@ static int refuse(struct span all, struct occ_image_error *err)
         return occ_image_fail(
             err, OCC_IMAGE_E_NO_BINARY,
             "PTX text: ptxas decides the registers (use a cubin, or the output of ptxas -v)");
-    if (all.size >= 8 && memcmp(all.at, "!<arch>\n", 8) == 0)
-        return occ_image_fail(err, OCC_IMAGE_E_VERSION,
-                              "a static archive: extract its object files first (ar x)");
     return occ_image_fail(err, OCC_IMAGE_E_INVALID,
                           all.size < 4 ? "%zu bytes: too short for a cubin, a fat binary or an ELF file"
                                        : "%zu bytes: neither a cubin, a fat binary nor an ELF file",
                           all.size);
+}
+
+int occ_image_elf_list(struct occ_image_list *list, struct occ_image_error *err)
+{
+    struct span all = list->all;
+    bool cubin = all.size >= 20 && u16_at(all.at + 18) == OCC_IMAGE_MACHINE_CUDA;
+    return cubin ? list_cubin(list, err) : occ_image_host_list(list, err);
 }
 
 static int list_bytes(struct occ_image_list *list, struct occ_image_error *err)
@@ -55,10 +59,11 @@ static int list_bytes(struct occ_image_list *list, struct occ_image_error *err)
             return occ_image_fail(err, OCC_IMAGE_E_NO_BINARY, "a fat binary without entries");
         return code;
     }
+    if (occ_image_is_archive(all))
+        return occ_image_archive_list(list, err);
     if (all.size < SELFMAG || memcmp(all.at, ELFMAG, SELFMAG) != 0)
         return refuse(all, err);
-    bool cubin = all.size >= 20 && u16_at(all.at + 18) == OCC_IMAGE_MACHINE_CUDA;
-    return cubin ? list_cubin(list, err) : occ_image_host_list(list, err);
+    return occ_image_elf_list(list, err);
 }
 
 int occ_image_list_new(const void *bytes, size_t size, struct occ_image_list **ret_list,

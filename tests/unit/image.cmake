@@ -36,6 +36,12 @@ if(OCC_NVCC)
   image_add(device.o -dc ${_one})
   image_add(library.so -shared -cudart none -Xcompiler -fPIC ${_all})
   image_add(program.out -cudart none -Xlinker --unresolved-symbols=ignore-all -Xlinker -e0 ${_one})
+  # A static library: an object with CUDA code beside one without, and a file that is no object.
+  add_custom_command(OUTPUT "${_images}/archive.a"
+    COMMAND "${CMAKE_COMMAND}" -E rm -f "${_images}/archive.a"
+    COMMAND "${CMAKE_AR}" rcs "${_images}/archive.a" "${_image_source}" "$<TARGET_OBJECTS:occ_image>" "${_images}/object.o"
+    DEPENDS "${_images}/object.o" occ_image COMMAND_EXPAND_LISTS COMMENT "archive.a" VERBATIM)
+  list(APPEND _image_files "${_images}/archive.a")
   add_custom_target(image_test_files ALL DEPENDS ${_image_files})
 else()
   message(STATUS "Readers of compiled code: tests with real files are skipped (no nvcc)")

@@ -156,6 +156,7 @@ static const struct {
     {"speed.fatbin", "speed.ptxas", "sm_75, sm_80, sm_90, compute_90", true},
     {"object.o", "object.ptxas", "sm_75, sm_80, sm_90, compute_90", true},
     {"device.o", "device.ptxas", "sm_90", true},
+    {"archive.a", "object.ptxas", "sm_75, sm_80, sm_90, compute_90", true},
     {"library.so", "library.ptxas", "sm_75, sm_80, sm_90, compute_90", true},
     {"program.out", "program.ptxas", "sm_90", true},
 };
@@ -219,7 +220,7 @@ static void test_choice_of_entry(void **state)
     free(bytes);
 }
 
-/* This program has no CUDA code; a static library is another kind of file. */
+/* Neither this program nor the static library has CUDA code. */
 static void test_foreign_files(void **state)
 {
     (void)state;
@@ -231,8 +232,8 @@ static void test_foreign_files(void **state)
     assert_non_null(strstr(err.message, "without CUDA code (no .nv_fatbin section)"));
     free(bytes);
     bytes = read_path(OCC_TEST_FOREIGN_ARCHIVE, &size);
-    assert_int_equal(occ_image_list_new(bytes, size, &list, &err), OCC_IMAGE_E_VERSION);
-    assert_non_null(strstr(err.message, "static archive"));
+    assert_int_equal(occ_image_list_new(bytes, size, &list, &err), OCC_IMAGE_E_NO_BINARY);
+    assert_non_null(strstr(err.message, "static archive without CUDA code"));
     free(bytes);
 }
 

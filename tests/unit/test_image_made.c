@@ -448,6 +448,76 @@ static void test_suffixes(void **state)
     assert_int_equal(read_exact(two, sizeof two, 103, &image, NULL), OCC_IMAGE_E_NO_BINARY);
 }
 
+/* ---- static archives ---- */
+
+enum { MEMBER_HEADER = 60, ARCHIVE_BYTES = 8 + 4 * MEMBER_HEADER + 3 * sizeof(struct made) };
+
+/* Appends a member to an archive; returns its end. */
+static size_t add_member(char *archive, size_t at, const void *bytes, size_t size)
+{
+    char header[MEMBER_HEADER + 1];
+    snprintf(header, sizeof header, "%-16s%-12d%-6d%-6d%-8o%-10zu`\n", "k.o/", 0, 0, 0, 0644, size);
+    memcpy(archive + at, header, MEMBER_HEADER);
+    memcpy(archive + at + MEMBER_HEADER, bytes, size);
+    at += MEMBER_HEADER + size;
+    if (size & 1)
+        archive[at++] = '\n';
+    return at;
+}
+
+/* Two cubins with a kernel of one name, and a text of odd size between them. */
+static size_t make_archive(char archive[ARCHIVE_BYTES])
+{
+    struct made first = make(8, 90), second = make(7, 80);
+    memcpy(archive, "!<arch>\n", 8);
+    size_t at = add_member(archive, 8, &first, sizeof first);
+    at = add_member(archive, at, "odd", 3);
+    return add_member(archive, at, &second, sizeof second);
+}
+
+static void test_archive(void **state)
+{
+    (void)state;
+    char archive[ARCHIVE_BYTES], text[64];
+    struct occ_image_list *list = NULL;
+    struct occ_image *image = NULL;
+    size_t size = make_archive(archive);
+    assert_int_equal(occ_image_list_new(archive, size, &list, NULL), 0);
+    assert_string_equal(occ_image_list_text(list, text, sizeof text), "sm_80, sm_90");
+    assert_int_equal(occ_image_list_count(list), 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_memory_equal(archive + occ_image_list_entry(list, i)->offset,
+                            "\x7f"
+                            "ELF",
+                            4);
+        assert_int_equal(occ_image_load(list, i, &image, NULL), 0);
+        assert_string_equal(image->kernels[0].name, "k");
+        occ_image_free(image);
+    }
+    occ_image_list_free(list);
+}
+
+static void test_damaged_archives(void **state)
+{
+    (void)state;
+    char archive[ARCHIVE_BYTES];
+    size_t size = make_archive(archive);
+    refused(archive, size - 1, 90, OCC_IMAGE_E_INVALID, "truncated: the archive's member at byte");
+    refused(archive, 8 + MEMBER_HEADER - 1, 90, OCC_IMAGE_E_INVALID, "ends in the header at byte 8");
+    refused(archive, 8, 90, OCC_IMAGE_E_NO_BINARY, "a static archive without CUDA code");
+    static const char *const sizes[] = {"          ", "99999999999", "-1        ", "1 2       ",
+                                        "0x10      "};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memcpy(archive + 8 + 48, sizes[i], 10);
+        refused(archive, size, 90, OCC_IMAGE_E_INVALID, "member");
+    }
+    (void)make_archive(archive);
+    archive[8 + MEMBER_HEADER + EI_CLASS] = ELFCLASS32;
+    refused(archive, size, 90, OCC_IMAGE_E_VERSION, "member at byte 68: ELF class 1");
+    memcpy(archive, "!<thin>\n", 8);
+    refused(archive, size, 90, OCC_IMAGE_E_VERSION, "a thin archive");
+}
+
 /* ---- others ---- */
 
 static void test_other_files(void **state)
@@ -460,7 +530,6 @@ static void test_other_files(void **state)
          OCC_IMAGE_E_INVALID, "truncated: 4 bytes, an ELF header has 64");
     SAYS("certainly not an image", OCC_IMAGE_E_INVALID, "neither a cubin");
     SAYS("// a comment\n.version 9.0\n", OCC_IMAGE_E_NO_BINARY, "PTX text");
-    SAYS("!<arch>\nsomething", OCC_IMAGE_E_VERSION, "static archive");
     SAYS("\x50\xed\x55\xba\1\0\x10\0\0\0\0\0\0\0\0\0", OCC_IMAGE_E_NO_BINARY, "without entries");
     struct sim_image *image = NULL;
     assert_int_equal(sim_image_open(NULL, 4, 90, &image, NULL), OCC_IMAGE_E_INVALID);
@@ -500,6 +569,8 @@ int main(void)
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_choice_of_several),
         cmocka_unit_test(test_suffixes),
+        cmocka_unit_test(test_archive),
+        cmocka_unit_test(test_damaged_archives),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_lz4_blocks),
     };
