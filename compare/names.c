@@ -80,7 +80,8 @@ void diff_normalise_name(const char *demangled, bool loose, char *out)
             at = end + 1;
         } else if (n == 0) {
             *out++ = *at++;
-        } else if (!isdigit((unsigned char)*at) && !starts_with(at, n, "_GLOBAL__N_")) {
+        } else if (!isdigit((unsigned char)*at) && !starts_with(at, n, "_GLOBAL__N_") &&
+                   !starts_with(at, n, "_INTERNAL_")) {
             out = copy_word(at, n, loose, out);
         } else if (isdigit((unsigned char)*at) && !loose && (at == demangled || at[-1] != '#')) {
             memcpy(out, at, n);

@@ -153,6 +153,7 @@ static void names_lose_what_is_numbered_anew(void **state)
         const char *name, *normalised, *loose;
     } known[] = {
         {"_GLOBAL__N__1a2b3c4d_9_foo_cu::kernel(int)", "#::kernel(int)", "#::kernel(int)"},
+        {"_INTERNAL_1a2b3c4d_9_foo_cu_0a0b0c0d::kernel(int)", "#::kernel(int)", "#::kernel(int)"},
         {"triton_poi_fused_add_mul_17", "triton_poi_fused_add_mul", "triton_poi_fused_add_mul"},
         {"poi_fused_17", "poi_fused_17", "poi_fused_17"},
         {"fused_0f1e2d3c", "fused", "fused"},
