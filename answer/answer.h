@@ -15,7 +15,9 @@
 
 #include "explain/verdict.h"
 #include "store/store.h"
+#include "support/arena.h"
 #include "support/json.h"
+#include "support/map.h"
 
 /* Texts and data of a kernel on a device. Item i describes row i of the totals' kernels. */
 struct occ_answer_kernel {
@@ -59,6 +61,11 @@ int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, 
 int occ_overview_make_times(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_top *kernels, struct occ_overview *ret_overview,
                             struct occ_error *err);
+/* Makes an overview of `kernels` alone, without GPU time and findings: for answers about kernels where GPU
+ * time is not known. */
+int occ_overview_make_kernels(struct occ_store *store, const struct occ_filter *filter,
+                              const struct occ_top *kernels, struct occ_overview *ret_overview,
+                              struct occ_error *err);
 void occ_overview_free(struct occ_overview *overview);
 
 /* Returns the filter without its conditions on kernels, ranges and streams. */
@@ -88,6 +95,53 @@ int occ_overview_worst(const struct occ_overview *overview, size_t max, struct o
                        size_t *ret_n);
 /* Prints the largest cause of row `kernel` in words, as occ_why_text(). Returns `text`. */
 const char *occ_overview_why(const struct occ_overview *overview, size_t kernel, char text[OCC_WHY_BYTES]);
+/* ---- one kernel ---- */
+
+/* The answer about a kernel on a device: its finding, also if the loss is too small for the overview. */
+struct occ_kernel_answer {
+    struct occ_finding finding;
+    struct occ_kernel_owner owner;
+    double used;        /* elapsed occupancy: measured, else the low end of the expected range */
+    double cause_ratio; /* part of the occupancy that finding.cause takes */
+    double gpu_share;   /* share of its durations in the GPU time, as in `occq top`; NaN: not known */
+    struct occ_why why;
+    bool is_known;       /* false: the model rejects all launch configurations; `finding` has no cause */
+    bool is_of_gpu_time; /* shares are of the GPU time; false: of the kernel's own time */
+};
+
+/* Judges kernels of an overview. The overview outlives the judge; occ_judge_close() frees its memory. */
+struct occ_kernel_judge {
+    const struct occ_overview *overview;
+    double *shares;      /* as from occ_share_kernels() */
+    struct occ_map rows; /* kernel and device -> row of the totals */
+    struct occ_arena memory;
+};
+int occ_judge_open(const struct occ_overview *overview, struct occ_kernel_judge *ret_judge,
+                   struct occ_error *err);
+/* `dominant`: the kernel's configuration with the longest time, with the same filter as the overview.
+ * Findings of the overview about the kernel on all its devices add up to the answers for these devices; the
+ * overview predicts savings only for kernels with large losses. OCC_E_NOT_FOUND: the overview has no such
+ * kernel. */
+int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row *dominant,
+                     struct occ_kernel_answer *ret_answer, struct occ_error *err);
+void occ_judge_close(struct occ_kernel_judge *judge);
+
+/* Prints what a finding's change saves: "about 4.9% of the GPU time: predicted time x0.85 (80% interval ...);
+ * 9 published cases: 8 faster, 1 slower"; "measure it: ..." if the sign of the effect is not known. Returns
+ * `text`. */
+const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, size_t size);
+/* Writes the object `key` about the answer into the open object, like an item of "findings". */
+void occ_kernel_answer_json(struct occ_json *json, const char *key, const struct occ_kernel_answer *answer);
+
+/* Nsight Compute's metrics of busy units, in percent. */
+#define OCC_NCU_ISSUE   "smsp__issue_active.avg.pct_of_peak_sustained_active"
+#define OCC_NCU_DRAM    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+#define OCC_NCU_COMPUTE "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+#define OCC_NCU_MEMORY  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+/* Returns the utilization of units from Nsight Compute's reports; all NaN without a report. */
+struct occ_hw_utilization occ_ncu_utilization(const struct occ_ncu_values *values);
+
+/* ---- for people and programs ---- */
 
 /* Prints the source of a finding's occupancy: "modelled", "simulated", "measured in 12 % of its time".
  * Returns `text`. */

@@ -1,6 +1,7 @@
 /* Predicts the savings of changes to the launch configurations with the largest losses; see gpu_totals.h. One
  * thread. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu_totals.h"
 #include "occupancy/suggest.h"
@@ -35,6 +36,30 @@ static struct occ_kernel_totals **choose(struct occ_kernel_totals *kernels, size
     return list;
 }
 
+/* ---- the busiest unit ---- */
+
+static double ncu_mean(const struct occ_ncu_values *values, const char *metric)
+{
+    for (const struct occ_ncu_value *v = values->first; v; v = v->next)
+        if (strcmp(v->metric, metric) == 0)
+            return v->mean;
+    return NAN;
+}
+
+struct occ_hw_utilization occ_ncu_utilization(const struct occ_ncu_values *values)
+{
+    struct occ_hw_utilization u = {.issue_error = NAN, .throughput_error = NAN};
+    for (int i = 0; i < OCC_HW_COUNT; i++)
+        u.ratio[i] = NAN;
+    u.ratio[OCC_HW_ISSUE] = ncu_mean(values, OCC_NCU_ISSUE) / 100;
+    if (isnan(u.ratio[OCC_HW_ISSUE])) /* the same ratio, per scheduler */
+        u.ratio[OCC_HW_ISSUE] = ncu_mean(values, "smsp__issue_active.avg.per_cycle_active");
+    u.ratio[OCC_HW_DRAM] = ncu_mean(values, OCC_NCU_DRAM) / 100;
+    u.ratio[OCC_HW_COMPUTE] = ncu_mean(values, OCC_NCU_COMPUTE) / 100;
+    u.ratio[OCC_HW_MEMORY] = ncu_mean(values, OCC_NCU_MEMORY) / 100;
+    return u;
+}
+
 /* ---- changes to one configuration ---- */
 
 static struct occ_saving saving_of(const struct occ_prediction *p)
@@ -45,16 +70,30 @@ static struct occ_saving saving_of(const struct occ_prediction *p)
                                .cases = p->published.cases};
 }
 
-/* Adds changes to `kernel`; none if it is bound by throughput. Returns false without memory. */
-static bool add_changes(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
+static struct occ_forecast forecast_of(const struct occ_suggestion *suggestion)
+{
+    const struct occ_prediction *p = &suggestion->prediction;
+    return (struct occ_forecast){.ratio = p->ratio,
+                                 .low = p->low,
+                                 .high = p->high,
+                                 .faster = p->published.faster,
+                                 .slower = p->published.slower,
+                                 .is_promised = p->is_promised,
+                                 .is_unlikely = suggestion->is_unlikely};
+}
+
+bool occ_candidates_set(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
                         struct occ_arena *arena)
 {
     struct occ_suggestion list[OCC_ADVICE_MAX];
     struct occ_measurement measured;
     const struct occ_kernel_owner owner = kernel->owner ? *kernel->owner : (struct occ_kernel_owner){0};
     occ_measured_means(&row->measured, row->measurable_ns, &measured);
+    if (occ_busiest_unit(&measured.utilization) == OCC_HW_COUNT)
+        measured.utilization = occ_ncu_utilization(&row->ncu);
     enum occ_bound bound = occ_bound_of(&measured.utilization, &row->result);
-    if (bound == OCC_BOUND_THROUGHPUT)
+    kernel->is_throughput_bound = bound == OCC_BOUND_THROUGHPUT;
+    if (kernel->is_throughput_bound)
         return true;
     size_t n = occ_suggest(
         &(struct occ_suggest_input){.device = &row->limits,
@@ -74,7 +113,8 @@ static bool add_changes(const struct occ_config_row *row, struct occ_kernel_tota
         candidates[i] = (struct occ_candidate){.kind = list[i].advice.kind,
                                                .now = list[i].advice.now,
                                                .needed = list[i].advice.needed,
-                                               .saving = saving_of(&list[i].prediction)};
+                                               .saving = saving_of(&list[i].prediction),
+                                               .forecast = forecast_of(&list[i])};
     kernel->candidates = candidates;
     kernel->n_candidates = candidates ? n : 0;
     return candidates != NULL;
@@ -97,7 +137,7 @@ int occ_candidates_add(struct occ_store *store, const struct occ_filter *filter,
         return err->code;
     for (size_t i = 0; i < rows.n; i++)
         for (size_t k = 0; k < chosen && rows.rows[i].analysed; k++)
-            if (list[k]->config == rows.rows[i].id && !add_changes(&rows.rows[i], list[k], arena))
+            if (list[k]->config == rows.rows[i].id && !occ_candidates_set(&rows.rows[i], list[k], arena))
                 return occ_no_memory(err);
     return 0;
 }

@@ -16,6 +16,11 @@ struct occ_device_sums {
 void occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
                          struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview);
 
+/* Sets the changes of `kernel` from its launch configuration `row`, which is analysed: none if throughput
+ * limits the kernel. Returns false without memory. */
+bool occ_candidates_set(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
+                        struct occ_arena *arena);
+
 /* Adds changes to the OCC_CANDIDATES_CONFIGS rows of `kernels` with the largest losses. overview->kernels has
  * the same index as `kernels`. */
 #define OCC_CANDIDATES_CONFIGS 32

@@ -67,19 +67,28 @@ static void put_kernel(struct occ_json *json, const struct occ_overview *o, size
     occ_json_close(json);
 }
 
-static void put_finding(struct occ_json *json, const struct occ_overview *o, const struct occ_finding *f)
+/* Writes null without a prediction. */
+static void put_forecast(struct occ_json *json, const struct occ_forecast *forecast)
+{
+    if (isnan(forecast->ratio)) {
+        occ_json_null(json, "predicted");
+        return;
+    }
+    occ_json_object(json, "predicted", true);
+    occ_json_real(json, "ratio", forecast->ratio);
+    occ_json_real(json, "low", forecast->low);
+    occ_json_real(json, "high", forecast->high);
+    occ_json_bool(json, "promised", forecast->is_promised);
+    occ_json_unsigned(json, "cases_faster", forecast->faster);
+    occ_json_unsigned(json, "cases_slower", forecast->slower);
+    occ_json_close(json);
+}
+
+/* Writes cause, change and confidence. */
+static void put_judgement(struct occ_json *json, const struct occ_finding *f)
 {
     bool has_value = f->advice != OCC_ADVICE_COUNT;
     char text[64];
-    occ_json_object(json, NULL, false);
-    occ_json_string(json, "kind", occ_finding_word(f->kind));
-    occ_json_string(json, "text", occ_finding_text(f->kind));
-    if (f->kernel == SIZE_MAX)
-        occ_json_null(json, "kernel");
-    else
-        put_kernel(json, o, f->kernel);
-    occ_json_real(json, "gpu_time_ratio", f->share);
-    occ_json_real(json, "lost_ratio", f->lost);
     occ_json_string(json, "cause", f->cause < OCC_PART_COUNT ? occ_part_word(f->cause) : NULL);
     occ_json_string(json, "cause_text", f->cause < OCC_PART_COUNT ? occ_part_text(f->cause, 1) : NULL);
     occ_json_string(json, "change", occ_change_word(f->change));
@@ -90,10 +99,39 @@ static void put_finding(struct occ_json *json, const struct occ_overview *o, con
         occ_json_unsigned(json, "needed", f->needed);
     }
     put_saving(json, &f->saves);
+    put_forecast(json, &f->forecast);
     occ_json_string(json, "by_design", f->by_design ? occ_design_text(f->by_design) : NULL);
     occ_json_string(json, "confidence", occ_confidence_word(f->confidence));
     occ_json_string(json, "confidence_text", occ_confidence_text(f, text, sizeof text));
     occ_json_real(json, "measured_ratio", f->measured_ratio);
+}
+
+static void put_finding(struct occ_json *json, const struct occ_overview *o, const struct occ_finding *f)
+{
+    occ_json_object(json, NULL, false);
+    occ_json_string(json, "kind", occ_finding_word(f->kind));
+    occ_json_string(json, "text", occ_finding_text(f->kind));
+    if (f->kernel == SIZE_MAX)
+        occ_json_null(json, "kernel");
+    else
+        put_kernel(json, o, f->kernel);
+    occ_json_real(json, "gpu_time_ratio", f->share);
+    occ_json_real(json, "lost_ratio", f->lost);
+    put_judgement(json, f);
+    occ_json_close(json);
+}
+
+void occ_kernel_answer_json(struct occ_json *json, const char *key, const struct occ_kernel_answer *answer)
+{
+    const struct occ_finding *f = &answer->finding;
+    occ_json_object(json, key, false);
+    occ_json_string(json, "owner", occ_owner_word(answer->owner.owner));
+    occ_json_string(json, "library", answer->owner.library[0] ? answer->owner.library : NULL);
+    occ_json_string(json, "shares_of", answer->is_of_gpu_time ? "gpu_time" : "kernel_time");
+    occ_json_real(json, answer->is_of_gpu_time ? "gpu_time_ratio" : "kernel_time_ratio", f->share);
+    occ_json_real(json, "lost_ratio", answer->is_known ? f->lost : NAN);
+    occ_json_real(json, "used", answer->used);
+    put_judgement(json, f);
     occ_json_close(json);
 }
 

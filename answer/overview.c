@@ -23,7 +23,7 @@ struct work {
     struct occ_kernel_totals *kernels;
     struct occ_answer_kernel *texts;
     struct occ_map communication; /* set of communication kernels */
-    bool has_findings;
+    bool has_times, has_findings;
     size_t n_kernels;
     struct occ_error *err;
 };
@@ -218,7 +218,7 @@ static int make(struct work *w)
     int rc = add_kernels(w);
     if (rc == 0)
         rc = name_kernels(w);
-    if (rc == 0)
+    if (rc == 0 && w->has_times)
         rc = add_times(w);
     if (rc == 0 && w->has_findings)
         rc = occ_candidates_add(w->store, w->filter, w->overview, w->kernels, w->top->n, &w->arena, w->err);
@@ -245,15 +245,28 @@ static int start(struct work *w, const struct occ_filter *filter)
 int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err)
 {
-    return start(
-        &(struct work){
-            .store = store, .top = kernels, .overview = ret_overview, .err = err, .has_findings = true},
-        filter);
+    return start(&(struct work){.store = store,
+                                .top = kernels,
+                                .overview = ret_overview,
+                                .err = err,
+                                .has_times = true,
+                                .has_findings = true},
+                 filter);
 }
 
 int occ_overview_make_times(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_top *kernels, struct occ_overview *ret_overview,
                             struct occ_error *err)
+{
+    return start(
+        &(struct work){
+            .store = store, .top = kernels, .overview = ret_overview, .err = err, .has_times = true},
+        filter);
+}
+
+int occ_overview_make_kernels(struct occ_store *store, const struct occ_filter *filter,
+                              const struct occ_top *kernels, struct occ_overview *ret_overview,
+                              struct occ_error *err)
 {
     return start(&(struct work){.store = store, .top = kernels, .overview = ret_overview, .err = err},
                  filter);

@@ -11,6 +11,7 @@
 #include "verdict.h"
 
 static const struct occ_saving unknown_saving = {NAN, NAN, NAN, 0};
+static const struct occ_forecast no_forecast = {NAN, NAN, NAN, 0, 0, false, false};
 
 /* ---- one configuration ---- */
 
@@ -74,7 +75,7 @@ static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel
     const struct occ_candidate *best = NULL;
     for (const struct occ_candidate *c = kernel->candidates; c < kernel->candidates + kernel->n_candidates;
          c++) {
-        bool is_useless = occ_advice_is_per_sm(c->kind) && !fills_a_wave(kernel);
+        bool is_useless = c->forecast.is_unlikely || (occ_advice_is_per_sm(c->kind) && !fills_a_wave(kernel));
         if (!is_useless && occ_change_for(owner_of(kernel), c->kind) != OCC_CHANGE_NONE &&
             (!best || is_better(c, best, owner_of(kernel))))
             best = c;
@@ -104,10 +105,14 @@ static void set_change(const struct occ_kernel_totals *kernel, struct occ_findin
     finding->by_design = design_of(kernel, finding->cause);
     finding->advice = OCC_ADVICE_COUNT;
     finding->saves = unknown_saving;
+    finding->forecast = no_forecast;
     if (is_misaligned(kernel)) {
         finding->change = OCC_CHANGE_PAD;
     } else if (is_intended(finding->by_design)) {
         finding->change = occ_is_communication(kernel) ? OCC_CHANGE_OVERLAP : OCC_CHANGE_LEAVE;
+        finding->saves = (struct occ_saving){.median = 0};
+    } else if (kernel->is_throughput_bound) {
+        finding->change = OCC_CHANGE_BUSY;
         finding->saves = (struct occ_saving){.median = 0};
     } else if (best) {
         finding->change = occ_change_for(owner_of(kernel), best->kind);
@@ -115,6 +120,7 @@ static void set_change(const struct occ_kernel_totals *kernel, struct occ_findin
         finding->now = best->now;
         finding->needed = best->needed;
         finding->saves = best->saving;
+        finding->forecast = best->forecast;
     } else {
         finding->change = occ_change_for(owner_of(kernel), advice_about(kernel, finding->cause));
     }
@@ -133,8 +139,7 @@ static double scale(double saving, double share)
     return isfinite(saving) ? occ_at_most(occ_positive(saving), 1) * share : (double)NAN;
 }
 
-/* Makes the finding of one configuration; `share`: its share of the GPU time. */
-static struct occ_finding judge(const struct occ_totals *totals, size_t at, double share)
+struct occ_finding occ_judge(const struct occ_totals *totals, size_t at, double share)
 {
     const struct occ_kernel_totals *kernel = &totals->kernels[at];
     struct occ_finding finding = {.kind = OCC_FINDING_KERNEL,
@@ -221,6 +226,7 @@ static void add_time(struct occ_finding *findings, size_t *n, enum occ_finding_k
                                             .change = change,
                                             .advice = OCC_ADVICE_COUNT,
                                             .saves = {NAN, 0, share, 0},
+                                            .forecast = no_forecast,
                                             .confidence = OCC_CONFIDENCE_MEASURED,
                                             .measured_ratio = 1};
 }
@@ -269,9 +275,7 @@ static int compare_findings(const void *left, const void *right)
     return (a->kernel > b->kernel) - (a->kernel < b->kernel);
 }
 
-/* Sets each configuration's share of the GPU time, 0 for communication: the kernel time of a GPU is divided
- * in proportion to durations. */
-static int share_kernels(const struct occ_totals *totals, double *shares)
+int occ_share_kernels(const struct occ_totals *totals, double *shares)
 {
     struct occ_totals one = *totals;
     double window = 0;
@@ -312,12 +316,12 @@ int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings,
     _cleanup_(occ_freep) double *shares = calloc(totals->n_kernels + 1, sizeof *shares);
     _cleanup_(occ_freep) struct occ_gpu_time *all = NULL;
     size_t n = 0, rows = 0, kept = 0;
-    if (!findings || !shares || share_kernels(totals, shares) != 0 ||
+    if (!findings || !shares || occ_share_kernels(totals, shares) != 0 ||
         occ_gpu_times(totals, OCC_TIME_BY_ALL, &all, &rows) != 0)
         return OCC_E_NO_MEMORY;
     for (size_t i = 0; i < totals->n_kernels; i++)
         if (shares[i] > 0 && isfinite(totals->kernels[i].used))
-            findings[n++] = judge(totals, i, shares[i]);
+            findings[n++] = occ_judge(totals, i, shares[i]);
     n = join_all(totals, findings, n);
     n += rows > 0 ? add_times(totals, all, findings + n) : 0;
     for (size_t i = 0; i < n; i++)

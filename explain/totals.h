@@ -31,11 +31,20 @@ struct occ_saving {
     uint32_t cases;           /* measured changes behind the prediction; 0: bounds of the model */
 };
 
+/* The predicted time of a launch after a change / before (occupancy/predict.h). NaN: no prediction. */
+struct occ_forecast {
+    double ratio, low, high; /* median, ends of the interval of 80 % */
+    uint32_t faster, slower; /* of the published cases */
+    bool is_promised;        /* false: the sign of the effect is not known */
+    bool is_unlikely;        /* the SM has enough warps already: unlikely to help */
+};
+
 /* A change that the model knows for a launch configuration. */
 struct occ_candidate {
     enum occ_advice_kind kind;
     uint64_t now, needed;     /* see struct occ_advice */
     struct occ_saving saving; /* part of the kernel's own time */
+    struct occ_forecast forecast;
 };
 
 /* A kernel in one launch configuration in one row of the GPUs. */
@@ -53,6 +62,7 @@ struct occ_kernel_totals {
     double waves;          /* blocks / blocks of a full wave; NaN: unknown */
     uint32_t by_design;    /* enum occ_by_design bits */
     bool simulated;
+    bool is_throughput_bound; /* counters show that more warps would not help */
     const struct occ_candidate *candidates;
     size_t n_candidates;
 };

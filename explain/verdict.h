@@ -67,6 +67,7 @@ enum occ_effort {
 /* Changes. X(NAME, word, text, effort) */
 #define OCC_CHANGES(X)                                                                                       \
     X(NONE, "none", "no change known", CODE)                                                                 \
+    X(BUSY, "busy", "nothing for occupancy: a unit of the GPU is busy", CODE)                                \
     X(LEAVE, "leave", "nothing: low by design", CODE)                                                        \
     X(CUDA_GRAPHS, "cuda_graphs", "CUDA graphs, or fewer and larger kernels", CODE)                          \
     X(FIND_WAIT, "find_wait", "find the wait: input data, synchronisation, copies", CODE)                    \
@@ -118,8 +119,9 @@ struct occ_finding {
     enum occ_owner_change change;
     enum occ_advice_kind advice; /* the change of a parameter, from now to needed; OCC_ADVICE_COUNT: none */
     uint64_t now, needed;
-    struct occ_saving saves; /* NaN: unknown; `high` is at most `share` */
-    uint32_t by_design;      /* enum occ_design bits */
+    struct occ_saving saves;      /* NaN: unknown; `high` is at most `share` */
+    struct occ_forecast forecast; /* of the launch configuration `kernel`; the ratios are NaN: none */
+    uint32_t by_design;           /* enum occ_design bits */
     enum occ_confidence confidence;
     double measured_ratio; /* measured part of the subject's time */
 };
@@ -133,6 +135,13 @@ struct occ_finding {
  * bounds, without bounds by half of the loss. The caller frees *ret_findings. Returns 0 or OCC_E_NO_MEMORY.
  */
 int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings, size_t *ret_n);
+
+/* Makes the finding about kernels[at], however small its loss; `share`: its share of the time to which the
+ * finding's shares refer. */
+struct occ_finding occ_judge(const struct occ_totals *totals, size_t at, double share);
+/* Sets shares[i] to the share of kernels[i] in the GPU time, 0 for communication: the kernel time of a GPU is
+ * divided in proportion to durations. Returns 0 or OCC_E_NO_MEMORY. */
+int occ_share_kernels(const struct occ_totals *totals, double *shares);
 
 /* Translates advice into a change that the kernel's owner can make; NONE: there is none. */
 enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);

@@ -268,6 +268,16 @@ static void print_prediction(const struct analysis_advice *item, uint64_t total_
               p->published.slower);
 }
 
+/* Formats "88 fewer blocks for the same work"; the noun of one is singular. */
+static const char *cost_text(const struct occ_advice *c, char *text, size_t size)
+{
+    const char *unit = occ_advice_cost(c->kind), *noun = strstr(unit, "s ");
+    bool is_one = c->cost_amount == 1 && noun;
+    (void)snprintf(text, size, "%" PRIu64 " %.*s%s", c->cost_amount,
+                   is_one ? (int)(noun - unit) : (int)strlen(unit), unit, is_one ? noun + 1 : "");
+    return text;
+}
+
 static void print_item(const struct analysis *a, const struct analysis_advice *item, uint64_t total_ns)
 {
     const struct occ_advice *c = &item->change;
@@ -291,7 +301,7 @@ static void print_item(const struct analysis *a, const struct analysis_advice *i
         cli_print(", %u -> %u blocks per SM", c->blocks_now, c->blocks_then);
     cli_print("\n      %s", item->knob);
     if (c->cost_amount)
-        cli_print("; trade-off: %" PRIu64 " %s", c->cost_amount, occ_advice_cost(c->kind));
+        cli_print("; trade-off: %s", cost_text(c, change, sizeof change));
     cli_print("\n");
 }
 
@@ -314,7 +324,7 @@ void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
     if (!isnan(a->launch_gap_ns))
         print_graphs(a);
     if (n == 0 && !note[0] && isnan(a->launch_gap_ns))
-        cli_print("    none: no single change gains occupancy\n");
+        cli_print("    none: no single change is predicted to help\n");
 }
 
 /* ---- JSON ---- */

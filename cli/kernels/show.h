@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "answer/answer.h"
 #include "cli/analysis/analysis.h"
 #include "store/store.h"
 
@@ -19,6 +20,7 @@ struct show_group {
      * differences; NULL: the reports have the same configuration, or not this kernel; `nearest` NULL: not
      * searched */
     char **nearest;
+    const struct occ_kernel_answer *answer; /* about configs[0]'s kernel; NULL: not asked */
 };
 
 /* Groups the rows by kernel and device, longest total time first. Rows of a group must be adjacent, longest
@@ -54,8 +56,6 @@ void show_json_measured(struct occ_json *json, const struct occ_config_row *row,
  * Without a report, show_ncu() prints nothing and show_json_ncu() writes null. */
 void show_ncu(const struct occ_config_row *row);
 void show_json_ncu(struct occ_json *json, const struct occ_config_row *row);
-/* Returns the utilization of units from Nsight Compute's reports; all NaN without a report. */
-struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row);
 
 /* ---- the occupancy in a recording, beside ours (reported_occupancy.c); pure ---- */
 

@@ -101,6 +101,8 @@ static void put_group(struct occ_json *json, const struct show_group *group)
     occ_json_unsigned(json, "sm_count", first->limits.sm_count);
     occ_json_bool(json, "simulated", first->kernel.simulated);
     occ_json_unsigned(json, "configs", group->n);
+    if (group->answer)
+        occ_kernel_answer_json(json, "finding", group->answer);
     show_json_ranges(json, group);
     occ_json_array(json, "launch_configs", false);
     for (size_t i = 0; i < group->shown; i++)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "answer/answer.h"
 #include "cli/screen.h"
 #include "cli/values.h"
 #include "occupancy/waterfall.h"
@@ -14,7 +15,7 @@ struct analysis show_analysis(const struct occ_config_row *row, struct occ_measu
     const struct occ_config_use *use = &row->use;
     occ_measured_means(&row->measured, row->measurable_ns, ret_means);
     if (occ_busiest_unit(&ret_means->utilization) == OCC_HW_COUNT)
-        ret_means->utilization = show_ncu_utilization(row);
+        ret_means->utilization = occ_ncu_utilization(&row->ncu);
     return (struct analysis){
         .device = &row->limits,
         .launch = &row->launch,

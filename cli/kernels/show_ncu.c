@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "cli/screen.h"
 #include "cli/values.h"
 #include "show.h"
@@ -23,11 +24,10 @@
     X(WAVES, "Waves Per SM", "launch__waves_per_multiprocessor", 2, "")                                      \
     X(ACHIEVED, "Achieved Occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", 1, "%")           \
     X(DURATION, "Duration", "gpu__time_duration.sum", 0, "ns")                                               \
-    X(COMPUTE, "compute throughput", "sm__throughput.avg.pct_of_peak_sustained_elapsed", 1, "%")             \
-    X(MEMORY, "memory throughput", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 1,    \
-      "%")                                                                                                   \
-    X(DRAM, "DRAM throughput", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", 1, "%")             \
-    X(ISSUE, "issue active", "smsp__issue_active.avg.pct_of_peak_sustained_active", 1, "%")                  \
+    X(COMPUTE, "compute throughput", OCC_NCU_COMPUTE, 1, "%")                                                \
+    X(MEMORY, "memory throughput", OCC_NCU_MEMORY, 1, "%")                                                   \
+    X(DRAM, "DRAM throughput", OCC_NCU_DRAM, 1, "%")                                                         \
+    X(ISSUE, "issue active", OCC_NCU_ISSUE, 1, "%")                                                          \
     X(NO_ELIGIBLE, "no eligible warp", "smsp__issue_inst0.avg.pct_of_peak_sustained_active", 1, "%")         \
     X(ELIGIBLE, "eligible warps per scheduler", "smsp__warps_eligible.avg.per_cycle_active", 2, "")          \
     X(TENSOR, "tensor pipe active", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", 1,    \
@@ -58,20 +58,6 @@ static double mean_of(const struct occ_config_row *row, const char *metric)
 static double theirs(const struct occ_config_row *row, enum shown_row which)
 {
     return mean_of(row, shown[which].metric);
-}
-
-struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row)
-{
-    struct occ_hw_utilization u = {.issue_error = NAN, .throughput_error = NAN};
-    for (int i = 0; i < OCC_HW_COUNT; i++)
-        u.ratio[i] = NAN;
-    u.ratio[OCC_HW_ISSUE] = theirs(row, ISSUE) / 100;
-    if (isnan(u.ratio[OCC_HW_ISSUE])) /* the same ratio, per scheduler */
-        u.ratio[OCC_HW_ISSUE] = mean_of(row, "smsp__issue_active.avg.per_cycle_active");
-    u.ratio[OCC_HW_DRAM] = theirs(row, DRAM) / 100;
-    u.ratio[OCC_HW_COMPUTE] = theirs(row, COMPUTE) / 100;
-    u.ratio[OCC_HW_MEMORY] = theirs(row, MEMORY) / 100;
-    return u;
 }
 
 /* Returns our value; NaN: none, or its source is ncu. */

@@ -178,7 +178,7 @@ def equal_stalls():
     report.result("_Z4sortPi", 1727292902, (8192, 1, 1), (512, 1, 1), metrics(**{
         f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio": 3.25 for reason in ("barrier", "membar")}))
     history, _ = imported(report.end(), "equal.ncu-rep")
-    text = occq("show", "-d", history, "1").stdout
+    text = occq("show", "-d", history, "1", "--with", "ncu").stdout
     line = next((line for line in text.splitlines() if "stalled for" in line), "")
     check("equal stalls", sorted(line.split("for: ")[-1].split(", ")), ["barrier 3.25", "membar 3.25", "wait 3.25"])
 
@@ -219,21 +219,21 @@ def achieved_alone():
     check("achieved alone: cycles", config["measured"]["waterfall_cycles"], "active")
     check("achieved alone: sum", round(sum(part["ratio"] or 0 for part in parts), 5), 0.47)
     check("achieved alone: note", config["advice_note"], None)
-    text = occq("show", "-d", history, "convert_kernel").stdout
+    text = occq("show", "-d", history, "convert_kernel", "--all").stdout
     check("achieved alone: text", re.search(r"achieved over active cycles \(elapsed cycles not measured\) +53.0%", text) is not None, True)
 
 
 def another_model_version():
     """A configuration that another version of the model analysed is shown with that version."""
     history, _ = imported(made().end(), "version.ncu-rep")
-    text = occq("show", "-d", history, "sort").stdout
+    text = occq("show", "-d", history, "sort", "--all").stdout
     check("model version: the same", "of the model" in text, False)
     number = json.loads(occq("show", "-d", history, "sort", "--json").stdout)["kernels"][0]["launch_configs"][0]["model_version"]
     check("model version: SQL", sql(history, "SELECT DISTINCT model_version AS v FROM launch_config"), [{"v": number}])
     with sqlite3.connect(history) as database:
         database.execute("UPDATE stored_launch_config SET model_version = 2")
     database.close()
-    text = occq("show", "-d", history, "sort").stdout
+    text = occq("show", "-d", history, "sort", "--all").stdout
     check("model version: another", f"analysed by version 2 of the model, which is {number} in this program" in text, True)
 
 

@@ -67,7 +67,7 @@ OCC_PAGER='sed s/^/paged:/' "$occq" top -d h.db -n 2 -o +loss --color=always >ou
 grep -q paged: out && fail "paged into a file"
 grep -q $'\033\[31m' out || fail "no colour for a large loss"
 for kernel in 1 2 3; do # of what `show` prints only words without a blank may be wider
-    COLUMNS=80 "$occq" show $kernel -d h.db >out || fail "show"
+    { COLUMNS=80 "$occq" show $kernel -d h.db && COLUMNS=80 "$occq" show $kernel --all -d h.db; } >out || fail "show"
     wide=$(grep -vE '[^ ]{40}' out | wc -L)
     [ "$wide" -le 80 ] || fail "$wide columns: $(cat out)"
 done

@@ -186,6 +186,106 @@ static void test_findings_have_texts(void **state)
     occ_overview_free(&o);
 }
 
+/* Adds up the answers of `kernel` on all GPUs. Returns their number. */
+static size_t add_answers(struct world *w, const struct occ_overview *o, const char *kernel,
+                          struct occ_finding *ret_sum)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_kernel_judge judge;
+    struct occ_kernel_answer answer;
+    struct occ_config_rows rows = {0};
+    *ret_sum = (struct occ_finding){.saves = {0, 0, 0, 0}};
+    check(occ_store_configs(w->store, &(struct occ_filter){.kernel = kernel}, &rows, &err), &err);
+    check(occ_judge_open(o, &judge, &err), &err);
+    for (size_t i = 0; i < rows.n; i++) { /* one configuration on each GPU */
+        check(occ_judge_kernel(&judge, &rows.rows[i], &answer, &err), &err);
+        assert_true(answer.is_known && answer.is_of_gpu_time == (o->time.window_s > 0));
+        ret_sum->share += answer.finding.share;
+        ret_sum->lost += answer.finding.lost;
+        ret_sum->saves.high += answer.finding.saves.high;
+        ret_sum->change = answer.finding.change;
+        ret_sum->cause = answer.finding.cause;
+    }
+    size_t n = rows.n;
+    occ_judge_close(&judge);
+    occ_config_rows_free(&rows);
+    return n;
+}
+
+/* A kernel's answers add up to its finding in the overview; a kernel without a finding has an answer, too. */
+static void test_answers_are_the_findings(void **state)
+{
+    struct world *w = *state;
+    struct occ_finding sum;
+    put_two_gpus(w);
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    bool has_gemm = false;
+    assert_int_equal(add_answers(w, &o, "gemm", &sum), 2);
+    for (size_t i = 0; i < o.n_findings; i++) {
+        const struct occ_finding *f = &o.findings[i];
+        if (f->kind != OCC_FINDING_KERNEL || strcmp(o.kernels[f->kernel].name, "gemm") != 0)
+            continue;
+        has_gemm = true;
+        assert_near(sum.share, f->share, 1e-12);
+        assert_near(sum.lost, f->lost, 1e-12);
+        assert_near(sum.saves.high, f->saves.high, 1e-12);
+        assert_int_equal(sum.change, f->change);
+        assert_int_equal(sum.cause, f->cause);
+    }
+    assert_true(has_gemm);
+    assert_int_equal(add_answers(w, &o, "copy", &sum), 1);
+    assert_near(sum.share, 1.0 / 13, 1e-6);
+    assert_int_equal(add_answers(w, &o, "^nccl", &sum), 1);
+    assert_int_equal(sum.change, OCC_CHANGE_OVERLAP);
+    assert_true(sum.share > 0);
+    occ_overview_free(&o);
+}
+
+/* Without GPU time shares are of the kernel's own time. */
+static void test_answers_without_gpu_time(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_filter filter = {.kernel = "gemm", .stream = GEMM + 7};
+    struct occ_top top = {0};
+    struct occ_overview o;
+    struct occ_finding sum;
+    put_two_gpus(w);
+    check(occ_store_commit(w->store, &err), &err);
+    check(occ_store_top(w->store, &filter, OCC_TOP_BY_KERNEL, &top, &err), &err);
+    check(occ_overview_make_kernels(w->store, &filter, &top, &o, &err), &err);
+    assert_int_equal(add_answers(w, &o, "gemm", &sum), 2);
+    assert_near(sum.share, 2, 1e-12);
+    assert_int_equal(sum.cause, OCC_CAUSE_SMALL_GRID);
+    occ_overview_free(&o);
+    occ_top_free(&top);
+}
+
+static void test_texts_of_savings(void **state)
+{
+    struct occ_kernel_answer a = {.is_known = true,
+                                  .is_of_gpu_time = true,
+                                  .finding = {.change = OCC_CHANGE_LAUNCH_BOUNDS,
+                                              .saves = {.median = 0.049, .cases = 9},
+                                              .forecast = {0.85, 0.56, 1.14, 8, 1, true}}};
+    char text[256];
+    (void)state;
+    assert_string_equal(occ_saving_text(&a, text, sizeof text),
+                        "about 4.9% of the GPU time: predicted time x0.85 (80% interval x0.56 to x1.14); "
+                        "9 published cases: 8 faster, 1 slower");
+    a.is_of_gpu_time = false;
+    assert_true(strncmp(occ_saving_text(&a, text, sizeof text), "about 4.9% of the kernel's time", 31) == 0);
+    a.finding.forecast.is_promised = false;
+    assert_true(strncmp(occ_saving_text(&a, text, sizeof text), "measure it: predicted time x0.85", 32) == 0);
+    a.finding.change = OCC_CHANGE_ALGORITHM; /* another kernel: the prediction is not about it */
+    assert_string_equal(occ_saving_text(&a, text, sizeof text), "measure it: no prediction");
+    a.finding.change = OCC_CHANGE_LEAVE;
+    assert_string_equal(occ_saving_text(&a, text, sizeof text), "nothing that the model knows");
+    a.is_known = false;
+    a.finding.change = OCC_CHANGE_NONE;
+    assert_string_equal(occ_saving_text(&a, text, sizeof text), "not known");
+}
+
 static void test_filters(void **state)
 {
     struct world *w = *state;
@@ -236,6 +336,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_gpus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_findings_have_texts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_answers_are_the_findings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_answers_without_gpu_time, set_up, tear_down),
+        cmocka_unit_test(test_texts_of_savings),
         cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_run, set_up, tear_down),
     };

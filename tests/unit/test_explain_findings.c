@@ -19,6 +19,16 @@ struct world {
     size_t n;
 };
 
+static struct occ_candidate candidate(enum occ_advice_kind kind, uint64_t now, uint64_t needed,
+                                      struct occ_saving saving)
+{
+    return (struct occ_candidate){.kind = kind,
+                                  .now = now,
+                                  .needed = needed,
+                                  .saving = saving,
+                                  .forecast = {1 - saving.median, 0, 0, 8, 1, true}};
+}
+
 static struct world world_of(const char *name, unsigned cause, double loss)
 {
     struct world w = {.gpu = {.window_s = 10, .busy_s = 1, .copies_s = NAN, .communication_s = NAN}};
@@ -105,8 +115,8 @@ static void test_no_register_advice_below_a_wave(void **state)
     struct world w = world_of(OWN, OCC_CAUSE_REGISTERS, 0.5);
     (void)state;
     w.kernels[0].waves = 0.3;
-    w.candidates[0] = (struct occ_candidate){OCC_ADVICE_REGISTERS, 64, 40, {0.3, 0.2, 0.4, 9}};
-    w.candidates[1] = (struct occ_candidate){OCC_ADVICE_FILL_WAVE, 64, 660, {0.1, 0.0, 0.2, 9}};
+    w.candidates[0] = candidate(OCC_ADVICE_REGISTERS, 64, 40, (struct occ_saving){0.3, 0.2, 0.4, 9});
+    w.candidates[1] = candidate(OCC_ADVICE_FILL_WAVE, 64, 660, (struct occ_saving){0.1, 0.0, 0.2, 9});
     w.kernels[0].candidates = w.candidates;
     w.kernels[0].n_candidates = 1;
     find(&w, 1);
@@ -126,10 +136,10 @@ static void test_cheapest_change_wins_a_tie(void **state)
 {
     struct world w = world_of(OWN, OCC_CAUSE_SMEM, 0.5);
     (void)state;
-    w.candidates[0] = (struct occ_candidate){OCC_ADVICE_SMEM, 8192, 3072, {0.30, 0.2, 0.4, 9}};
-    w.candidates[1] = (struct occ_candidate){OCC_ADVICE_BLOCK_SIZE, 256, 128, {0.29, 0.2, 0.4, 9}};
-    w.candidates[2] = (struct occ_candidate){OCC_ADVICE_CARVEOUT, 32768, 65536, {0.28, 0.2, 0.4, 9}};
-    w.candidates[3] = (struct occ_candidate){OCC_ADVICE_REGISTERS, 64, 40, {0.40, 0.2, 0.5, 9}};
+    w.candidates[0] = candidate(OCC_ADVICE_SMEM, 8192, 3072, (struct occ_saving){0.30, 0.2, 0.4, 9});
+    w.candidates[1] = candidate(OCC_ADVICE_BLOCK_SIZE, 256, 128, (struct occ_saving){0.29, 0.2, 0.4, 9});
+    w.candidates[2] = candidate(OCC_ADVICE_CARVEOUT, 32768, 65536, (struct occ_saving){0.28, 0.2, 0.4, 9});
+    w.candidates[3] = candidate(OCC_ADVICE_REGISTERS, 64, 40, (struct occ_saving){0.40, 0.2, 0.5, 9});
     w.kernels[0].candidates = w.candidates;
     w.kernels[0].n_candidates = 3;
     find(&w, 1);
@@ -141,6 +151,55 @@ static void test_cheapest_change_wins_a_tie(void **state)
     free(w.findings);
 }
 
+/* The finding has the prediction of its change, and a joined finding that of its first configuration. */
+static void test_finding_has_the_prediction(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_REGISTERS, 0.5);
+    (void)state;
+    find(&w, 1);
+    assert_true(isnan(w.findings[0].forecast.ratio));
+    free(w.findings);
+    w.candidates[0] = candidate(OCC_ADVICE_REGISTERS, 64, 40, (struct occ_saving){0.3, 0.2, 0.4, 9});
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    w.kernels[1] = w.kernels[0];
+    w.kernels[1].used = 0.4;
+    w.kernels[1].n_candidates = 1;
+    find(&w, 2);
+    assert_int_equal(w.n, 1);
+    assert_float_equal(w.findings[0].forecast.ratio, 0.7, 1e-12);
+    assert_int_equal(w.findings[0].forecast.faster, 8);
+    assert_true(w.findings[0].forecast.is_promised);
+    free(w.findings);
+}
+
+/* A change that is unlikely to help is no finding's change. */
+static void test_unlikely_change_is_left_out(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_TAIL, 0.5);
+    (void)state;
+    w.candidates[0] = candidate(OCC_ADVICE_LARGER_BLOCK, 100, 128, (struct occ_saving){0, 0, 0.7, 0});
+    w.candidates[0].forecast.is_unlikely = true;
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].advice, OCC_ADVICE_COUNT);
+    assert_true(isnan(w.findings[0].forecast.ratio));
+    free(w.findings);
+}
+
+/* More warps do not help a kernel that already uses a unit's throughput. */
+static void test_busy_kernel_needs_no_change(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_REGISTERS, 0.5);
+    (void)state;
+    w.kernels[0].is_throughput_bound = true;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_BUSY);
+    assert_float_equal(w.findings[0].saves.high, 0, 1e-12);
+    free(w.findings);
+}
+
 static void test_order_by_predicted_saving(void **state)
 {
     struct world w = world_of(OWN, OCC_CAUSE_TAIL, 0.9);
@@ -149,9 +208,9 @@ static void test_order_by_predicted_saving(void **state)
     w.kernels[1] = w.kernels[2] = w.kernels[3] = w.kernels[0];
     for (int64_t i = 0; i < 4; i++)
         w.kernels[i].kernel = i + 1;
-    w.candidates[0] = (struct occ_candidate){OCC_ADVICE_GRID_UP, 1, 2, {0.05, 0, 0.1, 12}};
-    w.candidates[1] = (struct occ_candidate){OCC_ADVICE_GRID_UP, 1, 2, {0.6, 0.5, 0.7, 12}};
-    w.candidates[2] = (struct occ_candidate){OCC_ADVICE_GRID_UP, 1, 2, {NAN, 0, 0.4, 0}};
+    w.candidates[0] = candidate(OCC_ADVICE_GRID_UP, 1, 2, (struct occ_saving){0.05, 0, 0.1, 12});
+    w.candidates[1] = candidate(OCC_ADVICE_GRID_UP, 1, 2, (struct occ_saving){0.6, 0.5, 0.7, 12});
+    w.candidates[2] = candidate(OCC_ADVICE_GRID_UP, 1, 2, (struct occ_saving){NAN, 0, 0.4, 0});
     for (size_t i = 0; i < 3; i++) {
         w.kernels[i].candidates = &w.candidates[i];
         w.kernels[i].n_candidates = 1;
@@ -246,6 +305,9 @@ int main(void)
         cmocka_unit_test(test_no_register_advice_below_a_wave),
         cmocka_unit_test(test_cheapest_change_wins_a_tie),
         cmocka_unit_test(test_order_by_predicted_saving),
+        cmocka_unit_test(test_finding_has_the_prediction),
+        cmocka_unit_test(test_unlikely_change_is_left_out),
+        cmocka_unit_test(test_busy_kernel_needs_no_change),
         cmocka_unit_test(test_configurations_of_a_kernel_are_one_subject),
         cmocka_unit_test(test_idle_time_and_communication),
         cmocka_unit_test(test_simulated_is_never_measured),

@@ -60,7 +60,7 @@ static void put_advice(FILE *out, const struct analysis *a)
     if (note[0])
         html_put(out, "<p>@.</p>\n", note);
     if (n == 0 && !note[0])
-        (void)fputs("<p>None: no single change gains occupancy.</p>\n", out);
+        (void)fputs("<p>None: no single change is predicted to help.</p>\n", out);
     (void)fputs(n ? "<ul>\n" : "", out);
     for (size_t i = 0; i < n; i++) {
         if (analysis_begins_below_unknown(advice, i))

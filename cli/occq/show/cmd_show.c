@@ -6,25 +6,48 @@
 #include "cli/history/cluster.h"
 #include "cli/history/history.h"
 #include "cli/history/names.h"
-#include "show_text.h"
 #include "cli/history/sql_table.h"
+#include "cli/kernels/show_answers.h"
+#include "cli/screen.h"
+#include "show_text.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
 struct show_args {
     struct history_args history;
+    bool all, explain;
     const char *with; /* additional source of --with; NULL: none */
 };
 
-static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
+/* Launch configurations that fit on a screen of 24 lines, below the answer. */
+enum { SCREEN_CONFIGS = 6 };
+
+static int print_pages(const struct show_args *show, const struct show_group *groups, size_t n,
+                       struct occ_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < n && status == 0; i++) {
         if (i)
-            (void)fputc('\n', cli_out());
-        status = show_text(&groups[i], err);
+            cli_print("\n");
+        status = show_answer(&groups[i], err);
+        if (status == 0 && show->all)
+            status = show_pages(&groups[i], err);
+        else if (status == 0 && show->with)
+            show_ncu_pages(&groups[i]);
     }
+    if (status == 0 && n > 0 && show->explain)
+        show_definitions();
+    else if (status == 0 && n > 0 && !show->all && !show->with)
+        cli_print("everything: --all   the terms: --explain\n");
     return status;
+}
+
+static size_t shown_max(const struct show_args *show)
+{
+    const struct history_args *args = &show->history;
+    return args->number                          ? (size_t)args->number
+           : show->all || args->list.output.json ? SIZE_MAX
+                                                 : SCREEN_CONFIGS;
 }
 
 /* Prints all groups. *ret_found: the source of --with has values. */
@@ -32,9 +55,14 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
                  bool *ret_found, struct occ_error *err)
 {
     const struct history_args *args = &show->history;
+    const struct occ_filter *f = &args->filter;
+    bool has_gpu_time = !cluster_url(args) && f->stream == 0 && !f->range_regex && !f->graphs;
+    _cleanup_(show_answers_free) struct show_answers answers = {.list = NULL};
     _cleanup_(show_groups_free) struct show_group *groups = NULL;
     size_t n = 0;
-    int status = show_groups_make(rows, args->number ? (size_t)args->number : SIZE_MAX, &groups, &n, err);
+    int status = show_groups_make(rows, shown_max(show), &groups, &n, err);
+    if (status == 0)
+        status = show_find_answers(&(struct show_question){store, f, has_gpu_time}, groups, n, &answers, err);
     for (size_t i = 0; i < n && status == 0; i++)
         status = show_find_ranges(store, &args->filter, &groups[i], err);
     *ret_found = !show->with;
@@ -43,7 +71,7 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
     if (status != 0)
         return status;
     if (!args->list.output.json)
-        return print_pages(groups, n, err);
+        return print_pages(show, groups, n, err);
     struct occ_json json;
     cli_json_begin(&json, cli_out());
     show_json(&json, groups, n);
@@ -146,7 +174,11 @@ static const struct cli_option options[] = {
     CLI_OPTION_DEVICE("gpu"),
     CLI_OPTION_STREAM,
     CLI_OPTIONS_PLACE,
-    CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default: all)"),
+    CLI_OPTION(0, "all", CLI_FLAG, struct show_args, all, NULL,
+               "also the resources, times, losses and changes of each launch configuration"),
+    CLI_OPTION(0, "explain", CLI_FLAG, struct show_args, explain, NULL, "also the definitions of the terms"),
+    CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default 6; with "
+                      "--all and --json all)"),
     CLI_OPTION_NAME,
     CLI_OPTION(0, "with", CLI_WORD, struct show_args, with, "WHAT",
                "ncu: where no imported report of Nsight Compute has a configuration, show which of the "
@@ -165,30 +197,41 @@ const struct cli_command cli_show = {
     .min_operands = 1,
     .max_operands = 1,
     .is_paged = true,
-    .summary = "everything about one kernel",
-    .description = "Shows every launch configuration of a kernel: its resources and the blocks per SM that "
-                   "each of them allows, waves, the known occupancies, and where the missing part goes, as "
-                   "parts that add up to 100 %. KERNEL is a number (column id), a name as commands print it "
-                   "(short, full or mangled; also one that a narrow screen cut, if it is of one kernel), or "
-                   "else a POSIX extended regular expression on the demangled name.\n\n"
-                   "Where hardware counters measured a configuration, the parts lead down to the measured "
-                   "elapsed occupancy. SOURCE says where each comes from: the model, samples inside the "
-                   "launches (direct), least squares over many launches (regression), or the mean of kernels "
-                   "that cannot be told apart (group), Nsight Compute (ncu). LAUNCH STALLED is the share of "
-                   "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
-                   "minutes. Waste counts launches that were not measured by the model.\n\n"
-                   "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor "
-                   "cores), by counters or an imported report of Nsight Compute, with its peak: below 60 % "
-                   "the kernel is latency-bound and more warps would help, from 80 % on they would not; a "
-                   "grid of less than one wave has too little work for them, as the model alone shows; "
-                   "otherwise, without counters, the section explains how to measure it.\n\n"
-                   "If an imported report of Nsight Compute has the kernel in the same configuration on such "
-                   "a GPU, its values are printed beside ours, with the reason where they differ. With "
-                   "--with ncu the exit status is 3 where no report has the kernel at all.\n\n"
-                   "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
-                   "from a histogram and are at most 12.5 % off.",
+    .summary = "one kernel: the cause, the change, its saving",
+    .description =
+        "Prints the answer first. WHY is the largest cause of unused warp slots. DO is the change "
+        "that saves most, in the terms of the kernel's owner. SAVES is the predicted time with an "
+        "interval of 80 %, from published changes. CONFIDENCE is the source of the occupancy. A "
+        "table of the launch configurations follows, and the limit of the configuration with most "
+        "time. A kernel has an answer for each GPU.\n\n"
+        "Shares are of the GPU time, as in occq top. With --stream, --range, --graph and --cluster "
+        "the GPU time is not known, and shares are of the kernel's own time.\n\n"
+        "--all adds, for each launch configuration: its resources and the blocks per SM that "
+        "each of them allows, waves, the known occupancies, where the missing part goes, as "
+        "parts that add up to 100 %, and every change. KERNEL is a number (column id), a name as "
+        "commands print it "
+        "(short, full or mangled; also one that a narrow screen cut, if it is of one kernel), or "
+        "else a POSIX extended regular expression on the demangled name.\n\n"
+        "Where hardware counters measured a configuration, the parts lead down to the measured "
+        "elapsed occupancy. SOURCE says where each comes from: the model, samples inside the "
+        "launches (direct), least squares over many launches (regression), or the mean of kernels "
+        "that cannot be told apart (group), Nsight Compute (ncu). LAUNCH STALLED is the share of "
+        "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
+        "minutes. Waste counts launches that were not measured by the model.\n\n"
+        "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor "
+        "cores), by counters or an imported report of Nsight Compute, with its peak: below 60 % "
+        "the kernel is latency-bound and more warps would help, from 80 % on they would not; a "
+        "grid of less than one wave has too little work for them, as the model alone shows; "
+        "otherwise, without counters, the section explains how to measure it.\n\n"
+        "If an imported report of Nsight Compute has the kernel in the same configuration on such "
+        "a GPU, --all and --with ncu print its values beside ours, with the reason where they "
+        "differ. With "
+        "--with ncu the exit status is 3 where no report has the kernel at all.\n\n"
+        "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
+        "from a histogram and are at most 12.5 % off.",
     .options = options,
-    .examples = {{"occq show softmax", "by short name"},
+    .examples = {{"occq show softmax", "why it is slow, and what to change"},
+                 {"occq show softmax --all", "everything about each launch configuration"},
                  {"occq show 'gemm.*float' -n 3",
                   "by regular expression, three launch configurations of each kernel"},
                  {"occq show 12 --json", "by number (column id of occq top)"}},

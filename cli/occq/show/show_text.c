@@ -1,5 +1,5 @@
-/* `occq show` for people: a kernel on a device, then each launch configuration with its resources, times and
- * analysis. One thread. */
+/* `occq show --all` for people: each launch configuration with its resources, times and analysis; see
+ * show_text.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,30 +9,11 @@
 #include "cli/values.h"
 #include "cli/analysis/calc_target.h"
 #include "show_text.h"
-#include "support/cleanup.h"
 #include "support/text.h"
 
 enum { LINE = 160 };
 
-/* ---- head ---- */
-
-static void print_name(const char *indent, const char *name)
-{
-    _cleanup_(occ_freep) char *clean = strdup(name ? name : "-");
-    if (!clean) {
-        cli_screen_lose_text();
-        return;
-    }
-    occ_text_sanitise(clean);
-    cli_print("%s%s\n", indent, clean);
-}
-
-/* True if a simulated device needs a mark: its name does not contain "simulated". */
-static bool needs_mark(const struct occ_config_row *row)
-{
-    return row->kernel.simulated &&
-           !(row->kernel.device_name && strstr(row->kernel.device_name, "simulated"));
-}
+/* ---- all launch configurations ---- */
 
 /* Returns the source of the waste: measured, model, or the measured share of the time. */
 static const char *waste_source(const struct show_group *group, char buffer[LINE])
@@ -51,34 +32,14 @@ static const char *waste_source(const struct show_group *group, char buffer[LINE
     return buffer;
 }
 
-static void print_head(const struct show_group *group)
+static void print_waste(const struct show_group *group)
 {
-    const struct occ_config_row *first = group->configs;
     double waste = 0;
-    char duration[32], amount[32], source[LINE];
+    char amount[32], source[LINE];
     for (size_t i = 0; i < group->n; i++)
         waste += isfinite(group->configs[i].waste.warp_seconds) ? group->configs[i].waste.warp_seconds : 0;
-    print_name("", first->kernel.short_name);
-    print_name("  ", first->kernel.demangled);
-    char where[LINE], gpu[32] = "";
-    if (first->kernel.device > 0)
-        (void)snprintf(gpu, sizeof gpu, "GPU %" PRId64 ": ", first->kernel.device);
-    (void)snprintf(where, sizeof where, "on %s%s (compute capability %u.%u, %u SMs)%s", gpu,
-                   first->kernel.device_name ? first->kernel.device_name : "-", first->limits.cc / 10,
-                   first->limits.cc % 10, first->limits.sm_count, needs_mark(first) ? " - simulated" : "");
-    print_name("  ", where);
-    uint32_t rules = occ_device_rules_of(first->limits.cc);
-    if (rules != first->limits.cc && rules != 0)
-        cli_print(
-            "  compute capability %u.%u is not known here: limits are estimated by the rules of %u.%u\n",
-            first->limits.cc / 10, first->limits.cc % 10, rules / 10, rules % 10);
-    cli_print("  kernel %" PRId64 ": %zu launch configuration%s, %" PRIu64
-              " launch%s, %s, %s warp-seconds wasted (%s)\n",
-              first->kernel.id, group->n, group->n == 1 ? "" : "s", group->launches,
-              group->launches == 1 ? "" : "es",
-              occ_format_duration((int64_t)group->total_ns, duration, sizeof duration),
-              cli_amount_text(waste, amount, sizeof amount), waste_source(group, source));
-    show_ranges(group);
+    cli_print("\n  %s warp-seconds wasted (%s)\n", cli_amount_text(waste, amount, sizeof amount),
+              waste_source(group, source));
 }
 
 /* ---- one launch configuration ---- */
@@ -132,7 +93,7 @@ static void print_missing(const struct occ_config_row *row)
     if (!row->missing_fields)
         return;
     cli_print("\n    not in %s recordings", row->source ? row->source : "such");
-    print_name(": ", row->missing_fields);
+    show_name(": ", row->missing_fields);
 }
 
 /* Prints the refusal, and measured values: counters need no model. */
@@ -140,7 +101,7 @@ static void print_refused(const struct occ_config_row *row)
 {
     struct occ_measurement measured;
     char achieved[16], elapsed[16];
-    print_name("    not analysed: ", row->refused);
+    show_name("    not analysed: ", row->refused);
     occ_measured_means(&row->measured, row->measurable_ns, &measured);
     if (measured.source == OCC_FROM_MODEL)
         return;
@@ -194,14 +155,21 @@ static int print_config(const struct show_group *group, size_t i, struct occ_err
     return status;
 }
 
-int show_text(const struct show_group *group, struct occ_error *err)
+void show_ncu_pages(const struct show_group *group)
+{
+    for (size_t i = 0; i < group->shown; i++) {
+        print_configuration(&group->configs[i]);
+        show_ncu(&group->configs[i]);
+        show_nearest(group, i);
+    }
+}
+
+int show_pages(const struct show_group *group, struct occ_error *err)
 {
     int status = 0;
-    print_head(group);
+    print_waste(group);
+    show_ranges(group);
     for (size_t i = 0; i < group->shown && status == 0; i++)
         status = print_config(group, i, err);
-    if (status == 0 && group->shown < group->n)
-        cli_print("\n  and %zu more launch configuration%s\n", group->n - group->shown,
-                  group->n - group->shown == 1 ? "" : "s");
     return status;
 }

@@ -1,1 +1,1 @@
-cp "$data"/../import/ncu* . && occq import -d n.db ncu.ncu-rep ncu-details.csv --json && for kernel in sort merge solve; do occq show -d n.db $kernel | sed -n '/measured in/p;/NSIGHT/,$p'; done && occq show -d n.db merge --json | sed -n '/"ncu": {/,/]/p'
+cp "$data"/../import/ncu* . && occq import -d n.db ncu.ncu-rep ncu-details.csv --json && for kernel in sort merge solve; do occq show -d n.db $kernel --all | sed -n '/measured in/p;/NSIGHT/,$p'; done && occq show -d n.db merge --json | sed -n '/"ncu": {/,/]/p'

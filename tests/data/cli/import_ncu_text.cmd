@@ -1,1 +1,1 @@
-cp "$data"/../import/ncu-printed*.txt . && occq import -d t.db ncu-printed.txt && occq show -d t.db smooth | sed -n '/NSIGHT/,$p'; occq import -d t.db ncu-printed-2022.txt; occq import -d t.db ncu-printed-2022.txt --gpu v100 -o state,run,launches,devices,times
+cp "$data"/../import/ncu-printed*.txt . && occq import -d t.db ncu-printed.txt && occq show -d t.db smooth --all | sed -n '/NSIGHT/,$p'; occq import -d t.db ncu-printed-2022.txt; occq import -d t.db ncu-printed-2022.txt --gpu v100 -o state,run,launches,devices,times

@@ -1,1 +1,1 @@
-cp "$data"/../import/*.json . && occq import -d j.db kineto.json --json && occq runs -d j.db -o run,program,pid,launches,source,source_version,source_file,rank,time_base,missing --csv && occq show -d j.db gemm && occq show -d j.db scale
+cp "$data"/../import/*.json . && occq import -d j.db kineto.json --json && occq runs -d j.db -o run,program,pid,launches,source,source_version,source_file,rank,time_base,missing --csv && occq show -d j.db gemm --all && occq show -d j.db scale

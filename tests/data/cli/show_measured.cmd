@@ -1,1 +1,1 @@
-occq show -d m.db gemm
+occq show -d m.db gemm --all

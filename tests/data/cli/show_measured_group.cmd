@@ -1,1 +1,1 @@
-occq show -d m.db tiny
+occq show -d m.db tiny --all

@@ -1,1 +1,1 @@
-for k in evil softmax too_many; do occq show -d m.db $k; done
+for k in evil softmax too_many; do occq show -d m.db $k --all; done

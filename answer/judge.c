@@ -1,0 +1,146 @@
+/* Judges single kernels of an overview; see answer.h. One thread. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpu_totals.h"
+#include "support/text.h"
+
+static uint64_t key_of(int64_t kernel, int64_t device)
+{
+    return (uint64_t)kernel << 32 | (uint32_t)device;
+}
+
+int occ_judge_open(const struct occ_overview *overview, struct occ_kernel_judge *ret_judge,
+                   struct occ_error *err)
+{
+    const struct occ_totals *totals = &overview->totals;
+    struct occ_kernel_judge *j = ret_judge;
+    *j = (struct occ_kernel_judge){.overview = overview};
+    j->shares = calloc(totals->n_kernels + 1, sizeof *j->shares);
+    bool is_done = j->shares && occ_share_kernels(totals, j->shares) == 0;
+    for (size_t i = 0; i < totals->n_kernels && is_done; i++)
+        is_done = occ_map_put(&j->rows, key_of(totals->kernels[i].kernel, overview->kernels[i].device),
+                              (uint32_t)i) != OCC_MAP_NONE;
+    if (is_done)
+        return 0;
+    occ_judge_close(j);
+    return occ_no_memory(err);
+}
+
+void occ_judge_close(struct occ_kernel_judge *judge)
+{
+    free(judge->shares);
+    occ_map_free(&judge->rows);
+    occ_arena_free(judge->memory.blocks);
+    *judge = (struct occ_kernel_judge){0};
+}
+
+/* Returns the row's share of the GPU time; of communication, which has no share of its own in the findings,
+ * the share by durations. */
+static double share_of(const struct occ_kernel_judge *judge, size_t at)
+{
+    const struct occ_answer_kernel *kernel = &judge->overview->kernels[at];
+    return occ_is_communication(&judge->overview->totals.kernels[at])
+               ? occ_overview_share(judge->overview, kernel->device, (double)kernel->total_ns)
+               : judge->shares[at];
+}
+
+static struct occ_finding unknown_finding(size_t at, double share)
+{
+    return (struct occ_finding){.kind = OCC_FINDING_KERNEL,
+                                .kernel = at,
+                                .share = share,
+                                .lost = NAN,
+                                .cause = OCC_PART_COUNT,
+                                .change = OCC_CHANGE_NONE,
+                                .advice = OCC_ADVICE_COUNT,
+                                .saves = {NAN, NAN, NAN, 0},
+                                .forecast = {NAN, NAN, NAN, 0, 0, false, false},
+                                .confidence = OCC_CONFIDENCE_MODELLED};
+}
+
+static struct occ_why why_of(const struct occ_dominant_config *config, const struct occ_kernel_answer *answer)
+{
+    return (struct occ_why){.cause = answer->finding.cause,
+                            .is_communication = answer->owner.owner == OCC_OWNER_COMMUNICATION,
+                            .grid_blocks = config->grid_blocks,
+                            .wave_blocks = config->wave_blocks,
+                            .blocks_per_sm = config->blocks_per_sm,
+                            .sm_count = config->sm_count,
+                            .registers_per_thread = config->registers_per_thread,
+                            .block_threads = config->block_threads};
+}
+
+int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row *dominant,
+                     struct occ_kernel_answer *ret_answer, struct occ_error *err)
+{
+    const struct occ_overview *o = judge->overview;
+    uint32_t at = occ_map_get(&judge->rows, key_of(dominant->kernel.id, dominant->kernel.device));
+    struct occ_kernel_answer *answer = ret_answer;
+    if (at == OCC_MAP_NONE)
+        return occ_fail(err, OCC_E_NOT_FOUND, "kernel %" PRId64 " has no launches", dominant->kernel.id);
+    struct occ_kernel_totals kernel = o->totals.kernels[at];
+    bool has_time = o->time.window_s > 0;
+    *answer = (struct occ_kernel_answer){
+        .used = kernel.used,
+        .is_known = isfinite(kernel.used),
+        .is_of_gpu_time = has_time,
+        .gpu_share = occ_overview_share(o, dominant->kernel.device, (double)o->kernels[at].total_ns),
+        .cause_ratio = NAN};
+    occ_kernel_owner(dominant->kernel.demangled ? dominant->kernel.demangled : "", &answer->owner);
+    kernel.owner = &answer->owner;
+    if (kernel.n_candidates == 0 && dominant->analysed &&
+        !occ_candidates_set(dominant, &kernel, &judge->memory))
+        return occ_no_memory(err);
+    double share = has_time ? share_of(judge, at) : 1;
+    answer->finding = answer->is_known
+                          ? occ_judge(&(struct occ_totals){.kernels = &kernel, .n_kernels = 1}, 0, share)
+                          : unknown_finding(at, share);
+    answer->finding.kernel = at;
+    if (answer->finding.cause < OCC_PART_COUNT)
+        answer->cause_ratio = kernel.part[answer->finding.cause];
+    answer->why = why_of(&o->kernels[at].config, answer);
+    return 0;
+}
+
+/* ---- the saving ---- */
+
+/* True for a change to which the prediction, of the same kernel, does not apply. */
+static bool is_unpredicted(const struct occ_finding *f)
+{
+    bool makes_room = f->change == OCC_CHANGE_USE_REGISTERS || f->change == OCC_CHANGE_USE_SMEM;
+    bool is_other_kernel = f->change == OCC_CHANGE_ALGORITHM || f->change == OCC_CHANGE_FUSE;
+    return isnan(f->forecast.ratio) || (!f->forecast.is_promised && (makes_room || is_other_kernel));
+}
+
+static bool is_none(const struct occ_finding *f)
+{
+    return f->change == OCC_CHANGE_NONE || f->change == OCC_CHANGE_LEAVE || f->change == OCC_CHANGE_BUSY;
+}
+
+const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, size_t size)
+{
+    const struct occ_finding *f = &answer->finding;
+    const struct occ_forecast *p = &f->forecast;
+    text[0] = '\0';
+    if (is_none(f)) {
+        (void)snprintf(text, size, "%s", answer->is_known ? "nothing that the model knows" : "not known");
+        return text;
+    }
+    if (is_unpredicted(f)) {
+        (void)snprintf(text, size, "measure it: no prediction");
+        return text;
+    }
+    if (p->is_promised)
+        occ_text_append(text, size, "", "about %.2g%% of %s: ", f->saves.median * 100,
+                        answer->is_of_gpu_time ? "the GPU time" : "the kernel's time");
+    occ_text_append(text, size, "", "%spredicted time x%.2f (80%% interval x%.2f to x%.2f)",
+                    p->is_promised ? "" : "measure it: ", p->ratio, p->low, p->high);
+    if (f->saves.cases == 0)
+        occ_text_append(text, size, "", "; no published case");
+    else
+        occ_text_append(text, size, "", "; %u published cases: %u faster, %u slower", f->saves.cases,
+                        p->faster, p->slower);
+    return text;
+}

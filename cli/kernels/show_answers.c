@@ -1,0 +1,45 @@
+/* Judges the kernels of `occq show`; see show_answers.h. One thread. */
+#include "show_answers.h"
+
+#include <stdlib.h>
+
+static int make_overview(const struct show_question *question, struct show_answers *answers,
+                         struct occ_error *err)
+{
+    const struct occ_filter *filter = question->filter;
+    const struct occ_filter all = occ_overview_filter(filter);
+    int status = occ_store_top(question->store, question->has_gpu_time ? &all : filter, OCC_TOP_BY_KERNEL,
+                               &answers->top, err);
+    if (status != 0)
+        return status;
+    return question->has_gpu_time
+               ? occ_overview_make(question->store, filter, &answers->top, &answers->overview, err)
+               : occ_overview_make_kernels(question->store, filter, &answers->top, &answers->overview, err);
+}
+
+int show_find_answers(const struct show_question *question, struct show_group *groups, size_t n,
+                      struct show_answers *ret_answers, struct occ_error *err)
+{
+    *ret_answers = (struct show_answers){.list = calloc(n + 1, sizeof *ret_answers->list)};
+    if (!ret_answers->list)
+        return occ_no_memory(err);
+    int status = n > 0 ? make_overview(question, ret_answers, err) : 0;
+    if (status == 0 && n > 0)
+        status = occ_judge_open(&ret_answers->overview, &ret_answers->judge, err);
+    for (size_t i = 0; i < n && status == 0; i++) {
+        status = occ_judge_kernel(&ret_answers->judge, groups[i].configs, &ret_answers->list[i], err);
+        if (status == 0)
+            groups[i].answer = &ret_answers->list[i];
+        else if (status == OCC_E_NOT_FOUND)
+            status = 0;
+    }
+    return status;
+}
+
+void show_answers_free(struct show_answers *answers)
+{
+    occ_judge_close(&answers->judge);
+    occ_overview_free(&answers->overview);
+    occ_top_free(&answers->top);
+    free(answers->list);
+}

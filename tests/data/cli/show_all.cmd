@@ -1,0 +1,1 @@
+occq show -d h.db gemm --all
