@@ -115,6 +115,7 @@ static const struct occ_config_row *evaluate(const struct occ_config_row *row,
         add_config(ret_row, &both, row, device);
     finish(both.there.ns > 0 ? &both.here : &both.alone, &ret_row->here);
     finish(&both.there, &ret_row->there);
+    ret_row->compared_ns = both.here.ns > 0 ? both.there.ns : 0;
     return row;
 }
 

@@ -23,6 +23,8 @@ struct elsewhere_row {
     const char *refused_because; /* for the first refused configuration */
     bool simulated;
     struct elsewhere_figures here, there;
+    double
+        compared_ns; /* time of the configurations of `here` and `there`; 0: none runs on the other device */
     uint64_t launches, total_ns;
     uint32_t configs, refused, not_analysed;
 };

@@ -14,6 +14,7 @@
 #include "cli/history/names.h"
 #include "cli/history/sql_table.h"
 #include "cli/kernels/elsewhere.h"
+#include "cli/screen.h"
 #include "support/cleanup.h"
 #include "support/map.h"
 
@@ -61,9 +62,9 @@ static const struct cli_column columns[] = {
           "occupancy limiters of the configuration with most time, where it ran"),
     FIELD("limiters_then", "limiters_then", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(8), there.limiters,
           "the same on the other GPU"),
-    FIELD("expect_waste", "expected_waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT, here.waste,
+    FIELD("expect_waste", "expected_waste_warp_seconds", CLI_AMOUNT, 0, here.waste,
           "duration x SMs x maximum warps per SM x (1 - expected_elapsed_low), where it ran"),
-    FIELD("waste_then", "expected_waste_warp_seconds_then", CLI_AMOUNT, CLI_DEFAULT, there.waste,
+    FIELD("waste_then", "expected_waste_warp_seconds_then", CLI_AMOUNT, 0, there.waste,
           "the same on the other GPU, if the launches took as long there"),
     FIELD("refused", "refused_configs", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), refused,
           "number of launch configurations that cannot run on the other GPU"),
@@ -107,6 +108,39 @@ static void leave_device_out(struct cli_selection *selection)
         selection->asked[kept++] = selection->asked[i];
     }
     selection->n = kept;
+}
+
+/* ---- the sentence above the table ---- */
+
+/* Occupancy that changes by less counts as equal; a ratio. */
+#define EQUAL_OCCUPANCY 0.005
+
+static void print_verdict(const struct calc_target *target, const struct elsewhere_row *rows, size_t n)
+{
+    double ns = 0, here = 0, there = 0;
+    size_t more = 0, less = 0, equal = 0;
+    char texts[2][16];
+    for (size_t i = 0; i < n; i++) {
+        double now = rows[i].here.expected_elapsed_low, then = rows[i].there.expected_elapsed_low;
+        if (!(rows[i].compared_ns > 0))
+            continue;
+        ns += rows[i].compared_ns;
+        here += rows[i].compared_ns * now;
+        there += rows[i].compared_ns * then;
+        more += then > now + EQUAL_OCCUPANCY;
+        less += then < now - EQUAL_OCCUPANCY;
+        equal += fabs(then - now) <= EQUAL_OCCUPANCY;
+    }
+    if (!(ns > 0)) {
+        cli_print("Faster on %s? None of these launches can run there.\n", target->title);
+        return;
+    }
+    cli_print("Faster on %s? Not known: the model has no times of other GPUs.\n", target->title);
+    cli_print("Occupancy there: %s of the warp slots instead of %s (model, mean by recorded time); %zu "
+              "kernel%s more, %zu less, %zu equal.\n",
+              cli_percent_text(there / ns, texts[0], sizeof texts[0]),
+              cli_percent_text(here / ns, texts[1], sizeof texts[1]), more, more == 1 ? "" : "s", less,
+              equal);
 }
 
 /* ---- the command ---- */
@@ -169,6 +203,8 @@ static int run(const struct cli_command *command, const void *arguments)
     struct cli_selection selection = args->history.list.selection;
     if (selection.format == CLI_FORMAT_TEXT && !needs_device(rows, shown))
         leave_device_out(&selection);
+    if (selection.format == CLI_FORMAT_TEXT && n > 0)
+        print_verdict(target, rows, n);
     if (cli_table_print("kernels", &selection, rows, shown, sizeof *rows, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < shown; i++)
@@ -194,8 +230,9 @@ static const struct cli_option options[] = {OPTIONS("on", "gpu")};
 static const struct cli_option older_options[] = {OPTIONS("gpu", "device")};
 
 #define DESCRIPTION                                                                                          \
-    "Analyses every recorded launch configuration again for another GPU or MIG slice and prints "            \
-    "occupancies, waves, limiters and wasted warp-seconds on both. Means are weighted with time and "        \
+    "Analyses every recorded launch configuration again for another GPU or MIG slice. The first lines "      \
+    "compare the mean occupancy; a table of occupancies, waves and limiters on both follows. Means are "     \
+    "weighted with time and "                                                                                \
     "cover the configurations that can run on the other GPU; columns of their own count the others and "     \
     "give the reason.\n\n"                                                                                   \
     "These are results of the model. It takes registers per thread and durations as recorded; a compiler "   \
