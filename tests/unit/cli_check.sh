@@ -141,6 +141,22 @@ has junit.xml '<testcase classname="occq check" name="no slower kernel"><failure
 has gitlab.json '"check_name": "no more registers than before"'
 [ "$(grep -c '"fingerprint"' gitlab.json)" = 3 ] || fail "gitlab.json has not one entry for each finding"
 grep '"fingerprint"' gitlab.json >first
+# the verdict: where the GPU time of a failed run goes, and the part that grew; the JSON has both
+expect 4 check --baseline label:main label:pr
+has stdout "- GPU time of "
+has stdout "- grew most since the baseline: kernels, limited by registers, "
+has stdout "- gemm: "
+expect 4 check --baseline label:main label:pr --json
+python3 - <<'END' || fail "check --json: $(cat stdout)"
+import json
+answer = json.load(open("stdout"))
+assert answer["verdict"] == "fails" and any(rule["broken"] for rule in answer["rules"] if rule["state"] == "fails")
+assert 0 < answer["gpu_time"]["busy_ratio"] <= 1 and answer["findings"][0]["gpu_time_ratio"] > 0
+END
+expect 0 check --baseline label:main label:same
+grep -q "GPU time of" stdout && fail "a verdict although no rule fails"
+expect 0 check --baseline label:main label:same --json
+expect 2 check label:same --json --github
 expect 4 check --baseline run:1 run:4 --gitlab gitlab.json # one run a side: the sample's rule has a floor
 grep '"fingerprint"' gitlab.json | cmp -s first - || fail "fingerprints are not stable"
 command -v python3 >/dev/null && { python3 -c 'import json, sys; json.load(open("gitlab.json"))' || fail "gitlab.json is no JSON"; }

@@ -10,7 +10,7 @@
 struct check_args {
     struct cli_args common;
     const char *rules, *baseline, *junit, *gitlab;
-    bool github, strict, force;
+    bool github, strict, force, json;
 };
 
 enum { EXIT_RULE_FAILS = 4 };
@@ -40,9 +40,19 @@ static int write_file(const char *path, const struct judgement *judgement, print
     return cli_file_finish(&output, err);
 }
 
-static int print_all(const struct check_args *args, const struct judgement *judgement, struct occ_error *err)
+static int print_all(const struct check_args *args, const struct judgement *judgement,
+                     const struct sides *sides, struct occ_error *err)
 {
-    judgement_print(stdout, judgement);
+    _cleanup_(check_verdict_free) struct check_verdict verdict = {.is_known = {false}};
+    bool fails = judgement->count[RULE_FAILS] > 0;
+    if ((fails || args->json) && check_verdict_ask(sides, &verdict, err) != 0)
+        return err->code;
+    if (args->json)
+        judgement_print_json(stdout, judgement, &verdict);
+    else
+        judgement_print(stdout, judgement);
+    if (fails && !args->json)
+        check_verdict_print(stdout, &verdict, sides->side[DIFF_B].facts.title);
     if (args->github)
         judgement_print_github(stdout, judgement);
     int status = write_file(args->junit, judgement, judgement_print_junit, err);
@@ -75,7 +85,7 @@ static int judge_sides(const struct cli_command *command, const struct check_arg
         terms.no_baseline = diff_incomparable(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts);
     if (diff_devices_note(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts, note)[0])
         cli_note(command, "%s", note);
-    if (judge(&terms, &judgement, &err) != 0 || print_all(args, &judgement, &err) != 0)
+    if (judge(&terms, &judgement, &err) != 0 || print_all(args, &judgement, sides, &err) != 0)
         return cli_failure(command, &err);
     return exit_status(args, &judgement);
 }
@@ -103,6 +113,8 @@ static int run(const struct cli_command *command, const void *arguments)
 static int check(void *arguments, struct occ_error *err)
 {
     const struct check_args *args = arguments;
+    if (args->json && args->github)
+        return occ_fail(err, OCC_E_INVALID, "--json and --github exclude each other");
     return args->rules ? 0 : occ_fail(err, OCC_E_INVALID, "--rules is missing");
 }
 
@@ -121,6 +133,8 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "gitlab", CLI_TEXT, struct check_args, gitlab, "FILE",
                "also write GitLab's code quality report"),
     CLI_OPTION(0, "junit", CLI_TEXT, struct check_args, junit, "FILE", "also write JUnit XML"),
+    CLI_OPTION(0, "json", CLI_FLAG, struct check_args, json, NULL,
+               "print JSON: the rules, and gpu_time and findings of the checked side"),
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
@@ -150,11 +164,14 @@ const struct cli_command cli_check = {
         "(only kernels with that share of the time; of measured rules 1%) and "
         "optional: true. A rule that matches no kernel fails, unless it is optional. allow: lists "
         "exceptions: rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
+        "If a rule fails, the GPU time of SIDE follows: the part that grew most since the baseline, and what "
+        "loses most.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",
     .options = options,
     .examples = {{"occq check --rules occq-rules.yaml", "the newest run, by values that every run has"},
                  {"occq check --rules r.yaml --baseline label:main,last:5 label:pr",
-                  "three or more runs against the last five of main"}},
+                  "three or more runs against the last five of main"},
+                 {"occq check --rules r.yaml --json", "for a program"}},
     CLI_ARGS(struct check_args, ),
     .check = check,
     .run = run,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "check_verdict.h"
 #include "cli/rules/judge.h"
 
 /* Prints lines for people. */
@@ -15,3 +16,5 @@ void judgement_print_github(FILE *out, const struct judgement *judgement);
 void judgement_print_gitlab(FILE *out, const struct judgement *judgement);
 /* Prints JUnit XML: one test case for each rule. */
 void judgement_print_junit(FILE *out, const struct judgement *judgement);
+/* Prints the results, and the verdict about the checked side, as JSON. */
+void judgement_print_json(FILE *out, const struct judgement *judgement, const struct check_verdict *verdict);
