@@ -95,6 +95,7 @@ int occ_overview_worst(const struct occ_overview *overview, size_t max, struct o
                        size_t *ret_n);
 /* Prints the largest cause of row `kernel` in words, as occ_why_text(). Returns `text`. */
 const char *occ_overview_why(const struct occ_overview *overview, size_t kernel, char text[OCC_WHY_BYTES]);
+
 /* ---- one kernel ---- */
 
 /* The answer about a kernel on a device: its finding, also if the loss is too small for the overview. */

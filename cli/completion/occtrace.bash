@@ -2,25 +2,30 @@
 # cli/complete.h); occtraced's are in its --help.
 _occtrace()
 {
-    local words=() at=() line word i
-    # bash divides "--by=waste" at "="
+    local words=() at=() line word i raw=${COMP_WORDS[COMP_CWORD]} breaks='^[=:]+$' has_files= open=
+    # bash divides "--by=waste" at "=" and "label:new" at ":"
     for ((i = 1; i <= COMP_CWORD; i++)); do
-        if ((i > 1)) && [[ ${COMP_WORDS[i]} == = || ${COMP_WORDS[i - 1]} == = ]]; then
+        if ((i > 1)) && [[ ${COMP_WORDS[i]} =~ $breaks || ${COMP_WORDS[i - 1]} =~ $breaks ]]; then
             words[-1]+=${COMP_WORDS[i]}
         else
             words+=("${COMP_WORDS[i]}") at+=("$i")
         fi
     done
+    words=("${words[@]//[\'\"\\]/}")
     word=${words[-1]}
-    local value=$word before=
-    [[ $word == --*=* ]] && value=${word#*=} before=${word%%=*}=
-    while read -r line; do
+    # bash replaces the text after an open quote, or after the last "=" or ":"
+    local value=$word before=${word%"${word##*[=:]}"}
+    [[ $raw == [\'\"]* ]] && open=1 before=${word%"${raw:1}"}
+    [[ $word == --*=* ]] && value=${word#*=}
+    while IFS= read -r line; do
         case $line in
-            :files) compopt -o filenames; COMPREPLY+=($(compgen -f -- "$value")) ;;
+            :files) has_files=1; compopt -o filenames; COMPREPLY+=($(compgen -f -- "$value")) ;;
             ":program "*) _command_offset "${at[${line#:program }]}"; return ;;
             *) line=${line%%$'\t'*}; COMPREPLY+=("${line#"$before"}") ;;
         esac
     done < <("$1" --complete "${words[@]}" 2>/dev/null)
+    # names of kernels have characters of the shell; bash itself quotes file names
+    [[ $open$has_files ]] || for i in "${!COMPREPLY[@]}"; do printf -v 'COMPREPLY[i]' %q "${COMPREPLY[i]}"; done
 }
 _occtraced()
 {

@@ -1,7 +1,7 @@
 # fish completion for occtrace, occq and occtraced. The first two know their own words (PROGRAM --complete WORD...,
 # cli/complete.h); occtraced's are in its --help.
 function __occtrace_complete
-    set -l words (commandline -opc) (commandline -ct)
+    set -l words (commandline -opc) (commandline -ct | string replace -ra '[\'"\\\\]' '')
     for line in ($words[1] --complete $words[2..-1] 2>/dev/null)
         switch $line
             case :files

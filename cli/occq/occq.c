@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "cli/history/cluster.h"
 #include "cli/history/node.h"
+#include "cli/history/recorded.h"
 #include "cli/history/settings.h"
 #include "support/cleanup.h"
 #include "support/log.h"
@@ -116,7 +117,7 @@ static int run(char **argv)
     if (command)
         return run_command(command, argv);
     if (argv[0] && strcmp(argv[0], "--complete") == 0) {
-        cli_complete(stdout, &cli_occq, cli_commands, argv + 1);
+        cli_complete(stdout, &cli_occq, cli_commands, argv + 1, recorded_list);
         return CLI_EXIT_OK;
     }
     if (argv[0] && strcmp(argv[0], "help") == 0)

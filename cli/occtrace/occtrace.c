@@ -149,7 +149,7 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     occ_log_init("occtrace");
     if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
-        cli_complete(stdout, &cli_occtrace, NULL, argv + 2);
+        cli_complete(stdout, &cli_occtrace, NULL, argv + 2, NULL);
         return cli_close_stdout("occtrace", CLI_EXIT_OK);
     }
     if (trace_options_parse(argc > 0 ? argv + 1 : argv, &options, &err) != 0)
