@@ -4,10 +4,10 @@
 
 #include "cli/complete.h"
 
-/* At most this many names, the newest first. */
+/* Maximum number of names, the newest first. */
 #define RECORDED_NAMES_MAX 200
 /* The process ends silently after this time: a person waits for the completion. */
 #define RECORDED_TIME_MS 1000
 
-/* A cli_list_recorded. Lists nothing for questions to a warehouse, another node or all owners. */
+/* Lists names, as cli_list_recorded; nothing for questions to a warehouse, another node or all owners. */
 void recorded_list(const struct cli_recorded_question *question);

@@ -49,7 +49,7 @@ for column in bound launches; do # what -o names stays, also where it is a defau
 done
 
 for command in launches 'what-if --gpu h200'; do # both ends of what is expected
-    COLUMNS=80 "$occq" $command -d h.db | head -1 | grep -q ' EXPECTED ' || fail "$command: no EXPECTED on 80 columns"
+    COLUMNS=80 "$occq" $command -d h.db | head -4 | grep -q ' EXPECTED ' || fail "$command: no EXPECTED on 80 columns"
 done
 
 # a terminal: colours and a pager, which gets what standard output gets
