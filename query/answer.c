@@ -11,7 +11,7 @@
 #include "cli/fit.h"
 #include "cli/history/cluster.h"
 
-/* A text that grows up to a limit. A stream of it has a write error beyond. */
+/* A text that grows up to a limit. Beyond the limit its stream has a write error. */
 struct kept {
     char *text;
     size_t bytes, room, limit;

@@ -14,7 +14,7 @@ struct sqlite3_stmt;
 
 enum { QUERY_COLUMNS_MAX = CLI_MAX_COLUMNS, QUERY_BATCH_ROWS = 16384, QUERY_BATCH_BYTES = 16 << 20 };
 
-/* What a stream reads from. */
+/* The statement of a stream, and its owner. */
 struct query_source {
     struct sqlite3_stmt *statement;
     void (*close)(void *owner); /* called after the statement was finalized */

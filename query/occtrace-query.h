@@ -14,7 +14,7 @@
  *   }
  *
  * Documents. occ_query_ask(query, "top", ...) gives the bytes that "occq top --json" prints, with the same
- * options; the JSON Schemas are in docs/schemas. Names and units are those of SQL: ratios 0 to 1,
+ * options; the JSON Schemas are in docs/schemas. SQL has the same names and units: ratios 0 to 1,
  * nanoseconds, bytes; null means not measured or not known, never 0. The settings of occq (occq.yaml) do not
  * apply.
  *
@@ -119,20 +119,20 @@ void occ_query_close(occ_query *query);
  * show and history, "a" and "b" of diff, "statement" of sql. "format" is "json" (default), "csv", "markdown"
  * (diff) or "text", as people read it on a screen of "width" characters (default 0: unlimited).
  *
- * *ret_document is NUL-terminated UTF-8; free it with occ_query_free(). Set it also if OCC_QUERY_NOTHING is
- * returned: a document without rows, or NULL. NULL after other failures.
+ * *ret_document is NUL-terminated UTF-8; free it with occ_query_free(). If OCC_QUERY_NOTHING is returned, it
+ * is a document without rows or NULL; after other failures it is NULL.
  */
 int occ_query_ask(occ_query *query, const char *question, const char *options, char **ret_document,
                   occ_query_error *error);
 void occ_query_free(char *document);
 
-/* Returns what the last occ_query_ask() or occ_query_table() of the handle had to say beside the document,
- * one line each: runs that were recorded in part, rows that were left out. "": nothing. Valid until the next
- * question of the handle. */
+/* Returns the notes of the handle's last occ_query_ask() or occ_query_table(), one line each: runs that were
+ * recorded in part, rows that were left out. "": nothing. Valid until the next question of the handle. */
 const char *occ_query_notes(const occ_query *query);
 
 /* Asks like occ_query_ask() and gives the rows of the document as a stream of one batch; of show, the launch
- * configurations. true and false are 1 and 0; objects and arrays are JSON texts. */
+ * configurations. true and false are 1 and 0; objects and arrays are JSON texts. A document without
+ * rows has a column "rows" and no row. */
 int occ_query_table(occ_query *query, const char *question, const char *options,
                     struct ArrowArrayStream *ret_stream, occ_query_error *error);
 

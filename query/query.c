@@ -13,6 +13,7 @@
 
 #include "answer.h"
 #include "arrow_stream.h"
+#include "cli/fit.h"
 #include "cli/history/history.h"
 #include "cli/history/sql_guard.h"
 #include "document_rows.h"
@@ -34,16 +35,11 @@ static void renew_turn(void)
     turn = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-static void watch_forks(void)
+/* The first handle of the process calls it. */
+static void begin_process(void)
 {
+    (void)cli_text_locale(); /* streams use it without a turn */
     (void)pthread_atfork(NULL, NULL, renew_turn);
-}
-
-static void take_turn(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, watch_forks);
-    (void)pthread_mutex_lock(&turn);
 }
 
 /* ---- failures ---- */
@@ -78,7 +74,7 @@ static int fail(occ_query_error *error, const struct occ_error *err)
 
 /* ---- notes ---- */
 
-/* Removes what is for a shell: the prefix "occq top: " of lines, and the hint at --help. */
+/* Removes the parts for a shell: the prefix "occq top: " of lines, and the hint at --help. */
 static void tidy_notes(char *notes)
 {
     char *out = notes;
@@ -115,7 +111,7 @@ static int run(occ_query *query, struct query_options *options, char **ret_text,
     struct occ_error err = OCC_ERROR_INIT;
     struct query_answer answer = {.status = OCC_QUERY_FAILURE};
     char reason[OCC_QUERY_MESSAGE_BYTES];
-    take_turn();
+    (void)pthread_mutex_lock(&turn);
     int rc = query_run(options, &answer, &err);
     (void)pthread_mutex_unlock(&turn);
     if (rc != 0)
@@ -226,7 +222,7 @@ static int stream_file(const char *path, const char *text, struct ArrowArrayStre
     return status;
 }
 
-/* Asks the warehouse, whose answer is a document. */
+/* Asks the warehouse, which answers with a document. */
 static int stream_warehouse(occ_query *query, const char *text, struct ArrowArrayStream *ret_stream,
                             occ_query_error *error)
 {
@@ -270,6 +266,8 @@ static int try_file(const char *path, struct occ_error *err)
 
 int occ_query_open(const char *where, occ_query **ret_query, occ_query_error *error)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, begin_process);
     struct occ_error err = OCC_ERROR_INIT;
     occ_query *query = calloc(1, sizeof *query);
     int status = query ? 0 : occ_no_memory(&err);

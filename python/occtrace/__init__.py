@@ -9,7 +9,7 @@
     with occtrace.range("attention"):          # a layer, recorded under "occtrace --nvtx"
         ...
 
-Units are those of SQL: columns that end in _ns are nanoseconds, in _bytes bytes; ratios are 0 to 1. A value that
+SQL has the same units: columns that end in _ns are nanoseconds, in _bytes bytes; ratios are 0 to 1. A value that
 was not measured or is not known is None, never 0.
 
 A History and its answers belong to one thread at a time; different ones may be used by different threads.

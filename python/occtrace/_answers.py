@@ -108,7 +108,7 @@ class Statement(Table):
             stream.release(ctypes.byref(stream))
 
     def text(self, width: Optional[int] = None) -> str:
-        """What `occq sql` prints, all rows."""
+        """The output of `occq sql`, with all rows."""
         return self._history._text("sql", {"statement": self._statement}, width)
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Answer(Table):
         return self.document[member]
 
     def text(self, width: Optional[int] = None) -> str:
-        """What occq prints on a screen of `width` characters (default: the terminal's)."""
+        """The output of occq on a screen of `width` characters (default: the terminal's)."""
         return self._history._text(self.question, self._options, width)
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class History:
     # ---- questions ----
 
     def verdict(self, **options: Any) -> Answer:
-        """The use of the GPU time, and the changes that save most of it.
+        """The use of the GPU time, and the changes with the largest savings.
 
         document["gpu_time"]: seconds, and ratios of the recorded GPU time that add up to 1; None: unknown.
         document["findings"]: changes, the largest predicted saving first.
@@ -221,7 +221,7 @@ class History:
         return Answer(self, "history", dict(options, kernel=None if kernel is None else str(kernel)))
 
     def launches(self, **options: Any) -> Answer:
-        """Single launches, newest first, at most `number` (default 50). For all of them: sql()."""
+        """Single launches, newest first, at most `number` (default 50). sql() has all launches."""
         return Answer(self, "launches", options)
 
     def runs(self, **options: Any) -> Answer:

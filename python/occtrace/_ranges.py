@@ -73,7 +73,7 @@ _functions: List[Optional[_Functions]] = []  # one entry after the first range
 
 @contextlib.contextmanager
 def range(name: str) -> Iterator[None]:  # pylint: disable=redefined-builtin
-    """Marks the launches of this thread inside the block as those of layer `name`.
+    """Marks the launches of this thread inside the block as launches of layer `name`.
 
     Ranges nest. Digits count as one: "step 17" and "step 18" are the same layer.
     """
