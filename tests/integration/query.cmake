@@ -29,4 +29,6 @@ if(OCC_SYSTEM_PYTHON3 AND NOT OCC_SANITIZE) # a sanitizer's library needs its ru
   occ_add_script_test(python_wheel
     COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_wheel.py" "${PROJECT_SOURCE_DIR}" $<TARGET_FILE:occtrace_query>
             $<TARGET_FILE:cli_history>)
+  occ_add_script_test(python_ranges
+    COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_ranges.py" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
 endif()
