@@ -245,7 +245,7 @@ class History:
         document, error = ctypes.c_void_p(), Error()
         status = library().occ_query_ask(self._handle, question.encode(), self._options(options),
                                          ctypes.byref(document), ctypes.byref(error))
-        text = ctypes.string_at(document.value).decode() if document.value else None
+        text = ctypes.string_at(document.value).decode("utf-8", "replace") if document.value else None
         library().occ_query_free(document)
         return status, text, library().occ_query_notes(self._handle).decode("utf-8", "replace").splitlines(), error
 
