@@ -202,11 +202,12 @@ const char *diff_control_text(const struct diff_report *r, char text[DIFF_GROUP_
 const char *diff_undecided_text(const struct diff_report *r, const struct diff_group_line *lines,
                                 char text[DIFF_GROUP_BYTES])
 {
-    size_t n = 0;
+    size_t n = 0, kernels = 0;
     char share[16];
     (void)snprintf(text, DIFF_GROUP_BYTES, "undecided:");
     for (size_t i = 0; i < r->levels.n; i++) {
         const struct diff_group *g = lines[i].group;
+        kernels += g->scope == DIFF_SCOPE_KERNEL ? 1 : 0;
         if (g->scope != DIFF_SCOPE_KERNEL || is_decided(r, g->main_pair->main_item[DIFF_A]->row))
             continue;
         if (n < NAMED_MAX)
@@ -214,10 +215,12 @@ const char *diff_undecided_text(const struct diff_report *r, const struct diff_g
                             lines[i].name, cli_percent_text(g->share, share, sizeof share));
         n++;
     }
-    if (n == 0)
+    if (kernels == 0)
+        text[0] = '\0';
+    else if (n == 0)
         occ_text_append(text, DIFF_GROUP_BYTES, "", " no kernel with %.3g%% of the time", 100 * r->min_share);
     else if (n > NAMED_MAX)
-        occ_text_append(text, DIFF_GROUP_BYTES, "", " and %zu more kernels", n - NAMED_MAX);
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " and %zu more", n - NAMED_MAX);
     return text;
 }
 

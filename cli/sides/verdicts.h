@@ -32,7 +32,7 @@ const char *diff_group_text(const struct diff_report *report, const struct diff_
                             char text[DIFF_GROUP_BYTES]);
 /* Formats the sentence about all other kernels; "": nothing changed, or they are too few. */
 const char *diff_control_text(const struct diff_report *report, char text[DIFF_GROUP_BYTES]);
-/* Formats the sentence about kernels without a verdict. */
+/* Formats the sentence about kernels without a verdict; "": no kernel could be pooled. */
 const char *diff_undecided_text(const struct diff_report *report, const struct diff_group_line *lines,
                                 char text[DIFF_GROUP_BYTES]);
 

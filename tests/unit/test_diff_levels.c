@@ -15,6 +15,7 @@
 
 #include "bench/attribution_random.h"
 #include "cli/sides/groups.h"
+#include "cli/sides/verdicts.h"
 #include "compare/levels.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -43,6 +44,8 @@ struct compared {
     struct diff_part parts[2 * RUNS_MAX * ROWS];
     char names[ROWS][32], families[FAMILIES][32], layers[FAMILIES][32];
 };
+
+static const struct occ_config_row any_row = {.kernel = {.short_name = "k"}};
 
 struct launch {
     uint32_t row;
@@ -77,8 +80,11 @@ static size_t add_parts(struct compared *c, const struct world *world, uint32_t 
         (void)snprintf(c->families[family], sizeof c->families[family], family ? "family_%u" : "bn_bw",
                        family);
         (void)snprintf(c->layers[family], sizeof c->layers[family], "Net/layer_%u", family);
-        *r = (struct diff_row){
-            .id = row, .mangled = c->names[row], .demangled = c->names[row], .family = c->families[family]};
+        *r = (struct diff_row){.of = &any_row,
+                               .id = row,
+                               .mangled = c->names[row],
+                               .demangled = c->names[row],
+                               .family = c->families[family]};
         for (size_t i = 0; i < n_launches[side][run]; i++)
             if (launches[side][run][i].row == row) {
                 r->launches++;
@@ -270,6 +276,66 @@ static void few_launches_decide_nothing(void **state)
     diff_free(&diff);
 }
 
+static void sentences_name_the_group_and_the_control(void **state)
+{
+    static const char *const words[] = {"-20.1% (95 %: -20.6% to -19.7%)",
+                                        " within these runs; 10 configurations, 159 launches, "};
+    struct world world = planted;
+    char text[DIFF_GROUP_BYTES], place[DIFF_PLACE_BYTES];
+    (void)state;
+    world.seed = 1;
+    struct compared *c = compare(&world);
+    struct diff_report report = {
+        .diff = &c->diff, .floor = FLOOR, .min_share = MIN_SHARE, .levels = c->levels};
+    struct diff_group_line *lines = diff_make_group_lines(&report);
+    assert_non_null(lines);
+    size_t i = 0;
+    while (!diff_is_change(lines[i].group->verdict))
+        i++;
+    assert_string_equal(diff_group_word(lines[i].group->verdict), "FASTER");
+    assert_string_equal(diff_group_place(&lines[i], place), "in layer layer_0"); /* all layers are in Net */
+    assert_false(lines[i].is_repeated);
+    for (size_t k = 0; k < COUNT(words); k++)
+        if (!strstr(diff_group_text(&report, &lines[i], text), words[k]))
+            fail_msg("%s", text);
+    while (lines[i].group->scope != DIFF_SCOPE_FAMILY)
+        i++;
+    assert_string_equal(diff_group_place(&lines[i], place), "in family bn_bw");
+    assert_true(lines[i].is_repeated); /* the same launches as the layer's */
+    (void)diff_control_text(&report, text);
+    assert_non_null(strstr(text, "everything else "));
+    assert_non_null(strstr(text, ", so not the clock"));
+    assert_string_equal(diff_undecided_text(&report, lines, text),
+                        "undecided: no kernel with 1% of the time");
+    free(lines);
+    end(c);
+}
+
+/* A row is printed for its change, for another launch configuration, or for 1 % of the time without a
+ * verdict. */
+static void rows_matter_where_no_group_decides(void **state)
+{
+    struct world world = planted;
+    size_t with_groups = 0, without = 0;
+    (void)state;
+    world.seed = 1;
+    struct compared *c = compare(&world);
+    struct diff_report report = {
+        .diff = &c->diff, .floor = FLOOR, .min_share = MIN_SHARE, .levels = c->levels};
+    for (uint32_t i = 0; i < c->diff.n_pairs; i++) {
+        const struct diff_pair *pair = &c->diff.pairs[i];
+        bool matters = diff_row_matters(&report, pair);
+        const struct diff_group *kernel = find(c, DIFF_SCOPE_KERNEL, pair->main_item[DIFF_A]->row->mangled);
+        assert_true(!matters || kernel->verdict == DIFF_UNDECIDED);
+        with_groups += matters ? 1 : 0;
+    }
+    report.levels.n = 0;
+    for (uint32_t i = 0; i < c->diff.n_pairs; i++)
+        without += diff_row_matters(&report, &c->diff.pairs[i]) ? 1 : 0;
+    assert_true(with_groups < without / 4);
+    end(c);
+}
+
 /* R 4.3: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") */
 static void holm_is_rs(void **state)
 {
@@ -309,6 +375,8 @@ int main(void)
         cmocka_unit_test(a_small_change_is_the_same),
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(few_launches_decide_nothing),
+        cmocka_unit_test(sentences_name_the_group_and_the_control),
+        cmocka_unit_test(rows_matter_where_no_group_decides),
         cmocka_unit_test(holm_is_rs),
         cmocka_unit_test(layers_have_no_numbers_and_no_operators),
     };

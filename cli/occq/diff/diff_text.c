@@ -96,8 +96,9 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     }
     if (diff_control_text(r, text)[0])
         print_wrapped(text, 0);
-    print_wrapped(diff_undecided_text(r, lines, text), 0);
-    (void)fputc('\n', cli_out());
+    if (diff_undecided_text(r, lines, text)[0])
+        print_wrapped(text, 0);
+    (void)fputs(r->levels.n > 0 ? "\n" : "", cli_out());
     return 0;
 }
 

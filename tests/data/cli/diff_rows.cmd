@@ -1,0 +1,1 @@
+occq diff run:1 run:2 -d h.db --force --rows | tail -12
