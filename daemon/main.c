@@ -18,6 +18,7 @@
 #include "probe.h"
 #include "server.h"
 #include "daemon/serve/status.h"
+#include "store/packed_history.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/log.h"
@@ -229,6 +230,7 @@ static int run(struct service *service, struct occ_error *err)
                       .waits = options->private_fd < 0,
                       .max_total_bytes = limits.max_total_bytes,
                       .store = {.mode = OCC_STORE_WRITE,
+                                .empty = &occ_packed_history,
                                 .chunk_rows = (uint32_t)config->chunk_rows,
                                 .max_bytes = limits.max_bytes,
                                 .ages = limits.ages,

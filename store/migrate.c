@@ -102,8 +102,8 @@ static int switch_to_wal(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-/* An empty file is synchronised once, by make_durable(): ten times would take 20 to 40 ms on a disk, and a
- * program waits for that. Only a file without pages accepts auto_vacuum, which a smaller quota needs to
+/* A file without tables is synchronised once, by make_durable(): ten times would take 20 to 40 ms on a disk,
+ * and a program waits for that. Only a file without pages accepts auto_vacuum, which a smaller quota needs to
  * shrink the file. */
 static int set_up_writing(struct occ_store *s, int64_t version, struct occ_error *err)
 {

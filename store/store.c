@@ -9,6 +9,7 @@
 
 #include "filesystem.h"
 #include "internal.h"
+#include "packed_history.h"
 #include "store/vtab/vtab.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
@@ -23,13 +24,13 @@
 /* Creates a missing file with mode 0640, which SQLite would create with mode 0644. An existing file is left
  * alone: closing a descriptor of a database that this process has open elsewhere would drop SQLite's locks on
  * it. */
-static int create_file(const char *path, struct occ_error *err)
+static int create_file(const char *path, const struct occ_packed_history *empty, struct occ_error *err)
 {
     struct stat status;
     if (stat(path, &status) == 0)
         return S_ISREG(status.st_mode) ? 0 : occ_fail(err, OCC_E_INVALID, "%s: is not a regular file", path);
     int rc = occ_path_make_parents(path, err);
-    if (rc != 0)
+    if (rc != 0 || (empty && occ_packed_history_write(empty, path)))
         return rc;
     _cleanup_(occ_closep) int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0 && errno != EEXIST)
@@ -176,7 +177,7 @@ static int open_for_writing(struct occ_store *s, struct occ_error *err)
             "%s: is on %s, a network file system, where a history would be damaged by writers on two hosts; "
             "choose a file on a local disk with --db FILE (-d), or set XDG_STATE_HOME to a local directory",
             s->path, network);
-    int rc = create_file(s->path, err);
+    int rc = create_file(s->path, s->options.empty, err);
     if (rc == 0)
         rc = occ_store_connect(s, s->path, SQLITE_OPEN_READWRITE, err);
     if (rc != 0)

@@ -40,6 +40,8 @@ struct occ_store_ages {
     int64_t seconds_ns, minutes_ns, hours_ns;
 };
 
+struct occ_packed_history;
+
 struct occ_store_options {
     enum occ_store_mode mode;
     uint32_t chunk_rows; /* rows of a full chunk; 0: 65536 */
@@ -49,6 +51,7 @@ struct occ_store_options {
     uint32_t busy_timeout_ms; /* how long to wait for another process's lock; 0: 10 s */
     uint32_t cache_kib;       /* page cache in memory; 0: the default of the mode */
     struct occ_store *like; /* an open store of the same thread, to share working memory; NULL: no sharing */
+    const struct occ_packed_history *empty; /* how a missing file begins (packed_history.h); NULL: by SQL */
 };
 
 /* Opens `path` and migrates it to this version. Write mode creates it (mode 0640) and its directories. */

@@ -28,7 +28,7 @@ endforeach()
 occ_add_test(test_store_crash SOURCES test_store_crash.c ${world} USES occ_store PkgConfig::SQLITE)
 add_test(NAME test_store_crash_long COMMAND test_store_crash long)
 _occ_test_properties(test_store_crash_long slow)
-occ_add_test(test_store_files SOURCES test_store_files.c ${world} USES occ_store PkgConfig::SQLITE)
+occ_add_test(test_store_files SOURCES test_store_files.c ${world} USES occ_packed_history occ_store PkgConfig::SQLITE)
 target_link_options(test_store_files PRIVATE LINKER:--wrap=statfs)
 occ_add_test(test_store_memory SOURCES test_store_memory.c USES occ_store PkgConfig::SQLITE)
 target_link_options(test_store_memory PRIVATE

@@ -20,6 +20,8 @@
 
 #include "test_store_world.h"
 
+#include "store/packed_history.h"
+
 #define BEGIN  INT64_C(1700000000000000000)
 #define MINUTE INT64_C(60000000000)
 
@@ -312,11 +314,138 @@ static void every_write_may_fail(void **state)
     world_remove_directory(&w);
 }
 
+/* ---- packed history ---- */
+
+static void add_rows(sqlite3_str *text, struct occ_store *store, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL), SQLITE_OK);
+    while (sqlite3_step(stmt) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(stmt); i++)
+            sqlite3_str_appendf(text, "%s\n", sqlite3_column_text(stmt, i));
+    assert_int_equal(sqlite3_finalize(stmt), SQLITE_OK);
+}
+
+/* All objects of the schema, their descriptions, and the properties of the file. The caller frees the text.
+ */
+static char *describe(struct occ_store *store)
+{
+    static const char *const questions[] = {"SELECT type, name, sql FROM sqlite_master",
+                                            "SELECT rowid, * FROM column_help",
+                                            "SELECT * FROM stored_retention",
+                                            "SELECT id FROM stored_identity",
+                                            "PRAGMA page_size",
+                                            "PRAGMA page_count",
+                                            "PRAGMA auto_vacuum",
+                                            "PRAGMA user_version",
+                                            "PRAGMA application_id",
+                                            "PRAGMA journal_mode",
+                                            "PRAGMA synchronous",
+                                            "PRAGMA encoding",
+                                            "PRAGMA integrity_check"};
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        add_rows(text, store, questions[i]);
+    return sqlite3_str_finish(text);
+}
+
+/* Opens the history of `w`, which may not exist yet, and describes it. */
+static char *open_with(struct world *w, const struct occ_packed_history *empty)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE, .empty = empty};
+    assert_int_equal(occ_store_open(w->path, &options, &w->store, &err), 0);
+    return describe(w->store);
+}
+
+static void start_again(struct world *w)
+{
+    occ_store_close(w->store);
+    w->store = NULL;
+    assert_int_equal(unlink(w->path), 0);
+}
+
+static void a_packed_history_is_the_one_that_sqlite_makes(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct stat status;
+    world_make_directory(&w);
+    char *made = open_with(&w, NULL);
+    assert_non_null(strstr(made, "launch_config"));
+    assert_non_null(strstr(made, "wal"));
+    start_again(&w);
+    mode_t before = umask(027);
+    assert_true(occ_packed_history_write(&occ_packed_history, w.path));
+    assert_int_equal(stat(w.path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
+    assert_int_equal(status.st_size, occ_packed_history.bytes);
+    (void)umask(before);
+    assert_int_equal(unlink(w.path), 0);
+    char *unpacked = open_with(&w, &occ_packed_history);
+    assert_string_equal(unpacked, made);
+    occ_store_close(w.store);
+    sqlite3_free(unpacked);
+    sqlite3_free(made);
+    world_remove_directory(&w);
+}
+
+/* The warehouse and later writers tell files apart by it. */
+static void each_packed_history_has_its_own_identity(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    char *first = NULL;
+    world_make_directory(&w);
+    for (int i = 0; i < 2; i++) {
+        sqlite3_free(open_with(&w, &occ_packed_history));
+        sqlite3_str *text = sqlite3_str_new(NULL);
+        add_rows(text, w.store, "SELECT identity FROM stored_identity");
+        char *identity = sqlite3_str_finish(text);
+        assert_true(!first || strcmp(identity, first) != 0);
+        sqlite3_free(first);
+        first = identity;
+        start_again(&w);
+    }
+    assert_string_not_equal(first, "1234605616436508552\n"); /* of the build */
+    sqlite3_free(first);
+    world_remove_directory(&w);
+}
+
+/* SQLite makes the tables in a file that exists, and where the packed history is of no use. */
+static void a_packed_history_replaces_nothing(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_packed_history damaged = occ_packed_history;
+    damaged.packed_bytes /= 2;
+    world_make_directory(&w);
+    FILE *file = fopen(w.path, "we");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_false(occ_packed_history_write(&occ_packed_history, w.path));
+    char *made = open_with(&w, &occ_packed_history);
+    start_again(&w);
+    assert_false(
+        occ_packed_history_write(&occ_packed_history, "/proc/self/history.db")); /* O_TMPFILE fails */
+    assert_false(occ_packed_history_write(&damaged, w.path));
+    assert_int_equal(access(w.path, F_OK), -1);
+    char *remade = open_with(&w, &damaged);
+    assert_string_equal(remade, made);
+    occ_store_close(w.store);
+    sqlite3_free(remade);
+    sqlite3_free(made);
+    world_remove_directory(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(network_file_systems_are_refused),
         cmocka_unit_test(closed_histories_are_read_from_a_network),
+        cmocka_unit_test(a_packed_history_is_the_one_that_sqlite_makes),
+        cmocka_unit_test(each_packed_history_has_its_own_identity),
+        cmocka_unit_test(a_packed_history_replaces_nothing),
         cmocka_unit_test(the_answer_to_wal_is_checked),
         cmocka_unit_test(a_full_disk_loses_nothing),
         cmocka_unit_test(a_full_disk_below_the_quota_recovers),

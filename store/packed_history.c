@@ -1,0 +1,61 @@
+/* See packed_history.h. Stateless, any thread. */
+#include "packed_history.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "support/cleanup.h"
+
+static bool write_all(int fd, const uint8_t *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t written = write(fd, bytes + done, n - done);
+        if (written <= 0)
+            return false;
+        done += (size_t)written;
+    }
+    return true;
+}
+
+/* Creates a file without a name in the directory of `path`; negative: the file system or kernel cannot. */
+static int create_unnamed(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char directory[PATH_MAX] = ".";
+    size_t n = slash > path ? (size_t)(slash - path) : 1;
+    if (n >= sizeof directory)
+        return -1;
+    if (slash)
+        memcpy(directory, path, n);
+    return open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0640);
+}
+
+/* Gives the file its name unless another file has it. */
+static bool name_file(int fd, const char *path)
+{
+    char own[32];
+    (void)snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static bool unpack(const struct occ_packed_history *history, uint8_t *bytes)
+{
+    return ZSTD_decompress(bytes, history->bytes, history->packed, history->packed_bytes) == history->bytes &&
+           getrandom(bytes + history->identity_at, OCC_IDENTITY_BYTES, 0) == OCC_IDENTITY_BYTES;
+}
+
+bool occ_packed_history_write(const struct occ_packed_history *history, const char *path)
+{
+    _cleanup_(occ_freep) uint8_t *bytes = malloc(history->bytes);
+    if (!bytes || !unpack(history, bytes))
+        return false;
+    _cleanup_(occ_closep) int fd = create_unnamed(path);
+    return fd >= 0 && write_all(fd, bytes, history->bytes) && fdatasync(fd) == 0 && name_file(fd, path);
+}
