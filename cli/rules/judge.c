@@ -22,25 +22,33 @@ static bool is_allowed(const struct judge_terms *terms, const struct rule *rule,
     return false;
 }
 
-/* Adds a finding with `text`, the description of the fault. A finding with an exception is only counted. */
-static int add_finding(const struct judge_terms *terms, struct rule_result *result,
-                       const struct finding *finding, const char *text, struct occ_error *err)
+int judgement_add_finding(struct rule_result *result, const struct finding *finding, const char *short_name,
+                          const char *text, struct occ_error *err)
 {
-    const struct occ_row_kernel *kernel = &finding->row->kernel;
-    if (is_allowed(terms, result->rule, kernel->id)) {
-        result->allowed++;
-        return 0;
-    }
     if (!occ_grow((void **)&result->findings, &result->allocated, result->n_findings, SIZE_MAX,
                   sizeof *result->findings))
         return occ_no_memory(err);
     struct finding *added = &result->findings[result->n_findings++];
     *added = *finding;
-    (void)snprintf(added->text, sizeof added->text, "%.150s: %s", kernel->short_name, text);
+    (void)snprintf(added->text, sizeof added->text, "%.150s: %s", short_name, text);
     occ_text_sanitise(added->text);
     for (char *at = added->text; (at = strstr(at, "##[")); at++) /* GitHub runs it anywhere in a line */
         at[2] = '(';
     return 0;
+}
+
+/* Adds a finding with `text`, the description of the fault. A finding with an exception is only counted. */
+static int add_finding(const struct judge_terms *terms, struct rule_result *result,
+                       const struct occ_config_row *row, double share, const char *text,
+                       struct occ_error *err)
+{
+    const struct finding finding = {
+        .share = share, .kernel = row->kernel.demangled, .kernel_id = row->kernel.id};
+    if (is_allowed(terms, result->rule, row->kernel.id)) {
+        result->allowed++;
+        return 0;
+    }
+    return judgement_add_finding(result, &finding, row->kernel.short_name, text, err);
 }
 
 /* ---- config ---- */
@@ -79,7 +87,7 @@ static int judge_condition(const struct judge_terms *terms, struct rule_result *
                    rule_number_word(condition->number), number_text(condition, number, found),
                    condition->text, baseline, diff_product(row->launch.grid),
                    diff_product(row->launch.block));
-    return add_finding(terms, result, &(struct finding){.share = share, .row = row}, text, err);
+    return add_finding(terms, result, row, share, text, err);
 }
 
 static bool needs_baseline(const struct rule *rule)
@@ -150,9 +158,7 @@ static int judge_pair(const struct judge_terms *terms, struct rule_result *resul
     (void)snprintf(text, sizeof text, "%s of a launch %+.1f%% (95 %%: %+.1f%% to %+.1f%%)",
                    metrics[rule->metric], 100 * (ratio->ratio - 1), 100 * (ratio->low - 1),
                    100 * (ratio->high - 1));
-    return add_finding(terms, result,
-                       &(struct finding){.share = diff_share(terms->diff, pair),
-                                         .row = diff_config_row(pair->main_item[DIFF_B])},
+    return add_finding(terms, result, diff_config_row(pair->main_item[DIFF_B]), diff_share(terms->diff, pair),
                        text, err);
 }
 
@@ -177,7 +183,7 @@ static int judge_measured(const struct judge_terms *terms, struct rule_result *r
 
 /* ---- rules ---- */
 
-static int by_share(const void *left, const void *right)
+int finding_by_share(const void *left, const void *right)
 {
     const struct finding *a = left, *b = right;
     return a->share < b->share || a->share > b->share ? (a->share < b->share) - (a->share > b->share)
@@ -187,7 +193,7 @@ static int by_share(const void *left, const void *right)
 static void conclude(struct rule_result *result, size_t matched, bool one_run)
 {
     if (result->n_findings > 1)
-        qsort(result->findings, result->n_findings, sizeof *result->findings, by_share);
+        qsort(result->findings, result->n_findings, sizeof *result->findings, finding_by_share);
     result->state = result->n_findings > 0                   ? RULE_FAILS
                     : matched == 0 && result->rule->optional ? RULE_SKIPPED
                     : matched == 0                           ? RULE_FAILS

@@ -15,9 +15,11 @@ enum rule_state { RULE_STATES(RULE_STATE_ENUMERATOR) RULE_STATE_COUNT };
 
 /* A kernel that breaks a rule. */
 struct finding {
-    double share;                     /* share of the checked side's time */
-    const struct occ_config_row *row; /* of the checked side */
-    char text[320];                   /* safe to print: "gemm: registers 96 is not <= 64" */
+    double share;       /* share of the checked side's time */
+    const char *kernel; /* demangled */
+    int64_t kernel_id;  /* 0: of a build, not of a history */
+    size_t line;        /* of the kernel, in the file of the rules; 0: the rule's line */
+    char text[448];     /* safe to print: "gemm: registers 96 is not <= 64" */
 };
 
 struct rule_result {
@@ -47,5 +49,10 @@ struct judge_terms {
 };
 int judge(const struct judge_terms *terms, struct judgement *ret_judgement, struct occ_error *err);
 void judgement_free(struct judgement *judgement);
+/* Adds a copy of a finding, with its text: "SHORT_NAME: TEXT", safe to print. */
+int judgement_add_finding(struct rule_result *result, const struct finding *finding, const char *short_name,
+                          const char *text, struct occ_error *err);
+/* For qsort(): the largest share first, then by text. */
+int finding_by_share(const void *left, const void *right);
 
 const char *rule_state_word(enum rule_state state);

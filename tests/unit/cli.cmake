@@ -70,6 +70,10 @@ occ_add_script_test(cli_show
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_show.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_check
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+# The build gate: its lock file, and the gate on builds that the test makes.
+occ_add_test(test_pins SOURCES test_pins.c USES occ_compare)
+occ_add_script_test(cli_gate
+  COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_gate.py" "$<TARGET_FILE:occq>" "${CMAKE_CURRENT_BINARY_DIR}/images")
 add_executable(test_diff_traces test_diff_traces.c)
 target_link_libraries(test_diff_traces PRIVATE occ_compile_options occ_cli_sides m)
 file(GLOB recorded "${PROJECT_SOURCE_DIR}/tests/data/diff/*.csv")

@@ -37,6 +37,8 @@ compare occq-top-on.1 "$occq" top --on GPU
 compare occq-top-by-rank.1 "$occq" top --by rank --cluster URL
 compare occq-top-by-allocation.1 "$occq" top --by allocation
 compare occq-calc-list.1 "$occq" calc --list
+compare occq-check-image.1 "$occq" check --image FILE
+compare occq-diff-image.1 "$occq" diff --image
 compare occq-runs-info.1 "$occq" runs --info
 compare occq-doctor-counters.1 "$occq" doctor --counters
 

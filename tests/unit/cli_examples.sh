@@ -19,10 +19,10 @@ sqlite3 report.sqlite <"$data/nsys-2026.2.sql" 2>/dev/null
 printf 'rules:\n  - config: theoretical >= 0.01\n' | tee occq-rules.yaml >r.yaml
 printf 'gpu,threads,regs,static_smem,dynamic_smem\nt4,128,32,0,0\n' >configs.csv
 # what these need is not here: a terminal, a compiler, its files, a program, a daemon; runs of that number or label
-needs='diff before.db|doctor|^nvcc|--cubin|ncu-rep|runs pause|jq|duckdb|prune 3 4|label:|run:|occq check|live --window|--cluster|^occq live$'
+needs='diff before.db|doctor|^nvcc|--cubin|ncu-rep|runs pause|jq|duckdb|prune 3 4|label:|run:|occq check|--image|live --window|--cluster|^occq live$'
 count=0
 mapfile -t commands < <("$occq" --complete '' | cut -f1 | grep -v ^-)
-for command in "" "${commands[@]}" 'top --gaps' 'top --on t4' 'top --by allocation' 'top --by rank --cluster x' 'calc --list' 'runs --info' 'doctor --counters'; do
+for command in "" "${commands[@]}" 'top --gaps' 'top --on t4' 'top --by allocation' 'top --by rank --cluster x' 'calc --list' 'runs --info' 'check --image x' 'diff --image' 'doctor --counters'; do
     while IFS= read -r example; do
         [ -n "$example" ] || continue
         bash -c "$example" >out 2>err </dev/null

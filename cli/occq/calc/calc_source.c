@@ -8,14 +8,13 @@
  * One thread.
  */
 #define XXH_INLINE_ALL
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "calc.h"
+#include "cli/input.h"
 #include "image/image.h"
 #include "image/ptxas.h"
 #include "support/array.h"
@@ -24,8 +23,6 @@
 #include "names/demangle.h"
 #include "support/map.h"
 #include "support/regexp.h"
-
-#define FILE_MAX_BYTES ((size_t)1 << 33)
 
 enum { MAX_KERNELS = 65536 };
 
@@ -49,25 +46,6 @@ struct bytes {
 static void bytes_release(struct bytes *bytes)
 {
     free(bytes->data);
-}
-
-static int read_all(const char *path, struct bytes *bytes, struct occ_error *err)
-{
-    _cleanup_(occ_fclosep) FILE *own = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
-    FILE *in = strcmp(path, "-") == 0 ? stdin : own;
-    size_t room = 0, got = 1;
-    struct stat status;
-    if (!in)
-        return occ_fail_errno(err, errno, "cannot open %s", path);
-    if (own && fstat(fileno(own), &status) == 0 && S_ISCHR(status.st_mode)) /* /dev/zero has no end */
-        return occ_fail(err, OCC_E_INVALID, "%s is a device, not a file", path);
-    while (got > 0 && occ_grow(&bytes->data, &room, bytes->n, FILE_MAX_BYTES, 1)) {
-        got = fread((char *)bytes->data + bytes->n, 1, room - bytes->n, in);
-        bytes->n += got;
-    }
-    if (ferror(in))
-        return occ_fail_errno(err, errno, "cannot read %s", path);
-    return got == 0 ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "%s: larger than 8 GiB, or out of memory", path);
 }
 
 /* ---- collecting ---- */
@@ -302,7 +280,7 @@ static int read_file(reader *read_them, const char *path, struct collection *c, 
 {
     _cleanup_(bytes_release) struct bytes bytes = {NULL, 0};
     struct occ_error why = OCC_ERROR_INIT;
-    int status = read_all(path, &bytes, err);
+    int status = cli_read_input(path, &bytes.data, &bytes.n, err);
     if (status == 0 && c->asked && occ_regexp_compile(c->asked, &c->regexp, &why) == OCC_E_NO_MEMORY)
         status = occ_no_memory(err);
     if (status != 0)

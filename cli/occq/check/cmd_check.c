@@ -1,9 +1,7 @@
 /* occq check: checks a run against rules, for CI. One thread. */
-#include <sys/stat.h>
-
-#include "cli/file.h"
 #include "cli/usage.h"
 #include "judge_print.h"
+#include "outcome.h"
 #include "cli/sides/sides.h"
 #include "support/clock.h"
 
@@ -13,32 +11,7 @@ struct check_args {
     bool github, strict, force, json;
 };
 
-enum { EXIT_RULE_FAILS = 4 };
-
 /* ---- output ---- */
-
-typedef void print_judgement(FILE *out, const struct judgement *judgement);
-
-static bool is_same_file(const char *path, const char *other)
-{
-    struct stat a, b;
-    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-}
-
-/* Writes one report; does nothing if `path` is NULL. */
-static int write_file(const char *path, const struct judgement *judgement, print_judgement *print,
-                      struct occ_error *err)
-{
-    struct cli_file output;
-    if (!path)
-        return 0;
-    if (is_same_file(path, judgement->file))
-        return occ_fail(err, OCC_E_INVALID, "%s has the rules: nothing is written over it", path);
-    if (cli_file_open(path, &output, err) != 0)
-        return err->code;
-    print(output.out, judgement);
-    return cli_file_finish(&output, err);
-}
 
 static int print_all(const struct check_args *args, const struct judgement *judgement,
                      const struct sides *sides, struct occ_error *err)
@@ -53,20 +26,8 @@ static int print_all(const struct check_args *args, const struct judgement *judg
         judgement_print(stdout, judgement);
     if (fails && !args->json)
         check_verdict_print(stdout, &verdict, sides->side[DIFF_B].facts.title);
-    if (args->github)
-        judgement_print_github(stdout, judgement);
-    int status = write_file(args->junit, judgement, judgement_print_junit, err);
-    return status == 0 ? write_file(args->gitlab, judgement, judgement_print_gitlab, err) : status;
-}
-
-static int exit_status(const struct check_args *args, const struct judgement *judgement)
-{
-    const size_t *count = judgement->count;
-    bool is_open =
-        count[RULE_NOT_JUDGED] > 0 || (args->strict && (count[RULE_UNDECIDED] > 0 || judgement->has_new));
-    return count[RULE_FAILS] > 0               ? EXIT_RULE_FAILS
-           : is_open || count[RULE_HOLDS] == 0 ? CLI_EXIT_NOTHING
-                                               : CLI_EXIT_OK;
+    const struct check_reports reports = {args->junit, args->gitlab, args->github};
+    return check_write_reports(&reports, judgement, err);
 }
 
 /* ---- the command ---- */
@@ -87,7 +48,7 @@ static int judge_sides(const struct cli_command *command, const struct check_arg
         cli_note(command, "%s", note);
     if (judge(&terms, &judgement, &err) != 0 || print_all(args, &judgement, sides, &err) != 0)
         return cli_failure(command, &err);
-    return exit_status(args, &judgement);
+    return check_exit_status(&judgement, args->strict);
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -139,8 +100,11 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
+static const struct cli_form forms[] = {{"image", NULL, NULL, &cli_check_image}, {.option = NULL}};
+
 const struct cli_command cli_check = {
     .name = "check",
+    .forms = forms,
     .group = "Gate",
     .operands = "[SIDE]",
     .max_operands = 1,

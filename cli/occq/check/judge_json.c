@@ -16,8 +16,8 @@ static void put_result(struct occ_json *json, const struct rule_result *r)
     occ_json_array(json, "broken", false);
     for (size_t i = 0; i < r->n_findings; i++) {
         occ_json_object(json, NULL, false);
-        occ_json_integer(json, "kernel_id", r->findings[i].row->kernel.id);
-        occ_json_string(json, "kernel", r->findings[i].row->kernel.demangled);
+        occ_json_integer(json, "kernel_id", r->findings[i].kernel_id);
+        occ_json_string(json, "kernel", r->findings[i].kernel);
         occ_json_real(json, "time_ratio", r->findings[i].share);
         occ_json_string(json, "text", r->findings[i].text);
         occ_json_close(json);

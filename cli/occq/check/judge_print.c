@@ -123,7 +123,8 @@ void judgement_print_github(FILE *out, const struct judgement *j)
             continue;
         (void)fprintf(out, "::%s file=", r->state == RULE_FAILS ? "error" : holds ? "notice" : "warning");
         put_text(out, j->file, put_github);
-        (void)fprintf(out, ",line=%zu,title=", r->rule->line);
+        (void)fprintf(out, ",line=%zu,title=",
+                      r->n_findings && r->findings[0].line ? r->findings[0].line : r->rule->line);
         put_text(out, r->rule->name, put_github);
         (void)fprintf(out, "::%s%%0A", rule_state_word(r->state));
         put_text(out, text, put_github_message);
@@ -143,7 +144,7 @@ static uint64_t hash(uint64_t hash, const char *text)
 static void print_finding(struct occ_json *json, const char *file, const struct rule *rule,
                           const struct finding *finding)
 {
-    const char *name = finding->row->kernel.demangled;
+    const char *name = finding->kernel;
     _cleanup_(occ_freep) char *normalised = malloc(strlen(name) + 1);
     char fingerprint[24];
     if (normalised)
@@ -160,7 +161,7 @@ static void print_finding(struct occ_json *json, const char *file, const struct 
     occ_json_object(json, "location", true);
     occ_json_string(json, "path", file);
     occ_json_object(json, "lines", true);
-    occ_json_unsigned(json, "begin", rule->line);
+    occ_json_unsigned(json, "begin", finding->line ? finding->line : rule->line);
     occ_json_close(json);
     occ_json_close(json);
     occ_json_close(json);

@@ -99,8 +99,11 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
+static const struct cli_form forms[] = {{"image", NULL, NULL, &cli_diff_image}, {.option = NULL}};
+
 const struct cli_command cli_diff = {
     .name = "diff",
+    .forms = forms,
     .group = "Ask",
     .operands = "A B",
     .min_operands = 2,

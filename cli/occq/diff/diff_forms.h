@@ -10,3 +10,6 @@ int diff_print_markdown(const struct diff_report *report, const struct diff_line
 
 /* Prints a code span. No text can end it early, even within a table. */
 void diff_markdown_code(FILE *out, const char *text);
+
+/* occq diff --image. */
+extern const struct cli_command cli_diff_image;

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""bench_gate.py OCCQ [FILE [FILE]]: the time of occq check --image and occq diff --image as whole processes, as JSON. Without files,
+builds of 1000 kernels are made; FILE: a real build, and a second one to compare it with. The minimum of five runs."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "unit"))
+from cubins import cubin
+
+KERNELS, RUNS = 1000, 5
+occq, files = sys.argv[1], [os.path.abspath(path) for path in sys.argv[2:4]]
+home = tempfile.TemporaryDirectory()
+os.chdir(home.name)
+environment = {**os.environ, "XDG_STATE_HOME": home.name}
+
+
+def made(path, more):
+    kernels = {f"_Z6kernelILi{i}EEvPf": {"registers": 32 + i % 200 + more, "shared": 16 * i, "barriers": 1} for i in range(KERNELS)}
+    with open(path, "wb") as file:
+        file.write(cubin(80, kernels))
+    return path
+
+
+def seconds(*arguments):
+    best = float("inf")
+    for _ in range(RUNS):
+        begin = time.monotonic()
+        status = subprocess.run([occq, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        best = min(best, time.monotonic() - begin)
+        if status not in (0, 4):
+            sys.exit(f"status {status}: {' '.join(arguments)}")
+    return best
+
+
+files = files or [made("old.cubin", 0), made("new.cubin", 8)]
+subprocess.run([occq, "check", "--image", files[0], "--pin", "k.lock", "--update-pins"], env=environment, check=True, stdout=subprocess.DEVNULL)
+with open("k.lock", encoding="utf-8", errors="replace") as lock:
+    pins = sum(line.startswith("pin ") for line in lock)
+result = {"bench": "gate", "pins": pins, "check_seconds": seconds("check", "--image", files[-1], "--pin", "k.lock")}
+if len(files) > 1:
+    result["diff_seconds"] = seconds("diff", "--image", *files)
+print(json.dumps(result))
