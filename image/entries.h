@@ -38,9 +38,6 @@ bool occ_image_is_archive(struct span all);
 /* Appends the entries of all object files in a static archive. */
 int occ_image_archive_list(struct occ_image_list *list, struct occ_image_error *err);
 
-/* Appends the entries of all fat binaries in a host ELF file. */
-int occ_image_host_list(struct occ_image_list *list, struct occ_image_error *err);
-
 /* The decompressed bytes of an entry; the caller frees them. */
 int occ_image_unpack(const struct found *found, uint8_t **ret_bytes, size_t *ret_size,
                      struct occ_image_error *err);

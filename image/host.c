@@ -1,6 +1,6 @@
-/* Fat binaries in host ELF files: section .nv_fatbin of an executable or library has the fat binaries that
- * are registered at the start, __nv_relfatbin the output of nvcc -dc before nvlink. Pure apart from malloc;
- * any thread. */
+/* ELF files: cubins, and host files with fat binaries. Section .nv_fatbin of an executable or library has the
+ * fat binaries that are registered at the start, __nv_relfatbin the output of nvcc -dc before nvlink. Pure
+ * apart from malloc; any thread. */
 #include "elf_file.h"
 #include "entries.h"
 #include "fail.h"
@@ -26,7 +26,7 @@ static int list_section(struct occ_image_list *list, const struct elf *elf, uint
     return code;
 }
 
-int occ_image_host_list(struct occ_image_list *list, struct occ_image_error *err)
+static int list_host(struct occ_image_list *list, struct occ_image_error *err)
 {
     struct elf elf;
     int code = occ_image_elf_open(list->all, &elf, err);
@@ -42,4 +42,20 @@ int occ_image_host_list(struct occ_image_list *list, struct occ_image_error *err
                                                                    : "another machine",
                               elf.section_count ? "no .nv_fatbin section" : "it has no section table");
     return code;
+}
+
+static int list_cubin(struct occ_image_list *list, struct occ_image_error *err)
+{
+    struct found found = {.payload = list->all};
+    found.entry.kind = OCC_IMAGE_KIND_CUBIN;
+    found.entry.bytes = list->all.size;
+    int code = occ_image_cubin_sm(list->all, &found.entry.sm, err);
+    return code ? code : occ_image_list_add(list, &found, err);
+}
+
+int occ_image_elf_list(struct occ_image_list *list, struct occ_image_error *err)
+{
+    struct span all = list->all;
+    bool cubin = all.size >= 20 && u16_at(all.at + 18) == OCC_IMAGE_MACHINE_CUDA;
+    return cubin ? list_cubin(list, err) : list_host(list, err);
 }

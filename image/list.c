@@ -7,15 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int list_cubin(struct occ_image_list *list, struct occ_image_error *err)
-{
-    struct found found = {.payload = list->all};
-    found.entry.kind = OCC_IMAGE_KIND_CUBIN;
-    found.entry.bytes = list->all.size;
-    int code = occ_image_cubin_sm(list->all, &found.entry.sm, err);
-    return code ? code : occ_image_list_add(list, &found, err);
-}
-
 /* PTX starts with a directive or a comment. */
 static bool looks_like_ptx(struct span all)
 {
@@ -41,13 +32,6 @@ static int refuse(struct span all, struct occ_image_error *err)
                           all.size < 4 ? "%zu bytes: too short for a cubin, a fat binary or an ELF file"
                                        : "%zu bytes: neither a cubin, a fat binary nor an ELF file",
                           all.size);
-}
-
-int occ_image_elf_list(struct occ_image_list *list, struct occ_image_error *err)
-{
-    struct span all = list->all;
-    bool cubin = all.size >= 20 && u16_at(all.at + 18) == OCC_IMAGE_MACHINE_CUDA;
-    return cubin ? list_cubin(list, err) : occ_image_host_list(list, err);
 }
 
 static int list_bytes(struct occ_image_list *list, struct occ_image_error *err)
