@@ -89,6 +89,7 @@ static void add_claims(char *(*get)(const char *name))
         "SLURM_ARRAY_JOB_ID",
         "SLURM_ARRAY_TASK_ID",
         "SLURM_STEP_ID",
+        "SLURM_JOB_ACCOUNT", /* before the name, whose text a user chooses */
         "SLURM_JOB_NAME",
         "SLURM_JOB_PARTITION",
         "SLURM_CLUSTER_NAME",

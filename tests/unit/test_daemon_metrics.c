@@ -164,7 +164,7 @@ static void a_full_node_has_few_series(void **state)
                        gpu, CROWD_PROGRAMS / 8 * CROWD_KERNELS);
         await_metric(p, uuid, page);
     }
-    assert_in_range(count_series(page), 200, 399);
+    assert_in_range(count_series(page), 200, 699);
     assert_non_null(strstr(page, "slurm_job=\"49\""));
     let_go(p, program);
     assert_stops(p);

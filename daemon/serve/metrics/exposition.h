@@ -27,6 +27,15 @@
       "The program's part of the wasted warp-seconds")                                                       \
     X(KERNEL_WASTED, "occtrace_kernel_wasted_warp_seconds_total", COUNTER, IDENTITY,                         \
       "Wasted warp-seconds of the 20 worst kernels, chosen anew each hour, and of all others")               \
+    X(JOB_LAUNCHES, "occtrace_job_launches_total", COUNTER, IDENTITY, "Kernel launches recorded, by job")    \
+    X(JOB_BUSY, "occtrace_job_busy_seconds_total", COUNTER, IDENTITY,                                        \
+      "Durations of the job's launches, those that ran at the same time added up")                           \
+    X(JOB_CAPACITY, "occtrace_job_capacity_warp_seconds_total", COUNTER, IDENTITY,                           \
+      "Warps that the GPUs can hold, over the durations of the job's launches")                              \
+    X(JOB_WASTED, "occtrace_job_wasted_warp_seconds_total", COUNTER, IDENTITY,                               \
+      "The part of that capacity that, by the model, the launches left empty")                               \
+    X(JOB_KERNEL_WASTED, "occtrace_job_kernel_wasted_warp_seconds_total", COUNTER, IDENTITY,                 \
+      "The same by kernel, for the kernels of occtrace_kernel_wasted_warp_seconds_total")                    \
     X(GPU_JOB, "occtrace_gpu_job_info", GAUGE, IDENTITY,                                                     \
       "1 for each job that the scheduler gives the GPU, also while it lies idle")                            \
     X(COVERAGE_HELD, "occtrace_coverage_gpu_seconds_total", COUNTER, ALL,                                    \

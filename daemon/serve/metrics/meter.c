@@ -12,6 +12,7 @@
 #define MINUTE_NS     INT64_C(60000000000)
 #define HOUR_NS       (60 * MINUTE_NS)
 #define RUN_LINGER_NS (5 * MINUTE_NS)
+#define JOB_LINGER_NS HOUR_NS
 #define SILENT_NS     (24 * HOUR_NS) /* then a GPU's series end, unless the driver lists the GPU */
 #define OTHER_GPU     OCC_METER_GPUS
 
@@ -114,6 +115,7 @@ static void choose_kernels(struct occ_meter *m)
 static void expire(struct occ_meter *m, int64_t now_ns)
 {
     (void)occ_places_expire(m->run_places, m->options.max_runs, now_ns - RUN_LINGER_NS, INT64_MIN);
+    occ_meter_expire_jobs(m, now_ns - JOB_LINGER_NS);
     if (occ_places_expire(m->gpu_places, OCC_METER_GPUS, 0, now_ns - SILENT_NS))
         occ_meter_forget_configs(m);
 }
@@ -255,6 +257,17 @@ static void add_to_run(struct occ_meter *m, const struct occ_meter_launches *l, 
     m->run_places[at].ended_ns = 0;
 }
 
+static void add_to_job(struct occ_meter *m, size_t job, const struct occ_meter_config *c, double duration_ns)
+{
+    struct occ_meter_job *j = &m->jobs[job];
+    double wasted_ns = duration_ns * (double)c->wasted_warps;
+    j->launches++;
+    j->busy_ns += duration_ns;
+    j->capacity_ns += duration_ns * (double)c->warps;
+    j->wasted_ns += wasted_ns;
+    m->kernels[m->kernels[c->kernel].is_shown ? c->kernel : 0].job_wasted_ns[job] += wasted_ns;
+}
+
 void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int64_t now_ns)
 {
     double wasted_ns = 0;
@@ -262,6 +275,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
     uint16_t gpu = OTHER_GPU;
     if (now_ns >= m->minute_ns || now_ns >= m->hour_ns)
         occ_meter_roll_over(m, now_ns);
+    size_t job = occ_meter_find_job(m, l->run, l->owner, now_ns);
     for (size_t i = 0; i < l->n; i++) {
         struct occ_meter_config *c = find_config(m, l, l->rows[i].config);
         if (!c)
@@ -271,6 +285,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
         c->launches++;
         c->busy_ns += duration_ns;
         wasted_ns += duration_ns * (double)c->wasted_warps;
+        add_to_job(m, job, c, duration_ns);
         last_ns = last_ns > end_ns ? last_ns : end_ns;
         gpu = c->gpu;
     }

@@ -22,10 +22,30 @@ struct occ_meter_gpu {
     int64_t last_ns;
 };
 
+#define OCC_METER_JOBS 8
+
+/* Launches of a job without an entry, and of no job. */
+enum { OCC_METER_OTHER_JOB = OCC_METER_JOBS, OCC_METER_NO_JOB, OCC_METER_JOB_SUMS };
+
 struct occ_meter_kernel {
     char name[64];
     double wasted, hour; /* while it was shown; in this hour */
     bool is_shown;
+    double job_wasted_ns[OCC_METER_JOB_SUMS]; /* the part of `wasted` that a job has, in warp-nanoseconds */
+};
+
+/* Labels of a job: a Slurm job or a namespace, with the account in the Slurm job's environment. */
+enum {
+    OCC_METER_JOB_SLURM,
+    OCC_METER_JOB_NAMESPACE,
+    OCC_METER_JOB_ACCOUNT,
+    OCC_METER_JOB_TRUST,
+    OCC_METER_JOB_LABELS
+};
+
+struct occ_meter_job {
+    char labels[OCC_METER_JOB_LABELS][OCC_METER_LABEL_BYTES];
+    double launches, busy_ns, capacity_ns, wasted_ns; /* capacity_ns, wasted_ns: warp-nanoseconds */
 };
 
 /* X(label, member of struct occ_run) */
@@ -56,10 +76,22 @@ struct occ_meter {
     struct occ_place gpu_places[OCC_METER_GPUS];
     struct occ_meter_kernel kernels[OCC_METER_KERNELS]; /* the first is "(other)" */
     size_t n_kernels, n_shown;
+    struct occ_meter_job jobs[OCC_METER_JOB_SUMS];
+    struct occ_place job_places[OCC_METER_JOBS];
     int64_t minute_ns, hour_ns; /* end of the current minute and hour */
     struct occ_meter_run *runs;
     struct occ_place *run_places;
 };
+
+/* ---- meter_jobs.c ---- */
+
+/* The run's job: an index of `jobs`. Takes an entry for a new job, if there is one for `owner`. */
+size_t occ_meter_find_job(struct occ_meter *meter, const struct occ_run *run, uint64_t owner, int64_t now_ns);
+/* Frees entries of jobs without a launch since `used_ns`. */
+void occ_meter_expire_jobs(struct occ_meter *meter, int64_t used_ns);
+void occ_meter_write_jobs(const struct occ_meter *meter, const struct occ_exposition *exposition);
+
+/* ---- meter.c ---- */
 
 /* Adds new launches to the sums; ends minutes, hours and series that are over. */
 void occ_meter_roll_over(struct occ_meter *meter, int64_t now_ns);

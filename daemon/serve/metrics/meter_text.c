@@ -114,4 +114,5 @@ void occ_meter_write(struct occ_meter *m, const struct occ_exposition *e, int64_
     put_runs(m, e, OCC_METRIC_RUN_INFO);
     put_runs(m, e, OCC_METRIC_RUN_WASTED);
     put_kernels(m, e);
+    occ_meter_write_jobs(m, e);
 }
