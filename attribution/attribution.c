@@ -194,6 +194,8 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
     a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
     bool is_first = !a->estimate.known;
     a->estimate.begun_ns = is_first ? first_ns : a->estimate.begun_ns;
+    if (is_first && a->n_launches > 0)
+        occ_clock_search(a, n);
     int trials = is_first ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
     for (int next; trials >= 0; trials = next) {
         a->again_ns = trials > 0 ? first_ns : INT64_MAX;
@@ -237,7 +239,8 @@ static size_t next_block(const struct occ_attribution *a, bool final)
     int64_t until_ns = a->advanced_ns - CLOCKS_NS + (int64_t)fmin(occ_clock_offset(a, a->advanced_ns), 0);
     int64_t end_ns = a->n_samples > 0 ? a->samples[0].start_ns + BLOCK_NS : 0;
     bool is_first = !a->estimate.known && a->n_launches > 0 && a->launches[0].start_ns < end_ns;
-    end_ns += is_first && a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
+    int64_t more_ns = a->n_regressors > BEGIN_FEW ? BEGIN_MANY_NS : a->n_launches < BEGIN_MAX ? BEGIN_NS : 0;
+    end_ns += is_first ? more_ns : 0;
     bool is_enough = a->estimate.known || until_ns >= end_ns || final;
     size_t n = 0;
     while (is_enough && n < a->n_samples && a->samples[n].end_ns <= until_ns &&

@@ -8,6 +8,7 @@
 #define REGRESSORS_MAX   8192
 #define WAITING_MAX      262144                /* launches, and samples, in the queues */
 #define BEGIN_MAX        16384                 /* queued launches after which the first block need not be longer */
+#define BEGIN_FEW        100                   /* regressors; with more of them a block needs more rows */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
@@ -34,7 +35,10 @@
 #define NOISE            0.03    /* relative noise of a sample's count */
 #define OVERLAPPED       0.1     /* share of a launch's time; with more overlap, active cycles are shared */
 #define OVERLAPPED_MARGIN 2.0    /* factor of the variance of overlapping launches, whose mutual effect varies */
-#define CLOCKS_NS        INT64_C(64000)  /* maximum offset between the clocks of launches and samples */
+#define CLOCKS_NS        INT64_C(112000) /* maximum offset between the clocks of launches and samples */
+#define SEARCH_US        96.0            /* offsets searched in the first block, ... */
+#define SEARCH_PPM       48.0            /* ... and drifts, also the standard deviations of both; ... */
+#define SEARCH_STEP      16.0            /* ... step of the coarse search */
 #define BEGIN_ROUNDS     6               /* joins and estimates of the first block; half as many if samples get finer */
 #define CLOCK_SD_US      16.0            /* step of the offset, or of the drift in WINDOW_NS, per estimate */
 #define CLOCK_DRIFT_US   500.0           /* drift in the first WINDOW_NS: crystals drift by 20 to 50 ppm */
@@ -42,7 +46,8 @@
 #define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same for the rare samples with utilization */
 #define BLOCK_NS         INT64_C(250000000)    /* samples joined at once; minimum time between estimates */
-#define BEGIN_NS         INT64_C(750000000)    /* additional length of the first block that has launches */
+#define BEGIN_NS         INT64_C(750000000)    /* additional length of the first block that has launches, ... */
+#define BEGIN_MANY_NS    INT64_C(1250000000)   /* ... and with more than BEGIN_FEW regressors */
 #define FRESH            4                     /* one in FRESH rows must be new before the next estimate, ... */
 #define COST_MAX         0.05                  /* ... which may use this share of one core */
 #define CUBE_NS          0.3                   /* estimated cost of an estimate: CUBE_NS x columns^3 */

@@ -207,6 +207,9 @@ struct occ_solution {
     double *x, *prior, *scratch; /* solution for one ratio; 1 / prior variance; n x OCC_CLUSTERS values */
 };
 
+/* Sets the clock's offset and drift to the best of a search, before the first estimate; `samples` of the
+ * queue are the first block. Without memory, or with rows or very many regressors already, they stay. */
+void occ_clock_search(struct occ_attribution *a, size_t samples);
 /* Estimates all values from the rows. Without memory there is no new estimate. */
 void occ_gls_fit(struct occ_attribution *a);
 /* Sets the variances of the means: the larger of the equations' variance and CLUSTERED times the scatter of

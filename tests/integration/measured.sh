@@ -114,7 +114,7 @@ rm -f h.db* truth counters/*
 OCCSIM_CUPTI_VERSION=24 OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm \
   -d h.db "$build/samples/transformer" --steps 400 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
 [ "$(query 'SELECT count(*) FROM launch')" = "$(sed 1d truth | wc -l)" ] || fail "$(query 'SELECT count(*) FROM launch') launches"
-[ "$(query "SELECT count(*) FROM kernel WHERE name LIKE '%memory%'")" = 0 ] || fail "a fill is a kernel"
+[ "$(query "SELECT count(*) FROM kernel WHERE kernel LIKE '%memory%'")" = 0 ] || fail "a fill is a kernel"
 [ -z "$(query 'SELECT lost FROM run WHERE lost > 0')" ] || fail "lost: $(query 'SELECT lost FROM run')"
 compare_with_truth
 [ $? != 1 ] || fail "$(cat wrong)"

@@ -411,6 +411,30 @@ static void run_pairs(struct fixture *f, int n, double level)
     }
 }
 
+/* The offset is longer than the kernels, so corrections to first order lead nowhere. Guards SEARCH_US -,
+ * SEARCH_PPM -. */
+static void a_clock_far_away_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    struct occ_measured m;
+    f->offset_ns = 70000;
+    f->ppm = -40;
+    for (int i = 0; i < 60000; i++) {
+        uint32_t k = draw(f, 6);
+        then(f, 20000 + 5000 * k + draw(f, 4000), k + 1, 0.1 + 0.15 * k);
+    }
+    play(f, MS, NULL);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_near(stats.drift_ppm, -40, 4);
+    assert_near((double)stats.offset_ns, 70000 - 40e-6 * (double)(f->now_ns - START_NS), 2000);
+    for (uint32_t k = 0; k < 6; k++) {
+        ask(f, k + 1, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_near(m.elapsed, 0.1 + 0.15 * k, 0.02);
+    }
+}
+
 /* Guards CORRELATED +, IDLE_SD +. */
 static void what_always_runs_together_is_a_group(void **state)
 {
@@ -1625,6 +1649,7 @@ static const struct CMUnitTest tests[] = {
     WITH(short_launches_are_regressed),
     WITH(another_clock_is_found),
     WITH(a_drifting_clock_is_found),
+    WITH(a_clock_far_away_is_found),
     WITH(kernels_that_drain_do_not_lead_the_clock_astray),
     WITH(finer_samples_find_the_clock_anew),
     WITH(errors_of_active_cycles_are_those_of_achieved_too),
