@@ -106,14 +106,6 @@ int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row
 
 /* ---- the saving ---- */
 
-/* True for a change to which the prediction, of the same kernel, does not apply. */
-static bool is_unpredicted(const struct occ_finding *f)
-{
-    bool makes_room = f->change == OCC_CHANGE_USE_REGISTERS || f->change == OCC_CHANGE_USE_SMEM;
-    bool is_other_kernel = f->change == OCC_CHANGE_ALGORITHM || f->change == OCC_CHANGE_FUSE;
-    return isnan(f->forecast.ratio) || (!f->forecast.is_promised && (makes_room || is_other_kernel));
-}
-
 static bool is_none(const struct occ_finding *f)
 {
     return f->change == OCC_CHANGE_NONE || f->change == OCC_CHANGE_LEAVE || f->change == OCC_CHANGE_BUSY;
@@ -128,7 +120,7 @@ const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, 
         (void)snprintf(text, size, "%s", answer->is_known ? "nothing that the model knows" : "not known");
         return text;
     }
-    if (is_unpredicted(f)) {
+    if (isnan(p->ratio)) {
         (void)snprintf(text, size, "measure it: no prediction");
         return text;
     }

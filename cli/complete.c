@@ -6,6 +6,7 @@
 
 #include "forms.h"
 #include "occupancy/occupancy.h"
+#include "support/text.h"
 #include "values.h"
 
 /* The word at the cursor: its part to complete, and the text before, which remains ("--by=", "kernel,"). */
@@ -41,15 +42,21 @@ struct naming {
     const char *before;
 };
 
-/* Offers a name unless it has control characters, looks like an option or like a line for the scripts. */
+/* True if a terminal prints the text as it is. */
+static bool is_printable(const char *text)
+{
+    char copy[NAME_BYTES + 1];
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    occ_text_sanitise(copy);
+    return strcmp(copy, text) == 0;
+}
+
+/* Offers a printable name, unless it looks like an option or like a line for the scripts. */
 static void take_name(void *context, const char *name, const char *about)
 {
     const struct naming *naming = context;
-    bool is_printable = name[0] && strchr("-:", name[0]) == NULL && strlen(name) <= NAME_BYTES;
-    for (const char *c = name; *c && is_printable; c++)
-        is_printable = (unsigned char)*c >= ' ' && *c != 0x7f;
-    if (is_printable)
-        offer(naming->cursor, naming->before, name, about);
+    if (name[0] && name[0] != '-' && name[0] != ':' && is_printable(name))
+        offer(naming->cursor, naming->before, name, about && is_printable(about) ? about : NULL);
 }
 
 static void offer_recorded(const struct cursor *c, const char *before, enum cli_recorded what)

@@ -99,6 +99,14 @@ static enum occ_advice_kind advice_about(const struct occ_kernel_totals *kernel,
     return is_useless ? OCC_ADVICE_FILL_WAVE : kind;
 }
 
+/* Returns false for a change to which the prediction, which is about the same kernel, does not apply. */
+static bool is_predicted(enum occ_owner_change change, const struct occ_forecast *forecast)
+{
+    bool makes_room = change == OCC_CHANGE_USE_REGISTERS || change == OCC_CHANGE_USE_SMEM;
+    bool is_other_kernel = change == OCC_CHANGE_ALGORITHM || change == OCC_CHANGE_FUSE;
+    return forecast->is_promised || !(makes_room || is_other_kernel);
+}
+
 static void set_change(const struct occ_kernel_totals *kernel, struct occ_finding *finding)
 {
     const struct occ_candidate *best = choose(kernel);
@@ -120,7 +128,7 @@ static void set_change(const struct occ_kernel_totals *kernel, struct occ_findin
         finding->now = best->now;
         finding->needed = best->needed;
         finding->saves = best->saving;
-        finding->forecast = best->forecast;
+        finding->forecast = is_predicted(finding->change, &best->forecast) ? best->forecast : no_forecast;
     } else {
         finding->change = occ_change_for(owner_of(kernel), advice_about(kernel, finding->cause));
     }

@@ -143,9 +143,9 @@ has gitlab.json '"check_name": "no more registers than before"'
 grep '"fingerprint"' gitlab.json >first
 # the verdict: where the GPU time of a failed run goes, and the part that grew; the JSON has both
 expect 4 check --baseline label:main label:pr
-has stdout "- GPU time of "
-has stdout "- grew most since the baseline: kernels, limited by registers, "
-has stdout "- gemm: "
+has stdout "| GPU time of "
+has stdout "| grew most since the baseline: kernels, limited by registers, "
+has stdout "| gemm: "
 expect 4 check --baseline label:main label:pr --json
 python3 - <<'END' || fail "check --json: $(cat stdout)"
 import json

@@ -171,6 +171,15 @@ static void test_finding_has_the_prediction(void **state)
     assert_int_equal(w.findings[0].forecast.faster, 8);
     assert_true(w.findings[0].forecast.is_promised);
     free(w.findings);
+    w = world_of("ampere_sgemm_128x64_tn", OCC_CAUSE_REGISTERS, 0.5);
+    w.candidates[0] = candidate(OCC_ADVICE_REGISTERS, 64, 40, (struct occ_saving){0, 0, 0.4, 9});
+    w.candidates[0].forecast.is_promised = false;
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_ALGORITHM); /* another kernel than the predicted one */
+    assert_true(isnan(w.findings[0].forecast.ratio));
+    free(w.findings);
 }
 
 /* A change that is unlikely to help is no finding's change. */

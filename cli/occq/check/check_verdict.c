@@ -93,7 +93,7 @@ static void print_line(FILE *out, const char *line)
     if (!clean)
         return;
     occ_text_sanitise(clean);
-    (void)fprintf(out, "          - %s\n", clean);
+    (void)fprintf(out, "          | %s\n", clean);
 }
 
 static void print_finding(FILE *out, const struct occ_overview *o, const struct occ_finding *f)
