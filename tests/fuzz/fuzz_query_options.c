@@ -1,5 +1,5 @@
 /* Fuzzes the options of a question to libocctrace-query: any text is refused with a message, or gives
- * arguments of which the first is the history, and none is an option that the library does not accept. */
+ * arguments that begin with the history and have only options that the library accepts. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 struct check_verdict {
     struct occ_overview overview[DIFF_SIDES];
-    bool is_known[DIFF_SIDES]; /* false: the side has no GPU time, or its runs are not those of a filter */
+    bool is_known[DIFF_SIDES]; /* false: the side has no GPU time, or no filter describes its runs */
     double runs[DIFF_SIDES];
 };
 

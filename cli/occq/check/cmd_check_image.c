@@ -73,8 +73,8 @@ static int write_lock(const char *path, const struct pins *pins, struct occ_erro
     return cli_file_finish(&output, err);
 }
 
-/* Statements of the lock stay. Block sizes come from a history only if it is named: a lock must not depend on
- * the machine that writes it. */
+/* Statements of the lock stay. Block sizes come from a history only if the user names one: a lock must not
+ * depend on the machine that writes it. */
 static int update(const struct image_args *args, struct check *check, struct occ_error *err)
 {
     const struct pins *build = &check->build.pins;
@@ -83,7 +83,7 @@ static int update(const struct image_args *args, struct check *check, struct occ
     int status = 0;
     if (args->history.list.common.db)
         status = gate_take_launches(&check->recorded, build, &merged, err);
-    check->lock = merged; /* owns what was added */
+    check->lock = merged; /* owns the added pins */
     if (status != 0)
         return status;
     merged.list = build->list;

@@ -9,7 +9,7 @@ struct check_reports {
     bool github;
 };
 
-/* Writes the reports; those for GitHub go to stdout. */
+/* Writes the files, and the annotations for GitHub to stdout. */
 int check_write_reports(const struct check_reports *reports, const struct judgement *judgement,
                         struct occ_error *err);
 
