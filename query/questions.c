@@ -10,11 +10,17 @@ extern const struct cli_command cli_top, cli_show, cli_diff, cli_history, cli_la
 #define CONFIG_ROWS                                                                                          \
     "(SELECT c.value AS value FROM json_each(?1, '$.kernels') k, json_each(k.value, '$.launch_configs') c)"
 
+#define PAIR_ROWS "json_each(?1, '$.kernels')"
+
 static const struct query_question questions[] = {
-    {"top", &cli_top, {NULL}, 0, NULL},           {"show", &cli_show, {"kernel"}, 1, CONFIG_ROWS},
-    {"diff", &cli_diff, {"a", "b"}, 2, NULL},     {"history", &cli_history, {"kernel"}, 0, NULL},
-    {"launches", &cli_launches, {NULL}, 0, NULL}, {"runs", &cli_runs, {NULL}, 0, NULL},
-    {"sql", &cli_sql, {"statement"}, 1, NULL},    {"verdict", &query_verdict, {NULL}, 0, NULL},
+    {"top", &cli_top, {NULL}, 0, NULL},
+    {"show", &cli_show, {"kernel"}, 1, CONFIG_ROWS},
+    {"diff", &cli_diff, {"a", "b"}, 2, PAIR_ROWS},
+    {"history", &cli_history, {"kernel"}, 0, NULL},
+    {"launches", &cli_launches, {NULL}, 0, NULL},
+    {"runs", &cli_runs, {NULL}, 0, NULL},
+    {"sql", &cli_sql, {"statement"}, 1, NULL},
+    {"verdict", &query_verdict, {NULL}, 0, NULL},
 };
 
 const struct query_question *query_find_question(const char *name, struct occ_error *err)

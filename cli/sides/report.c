@@ -24,17 +24,6 @@ const char *diff_caveat(const struct diff *diff)
                  "across runs, record each side 3 times.";
 }
 
-const char *diff_duration_text(double ns, char buffer[32])
-{
-    return isnan(ns) ? "-" : occ_format_duration((int64_t)llround(ns), buffer, 32);
-}
-
-const char *diff_change_text(double change, char buffer[16])
-{
-    (void)snprintf(buffer, 16, isfinite(change) ? "%+.1f%%" : "-", 100 * change);
-    return buffer;
-}
-
 void diff_print_counts(FILE *out, const struct diff_summary *s)
 {
     static const enum diff_verdict order[] = {DIFF_WORSE,     DIFF_BETTER, DIFF_SAME,

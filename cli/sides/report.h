@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "compare/levels.h"
 #include "diff_rows.h"
+#include "texts.h"
 
 /* Parameters of launch configurations. X(key, word, value of const struct occ_config_row *row) */
 #define DIFF_FIELDS(X)                                                                                       \
@@ -101,10 +102,6 @@ struct diff_line *diff_make_lines(const struct diff_report *report);
 const char *diff_side_text(const struct diff_report *report, uint32_t side, char line[DIFF_SIDE_BYTES]);
 /* Returns a sentence about the replicates of the verdicts: runs, minutes or blocks of launches. */
 const char *diff_caveat(const struct diff *diff);
-/* Formats "1.2 ms"; "-" for NaN. */
-const char *diff_duration_text(double ns, char buffer[32]);
-/* Formats "+10.0%"; "-" for NaN. */
-const char *diff_change_text(double change, char buffer[16]);
 /* Prints times, occupancy and waste of both sides. */
 void diff_print_sums(FILE *out, const struct diff_summary *summary);
 /* Prints the line "1 worse, 3 better, ...". */

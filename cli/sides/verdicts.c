@@ -119,6 +119,12 @@ static bool is_decided(const struct diff_report *r, const struct diff_row *row)
 
 /* ---- sentences ---- */
 
+bool diff_group_matters(const struct diff_group_line *line)
+{
+    return line->group->scope == DIFF_SCOPE_TOTAL ||
+           (!line->is_repeated && diff_is_change(line->group->verdict));
+}
+
 const char *diff_group_word(enum diff_verdict verdict)
 {
     static const char *const words[DIFF_VERDICT_COUNT] = {[DIFF_UNDECIDED] = "UNDECIDED",

@@ -22,6 +22,8 @@ struct diff_group_line {
 /* Makes an array of report->levels.n lines; the caller frees it. NULL: no memory. */
 struct diff_group_line *diff_make_group_lines(const struct diff_report *report);
 
+/* True for the total, and for a group that has changed unless an earlier line says the same. */
+bool diff_group_matters(const struct diff_group_line *line);
 /* "FASTER" */
 const char *diff_group_word(enum diff_verdict verdict);
 /* Formats "in layer Net/Linear". */

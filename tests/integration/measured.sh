@@ -28,19 +28,20 @@ trace() {
   [ "$(query 'SELECT count(*) FROM launch')" = "$launches" ] || fail "not all of $launches launches are in the history"
 }
 
-# Exit status 1: the elapsed or achieved occupancy of a kernel is more than 1 pp beside the truth and its stated error.
-# 2: fewer kernels than a share of them ($share, 0.7) have a value.
+# Exit status 1: the elapsed or achieved occupancy of a launch configuration is more than 1 pp beside the truth and its stated error.
+# 2: fewer than a share of them ($share, 0.7) have a value.
 compare_with_truth() {
-  sed '1d; s/"//g' truth | awk -F, '{ ns = substr($16, 6) - substr($15, 6); t[$1] += ns; a[$1] += $24 * ns; e[$1] += $25 * ns }
+  sed '1d; s/"//g' truth | awk -F, '{ k = $1 " " $8 " " $11; ns = substr($16, 6) - substr($15, 6); t[k] += ns; a[k] += $24 * ns; e[k] += $25 * ns }
     END { for (k in t) print k, a[k] / t[k], e[k] / t[k] }' >expected
-  query "SELECT format('%s %f %f %f %f', kernel, achieved, elapsed, achieved_ci95, elapsed_ci95) AS line
-    FROM measured_config WHERE achieved IS NOT NULL" >got
+  query "SELECT format('%s %d %d %f %f %f %f', kernel_mangled, grid_x, block_x, m.achieved, m.elapsed, achieved_ci95, elapsed_ci95) AS line
+    FROM measured_config AS m JOIN launch_config USING (config_id) WHERE m.achieved IS NOT NULL" >got
   awk -v share="${share:-0.7}" 'function beside(a, b) { return a > b ? a - b : b - a }
-       NR == FNR { achieved[$1] = $2; elapsed[$1] = $3; kernels++; next }
+       { k = $1 " " $2 " " $3 }
+       NR == FNR { achieved[k] = $4; elapsed[k] = $5; configs++; next }
        { known++ }
-       beside($2, achieved[$1]) > 0.01 + $4 || beside($3, elapsed[$1]) > 0.01 + $5 {
-         print $1, "is", $2, "+-", $4, $3, "+-", $5, "not", achieved[$1], elapsed[$1]; wrong = 1 }
-       END { if (!wrong && known < share * kernels) { print "only", known, "of", kernels, "kernels have a value"; wrong = 2 }; exit wrong }' \
+       beside($4, achieved[k]) > 0.01 + $6 || beside($5, elapsed[k]) > 0.01 + $7 {
+         print k, "is", $4, "+-", $6, $5, "+-", $7, "not", achieved[k], elapsed[k]; wrong = 1 }
+       END { if (!wrong && known < share * configs) { print "only", known, "of", configs, "have a value"; wrong = 2 }; exit wrong }' \
     expected got >wrong
 }
 # The simulated device runs in real time: on a machine without a free processor samples are lost, and values withheld.

@@ -44,7 +44,7 @@ chosen() {
     expect 0 "$occq" launches -d h.db --label "$label" --csv -o kernel
     [ "$(tail -n +2 stdout | sort | paste -sd' ')" = "$wanted" ] || fail "launches --label '$label': $(paste -sd' ' stdout)"
     expect 0 "$occq" diff -d h.db "label:$label" "label:$label" --json
-    [ "$(grep -c '"verdict"' stdout)" = $# ] || fail "diff label:$label: $(cat stdout)"
+    [ "$(grep -c '"verdict_waste"' stdout)" = $# ] || fail "diff label:$label: $(cat stdout)"
     expect 0 "$occq" history -d h.db --label "$label" --csv -o launches
     [ "$(tail -n +2 stdout)" = $# ] || fail "history --label '$label': $(paste -sd' ' stdout)"
     expect 0 "$occq" report -d h.db --label "$label" -o report.html

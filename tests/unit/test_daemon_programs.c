@@ -10,6 +10,7 @@
 #include "daemon/sampling/sampler_state.h"
 #include "daemon/serve/server_state.h"
 #include "support/log.h"
+#include "producer_ring.h"
 
 #define LIBRARY   "/usr/lib/libcupti.so.13"
 #define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -30,6 +31,8 @@ static void a_library_from_a_container_is_not_offered(void **state)
         struct occ_producer_device device = {.uuid = {1}};
         struct occ_producer producer = {.peer = {.pid = getpid(), .uid = geteuid()},
                                         .run.row.cupti.path = LIBRARY};
+        struct occ_ring_producer ring;
+        give_ring(&producer, &ring);
         (void)snprintf(producer.identity.container, sizeof producer.identity.container, "%s",
                        cases[i].container);
         (void)snprintf(producer.identity.pod, sizeof producer.identity.pod, "%s", cases[i].pod);
@@ -37,6 +40,7 @@ static void a_library_from_a_container_is_not_offered(void **state)
         occ_program_appended(&producer, &device, NULL, 0, &history);
         assert_string_equal(server.sampler->offered ? server.sampler->offered : "", cases[i].offered);
         occ_sampler_free(server.sampler);
+        take_ring(&producer, &ring);
     }
 }
 

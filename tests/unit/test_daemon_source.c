@@ -18,6 +18,7 @@
 #include "daemon/sampling/source_select.h"
 #include "daemon/serve/server_state.h"
 #include "daemon_fake_machine.h"
+#include "producer_ring.h"
 
 #define ALWAYS INT64_MAX
 
@@ -486,12 +487,15 @@ static bool takes_library(pid_t pid, uint32_t uid, const char *path)
     struct occ_history history = {.context = &server};
     struct occ_producer_device device = {.id = 1};
     struct occ_producer producer = {.peer = {.pid = pid, .uid = uid}};
+    struct occ_ring_producer ring;
     server.options = &server_options;
+    give_ring(&producer, &ring);
     assert_int_equal(occ_sampler_new(&options, &server.sampler, NULL), 0);
     producer.run.row.cupti.path = path;
     occ_program_appended(&producer, &device, NULL, 0, &history);
     bool is_taken = server.sampler->offered && strcmp(server.sampler->offered, path) == 0;
     occ_sampler_free(server.sampler);
+    take_ring(&producer, &ring);
     return is_taken;
 }
 

@@ -45,10 +45,9 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     if (!lines)
         return occ_no_memory(err);
     for (size_t i = 0; i < r->levels.n; i++) {
-        const struct diff_group *g = lines[i].group;
-        if (g->scope != DIFF_SCOPE_TOTAL && (lines[i].is_repeated || !diff_is_change(g->verdict)))
+        if (!diff_group_matters(&lines[i]))
             continue;
-        (void)fprintf(cli_out(), "- **%s** in %s", diff_group_word(g->verdict), lines[i].level);
+        (void)fprintf(cli_out(), "- **%s** in %s", diff_group_word(lines[i].group->verdict), lines[i].level);
         if (lines[i].name[0]) {
             (void)fputc(' ', cli_out());
             diff_markdown_code(cli_out(), lines[i].name);

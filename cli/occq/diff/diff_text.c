@@ -88,8 +88,7 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     if (!lines)
         return occ_no_memory(err);
     for (size_t i = 0; i < r->levels.n && printed < r->shown; i++) {
-        bool is_total = lines[i].group->scope == DIFF_SCOPE_TOTAL;
-        if (!is_total && (lines[i].is_repeated || !diff_is_change(lines[i].group->verdict)))
+        if (!diff_group_matters(&lines[i]))
             continue;
         print_group(r, &lines[i]);
         printed++;

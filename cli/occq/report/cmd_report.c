@@ -35,12 +35,14 @@ struct source {
     struct sides sides;
     struct diff_report diff;
     struct diff_line *diff_lines;
+    struct diff_group_line *diff_groups;
     struct report report;
     char asked[512];
 };
 
 static void source_free(struct source *s)
 {
+    free(s->diff_groups);
     free(s->diff_lines);
     diff_report_done(&s->diff);
     sides_free(&s->sides);
@@ -212,6 +214,10 @@ static int load_diff(struct source *s, const struct report_args *args, struct oc
     int status = sides_compare(&s->sides, err);
     if (status == 0)
         status = diff_answer(&s->sides, false, &s->diff, &s->diff_lines, err);
+    if (status == 0) {
+        s->diff_groups = diff_make_group_lines(&s->diff);
+        status = s->diff_groups ? 0 : occ_no_memory(err);
+    }
     s->filter = b->filter;
     s->filter.first_run = b->last ? b->runs[b->n_runs - 1] : 0;
     return status;
@@ -249,6 +255,7 @@ static int write_file(const struct report_args *args, struct source *s, struct o
     r->trend = &s->trend;
     r->diff = args->diff ? &s->diff : NULL;
     r->diff_lines = s->diff_lines;
+    r->diff_groups = s->diff_groups;
     int status = cli_file_open(args->output, &output, err);
     if (status != 0)
         return status;

@@ -187,6 +187,25 @@ static void put_ranges(FILE *out, const struct report *r)
     (void)fputs("</section>\n", out);
 }
 
+static void put_verdicts(FILE *out, const struct report *r)
+{
+    const struct diff_report *diff = r->diff;
+    char place[DIFF_PLACE_BYTES], text[DIFF_GROUP_BYTES];
+    size_t shown = 0;
+    (void)fputs("<ul>\n", out);
+    for (size_t i = 0; i < diff->levels.n && shown < diff->shown; i++) {
+        const struct diff_group_line *line = &r->diff_groups[i];
+        if (!diff_group_matters(line))
+            continue;
+        html_put(out, "<li><strong>@</strong> <bdi>@: @</bdi></li>\n", diff_group_word(line->group->verdict),
+                 diff_group_place(line, place), diff_group_text(diff, line, text));
+        shown++;
+    }
+    (void)fputs("</ul>\n", out);
+    html_put(out, "<p>@</p>\n", diff_control_text(diff, text));
+    html_put(out, "<p>@</p>\n", diff_undecided_text(diff, r->diff_groups, text));
+}
+
 static void put_diff(FILE *out, const struct report *r)
 {
     const struct diff_report *diff = r->diff;
@@ -198,9 +217,11 @@ static void put_diff(FILE *out, const struct report *r)
         has_ranges = has_ranges || r->diff_lines[i].range[0];
     html_put(out,
              "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What "
-             "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@ @</p>\n<pre>",
+             "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@ @</p>\n",
              diff_side_text(diff, DIFF_A, side[DIFF_A]), diff_side_text(diff, DIFF_B, side[DIFF_B]),
              diff_caveat(diff->diff), diff_devices_note(&diff->side[DIFF_A], &diff->side[DIFF_B], note));
+    put_verdicts(out, r);
+    (void)fputs("<pre>", out);
     diff_print_summary(out, diff);
     (void)fputs("</pre>\n", out);
     html_choose(diff_columns,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/sides/report.h"
+#include "cli/sides/verdicts.h"
 #include "cli/history/lists.h"
 #include "cli/kernels/show.h"
 #include "cli/kernels/top.h"
@@ -26,6 +27,7 @@ struct report {
     const struct trend *trend;
     const struct diff_report *diff; /* NULL: no comparison; else all other data are of side B */
     const struct diff_line *diff_lines;
+    const struct diff_group_line *diff_groups;
 };
 
 /* Writes "kernel-12-1", the anchor of the section or row of a kernel on a device. Returns `anchor`. */

@@ -1,0 +1,7 @@
+/* Durations and changes of a comparison in words. Pure. */
+#pragma once
+
+/* Formats "1.2 ms"; "-" for NaN. */
+const char *diff_duration_text(double ns, char buffer[32]);
+/* Formats "+10.0%"; "-" for NaN. */
+const char *diff_change_text(double change, char buffer[16]);
