@@ -54,7 +54,11 @@ int occ_coverage_new(const struct occ_coverage_options *options, struct occ_cove
     if (!c)
         return occ_no_memory(err);
     (void)pthread_mutex_init(&c->mutex, NULL);
-    (void)pthread_cond_init(&c->ended, NULL);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&c->ended, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
     (void)snprintf(c->root, sizeof c->root, "%s", options->root ? options->root : "");
     (void)snprintf(c->socket, sizeof c->socket, "%s", options->socket);
     (void)snprintf(c->nvml_path, sizeof c->nvml_path, "%s", options->nvml_path ? options->nvml_path : "");
@@ -76,7 +80,7 @@ void occ_coverage_free(struct occ_coverage *coverage)
     int waited = 0;
     if (!coverage)
         return;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
     (void)pthread_mutex_lock(&coverage->mutex);
     while (coverage->is_scanning && waited == 0)
