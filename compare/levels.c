@@ -9,8 +9,7 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 
-#define MAX_Q           0.05
-#define TOTAL_SHARE_MIN 0.5 /* pooled share of the time without which the total has no verdict */
+#define MAX_Q 0.05
 
 struct member {
     struct diff_cell cell;
@@ -148,7 +147,8 @@ static void judge(struct work *w, struct span span, struct diff_group *g)
     struct diff_change less = diff_less_control(&change, &control);
     bool agree = (less.change > 0) == (change.change > 0);
     g->to_control = diff_change_ratio(&less, w->floor);
-    g->q = agree ? fmax(g->q, g->to_control.p) : 1;
+    if (!isnan(g->q)) /* fmax() takes the other value for NaN */
+        g->q = agree ? fmax(g->q, g->to_control.p) : 1;
 }
 
 static int add_group(struct work *w, enum diff_scope scope, struct span span, struct occ_error *err)
@@ -169,7 +169,7 @@ static int add_group(struct work *w, enum diff_scope scope, struct span span, st
 static enum diff_verdict verdict_of(const struct work *w, const struct diff_group *g)
 {
     double floor = w->floor;
-    if (g->scope == DIFF_SCOPE_TOTAL && w->levels->pooled_share < TOTAL_SHARE_MIN)
+    if (g->scope == DIFF_SCOPE_TOTAL && w->levels->pooled_share < DIFF_TOTAL_SHARE_MIN)
         return DIFF_UNDECIDED;
     if (g->ratio.low >= 1 / (1 + floor) && g->ratio.high <= 1 + floor)
         return DIFF_SAME;

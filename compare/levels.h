@@ -31,6 +31,9 @@ struct diff_group {
     enum diff_verdict verdict;
 };
 
+/* Pooled share of the time without which the total has no verdict. */
+#define DIFF_TOTAL_SHARE_MIN 0.5
+
 struct diff_levels {
     struct diff_group *groups; /* by scope, in each the largest change of time first */
     size_t n;

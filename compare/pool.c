@@ -7,6 +7,7 @@
 #define CONFIDENCE         0.95
 #define ERROR_MIN          1e-6 /* of a logarithm: durations are whole nanoseconds */
 #define NORMAL_MAD         0.6745 /* median of the absolute differences of a normal distribution / its deviation */
+#define MAD_BIAS           0.8    /* values that the median takes from its absolute differences */
 #define MEDIAN_ERROR       1.2533 /* error of the median of a normal distribution / error of its mean */
 #define RUNS_EFFECTIVE_MIN 2.0    /* of runs: the caller has asked for DIFF_RUNS_MIN on each side */
 
@@ -149,7 +150,7 @@ static int by_value(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-/* Sorts the values. */
+/* Sorts the values. Half of the weight between two values: their mean. */
 static double median_of(struct diff_weighted *values, size_t n, double weight)
 {
     double below = 0;
@@ -157,7 +158,8 @@ static double median_of(struct diff_weighted *values, size_t n, double weight)
     qsort(values, n, sizeof *values, by_value);
     while (i + 1 < n && (below += values[i].weight) < weight / 2)
         i++;
-    return values[i].value;
+    bool is_between = i + 1 < n && !(below > weight / 2);
+    return is_between ? (values[i].value + values[i + 1].value) / 2 : values[i].value;
 }
 
 bool diff_control(struct diff_weighted *changes, size_t n, struct diff_change *ret_control)
@@ -172,7 +174,8 @@ bool diff_control(struct diff_weighted *changes, size_t n, struct diff_change *r
     double effective = weight * weight / squares, median = median_of(changes, n, weight);
     for (size_t i = 0; i < n; i++)
         changes[i].value = fabs(changes[i].value - median);
-    double deviation = median_of(changes, n, weight) / NORMAL_MAD;
+    /* Few values are nearer to their own median (Croux and Rousseeuw 1992). */
+    double deviation = median_of(changes, n, weight) / NORMAL_MAD * effective / (effective - MAD_BIAS);
     *ret_control =
         (struct diff_change){.change = median,
                              .error = {[DIFF_OVER_CELLS] = MEDIAN_ERROR * deviation / sqrt(effective)},
@@ -184,8 +187,12 @@ struct diff_change diff_less_control(const struct diff_change *change, const str
 {
     struct diff_change less = *change;
     less.change -= control->change;
-    for (int i = 0; i < DIFF_ESTIMATES; i++)
-        less.error[i] = hypot(less.error[i], control->error[DIFF_OVER_CELLS]);
+    for (int i = 0; i < DIFF_ESTIMATES; i++) {
+        double a = change->error[i] * change->error[i], b = pow(control->error[DIFF_OVER_CELLS], 2);
+        less.error[i] = sqrt(a + b);
+        if (change->df[i] > 0 && b > 0) /* Satterthwaite */
+            less.df[i] = (a + b) * (a + b) / (a * a / change->df[i] + b * b / control->df[DIFF_OVER_CELLS]);
+    }
     return less;
 }
 

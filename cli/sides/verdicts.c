@@ -158,7 +158,7 @@ const char *diff_group_text(const struct diff_report *r, const struct diff_group
                             char text[DIFF_GROUP_BYTES])
 {
     const struct diff_group *g = line->group;
-    char change[16], from[32], to[32], launches[48];
+    char change[16], from[32], to[32], launches[48], share[16];
     (void)snprintf(text, DIFF_GROUP_BYTES, "%s", diff_change_text(line->change, change));
     add_interval(text, DIFF_GROUP_BYTES, &g->ratio);
     if (g->launches[DIFF_A] == g->launches[DIFF_B])
@@ -171,6 +171,9 @@ const char *diff_group_text(const struct diff_report *r, const struct diff_group
                     g->configurations, g->configurations == 1 ? "" : "s", launches,
                     diff_duration_text((double)g->total_ns[DIFF_A], from),
                     diff_duration_text((double)g->total_ns[DIFF_B], to));
+    if (g->scope == DIFF_SCOPE_TOTAL && r->levels.pooled_share < DIFF_TOTAL_SHARE_MIN)
+        occ_text_append(text, DIFF_GROUP_BYTES, "", ", only %s of the time of both sides",
+                        cli_percent_text(r->levels.pooled_share, share, sizeof share));
     return text;
 }
 
