@@ -40,8 +40,8 @@ struct occ_overview {
     uint64_t launches;
     double kernel_s;   /* sum of durations, with communication */
     double read_ratio; /* share of the launches read for busy time and waits; NaN: no launches */
-    /* True if no launch of any GPU could be read: overlap and waits for launches are unknown, and busy time
-     * is an upper bound. */
+    /* True if no launch of any GPU could be read, or if programs shared a GPU at the same time: the overlap
+     * of kernels is unknown, and busy time is an upper bound. */
     bool is_busy_most;
     double measured_ratio; /* share of kernel_s with measured occupancy */
     bool is_simulated;

@@ -1,10 +1,13 @@
 /* Sums the estimates of runs by GPU; see gpu_totals.h. Pure. */
 #include "gpu_totals.h"
 
+#include <stdlib.h>
+
 /* Sums of estimates, in nanoseconds. */
 struct sums {
     double recorded, duration, busy, others, launch_wait;
     double launches, read;
+    double alone; /* time of the GPU / sum of the times of its runs: 1 if no runs overlap */
 };
 
 static void add_estimate(struct sums *sums, const struct occ_gpu_estimate *e)
@@ -29,6 +32,53 @@ static struct sums sum_device(const struct occ_gpu_estimates *estimates, int64_t
     return sums;
 }
 
+/* ---- runs at the same time ---- */
+
+struct span {
+    int64_t low, high;
+};
+
+static int by_start(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+    return (a->low > b->low) - (a->low < b->low);
+}
+
+/* Returns the union of the spans / their sum. */
+static double alone_ratio(struct span *spans, size_t n)
+{
+    double together = 0, sum = 0;
+    int64_t end = INT64_MIN;
+    qsort(spans, n, sizeof *spans, by_start);
+    for (size_t i = 0; i < n; i++) {
+        int64_t low = spans[i].low > end ? spans[i].low : end;
+        sum += (double)(spans[i].high - spans[i].low);
+        together += spans[i].high > low ? (double)(spans[i].high - low) : 0;
+        end = spans[i].high > end ? spans[i].high : end;
+    }
+    return sum > 0 ? together / sum : 1;
+}
+
+/* Sets `sums`' part of time alone. Runs of a device without a UUID may be of several machines, and replays
+ * have no times: they do not overlap. Returns 0 or OCC_E_NO_MEMORY. */
+static int set_alone(const struct occ_gpu_estimates *estimates, int64_t device, struct sums *sums)
+{
+    struct span *spans = malloc((estimates->n + 1) * sizeof *spans);
+    size_t n = 0;
+    if (!spans)
+        return OCC_E_NO_MEMORY;
+    for (size_t i = 0; i < estimates->n; i++) {
+        const struct occ_gpu_estimate *e = &estimates->list[i];
+        if (e->device == device && e->has_uuid && !e->is_replay && e->last_ns > e->first_ns)
+            spans[n++] = (struct span){e->first_ns, e->last_ns};
+    }
+    sums->alone = alone_ratio(spans, n);
+    free(spans);
+    return 0;
+}
+
+/* ---- times ---- */
+
 /* Sets a GPU's times. Busy time is the exact sum of durations, scaled by busy time / sum of durations of the
  * launches that were read; waits are scaled by the number of launches. */
 static void fill(const struct sums *read, const struct sums *all, const struct occ_device_sums *known,
@@ -37,9 +87,11 @@ static void fill(const struct sums *read, const struct sums *all, const struct o
     /* If no launch of this GPU was read, assume the overlap of the other GPUs. */
     const struct sums *like = read->duration > 0 ? read : all;
     double alone = like->duration > 0 ? like->busy / like->duration : 1;
-    gpu->window_s = read->recorded * 1e-9;
+    gpu->window_s = read->recorded * read->alone * 1e-9;
     gpu->busy_s = occ_at_most(known->duration_ns * alone * 1e-9, gpu->window_s);
     gpu->launch_wait_s = like->read > 0 ? like->launch_wait / like->read * (double)known->launches * 1e-9 : 0;
+    if (read->alone < 1) /* while one program waits, another one may run */
+        gpu->launch_wait_s = occ_at_most(gpu->launch_wait_s, occ_positive(gpu->window_s - gpu->busy_s));
     gpu->copies_s = NAN;
     gpu->communication_s =
         like->busy > 0 ? gpu->busy_s * occ_positive((like->busy - like->others) / like->busy) : NAN;
@@ -53,16 +105,19 @@ static bool has_times(const struct occ_gpu_estimates *estimates)
     return false;
 }
 
-void occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
-                         struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview)
+int occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
+                        struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview)
 {
+    int rc = 0;
     struct sums all = {0};
     for (size_t i = 0; i < estimates->n; i++)
         add_estimate(&all, &estimates->list[i]);
     overview->read_ratio = overview->launches ? occ_at_most(all.read / (double)overview->launches, 1) : NAN;
-    for (size_t i = 0; i < n && has_times(estimates); i++) {
+    for (size_t i = 0; i < n && has_times(estimates) && rc == 0; i++) {
         struct sums read = sum_device(estimates, gpus[i].gpu);
+        rc = set_alone(estimates, gpus[i].gpu, &read);
         fill(&read, &all, &sums[i], &gpus[i]);
-        overview->is_busy_most = overview->is_busy_most || all.read == 0;
+        overview->is_busy_most = overview->is_busy_most || all.read == 0 || read.alone < 1;
     }
+    return rc;
 }

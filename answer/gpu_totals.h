@@ -12,9 +12,11 @@ struct occ_device_sums {
 };
 
 /* Sets the times of the `n` rows of `gpus`, and `overview`'s read_ratio and is_busy_most. The rows' `gpu` and
- * `overview`'s launches are set before; sums[i] belongs to gpus[i]. Times stay 0 if all runs are replays. */
-void occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
-                         struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview);
+ * `overview`'s launches are set before; sums[i] belongs to gpus[i]. Times stay 0 if all runs are replays.
+ * Programs that share a GPU at the same time share its time: their busy times are added up to at most the
+ * time of the GPU. Returns 0 or OCC_E_NO_MEMORY. */
+int occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
+                        struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview);
 
 /* Sets the changes of `kernel` from its launch configuration `row`, which is analysed: none if throughput
  * limits the kernel. Returns false without memory. */

@@ -98,13 +98,16 @@ int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row
                           ? occ_judge(&(struct occ_totals){.kernels = &kernel, .n_kernels = 1}, 0, share)
                           : unknown_finding(at, share);
     answer->finding.kernel = at;
-    if (answer->finding.cause < OCC_PART_COUNT)
-        answer->cause_ratio = kernel.part[answer->finding.cause];
+    if (answer->finding.cause < OCC_PART_COUNT) /* a gain after the cause makes the loss smaller */
+        answer->cause_ratio =
+            occ_at_most(kernel.part[answer->finding.cause], 1 - occ_at_most(occ_positive(kernel.used), 1));
     answer->why = why_of(&o->kernels[at].config, answer);
     return 0;
 }
 
 /* ---- the saving ---- */
+
+#define SAVING_MIN 1e-4 /* of the time; smaller savings have no digits for people */
 
 static bool is_none(const struct occ_finding *f)
 {
@@ -124,9 +127,12 @@ const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, 
         (void)snprintf(text, size, "measure it: no prediction");
         return text;
     }
-    if (p->is_promised)
-        occ_text_append(text, size, "", "about %.2g%% of %s: ", f->saves.median * 100,
+    if (p->is_promised) {
+        bool is_small = f->saves.median < SAVING_MIN;
+        occ_text_append(text, size, "", is_small ? "below %.2g%% of %s: " : "about %.2g%% of %s: ",
+                        100 * (is_small ? SAVING_MIN : f->saves.median),
                         answer->is_of_gpu_time ? "the GPU time" : "the kernel's time");
+    }
     occ_text_append(text, size, "", "%spredicted time x%.2f (80%% interval x%.2f to x%.2f)",
                     p->is_promised ? "" : "measure it: ", p->ratio, p->low, p->high);
     if (f->saves.cases == 0)

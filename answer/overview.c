@@ -157,8 +157,8 @@ static int add_times(struct work *w)
     _cleanup_(occ_gpu_estimates_free) struct occ_gpu_estimates estimates = {0};
     int rc = occ_store_gpu_estimates(w->store, w->filter, &w->communication, &estimates, w->err);
     if (rc == 0)
-        occ_gpu_totals_fill(&estimates, w->sums, w->gpus, w->n_gpus, w->overview);
-    return rc;
+        rc = occ_gpu_totals_fill(&estimates, w->sums, w->gpus, w->n_gpus, w->overview);
+    return rc == OCC_E_NO_MEMORY ? occ_no_memory(w->err) : rc;
 }
 
 /* Moves a kernel's time in configurations without a model to a row of its own, which has no `used`. */

@@ -24,10 +24,16 @@ static int by_kernel(const void *left, const void *right, void *kernels)
                : (a > b) - (a < b);
 }
 
+/* The lost share of the GPU time; durations of a GPU on which kernels overlap count less. */
+static double lost_share(const struct sums *sums)
+{
+    return sums->time_s > 0 ? sums->share * (1 - sums->used_s / sums->time_s) : 0;
+}
+
 static int most_loss_first(const void *left, const void *right)
 {
     const struct sums *a = left, *b = right;
-    double x = a->time_s - a->used_s, y = b->time_s - b->used_s;
+    double x = lost_share(a), y = lost_share(b);
     return x != y ? (x < y) - (x > y) : (a->row > b->row) - (a->row < b->row);
 }
 

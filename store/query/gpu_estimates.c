@@ -234,6 +234,8 @@ static void set_recorded(struct query *q, size_t at, uint64_t unrecorded_ns)
     time.low = time.low > q->filter.time.low ? time.low : q->filter.time.low;
     time.high = time.high < q->filter.time.high ? time.high : q->filter.time.high;
     uint64_t span_ns = time.high > time.low ? (uint64_t)(time.high - time.low) : 0;
+    q->list.list[at].first_ns = time.low;
+    q->list.list[at].last_ns = time.high;
     q->list.list[at].recorded_ns = span_ns > unrecorded_ns ? span_ns - unrecorded_ns : 0;
 }
 
@@ -297,10 +299,15 @@ static int read_some(struct query *q, size_t at, struct chunks chunks, struct oc
 
 static int set_source(struct query *q, struct occ_gpu_estimate *estimate)
 {
-    int64_t is_replay = 0;
+    int64_t is_replay = 0, has_uuid = 0;
     int rc = occ_store_number(q->store, occ_store_query(q->store, OCC_SQL_IS_REPLAY, OCC_INTS(estimate->run)),
                               &is_replay, q->err);
+    if (rc == 0)
+        rc = occ_store_number(q->store,
+                              occ_store_query(q->store, OCC_SQL_HAS_UUID, OCC_INTS(estimate->device)),
+                              &has_uuid, q->err);
     estimate->is_replay = is_replay != 0;
+    estimate->has_uuid = has_uuid != 0;
     return rc;
 }
 

@@ -160,6 +160,30 @@ static void test_two_gpus(void **state)
     occ_overview_free(&o);
 }
 
+/* Two programs share a GPU: 4 ms and 3 ms of kernels in the same 10 ms. */
+static void test_two_programs_share_a_gpu(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_run second = {.uuid = {2}, .pid = 2, .start_ns = T0, .level = "trace"};
+    append(w, GEMM, 0, 0, 2 * MS);
+    append(w, GEMM, 0, 8 * MS, 10 * MS);
+    check(occ_store_commit(w->store, &err), &err);
+    check(occ_store_put_run(w->store, &second, &w->run, &err), &err);
+    append(w, GEMM, 0, 0, 1 * MS);
+    append(w, GEMM, 0, 8 * MS, 10 * MS);
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 10e-3, 1e-9);
+    assert_near(o.time.kernels, 0.7, 1e-6); /* at most: the programs' kernels may overlap */
+    assert_true(o.is_busy_most);
+    occ_overview_free(&o);
+    o = ask(w, &(struct occ_filter){.run = w->run});
+    assert_near(o.time.kernels, 0.3, 1e-6);
+    assert_false(o.is_busy_most);
+    occ_overview_free(&o);
+}
+
 static void test_findings_have_texts(void **state)
 {
     struct world *w = *state;
@@ -267,7 +291,7 @@ static void test_texts_of_savings(void **state)
                                   .is_of_gpu_time = true,
                                   .finding = {.change = OCC_CHANGE_LAUNCH_BOUNDS,
                                               .saves = {.median = 0.049, .cases = 9},
-                                              .forecast = {0.85, 0.56, 1.14, 8, 1, true}}};
+                                              .forecast = {0.85, 0.56, 1.14, 8, 1, true, false}}};
     char text[256];
     (void)state;
     assert_string_equal(occ_saving_text(&a, text, sizeof text),
@@ -335,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_gpus, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_two_programs_share_a_gpu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_findings_have_texts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_are_the_findings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_without_gpu_time, set_up, tear_down),
