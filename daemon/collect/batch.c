@@ -12,11 +12,13 @@ void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns, int64_t boo
     /* negative if the process started soon after boot */
     int64_t first_ns = clock->process_start_boot_ns + clock->min_offset_ns - skew_ns;
     uint64_t last_ns = (uint64_t)(boot_ns + clock->max_offset_ns + skew_ns);
+    const struct occ_producer_config *configs = b->producer->tables.configs;
     size_t kept = 0;
     for (size_t i = 0; i < b->n; i++)
         if (is_within(&b->launches[i], first_ns > 0 ? (uint64_t)first_ns : 0, last_ns))
             b->launches[kept++] = b->launches[i];
-    b->producer->bad_times += b->n - kept;
+        else /* a memory operation is no launch */
+            b->producer->bad_times += configs[b->launches[i].config].memory == 0;
     b->n = kept;
 }
 

@@ -221,10 +221,9 @@ void occ_producer_set_counters(struct occ_producer *producer, const char *level,
     run->row_changed = true;
 }
 
-void occ_producer_want_memory(struct occ_producer *producer)
+void occ_producer_want_memory(struct occ_producer *producer, bool is_measured)
 {
-    const struct occ_producer_run *run = &producer->run;
-    occ_ring_want_memory(producer->consumer, run->counters_level && !run->is_without_counters);
+    occ_ring_want_memory(producer->consumer, is_measured && !producer->run.is_without_counters);
 }
 
 #define CUT_TEXT OCC_STORE_CUT " (up to 1 s), since the program ended before its last records were delivered"

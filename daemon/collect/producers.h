@@ -190,8 +190,9 @@ bool occ_producer_take_name(struct occ_producer *producer, struct occ_accounts *
  * none. */
 void occ_producer_set_counters(struct occ_producer *producer, const char *level, const char *reason);
 
-/* Asks the program for its memory operations if hardware counters measure its launches. */
-void occ_producer_want_memory(struct occ_producer *producer);
+/* Asks the program for its memory operations if hardware counters measure its launches at present; else no
+ * longer. */
+void occ_producer_want_memory(struct occ_producer *producer, bool is_measured);
 
 /* Writes the run's row if it changed. */
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);

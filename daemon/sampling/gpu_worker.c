@@ -353,9 +353,11 @@ void occ_gpu_worker_feed(struct occ_gpu_worker *w, const struct occ_attribution_
     (void)pthread_mutex_lock(&w->mutex);
     for (size_t i = 0; i < n; i++) {
         occ_record_age_add(&w->age, launches[i].end_ns, now_ns);
-        w->inbox_dropped += launches[i].end_ns > now_ns + FUTURE_NS ||
-                            !occ_launch_queue_add(&w->inbox, &launches[i], INBOX_MAX);
-        w->status.launches += !launches[i].key.is_memory;
+        bool is_launch = !launches[i].key.is_memory;
+        bool is_dropped = launches[i].end_ns > now_ns + FUTURE_NS ||
+                          !occ_launch_queue_add(&w->inbox, &launches[i], INBOX_MAX);
+        w->inbox_dropped += is_launch && is_dropped;
+        w->status.launches += is_launch;
     }
     (void)pthread_mutex_unlock(&w->mutex);
 }

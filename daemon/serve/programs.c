@@ -77,7 +77,7 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                           .n = n},
                       occ_monotonic_ns());
     if (producer->run.is_without_counters) {
-        occ_producer_want_memory(producer);
+        occ_producer_want_memory(producer, false);
         return;
     }
     offer_library(s, producer);
@@ -100,7 +100,7 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                 is_pm ? "" : "means of 100 ms, since there are no finer counters: ", status.reason);
     }
     occ_producer_set_counters(producer, level, reason);
-    occ_producer_want_memory(producer);
+    occ_producer_want_memory(producer, status.state == OCC_SOURCE_OK);
 }
 
 void occ_program_memory(struct occ_producer *producer, const struct occ_producer_device *device,

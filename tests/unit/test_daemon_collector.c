@@ -1445,16 +1445,18 @@ static void memory_operations_are_asked_for_beside_counters(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 512);
     struct occ_producer *p = offer(b, &ring);
-    occ_producer_want_memory(p);
+    occ_producer_want_memory(p, false);
     assert_false(occ_ring_wants_memory(&ring));
     occ_producer_set_counters(p, "full", "");
-    occ_producer_want_memory(p);
+    occ_producer_want_memory(p, true);
     assert_true(occ_ring_wants_memory(&ring));
     occ_ring_forget_wishes(&ring); /* the program has lost its connection, and comes back */
-    occ_producer_want_memory(p);
+    occ_producer_want_memory(p, true);
     assert_true(occ_ring_wants_memory(&ring));
+    occ_producer_want_memory(p, false); /* the counters are paused; the run keeps its level */
+    assert_false(occ_ring_wants_memory(&ring));
     p->run.is_without_counters = true;
-    occ_producer_want_memory(p);
+    occ_producer_want_memory(p, true);
     assert_false(occ_ring_wants_memory(&ring));
     occ_ring_destroy(&ring);
 }

@@ -32,8 +32,10 @@
 static size_t kept_of(int64_t process_start_ns, const uint64_t *starts_ns, size_t n, uint64_t duration_ns)
 {
     static struct occ_batch batch;
+    static struct occ_producer_config config; /* a kernel's */
     int64_t boot_ns = occ_boot_ns(), offset_ns = occ_now_ns() - boot_ns;
-    struct occ_producer producer = {.clock = {.process_start_boot_ns = process_start_ns - offset_ns,
+    struct occ_producer producer = {.tables.configs = &config,
+                                    .clock = {.process_start_boot_ns = process_start_ns - offset_ns,
                                               .min_offset_ns = offset_ns,
                                               .max_offset_ns = offset_ns}};
     batch.producer = &producer;
@@ -65,9 +67,11 @@ static void launches_of_the_first_minute_are_possible(void **state)
 static void check_step(int64_t step_s)
 {
     static struct occ_batch batch;
+    static struct occ_producer_config config; /* a kernel's */
     int64_t offset_ns = WALL - BOOT, step_ns = step_s * SECOND;
     int64_t boot_ns = BOOT + 20 * SECOND, old_ns = WALL + 20 * SECOND, new_ns = old_ns + step_ns;
-    struct occ_producer producer = {.clock = {.process_start_boot_ns = BOOT - 10 * SECOND,
+    struct occ_producer producer = {.tables.configs = &config,
+                                    .clock = {.process_start_boot_ns = BOOT - 10 * SECOND,
                                               .offset_ns = offset_ns,
                                               .min_offset_ns = offset_ns,
                                               .max_offset_ns = offset_ns}};
