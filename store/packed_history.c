@@ -1,6 +1,7 @@
 /* See packed_history.h. Stateless, any thread. */
 #include "packed_history.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -22,6 +23,20 @@ static bool write_all(int fd, const uint8_t *bytes, size_t n)
         done += (size_t)written;
     }
     return true;
+}
+
+/* True if a log of SQLite for `path` is left from a file that was removed, or may be: SQLite would apply it
+ * to the new file, but deletes it next to an empty one. */
+static bool has_stale_log(const char *path)
+{
+    static const char *const suffixes[] = {"-wal", "-journal"};
+    char log[PATH_MAX];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        int n = snprintf(log, sizeof log, "%s%s", path, suffixes[i]);
+        if (n < 0 || (size_t)n >= sizeof log || access(log, F_OK) == 0 || errno != ENOENT)
+            return true;
+    }
+    return false;
 }
 
 /* Creates a file without a name in the directory of `path`; negative: the file system or kernel cannot. */
@@ -53,6 +68,8 @@ static bool unpack(const struct occ_packed_history *history, uint8_t *bytes)
 
 bool occ_packed_history_write(const struct occ_packed_history *history, const char *path)
 {
+    if (has_stale_log(path))
+        return false;
     _cleanup_(occ_freep) uint8_t *bytes = malloc(history->bytes);
     if (!bytes || !unpack(history, bytes))
         return false;

@@ -390,6 +390,13 @@ static void a_packed_history_is_the_one_that_sqlite_makes(void **state)
     world_remove_directory(&w);
 }
 
+static char *identity_of(struct occ_store *store)
+{
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    add_rows(text, store, "SELECT identity FROM stored_identity");
+    return sqlite3_str_finish(text);
+}
+
 /* The warehouse and later writers tell files apart by it. */
 static void each_packed_history_has_its_own_identity(void **state)
 {
@@ -399,9 +406,7 @@ static void each_packed_history_has_its_own_identity(void **state)
     world_make_directory(&w);
     for (int i = 0; i < 2; i++) {
         sqlite3_free(open_with(&w, &occ_packed_history));
-        sqlite3_str *text = sqlite3_str_new(NULL);
-        add_rows(text, w.store, "SELECT identity FROM stored_identity");
-        char *identity = sqlite3_str_finish(text);
+        char *identity = identity_of(w.store);
         assert_true(!first || strcmp(identity, first) != 0);
         sqlite3_free(first);
         first = identity;
@@ -409,6 +414,34 @@ static void each_packed_history_has_its_own_identity(void **state)
     }
     assert_string_not_equal(first, "1234605616436508552\n"); /* of the build */
     sqlite3_free(first);
+    world_remove_directory(&w);
+}
+
+/* A killed daemon leaves the log; then somebody removes the file alone. */
+static void a_packed_history_never_meets_an_old_log(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct stat status;
+    char log[sizeof w.path + 8], kept[sizeof w.path + 8];
+    world_make_directory(&w);
+    (void)snprintf(log, sizeof log, "%s-wal", w.path);
+    (void)snprintf(kept, sizeof kept, "%s-kept", w.path);
+    char *made = open_with(&w, NULL), *identity = identity_of(w.store);
+    assert_int_equal(link(log, kept), 0);
+    start_again(&w);
+    assert_int_equal(rename(kept, log), 0);
+    assert_int_equal(stat(log, &status), 0);
+    assert_true(status.st_size > 0);
+    char *again = open_with(&w, &occ_packed_history);
+    assert_string_equal(again, made);
+    char *new_identity = identity_of(w.store);
+    assert_string_not_equal(new_identity, identity);
+    occ_store_close(w.store);
+    sqlite3_free(new_identity);
+    sqlite3_free(identity);
+    sqlite3_free(again);
+    sqlite3_free(made);
     world_remove_directory(&w);
 }
 
@@ -445,6 +478,7 @@ int main(void)
         cmocka_unit_test(closed_histories_are_read_from_a_network),
         cmocka_unit_test(a_packed_history_is_the_one_that_sqlite_makes),
         cmocka_unit_test(each_packed_history_has_its_own_identity),
+        cmocka_unit_test(a_packed_history_never_meets_an_old_log),
         cmocka_unit_test(a_packed_history_replaces_nothing),
         cmocka_unit_test(the_answer_to_wal_is_checked),
         cmocka_unit_test(a_full_disk_loses_nothing),
