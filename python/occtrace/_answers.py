@@ -4,10 +4,11 @@ import html
 import json
 import os
 import shutil
+import threading
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from . import _arrow
-from ._library import NOTHING, OK, ArrowStream, Error, library
+from ._library import NOTHING, OK, ArrowStream, Error, Failure, library
 
 HTML_ROWS = 60  # of a table in a notebook
 
@@ -99,7 +100,8 @@ class Statement(Table):
         self._ready: Optional[ArrowStream] = history._stream_sql(statement)  # a wrong statement fails here
 
     def _open(self) -> ArrowStream:
-        stream, self._ready = self._ready, None
+        with self._history._lock:  # one thread takes it
+            stream, self._ready = self._ready, None
         return stream if stream is not None else self._history._stream_sql(self._statement)
 
     def __del__(self):
@@ -159,6 +161,7 @@ class History:
 
     def __init__(self, where: Union[str, "os.PathLike[str]", None] = None):
         self._handle = ctypes.c_void_p()
+        self._lock = threading.RLock()  # a handle answers one thread at a time, and ctypes releases the interpreter's lock
         error = Error()
         name = None if where is None else os.fsencode(where)
         if library().occ_query_open(name, ctypes.byref(self._handle), ctypes.byref(error)) != OK:
@@ -167,12 +170,16 @@ class History:
 
     def close(self) -> None:
         """Ends the use of the history. Tables that were made stay valid only where they were read."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         handle, self._handle = self._handle, ctypes.c_void_p()
         library().occ_query_close(handle)
 
-    def __del__(self):
+    def __del__(self):  # no other thread has the object; after fork() another thread's lock would stay held
         if getattr(self, "_handle", None):
-            self.close()
+            self._close()
 
     def __enter__(self) -> "History":
         return self
@@ -241,13 +248,22 @@ class History:
     def _options(options: Dict[str, Any]) -> bytes:
         return json.dumps({name: value for name, value in options.items() if value is not None}).encode()
 
+    def _open_handle(self) -> ctypes.c_void_p:
+        """The handle, which the library needs: it checks no pointer."""
+        if not self._handle:
+            raise Failure("the history is closed")
+        return self._handle
+
     def _call(self, question: str, options: Dict[str, Any]) -> Tuple[int, Optional[str], List[str], Error]:
         document, error = ctypes.c_void_p(), Error()
-        status = library().occ_query_ask(self._handle, question.encode(), self._options(options),
-                                         ctypes.byref(document), ctypes.byref(error))
+        with self._lock:
+            handle = self._open_handle()
+            status = library().occ_query_ask(handle, question.encode(), self._options(options),
+                                             ctypes.byref(document), ctypes.byref(error))
+            notes = library().occ_query_notes(handle).decode("utf-8", "replace").splitlines()
         text = ctypes.string_at(document.value).decode("utf-8", "replace") if document.value else None
         library().occ_query_free(document)
-        return status, text, library().occ_query_notes(self._handle).decode("utf-8", "replace").splitlines(), error
+        return status, text, notes, error
 
     def _ask(self, question: str, options: Dict[str, Any]) -> Tuple[str, List[str]]:
         status, text, notes, error = self._call(question, options)
@@ -266,14 +282,19 @@ class History:
 
     def _stream_table(self, question: str, options: Dict[str, Any]) -> ArrowStream:
         stream, error = ArrowStream(), Error()
-        if library().occ_query_table(self._handle, question.encode(), self._options(options), ctypes.byref(stream),
-                                     ctypes.byref(error)) not in (OK, NOTHING) or not stream.release:
+        with self._lock:
+            status = library().occ_query_table(self._open_handle(), question.encode(), self._options(options),
+                                               ctypes.byref(stream), ctypes.byref(error))
+        if status not in (OK, NOTHING) or not stream.release:
             raise error.exception()
         return stream
 
     def _stream_sql(self, statement: str) -> ArrowStream:
         stream, error = ArrowStream(), Error()
-        if library().occ_query_sql(self._handle, statement.encode(), ctypes.byref(stream), ctypes.byref(error)) != OK:
+        with self._lock:
+            status = library().occ_query_sql(self._open_handle(), statement.encode(), ctypes.byref(stream),
+                                             ctypes.byref(error))
+        if status != OK:
             raise error.exception()
         return stream
 

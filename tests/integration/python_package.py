@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 LIBRARY, OCCQ, HISTORY, NVTX_TOOL, SOURCE = sys.argv[1:6]
@@ -110,6 +111,26 @@ class Answers(unittest.TestCase):
         self.assertEqual(len(table.rows()), 1383)  # the stream was open
         del history
         gc.collect()
+
+    def test_answers_of_a_closed_history(self):
+        with occtrace.open(PATH) as history:
+            runs, statement = history.runs(), history.sql("SELECT 1 AS a")
+            statement.rows()
+        for read in (lambda: history.top(), lambda: str(runs), statement.rows):
+            try:
+                self.assertTrue(read())  # from what was read before
+            except occtrace.Failure as failure:
+                self.assertIn("closed", str(failure))
+
+    def test_threads_share_a_history(self):
+        def ask():
+            for _ in range(20):
+                self.history.runs()
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 class Arrow(unittest.TestCase):
