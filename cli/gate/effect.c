@@ -105,6 +105,12 @@ static void compare_sizes(const struct gate_terms *terms, const struct pin_pair 
 
 /* ---- recorded launches ---- */
 
+/* True if the pair is of this kernel. Pairs of a kernel follow each other, also those that are gone. */
+static bool is_of_kernel(const struct pin_pair *pair, const char *kernel)
+{
+    return strcmp((pair->after ? pair->after : pair->before)->kernel, kernel) == 0;
+}
+
 /* True if no other kernel of this name in the build suits the device better. */
 static bool is_for_device(const struct gate_terms *terms, size_t index, uint32_t cc)
 {
@@ -113,13 +119,11 @@ static bool is_for_device(const struct gate_terms *terms, size_t index, uint32_t
     size_t first = index;
     if (!occ_image_runs_on(pin->sm, pin->suffix, cc))
         return false;
-    while (first > 0 && list[first - 1].after && strcmp(list[first - 1].after->kernel, pin->kernel) == 0)
+    while (first > 0 && is_of_kernel(&list[first - 1], pin->kernel))
         first--;
-    for (size_t i = first; i < terms->pairs->n && list[i].after; i++) {
+    for (size_t i = first; i < terms->pairs->n && is_of_kernel(&list[i], pin->kernel); i++) {
         const struct pin *other = list[i].after;
-        if (strcmp(other->kernel, pin->kernel) != 0)
-            break;
-        if (other->sm > pin->sm && occ_image_runs_on(other->sm, other->suffix, cc))
+        if (other && other->sm > pin->sm && occ_image_runs_on(other->sm, other->suffix, cc))
             return false;
     }
     return true;

@@ -244,8 +244,8 @@ int summary_print(struct occ_store *store, const char *session_id, const char *d
     (void)sqlite3_finalize(row);
     if (status == 0)
         print_more(runs, db);
-    if (status != 0 || !session.has_launches)
-        return status;
+    if (status != 0 || (!session.has_launches && runs <= SHOWN_RUNS))
+        return status; /* runs that are not printed may have launches */
     return verdict_print(store,
                          &(struct verdict_runs){.session = session_id,
                                                 .run = runs == 1 ? session.run_id : 0,

@@ -153,7 +153,7 @@ static void conclude(struct rule_result *result, bool is_needed)
         (void)snprintf(result->reason, sizeof result->reason, "new kernels have no pin");
 }
 
-/* A lock for other architectures judges nothing. */
+/* A lock for other architectures, or of other kernels, judges nothing. */
 static void explain_nothing(const struct judge *judge)
 {
     struct rule_result *result = &judge->j->results[PIN_RULE_BLOCKS];
@@ -161,6 +161,15 @@ static void explain_nothing(const struct judge *judge)
     char pins[64], build[64];
     if (result->judged > 0 || result->undecided > 0)
         return;
+    if (judge->terms->lock->n == 0) {
+        (void)snprintf(result->reason, sizeof result->reason, "the lock has no pins");
+        return;
+    }
+    for (size_t i = 0; i < judge->terms->lock->n; i++)
+        if (gate_has_architecture(&judge->architectures, &judge->terms->lock->list[i])) {
+            (void)snprintf(result->reason, sizeof result->reason, "no kernel of the build has a pin");
+            return;
+        }
     gate_list_architectures(judge->terms->lock, &pinned);
     (void)snprintf(result->reason, sizeof result->reason, "the pins are for %s, the build is for %s",
                    gate_architectures_text(&pinned, pins, sizeof pins),

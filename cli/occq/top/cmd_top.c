@@ -11,6 +11,7 @@
 #include "cli/screen.h"
 #include "cli/history/sql_table.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 #include "cli/kernels/top.h"
 #include "top_forms.h"
 #include "top_layers.h"
@@ -137,6 +138,20 @@ static void print_footer(const struct report *report, const struct cli_selection
 }
 
 /* Prints the lines, computing each line when it is printed. */
+/* Names the command for the first kernel, with the conditions on runs of this answer. */
+static void print_next(const struct report *report, const struct cli_selection *selection)
+{
+    const struct occ_filter *filter = &report->args->history.filter;
+    _cleanup_(occ_freep) char *label = filter->label ? occ_text_quote(filter->label) : NULL;
+    char run[40] = "";
+    if (filter->run == OCC_RUN_LAST)
+        (void)snprintf(run, sizeof run, " --run last");
+    else if (filter->run)
+        (void)snprintf(run, sizeof run, " --run %" PRId64, filter->run);
+    cli_footer(report->command, selection, "why, and what to change: occq show %" PRId64 "%s%s%s",
+               report->top->rows[0].kernel.id, run, label ? " --label " : "", label ? label : "");
+}
+
 static int print_lines(const struct report *report, const struct cli_selection *selection,
                        struct occ_error *err)
 {
@@ -213,8 +228,7 @@ static int print(const struct report *report, const struct cli_selection *select
     if (status == 0)
         print_footer(report, selection, shown_waste_ratio(report));
     if (status == 0 && report->shown > 0 && has_head(report, selection))
-        cli_footer(report->command, selection, "why, and what to change: occq show %" PRId64,
-                   report->top->rows[0].kernel.id);
+        print_next(report, selection);
     if (status == 0 && simulated)
         cli_note_simulated(report->command, selection);
     return status;
