@@ -1018,7 +1018,7 @@ static void hostile_input_does_no_harm(void **state)
         for (uint32_t k = draw(f, 4); k > 0; k--) {
             struct occ_attribution_launch launch = {
                 .key = {draw(f, 9), draw(f, 2), weird[draw(f, N(weird))], weird[draw(f, N(weird))],
-                        weird[draw(f, N(weird))], weird[draw(f, N(weird))], weird[draw(f, N(weird))]},
+                        weird[draw(f, N(weird))], weird[draw(f, N(weird))], weird[draw(f, N(weird))], false},
                 .start_ns = at_ns + draw(f, MS),
                 .end_ns = at_ns + MS + draw(f, draw(f, 50) ? 300000 : INT32_MAX)};
             if (draw(f, 100) == 0)

@@ -26,7 +26,7 @@ static struct occ_candidate candidate(enum occ_advice_kind kind, uint64_t now, u
                                   .now = now,
                                   .needed = needed,
                                   .saving = saving,
-                                  .forecast = {1 - saving.median, 0, 0, 8, 1, true}};
+                                  .forecast = {1 - saving.median, 0, 0, 8, 1, true, false}};
 }
 
 static struct world world_of(const char *name, unsigned cause, double loss)
