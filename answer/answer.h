@@ -34,6 +34,7 @@ struct occ_overview {
     struct occ_totals totals; /* one row per device, and one per kernel and device */
     const struct occ_answer_kernel *kernels;
     const double *duration_s;           /* sum of durations on each of totals.gpus */
+    const double *communication_s;      /* the part of communication kernels */
     struct occ_gpu_time time;           /* all GPUs together; window_s 0: unknown */
     const struct occ_finding *findings; /* the largest predicted saving first */
     size_t n_findings;
@@ -79,9 +80,16 @@ struct occ_gpu_steps {
 };
 struct occ_gpu_steps occ_overview_steps(const struct occ_gpu_time *time, unsigned steps);
 
+/* The kernels of a sum of durations. */
+enum occ_share_of { OCC_SHARE_OF_ALL, OCC_SHARE_OF_COMMUNICATION, OCC_SHARE_OF_OTHERS };
 /* Converts `total_ns`, a sum of kernel durations on a device (0: on all), to a share of the GPU time. Overlap
- * of kernels is deducted in proportion to durations. Returns NaN if the GPU time is unknown. */
-double occ_overview_share(const struct occ_overview *overview, int64_t device, double total_ns);
+ * of kernels is deducted in proportion to durations. Time in which communication overlaps other kernels
+ * belongs to the others, as in `time`: the shares of all communication kernels add up to
+ * time.communication. Returns NaN if the GPU time is unknown. */
+double occ_overview_share(const struct occ_overview *overview, enum occ_share_of of, int64_t device,
+                          double total_ns);
+/* Returns the kind of row `kernel`. */
+enum occ_share_of occ_overview_share_of(const struct occ_overview *overview, size_t kernel);
 
 /* A kernel that loses GPU time, on all its devices. */
 struct occ_worst_kernel {

@@ -42,7 +42,8 @@ static double share_of(const struct occ_kernel_judge *judge, size_t at)
 {
     const struct occ_answer_kernel *kernel = &judge->overview->kernels[at];
     return occ_is_communication(&judge->overview->totals.kernels[at])
-               ? occ_overview_share(judge->overview, kernel->device, (double)kernel->total_ns)
+               ? occ_overview_share(judge->overview, OCC_SHARE_OF_COMMUNICATION, kernel->device,
+                                    (double)kernel->total_ns)
                : judge->shares[at];
 }
 
@@ -82,12 +83,13 @@ int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row
         return occ_fail(err, OCC_E_NOT_FOUND, "kernel %" PRId64 " has no launches", dominant->kernel.id);
     struct occ_kernel_totals kernel = o->totals.kernels[at];
     bool has_time = o->time.window_s > 0;
-    *answer = (struct occ_kernel_answer){
-        .used = kernel.used,
-        .is_known = isfinite(kernel.used),
-        .is_of_gpu_time = has_time,
-        .gpu_share = occ_overview_share(o, dominant->kernel.device, (double)o->kernels[at].total_ns),
-        .cause_ratio = NAN};
+    *answer = (struct occ_kernel_answer){.used = kernel.used,
+                                         .is_known = isfinite(kernel.used),
+                                         .is_of_gpu_time = has_time,
+                                         .gpu_share = occ_overview_share(o, occ_overview_share_of(o, at),
+                                                                         dominant->kernel.device,
+                                                                         (double)o->kernels[at].total_ns),
+                                         .cause_ratio = NAN};
     occ_kernel_owner(dominant->kernel.demangled ? dominant->kernel.demangled : "", &answer->owner);
     kernel.owner = &answer->owner;
     if (kernel.n_candidates == 0 && dominant->analysed &&

@@ -18,6 +18,7 @@ struct work {
     struct occ_gpu_totals *gpus;
     struct occ_device_sums *sums; /* sums[i] belongs to gpus[i] */
     double *durations;            /* see struct occ_overview */
+    double *communications;       /* likewise */
     size_t n_gpus;
     struct occ_map gpu_of; /* device -> index in `gpus` */
     struct occ_kernel_totals *kernels;
@@ -181,8 +182,11 @@ static void split_unknown(struct work *w)
 
 static void sum_durations(const struct work *w)
 {
-    for (size_t i = 0; i < w->n_kernels; i++)
-        w->durations[w->kernels[i].gpu] += w->kernels[i].time_s;
+    for (size_t i = 0; i < w->n_kernels; i++) {
+        const struct occ_kernel_totals *kernel = &w->kernels[i];
+        w->durations[kernel->gpu] += kernel->time_s;
+        w->communications[kernel->gpu] += occ_is_communication(kernel) ? kernel->time_s : 0;
+    }
 }
 
 static int conclude(struct work *w)
@@ -212,7 +216,9 @@ static int make(struct work *w)
     w->texts = occ_arena_get(&w->arena, n_rows, sizeof *w->texts);
     w->durations = occ_arena_get(&w->arena, n, sizeof *w->durations);
     w->overview->kernels = w->texts;
+    w->communications = occ_arena_get(&w->arena, n, sizeof *w->communications);
     w->overview->duration_s = w->durations;
+    w->overview->communication_s = w->communications;
     if (w->arena.failed)
         return occ_no_memory(w->err);
     int rc = add_kernels(w);
@@ -322,17 +328,42 @@ struct occ_gpu_steps occ_overview_steps(const struct occ_gpu_time *time, unsigne
     return ret;
 }
 
-double occ_overview_share(const struct occ_overview *o, int64_t device, double total_ns)
+/* A busy time, and the sum of durations that took it. */
+struct busy {
+    double busy_s, duration_s;
+};
+
+static struct busy busy_of(const struct occ_overview *o, size_t gpu, enum occ_share_of of)
 {
-    double window_s = 0, duration_s = 0, busy_s = 0;
+    const struct busy all = {o->totals.gpus[gpu].busy_s, o->duration_s[gpu]};
+    const struct busy communication = {o->totals.gpus[gpu].communication_s, o->communication_s[gpu]};
+    if (of == OCC_SHARE_OF_ALL || !isfinite(communication.busy_s))
+        return all;
+    if (of == OCC_SHARE_OF_COMMUNICATION)
+        return communication;
+    return (struct busy){all.busy_s - communication.busy_s, all.duration_s - communication.duration_s};
+}
+
+double occ_overview_share(const struct occ_overview *o, enum occ_share_of of, int64_t device, double total_ns)
+{
+    double window_s = 0;
+    struct busy sum = {0, 0};
     for (size_t i = 0; i < o->totals.n_gpus; i++) {
         window_s += o->totals.gpus[i].window_s;
         if (device != 0 && o->totals.gpus[i].gpu != device)
             continue;
-        busy_s += o->totals.gpus[i].busy_s;
-        duration_s += o->duration_s[i];
+        struct busy gpu = busy_of(o, i, of);
+        sum.busy_s += gpu.busy_s;
+        sum.duration_s += gpu.duration_s;
     }
-    return window_s > 0 && duration_s > 0 ? total_ns * 1e-9 / duration_s * busy_s / window_s : NAN;
+    return window_s > 0 && sum.duration_s > 0 ? total_ns * 1e-9 / sum.duration_s * sum.busy_s / window_s
+                                              : NAN;
+}
+
+enum occ_share_of occ_overview_share_of(const struct occ_overview *o, size_t kernel)
+{
+    return occ_is_communication(&o->totals.kernels[kernel]) ? OCC_SHARE_OF_COMMUNICATION
+                                                            : OCC_SHARE_OF_OTHERS;
 }
 
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size)

@@ -62,7 +62,8 @@ static size_t add_up(const struct occ_overview *o, const size_t *rows, size_t n,
         struct sums *sum = &sums[used - 1];
         if (lost_s(kernel) > lost_s(&kernels[sum->row]))
             sum->row = rows[i];
-        sum->share += occ_overview_share(o, text->device, (double)text->total_ns);
+        sum->share +=
+            occ_overview_share(o, occ_overview_share_of(o, rows[i]), text->device, (double)text->total_ns);
         sum->time_s += kernel->time_s;
         sum->used_s += kernel->time_s * kernel->used;
     }

@@ -134,18 +134,23 @@ static void set_why(const struct occ_top_row *row, const struct occ_kernel_owner
         why, OCC_WHY_BYTES);
 }
 
-/* Sets the words for people: cause and owner. */
-static void set_words(const struct occ_top_row *row, struct top_line *line)
+/* Sets the share of the GPU time, and the words for people: cause and owner. */
+static void set_share_and_words(const struct occ_top_row *row, const struct occ_overview *overview,
+                                struct top_line *line)
 {
     struct occ_kernel_owner owner = {.owner = OCC_OWNER_UNKNOWN};
+    enum occ_share_of of = OCC_SHARE_OF_ALL; /* a row of several kernels */
     if (row->kernel.demangled) {
         occ_kernel_owner(row->kernel.demangled, &owner);
         line->whose = occ_owner_text(owner.owner);
+        of = owner.owner == OCC_OWNER_COMMUNICATION ? OCC_SHARE_OF_COMMUNICATION : OCC_SHARE_OF_OTHERS;
         set_why(row, &owner, line->why);
     } else if (row->main_cause) {
         (void)occ_why_text(&(struct occ_why){.cause = top_part_of(row->main_cause)}, line->why,
                            sizeof line->why);
     }
+    line->gpu_share =
+        overview ? occ_overview_share(overview, of, row->kernel.device, (double)row->total_ns) : (double)NAN;
 }
 
 void top_make_line(const struct occ_top_row *row, const struct top_sums *all, double running,
@@ -155,8 +160,6 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
     double launches = (double)row->launches, total_ns = (double)row->total_ns;
     *ret_line = (struct top_line){
         .row = *row,
-        .gpu_share =
-            all->overview ? occ_overview_share(all->overview, row->kernel.device, total_ns) : (double)NAN,
         .share = total_ns / all->ns, /* NaN for 0 / 0 */
         .mean_duration_ns = total_ns / launches,
         .achieved_ci95 = row->achieved_error * OCC_ERRORS_OF_95_PERCENT,
@@ -174,7 +177,7 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
         .advice_config = NAN,
         .bound = "",
     };
-    set_words(row, ret_line);
+    set_share_and_words(row, all->overview, ret_line);
     (void)occ_limiters_text(row->dominant.limiters, ret_line->limiters, sizeof ret_line->limiters);
     if (is_analysed)
         (void)cli_range_cell(row->expected_achieved_low, row->expected_achieved_high, ret_line->expected,

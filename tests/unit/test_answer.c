@@ -155,8 +155,11 @@ static void test_two_gpus(void **state)
     assert_true(o.n_findings > 0);
     double share = 0;
     for (size_t i = 0; i < o.totals.n_kernels; i++)
-        share += occ_overview_share(&o, o.kernels[i].device, (double)o.kernels[i].total_ns);
+        share += occ_overview_share(&o, occ_overview_share_of(&o, i), o.kernels[i].device,
+                                    (double)o.kernels[i].total_ns);
     assert_near(share, o.time.communication + o.time.kernels, 1e-9);
+    assert_near(occ_overview_share(&o, OCC_SHARE_OF_COMMUNICATION, w->devices[0], 3e6), o.time.communication,
+                1e-9);
     occ_overview_free(&o);
 }
 

@@ -165,8 +165,9 @@ static void test_verdict(void **state)
     assert_int_equal(occ_overview_text(&o, lines), 4);
     assert_has(text, lines[0]);
     assert_has(text, lines[1]);
-    (void)snprintf(share, sizeof share, "%s of GPU time",
-                   cli_percent_text(occ_overview_share(&o, 0, 10e6), percent, sizeof percent));
+    (void)snprintf(
+        share, sizeof share, "%s of GPU time",
+        cli_percent_text(occ_overview_share(&o, OCC_SHARE_OF_OTHERS, 0, 10e6), percent, sizeof percent));
     occ_overview_free(&o);
     assert_has(text, share);
     assert_has(text, "matmul<64> "); /* as occq tells them apart */
