@@ -1,7 +1,7 @@
 /*
- * The program occtraced as others meet it: over its socket, with signals, from its command line. Rings are
- * made by this process and its children with the producer's side of ring/. Waits are for conditions, each
- * with a deadline that only a fault reaches.
+ * The program occtraced from outside: its socket, its signals and its command line. This process and its
+ * children make rings with the producer's side of ring/. Each wait is for a condition, with a deadline that
+ * only a fault reaches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@
 struct place {
     char directory[64], db[96], socket[96], config[96], log[96];
     pid_t daemon;
-    int private_fd; /* our end; -1: not private */
+    int private_fd; /* the test's end of --private's socket pair; -1: not private */
 };
 
 /* ---- a daemon ---- */
@@ -73,7 +73,7 @@ static void write_config(const struct place *p, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Starts the program with more arguments (at most 8, NULL-terminated) after the usual ones. */
+/* Starts the program with further arguments (at most 8, NULL-terminated) after --db and --socket. */
 static pid_t spawn(const struct place *p, int inherited_fd, const char *const *more)
 {
     const char *arguments[16] = {OCC_DAEMON, "--db", p->db, "--socket", p->socket};
@@ -94,7 +94,7 @@ static pid_t spawn(const struct place *p, int inherited_fd, const char *const *m
     return pid;
 }
 
-/* Exit code of a child that ends within the deadline; -1 with its signal as a failure. */
+/* Returns the exit code of a child that must end within the deadline, or minus its signal. */
 static int wait_exit(pid_t pid)
 {
     int status = 0;
@@ -107,7 +107,7 @@ static int wait_exit(pid_t pid)
     return -1;
 }
 
-/* What a file holds, or nothing. */
+/* Reads a file's text; an unreadable file reads as an empty text. */
 static void read_file(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY);
@@ -213,7 +213,7 @@ static void send_packet(int fd, const void *bytes, size_t n, const int *fds, siz
     assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), n);
 }
 
-/* The connection, to be kept open. */
+/* Offers the ring to the daemon. Returns the connection, which the caller keeps open. */
 static int offer(const struct place *p, const struct occ_ring_producer *ring)
 {
     struct occ_hello hello = occ_hello_of(ring);
@@ -242,7 +242,7 @@ static void push_range(struct occ_ring_producer *ring, uint64_t from, uint64_t t
     }
 }
 
-/* ---- what the history holds ---- */
+/* ---- contents of the history ---- */
 
 static uint64_t flush(const struct place *p)
 {
@@ -265,7 +265,7 @@ static int64_t number(sqlite3 *db, const char *sql)
     return value;
 }
 
-/* Launches 0...n-1 of sample_launch(), each once, in `runs` runs that have all ended. */
+/* Expects launches 0 ... n - 1 of sample_launch(), each once, in `runs` runs that have all ended. */
 static void assert_history(const struct place *p, uint64_t n, int64_t runs)
 {
     const struct occ_store_options options = {.mode = OCC_STORE_READ};
@@ -286,7 +286,7 @@ static void assert_history(const struct place *p, uint64_t n, int64_t runs)
     occ_store_close(store);
 }
 
-/* Runs of which nobody knows how much is missing. */
+/* Expects `runs` runs with an unknown number of lost launches; all other runs that ended lost none. */
 static void assert_unknown(const struct place *p, int64_t runs)
 {
     static const char unknown[] =
@@ -304,7 +304,7 @@ static void assert_unknown(const struct place *p, int64_t runs)
 
 /* ---- tests ---- */
 
-/* As another user: the answer's text comes back as this function's. */
+/* Sends a request as another user. Returns 0, or 1 on an error; `answer` gets the answer's text. */
 static int ask_as(const struct place *p, uid_t uid, const char *request, char *answer, size_t size)
 {
     int ends[2];
@@ -346,7 +346,7 @@ static void recording_of_a_program_is_paused_by_its_owner(void **state)
     }
     assert_int_equal(ask(p, resume, answer, sizeof answer), 0);
     assert_false(occ_ring_is_paused(&ring));
-    ring.header->version_minor = 1; /* a library that does not know of it */
+    ring.header->version_minor = 1; /* a library without pausing */
     assert_int_not_equal(ask(p, pause, answer, sizeof answer), 0);
     assert_non_null(strstr(answer, "an older occtrace"));
     (void)close(connection);
@@ -386,7 +386,7 @@ static void two_rings_are_paused_together(void **state)
     assert_int_equal(stop(p), 0);
 }
 
-/* ... and one that is gone cannot be. */
+/* A program that has ended cannot be paused: the daemon finds no process. */
 static void a_program_that_is_gone_is_not_paused(void **state)
 {
     struct place *p = *state;
@@ -421,7 +421,7 @@ static void a_short_program_is_complete_after_a_flush(void **state)
             make_ring(&ring, 4096, SESSION);
             (void)offer(p, &ring);
             push_range(&ring, (uint64_t)program * 1000, (uint64_t)program * 1000 + 1000);
-            _exit(0); /* not closed, not waited for */
+            _exit(0); /* the ring is neither closed nor drained */
         }
         assert_int_equal(wait_exit(pid), 0);
         assert_int_equal(flush(p), (program + 1) * 1000);
@@ -457,11 +457,11 @@ static void sigterm_loses_nothing(void **state)
     make_ring(&ring, 8192, SESSION);
     push_range(&ring, 0, 8000);
     int fd = offer(p, &ring);
-    assert_int_equal(stop(p), 0); /* the packet may not even be read yet */
+    assert_int_equal(stop(p), 0); /* the daemon may not have read the packet yet */
     assert_history(p, 8000, 1);
     assert_int_equal(access(p->socket, F_OK), -1);
     (void)close(fd);
-    assert_unknown(p, 1); /* the program goes on */
+    assert_unknown(p, 1); /* the program still runs */
     start(p, NULL);
     fd = offer(p, &ring);
     push_range(&ring, 8000, 8100);
@@ -502,7 +502,7 @@ static void kill_9_at_any_moment_loses_and_repeats_nothing(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* Launches of now in a ring of its own, until the process is killed. */
+/* Starts a program that pushes 10 launches of the present into a ring of its own and waits to be killed. */
 static pid_t run_program(const struct place *p)
 {
     struct occ_ring_producer ring;
@@ -523,7 +523,8 @@ static pid_t run_program(const struct place *p)
         (void)pause();
 }
 
-/* Of two runs whose daemon was killed, the one whose program is gone too ends with its last launch. */
+/* The daemon of two runs is killed: if a run's program is gone too, the next daemon ends the run at its last
+ * launch. */
 static void a_run_that_lost_program_and_daemon_gets_its_end(void **state)
 {
     struct place *p = *state;
@@ -558,14 +559,15 @@ static void a_run_that_lost_program_and_daemon_gets_its_end(void **state)
     assert_unknown(p, 1);
 }
 
-/* True if the connection's next packet says that the daemon took a ring. */
+/* Returns true if a packet is the daemon's confirmation that it took a ring. */
 static bool is_taken(const char *bytes, ssize_t n)
 {
     return n >= (ssize_t)strlen(OCC_HELLO_TAKEN) &&
            memcmp(bytes, OCC_HELLO_TAKEN, strlen(OCC_HELLO_TAKEN)) == 0;
 }
 
-/* The daemon refuses a client, or drops one whose ring it took: the connection ends. */
+/* Waits until the daemon ends the connection: it refuses the client, or drops a client after taking its ring.
+ */
 static void assert_refused(int fd, const char *what)
 {
     char bytes[512];
@@ -716,10 +718,10 @@ static void a_private_daemon_ends_with_its_last_program(void **state)
         assert_true(ms < DEADLINE_MS);
         pause_ms(5);
     }
-    assert_int_equal(kill(p->daemon, SIGINT), 0); /* Ctrl-C is for the program */
+    assert_int_equal(kill(p->daemon, SIGINT), 0); /* a private daemon ignores Ctrl-C */
     (void)close(p->private_fd);
     p->private_fd = -1;
-    assert_int_equal(ask(p, "ping", answer, sizeof answer), 0); /* its program lives */
+    assert_int_equal(ask(p, "ping", answer, sizeof answer), 0); /* its program still runs */
     (void)close(leave[1]);
     assert_int_equal(wait_exit(program), 0);
     assert_int_equal(wait_exit(p->daemon), 0);
@@ -752,7 +754,7 @@ static void a_program_that_closes_everything_is_still_read(void **state)
         struct occ_ring_producer ring;
         (void)close(leave[1]);
         make_ring(&ring, 4096, SESSION);
-        (void)close(offer(p, &ring)); /* as a program that becomes a daemon does */
+        (void)close(offer(p, &ring)); /* like a program that becomes a daemon */
         push_range(&ring, 0, 300);
         (void)!write(done[1], "x", 1);
         (void)!read(leave[0], &byte, 1);
@@ -788,7 +790,7 @@ static void a_live_daemon_keeps_its_socket_a_dead_one_does_not(void **state)
     start(p, NULL);
     assert_int_equal(stat(p->socket, &second), 0);
     assert_int_equal(stop(p), 0);
-    /* what is no socket is never removed */
+    /* the daemon never removes a file other than a socket */
     FILE *file = fopen(p->socket, "w");
     assert_non_null(file);
     (void)fclose(file);
@@ -868,7 +870,7 @@ static void what_is_no_database_is_refused(void **state)
     assert_true(says(p, p->db));
 }
 
-/* The next message that begins so. */
+/* Waits for a message that begins with `begin`. */
 static void await_message(int fd, const char *begin)
 {
     char message[256];
@@ -893,7 +895,7 @@ static void service_managers_are_told(void **state)
     assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
     assert_true(recv(fd, message, sizeof message - 1, 0) > 0);
     assert_string_equal(message, "READY=1");
-    await_message(fd, "WATCHDOG=1\nSTATUS="); /* again and again, also when nothing happens */
+    await_message(fd, "WATCHDOG=1\nSTATUS="); /* repeatedly, even without events */
     await_message(fd, "WATCHDOG=1\nSTATUS=0 connections, 1 histories open");
     await_message(fd, "WATCHDOG=1\nSTATUS=0 connections");
     assert_int_equal(kill(p->daemon, SIGHUP), 0);
@@ -912,8 +914,8 @@ static void await_log(const struct place *p, const char *text)
     }
 }
 
-/* A daemon that runs takes the settings that it can, says which it cannot, and keeps all if the file is not
- * valid. */
+/* A running daemon applies the settings that it can change, names the settings that need a restart, and keeps
+ * all settings if the file is not valid. */
 static void settings_are_read_again(void **state)
 {
     struct place *p = *state;
@@ -938,7 +940,7 @@ static void settings_are_read_again(void **state)
     assert_int_equal(stop(p), 0);
 }
 
-/* Device seconds of the last days, some 20 MB. */
+/* Fills the history with about 20 MB: device seconds of the last days. */
 static void fill_history(const struct place *p)
 {
     sqlite3 *db = NULL;
@@ -964,7 +966,7 @@ static void await_size(const struct place *p, off_t low, off_t high)
     }
 }
 
-/* By a reload and by a restart, without a program that reports. */
+/* The file shrinks after a reload and after a restart, although no program reports. */
 static void a_smaller_quota_shrinks_the_file(void **state)
 {
     struct place *p = *state;
@@ -984,7 +986,7 @@ static void a_smaller_quota_shrinks_the_file(void **state)
     assert_int_equal(stop(p), 0);
 }
 
-/* Beside a daemon it is refused; the file is of this version already. */
+/* --migrate is refused while a daemon has the history open. The file already has the current version. */
 static void histories_are_migrated_without_a_daemon(void **state)
 {
     struct place *p = *state;
@@ -997,7 +999,8 @@ static void histories_are_migrated_without_a_daemon(void **state)
     assert_int_equal(wait_exit(spawn(p, -1, (const char *[]){"--migrate", "/nonexistent", NULL})), 1);
 }
 
-/* With hardly any descriptors: too many clients are turned away, and none of it lasts. */
+/* The daemon has only 40 descriptors: it turns excess clients away, and serves clients again once descriptors
+ * are free. */
 static void descriptors_run_out_and_come_back(void **state)
 {
     struct place *p = *state;
@@ -1026,7 +1029,7 @@ static void descriptors_run_out_and_come_back(void **state)
     assert_int_equal(stop(p), 0);
 }
 
-/* Each long option of the help has its place in the man page. */
+/* The man page names each long option of --help. */
 static void the_man_page_knows_every_option(void **state)
 {
     struct place *p = *state;
@@ -1050,7 +1053,7 @@ static void the_man_page_knows_every_option(void **state)
     assert_true(options >= 8);
 }
 
-/* More than fits in 16 MiB: the oldest go, the daemon does not. */
+/* The launches need more than 16 MiB: the daemon evicts the oldest and keeps running. */
 static void a_quota_is_kept(void **state)
 {
     struct place *p = *state;

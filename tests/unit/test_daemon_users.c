@@ -1,7 +1,7 @@
 /*
- * Root's daemon with the programs of several users: each has a history of his own, which he alone may read,
- * and a share of the daemon. What one of them does to his history or takes beyond his share, the other does
- * not notice. Only root can start such programs.
+ * Root's daemon with programs of several users. Each user has a history that only he may read, and a share of
+ * the daemon. A user's damage to his own history and demands beyond his share do not affect other users. Only
+ * root can start such programs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #define NOISE       UINT64_C(600000)
 #define NOISE_SLOTS 65536
 
-/* A program of this user with 10 launches, until they have been committed. */
+/* Runs a program of this user with 10 launches, until the daemon has committed them. */
 static void launch_ten(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -35,7 +35,7 @@ static void launch_ten(const struct place *p, int uid)
         pause_ms(1);
 }
 
-/* The same, but it ends as soon as the daemon has its ring. */
+/* Runs a program with 10 launches that ends as soon as the daemon has its ring. */
 static void end_with_ten(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -110,7 +110,7 @@ static void each_user_has_a_history_that_he_alone_may_read(void **state)
     assert_int_equal(count_launches(p, ALICE), 10);
     assert_int_equal(count_launches(p, BOB), 20);
     assert_stops(p);
-    let_go(p, run(p, read_histories, ALICE)); /* also when nobody writes them */
+    let_go(p, run(p, read_histories, ALICE)); /* also while no daemon writes them */
     assert_int_equal(count_launches(p, BOB), 20);
 }
 
@@ -133,7 +133,7 @@ static void stay_with_ten(const struct place *p, int uid)
     wait_for_end(p);
 }
 
-/* Also of a user who does not come back. */
+/* The restarted daemon ends the run although its user does not return. */
 static void runs_of_a_killed_daemon_end_in_every_history(void **state)
 {
     struct place *p = *state;
@@ -155,8 +155,8 @@ static void runs_of_a_killed_daemon_end_in_every_history(void **state)
     assert_stops(p);
 }
 
-/* Its ring is read in one of the loop's next rounds, not when a commit is due: so many answers take less than
- * that second, unless the machine is busy. */
+/* The daemon reads a new ring in one of the loop's next rounds, not when a commit is due: 1000 answers take
+ * less than the commit interval, unless the machine is busy. */
 static void be_read_at_once(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;
@@ -172,7 +172,7 @@ static void be_read_at_once(const struct place *p, int uid)
     check(is_read);
 }
 
-/* Nobody connects after the restart. */
+/* Launches age out of closed histories: no client of their owners connects after the restart. */
 static void closed_histories_age(void **state)
 {
     struct place *p = *state;
@@ -193,7 +193,8 @@ static void closed_histories_age(void **state)
     assert_stops(p);
 }
 
-/* The owners do not come back: a user has left, a pod has ended. */
+/* Histories are removed once their launches have aged out. Their owners do not return: a user has left, a pod
+ * has ended. */
 static void spent_histories_are_removed(void **state)
 {
     struct place *p = *state;
@@ -218,7 +219,7 @@ static void spent_histories_are_removed(void **state)
     assert_stops(p);
 }
 
-/* Launches that the codec cannot make small. */
+/* Pushes launches that the codec cannot compress. */
 static void launch_noise(const struct place *p, int uid)
 {
     static const char text[] = "session\0" SESSION;
@@ -241,7 +242,7 @@ static void launch_noise(const struct place *p, int uid)
     meet(fd);
 }
 
-/* Of its file and log; 0: there is none. */
+/* Returns the bytes of the owner's file and write-ahead log; 0: neither exists. */
 static int64_t bytes_of(const struct place *p, int uid)
 {
     char path[160], log[176];
@@ -251,7 +252,7 @@ static int64_t bytes_of(const struct place *p, int uid)
     return (stat(path, &file) == 0 ? file.st_size : 0) + (stat(log, &other) == 0 ? other.st_size : 0);
 }
 
-/* As if the owner's last launch had been then. */
+/* Sets the time of the owner's last launch. */
 static void set_use(const struct place *p, int uid, int64_t second)
 {
     const struct timespec times[] = {{.tv_sec = second}, {.tv_sec = second}};
@@ -269,7 +270,7 @@ static void restart_with_total(struct place *p, int64_t max_bytes)
     start_for_all(p);
 }
 
-/* Until it has at most so much. */
+/* Waits until the owner's history has at most `max_bytes`. */
 static void await_bytes(const struct place *p, int uid, int64_t max_bytes)
 {
     for (int ms = 0; bytes_of(p, uid) > max_bytes; ms += 5) {
@@ -278,7 +279,8 @@ static void await_bytes(const struct place *p, int uid, int64_t max_bytes)
     }
 }
 
-/* Of four owners the small one was used least lately, and keeps everything. */
+/* The least recently used of four owners is below the equal share and keeps its history: eviction begins with
+ * the least recently used owner above it. */
 static void the_oldest_of_large_owners_gives_first(void **state)
 {
     struct place *p = *state;
@@ -304,7 +306,7 @@ static void the_oldest_of_large_owners_gives_first(void **state)
     assert_int_equal(count_launches(p, ALICE), 10);
     assert_true(count_chunks(p, BOB) > 0);
     assert_stops(p);
-    restart_with_total(p, 4 * sizes[1] + MEGABYTE / 4); /* less than a history can shrink to */
+    restart_with_total(p, 4 * sizes[1] + MEGABYTE / 4); /* below the least sum of the histories' sizes */
     await_bytes(p, BOB, 0);
     (void)snprintf(directory, sizeof directory, "%s/u%d", p->directory, BOB);
     for (int ms = 0; access(directory, F_OK) == 0; ms += 5) {
@@ -325,7 +327,7 @@ static void a_new_program_is_read_at_once_beside_idle_histories(void **state)
     assert_stops(p);
 }
 
-/* Offers rings until one is refused; exits with the number that were taken. */
+/* Offers rings until the daemon refuses one; exits with the number of accepted rings. */
 static void offer_many(const struct place *p, int uid)
 {
     char answer[64];
@@ -354,7 +356,8 @@ static int taken_of(struct place *p, int uid)
 #define FIRST_OWNER     62000
 #define OWNER_MAX_BYTES (19L << 16) /* 1.1875 MiB: docs/decisions/0017 */
 
-/* A program with long names and launches in each owner's history, until all of it is committed. */
+/* Runs a program with long kernel names and 200 launches in each owner's history, until the daemon has
+ * committed all launches. */
 static void launch_as_each_owner(const struct place *p, int unused)
 {
     static struct occ_ring_producer rings[OWNERS];
@@ -391,7 +394,7 @@ static void an_open_history_takes_little_memory(void **state)
     struct place *p = *state;
     char answer[OCC_CONTROL_BYTES], committed[64];
     start_for_all(p);
-    let_go(p, run(p, launch_ten, ALICE)); /* what histories share is there then */
+    let_go(p, run(p, launch_ten, ALICE)); /* allocates the memory that histories share */
     long before = anonymous_bytes(p);
     pid_t program = run(p, launch_as_each_owner, 0);
     (void)snprintf(committed, sizeof committed, "\nlaunches %d\n", 10 + 200 * OWNERS);
@@ -432,7 +435,7 @@ static void a_user_has_a_share_of_ring_memory(void **state)
     assert_stops(p);
 }
 
-/* A lock on one history, which its owner may take in many ways, keeps only his launches waiting. */
+/* A lock on one history delays only its owner's launches; the owner can take the lock in many ways. */
 static void a_locked_history_keeps_its_owner_alone(void **state)
 {
     struct place *p = *state;
@@ -456,7 +459,7 @@ static void a_locked_history_keeps_its_owner_alone(void **state)
     assert_int_equal(count_launches(p, ALICE), 20);
 }
 
-/* The service keeps what a program is called, not what it was called with. */
+/* Reports a command line with a secret in its arguments. */
 static void say_secrets(const struct place *p, int uid)
 {
     static const char text[] = "session\0" SESSION "\0cmdline\0train --token=hunter2";
@@ -500,7 +503,8 @@ static void command_lines_are_kept_as_far_as_is_set(void **state)
     }
 }
 
-/* Of launches with any times only those count that a process of now may have made. */
+/* Pushes launches with arbitrary times; the daemon keeps only the launches that a current process may have
+ * made. */
 static void launch_at_odd_times(const struct place *p, int uid)
 {
     const int64_t second_ns = INT64_C(1000000000), now_ns = occ_now_ns();
@@ -554,7 +558,8 @@ static void launches_have_possible_times(void **state)
     occ_store_close(store);
 }
 
-/* The lock that keeps two daemons apart is out of other users' reach. */
+/* Locks the daemon's directory as another user. The lock that keeps a second daemon from starting must be out
+ * of this user's reach. */
 static void hold_locks(const struct place *p, int uid)
 {
     be_user(uid);

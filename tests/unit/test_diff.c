@@ -1,5 +1,5 @@
 /*
- * What occq diff computes: statistics against values of scipy 1.10.1 (the call stands beside each) and of
+ * The calculations of occq diff: statistics against values of scipy 1.10.1 (each with its call) and of
  * Benjamini and Hochberg's own example, names, matching, blocks, verdicts and sums.
  */
 #include <math.h>
@@ -31,8 +31,8 @@ static void assert_near(double value, double expected, double relative)
 
 /* ---- statistics ---- */
 
-/* scipy.stats.t.cdf(1.3, df), t.cdf(-6, df). The quantiles of 0.975 are mpmath 1.2.1's, with 30 digits: those
- * of scipy 1.10.1 are off by 1e-10. */
+/* scipy.stats.t.cdf(1.3, df), t.cdf(-6, df). The quantiles of 0.975 are mpmath 1.2.1's, with 30 digits, since
+ * the quantiles of scipy 1.10.1 are off by 1e-10. */
 static void student_is_scipys(void **state)
 {
     static const struct {
@@ -121,7 +121,7 @@ static void benjamini_hochberg_is_their_example(void **state)
     assert_int_equal(rejected, 4);
     assert_near(p[1], 0.0015, 1e-12); /* 0.0001 x 15 / 1 */
     assert_near(p[5], 0.0095 * 15 / 4, 1e-12);
-    assert_near(p[7], 0.0298 * 15 / 7, 1e-12); /* that of the next rank is smaller */
+    assert_near(p[7], 0.0298 * 15 / 7, 1e-12); /* the next rank's value is smaller */
     assert_near(p[15], 1, 1e-12);
     assert_true(isnan(p[4]));
 }
@@ -207,7 +207,7 @@ struct compared {
     struct diff_part parts[64];
 };
 
-/* A part of a row, which goes to `ret_row`. */
+/* Returns a part for the row; `ret_row` receives its form for diff. */
 static struct diff_part part_of(const struct occ_config_row *row, uint32_t side, struct diff_row *ret_row)
 {
     *ret_row = diff_row_of(row);
@@ -275,8 +275,8 @@ static void kernels_are_matched_level_by_level(void **state)
     diff_free(&c.diff);
 }
 
-/* A configuration in two ranges is two pairs; what has another range on the other side, or none, is matched
- * as if there were none. */
+/* A configuration in two ranges makes two pairs. A part without a range, or with a range that the other side
+ * lacks, is matched as if no part had a range. */
 static void ranges_are_part_of_the_key(void **state)
 {
     const struct occ_config_row row = config("k", 8, 128, 32, 10, 100);
@@ -334,7 +334,8 @@ static void neighbours_match_what_names_do_not(void **state)
     diff_free(&c.diff);
 }
 
-/* Durations of one pair that change by `factor`, with some noise of a period that blocks span. */
+/* Judges a pair with durations that change by `factor`. The durations vary with a period of five launches,
+ * which a block spans. */
 static void judge(struct compared *c, const struct occ_config_row *a, const struct occ_config_row *b,
                   double factor)
 {
@@ -373,7 +374,7 @@ static void blocks_decide(void **state)
     }
 }
 
-/* The first block is no replicate: what a run takes to warm up is no change. */
+/* The first block is no replicate: a run's warm-up must not count as a change. */
 static void warm_up_is_left_out(void **state)
 {
     const struct occ_config_row row = config("k", 8, 128, 32, 100, 1000);
@@ -390,7 +391,7 @@ static void warm_up_is_left_out(void **state)
     diff_free(&c.diff);
 }
 
-/* A change that is there, of a kernel that hardly matters. */
+/* A real change of a kernel with a negligible share of the time is no alarm. */
 static void small_kernels_are_no_alarm(void **state)
 {
     const struct occ_config_row row = config("k", 8, 128, 32, 100, 1000);
@@ -403,7 +404,7 @@ static void small_kernels_are_no_alarm(void **state)
     diff_free(&c.diff);
 }
 
-/* Less waste though more time: the occupancy rose. */
+/* The waste falls although the time rises, because the occupancy rises. */
 static void waste_counts_occupancy(void **state)
 {
     const struct occ_config_row a = config("k", 8, 128, 32, 100, 1000);
@@ -418,7 +419,7 @@ static void waste_counts_occupancy(void **state)
     diff_free(&c.diff);
 }
 
-/* A launch of two kernels and one of the kernel that does the work of both are two things. */
+/* Launches of two kernels cannot be compared with launches of a single kernel that does the work of both. */
 static void many_to_one_is_not_judged(void **state)
 {
     const struct occ_config_row a[] = {config("f<1>", 8, 128, 32, 100, 1000),
@@ -447,7 +448,7 @@ static void set_measured(struct occ_config_row *row, double achieved, double err
     row->measured.ns[OCC_MEASURED_achieved] = row->measured.ns[OCC_MEASURED_achieved_error] = ns;
 }
 
-/* Less is worse, by the errors of the measurement. */
+/* Lower achieved occupancy is worse if the difference exceeds the errors of the measurement. */
 static void achieved_is_judged_by_its_errors(void **state)
 {
     static const struct {
@@ -469,7 +470,8 @@ static void achieved_is_judged_by_its_errors(void **state)
     }
 }
 
-/* 15 % is beyond a floor of 5 %, but not of three times the 4 % by which A's runs differ. */
+/* A change of 15 % is beyond a floor of 5 %, but not beyond a floor of three times the 4 % by which A's runs
+ * differ. */
 static void spread_of_runs_raises_the_floor(void **state)
 {
     static const uint64_t ns[] = {1000, 1040, 960, 1045, 955, 1150, 1151, 1149, 1150, 1150};
@@ -493,7 +495,7 @@ static void spread_of_runs_raises_the_floor(void **state)
     diff_free(&diff);
 }
 
-/* Runs are the replicates where each side has three: what varies between them decides. */
+/* If each side has three runs, the runs are the replicates, and the variation between runs decides. */
 static void runs_decide_where_there_are_three(void **state)
 {
     static const uint64_t a_ns[] = {1000, 1010, 990, 1005, 995}, b_ns[] = {1200, 1190, 1210},
@@ -514,7 +516,7 @@ static void runs_decide_where_there_are_three(void **state)
         assert_int_equal(diff_match(&diff, DIFF_CONFIG, NULL), 0);
         assert_int_equal(diff_sample(&diff, NULL), 0);
         assert_true(diff.by_runs);
-        diff_add_launch(&diff, DIFF_A, 0, 0, 1000000); /* is no replicate */
+        diff_add_launch(&diff, DIFF_A, 0, 0, 1000000); /* no replicate */
         assert_int_equal(diff_conclude(&diff, NULL), 0);
         assert_int_equal(verdict_of(&diff, DIFF_METRIC_TIME), wild ? DIFF_UNDECIDED : DIFF_WORSE);
         assert_near(diff.pairs[0].run_spread, 0.0079057, 0.001); /* of A: 7.9 / 1000 */
@@ -588,7 +590,7 @@ static void set_elapsed(struct occ_config_row *row, double elapsed)
     row->measured.ns[OCC_MEASURED_elapsed] = (double)row->total_ns;
 }
 
-/* The words of the only row; and the sums. */
+/* Compares two rows: `changes` receives the words of their line, `ret_summary` the sums. */
 static void changes_of(const struct occ_config_row *a, const struct occ_config_row *b, char changes[1024],
                        struct diff_summary *ret_summary)
 {
@@ -605,7 +607,7 @@ static void changes_of(const struct occ_config_row *a, const struct occ_config_r
     diff_free(&c.diff);
 }
 
-/* What is measured on one side only is no change. */
+/* A value that was measured on one side only is no change. */
 static void measured_and_expected_do_not_mix(void **state)
 {
     struct occ_config_row a = config("k", 8, 128, 32, 100, 1000);
@@ -711,7 +713,7 @@ static void devices_beyond_the_table_are_not_counted(void **state)
     assert_true(strlen(facts.device_ids) < sizeof facts.device_ids);
 }
 
-/* A span ends where the name ends, whatever the name holds. */
+/* A code span ends where the name ends, whatever characters the name has. */
 static void markdown_cannot_be_left(void **state)
 {
     static const struct {
@@ -734,7 +736,7 @@ static void markdown_cannot_be_left(void **state)
 
 enum { POINTS = 2000 };
 
-/* Normal by the sum of twelve, from a generator of its own. */
+/* Returns a normally distributed number: a sum of twelve from a linear congruential generator. */
 static double noise(uint64_t *state)
 {
     double sum = -6;
@@ -766,7 +768,7 @@ static void noise_changes_nothing(void **state)
     (void)state;
     for (int series = 0; series < 20; series++) {
         for (size_t i = 0; i < POINTS; i++)
-            values[i] = exp(0.1 * noise(&seed)); /* 10 %, twice what counts as a change */
+            values[i] = exp(0.1 * noise(&seed)); /* 10 %, twice the least change that counts */
         alarms += find(values, POINTS, &change);
     }
     assert_true(alarms <= 1);
@@ -781,7 +783,7 @@ static void a_change_is_found_where_it_is(void **state)
     for (size_t at = 3; at <= 397; at += 197) {
         for (size_t i = 0; i < 400; i++)
             values[i] = (i < at ? 100 : 112) * exp(0.01 * noise(&seed));
-        values[60] = values[250] = 300; /* a spike is none */
+        values[60] = values[250] = 300; /* a spike is no change */
         assert_int_equal(find(values, 400, &change), 1);
         assert_int_equal(change.at, at);
         assert_false(change.possible);

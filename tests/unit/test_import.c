@@ -1,6 +1,6 @@
 /*
- * Importing other tools' recordings: small hand-made ones of several versions, and broken ones, which must
- * leave the history as it was and name file and position.
+ * Imports of other tools' recordings: small hand-made recordings of several versions, and broken recordings,
+ * which must leave the history unchanged and give an error with file and position.
  */
 
 #include "import/catalog.h"
@@ -92,7 +92,7 @@ static struct occ_import_result import_well(const struct world *w, const struct 
     return result;
 }
 
-/* A number that SQL gives, with the virtual table at hand. */
+/* Returns the integer that a query of the history returns; the store's virtual tables are available. */
 static int64_t number(const struct world *w, const char *sql)
 {
     static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
@@ -175,7 +175,8 @@ static void decimals(void **state)
 
 /* ---- the catalog ---- */
 
-/* Keys that share a half, in memory and in the database, against their order. */
+/* Finds keys that share their low or high half, in memory and in the database. The low halves come unordered.
+ */
 static void catalog(void **state)
 {
     enum { KEYS = 500, IN_MEMORY = 100 };
@@ -258,7 +259,7 @@ static void kineto_launch(void **state)
     assert_int_equal(number(w, "SELECT missing_fields LIKE '%carve-out%' FROM stored_run"), 1);
 }
 
-/* Everything in another order, the bare array, gzip, the base time at the end. */
+/* Accepts members in another order, a bare array, gzip, and a base time at the end. */
 static void kineto_forms(void **state)
 {
     struct world *w = *state;
@@ -284,7 +285,7 @@ static void kineto_forms(void **state)
     assert_int_equal(r.launches, 1);
 }
 
-/* A launch that cannot be taken is counted, and the others are taken. */
+/* A launch that cannot be imported is counted by reason; other launches are imported. */
 static void kineto_skips(void **state)
 {
     struct world *w = *state;
@@ -334,7 +335,8 @@ static void kineto_skips(void **state)
     }
 }
 
-/* One nanosecond before, at and after the edges of a minute and of an hour, and durations over them. */
+/* Launches one nanosecond before, at and after the edges of a minute and of an hour, and launches across the
+ * edges. */
 static void kineto_edges_of_minutes(void **state)
 {
     struct world *w = *state;
@@ -367,7 +369,7 @@ static void kineto_edges_of_minutes(void **state)
             fail_msg("%s: %lld", cases[i].sql, (long long)number(w, cases[i].sql));
 }
 
-/* Times near 2^63, which minutes and hours of the history cannot have. */
+/* Times near 2^63 ns, beyond the history's last minute and hour. */
 static void kineto_ends_of_time(void **state)
 {
     struct world *w = *state;
@@ -384,7 +386,7 @@ static void kineto_ends_of_time(void **state)
     assert_int_equal(number(w, "SELECT end_ns FROM launch"), INT64_MAX);
 }
 
-/* A device of another maker is not described; its launches are counted. */
+/* The import stores no device of another maker; launches on it are counted as skipped. */
 static void kineto_other_maker(void **state)
 {
     struct world *w = *state;
@@ -408,8 +410,8 @@ static void kineto_other_maker(void **state)
     "{\"id\": 0, \"name\": \"" name "\", \"computeMajor\": 9, \"computeMinor\": 4, \"warpSize\": " warp      \
     ", \"numSms\": 304}"
 
-/* A trace of other makers' GPUs alone names the maker, and how the file shows it. --gpu cannot make it
- * NVIDIA's. */
+/* A trace that only has GPUs of another maker is refused; the error gives the maker and the sign in the file.
+ * --gpu cannot override this. */
 static void kineto_only_other_makers(void **state)
 {
     struct world *w = *state;
@@ -472,7 +474,7 @@ static void kineto_long_names(void **state)
     free(text);
     struct occ_import_result r = import_well(w, &plain);
     assert_int_equal(r.launches, 3);
-    assert_int_equal(r.kernels, 3); /* told apart by their last letter */
+    assert_int_equal(r.kernels, 3); /* distinguished by the last letter */
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_BAD_VALUE], 1);
 }
 
@@ -537,7 +539,7 @@ static void nsys_old(void **state)
     assert_int_equal(r.launches, 1);
     assert_true(r.time_base_unknown);
     assert_int_equal(number(w, "SELECT start_ns FROM launch"), 100);
-    assert_int_equal(number(w, "SELECT shared_config_bytes FROM stored_launch_config"), 0); /* not said */
+    assert_int_equal(number(w, "SELECT shared_config_bytes FROM stored_launch_config"), 0); /* unknown */
     assert_int_equal(
         number(
             w,
@@ -573,7 +575,7 @@ static void nsys_new(void **state)
         1);
 }
 
-/* Two processes, each of which calls another GPU its number 0. */
+/* Two processes have different GPUs as their device 0. */
 static void nsys_devices(void **state)
 {
     struct world *w = *state;
@@ -599,11 +601,11 @@ static void nsys_skips(void **state)
         w, GPU_TABLE NAMES OLD OLD_ROW
         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
         "(100, 50, 1, 1, 7, 140, 0, 2, 1, 32, 1, 1, 1, 128, 1, 1, 0, 0),"            /* end before start */
-        "(100, 150, 1, 1, 7, 140, 0, 2, 1, 32, 99999999999, 1, 1, 128, 1, 1, 0, 0)," /* a grid too far */
+        "(100, 150, 1, 1, 7, 140, 0, 2, 1, 32, 99999999999, 1, 1, 128, 1, 1, 0, 0)," /* grid too large */
         "(100, 150, 1, 1, 7, 140, 0, 2, 1, 32, -5, 1, 1, 128, 1, 1, 0, 0),"          /* below 0 */
         "(100, 150, 1, 1, 7, 140, 0, 2, 1, 'many', 1, 1, 1, 128, 1, 1, 0, 0),"       /* text */
-        "(100, 150, 9, 1, 7, 140, 0, 2, 1, 32, 1, 1, 1, 128, 1, 1, 0, 0),"           /* which device? */
-        "(100, 150, 1, 1, 7, 140, 0, 99, 98, 32, 1, 1, 1, 128, 1, 1, 0, 0);");       /* which name? */
+        "(100, 150, 9, 1, 7, 140, 0, 2, 1, 32, 1, 1, 1, 128, 1, 1, 0, 0),"           /* no such device */
+        "(100, 150, 1, 1, 7, 140, 0, 99, 98, 32, 1, 1, 1, 128, 1, 1, 0, 0);");       /* no such names */
     struct occ_import_result r = import_well(w, &plain);
     assert_int_equal(r.launches, 1);
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_BAD_TIMES], 1);
@@ -612,7 +614,7 @@ static void nsys_skips(void **state)
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_NAME], 1);
 }
 
-/* ---- what every import promises ---- */
+/* ---- rules of every import ---- */
 
 static void same_file_twice(void **state)
 {
@@ -629,7 +631,7 @@ static void same_file_twice(void **state)
     assert_int_equal(number(w, "SELECT count(*) FROM stored_run WHERE label = 'again'"), 1);
 }
 
-/* --since does not find what has no date. */
+/* Results with --since exclude runs without dates. */
 static void timeless_runs(void **state)
 {
     struct world *w = *state;
@@ -689,7 +691,7 @@ static void broken_json(void **state)
     must_fail(w, "an endless text", "a text of more than");
 }
 
-/* A trace with a text and a number of n characters each. */
+/* Writes a trace with a string of `text` digits and a number of `digits` digits. */
 static void write_long_tokens(const struct world *w, size_t text, size_t digits)
 {
     char *json = malloc(text + digits + 4096), *at = json;
@@ -703,13 +705,13 @@ static void write_long_tokens(const struct world *w, size_t text, size_t digits)
     free(json);
 }
 
-/* The parser would read a number of many chunks once more with each chunk. */
+/* The parser would read a number of many chunks again with each chunk, so long numbers are refused. */
 static void long_numbers(void **state)
 {
     struct world *w = *state;
     struct occ_import_result result;
     struct occ_error err = OCC_ERROR_INIT;
-    write_long_tokens(w, 200000, 63); /* digits of a text are not a number */
+    write_long_tokens(w, 200000, 63); /* digits in a string */
     if (import(w, &plain, &result, &err) != 0)
         fail_msg("%s", err.message);
     static const size_t digits[] = {64, 4096, 65536, 70000, 3u << 20};
@@ -739,7 +741,7 @@ static int read_text(struct occ_kineto_input *input, unsigned char *data, size_t
     return 0;
 }
 
-/* What is not strict JSON becomes so, wherever reads end; what is strict stays as it is. */
+/* The repair makes strict JSON of lenient JSON, wherever reads end, and leaves strict JSON unchanged. */
 static void repaired_json(void **state)
 {
     static const struct {
@@ -781,7 +783,8 @@ static void lenient_json(void **state)
     assert_true(result.repaired && result.launches == 1);
 }
 
-/* Without UUIDs their numbers tell them apart, in another recording too. */
+/* GPUs without UUIDs are distinguished by their device numbers; a second recording has the same two devices.
+ */
 static void two_gpus_of_one_model(void **state)
 {
     struct world *w = *state;
@@ -815,7 +818,8 @@ static void two_equal_gpus(void **state)
     assert_int_equal(number(w, LAUNCHES_OF("max")), 1);
 }
 
-/* XLA's profiler: the GPU by its process, the stream by its thread, the configuration in words. */
+/* A trace of XLA's profiler has the GPU in the process's name, the stream in the thread and the configuration
+ * in a text. */
 static void xla(void **state)
 {
     struct world *w = *state;
@@ -846,7 +850,7 @@ static void xla(void **state)
         1);
 }
 
-/* Compressed with zstd, and through a pipe, which a child fills. */
+/* Imports a file compressed with zstd, and a pipe that a child fills. */
 static void packed_and_piped(void **state)
 {
     struct world *w = *state;
@@ -871,7 +875,7 @@ static void packed_and_piped(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* Temporary files that have a name, in the world's directory. */
+/* Returns the number of the import's named temporary files in the world's directory. */
 static int temporary_files(const struct world *w)
 {
     DIR *directory = opendir(w->directory);
@@ -883,11 +887,11 @@ static int temporary_files(const struct world *w)
     return n;
 }
 
-/* An import that is killed while it reads a pipe leaves nothing. */
+/* An import that is killed while it reads a pipe leaves no temporary file. */
 static void killed_at_a_pipe(void **state)
 {
     struct world *w = *state;
-    static char blanks[1 << 20]; /* more than a pipe holds: when they are written, most of them were read */
+    static char blanks[1 << 20]; /* more than a pipe holds: after the write, the import has read most */
     int probe = open(w->directory, O_TMPFILE | O_RDWR, 0600);
     if (probe < 0)
         skip();
@@ -910,7 +914,7 @@ static void killed_at_a_pipe(void **state)
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
-/* SQLite opens files by name. */
+/* SQLite opens files by name only: the import copies a database from a pipe into a temporary file. */
 static void piped_sqlite(void **state)
 {
     struct world *w = *state;
@@ -954,7 +958,7 @@ static size_t pack_gzip(const struct world *w, const char *bytes, size_t n, char
     return read_bytes(w, packed, room);
 }
 
-/* Compressed with gzip or zstd, whole, in two members, through a pipe, cut and damaged. */
+/* Imports databases compressed with gzip or zstd: whole, in two members, through a pipe, cut and damaged. */
 static void packed_sqlite(void **state)
 {
     struct world *w = *state;
@@ -1090,8 +1094,8 @@ static void broken_sqlite(void **state)
     must_fail(w, "garbage after the header (encrypted)", "");
 }
 
-/* Cut or damaged anywhere: an error or a sound import of what is there, never half a run; and no file beside
- * it. */
+/* A file that is cut or damaged at any byte gives an error or a sound import of its remaining launch, never a
+ * partial run; SQLite leaves no file beside it. */
 static void damaged_sqlite(void **state)
 {
     struct world *w = *state;
@@ -1120,7 +1124,7 @@ static void damaged_sqlite(void **state)
     assert_int_not_equal(access(beside, F_OK), 0);
 }
 
-/* What stands before a failure at the very end is gone too. */
+/* A failure at the file's very end undoes the whole import. */
 static void all_or_nothing(void **state)
 {
     struct world *w = *state;
@@ -1135,7 +1139,7 @@ static void all_or_nothing(void **state)
             1000 + i);
     write_file(w, TRACE(GOOD), strlen(TRACE(GOOD)));
     (void)import_well(w, &plain);
-    write_file(w, text, used); /* without its end */
+    write_file(w, text, used); /* without its closing brackets */
     must_fail(w, "ten thousand kernels and no end", "ends inside");
     used += (size_t)snprintf(text + used, room - used, "]}");
     write_file(w, text, used);
@@ -1166,7 +1170,8 @@ static void append_blank(void *context, uint64_t done, uint64_t total)
     assert_int_equal(fclose(file), 0);
 }
 
-/* What is in the history under a file's hash must be what was hashed. */
+/* A file that changes during the import is refused: the history's content under a hash must match the hash.
+ */
 static void changing_file(void **state)
 {
     struct world *w = *state;

@@ -96,7 +96,7 @@ static void must_fail(const struct world *w, const char *text, const char *gpu, 
         fail_msg("'%s' does not have '%s' and the file", err.message, says);
 }
 
-/* The text that SQL gives; valid until the next call. */
+/* Returns the text that a query of the history returns; valid until the next call. */
 static const char *ask(const struct world *w, const char *sql)
 {
     static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
@@ -156,7 +156,7 @@ static void version_2024(void **state)
                                          "like that)");
 }
 
-/* Without grid, device and compute capability: a GPU must be named. */
+/* The headings have no grid, device or compute capability, so a GPU must be named. */
 static void version_2022(void **state)
 {
     struct world *w = *state;
@@ -190,7 +190,7 @@ static void version_2022(void **state)
 #define SMS_108            "  # SMs                                        SM          108\n"
 #define RESULT(name, rows) "  " name " " LAUNCHED TABLE(REGISTERS SMS_108 rows)
 
-/* The beginning can be anything, and other output can be in between. */
+/* Any text can precede a result, and other output can stand between results. */
 static void beginnings(void **state)
 {
     struct world *w = *state;
@@ -218,7 +218,8 @@ static void beginnings(void **state)
     assert_int_equal(import_well(w, NULL).launches, 1);
 }
 
-/* Copies lose indentation, alignment, the lines below tables, and get remarks and line ends of Windows. */
+/* Copied reports lose indentation, alignment and the lines below tables, and gain remarks and Windows line
+ * ends. */
 static void copies(void **state)
 {
     struct world *w = *state;
@@ -242,7 +243,7 @@ static void copies(void **state)
         "32 4096 0.455");
 }
 
-/* A PowerShell of Windows writes UTF-16; the name of a kernel can have any character. */
+/* PowerShell on Windows writes UTF-16; a kernel's name can have any character. */
 static void utf16(void **state)
 {
     struct world *w = *state;
@@ -261,7 +262,7 @@ static void utf16(void **state)
     assert_true(import(w, NULL, &(struct occ_import_result){0}, NULL) != 0);
 }
 
-/* The page "raw", whose rows have metrics, and units that --print-units base chooses. */
+/* The page "raw" has one metric per row, in the units of --print-units base. */
 static void raw_page(void **state)
 {
     struct world *w = *state;
@@ -328,7 +329,7 @@ static void sms(void **state)
     }
     must_fail(w, ON("0", "17") WAVES("0.02", "64"), NULL,
               "nor enough to compute it: name the GPU with --gpu NAME");
-    /* contradictions compute nothing; clusters do not fill SMs one by one */
+    /* contradictory waves give no number of SMs; clusters do not fill SMs one by one */
     must_fail(w, ON("0", "864") WAVES("1", "64") ON("0", "864") WAVES("2", "64"), NULL, "--gpu NAME");
     must_fail(w,
               ON("0", "864")
@@ -395,7 +396,7 @@ static void units(void **state)
     "USING(kernel_id) ORDER BY correlation_id)"
 #define RANK "SELECT rank FROM stored_run"
 
-/* The lines of the file, each behind each of the prefixes ("": a single one). */
+/* Writes each line of the file once behind each prefix ("": without a prefix). */
 static void write_prefixed(const struct world *w, const char *path, const char *const prefixes[2])
 {
     static char line[1 << 16];
@@ -423,7 +424,7 @@ static void ranks(void **state)
         {{"\xef\xbb\xbf"}, "NULL"},
         {{"[rank0]: "}, "0"},
         {{"[rank12] "}, "12"},
-        {{"[default3]:"}, "NULL"}, /* of a node */
+        {{"[default3]:"}, "NULL"}, /* a rank within a node */
         {{"[1,4]<stdout>:"}, "4"},
         {{"[prterun-host-88@1,5]<stdout>: "}, "5"},
         {{" 7: "}, "7"},
@@ -449,7 +450,7 @@ static void ranks(void **state)
     }
 }
 
-/* Lines of the program, and of ranks that printed no result, are between. */
+/* Lines of the program, and of ranks without a result, stand between a result's lines. */
 static void lines_between(void **state)
 {
     struct world *w = *state;

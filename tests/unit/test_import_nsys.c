@@ -1,6 +1,6 @@
 /*
  * The Nsight Systems reader: exports of several versions (tests/data/import/nsys-*.sql, built into SQLite
- * here), which GPU a launch ran on, and files that are broken, hostile or still being written.
+ * here), the GPU of a launch, and files that are broken, hostile or still being written.
  */
 #include "import/import.h"
 #include "sanitized.h"
@@ -68,7 +68,7 @@ static void make(const struct world *w, const char *sql)
     run_sql(w, sql);
 }
 
-/* The export that OCC_TEST_DATA/import/NAME describes. */
+/* Makes the export that OCC_TEST_DATA/import/NAME describes. */
 static void make_from(const struct world *w, const char *name)
 {
     static char text[65536];
@@ -122,7 +122,7 @@ static struct occ_import_result import_well(const struct world *w, const char *g
     return result;
 }
 
-/* Must fail, say this and the file, and leave no run. */
+/* Expects an error with `says` and the file's name. */
 static void must_fail(const struct world *w, const char *says)
 {
     struct occ_import_result result;
@@ -133,7 +133,7 @@ static void must_fail(const struct world *w, const char *says)
         fail_msg("'%s' does not say '%s' and the file", err.message, says);
 }
 
-/* What SQL gives of the history, as text; valid until the next call. */
+/* Returns the text that a query of the history returns; valid until the next call. */
 static const char *ask(const struct world *w, const char *sql)
 {
     static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
@@ -184,7 +184,7 @@ static void version_2022(void **state)
                         "16 1 1");
     assert_string_equal(ask(w, "SELECT mangled FROM stored_kernel ORDER BY kernel_id LIMIT 1"),
                         "_ZN2ns5scaleIfEEvPT_i");
-    /* without a mangled name the demangled one stands in */
+    /* the demangled name replaces a missing mangled name */
     assert_string_equal(ask(w, "SELECT mangled FROM stored_kernel ORDER BY kernel_id DESC LIMIT 1"),
                         "gemm(float *)");
     assert_string_equal(ask(w, "SELECT max(graph_node_id) FROM launch"), "77");
@@ -202,7 +202,7 @@ static void version_2023(void **state)
                                " ORDER BY l.start_ns)"),
                         "A0 0,B2 66");
     assert_string_equal(ask(w, "SELECT missing_fields FROM stored_run"), "the requested carve-out");
-    assert_string_equal(ask(w, "SELECT pid FROM stored_run"), "NULL"); /* two of them */
+    assert_string_equal(ask(w, "SELECT pid FROM stored_run"), "NULL"); /* two processes */
     assert_string_equal(ask(w, "SELECT exe FROM stored_run"), "NULL");
 }
 
@@ -235,9 +235,9 @@ static void version_2026(void **state)
     assert_string_equal(ask(w, "SELECT missing_fields FROM stored_run"), "NULL");
 }
 
-/* ---- which GPU ---- */
+/* ---- the GPU of a launch ---- */
 
-/* What processes mean by their number 0 must not be guessed. */
+/* The GPU of a process's device number must not be guessed if processes disagree. */
 static void devices_that_are_not_said(void **state)
 {
     struct world *w = *state;
@@ -245,10 +245,10 @@ static void devices_that_are_not_said(void **state)
                 "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid);"
                 "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 0, 77), (5, 0, 78), (5, 1, 77), (5, 1, 78), "
                 "(9, 3, 77);" NAMES KERNELS ROW("100", "0", PID, "2") /* GPU 4 */
-         ROW("200", "0", "281474976710656 + (79 << 24)", "2")         /* others disagree about 0 */
-         ROW("300", "1", "281474976710656 + (79 << 24)", "2")         /* all agree about 1 */
-         ROW("400", "0", "NULL", "2") ROW("500", "NULL", PID, "2")    /* which? */
-         ROW("600", "-9223372036854775808", PID, "2") ROW("700", "3", PID, "2") /* none */);
+         ROW("200", "0", "281474976710656 + (79 << 24)", "2") /* other processes disagree about device 0 */
+         ROW("300", "1", "281474976710656 + (79 << 24)", "2") /* all processes agree about device 1 */
+         ROW("400", "0", "NULL", "2") ROW("500", "NULL", PID, "2") /* without a process; without a device */
+         ROW("600", "-9223372036854775808", PID, "2") ROW("700", "3", PID, "2") /* no such GPU */);
     struct occ_import_result r = import_well(w, NULL);
     assert_int_equal(r.launches, 2);
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 5);
@@ -257,7 +257,7 @@ static void devices_that_are_not_said(void **state)
         "132,40");
 }
 
-/* Hundreds of processes see all GPUs of a large node. */
+/* Thousands of processes with different GPUs as device 0, as on a large node. */
 static void many_processes(void **state)
 {
     struct world *w = *state;
@@ -303,8 +303,8 @@ static void two_equal_gpus(void **state)
     assert_string_equal(ask(w, "SELECT count(DISTINCT device_id) FROM stored_device"), "2");
 }
 
-/* --gpu names the model of every ordinal. A second recording, in which device 1 comes first, has the same two
- * devices. */
+/* --gpu gives the model of every device number. A second recording, where device 1 comes first, has the same
+ * two devices. */
 static void named_gpus_stay_apart(void **state)
 {
     struct world *w = *state;
@@ -317,7 +317,7 @@ static void named_gpus_stay_apart(void **state)
     assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "5,10");
 }
 
-/* CUDA_VISIBLE_DEVICES gives each process another GPU under the number 0; machines count for themselves. */
+/* CUDA_VISIBLE_DEVICES gives processes different GPUs as device 0; each machine has its own device 0. */
 static void named_gpus_of_processes(void **state)
 {
     struct world *w = *state;
@@ -368,7 +368,8 @@ static void devices_of_2021(void **state)
     assert_string_equal(ask(w, LAUNCHES_BY_DEVICE), "1,2");
 }
 
-/* Each process has rows of its own: the same GPU in two processes is one device, another GPU is another. */
+/* Each process has rows of its own: the same GPU in two processes is one device, different GPUs are two
+ * devices. */
 static void processes_of_2021(void **state)
 {
     struct world *w = *state;
@@ -379,7 +380,7 @@ static void processes_of_2021(void **state)
          "108, 64, 32, 65536, 49152, 1024, 8, 0, 0, 79, 167936, 65536;" NAMES KERNELS ROW(
              "100", "0", PID, "2") ROW("200", "0", "281474976710656 + (78 << 24)", "2")
              ROW("300", "0", "281474976710656 + (79 << 24)", "2")
-                 ROW("400", "0", "281474976710656 + (80 << 24)", "2")); /* two GPUs are its device 0 */
+                 ROW("400", "0", "281474976710656 + (80 << 24)", "2")); /* device 0 is ambiguous */
     struct occ_import_result r = import_well(w, NULL);
     assert_int_equal(r.devices, 2);
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 1);
@@ -388,8 +389,8 @@ static void processes_of_2021(void **state)
 
 /* ---- many kernels ---- */
 
-/* More kernels and configurations than stay in memory: kernel i has a grid of i blocks. The last 6000, most
- * of them not in memory, are launched again after all others. */
+/* The file has more kernels and configurations than fit in memory: kernel i has a grid of i blocks. The last
+ * 6000 kernels, mostly no longer in memory, are launched again after all others. */
 static void many_kernels(void **state)
 {
     SKIP_IF_SANITIZED();
@@ -410,7 +411,7 @@ static void many_kernels(void **state)
                                "stored_kernel USING(kernel_id)"),
                         "76000 76000");
     assert_string_equal(ask(w, "SELECT sum(start_ns % 1000000 = grid_x) FROM launch"), "76000");
-    /* all are in one minute, which is written in parts */
+    /* all launches are in one minute, which is written in parts */
     assert_string_equal(ask(w, "SELECT count(*) || ' ' || sum(launches) || ' ' || max(launches) FROM minute"),
                         "70000 76000 2");
     assert_string_equal(
@@ -428,12 +429,12 @@ static void skips(void **state)
         "INSERT INTO StringIds VALUES (3, printf('%.*c', 524288, 'x')), (4, printf('%.*c', 1048577, 'x')), "
         "(5, printf('%.*c', 3000000, 'x')), (6, x'00'), (7, '');" KERNELS ROW("100", "0", PID, "2")
             ROW("200", "0", PID, "3")                         /* half a MiB is a name */
-        ROW("300", "0", PID, "4") ROW("400", "0", PID, "5")   /* these are none */
+        ROW("300", "0", PID, "4") ROW("400", "0", PID, "5")   /* longer names are refused */
         ROW("'now'", "0", PID, "2") ROW("1.5", "0", PID, "2") /* no integers */
         ROW("9223372036854775800", "0", PID, "2")             /* an end that is no integer any more */
         ROW("9223285636854775807", "0", PID, "2")             /* the last start: a day before 2^63 */
         ROW("NULL", "0", PID, "2") ROW("0", "0", PID, "2")    /* no start; 0 is no time */
-        ROW("-20", "0", PID, "2") "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = NULL;" /* no next best */
+        ROW("-20", "0", PID, "2") "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = NULL;" /* no fallback */
         ROW("500", "0", PID, "6") ROW("600", "0", PID, "7") /* the short name stands in */
         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 800, 810, 0, 1, 4294967296, 1, globalPid, 1, 2, 32, "
         "1, 1, 1, 32, 1, "
@@ -452,7 +453,8 @@ static void skips(void **state)
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_CONFIGURATION], 1);
 }
 
-/* What no GPU has had: bad values. What is odd for its device alone is the model's to refuse. */
+/* Values beyond the limits of all GPUs are bad values. A launch beyond the limits of its own GPU is imported,
+ * and the model refuses it. */
 static void implausible_launches(void **state)
 {
     struct world *w = *state;
@@ -480,7 +482,7 @@ static void implausible_launches(void **state)
         ask(w, "SELECT theoretical FROM stored_launch_config WHERE registers_per_thread = 300"), "NULL");
 }
 
-/* Times before the session's start are dates, too; several starts are none. */
+/* Times before the session's start are dates, too; a file with several session starts has no dates. */
 static void epochs(void **state)
 {
     struct world *w = *state;
@@ -539,7 +541,8 @@ static void broken(void **state)
     assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "0");
 }
 
-/* Names without a key are searched row by row: fine for a few, endless for many. */
+/* Each name costs a search of all rows if the table has no key: fine for 100 names, too expensive for 30000.
+ */
 static void work_is_bounded(void **state)
 {
     struct world *w = *state;
@@ -559,7 +562,7 @@ static void work_is_bounded(void **state)
     must_fail(w, "table StringIds: reading it takes more than a valid file of this size can need");
 }
 
-/* SQLite keeps the whole schema in memory: 800 tables of 1900 columns, put where a schema lies. */
+/* SQLite keeps the whole schema in memory: 800 tables of 1900 columns, written into sqlite_master. */
 static void schemas_are_bounded(void **state)
 {
     SKIP_IF_SANITIZED();
@@ -588,7 +591,7 @@ static uint32_t number_at(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Makes all children of an inner page of a table this one. */
+/* Points all child pointers of a table's inner page at `child`. */
 static void point_to(unsigned char *page, uint32_t child)
 {
     const unsigned char bytes[] = {(unsigned char)(child >> 24), (unsigned char)(child >> 16),
@@ -599,7 +602,8 @@ static void point_to(unsigned char *page, uint32_t child)
     memcpy(page + 8, bytes, 4);
 }
 
-/* Inner pages whose children are all the same page, five deep: a small file with a hundred million rows. */
+/* Inner pages with a single child page for all pointers, five levels deep: a small file with a hundred
+ * million rows. */
 static void shared_pages_are_left(void **state)
 {
     struct world *w = *state;
@@ -629,7 +633,7 @@ static void shared_pages_are_left(void **state)
         leaves[i] = number_at(inner + (inner[12 + 2 * i] << 8 | inner[13 + 2 * i]));
     point_to(root, chain);
     page_io(file, true, at, root);
-    for (int i = 0; i < 4; i++) { /* leaves become inner pages, but for the last */
+    for (int i = 0; i < 4; i++) { /* all leaves except the last become inner pages */
         point_to(inner, leaves[i]);
         page_io(file, true, i == 0 ? chain : leaves[i - 1], inner);
     }
@@ -638,7 +642,7 @@ static void shared_pages_are_left(void **state)
     assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "0");
 }
 
-/* What lies in a journal beside the file is not in the file yet. */
+/* Rows in a journal beside the file are not in the file yet, so the import refuses it. */
 static void unfinished_files(void **state)
 {
     struct world *w = *state;
@@ -655,7 +659,7 @@ static void unfinished_files(void **state)
     (void)snprintf(through.file, sizeof through.file, "%s", link);
     must_fail(&through, "-wal is beside it");
     (void)sqlite3_close(db);
-    /* closed, it is a file in WAL mode, and stays alone */
+    /* after the close the file is still in WAL mode; the import makes no file beside it */
     assert_int_equal(chmod(w->file, 0400), 0);
     assert_int_equal(import_well(w, NULL).launches, 2);
     static const char *const tails[] = {"-wal", "-shm", "-journal"};
@@ -686,7 +690,7 @@ static void import_meanwhile(void *context, uint64_t done, uint64_t total)
     *w = NULL;
 }
 
-/* The same file, by somebody else, while it is read: it is there once. */
+/* A second handle imports the file while the first reads it: the history has it once. */
 static void two_at_once(void **state)
 {
     struct world *w = *state, *meanwhile = w;
@@ -709,7 +713,7 @@ static void two_at_once(void **state)
     assert_string_equal(ask(w, "SELECT count(*) FROM launch"), "20000");
 }
 
-/* Paths that a URI could take for something else. */
+/* Paths with characters that have a meaning in URIs. */
 static void odd_paths(void **state)
 {
     struct world *w = *state;
@@ -719,7 +723,7 @@ static void odd_paths(void **state)
         char plain[160];
         (void)snprintf(plain, sizeof plain, "INSERT INTO StringIds VALUES (%zu, 'x');", 50 + i);
         make(w, GPU NAMES KERNELS ROW("100", "0", PID, "2"));
-        run_sql(w, plain); /* or it would be the same file */
+        run_sql(w, plain); /* other content: equal content would count as the same file */
         assert_int_equal(import_well(w, NULL).launches, 1);
     }
     (void)snprintf(w->file, sizeof w->file, "/%s/export.sqlite", w->directory); /* "//tmp/..." */

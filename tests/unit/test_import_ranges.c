@@ -1,6 +1,6 @@
 /*
- * Where launches were made: the rules of import/ranges.h one by one, recordings of Nsight Systems made here,
- * and what no program would do.
+ * Places of launches in the program: the rules of import/ranges.h one by one, recordings of Nsight Systems
+ * made here, and input that no program would produce.
  */
 #include "import/import.h"
 #include "import/ranges.h"
@@ -26,7 +26,7 @@ static int compare_numbers(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* The numbers 0 ... n - 1, each twice, in another order. */
+/* Sorts the numbers 0 ... n - 1, each twice, from a shuffled order. */
 static void sort_numbers(size_t n, size_t run)
 {
     struct occ_sorter *sorter = NULL;
@@ -55,7 +55,7 @@ static void sorts_in_memory_and_in_files(void **state)
         sort_numbers(counts[i], 16);
         sort_numbers(counts[i], 1);
     }
-    struct occ_sorter *sorter = NULL; /* freed while it is read */
+    struct occ_sorter *sorter = NULL; /* freed before its last record was read */
     const void *record = NULL;
     assert_int_equal(occ_sorter_new(sizeof(uint64_t), 4, compare_numbers, &sorter, NULL), 0);
     for (uint64_t i = 0; i < 100; i++)
@@ -138,7 +138,7 @@ static void launch(struct fixture *f, uint64_t id)
     launch_of(f, PROCESS, id);
 }
 
-/* The next launch's place is `path`, "< " in front of it for the phase backward; NULL: none. */
+/* Expects the next launch at the place `path`, with "< " in front in the backward phase; NULL: no place. */
 static void expect(struct fixture *f, const char *path)
 {
     char text[OCC_STORE_RANGE_BYTES + 1], found[OCC_STORE_RANGE_BYTES + 8] = "";
@@ -156,7 +156,7 @@ static void expect(struct fixture *f, const char *path)
 static void the_innermost_range_that_contains_the_call(void **state)
 {
     struct fixture *f = *state;
-    launch(f, 5); /* files have them in any order */
+    launch(f, 5); /* files have launches and calls in any order */
     launch(f, 6);
     call(f, 40, 50, 6); /* as long as its range */
     range(f, 20, 30, "layer 12");
@@ -165,9 +165,9 @@ static void the_innermost_range_that_contains_the_call(void **state)
     range(f, 30, 40, "beside"); /* ends where b begins */
     range(f, 20, 30, "inner");  /* as long as layer 12, and later in the file */
     call(f, 22, 24, 1);
-    call(f, 28, 33, 2); /* longer than what it began in */
+    call(f, 28, 33, 2); /* ends after the range that it began in */
     call(f, 41, 42, 3);
-    call(f, 200, 201, 4); /* in none */
+    call(f, 200, 201, 4); /* outside of all ranges */
     call(f, 40, 40, 5);
     for (uint64_t id = 1; id <= 4; id++)
         launch(f, id);
@@ -186,7 +186,7 @@ static void the_innermost_range_that_contains_the_call(void **state)
     expect(f, NULL);
 }
 
-/* Threads and calls are those of their process. */
+/* Thread numbers and correlation ids are unique only within a process. */
 static void processes_have_their_own(void **state)
 {
     struct fixture *f = *state;
@@ -196,7 +196,7 @@ static void processes_have_their_own(void **state)
     call_of(f, 1, 5, 3, 4, 9);
     call_of(f, 2, 5, 3, 4, 9);
     call_of(f, 3, 5, 3, 4, 9);
-    call_of(f, 1, 5, 5, 6, 10); /* the same call on two threads: nobody knows */
+    call_of(f, 1, 5, 5, 6, 10); /* one correlation id on two threads: the launch has no place */
     call_of(f, 1, 6, 5, 6, 10);
     call_of(f, 1, 6, 7, 8, 10);
     launch_of(f, 2, 9);
@@ -225,7 +225,8 @@ static void ranges_that_do_not_nest(void **state)
     expect(f, "b");
 }
 
-/* Of the operators with the number, on another thread, the one that starts last before. */
+/* A backward launch belongs to a forward operator with the same sequence number on another thread of its
+ * process: the last operator to start before the call. */
 static void backward_kernels_belong_to_the_forward_operator(void **state)
 {
     struct fixture *f = *state;
@@ -257,9 +258,9 @@ static void backward_kernels_belong_to_the_forward_operator(void **state)
     expect(f, "model/linear/addmm");
 }
 
-/* ---- what no program would do ---- */
+/* ---- input that no program would produce ---- */
 
-/* What is too deep counts for what is around it. */
+/* Ranges beyond the maximum depth are left out: a launch in them gets the path of the ranges around them. */
 static void nothing_is_closed(void **state)
 {
     struct fixture *f = *state;
@@ -296,7 +297,8 @@ static void times_that_cannot_be(void **state)
     expect(f, "always");
 }
 
-/* Names are cut, and of too many the rest is one; memory does not grow with the file. */
+/* Long names are cut, and names beyond the maximum become "(other ranges)"; memory does not grow with the
+ * file. */
 static void too_many_names(void **state)
 {
     struct fixture *f = *state;
@@ -394,7 +396,7 @@ static void import_recording(struct world *w, const char *paths)
     assert_string_equal(all, paths);
 }
 
-/* tests/data/import/nsys-nvtx.sql, and more. */
+/* Makes an export from tests/data/import/nsys-nvtx.sql and the statements `more`. */
 static void write_recording(struct world *w, const char *more)
 {
     static char recording[8192];
@@ -417,7 +419,7 @@ static void nvtx_ranges(void **state)
     struct world *w = *state;
     write_recording(w, "");
     import_recording(w, "step #/MPI:registered #;step #;another;open;capture;-;-;");
-    /* what the files of other versions have, or lack */
+    /* tables that files of other versions have, or lack */
     write_recording(w, "ALTER TABLE CUDA_GRAPH_EVENTS RENAME TO CUDA_GRAPH_NODE_EVENTS");
     import_recording(w, "step #/MPI:registered #;step #;another;open;capture;-;-;");
     write_recording(w, "DROP TABLE CUDA_GRAPH_EVENTS");

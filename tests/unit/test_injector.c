@@ -1,6 +1,6 @@
 /*
- * The whole guest in a process of its own, over a libcupti that the test made (injector_fake_cupti.c); the
- * test is the daemon. Each case forks a program, takes its ring while it runs to its end, and reads the ring.
+ * The whole guest in a process of its own, with a fake libcupti (injector_fake_cupti.c); the test is the
+ * daemon. Each case forks a program, takes its ring while it runs to its end, and reads the ring.
  */
 #include "ring_samples.h"
 #include "injector_samples.h"
@@ -27,8 +27,8 @@
 
 int InitializeInjection(void);
 
-/* Sanitizers' own manners in a program that forks beside another thread: they refuse threads in the child,
- * and look for leaks under locks that the other thread may have held. */
+/* Sanitizers misbehave in a program that forks beside another thread: they refuse threads in the child, and
+ * look for leaks under locks that the other thread may have held. */
 #ifdef __SANITIZE_THREAD__
 #define OCC_TEST_SANITIZED
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
@@ -61,9 +61,9 @@ struct fixture {
     char path[64];
     int listener;
     bool is_mute;                    /* the daemon takes no ring while programs run */
-    struct offer offers[OFFERS_MAX]; /* from next_offer on: taken, and not yet read */
+    struct offer offers[OFFERS_MAX]; /* from next_offer on: taken, but not read yet */
     int next_offer, n_offers;
-    int output; /* what the program wrote to stdout and stderr */
+    int output; /* the program's stdout and stderr */
     pid_t pid;
 };
 
@@ -116,7 +116,7 @@ static void run(struct fixture *f, program *main_of_it, const char *const *varia
     exit(main_of_it());
 }
 
-/* Takes the next ring and answers. False: none is offered within `timeout_ms`. */
+/* Takes the next ring and confirms it. Returns false if no ring is offered within `timeout_ms`. */
 static bool take_offer(struct fixture *f, int timeout_ms)
 {
     struct occ_hello hello;
@@ -130,7 +130,7 @@ static bool take_offer(struct fixture *f, int timeout_ms)
     return true;
 }
 
-/* Takes rings until the program has ended, which waits at its end for the answer. */
+/* Takes rings until the program has ended; at its end, the program waits for the confirmation. */
 static void serve_until_end(struct fixture *f)
 {
     struct pollfd events[] = {{.fd = (int)syscall(SYS_pidfd_open, f->pid, 0), .events = POLLIN},
@@ -168,11 +168,11 @@ static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_conn
     return consumer;
 }
 
-/* What a ring said, once read to its end. */
+/* Contents of a ring that was read to its end. */
 struct story {
     int processes, devices, kernels, configs, states, closed;
     uint32_t level;
-    uint64_t level_ns; /* its time */
+    uint64_t level_ns; /* time of the last STATE record */
     bool is_unmeasured;
     char reason[240];
     uint64_t launches, launches_as_closed;
@@ -220,7 +220,7 @@ static struct story read_story(struct occ_ring_consumer *consumer)
     return s;
 }
 
-/* Runs to the end, then reads: the ring outlives the program. */
+/* Runs a program to its end, then reads its ring, which outlives the program. */
 static struct story story_of(struct fixture *f, program *main_of_it, const char *const *variables,
                              int expected_exit)
 {
@@ -285,7 +285,7 @@ static void test_every_launch_arrives(void **state)
     assert_int_equal(s.closed, 1);
 }
 
-/* The program waits a bounded time for the answer; its ring is complete. */
+/* The ending program waits for the daemon's answer only a bounded time; its ring is complete. */
 static void test_a_daemon_that_never_answers_does_not_keep_the_program(void **state)
 {
     struct fixture *f = *state;
@@ -307,7 +307,8 @@ static void test_records_of_every_version(void **state)
     }
 }
 
-/* Before 13.3 copies and fills are traced too, from the start, and the run says why. */
+/* A libcupti before 13.3 traces memory copies and fills too, from the start, and the run's note gives the
+ * reason. */
 static void test_the_leak_of_graphs_by_version(void **state)
 {
     static const struct {
@@ -324,7 +325,7 @@ static void test_the_leak_of_graphs_by_version(void **state)
         const char *const variables[] = {cases[i].version, cases[i].copies, NULL};
         struct story s = story_of(*state, program_that_launches, variables, 7);
         assert_int_equal(s.level, OCC_LEVEL_TRACE);
-        assert_string_equal(s.reason, ""); /* of the level: counters may be used */
+        assert_string_equal(s.reason, ""); /* the level has no reason: hardware counters may be used */
         if (cases[i].note)
             assert_non_null(strstr(s.cupti_note, cases[i].note));
         else
@@ -332,7 +333,8 @@ static void test_the_leak_of_graphs_by_version(void **state)
     }
 }
 
-/* An option that cannot be met is explained; it takes no hardware counters away. */
+/* An option that cannot be met only adds a reason to the state: hardware counters may still measure the run.
+ */
 static void test_an_unmet_option_is_a_reason_only(void **state)
 {
     static const struct {
@@ -367,7 +369,7 @@ static int program_without_launches(void)
     return 7;
 }
 
-/* What nothing records: the reason stays. */
+/* Expects that a program with this variable records nothing, and that the reason contains `reason`. */
 static void assert_quiet_for(struct fixture *f, const char *variable, const char *reason)
 {
     const char *const variables[] = {variable, NULL};
@@ -401,7 +403,7 @@ static void test_disabled_is_disabled(void **state)
     assert_false(was_offered(f));
 }
 
-/* Exit code 0 if nothing of the calling thread's changed. */
+/* Exits with 0 if the calling thread keeps its errno, signal mask and name. */
 static int program_that_looks_at_itself(void)
 {
     sigset_t before, after;
@@ -447,7 +449,7 @@ static void test_a_second_call_does_nothing(void **state)
     assert_false(was_offered(f));
 }
 
-/* The thread of this process that bears the helper's name, once it runs; else 0. */
+/* Returns the thread with the helper's name; 0: it does not run yet. */
 static pid_t find_helper(void)
 {
     char path[300], name[32];
@@ -476,8 +478,8 @@ static bool is_asleep(pid_t thread)
     return state && strncmp(state, ") S", 3) == 0;
 }
 
-/* Until it has begun and sleeps: a child that is forked while it holds the loader's lock (glibc does not
- * reset the one of dl_iterate_phdr) would wait for that for ever. */
+/* Waits until the helper sleeps. A child that is forked while the helper holds the loader's lock would wait
+ * for this lock for ever: glibc does not reset the lock of dl_iterate_phdr. */
 static void initialise_and_wait_for_helper(void)
 {
     pid_t helper;
@@ -508,7 +510,8 @@ static void test_a_forked_child_leaves_its_parent_alone(void **state)
     assert_false(was_offered(f));
 }
 
-/* clone(2) by hand runs no handlers of fork: the child ends as if it were us. */
+/* A direct clone(2) runs no fork handlers: the child's exit handlers must notice that the ring is its
+ * parent's. */
 static int program_that_clones(void)
 {
     InitializeInjection();
@@ -571,7 +574,7 @@ static void test_a_cupti_that_hangs_does_not_keep_the_program(void **state)
     assert_int_equal(s.closed, 0);
 }
 
-static char early_path[64], late_path[80]; /* of the daemon's socket */
+static char early_path[64], late_path[80]; /* paths of the daemon's socket */
 
 static int program_whose_daemon_is_late(void)
 {
@@ -581,7 +584,7 @@ static int program_whose_daemon_is_late(void)
     return rename(early_path, late_path) == 0 ? 7 : 1;
 }
 
-/* A daemon that listens only when the program ends gets the ring, and with it all launches. */
+/* A daemon that begins to listen at the program's end gets the ring with all launches. */
 static void test_the_last_round_looks_for_a_daemon(void **state)
 {
     struct fixture *f = *state;
@@ -666,7 +669,8 @@ static void test_losses_at_the_end(void **state)
     close(connection);
 }
 
-/* 18 records (a first buffer), of which CUPTI gives 10 and then an error: the others are counted. */
+/* Launches 18 kernels, which fill the first buffer. CUPTI returns 10 records and then an error; the other 8
+ * are counted as lost. */
 static int program_with_18_launches(void)
 {
     InitializeInjection();
@@ -688,7 +692,8 @@ static void test_what_cupti_does_not_give_is_counted(void **state)
     close(connection);
 }
 
-/* A call before the driver is ready could hang: CUPTI is asked nothing before it has asked for a buffer. */
+/* A call before the driver is ready could hang: the guest neither flushes nor queries CUPTI before CUPTI
+ * requests a buffer. */
 static void test_cupti_is_not_asked_before_it_begins(void **state)
 {
     struct fixture *f = *state;
@@ -715,7 +720,8 @@ static int program_that_ends_slowly(void)
     return 7;
 }
 
-/* What CUPTI keeps for each thread is not taken down beside the program's own end. */
+/* CUPTI's per-thread data must not be destroyed while the program ends: the helper's thread does not end
+ * before the program. */
 static void test_the_helper_does_not_end_before_the_program(void **state)
 {
     const char *const variables[] = {"FAKE_CUPTI_THREADS=1", NULL};
@@ -757,7 +763,7 @@ static void *work_with_signals_blocked(void *release)
     return read(fds[0], &byte, 1) == 1 ? NULL : NULL;
 }
 
-/* A thread that was there before the guest and blocks all signals is the program's. */
+/* A thread with all signals blocked that is older than the guest belongs to the program, not to CUPTI. */
 static int program_with_a_thread_like_a_worker(void)
 {
     static int fds[2];
@@ -778,7 +784,7 @@ static int program_with_a_thread_like_a_worker(void)
     pthread_exit(NULL);
 }
 
-/* No buffer was delivered yet, so CUPTI's worker is known by its birth alone. */
+/* CUPTI has delivered no buffer yet: the guest recognizes CUPTI's worker only by its time of birth. */
 static void test_a_process_ends_with_its_last_thread_before_the_first_launch(void **state)
 {
 #ifdef __SANITIZE_THREAD__
@@ -843,7 +849,7 @@ static void test_a_log_that_nobody_reads_does_not_end_the_program(void **state)
     assert_int_equal(s.closed, 1);
 }
 
-/* Takes the number 0 for itself again and again, for three tries of the helper's to find a daemon. */
+/* Reuses descriptor 0 repeatedly, during three attempts of the helper to find a daemon. */
 static int program_that_counts_on_a_number(void)
 {
     unsetenv("OCCTRACE_SOCKET");
@@ -865,7 +871,8 @@ static void test_numbers_of_descriptors_are_the_programs(void **state)
     assert_int_equal(wait_for_end(f), 0);
 }
 
-/* errno of a child whose parent had closed what it did not know. */
+/* Exits with the errno of a forked child after the parent closed all descriptors that it did not open itself.
+ */
 static int program_that_closes_all_and_forks(void)
 {
     initialise_and_wait_for_helper();
@@ -909,8 +916,8 @@ static void test_the_helper_is_not_real_time(void **state)
     assert_int_equal(code, 0);
 }
 
-/* Exit code 0 if the helper blocks every signal that can be blocked: the program's handlers never run in it.
- */
+/* Exits with 0 if the helper blocks every signal that can be blocked, so that it never runs the program's
+ * handlers. */
 static int program_that_looks_at_the_helper(void)
 {
     unsigned long long blocked = 0;
@@ -933,7 +940,8 @@ static void test_the_helper_takes_no_signals(void **state)
     assert_int_equal(wait_for_end(f), 0);
 }
 
-/* Buffers that the helper's own flush returns do not make it CUPTI's worker, whose time would count twice. */
+/* The helper's own flush returns buffers, which must not make the helper pass for CUPTI's worker: its time
+ * would count twice. */
 static int program_whose_helper_flushes(void)
 {
     initialise_and_wait_for_helper();
@@ -950,7 +958,8 @@ static void test_the_helper_is_not_taken_for_the_worker(void **state)
     assert_int_equal(wait_for_end(f), 0);
 }
 
-/* With the signal mask of the thread that launches, as if it had come with the context. */
+/* The first full buffer starts CUPTI's worker, with the launching thread's signal mask, as if the context had
+ * started it. */
 static int program_whose_worker_is_late(void)
 {
     initialise_and_wait_for_helper();
@@ -964,7 +973,7 @@ static int program_whose_worker_is_late(void)
     pthread_exit(NULL);
 }
 
-/* Its time is part of the cost, and the process ends with the program's last thread. */
+/* The worker's CPU time counts as overhead, and the process ends with the program's last thread. */
 static void test_a_late_worker_is_found(void **state)
 {
 #ifdef __SANITIZE_THREAD__
@@ -977,8 +986,8 @@ static void test_a_late_worker_is_found(void **state)
     assert_int_equal(s.closed, 1);
 }
 
-/* Where CUPTI starts its worker with us, no other thread is one: here the one that launches and returns full
- * buffers, and one that only flushes. */
+/* If CUPTI starts its worker during initialization, no other thread is taken for the worker: here a thread
+ * that launches and returns full buffers, and a thread that only flushes. */
 static void *flush_once(void *unused)
 {
     uint32_t (*flush)(uint32_t flags);
@@ -1007,7 +1016,7 @@ static void test_no_thread_of_the_program_is_taken_for_the_worker(void **state)
     assert_int_equal(wait_for_end(f), 0);
 }
 
-/* Device buffers are few only where they do not leak. */
+/* The pool of device buffers is small only if graphs do not leak them. Exits with its limit. */
 static int program_that_tells_the_pool_limit(void)
 {
     InitializeInjection();
@@ -1037,8 +1046,8 @@ static int program_with_a_short_window(void)
     return (int)(occ_guest()->recording.began_ns == 0);
 }
 
-/* The helper wakes at the edge of a window, not with its next second. A full machine may wake it late: some
- * try is in time. */
+/* The helper wakes at the end of a window, not with its next second. A busy machine may wake it late: one of
+ * 20 tries must be in time. */
 static void test_a_window_ends_in_time(void **state)
 {
     const char *const variables[] = {"OCCTRACE_DURATION_MS=200", NULL};
@@ -1085,7 +1094,7 @@ static void test_another_profiler_takes_over(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-/* `seconds`: the cases that wait for rounds of the helper, or until the program waits no longer. */
+/* The argument `seconds` runs the cases that wait for rounds of the helper or for the program's timeout. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest seconds[] = {

@@ -1,5 +1,5 @@
-/* injector/intern, readable, devices, drain: names by content, launch configurations by key, bounds; names
- * that are not there. */
+/* injector/intern, readable, devices, drain: names by content, launch configurations by key, bounds;
+ * unreadable names. */
 #include "ring_samples.h"
 #include "injector_samples.h"
 #include "injector/drain.h"
@@ -66,7 +66,7 @@ static void test_names_are_known_by_content(void **state)
 static void test_many_names_share_a_table(void **state)
 {
     struct fixture *f = *state;
-    static char names[4000][16]; /* of 131072 places: dozens want one that is taken */
+    static char names[4000][16]; /* in 131072 places: dozens collide */
     for (uint32_t round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 4000; i++) {
             (void)snprintf(names[i], sizeof names[i], "kernel%u", i);
@@ -90,7 +90,7 @@ static void test_an_address_that_got_another_name(void **state)
     assert_int_equal(occ_intern_kernel(in, name), 0);
 }
 
-/* Steps by the records' size, but gives the last one where it would reach beyond what is valid. */
+/* Steps by the records' size, and also returns a last record that reaches beyond the valid bytes. */
 static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
 {
     uint8_t *next = *record ? (uint8_t *)*record + sizeof(struct occ_cupti_kernel) : buffer;
@@ -100,7 +100,7 @@ static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
     return OCC_CUPTI_SUCCESS;
 }
 
-/* Names are read again after so many records, or so much time: not for every buffer, which are small. */
+/* Names are read again after 16384 records or 250 ms, not for every buffer, since buffers are small. */
 static void test_when_names_are_read_again(void **state)
 {
     struct fixture *f = *state;
@@ -160,7 +160,7 @@ static void *keep_changing(void *unused)
     return unused;
 }
 
-/* A name that changes between its hash and its copy, as one in a library that is unloaded, is not logged
+/* A name that changes between its hash and its copy, like a name in a library that is unloaded, is not logged
  * under that hash: the reader would take it for another kernel. */
 static void test_a_torn_name_is_not_logged(void **state)
 {
@@ -253,7 +253,7 @@ static void test_a_full_log_is_said(void **state)
     } while (id != OCC_INTERN_FULL);
     assert_true(i > 9000 && i < 11000); /* 1 MiB of 104 bytes each */
     struct occ_record_config known = config_of_kernel(0, 1);
-    assert_int_equal(occ_intern_config(in, &known), 0); /* what is known stays known */
+    assert_int_equal(occ_intern_config(in, &known), 0); /* known configurations stay known */
     assert_int_equal(
         occ_intern_kernel(in, "another, whose name does not fit any more, since it is longer than "
                               "what the last config left, which was less than one hundred and four bytes"),
@@ -273,7 +273,7 @@ static void test_devices_have_ids_in_order_of_sight(void **state)
     assert_int_equal(((const struct occ_record_device *)(const void *)record)->ordinal, 3);
 }
 
-/* Last of those that need no driver: from here on one is in the process. */
+/* Loads a driver, which stays in the process: tests that need a process without a driver run earlier. */
 static void test_what_the_driver_says_of_a_device(void **state)
 {
     struct fixture *f = *state;
@@ -293,7 +293,7 @@ static void test_what_the_driver_says_of_a_device(void **state)
     assert_int_equal(device->warp_size, 1010);
     assert_int_equal(device->max_threads_per_block, 1001);
     assert_int_equal(device->max_threads_per_sm, 1039);
-    assert_int_equal(device->max_blocks_per_sm, 0); /* an attribute that it refuses */
+    assert_int_equal(device->max_blocks_per_sm, 0); /* the driver refuses this attribute */
     assert_int_equal(device->registers_per_block, 1012);
     assert_int_equal(device->registers_per_sm, 1082);
     assert_int_equal(device->smem_per_block_bytes, 1008);
@@ -317,11 +317,11 @@ static void test_times_that_stop_and_come_back(void **state)
 {
     (void)state;
     struct occ_watch watch = {0};
-    assert_false(rounds(&watch, OCC_WATCH_ROUNDS, 5000, 100)); /* a few bad ones */
+    assert_false(rounds(&watch, OCC_WATCH_ROUNDS, 5000, 100)); /* few bad times */
     assert_false(rounds(&watch, OCC_WATCH_ROUNDS - 1, 10000, 5100));
-    assert_true(rounds(&watch, 1, 10000, 5100)); /* a window of nothing but bad ones */
+    assert_true(rounds(&watch, 1, 10000, 5100)); /* a window with bad times only */
     assert_true(watch.is_without_times);
-    assert_false(rounds(&watch, OCC_WATCH_ROUNDS, 10999, 5100)); /* too few to say otherwise */
+    assert_false(rounds(&watch, OCC_WATCH_ROUNDS, 10999, 5100)); /* too few good times */
     assert_true(watch.is_without_times);
     assert_true(rounds(&watch, OCC_WATCH_ROUNDS, 11999, 5100));
     assert_false(watch.is_without_times);
@@ -360,12 +360,12 @@ static void test_what_else_lies_in_a_buffer(void **state)
     for (uint32_t n = 0; n < 10; n++) {
         records[n] = sample_kernel("k", 1, n);
         if (n % 2)
-            records[n].kind = 1; /* a memory copy: nobody asked for it */
+            records[n].kind = 1; /* a memory copy, which the guest did not request */
     }
     assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, 8 * sizeof *records + 100, 0));
     occ_drain_all(&f->drain);
     assert_int_equal(f->drain.records, 4);
-    assert_int_equal(lost(f, OCC_LOSS_BAD_RECORD), 1); /* the one that is cut off */
+    assert_int_equal(lost(f, OCC_LOSS_BAD_RECORD), 1); /* the record that is cut off */
     assert_int_equal(occ_ring_pending(f->consumer), 4);
 }
 
@@ -401,8 +401,8 @@ static void deliver_kernels(struct fixture *f, uint32_t from, uint32_t n)
     assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, n * sizeof *records, 0));
 }
 
-/* By correlation, also where the numbers come in a later buffer; not those of others, stale or impossible
- * ones. */
+/* External ids give launches their ranges by correlation id, even if the ids come in a later buffer. Ids of
+ * other clients, and stale or impossible ids, have no effect. */
 static void test_launches_find_their_ranges(void **state)
 {
     struct fixture *f = *state;
@@ -483,7 +483,7 @@ static void test_a_library_that_leads_astray(void **state)
 static struct occ_pool *busy_pool;
 static uint32_t busy_buffers;
 
-/* Delivers the next buffer while one is read, for a long time. */
+/* Delivers another buffer while a buffer is read, as long as busy_buffers last. */
 static uint32_t busy_record(uint8_t *buffer, size_t valid_bytes, void **record)
 {
     (void)buffer;
@@ -504,7 +504,7 @@ static void test_a_program_that_is_faster_does_not_keep_the_helper(void **state)
     assert_true(occ_pool_complete(&f->pool, take(&f->pool), 4096, 0));
     occ_drain_all(&f->drain);
     assert_true(f->drain.buffers <= f->pool.count);
-    occ_drain_all(&f->drain); /* and goes on where it was */
+    occ_drain_all(&f->drain); /* continues with the remaining buffers */
     assert_true(f->drain.buffers > f->pool.count);
 }
 
@@ -538,7 +538,7 @@ static void test_losses_by_cause(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-/* libocctrace-exact.so as the drain sees it: what it was given. */
+/* Double of libocctrace-exact.so: the launches that it received. */
 struct occ_exact {
     uint32_t n;
     struct occ_exact_launch launches[8];
@@ -551,7 +551,8 @@ static bool add_launch(struct occ_exact *exact, const struct occ_exact_launch *l
     return launch->launch.graph_node == 0;
 }
 
-/* Records without times wait there for a time; a graph's kernel, which is not kept, is lost. */
+/* The exact library keeps records without times until their times are found. It does not keep a graph's
+ * kernel, which is lost. */
 static void test_exact_gets_every_record(void **state)
 {
     static const struct occ_exact_library library = {.add_launch = add_launch};
@@ -589,7 +590,7 @@ static void test_exact_gets_every_record(void **state)
     assert_int_equal(f->drain.bad_times, 0); /* --exact takes times: no sign of a CUPTI without times */
 }
 
-/* Found times are recorded as others are: not once recording is off. */
+/* Launches with times from the exact library are recorded like other launches: not while recording is off. */
 static void test_a_launch_whose_times_were_found(void **state)
 {
     struct fixture *f = *state;
@@ -600,8 +601,8 @@ static void test_a_launch_whose_times_were_found(void **state)
     assert_int_equal(f->ring.head, 1);
 }
 
-/* Whether a launch at SAMPLE_START_NS + us is kept, with times of its record and with times that were found.
- */
+/* Returns true if a launch at SAMPLE_START_NS + us is kept, both with its record's times and with times from
+ * the exact library. */
 static bool keeps(struct fixture *f, uint64_t us)
 {
     struct occ_cupti_kernel kernel = sample_kernel("k", 1, us);
@@ -613,16 +614,16 @@ static bool keeps(struct fixture *f, uint64_t us)
     return is_kept;
 }
 
-/* A buffer with a launch that has not ended stays with CUPTI over the end of a pause, or of several: the
- * launches of a pause are ignored whenever they come. */
+/* CUPTI may keep a buffer with an unfinished launch beyond the end of one or more pauses: the launches of a
+ * pause are ignored whenever they come. */
 static void test_launches_of_a_pause_are_ignored_after_it_too(void **state)
 {
     struct fixture *f = *state;
     assert_true(occ_drain_pause(&f->drain, SAMPLE_START_NS + 10 * 1000));
-    assert_false(occ_drain_pause(&f->drain, SAMPLE_START_NS + 15 * 1000)); /* it is off */
+    assert_false(occ_drain_pause(&f->drain, SAMPLE_START_NS + 15 * 1000)); /* already off */
     assert_true(keeps(f, 9) && !keeps(f, 10) && !keeps(f, 1000000));
     occ_drain_resume(&f->drain, SAMPLE_START_NS + 20 * 1000);
-    occ_drain_resume(&f->drain, SAMPLE_START_NS + 30 * 1000); /* it is on */
+    occ_drain_resume(&f->drain, SAMPLE_START_NS + 30 * 1000); /* already on */
     assert_true(keeps(f, 9) && !keeps(f, 10) && !keeps(f, 19) && keeps(f, 20));
     for (uint64_t pause = 2; pause <= OCC_DRAIN_PAUSES; pause++) {
         assert_true(occ_drain_pause(&f->drain, SAMPLE_START_NS + pause * 100 * 1000));
@@ -658,7 +659,7 @@ static void test_the_profilers_own_kernel_is_no_launch(void **state)
     f->exact = (struct occ_exact_client){.call = &library, .run = &got};
     occ_drain_record(&f->drain, &own);
     occ_drain_record(&f->drain, &timeless);
-    f->exact.run = NULL; /* buffers of the time before come later */
+    f->exact.run = NULL; /* older buffers may come later */
     occ_drain_record(&f->drain, &own);
     assert_int_equal(f->ring.head, 1);
     assert_int_equal(got.n, 0);

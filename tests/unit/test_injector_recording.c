@@ -27,7 +27,7 @@
 
 static struct {
     uint64_t elapsed_ns; /* since the start of the test */
-    uint64_t back_ns;    /* the real-time clock was set back by so much */
+    uint64_t back_ns;    /* how far the real-time clock was set back */
     uint64_t helper_ns, worker_ns, process_ns;
 } clocks;
 
@@ -52,7 +52,7 @@ static struct {
     uint32_t register_result, enable_result;
     bool is_enabled;
     unsigned int enables, disables, registrations, reads;
-    void (*in_enable)(void); /* what happens before cuptiActivityEnable returns, on other threads too */
+    void (*in_enable)(void); /* runs before cuptiActivityEnable returns; stands for other threads too */
 } cupti;
 
 static uint32_t on_register(occ_cupti_buffer_requested *requested, occ_cupti_buffer_completed *completed)
@@ -118,8 +118,8 @@ static void complete(uint8_t *buffer)
     cupti.completed(NULL, 0, buffer, OCC_POOL_MIN_BYTES, 0);
 }
 
-/* Another client's session ends as Kineto ends it: kinds off, one attribute reset. Its begin took the
- * callbacks. */
+/* Ends another client's session like Kineto: kinds off, one attribute reset. The session took the callbacks
+ * when it began. */
 static void end_session(void)
 {
     cupti.is_enabled = false;
@@ -165,7 +165,7 @@ static void start(void)
     occ_recording_start(guest);
 }
 
-/* A second of the helper's, in which it and CUPTI's worker used so much CPU time. */
+/* Runs the helper's round after a second in which the helper and CUPTI's worker used this CPU time. */
 static void second_of_cpu(uint64_t helper_ms, uint64_t worker_ms)
 {
     clocks.elapsed_ns += SECOND;
@@ -186,14 +186,14 @@ static void seconds(unsigned int n)
         second();
 }
 
-/* The program launches: CUPTI has one buffer filled. */
+/* Fills, delivers and drains one buffer, like a program's launches. */
 static void launch(void)
 {
     complete(request());
     occ_drain_all(&guest->drain);
 }
 
-/* The next STATE record: its level, reason and begin in ms since the start of the test. */
+/* Expects the next STATE record: its level, reason and begin in ms since the start of the test. */
 static void assert_state(enum occ_level level, const char *reason, uint64_t from_ms)
 {
     const struct occ_log_record *record;
@@ -214,14 +214,14 @@ static void assert_no_state(void)
     assert_int_equal(occ_ring_next_log_record(daemon_, &record), OCC_RING_EMPTY);
 }
 
-/* Whether a launch that started so many ms after the start of the test is recorded. */
+/* Returns true if a launch that started this many ms after the start of the test is recorded. */
 static bool is_kept_at(uint64_t ms)
 {
     struct occ_ring_launch launch = {.start_ns = EPOCH_NS + ms * MS, .duration_ns = 5};
     return occ_drain_found(&guest->drain, &launch);
 }
 
-/* A session that ended in the second before; the guest has noticed it. */
+/* Ends another client's session; the guest notices the end in the next second. */
 static void take_over(void)
 {
     end_session();
@@ -255,7 +255,7 @@ static void a_buffer_taken_inside_enable_has_one_owner(void **state)
     seconds(3);
     assert_int_equal(n_early, 1);
     assert_int_equal(guest->recording.takeover.state, OCC_TAKEOVER_NONE);
-    for (int i = 0; i < BUFFERS; i++) /* the discard buffer may go out twice, no other */
+    for (int i = 0; i < BUFFERS; i++) /* only the discard buffer may go out twice */
         assert_true(request() != early[0]);
     assert_int_equal(early[0][0], 0x5a);
     complete(early[0]);
@@ -264,7 +264,7 @@ static void a_buffer_taken_inside_enable_has_one_owner(void **state)
     assert_int_equal(guest->recording.is_gone, false);
 }
 
-/* The buffers that the session swallowed can be had again, all of them. */
+/* All buffers that the session swallowed return to the pool. */
 static void buffers_of_the_session_come_back(void **state)
 {
     (void)state;
@@ -306,8 +306,8 @@ static void buffers_that_cupti_may_have_are_not_reclaimed(void **state)
     assert_false(guest->foreign_buffer);
 }
 
-/* CUPTI refuses the kind after a pause: another client may have it now, whose session a second try would
- * disturb. */
+/* CUPTI refuses the kind after a pause: another client may have it now, and a second try would disturb that
+ * client's session. */
 static void a_refused_kind_is_not_tried_again(void **state)
 {
     (void)state;
@@ -457,7 +457,7 @@ static void a_doubt_is_withdrawn(void **state)
     assert_state(OCC_LEVEL_TRACE, "", 900);
 }
 
-/* A doubt that ends by registering again was none that was withdrawn: what was launched in it is missing. */
+/* A doubt that ends by registering again was not withdrawn: the launches during the doubt are missing. */
 static void a_doubt_that_ends_by_registering_stays_a_period(void **state)
 {
     (void)state;
@@ -556,7 +556,8 @@ static void a_period_ends_before_the_first_record_after_it(void **state)
     assert_no_state();
 }
 
-/* A session may have begun just now: the kind that it enabled too stays until CUPTI asks us for a buffer. */
+/* Another client's session may just have begun and enabled the kind too: the kind stays enabled until CUPTI
+ * requests a buffer from the guest. */
 static void a_kind_is_disabled_when_it_is_known_to_be_ours(void **state)
 {
     (void)state;
@@ -614,7 +615,7 @@ static void the_limit_of_launches_has_the_time_of_the_first_beyond(void **state)
     assert_state(OCC_LEVEL_NOTHING, "--launches", 300);
 }
 
-/* The strongest cause is reported, and the next one when it has ended. */
+/* The strongest cause is reported, and after its end the next one. */
 static void causes_are_ranked(void **state)
 {
     (void)state;
@@ -661,7 +662,7 @@ static void the_budget_is_a_ladder(void **state)
     assert_state(OCC_LEVEL_CONFIGS, "one second of ten", 91000);
 }
 
-/* CUPTI's worker and our callbacks are our cost too. */
+/* The time of CUPTI's worker and of the guest's callbacks counts as overhead too. */
 static void the_cost_is_of_all_that_is_ours(void **state)
 {
     (void)state;
@@ -675,7 +676,7 @@ static void the_cost_is_of_all_that_is_ours(void **state)
     assert_state(OCC_LEVEL_TRACE, "overhead was 1.2 %, the budget is 1 %", 11000);
 }
 
-/* Exact values cost what they cost, and every range must find its launch. */
+/* Exact values have no budget, and every range must find its launch, so windows and pauses do not apply. */
 static void exact_values_have_neither_budget_nor_window(void **state)
 {
     (void)state;
@@ -690,8 +691,8 @@ static void exact_values_have_neither_budget_nor_window(void **state)
     assert_int_equal(guest->drain.max_launches, 0);
 }
 
-/* Records of a session stay in their buffer until it is full, whatever libraries the program has and CUPTI's
- * worker does. */
+/* Records of a run with exact values stay in their buffer until it is full: neither other libraries nor a
+ * busy worker of CUPTI are a sign of a takeover. */
 static void buffers_of_exact_values_are_no_takeover(void **state)
 {
     (void)state;
@@ -704,7 +705,7 @@ static void buffers_of_exact_values_are_no_takeover(void **state)
         second_of_cpu(0, 2);
     assert_no_state();
     complete(out);
-    take_over(); /* an attribute that another client has reset is a sign still */
+    take_over(); /* an attribute that another client has reset is still a sign */
     assert_state(OCC_LEVEL_NOTHING, OTHER, 1900);
 }
 
@@ -723,7 +724,7 @@ static bool keep_none(struct occ_exact *exact, const struct occ_exact_launch *la
 {
     (void)exact;
     (void)launch;
-    return false; /* as with a graph's kernel */
+    return false; /* like a graph's kernel */
 }
 
 static void finish_exact(struct occ_exact *exact, bool may_call)
@@ -732,7 +733,7 @@ static void finish_exact(struct occ_exact *exact, bool may_call)
     (void)may_call;
 }
 
-/* The level of a run to be measured, at its end. */
+/* Checks the level of a run with exact values at its end: full only if a launch was measured. */
 static void a_run_is_full_if_a_launch_was_measured(void **state)
 {
     static const struct occ_exact_library library = {.poll = poll_exact, .finish = finish_exact};
@@ -749,7 +750,8 @@ static void a_run_is_full_if_a_launch_was_measured(void **state)
     assert_int_equal(guest->drain.bad_times, 0);
 }
 
-/* The range profiler takes the times, also those of a graph's kernels in a session that must not end. */
+/* Missing times are no fault of CUPTI while the range profiler takes them, even the times of a graph's
+ * kernels in a session that must not end. */
 static void times_that_exact_values_take_are_no_fault_of_cupti(void **state)
 {
     static const struct occ_exact_library library = {.add_launch = keep_none};
@@ -819,7 +821,7 @@ static void records_without_times_are_a_level(void **state)
     assert_state(OCC_LEVEL_TRACE, "", 20000);
 }
 
-/* The program ends and CUPTI with it: the round calls nothing. */
+/* The program ends, and CUPTI with it: the round calls no function of CUPTI. */
 static void no_round_after_the_end(void **state)
 {
     (void)state;
