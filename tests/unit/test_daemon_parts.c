@@ -1,5 +1,4 @@
-/* Small parts of the daemon, each without the rest: times of launches, descriptors that others sent, turns of
- * the loop. */
+/* Parts of the daemon, each tested alone: times of launches, descriptors from clients, turns of the loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +26,7 @@
 #define SECOND INT64_C(1000000000)
 #define SKEW   (60 * SECOND)
 
-/* How many launches are left of one at each of these times, of a program that started at `process_start_ns`.
+/* Returns how many of `n` launches at these times are kept, for a program that started at `process_start_ns`.
  */
 static size_t kept_of(int64_t process_start_ns, const uint64_t *starts_ns, size_t n, uint64_t duration_ns)
 {
@@ -47,7 +46,7 @@ static size_t kept_of(int64_t process_start_ns, const uint64_t *starts_ns, size_
     return batch.n;
 }
 
-/* Boards without a battery start at the epoch; an unknown start is taken to be a day ago. */
+/* Boards without a battery start at the epoch, and an unknown start counts as a day ago. */
 static void launches_of_the_first_minute_are_possible(void **state)
 {
     (void)state;
@@ -62,8 +61,8 @@ static void launches_of_the_first_minute_are_possible(void **state)
 #define BOOT (5000 * SECOND)       /* time since boot when the program offers its ring, */
 #define WALL (1000000000 * SECOND) /* and the time of day */
 
-/* A program that started ten seconds before its offer; the clock is set by `step_s` ten seconds after it.
- * Launches by the old and by the new setting are kept, others are not. */
+/* Sets the clock by `step_s` ten seconds after a program's offer; the program started ten seconds before its
+ * offer. Launches by the old and by the new setting are kept, others are dropped. */
 static void check_step(int64_t step_s)
 {
     static struct occ_batch batch;
@@ -85,7 +84,7 @@ static void check_step(int64_t step_s)
                                  old_ns - SECOND,
                                  new_ns - 5 * SECOND,
                                  new_ns - SECOND,
-                                 low_ns - 95 * SECOND /* before the process */,
+                                 low_ns - 95 * SECOND /* before the process started */,
                                  high_ns + 65 * SECOND};
     batch.producer = &producer;
     batch.n = sizeof starts_ns / sizeof *starts_ns;
@@ -104,7 +103,7 @@ static void a_clock_that_is_set_costs_no_launch(void **state)
         check_step(steps_s[i]);
 }
 
-/* Both clocks go on while the machine is suspended, and a clock's rate is adjusted in small parts. */
+/* Both clocks continue while the machine is suspended, and a clock's rate is adjusted in small steps. */
 static void suspended_time_and_adjusted_rates_are_no_step(void **state)
 {
     (void)state;
@@ -144,7 +143,8 @@ static void open_sockets(int *fds, size_t n)
             _exit(10);
 }
 
-/* Threads of an ordinary user who may have no more processes, and then again as many as before. */
+/* Closes descriptors as an ordinary user with an exhausted limit of processes, then with the old limit. The
+ * closing must wait for a thread. Returns 0 on success. */
 static int close_without_threads(void)
 {
     enum { N = 20 };
@@ -162,7 +162,7 @@ static int close_without_threads(void)
     occ_closer_start(&closer, fds, N);
     for (int i = 0; i < 3; i++)
         if (!occ_closer_is_busy(&closer) || count_open(fds, N) != N)
-            return 4; /* forgotten, or closed here */
+            return 4; /* forgotten, or closed by this thread */
     if (setrlimit(RLIMIT_NPROC, &limit) != 0)
         return 5;
     while (occ_closer_is_busy(&closer))
@@ -202,7 +202,7 @@ static void descriptors_are_closed(void **state)
 
 /* ---- turns of the loop ---- */
 
-/* A server with nothing but its socket, of no path: an address that the kernel chose. */
+/* Returns a server that only has its socket, at an abstract address that the kernel chose. */
 static struct occ_server *new_server(struct sockaddr_un *address, socklen_t *size)
 {
     struct occ_server *s = calloc(1, sizeof *s);
@@ -239,8 +239,8 @@ static bool is_hung_up(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* A flush waits for connections that were there before it, by their number: those that are admitted, and
- * those that their uid has no allowance for. */
+/* A flush waits for a number of earlier connections, which includes admitted connections and connections
+ * beyond their uid's allowance. */
 static void every_accepted_connection_counts(void **state)
 {
     (void)state;
@@ -291,8 +291,8 @@ static void remove_subuids(const char *directory)
     assert_int_equal(rmdir(directory), 0);
 }
 
-/* Processes of a rootless container have subordinate uids of its user, as many as he likes: they share his
- * allowance, and he hears of their refusals. */
+/* Processes of a rootless container can have many subordinate uids of the container's user: they share the
+ * user's allowance, and the user's status reports their refusals. */
 static void subordinate_uids_spend_their_users_allowance(void **state)
 {
     (void)state;
@@ -330,8 +330,8 @@ static void subordinate_uids_spend_their_users_allowance(void **state)
     remove_subuids(root);
 }
 
-/* Beyond the limit of a user, connections without a handshake make room, but those of the last ten seconds:
- * their handshakes may be on the way. */
+/* A user's new connections beyond the limit replace his connections without a handshake, except connections
+ * of the last ten seconds: their handshakes may be on the way. */
 static void the_last_connections_are_not_idle(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void the_last_connections_are_not_idle(void **state)
     occ_clients_sweep(&s->clients);
     assert_int_equal(s->clients.n, LIMIT);
     for (struct occ_client *c = s->clients.first; c; c = c->next)
-        c->since_ns -= (c->next ? 9 : 11) * SECOND; /* the last is the first that came */
+        c->since_ns -= (c->next ? 9 : 11) * SECOND; /* the last in the list came first */
     int fresh = connect_to_address(&address, size);
     occ_connections_accept(s, NULL);
     for (int i = 0; i < LIMIT; i++)
@@ -379,7 +379,7 @@ static void work_long(struct occ_server *s, void *unused)
         ;
 }
 
-/* How long a user waits after a turn with this handler. */
+/* Returns how long a user waits after a turn with this handler. */
 static int64_t wait_after(void (*handle)(struct occ_server *server, void *about))
 {
     struct sockaddr_un address;
@@ -401,7 +401,7 @@ static int64_t wait_after(void (*handle)(struct occ_server *server, void *about)
     return wait_ns;
 }
 
-/* The loop waits for a processor in the turn of a user who cannot help it. */
+/* A user is not charged for the time in which the loop waits for a processor. */
 static void a_turn_that_waits_costs_its_user_nothing(void **state)
 {
     (void)state;
@@ -414,13 +414,13 @@ static void a_turn_that_works_costs_its_user(void **state)
     assert_in_range(wait_after(work_long), SECOND, 60 * SECOND);
 }
 
-/* The loop sleeps until the first of those who wait may have a turn; others do not wait. */
+/* The loop sleeps until the first waiting user may have a turn; other users do not wait. */
 static void the_loop_wakes_for_the_first_who_waits(void **state)
 {
     (void)state;
     struct sockaddr_un address;
     socklen_t size;
-    static const int64_t waits_ns[][4] = {/* of three users; the least */
+    static const int64_t waits_ns[][4] = {/* waits of three users, and the least wait */
                                           {0, 0, 0, 0},
                                           {5 * SECOND, 0, 0, 5 * SECOND},
                                           {0, 5 * SECOND, 0, 5 * SECOND},
@@ -460,7 +460,7 @@ static void refusals_of_an_owner_are_its_own(void **state)
     assert_int_equal(occ_refusals_by(&r, "u1000")[OCC_REFUSED_ENDED], 3);
     assert_int_equal(occ_refusals_by(&r, "u1000")[OCC_REFUSED_INVALID], 0);
     assert_int_equal(occ_refusals_by(&r, "container-1")[OCC_REFUSED_INVALID], 1);
-    for (int uid = 2000; uid < 2000 + 2 * OCC_REFUSALS_OWNERS; uid++) { /* more than there are places */
+    for (int uid = 2000; uid < 2000 + 2 * OCC_REFUSALS_OWNERS; uid++) { /* more than the table's places */
         (void)snprintf(owner, sizeof owner, "u%d", uid);
         occ_refusals_count(&r, owner, OCC_REFUSED_FULL);
     }

@@ -1,6 +1,6 @@
 /*
- * Who may read and do what in root's daemon: a program of Alice, who asks for it, Bob who asks too, and root.
- * The answers make a table, which docs/privacy.md has. Only root can be several users.
+ * Access to root's daemon: Alice, Bob and root try to read and to change a program of Alice. The results make
+ * the table in docs/privacy.md. Only root can act as several users.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,10 +21,10 @@
 #define BOB        61002
 #define PAGE_BYTES ((size_t)128 * 1024)
 
-static struct sockaddr_in tcp; /* where /metrics is answered too */
+static struct sockaddr_in tcp; /* address of /metrics over TCP */
 static pid_t program;          /* Alice's */
 
-/* ---- what somebody tries; true: it is allowed ---- */
+/* ---- attempts; true: allowed ---- */
 
 static bool can_open(const struct place *p, int owner)
 {
@@ -150,7 +150,7 @@ static void launch_ten(const struct place *p, int uid)
 
 static void be_refused(const struct place *p, int uid)
 {
-    const struct occ_hello hello = {.magic = OCC_HELLO_MAGIC}; /* and no ring */
+    const struct occ_hello hello = {.magic = OCC_HELLO_MAGIC}; /* without a ring */
     char byte;
     check(setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
     int fd = connect_to(p);

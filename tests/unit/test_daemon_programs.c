@@ -1,4 +1,4 @@
-/* Programs' launches in the daemon's loop: whose libcupti the sampler is offered. */
+/* Launches of programs in the daemon's loop: the programs that may offer their libcupti to the sampler. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

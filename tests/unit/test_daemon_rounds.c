@@ -13,7 +13,7 @@
 #define TURNS_NS INT64_C(5000000)
 #define ROUNDS   40
 
-/* Of the daemon, in memory that it shares with the test. */
+/* The daemon's rounds, in memory that it shares with the test. */
 static struct rounds {
     _Atomic uint64_t slept, spun;
 } * rounds;
@@ -26,8 +26,8 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int n, int timeout_
     return __real_epoll_wait(epoll, events, n, timeout_ms);
 }
 
-/* A round that does not sleep is right where time passed over an instant since the round began; then the
- * round does the work, and the next one sleeps. */
+/* A round without sleep is correct if a deadline passed since the round began: it does the due work, and the
+ * next round sleeps. */
 static void assert_sleeps(struct place *p)
 {
     p->split = true;

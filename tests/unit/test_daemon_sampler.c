@@ -22,7 +22,7 @@
 
 #define FIRST  10 /* number of the first history */
 #define SECOND 11
-#define DEVICE 3 /* of GPUs in both, as launches name them */
+#define DEVICE 3 /* id of GPUs in the launches of both histories */
 #define RUN    7
 
 /* A history in the daemon, and a program that writes to it. */
@@ -81,7 +81,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A program comes that uses this GPU. */
+/* Adds a program that uses this GPU. */
 static void start_program(uint32_t history, unsigned gpu)
 {
     struct history *h = &histories[history - FIRST];
@@ -111,7 +111,7 @@ static void end_program(uint32_t history)
     h->has_program = false;
 }
 
-/* A round of all threads, and of the daemon's loop. */
+/* Runs a round of all threads and of the daemon's loop. */
 static void step(bool has_programs)
 {
     fake_machine_advance(ROUND_NS);
@@ -141,7 +141,8 @@ static void feed_between(uint32_t history, unsigned gpu, int64_t from_ns, int64_
     }
 }
 
-/* Launches of this history's program on the GPU; each second feeds the launches of the second before. */
+/* Runs launches of this history's program on the GPU; each second feeds the launches of the previous second.
+ */
 static void run_launches(uint32_t history, unsigned gpu, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -157,7 +158,7 @@ static void store_all(void)
         assert_int_equal(occ_sampler_store(sampler, FIRST + i, NULL), 0);
 }
 
-/* Launches of these configurations, one after the other. */
+/* Feeds one launch of each of `n` configurations, in order. */
 static void feed_configs(uint32_t history, uint32_t first, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -173,7 +174,7 @@ static void feed_configs(uint32_t history, uint32_t first, uint32_t n)
     }
 }
 
-/* A program with more launch configurations than recent_models has room for, each launched in turn. */
+/* A program has more launch configurations than recent_models has room for, and launches each in turn. */
 static void models_in_use_are_hardly_asked_again(void **state)
 {
     enum { N = 70000 };
@@ -188,7 +189,7 @@ static void models_in_use_are_hardly_asked_again(void **state)
     assert_int_equal(histories[1].store->models, 1);
 }
 
-/* A table of models is used again when both are full: nothing of the configurations that it held is left. */
+/* A table of models is reused when both tables are full: no configuration of its old content remains. */
 static void a_forgotten_configuration_is_no_other(void **state)
 {
     enum { ROOM = 1 << 16 }; /* of each table */
@@ -196,7 +197,7 @@ static void a_forgotten_configuration_is_no_other(void **state)
     occ_sampler_wake(sampler);
     feed_configs(FIRST, 1, 2 * ROOM + 1);
     assert_int_equal(histories[0].store->models, 2 * ROOM + 1);
-    feed_configs(FIRST, 1, 1); /* it was where the last one is now */
+    feed_configs(FIRST, 1, 1); /* its old place now has the last configuration */
     assert_int_equal(histories[0].store->models, 2 * ROOM + 2);
     assert_int_equal(sampler->recent_models.keys[1].shape,
                      occ_gpu_results_config(sampler->histories[0]->tag, 1));
@@ -214,9 +215,9 @@ static void a_replaced_history_gets_no_values_of_the_old_file(void **state)
     feed_configs(FIRST, 201, 1);
     run_for(20 * FAKE_SECOND, false);
     store_all();
-    assert_in_range(histories[0].store->n_measured, 0, 1); /* of 201 */
+    assert_in_range(histories[0].store->n_measured, 0, 1); /* launches of 201 */
     assert_int_equal(histories[0].store->n_values, 0);
-    assert_true(histories[0].store->n_samples > 0); /* it is still the first one, which gets all samples */
+    assert_true(histories[0].store->n_samples > 0); /* still the first history, which gets all samples */
     feed_configs(FIRST, 200, 1);
     assert_int_equal(histories[0].store->models,
                      models + 2); /* the new file's 200 is another configuration */
@@ -242,8 +243,8 @@ static void the_attribution_gets_the_model(void **state)
 
 /* ---- results of several histories ---- */
 
-/* The first history gets the samples of all; another its own launches' values, and samples while it is alone.
- */
+/* The first history gets the samples of all GPUs. Another history gets its own launches' values, and samples
+ * while its programs have the GPU alone. */
 static void results_go_to_the_history_of_the_launches(void **state)
 {
     const struct occ_store *first = histories[0].store, *second = histories[1].store;
@@ -263,7 +264,7 @@ static void results_go_to_the_history_of_the_launches(void **state)
     assert_true(second->n_samples > 5000 && second->n_seconds > 5);
     assert_int_equal(first->n_values + first->n_measured, 0);
     assert_true(first->n_samples > 5000);
-    assert_int_equal(first->n_devices, 1); /* it has named the GPU itself */
+    assert_int_equal(first->n_devices, 1); /* added by the sampler */
     assert_memory_equal(first->devices[0].uuid, fake.gpus[0].uuid, 16);
     assert_int_equal(first->devices[0].limits.cc, 90);
     assert_int_equal(first->devices[0].limits.max_threads_per_sm, 2048);
@@ -349,7 +350,7 @@ static enum occ_source_state state_of(unsigned gpu)
     return status.state;
 }
 
-/* A program has come and not named its GPU yet. */
+/* A program has come, but has not named its GPU yet. */
 static void counters_are_read_from_the_first_program_on(void **state)
 {
     (void)state;
@@ -379,9 +380,9 @@ static void an_active_gpu_stays_wanted_while_programs_report(void **state)
     run_launches(FIRST, 0, 1);
     run_for(60 * FAKE_SECOND, true);
     assert_int_equal(state_of(0), OCC_SOURCE_OK);
-    assert_int_equal(state_of(1), OCC_SOURCE_IDLE); /* as active, but no program has used it */
+    assert_int_equal(state_of(1), OCC_SOURCE_IDLE); /* as active, but unused by programs */
     store_all();
-    assert_int_equal(histories[1].store->n_devices, 0); /* which has no part in the GPU */
+    assert_int_equal(histories[1].store->n_devices, 0); /* a history without this GPU */
     fake.occupancy = NULL;
     run_for(9 * FAKE_SECOND, true);
     assert_int_equal(state_of(0), OCC_SOURCE_OK);
@@ -404,7 +405,7 @@ static void a_pause_gives_the_counters_back(void **state)
     step(true);
     assert_int_equal(state_of(0), OCC_SOURCE_PAUSED);
     assert_int_equal(fake.kinds[OCC_SLOT_PM].closes, 2);
-    occ_sampler_wake(sampler); /* a program that comes does not end it */
+    occ_sampler_wake(sampler); /* a new program does not end the pause */
     run_for(2 * FAKE_SECOND, true);
     assert_int_equal(state_of(1), OCC_SOURCE_PAUSED);
     run_for(FAKE_SECOND, true);
@@ -427,7 +428,7 @@ static const char *reason_of(unsigned gpu)
     return status.reason;
 }
 
-/* A driver may be loaded later; it is asked when a program comes, at most every 30 s. */
+/* A driver may be loaded later: the daemon searches again when a program comes, at most every 30 s. */
 static void gpus_are_looked_for_again(void **state)
 {
     struct occ_gpu_status all[4];
@@ -474,7 +475,7 @@ static void a_driver_that_does_not_start_has_a_reason(void **state)
     assert_string_equal(reason_of(0), occ_source_state_text(OCC_SOURCE_NO_DRIVER));
 }
 
-/* Launches that the attribution cannot tell apart by their tag. */
+/* A launch with a run number beyond 32 bits counts as dropped: the attribution's tags have no room for it. */
 static void runs_beyond_a_tag_are_counted(void **state)
 {
     struct occ_gpu_status status;
@@ -501,7 +502,7 @@ static double quick_launches(int64_t time_ns)
     return time_ns % (PERIOD_NS / 2) < LAUNCH_NS / 2 ? 0.5 : 0;
 }
 
-/* More rows than go to the worker at once, all with their own times and correlation ids. */
+/* Feeds more rows than go to the worker at once, all with their own times and correlation ids. */
 static void launches_of_many_rows_keep_their_times(void **state)
 {
     enum { N = 300 };
@@ -530,7 +531,7 @@ static void launches_of_many_rows_keep_their_times(void **state)
     assert_in_range(first->last_value.elapsed * 100, 45, 55);
 }
 
-/* A kernel of 0.5 alternates with a fill of 0.9. */
+/* Returns the occupancy of a timeline where a kernel with 0.5 alternates with a fill with 0.9. */
 static double kernels_and_fills(int64_t time_ns)
 {
     return time_ns % PERIOD_NS < LAUNCH_NS ? 0.5 : 0.9;
@@ -567,7 +568,7 @@ static void run_beside_fills(bool with_records)
     store_all();
 }
 
-/* Without a record a fill is other work on the GPU. */
+/* A fill without a record counts as other work on the GPU. */
 static void fills_without_records_withhold_values(void **state)
 {
     (void)state;
@@ -584,7 +585,7 @@ static void fills_with_records_leave_the_kernels_their_values(void **state)
     assert_true(first->n_values > 150);
     assert_int_equal(first->last_value.config, 200);
     assert_in_range(first->last_value.elapsed * 1000, 495, 505);
-    assert_int_equal(first->measured_config, 200); /* nothing is stored of a fill */
+    assert_int_equal(first->measured_config, 200); /* fills are not stored */
     assert_true(occ_sampler_find_status(sampler, fake.gpus[0].uuid, &status));
     assert_true(status.launches >= first->n_values && status.launches <= 4 * FAKE_SECOND / PERIOD_NS);
     assert_int_equal(status.dropped, 0);

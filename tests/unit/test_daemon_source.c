@@ -1,5 +1,5 @@
-/* Which counter source a GPU has, on a fake machine: the best kind that works, and when it is given back,
- * tried again, or left to another tool. */
+/* The choice of a GPU's counter source, on a fake machine: the best kind that works, and when it is given
+ * back, tried again, or left to another tool. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static bool poll_gpu(unsigned gpu, int64_t wanted_until_ns, int64_t paused_until
     return occ_source_select_poll(&select_of_gpu[gpu], fake.monotonic_ns, wanted_until_ns, paused_until_ns);
 }
 
-/* How often /proc was opened since the last call. */
+/* Returns how often /proc was opened since the last call. */
 static unsigned count_scans(int opened)
 {
     _Alignas(struct inotify_event) char events[4096];
@@ -101,7 +101,8 @@ static void poll_for(int64_t ns)
     }
 }
 
-/* Until a kind that fails so is tried again, which then works; INT64_MAX: not within an hour. */
+/* Returns the time until a kind that failed with `state` is tried again, and works; INT64_MAX: not within an
+ * hour. */
 static int64_t retried_after(enum occ_source_state state)
 {
     fake.kinds[OCC_SLOT_PM].begin = state;
@@ -119,8 +120,9 @@ static int64_t retried_after(enum occ_source_state state)
     return is_open ? fake.monotonic_ns - from_ns : INT64_MAX;
 }
 
-/* Counters that another tool has are free soon; the cause of an unexpected error may pass, and so may the
- * lack of a permission, which a library's unknown error only hints at. */
+/* Counters that another tool uses are soon free, and the cause of an unexpected error or of a missing
+ * permission may pass. NOT_PASSED is only a guess from the library's unknown error, so it is tried again
+ * after an hour. */
 static void a_better_kind_is_tried_again(void **state)
 {
     static const struct {
@@ -156,8 +158,8 @@ static void an_offered_library_is_tried_at_once(void **state)
     assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, 2);
 }
 
-/* A library is no answer to a source that was found and is busy, or has failed: it is left alone as long as
- * without the offer. */
+/* An offered library does not help a source that was found but is busy, or has failed: the source is tried
+ * again no sooner than without the offer. */
 static void an_offered_library_changes_nothing_for_others(void **state)
 {
     static const enum occ_source_state states[] = {OCC_SOURCE_BUSY,          OCC_SOURCE_LOST,
@@ -184,7 +186,7 @@ static void another_profiler_gets_the_counters(void **state)
     fake_machine_process(5, "ncu");
     poll_for(2 * FAKE_SECOND);
     assert_false(fake.kinds[OCC_SLOT_PM].is_open);
-    assert_true(fake.kinds[OCC_SLOT_GPM].is_open); /* which does not disturb it */
+    assert_true(fake.kinds[OCC_SLOT_GPM].is_open); /* GPM does not disturb it */
     assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_BUSY);
     assert_non_null(strstr(select_of_gpu[0].reason, "Nsight Compute"));
     unsigned begins = fake.kinds[OCC_SLOT_PM].begins;
@@ -198,7 +200,7 @@ static void another_profiler_gets_the_counters(void **state)
     assert_string_equal(select_of_gpu[0].reason, "");
 }
 
-/* Before anything is opened: the counters are not taken from it even for a moment. */
+/* A profiler that already runs keeps the counters: the daemon does not take them even for a moment. */
 static void a_profiler_that_runs_already_keeps_the_counters(void **state)
 {
     (void)state;
@@ -229,11 +231,11 @@ static void counters_are_given_back_while_they_are_not_wanted(void **state)
     (void)poll_gpu(0, ALWAYS, fake.monotonic_ns + 1);
     assert_false(fake.kinds[OCC_SLOT_PM].is_open);
     fake_machine_advance(1);
-    (void)poll_gpu(0, fake.monotonic_ns, fake.monotonic_ns); /* the pause is over, and nothing wants them */
+    (void)poll_gpu(0, fake.monotonic_ns, fake.monotonic_ns); /* the pause is over, but nothing needs them */
     assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_IDLE);
 }
 
-/* A new need for counters tries every kind, whatever it did before. */
+/* A new need for counters tries every kind, whatever its earlier errors. */
 static void idleness_forgets_refusals(void **state)
 {
     (void)state;
@@ -251,7 +253,7 @@ static size_t read_gpu(void)
     return occ_source_select_read(&select_of_gpu[0], samples, 4096);
 }
 
-/* An unknown error of counters that have worked has another cause. */
+/* Counters that worked before are passed: an unknown error then counts as FAILED. */
 static void counters_that_worked_are_passed(void **state)
 {
     (void)state;
@@ -267,7 +269,7 @@ static void counters_that_worked_are_passed(void **state)
     assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_OK);
 }
 
-/* The other kind takes over at once; the first is tried again after 30 s. */
+/* The other kind replaces a failed kind at once; the failed kind is tried again after 30 s. */
 static void a_source_that_fails_is_replaced(void **state)
 {
     struct occ_source_stats stats;
@@ -281,9 +283,9 @@ static void a_source_that_fails_is_replaced(void **state)
     assert_false(fake.kinds[OCC_SLOT_PM].is_open);
     assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_LOST);
     assert_non_null(strstr(select_of_gpu[0].reason, "the script says gpu_lost"));
-    assert_true(poll_gpu(0, ALWAYS, 0)); /* of another kind */
+    assert_true(poll_gpu(0, ALWAYS, 0)); /* another kind of source */
     assert_true(fake.kinds[OCC_SLOT_GPM].is_open);
-    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_LOST); /* why there is no better one */
+    assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_LOST); /* the error of the better source */
     fake.kinds[OCC_SLOT_PM].read = OCC_SOURCE_OK;
     int64_t from_ns = fake.monotonic_ns;
     bool is_other = false;
@@ -296,13 +298,13 @@ static void a_source_that_fails_is_replaced(void **state)
     fake_machine_advance(5 * FAKE_MS);
     assert_int_equal(read_gpu(), 5);
     occ_source_select_get_stats(&select_of_gpu[0], &stats);
-    assert_int_equal(stats.samples, 15); /* also of the source that was closed */
+    assert_int_equal(stats.samples, 15); /* including the closed source */
     assert_int_equal(stats.rotations, 15);
     assert_int_equal(stats.bytes_per_sample, FAKE_SAMPLE_BYTES);
     occ_source_select_close(&select_of_gpu[0]);
     occ_source_select_get_stats(&select_of_gpu[0], &stats);
     assert_int_equal(stats.samples, 15);
-    assert_int_equal(stats.bytes_per_sample, FAKE_SAMPLE_BYTES); /* of the last source that knew it */
+    assert_int_equal(stats.bytes_per_sample, FAKE_SAMPLE_BYTES); /* from the last source with a value */
 }
 
 static void unusable_samples_close_every_kind(void **state)
@@ -338,7 +340,7 @@ static void the_mode_limits_the_kinds(void **state)
     }
 }
 
-/* Without another kind, too, it is known why there are no counters. */
+/* The status names the profiler even if no other kind of source is left. */
 static void a_profiler_is_named_where_nothing_is_left(void **state)
 {
     (void)state;
@@ -363,7 +365,7 @@ static bool burst_after(int64_t ns, bool useful)
     return occ_source_select_burst(&select_of_gpu[0], useful);
 }
 
-/* 2 s of 50 us once a minute, where useful. */
+/* A useful burst has an interval of 50 us for 2 s, at most once a minute. */
 static void bursts_are_short_and_rare(void **state)
 {
     const int64_t *interval_ns = &fake.kinds[OCC_SLOT_PM].interval_ns;
@@ -380,11 +382,11 @@ static void bursts_are_short_and_rare(void **state)
     assert_int_equal(*interval_ns, FAKE_MS);
     assert_false(burst_after(1, true));
     assert_int_equal(*interval_ns, FAKE_MS / 20);
-    assert_true(burst_after(2 * FAKE_SECOND, false)); /* it ends all the same */
+    assert_true(burst_after(2 * FAKE_SECOND, false)); /* it ends, useful or not */
     assert_int_equal(*interval_ns, FAKE_MS);
 }
 
-/* It begins with the usual interval. */
+/* A new source begins with the usual interval, not with the old source's burst. */
 static void a_new_source_has_no_burst(void **state)
 {
     (void)state;
@@ -400,7 +402,7 @@ static void a_new_source_has_no_burst(void **state)
     assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS);
 }
 
-/* GPM has one interval; a source that refuses the burst is lost. */
+/* GPM has a fixed interval. A source with an error at the burst's begin is closed. */
 static void bursts_are_of_pm_only(void **state)
 {
     (void)state;
@@ -416,7 +418,7 @@ static void bursts_are_of_pm_only(void **state)
     assert_int_equal(select_of_gpu[0].state, OCC_SOURCE_FAILED);
 }
 
-/* A source that cannot change its interval works on; rounds are short during bursts alone. */
+/* A source that cannot change its interval continues to work; rounds are short only during bursts. */
 static void a_refused_burst_is_none(void **state)
 {
     (void)state;
@@ -432,7 +434,7 @@ static void a_refused_burst_is_none(void **state)
     assert_false(burst_after(2 * FAKE_SECOND, true)); /* nothing ends */
 }
 
-/* However often the source is closed and opened. */
+/* A failed change of sets is remembered, however often the source is closed and opened. */
 static void a_failed_change_is_remembered(void **state)
 {
     (void)state;
@@ -452,11 +454,11 @@ static void a_failed_change_is_remembered(void **state)
     }
 }
 
-/* Each user whose programs report once, however many there are. */
+/* The list has each user with reporting programs once, for any number of programs. */
 static void every_user_counts(void **state)
 {
     static struct occ_client list[3 * 100];
-    struct occ_producer *some_producer = (struct occ_producer *)(void *)list; /* not looked into */
+    struct occ_producer *some_producer = (struct occ_producer *)(void *)list; /* never read */
     struct occ_clients clients = {.first = list};
     struct occ_profiler_users users = {0};
     (void)state;
@@ -477,7 +479,7 @@ static void every_user_counts(void **state)
 
 /* ---- a program's libcupti ---- */
 
-/* Whether the path is taken from a program of this process and user. */
+/* Returns true if the sampler takes the path from a program of this process and user. */
 static bool takes_library(pid_t pid, uint32_t uid, const char *path)
 {
     static struct occ_server server;
@@ -501,7 +503,8 @@ static bool takes_library(pid_t pid, uint32_t uid, const char *path)
 
 enum place { HERE, OTHER_MOUNTS, OTHER_ROOT };
 
-/* A process that sees its files so; 0: the kernel refuses. It lives until it is killed. */
+/* Starts a process with the daemon's files, other mounts or another root; 0: the kernel refuses. It runs
+ * until it is killed. */
 static pid_t start_process(enum place place)
 {
     int ready[2];
@@ -522,12 +525,13 @@ static pid_t start_process(enum place place)
     return is_there ? child : 0;
 }
 
-/* Root of a container without a user namespace has root's number; its path means another file here, which
- * it wrote, unless it sees the daemon's files or everybody may read what root has installed. */
+/* The root user of a container without a user namespace has uid 0 here, but its path means another file here,
+ * which it may have written. The path is taken only if the process sees the daemon's files, or if root
+ * installed the file and every user may read it. */
 static void a_library_is_taken_from_programs_with_the_same_files(void **state)
 {
     (void)state;
-    assert_false(takes_library(0, geteuid(), "/closed/libcupti.so")); /* of an unknown process */
+    assert_false(takes_library(0, geteuid(), "/closed/libcupti.so")); /* unknown process */
     for (enum place place = HERE; place <= OTHER_ROOT; place++) {
         pid_t process = start_process(place);
         if (process == 0)

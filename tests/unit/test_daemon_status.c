@@ -1,5 +1,5 @@
-/* What a daemon reports of itself: the state of a history that cannot be written, who sees whose, and what
- * `occtraced --status` makes of the answers. SQLite's VFS takes our pwrite. */
+/* A daemon's reports of its state: the reason why a history cannot be written, each user's view, and the
+ * output of `occtraced --status`. SQLite's VFS uses the test's pwrite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static int replace_writes(void **state)
     return write_error != MAP_FAILED && replaced > 0 ? 0 : -1;
 }
 
-/* Until the first history says all this. */
+/* Waits until the first history's report contains both texts. */
 static void await_history(const struct place *p, const char *what, const char *and)
 {
     char answer[OCC_CONTROL_BYTES] = "";
@@ -66,7 +66,8 @@ static int lock(sqlite3 **db, const struct place *p)
     return rc == SQLITE_OK ? sqlite3_exec(*db, "BEGIN IMMEDIATE", NULL, NULL, NULL) : rc;
 }
 
-/* A history that cannot be written says why, for as long as that lasts, and takes what waited. */
+/* A history that cannot be written reports the reason until it can be written again; then it takes the
+ * waiting launches. */
 static void a_state_has_its_reason(void **state)
 {
     struct place *p = *state;
@@ -87,7 +88,7 @@ static void a_state_has_its_reason(void **state)
         await_history(p, cases[i].state, cases[i].reason);
         await_status(p, "\nstalled yes\n");
         *write_error = 0;
-        assert_int_equal(sqlite3_close_v2(db), SQLITE_OK); /* the transaction with it */
+        assert_int_equal(sqlite3_close_v2(db), SQLITE_OK); /* ends the transaction too */
         await_history(p, "\nstate ok\n", "\nlag_s 0\n");
         let_go(p, program);
     }
@@ -117,7 +118,8 @@ static void be_user(int uid)
           setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
 }
 
-/* Sees his own history, and that there are three. */
+/* Checks that a user sees only his own history, and, except for the first user, the number of all
+ * histories, 3. */
 static void see_own(const struct place *p, int uid)
 {
     char answer[OCC_CONTROL_BYTES], own[32];
@@ -216,7 +218,7 @@ static void it_is_printed_as_text_and_as_json(void **state)
     free(lines);
 }
 
-/* A daemon that is none. */
+/* Answers of a program that is no daemon: invalid lines are left out, and control characters are replaced. */
 static void answers_are_not_believed(void **state)
 {
     (void)state;
@@ -240,7 +242,7 @@ static void answers_are_not_believed(void **state)
     free(text);
 }
 
-/* Of a daemon that answers so. */
+/* Returns the status text for a daemon with these answers. */
 static char *print_answers(const char *const *answers, enum occ_status_form form)
 {
     char *text = NULL;

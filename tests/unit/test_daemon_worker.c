@@ -1,4 +1,4 @@
-/* A GPU's worker on a fake machine: from launches and samples to values, and when it sleeps. */
+/* A GPU's worker on a fake machine: values from launches and samples, and the times when it sleeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static struct occ_gpu_worker *worker;
 static struct occ_profiler_watch *watch;
 static int64_t last_begins_ns, last_ends_ns; /* a launch that is longer than the others */
 
-/* A launch of LAUNCH_NS begins with every PERIOD_NS of the clock. */
+/* Returns the occupancy at a time: a launch of LAUNCH_NS begins with every PERIOD_NS of the clock. */
 static double periodic_launches(int64_t time_ns)
 {
     bool is_last = time_ns >= last_begins_ns && time_ns < last_ends_ns;
@@ -62,7 +62,7 @@ static void want(void)
     occ_gpu_worker_want(worker, fake.monotonic_ns + WANTED_NS, 0);
 }
 
-/* A round later; false: the worker would have slept. */
+/* Runs the next round. Returns false if the worker would have slept. */
 static bool step(void)
 {
     fake_machine_advance(ROUND_NS);
@@ -96,7 +96,8 @@ static unsigned feed(int64_t from_ns, int64_t to_ns)
     return n;
 }
 
-/* Launches run for `seconds`; each second feeds the launches of the second before. Returns their number. */
+/* Runs launches for `seconds`; each second feeds the launches of the previous second. Returns their number.
+ */
 static unsigned run_launches(int seconds)
 {
     unsigned n = 0;
@@ -109,7 +110,7 @@ static unsigned run_launches(int seconds)
     return n;
 }
 
-/* Rounds until the worker would sleep; returns how long that took, or FOREVER_NS. */
+/* Runs rounds until the worker would sleep. Returns the elapsed time, or FOREVER_NS. */
 static int64_t run_until_idle(void)
 {
     int64_t from_ns = fake.monotonic_ns;
@@ -159,8 +160,8 @@ static void launches_get_the_occupancy_of_their_time(void **state)
     assert_int_equal(status_of().dropped, 0);
 }
 
-/* Records of 18 s ago come after a restart of the daemon under load: the watermark is then longer than the
- * time for which a GPU stays wanted. */
+/* A daemon that restarts under load gets records of 18 s ago: the watermark is then further behind than the
+ * 10 s for which a GPU stays wanted. */
 static void last_launches_get_values_after_old_records(void **state)
 {
     (void)state;
@@ -181,7 +182,8 @@ static void last_launches_get_values_after_old_records(void **state)
 
 /* ---- bursts ---- */
 
-/* Feeds other kernels, which always run beside the first: nothing tells them apart. */
+/* Feeds other kernels, which always run beside the first, so that the attribution cannot separate their
+ * values. */
 static void feed_twins(int64_t from_ns, int64_t to_ns, unsigned twins)
 {
     for (int64_t at_ns = (from_ns + PERIOD_NS - 1) / PERIOD_NS * PERIOD_NS; at_ns < to_ns; at_ns += PERIOD_NS)
@@ -192,7 +194,7 @@ static void feed_twins(int64_t from_ns, int64_t to_ns, unsigned twins)
         }
 }
 
-/* Launches of `seconds`, alone (0) or with twins. */
+/* Runs launches for `seconds`, alone or with other kernels beside them. */
 static void run_beside_twins(int seconds, unsigned twins)
 {
     for (int i = 0; i < seconds; i++) {
@@ -222,11 +224,11 @@ static void launches_without_values_get_a_burst(void **state)
     (void)state;
     run_beside_twins(12, 1);
     assert_true(has_had_a_burst());
-    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* which is over */
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* the burst is over */
 }
 
-/* Launches of a second have no values, and a burst follows: by its end they are past, and ask for no other.
- */
+/* Launches of one second have no values, so a burst follows. At its end these launches are past, and cause no
+ * other burst. */
 static void launches_of_before_a_burst_ask_for_no_other(void **state)
 {
     enum { MANY = 40 }; /* twins of one second have as much time as the launches of more than a minute */
@@ -236,7 +238,7 @@ static void launches_of_before_a_burst_ask_for_no_other(void **state)
         run_beside_twins(1, 0);
     assert_true(has_had_a_burst());
     run_beside_twins(3, 0);
-    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* it is over */
+    assert_int_equal(fake.kinds[OCC_SLOT_PM].interval_ns, FAKE_MS); /* the burst is over */
     fake.kinds[OCC_SLOT_PM].shortest_ns = FAKE_MS;
     run_beside_twins(65, 0);
     assert_false(has_had_a_burst());
@@ -244,7 +246,7 @@ static void launches_of_before_a_burst_ask_for_no_other(void **state)
 
 /* ---- clocks ---- */
 
-/* Launches and samples that wait have times of before the step. */
+/* Waiting launches and samples have times from before the step. */
 static void a_step_of_the_clock_drops_all_that_waits(void **state)
 {
     (void)state;
@@ -255,13 +257,13 @@ static void a_step_of_the_clock_drops_all_that_waits(void **state)
     (void)step();
     assert_int_equal(status_of().dropped, n); /* also the launches in the inbox */
     run_for(FAKE_SECOND);
-    assert_true(fake.kinds[OCC_SLOT_PM].begins == begins + 1); /* it converts times by the old clock */
+    assert_true(fake.kinds[OCC_SLOT_PM].begins == begins + 1); /* reopened, to convert by the new clock */
     assert_int_equal(take_values(), 0);
     n = run_launches(3);
     assert_true(run_until_idle() < FOREVER_NS);
     assert_true(take_values() > n * 3 / 4);
     (void)feed(fake.now_ns - FAKE_SECOND, fake.now_ns - LAUNCH_NS);
-    fake.now_ns -= 7200 * FAKE_SECOND; /* they would wait for two hours */
+    fake.now_ns -= 7200 * FAKE_SECOND; /* the new launches would wait for two hours */
     assert_true(run_until_idle() < FOREVER_NS);
     assert_false(status_of().is_busy);
     (void)take_values();
@@ -270,7 +272,8 @@ static void a_step_of_the_clock_drops_all_that_waits(void **state)
     assert_true(take_values() > n * 3 / 4);
 }
 
-/* Launches that come when their samples are gone are lost; what is learned anew keeps their number. */
+/* Launches that arrive after their samples are gone are lost. Their number survives a restart of the
+ * attribution. */
 static void late_launches_stay_counted(void **state)
 {
     (void)state;
@@ -287,7 +290,7 @@ static void late_launches_stay_counted(void **state)
     }
 }
 
-/* Half a second, by which NTP may slew within a round, and less are no step. */
+/* Differences up to half a second, which NTP may slew within a round, are no step. */
 static void a_slow_clock_drops_nothing(void **state)
 {
     (void)state;
@@ -329,8 +332,7 @@ static void the_future_is_refused(void **state)
 
 /* ---- late records, long queues ---- */
 
-/* Records of launches that end 9 s before: the watermark follows, and the later launches have their values.
- */
+/* Records arrive 9 s after the launches end: the watermark follows, and the later launches get values. */
 static void records_may_be_late(void **state)
 {
     unsigned n = 0;
@@ -347,7 +349,7 @@ static void records_may_be_late(void **state)
     assert_true(take_values() > n / 2);
 }
 
-/* The thread had no time for 5 s. */
+/* The thread did not run for 5 s. */
 static void all_samples_are_read_in_a_round(void **state)
 {
     (void)state;
@@ -358,7 +360,7 @@ static void all_samples_are_read_in_a_round(void **state)
     assert_int_equal(status_of().stats.samples, 5000);
 }
 
-/* So many launches wait that the launches of 19 s would have no room. */
+/* The waiting launches are so many that the launches of 19 s would have no room. */
 static void a_long_queue_is_not_waited_for(void **state)
 {
     (void)state;
@@ -394,7 +396,7 @@ static void configurations_in_use_have_room(void **state)
 
 /* ---- other orders ---- */
 
-/* A launch of 3 s has begun before the watermark and not ended: it is reported, not dropped. */
+/* A launch of 3 s began before the watermark and has not ended: it is reported, not dropped. */
 static void another_kind_of_source_drops_no_launch(void **state)
 {
     (void)state;
@@ -411,7 +413,7 @@ static void another_kind_of_source_drops_no_launch(void **state)
     assert_int_equal(status_of().dropped, 0);
 }
 
-/* Another kind of source counts otherwise: everything that was learned goes. */
+/* Another kind of source counts differently: the attribution starts anew. */
 static void another_kind_of_source_starts_anew(void **state)
 {
     (void)state;
@@ -423,7 +425,7 @@ static void another_kind_of_source_starts_anew(void **state)
     assert_string_equal(status_of().source, "pm");
     assert_int_equal(status_of().state, OCC_SOURCE_OK);
     assert_true(run_until_idle() < FOREVER_NS);
-    assert_true(take_values() > n * 8 / 10); /* launches of before were reported, not dropped */
+    assert_true(take_values() > n * 8 / 10); /* earlier launches were reported, not dropped */
     assert_true(status_of().dropped < n / 10);
 }
 
@@ -433,7 +435,7 @@ static void settling_waits_for_no_watermark(void **state)
     (void)state;
     unsigned n = run_launches(3);
     assert_true(take_values() < n / 4);
-    occ_gpu_worker_settle(worker, 0); /* without a thread: it gives up at once */
+    occ_gpu_worker_settle(worker, 0); /* without a thread it returns at once */
     (void)occ_gpu_worker_step(worker);
     assert_true(take_values() > n * 9 / 10);
     assert_true(status_of().is_busy); /* the source is still open */
@@ -466,8 +468,8 @@ static void the_worker_reports_what_it_does(void **state)
     assert_int_equal(status_of().state, OCC_SOURCE_PAUSED);
     assert_false(fake.kinds[OCC_SLOT_PM].is_open);
     run_for(FAKE_SECOND);
-    assert_true(fake.kinds[OCC_SLOT_PM].is_open);                                    /* it is still wanted */
-    assert_in_range(run_until_idle(), 69 * FAKE_SECOND / 10, 70 * FAKE_SECOND / 10); /* of the 10 s */
+    assert_true(fake.kinds[OCC_SLOT_PM].is_open);                                    /* still wanted */
+    assert_in_range(run_until_idle(), 69 * FAKE_SECOND / 10, 70 * FAKE_SECOND / 10); /* rest of the 10 s */
     assert_int_equal(status_of().state, OCC_SOURCE_IDLE);
     assert_int_equal(fake.kinds[OCC_SLOT_PM].begins, fake.kinds[OCC_SLOT_PM].closes);
 }
@@ -495,7 +497,7 @@ static int64_t real_ns(void)
     return (int64_t)now.tv_sec * FAKE_SECOND + now.tv_nsec;
 }
 
-/* The thread works, answers before the time is up, and gives the counters back when it ends. */
+/* The thread runs the rounds, settles before the time limit, and gives the counters back when it ends. */
 static void a_thread_does_the_rounds(void **state)
 {
     (void)state;
@@ -531,7 +533,8 @@ static int64_t an_hour_ahead_ns(void)
     return real_ns() + 3600 * FAKE_SECOND;
 }
 
-/* A program waits for the first look: it is not that of the next round, which here is due in an hour. */
+/* A program waits for the first attempt to open a source, which must not wait for the next round, due in an
+ * hour here. */
 static void a_gpu_that_becomes_wanted_is_looked_at_at_once(void **state)
 {
     (void)state;
@@ -542,7 +545,7 @@ static void a_gpu_that_becomes_wanted_is_looked_at_at_once(void **state)
         .mode = OCC_SAMPLER_AUTO, .interval_ns = FAKE_MS, .machine = &fake.machine};
     assert_int_equal(occ_gpu_worker_new(&fake.gpus[0], &options, watch, &worker, NULL), 0);
     occ_gpu_worker_want(worker, an_hour_ahead_ns() + FOREVER_NS, 0);
-    int64_t until_ns = real_ns() + 60 * FAKE_SECOND; /* that only a fault reaches */
+    int64_t until_ns = real_ns() + 60 * FAKE_SECOND; /* only a fault reaches this time */
     while (!status_of().has_tried && real_ns() < until_ns)
         (void)usleep(1000);
     assert_true(status_of().has_tried);

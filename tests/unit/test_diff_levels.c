@@ -1,6 +1,5 @@
 /*
- * Verdicts of occq diff on groups: worlds with a known change and known noise. The seeds are printed with
- * each failure.
+ * Verdicts of occq diff on groups: worlds with a known change and known noise. Each failure prints its seed.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,8 +31,8 @@ struct world {
     double noise;         /* standard deviation of a launch's logarithm */
     double family_0, all; /* factors in B */
     double run_noise;     /* standard deviation of a run's logarithm */
-    uint32_t runs, steps; /* of each side; in a run */
-    uint32_t launches_0;  /* of family 0 in a run */
+    uint32_t runs, steps; /* runs of each side; steps in a run */
+    uint32_t launches_0;  /* launches of family 0 in a run */
     bool has_layers;      /* a layer for every second family */
 };
 
@@ -165,7 +164,7 @@ static unsigned count_changes(const struct compared *c, enum diff_scope scope)
     return n;
 }
 
-/* Ten launch configurations, 159 launches, 2 % noise, one run each. */
+/* Family 0 is 20 % faster in B: ten launch configurations, 159 launches, 2 % noise, one run on each side. */
 static const struct world planted = {
     .noise = 0.02, .family_0 = 0.8, .all = 1, .runs = 1, .steps = 3, .launches_0 = 159, .has_layers = true};
 
@@ -196,7 +195,7 @@ static void a_planted_change_is_reported(void **state)
         end(c);
     }
     assert_int_equal(others, 0);
-    assert_true(covered >= SEEDS * 9 / 10); /* of 95 % intervals */
+    assert_true(covered >= SEEDS * 9 / 10); /* of intervals with a level of 95 % */
 }
 
 /* A slower clock is a change of the total, not of a layer or a kernel. */
@@ -217,7 +216,7 @@ static void what_all_kernels_have_is_no_kernels_change(void **state)
     }
 }
 
-/* A change within the floor is none, however sure it is. */
+/* A change within the floor is no change, however certain it is. */
 static void a_small_change_is_the_same(void **state)
 {
     struct world world = planted;
@@ -245,7 +244,7 @@ static void runs_decide_where_there_are_three(void **state)
     }
 }
 
-/* One launch configuration with two launches: nothing is known of its spread. */
+/* The only launch configuration has two launches, too few for an estimate of its spread. */
 static void few_launches_decide_nothing(void **state)
 {
     static const uint64_t ns[] = {1000, 1001, 500, 501};
@@ -263,7 +262,7 @@ static void few_launches_decide_nothing(void **state)
     assert_int_equal(diff_sample(&diff, NULL), 0);
     for (uint32_t i = 0; i < 4; i++)
         diff_add_launch(&diff, i / 2, 0, i % 2, ns[i]);
-    diff_add_launch(&diff, DIFF_A, 0, 2, 1); /* one more than was announced */
+    diff_add_launch(&diff, DIFF_A, 0, 2, 1); /* one more than announced */
     diff_add_launch(&diff, DIFF_B, 0, 2, 0);
     assert_int_equal(diff_levels_make(&diff, FLOOR, MIN_SHARE, &levels, NULL), 0);
     assert_int_equal(levels.n, 3); /* no layer */

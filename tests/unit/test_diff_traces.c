@@ -1,13 +1,16 @@
 /*
- * The verdicts of occq diff on recorded durations. The second half of a run against its first is no change:
- * no alarm. The second half made 10 % slower is one: found in most kernels that matter. Nor are the parts of
- * a run in turn, which stand for two ranks of a job: the same work at the same time.
+ * Verdicts of occq diff on recorded durations. The second half of a run is no change against its first half:
+ * no alarm. If the second half is made 10 % slower, most kernels with MIN_SHARE of the time must show it.
+ * Alternating parts of a run stand for two ranks of a job, with the same work at the same time: no alarm.
  *
- *   test_diff_traces [--table] FILE...    FILE: "config_id,duration_ns" of each launch in
- * their order, as occq sql --csv "SELECT config_id, duration_ns FROM launch ORDER BY start_ns" prints it; a
- * line "all,NS" adds the time of launches that are left out
+ *   test_diff_traces [--table] FILE...
  *
- * Without --table it fails on any alarm without a change, and where less than 80 % of the changes are found.
+ * FILE has "config_id,duration_ns" of each launch in order, printed by
+ * occq sql --csv "SELECT config_id, duration_ns FROM launch ORDER BY start_ns". A line "all,NS" adds the time
+ * of launches that FILE leaves out.
+ *
+ * The exit code is not 0 after an alarm without a change, if fewer than 80 % of the changes are found, or if
+ * there is nothing to compare; with --table it is 0.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -63,8 +66,8 @@ static struct recording *read_recording(const char *path)
 struct slice {
     const struct recording *of;
     size_t from, until;
-    double factor;    /* on durations */
-    size_t part, odd; /* launches of a part, if only every second part counts, and which */
+    double factor;    /* multiplies the durations */
+    size_t part, odd; /* launches in a part, 0: all launches; which of two parts counts */
 };
 
 static bool is_in(const struct slice *slice, size_t i)
@@ -123,8 +126,8 @@ static void add_launches(struct diff *diff, const struct slice *slice, uint32_t 
     }
 }
 
-/* Pairs by verdict: of all kernels that have enough launches, and of those of them with MIN_SHARE of the
- * time. */
+/* Number of pairs by verdict: all kernels with enough launches, and the kernels among them with MIN_SHARE of
+ * the time. */
 struct counts {
     unsigned all[DIFF_VERDICT_COUNT], large[DIFF_VERDICT_COUNT];
 };
@@ -161,7 +164,7 @@ static void compare(const struct slice *a, const struct slice *b, struct counts 
     diff_free(&diff);
 }
 
-/* ---- all of them ---- */
+/* ---- all recordings ---- */
 
 static unsigned sum(const unsigned counts[DIFF_VERDICT_COUNT])
 {

@@ -1,7 +1,7 @@
 /*
- * occq doctor: each row of its table on machines that the test makes up: files below a root, variables, what
- * the daemon's probe says. The sound machine has no fault; every other one differs from it in one thing, and
- * has exactly the faults that belong to it.
+ * occq doctor: each row of its table on fake machines, which have files below a root, variables and an output
+ * of the daemon's probe. The sound machine has no fault; each other machine differs from it in a single fact,
+ * and has exactly the faults of that fact.
  */
 #include "cli/occq/doctor/doctor.h"
 #include "support/paths.h"
@@ -34,7 +34,7 @@
 #define ID        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static char root[] = "/tmp/test_doctor_XXXXXX";
-static const char *file_system; /* what statfs says of the history's disk */
+static const char *file_system; /* the network file system of the history's disk; NULL: none */
 static uint64_t free_bytes;
 
 int __wrap_statfs(const char *path, struct statfs *ret);
@@ -117,7 +117,7 @@ static void reset(void)
     free_bytes = UINT64_C(100) << 30;
 }
 
-/* "state check: found" of each line, below each other. */
+/* Prints the lines of the page as "state check: found", without the root. */
 static void examine(const struct doctor_machine *machine, bool only_faults, char text[8192])
 {
     static struct doctor_page page;
@@ -132,7 +132,7 @@ static void examine(const struct doctor_machine *machine, bool only_faults, char
             used += (size_t)snprintf(text + used, 8192 - used, "%s %s: %s\n", line->state, line->check,
                                      line->found);
     }
-    for (char *at; (at = strstr(text, root));) /* the same for every run */
+    for (char *at; (at = strstr(text, root));) /* the root differs from run to run */
         memmove(at, at + strlen(root), strlen(at + strlen(root)) + 1);
 }
 
@@ -289,7 +289,7 @@ static void facts_that_no_file_states(void **state)
     file_system = "NFS";
     free_bytes = 4096;
     (void)snprintf(path, sizeof path, "%s/socket",
-                   root); /* of another type: no daemon of ours answers there */
+                   root); /* another type of socket: no daemon answers there */
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);

@@ -1,10 +1,12 @@
 /*
- * Whole programs without memory and with disks that refuse: every allocation, and every write, fails once in
- * turn (fault_shim.c). No program crashes or hangs; either it answers as without the fault or fails and says
- * why; the history stays whole, and holds a recording entirely or not at all.
+ * Whole programs without memory and with failing disks: each allocation and each write fails once in turn
+ * (fault_shim.c). No program crashes or hangs. A program answers as without the fault, or fails with a
+ * message. The history stays valid, and holds a recording entirely or not at all.
  *
- *   test_faults [all [PATTERN]]    by default few points of each case, else many, spread over all; of these
- * cases
+ *   test_faults [all [PATTERN]]
+ *
+ * By default few points of each case are tested, with `all` many points, spread over the whole case; PATTERN
+ * selects cases.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +20,8 @@
 #include "daemon_programs.h"
 #include "store/store.h"
 
-#define POINTS     60   /* of each case, */
-#define ALL_POINTS 2000 /* and if all are asked for */
+#define POINTS     60   /* points of each case */
+#define ALL_POINTS 2000 /* points of each case with `all` */
 #define PATIENCE_S 60
 #define NEVER_NS   INT64_C(3600000000000)
 
@@ -27,11 +29,11 @@ static bool is_all;
 
 enum fault { NO_FAULT, ALLOCATION, WRITE };
 
-/* A program that ended. */
+/* Result of a program that has ended. */
 struct outcome {
-    int code; /* of its exit; -1: a signal */
+    int code; /* exit code; -1: a signal */
     char out[65536], err[8192];
-    long counts[3]; /* by fault: how often it could have happened */
+    long counts[3]; /* by fault: number of points where it can happen */
 };
 
 static void read_file(const char *directory, const char *name, char *text, size_t size)
@@ -54,7 +56,7 @@ static void set_number(const char *name, long value)
     (void)setenv(name, text, 1);
 }
 
-/* In the child: the program with the fault. */
+/* Runs the program with the fault in the child process. */
 static void become(const struct place *p, const char *const arguments[], enum fault fault, long nth)
 {
     const char *const files[] = {"out", "err"};
@@ -87,7 +89,7 @@ static pid_t begin(const struct place *p, const char *const arguments[], enum fa
     return pid;
 }
 
-/* A failure comes with a message. */
+/* Waits for the program's end and reads its result. */
 static void end(const struct place *p, pid_t pid, struct outcome *o)
 {
     char counts[64];
@@ -101,13 +103,14 @@ static void end(const struct place *p, pid_t pid, struct outcome *o)
     (void)sscanf(counts, "%ld %ld", &o->counts[ALLOCATION], &o->counts[WRITE]);
 }
 
-/* For not more points than asked for. */
+/* Returns the distance between tested points that keeps their number within the maximum. */
 static long step_of(long count)
 {
     long points = is_all ? ALL_POINTS : POINTS;
     return (count + points - 1) / points;
 }
 
+/* Checks that the program succeeded, or failed with a message. */
 static void assert_clear(const char *what, enum fault fault, long nth, const struct outcome *o)
 {
     if (o->code != 0 && o->code != 1)
@@ -138,7 +141,7 @@ static void assert_whole(const char *path)
     assert_int_equal(number_in(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
 }
 
-/* The same answer as without the fault, or none. */
+/* A program with a fault gives the same answer as without the fault, or fails. */
 static void ask_with_faults(const struct place *p, const char *const arguments[])
 {
     static struct outcome good, bad;
@@ -163,7 +166,7 @@ static void import(const struct place *p, enum fault fault, long nth, struct out
     end(p, begin(p, arguments, fault, nth), o);
 }
 
-/* Each form of output: text, tables, JSON, CSV, a page, a picture's hint, a line of a launch. */
+/* Asks questions with each form of output: text, JSON, CSV, JSON lines. */
 static void questions_are_answered_or_fail(void **state)
 {
     struct place *p = *state;
@@ -205,7 +208,7 @@ static void remove_history(const struct place *p)
     }
 }
 
-/* All of it or nothing; and after a failure again, without the fault. */
+/* An import succeeds or changes nothing, and succeeds without the fault after a failure. */
 static void imports_are_whole_or_fail(void **state)
 {
     struct place *p = *state;
@@ -237,7 +240,7 @@ static void imports_are_whole_or_fail(void **state)
 
 /* ---- a daemon with a program ---- */
 
-/* The launches are of long ago, and are kept. */
+/* Writes settings without limits of age, since the launches are old. */
 static void write_settings(const struct place *p, char path[128])
 {
     (void)snprintf(path, 128, "%s/occtrace.yaml", p->directory);
@@ -247,8 +250,8 @@ static void write_settings(const struct place *p, char path[128])
     assert_int_equal(fclose(file), 0);
 }
 
-/* A daemon takes a program's launches and is stopped. *ret_taken: how many it answered that it has, 0: it
- * ended or refused the program. */
+/* Runs a daemon that takes a program's launches, then stops it. *ret_taken: the number of launches that the
+ * daemon confirmed; 0: it ended or refused the program. */
 static void record(struct place *p, enum fault fault, long nth, struct outcome *o, uint64_t *ret_taken)
 {
     char answer[OCC_CONTROL_BYTES], settings[128];
@@ -293,7 +296,7 @@ static void a_daemon_keeps_what_it_says(void **state)
     uint64_t kept = 0, taken = 0;
     record(p, NO_FAULT, 0, &good, &kept);
     assert_int_equal(kept, 20);
-    record(p, NO_FAULT, 0, &good, &kept); /* from here on there is a history, as usual */
+    record(p, NO_FAULT, 0, &good, &kept); /* from here on a history exists, as usual */
     assert_int_equal(kept, 40);
     const long counts[] = {0, good.counts[ALLOCATION], good.counts[WRITE]};
     for (size_t i = 0; i < 2; i++) {
@@ -305,7 +308,7 @@ static void a_daemon_keeps_what_it_says(void **state)
             assert_clear("occtraced", fault, nth, &bad);
             whole += taken == before + 20;
             failures += bad.code != 0;
-            record(p, NO_FAULT, 0, &good, &kept); /* its successor */
+            record(p, NO_FAULT, 0, &good, &kept); /* the next daemon */
             int64_t found = number_in(p->db, "SELECT count(*) FROM launch");
             if (good.code != 0 || found != (int64_t)kept || kept % 20 != 0 || kept < before + 20 ||
                 kept < taken + 20)

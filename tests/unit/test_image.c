@@ -1,8 +1,8 @@
 /*
- * The image reader on what nvcc makes: cubins against what ptxas said of the same kernels (`-Xptxas -v`, kept
- * by the build), fat binaries of every compression, host files, and all of them damaged.
+ * The image reader on files made by nvcc: cubins against the figures of ptxas for the same kernels (`-Xptxas
+ * -v`, kept by the build), fat binaries of every compression, host files, and damaged files.
  *
- * OCC_TEST_IMAGES is where image.cmake put the files; without nvcc there are none (77).
+ * OCC_TEST_IMAGES is the directory where image.cmake put the files; without nvcc there are none (77).
  */
 #include "image/image.h"
 #include "image/ptxas.h"
@@ -162,7 +162,7 @@ static const struct {
 };
 #define CONTAINER_COUNT (sizeof containers / sizeof *containers)
 
-/* nvcc's own default for compression is its business: only where a test asked for one is it looked at. */
+/* The test checks compression only where it asked nvcc for a kind: nvcc's default may change. */
 static bool asked_for_compression(size_t c)
 {
     return strstr(containers[c].name, ".fatbin") != NULL;
@@ -211,7 +211,7 @@ static void test_choice_of_entry(void **state)
     assert_string_equal(err.message,
                         "nothing compiled for sm_100; there is: sm_75, sm_80, sm_90, compute_90");
     assert_int_equal(sim_image_open(bytes, size, 70, &image, NULL), OCC_IMAGE_E_NO_BINARY);
-    assert_int_equal(sim_image_open(bytes, size, 89, &image, NULL), 0); /* the one for 80 */
+    assert_int_equal(sim_image_open(bytes, size, 89, &image, NULL), 0); /* the cubin for sm_80 */
     assert_int_equal(image->cubin->sm, 80);
     sim_image_free(image);
     free(bytes);
@@ -239,7 +239,7 @@ static void test_foreign_files(void **state)
 
 /* ---- damage ---- */
 
-/* Each attempt is on an allocation of exactly that size, so that a sanitizer sees the first byte too far. */
+/* Reads a copy in an allocation of exactly this size, so that a sanitizer sees an access beyond its end. */
 static int try_bytes(const uint8_t *bytes, size_t size)
 {
     uint8_t *exact = malloc(size ? size : 1);
@@ -255,7 +255,8 @@ static int try_bytes(const uint8_t *bytes, size_t size)
     return code;
 }
 
-/* Cut at every byte: cubins have their section table at the end, a fat binary says its length. */
+/* Reads the file cut at every byte, which must fail: cubins have their section table at the end, and a fat
+ * binary has its length in its header. */
 static void cut(const char *name)
 {
     size_t size;
@@ -276,7 +277,7 @@ static void test_cut_images(void **state)
     cut("program.out");
 }
 
-/* The program headers are the last thing in a cubin: without them nothing is missing that is read. */
+/* The program headers come last in a cubin, and the reader does not need them: a cut there may succeed. */
 static void test_cut_cubin(void **state)
 {
     (void)state;

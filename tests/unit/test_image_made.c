@@ -1,6 +1,6 @@
 /*
- * The image reader on files made here, byte by byte: what each figure comes from, in both ELF ABIs, and what
- * is said of files that lie. Needs no nvcc.
+ * The image reader on files made here, byte by byte: the source of each figure, in both ELF ABIs, and the
+ * errors for files with wrong contents. Needs no nvcc.
  */
 #include "image/image.h"
 
@@ -23,7 +23,7 @@ static const char names[] =
 static const uint32_t name_at[SECTIONS] = {0, 1, 11, 19, 27, 36, 47, 55, 68};
 static const char strings[] = "\0k\0preset";
 
-/* A cubin with one kernel "k", every part at a place that tests can spoil. */
+/* A cubin with one kernel "k", as a struct so that tests can change every part. */
 struct made {
     Elf64_Ehdr header;
     Elf64_Shdr sections[SECTIONS];
@@ -95,7 +95,7 @@ static struct made make(uint8_t abi, uint32_t sm)
     return m;
 }
 
-/* On an allocation of exactly that size, so that a sanitizer sees the first byte too far. */
+/* Reads a copy in an allocation of exactly this size, so that a sanitizer sees an access beyond its end. */
 static int read_exact(const void *bytes, size_t size, uint32_t sm, struct sim_image **ret,
                       struct occ_image_error *err)
 {
@@ -161,8 +161,8 @@ static void test_reserve_of_shared_memory(void **state)
     }
 }
 
-/* Before CUDA 13: registers and barriers in the text section's header; attributes go first where there are
- * any. */
+/* Before CUDA 13 the text section's header has registers and barriers; attributes take precedence, if there
+ * are any. */
 static void test_old_abi(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void test_old_abi(void **state)
     sim_image_free(image);
 }
 
-/* ---- lies ---- */
+/* ---- wrong contents ---- */
 
 static void refused(const void *bytes, size_t size, uint32_t sm, int code, const char *words)
 {
@@ -287,7 +287,8 @@ static void test_cut_anywhere(void **state)
     }
 }
 
-/* Any one byte may be anything. What is read must be within the limits, which free() and a sanitizer see. */
+/* The reader of a file with one changed byte fails, or reads only within the file (a sanitizer checks this)
+ * and returns figures within the limits. */
 static void test_every_byte_spoiled(void **state)
 {
     (void)state;
@@ -412,12 +413,13 @@ static void test_choice(void **state)
     assert_true(occ_image_runs_on(100, 'f', 103));
 }
 
-/* Of several that run the highest, wherever it is; sm_86a only on 8.6. */
+/* The highest of several cubins that run is chosen, in any order; sm_86 with the flag of sm_86a runs only
+ * on 8.6. */
 static void test_choice_of_several(void **state)
 {
     static const struct {
         uint32_t first, second, device, chosen;
-        uint64_t flags; /* of the first */
+        uint64_t flags; /* flags of the first cubin */
     } cases[] = {{80, 86, 89, 86, 0x11},     {86, 80, 89, 86, 0x11},     {86, 80, 80, 80, 0x11},
                  {86, 80, 89, 80, 0x100011}, {86, 80, 86, 86, 0x100011}, {86, 80, 89, 86, 0x200011}};
     (void)state;
@@ -465,7 +467,7 @@ static size_t add_member(char *archive, size_t at, const void *bytes, size_t siz
     return at;
 }
 
-/* Two cubins with a kernel of one name, and a text of odd size between them. */
+/* Makes an archive of two cubins, each with a kernel "k", with a text of odd size between them. */
 static size_t make_archive(char archive[ARCHIVE_BYTES])
 {
     struct made first = make(8, 90), second = make(7, 80);
@@ -540,7 +542,7 @@ static void test_other_files(void **state)
 
 static void test_lz4_blocks(void **state)
 {
-    static const uint8_t run[] = {0x1f, 'a', 1, 0, 3, 0x10, 'b'}; /* "a", 22 more of it, "b" */
+    static const uint8_t run[] = {0x1f, 'a', 1, 0, 3, 0x10, 'b'}; /* "a", 22 more "a", "b" */
     static const uint8_t far[] = {0x10, 'a', 9, 0};               /* a match from before the start */
     uint8_t out[24];
     (void)state;

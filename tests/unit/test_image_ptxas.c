@@ -1,6 +1,6 @@
 /*
- * The reader of `ptxas -v`: the forms of older and newer toolkits, what stands in between, and text that
- * lies. Real output of the toolkit that is here is read in test_image.c.
+ * The reader of `ptxas -v`: the forms of older and newer toolkits, other text in between, and text with wrong
+ * contents. test_image.c reads real output of the installed toolkit.
  */
 #include "image/ptxas.h"
 
@@ -16,7 +16,7 @@
 #define USED       "ptxas info    : Used 8 registers\n"
 #define PROPERTIES "ptxas info    : Function properties for k\n"
 
-/* On an allocation of exactly that size, so that a sanitizer sees the first byte too far. */
+/* Reads a copy in an allocation of exactly this size, so that a sanitizer sees an access beyond its end. */
 static int read_exact(const char *text, size_t size, struct occ_ptxas **ret, struct occ_image_error *err)
 {
     char *exact = malloc(size ? size : 1);
@@ -97,7 +97,8 @@ static void test_older_forms(void **state)
     occ_ptxas_free(report);
 }
 
-/* With -dc the properties of device functions stand between those of the kernel and its registers. */
+/* The output of -dc has the properties of device functions between the kernel's properties and its registers.
+ */
 static void test_other_functions(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void test_other_functions(void **state)
     occ_ptxas_free(report);
 }
 
-/* A line that comes too late belongs to nobody. */
+/* A line of properties that follows the kernel's registers is ignored. */
 static void test_properties_behind_registers(void **state)
 {
     (void)state;
@@ -187,7 +188,7 @@ static void test_long_lines(void **state)
     struct occ_image_error err = {0};
     assert_non_null(text);
     memset(text, 'x', size);
-    assert_int_equal(read_exact(text, size, &report, &err), 0); /* somebody else's */
+    assert_int_equal(read_exact(text, size, &report, &err), 0); /* a line of another program */
     occ_ptxas_free(report);
     report = NULL;
     memcpy(text, "ptxas info", 10);

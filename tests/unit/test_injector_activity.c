@@ -51,7 +51,7 @@ static void test_tail_is_read_only_where_the_version_has_it(void **state)
 {
     (void)state;
     struct occ_cupti_kernel k = sample_kernel("axpy", 1, 1);
-    k.device_launched = 1; /* in 12.x: the next record's first byte */
+    k.device_launched = 1; /* in 12.x the next record's first byte */
     struct occ_activity r;
     occ_activity_parse(&k, 28, &r);
     assert_int_equal(r.config.device_launched, 0);

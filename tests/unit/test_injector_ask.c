@@ -1,5 +1,5 @@
-/* The thread that asks the driver, beside a program that forks, has real-time scheduling, or unloads the
- * driver. Each case is a process of its own, whose driver is injector_fake_cuda.c. */
+/* The thread that queries the driver, in a program that forks, has real-time scheduling, or unloads the
+ * driver. Each case is a process of its own, with injector_fake_cuda.c as the driver. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
 static struct {
     void *library;
     _Atomic int *gate, *is_inside, *policy, *forks;
-    int opener; /* of the gate */
+    int opener; /* write end; a byte opens the gate */
 } driver;
 
 static void check(bool good)
@@ -83,7 +83,7 @@ static void await_answer(void)
         (void)poll(NULL, 0, 1);
 }
 
-/* Forks; the child ends with whether the driver is within a call. */
+/* Returns true if the driver is within a call when the process forks. */
 static bool is_inside_in_child(void)
 {
     int status = -1;
@@ -94,7 +94,8 @@ static bool is_inside_in_child(void)
     return WEXITSTATUS(status) != 0;
 }
 
-/* Handlers that were registered last run first. */
+/* The fork opens the gate in a handler that runs before the guest's: the last registered handler runs first.
+ */
 static int fork_waits_for_the_answer(void)
 {
     load_driver();
@@ -117,7 +118,7 @@ static int fork_does_not_wait_for_ever(void)
     return 0;
 }
 
-/* The driver forks within cuInit: its own thread would wait for itself. */
+/* The driver forks within cuInit: a fork that waits for the querying thread would wait for itself. */
 static int the_asking_thread_may_fork(void)
 {
     load_driver();
@@ -138,7 +139,7 @@ static int the_thread_leaves_real_time_scheduling(void)
     return atomic_load(driver.policy) != SCHED_OTHER;
 }
 
-/* The library that the program closes is unloaded. */
+/* The program's dlclose() unloads the driver: the guest holds no reference. */
 static int the_driver_is_not_held(void)
 {
     load_driver();
@@ -148,7 +149,7 @@ static int the_driver_is_not_held(void)
     return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != NULL;
 }
 
-/* The end of a program whose driver never answers. */
+/* A program ends in a bounded time although its driver never answers. */
 static int exit_does_not_wait_for_ever(void)
 {
     load_driver();

@@ -1,4 +1,5 @@
-/* injector/buffers: never NULL, never two at once, zeroed when given, in order; what is foreign. */
+/* injector/buffers: a buffer is never NULL, never out twice, zeroed and delivered in order; foreign buffers
+ * are refused. */
 #include "injector/buffers.h"
 
 #include <pthread.h>
@@ -46,7 +47,7 @@ static void test_take_gives_every_buffer_then_the_discard_one(void **state)
     }
     assert_true(taken[0] != taken[1] && taken[1] != taken[2] && taken[0] != taken[2]);
     assert_true(taken[3] == taken[4] && taken[3] != taken[0] && taken[3] != taken[1] && taken[3] != taken[2]);
-    memset(taken[3], 1, BYTES); /* it can be written */
+    memset(taken[3], 1, BYTES); /* writable */
 
     uint8_t *buffer;
     size_t valid;
@@ -84,7 +85,7 @@ static void test_buffers_come_back_in_order_and_zeroed(void **state)
     assert_int_equal(atomic_load(&pool.delivered), 20);
 }
 
-/* CUPTI may write beyond the valid bytes of a buffer: a record that it took back, or one that it began. */
+/* CUPTI may write beyond a buffer's valid bytes: a withdrawn record, or a record that it began. */
 static void test_all_that_cupti_got_is_zeroed(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void test_all_that_cupti_got_is_zeroed(void **state)
     assert_true(is_zero(take(&pool), BYTES));
 }
 
-/* Zeroing a large buffer with few records must not make its other pages. */
+/* Zeroing a large buffer with few records must not allocate its other pages. */
 static void test_pages_that_nobody_used_are_not_made(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void test_pages_that_nobody_used_are_not_made(void **state)
     uint8_t *buffer = NULL;
     size_t bytes = 0, valid, resident = 0;
     assert_int_equal(occ_pool_init(&pool, 3, OCC_POOL_DEFAULT_BYTES), 0);
-    for (uint64_t now_ns = 1; bytes < OCC_POOL_DEFAULT_BYTES; now_ns++) { /* a thread that fills them fast */
+    for (uint64_t now_ns = 1; bytes < OCC_POOL_DEFAULT_BYTES; now_ns++) { /* a thread fills buffers fast */
         buffer = occ_pool_take(&pool, 0, now_ns, &bytes);
         memset(buffer, 0xee, 1000);
         assert_true(complete(&pool, buffer, bytes < OCC_POOL_DEFAULT_BYTES ? bytes : 1000));
@@ -133,7 +134,7 @@ static void test_what_is_not_ours_is_refused(void **state)
     assert_false(complete(&pool, pool.base - BYTES, 0));
     assert_false(complete(&pool, pool.base + 3 * BYTES, 0));
     assert_false(complete(&pool, pool.base + BYTES, 0)); /* not taken */
-    assert_true(complete(&pool, mine, BYTES * 100));     /* more than there is */
+    assert_true(complete(&pool, mine, BYTES * 100));     /* beyond the buffer */
     assert_false(complete(&pool, mine, 0));              /* twice */
     uint8_t *buffer;
     size_t valid;
@@ -163,7 +164,7 @@ static void test_tend_gives_back_what_is_too_much(void **state)
     for (int i = 0; i < 40; i++)
         ready += atomic_load(&pool.state[i]) == 1; /* READY */
     assert_int_equal(ready, 8);
-    for (int i = 0; i < 40; i++) { /* all can still be had, zeroed */
+    for (int i = 0; i < 40; i++) { /* all buffers are still available, zeroed */
         taken[i] = take(&pool);
         assert_true(is_zero(taken[i], BYTES));
     }
@@ -180,7 +181,7 @@ static void test_sizes_are_checked(void **state)
     assert_null(pool.base);
 }
 
-/* ---- the size that CUPTI gets, on a simulated clock ---- */
+/* ---- sizes of buffers, on a simulated clock ---- */
 
 #define SECOND_NS    UINT64_C(1000000000)
 #define RECORD_BYTES 216u
@@ -188,12 +189,12 @@ static void test_sizes_are_checked(void **state)
 /* A thread that keeps the GPU busy: each kernel is launched when the one before it starts. */
 struct busy_thread {
     uintptr_t thread;
-    uint64_t kernel_ns[2]; /* in turns */
+    uint64_t kernel_ns[2]; /* alternating */
     uint64_t now_ns, end_ns, n;
     uint8_t *buffer;
     size_t bytes, used;
-    uint64_t first_end_ns; /* of the buffer's first record */
-    uint64_t worst_age_ns; /* a record's arrival - its end */
+    uint64_t first_end_ns; /* end of the buffer's first record */
+    uint64_t worst_age_ns; /* maximum time from a record's end to its arrival */
     uint64_t buffers;
 };
 
@@ -209,7 +210,7 @@ static void deliver(struct occ_pool *pool, struct busy_thread *t, uint64_t at_ns
     t->buffers++;
 }
 
-/* One launch. A buffer comes back when it is full and its last record complete; no flush finds it so before.
+/* Adds a launch. A buffer returns when it is full and its last record complete; no flush returns it earlier.
  */
 static void launch(struct occ_pool *pool, struct busy_thread *t)
 {
@@ -226,7 +227,7 @@ static void launch(struct occ_pool *pool, struct busy_thread *t)
         deliver(pool, t, t->end_ns);
 }
 
-/* Runs for so many seconds; the first five are not judged. */
+/* Runs the thread for `seconds`, and measures all but the first five. */
 static void keep_busy(struct occ_pool *pool, struct busy_thread *t, uint64_t seconds)
 {
     uint64_t judged_ns = t->end_ns + 5 * SECOND_NS, until_ns = t->end_ns + seconds * SECOND_NS;
@@ -241,7 +242,7 @@ static void test_a_busy_stream_shows_its_records(void **state)
 {
     (void)state;
     static const struct {
-        uint64_t kernel_ns[2], max_age_ns, max_buffers; /* the latter a second */
+        uint64_t kernel_ns[2], max_age_ns, max_buffers; /* buffers per second */
     } cases[] = {
         {{5000, 5000}, SECOND_NS, 400},           {{3000000, 2000}, SECOND_NS, 10},
         {{20000000, 2000}, SECOND_NS, 10},        {{100000000, 2000}, 2 * SECOND_NS, 2},
@@ -269,14 +270,14 @@ static void test_each_thread_has_its_size(void **state)
         keep_busy(&pool, &slow, 6);
     }
     assert_true(fast.bytes == OCC_POOL_DEFAULT_BYTES && slow.bytes <= 8192);
-    /* a thread that becomes slow gets small ones */
+    /* a thread that becomes slow gets small buffers */
     fast.kernel_ns[0] = fast.kernel_ns[1] = 30000000;
     keep_busy(&pool, &fast, 60);
     keep_busy(&pool, &fast, 60);
     assert_true(fast.worst_age_ns <= 2 * SECOND_NS);
 }
 
-/* A thread that launches once a second: its buffer comes with the flush, and its size stays. */
+/* A thread launches once a second: a flush returns its buffer, and its buffer size stays. */
 static void test_a_buffer_that_is_not_full_changes_nothing(void **state)
 {
     (void)state;
@@ -292,8 +293,8 @@ static void test_a_buffer_that_is_not_full_changes_nothing(void **state)
     }
 }
 
-/* Flushes that follow each other quickly, by another thread that waits for the device: not full is not quick.
- */
+/* Another thread flushes often while it waits for the device: a buffer that returns early without being full
+ * must not grow. */
 static void test_a_buffer_that_a_flush_returns_early_does_not_grow(void **state)
 {
     (void)state;
@@ -315,14 +316,14 @@ static void test_who_has_asked(void **state)
     struct occ_pool pool;
     size_t bytes;
     assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
-    for (uintptr_t thread = 1; thread < 5; thread++) { /* as few as these have slots of their own */
+    for (uintptr_t thread = 1; thread < 5; thread++) { /* so few threads have slots of their own */
         assert_false(occ_pool_may_have_asked(&pool, thread << 12));
         (void)occ_pool_take(&pool, thread << 12, SECOND_NS, &bytes);
         assert_true(occ_pool_may_have_asked(&pool, thread << 12));
     }
 }
 
-/* CUPTI's worker never asks: it must not be taken for one of many threads that do. */
+/* CUPTI's worker never requests a buffer: it must be told from many threads that do. */
 static void test_who_has_not_asked_is_told_from_many(void **state)
 {
     (void)state;
@@ -333,7 +334,7 @@ static void test_who_has_not_asked_is_told_from_many(void **state)
         (void)occ_pool_take(&pool, thread << 12, SECOND_NS, &bytes);
     for (uintptr_t thread = 1; thread <= OCC_POOL_ASKERS; thread++)
         assert_int_equal(occ_pool_may_have_asked(&pool, thread << 12), thread <= OCC_POOL_ASKERS / 2);
-    for (uintptr_t thread = 1; thread <= 2 * OCC_POOL_ASKERS; thread++) /* more than can be told apart */
+    for (uintptr_t thread = 1; thread <= 2 * OCC_POOL_ASKERS; thread++) /* more than the table holds */
         (void)occ_pool_take(&pool, thread << 12, SECOND_NS, &bytes);
     for (uintptr_t thread = 1; thread <= 2 * OCC_POOL_ASKERS; thread++)
         assert_true(occ_pool_may_have_asked(&pool, thread << 12));
@@ -358,7 +359,7 @@ static void *taker(void *arg)
         if (buffer == s->pool.base + s->pool.count * s->pool.bytes) {
             atomic_fetch_add(&s->discarded, 1);
         } else {
-            if (!is_zero(buffer, 64)) /* somebody else's, or not zeroed */
+            if (!is_zero(buffer, 64)) /* in use by another thread, or not zeroed */
                 atomic_fetch_add(&s->clashes, 1);
             memset(buffer, 0x55, 64);
         }

@@ -1,4 +1,4 @@
-/* injector/env, coexist, fds, process: what the guest reads of its surroundings. */
+/* injector/env, coexist, fds, process: the guest's view of its surroundings. */
 #include "ring_samples.h"
 #include "injector/coexist.h"
 #include "injector/env.h"
@@ -150,12 +150,12 @@ static void test_descriptors_that_were_taken_away(void **state)
     assert_true(fcntl(mine.fd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(occ_fd_get(&mine), mine.fd);
     int theirs = memfd_create("theirs", 0);
-    assert_int_equal(dup2(theirs, mine.fd), mine.fd); /* the program closed ours and opened its own there */
+    assert_int_equal(dup2(theirs, mine.fd), mine.fd); /* the program closed our descriptor and reused it */
     int number = mine.fd;
     assert_int_equal(occ_fd_get(&mine), -1);
     occ_fd_close(&mine);
     assert_int_equal(mine.fd, -1);
-    assert_true(fcntl(number, F_GETFD) >= 0); /* still open: it was not ours to close */
+    assert_true(fcntl(number, F_GETFD) >= 0); /* still open: the number is the program's */
     close(number);
     close(theirs);
     mine = occ_fd_adopt(-1);
@@ -163,7 +163,7 @@ static void test_descriptors_that_were_taken_away(void **state)
     assert_int_equal(occ_fd_get(&mine), -1);
 }
 
-/* The value of a key in a PROCESS record, NULL if it is not there. */
+/* Returns the value of a key in a PROCESS record, NULL if the record lacks the key. */
 static const char *value_of(const struct occ_log_record *record, const char *key)
 {
     const struct occ_record_process *process = (const void *)record;

@@ -1,5 +1,4 @@
-/* injector/governor and injector/takeover: costs, clocks and buffers that the test makes up, second by
- * second. */
+/* injector/governor and injector/takeover: fake costs, clocks and buffers, second by second. */
 #include "injector/governor.h"
 #include "injector/takeover.h"
 
@@ -27,7 +26,8 @@ static struct world new_world(double budget)
     return w;
 }
 
-/* Seconds of a constant load; the number of those in which the step changed, and the last of them. */
+/* Runs `seconds` of a constant load. Returns the number of seconds with a change of the step; *ret_last: the
+ * last such second. */
 static unsigned int run(struct world *w, unsigned int seconds, uint64_t own_ms, uint64_t process_ms,
                         unsigned int *ret_last)
 {
@@ -86,7 +86,7 @@ static void test_at_the_budget_nothing_changes(void **state)
     assert_int_equal(w.governor.step, OCC_STEP_FULL);
 }
 
-/* Nine quiet seconds and one expensive one: the mean counts. */
+/* Nine quiet seconds precede one expensive second: their mean counts. */
 static void test_a_burst_is_measured_over_the_window(void **state)
 {
     (void)state;
@@ -99,7 +99,8 @@ static void test_a_burst_is_measured_over_the_window(void **state)
     assert_int_equal(run(&w, 1, 101, 1000, NULL), 1);
 }
 
-/* The base is a core of the machine where the program uses less, and its CPU time where it uses more. */
+/* The overhead is relative to elapsed time if the program uses less than one core, and to its CPU time if it
+ * uses more. */
 static void test_the_base_is_the_larger_of_elapsed_and_cpu_time(void **state)
 {
     (void)state;
@@ -118,15 +119,15 @@ static void test_below_half_for_a_minute_is_a_step_up(void **state)
     assert_int_equal(run(&w, 59, 4, 1000, NULL), 0);
     assert_int_equal(run(&w, 1, 4, 1000, NULL), 1);
     assert_int_equal(w.governor.step, OCC_STEP_NO_COUNTERS);
-    assert_int_equal(run(&w, 600, 5, 1000, NULL), 0); /* half of it is not below */
+    assert_int_equal(run(&w, 600, 5, 1000, NULL), 0); /* half the budget is not below half */
     assert_int_equal(run(&w, 60, 4, 1000, &at), 1);
     assert_int_equal(at, 60);
     assert_int_equal(w.governor.step, OCC_STEP_FULL);
     assert_int_equal(run(&w, 600, 0, 1000, NULL), 0);
 }
 
-/* Recording costs 5 %, nothing costs nothing: without patience it would be on for 10 of 70 seconds for ever.
- */
+/* Recording costs 5 %, and no recording costs nothing: with a constant wait, recording would be on for 10 of
+ * 70 seconds for ever. */
 static void test_a_step_up_that_fails_makes_it_patient(void **state)
 {
     (void)state;
@@ -145,7 +146,7 @@ static void test_a_step_up_that_fails_makes_it_patient(void **state)
     assert_memory_equal(waits, expected, sizeof expected);
 }
 
-/* A step down long after the last step up is a new reason: the wait is a minute again. */
+/* A step down long after the last step up starts with a wait of one minute again. */
 static void test_patience_ends_with_a_long_calm(void **state)
 {
     (void)state;
@@ -175,7 +176,7 @@ static void test_seconds_that_were_not_recorded_do_not_count(void **state)
     assert_int_equal(run(&w, 1, 0, 1000, NULL), 1);
 }
 
-/* A worker's clock that vanishes makes the total smaller. */
+/* The total decreases when the worker's clock vanishes. */
 static void test_a_clock_that_goes_back_costs_nothing(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static struct buffers new_buffers(void)
     return b;
 }
 
-/* A second later. */
+/* Runs the round of the next second, with these new buffers and this CPU time of CUPTI's worker. */
 static bool tick(struct buffers *b, uint64_t requested, uint64_t delivered, uint64_t worker_ms)
 {
     b->signs.now_ns += SECOND;
@@ -211,7 +212,7 @@ static bool tick(struct buffers *b, uint64_t requested, uint64_t delivered, uint
     return occ_takeover_round(&b->takeover, &b->signs);
 }
 
-/* The last buffer is always out: the GPU never rests. */
+/* CUPTI always has the last buffer, since the GPU never rests. */
 static void test_a_busy_program_is_not_doubted(void **state)
 {
     (void)state;
@@ -236,7 +237,7 @@ static void test_an_idle_program_is_not_doubted(void **state)
     }
 }
 
-/* A kernel that runs for an hour, in a program without a profiler of its own. */
+/* A kernel runs for an hour, in a program without a profiler of its own. */
 static void test_a_long_kernel_alone_is_not_doubted(void **state)
 {
     (void)state;
@@ -252,7 +253,7 @@ static void test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn(vo
 {
     (void)state;
     struct buffers b = new_buffers();
-    (void)tick(&b, 2, 2, 5); /* 101: all that was requested is here */
+    (void)tick(&b, 2, 2, 5); /* at 101 s all requested buffers have returned */
     (void)tick(&b, 1, 0, 5);
     uint64_t cleared_ns = 101 * SECOND;
     b.signs.has_other_library = true;
@@ -271,12 +272,12 @@ static void test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn(vo
     assert_true(b.takeover.suspicion_was_unfounded);
 }
 
-/* The period begins before the oldest buffer that never came was requested, however many came later. */
+/* The period begins before the request of the oldest missing buffer, however many later requests follow. */
 static void test_a_period_begins_before_the_first_buffer_that_is_missing(void **state)
 {
     (void)state;
     struct buffers b = new_buffers();
-    (void)tick(&b, 2, 1, 5); /* one is out */
+    (void)tick(&b, 2, 1, 5); /* one buffer is out */
     for (int i = 0; i < 5; i++)
         (void)tick(&b, 1, 0, 5);
     b.signs.is_reset = true;
@@ -285,16 +286,16 @@ static void test_a_period_begins_before_the_first_buffer_that_is_missing(void **
     assert_int_equal(b.takeover.from_ns, 100 * SECOND);
 }
 
-/* A session so short that it leaves no sign but the silence. */
+/* A session is so short that its only sign is the silence of CUPTI's worker. */
 static void test_a_long_doubt_ends_if_the_worker_rests(void **state)
 {
     (void)state;
     struct buffers b = new_buffers(), unknown = new_buffers();
     b.signs.has_other_library = unknown.signs.has_other_library = true;
     (void)tick(&b, 2, 1, 5);
-    (void)tick(&unknown, 2, 1, 0); /* a worker whose clock is not known may be at work */
+    (void)tick(&unknown, 2, 1, 0); /* a worker with an unknown clock may be at work */
     unsigned int rounds = 0;
-    while (!tick(&b, 0, 0, rounds == 30 ? 5 : 0)) { /* once it works, and the minute begins anew */
+    while (!tick(&b, 0, 0, rounds == 30 ? 5 : 0)) { /* it works once, and the minute begins again */
         assert_false(tick(&unknown, 0, 0, 0));
         rounds++;
     }
@@ -305,7 +306,7 @@ static void test_a_long_doubt_ends_if_the_worker_rests(void **state)
     assert_false(b.takeover.suspicion_was_unfounded);
 }
 
-/* CUPTI's worker delivers records, and not to us: also without a library that is known. */
+/* CUPTI's worker delivers records to another client: a sign even without a known library. */
 static void test_a_worker_that_works_for_another_is_a_sign(void **state)
 {
     (void)state;
@@ -326,7 +327,7 @@ static void test_it_comes_back_when_the_session_is_over(void **state)
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_TAKEN);
     assert_int_equal(b.takeover.from_ns, 100 * SECOND);
     for (int i = 0; i < 50; i++)
-        assert_false(tick(&b, 0, 0, 5)); /* the worker works: another session */
+        assert_false(tick(&b, 0, 0, 5)); /* the worker works for another session */
     assert_false(tick(&b, 0, 0, 0));
     assert_false(tick(&b, 0, 0, 0));
     assert_true(tick(&b, 0, 0, 0));
@@ -337,7 +338,7 @@ static void test_it_comes_back_when_the_session_is_over(void **state)
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
 }
 
-/* Profilers that work in cycles are left alone for longer and longer. */
+/* Each session doubles the wait, up to a limit: profilers that work in cycles are disturbed less and less. */
 static void test_each_session_doubles_the_rest(void **state)
 {
     (void)state;

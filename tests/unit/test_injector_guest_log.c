@@ -1,5 +1,5 @@
-/* injector/guest_log: a line that cannot be written raises a signal in the program's thread; it leaves no
- * trace. */
+/* injector/guest_log: writing a line may raise a signal in the program's thread, which the program must not
+ * notice. */
 #include "injector/guest_log.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void set_blocked(int number, int how)
     pthread_sigmask(how, &set, NULL);
 }
 
-/* stderr without a reader: write(2) raises SIGPIPE. */
+/* Makes stderr a pipe without a reader: write(2) raises SIGPIPE. */
 static void break_pipe(void)
 {
     int ends[2];
@@ -43,7 +43,7 @@ static void break_pipe(void)
     close(ends[1]);
 }
 
-/* stderr at the limit of file size: write(2) raises SIGXFSZ. */
+/* Makes stderr a file at the limit of file size: write(2) raises SIGXFSZ. */
 static void fill_file(void)
 {
     const struct rlimit none = {0, 0};
@@ -60,7 +60,7 @@ struct trouble {
 };
 static const struct trouble troubles[] = {{break_pipe, SIGPIPE, SIGXFSZ}, {fill_file, SIGXFSZ, SIGPIPE}};
 
-/* The program's own signal, pending before the line, is pending after it. 0: as it should be. */
+/* A signal of the program that was pending before the line stays pending. Exit code 0 on success. */
 static int with_a_pending_signal(const struct trouble *t)
 {
     set_blocked(t->raised, SIG_BLOCK);
@@ -69,7 +69,7 @@ static int with_a_pending_signal(const struct trouble *t)
     return is_pending(t->raised) ? 0 : 1;
 }
 
-/* A signal of the other kind is not taken for ours. */
+/* A pending signal of the other kind stays pending, and the line's own signal does not. */
 static int with_another_pending_signal(const struct trouble *t)
 {
     set_blocked(t->other, SIG_BLOCK);
@@ -78,8 +78,8 @@ static int with_another_pending_signal(const struct trouble *t)
     return is_pending(t->other) && !is_pending(t->raised) ? 0 : 1;
 }
 
-/* Without one the line's signal neither ends the program nor stays, and the mask and errno are what they
- * were. */
+/* The line's signal neither ends the program nor stays pending if no signal was pending; mask and errno do
+ * not change. */
 static int without_a_signal(const struct trouble *t)
 {
     sigset_t mask;

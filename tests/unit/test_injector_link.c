@@ -1,5 +1,5 @@
-/* injector/daemon_link: the handshake with a daemon that is this test, that is not there, that goes and
- * comes. */
+/* injector/daemon_link: the handshake with a daemon (this test) that answers, is missing, goes and returns.
+ */
 #include "ring_samples.h"
 #include "injector_samples.h"
 #include "injector/daemon_link.h"
@@ -63,7 +63,7 @@ static bool tend(struct fixture *f, uint64_t second)
     return occ_link_poll(&f->link, &f->ring, &f->memfd, second * SECOND_NS);
 }
 
-/* Accepts, checks the handshake, and returns the connection. */
+/* Accepts a connection and checks the handshake. Returns the connection. */
 static int accept_ring(struct fixture *f)
 {
     struct occ_hello hello;
@@ -109,12 +109,12 @@ static void test_the_next_daemon_gets_the_same_ring(void **state)
     struct fixture *f = *state;
     assert_true(tend(f, 1));
     close(accept_ring(f));
-    assert_true(tend(f, 20)); /* one that stayed: its successor is tried at once */
+    assert_true(tend(f, 20)); /* the first daemon stayed: the next is tried at once */
     close(accept_ring(f));
 }
 
-/* A daemon that is upgraded after days without one: its successor is found within the next second, as at
- * first. */
+/* A daemon starts after a long time without one, and is then upgraded: the new daemon is found within the
+ * next second, as at first. */
 static void test_a_daemon_that_stayed_makes_tries_frequent_again(void **state)
 {
     struct fixture *f = *state;
@@ -168,7 +168,7 @@ static void test_a_descriptor_that_the_program_closed(void **state)
     int number = f->link.socket.fd;
     int theirs = memfd_create("theirs", 0);
     dup2(theirs, number);
-    assert_true(tend(f, 20)); /* connects anew, and leaves the number alone */
+    assert_true(tend(f, 20)); /* reconnects, and leaves the reused number alone */
     assert_true(f->link.socket.fd != number);
     assert_true(fcntl(number, F_GETFD) >= 0);
     close(accept_ring(f));
@@ -176,13 +176,14 @@ static void test_a_descriptor_that_the_program_closed(void **state)
     close(theirs);
 }
 
-/* A daemon in a child, which takes one ring, answers by `answer` ("": it hangs up), and stays a while. */
+/* Starts a daemon in a child process, which takes a ring, answers `answer` ("": hangs up), and stays until
+ * the guest hangs up. */
 static pid_t take_ring_and_say(struct fixture *f, const char *answer)
 {
     pid_t pid = fork();
     if (pid != 0)
         return pid;
-    occ_link_close(&f->link); /* a copy, which would keep the connection open */
+    occ_link_close(&f->link); /* else the child's copy would keep the connection open */
     int fd = accept_within(f->listener, DEADLINE_MS), memfd;
     struct occ_hello hello;
     if (fd < 0 || !receive_hello(fd, &hello, &memfd))
@@ -200,7 +201,7 @@ static void assert_ended_well(pid_t pid)
     assert_int_equal(status, 0);
 }
 
-/* Without a limit: an end that waits for an answer that does not come would hang. */
+/* Ends the link without a time limit: the test hangs if the end waits for an answer that does not come. */
 static bool finish(struct fixture *f)
 {
     return occ_link_finish(&f->link, &f->ring, &f->memfd, UINT64_MAX);
@@ -213,7 +214,7 @@ static void test_the_end_waits_for_the_answer(void **state)
     assert_false(f->link.is_taken);
     pid_t pid = take_ring_and_say(f, OCC_HELLO_TAKEN);
     assert_true(finish(f));
-    assert_true(finish(f)); /* it has been answered */
+    assert_true(finish(f)); /* already answered */
     occ_link_close(&f->link);
     assert_ended_well(pid);
 }
@@ -237,7 +238,7 @@ static void test_the_end_does_not_wait_for_one_that_refuses(void **state)
     assert_ended_well(pid);
 }
 
-/* After closefrom(3) in the program: no other daemon can have the ring. */
+/* The program has called closefrom(3): the guest cannot offer its ring to another daemon. */
 static void test_the_end_does_not_wait_without_a_ring(void **state)
 {
     struct fixture *f = *state;
@@ -256,7 +257,7 @@ static void test_the_end_finds_the_next_daemon(void **state)
 {
     struct fixture *f = *state;
     assert_true(tend(f, 1));
-    close(accept_ring(f)); /* it dies with the ring */
+    close(accept_ring(f)); /* this daemon ends with the ring */
     f->link.is_taken = true;
     pid_t pid = take_ring_and_say(f, OCC_HELLO_TAKEN);
     assert_true(finish(f));
@@ -280,7 +281,7 @@ static void test_the_end_tries_a_busy_daemon_again(void **state)
     assert_true(f->link.is_busy);
     pid_t pid = fork();
     if (pid == 0) {
-        occ_link_close(&f->link); /* a copy, which would keep the connection open */
+        occ_link_close(&f->link); /* else the child's copy would keep the connection open */
         for (int i = 0; i < n - 1; i++)
             close(accept_within(f->listener, DEADLINE_MS));
         int memfd, fd = accept_within(f->listener, DEADLINE_MS);

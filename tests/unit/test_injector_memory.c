@@ -1,6 +1,6 @@
 /*
- * injector/drain.c: memory operations, the program's fills and copies on SMs. The daemon gets them only if it
- * asks; they never count as launches, nor as lost ones.
+ * injector/drain.c: memory operations, which are the program's fills and copies on SMs. The daemon gets them
+ * only on request; they count neither as launches nor as lost launches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void add(const void *record, size_t bytes)
     g->used += RECORD_BYTES;
 }
 
-/* CUPTI delivers the buffer, without its last `missing` bytes. */
+/* Delivers the buffer without its last `missing` bytes. */
 static void deliver_less(size_t missing)
 {
     struct guest *g = &guest;
@@ -174,7 +174,7 @@ static void a_daemon_that_does_not_ask_gets_none(void **state)
     occ_ring_want_memory(guest.daemon, false);
     add_all_kinds();
     assert_seen(2, 0, 0);
-    atomic_store(&guest.ring.header->wishes.wants_memory, 2); /* no value of this version */
+    atomic_store(&guest.ring.header->wishes.wants_memory, 2); /* a value unknown to this version */
     add_all_kinds();
     assert_seen(2, 0, 0);
 }
@@ -187,10 +187,11 @@ static void a_daemon_that_asks_gets_them_beside_the_launches(void **state)
     assert_seen(2, 1, 2);
     add_all_kinds();
     assert_seen(2, 1, 2);
-    assert_int_equal(guest.drain.records, 4); /* of kernels */
+    assert_int_equal(guest.drain.records, 4); /* records of kernels */
 }
 
-/* The program goes on without its daemon; an older one may follow, which would store them. */
+/* The program continues without its daemon; an older daemon may follow, which would store memory operations
+ * as launches. */
 static void none_without_a_daemon(void **state)
 {
     (void)state;
@@ -256,7 +257,7 @@ static void they_use_up_no_limit_of_launches(void **state)
     assert_seen(3, 2, 3); /* the first copy of the second buffer precedes the launch beyond the limit */
 }
 
-/* Half of the ring stays free for launches; the rest of the operations is dropped without a loss. */
+/* Half of the ring stays free for launches; further operations are dropped, and do not count as losses. */
 static void they_never_displace_a_launch(void **state)
 {
     (void)state;
@@ -274,7 +275,7 @@ static void they_never_displace_a_launch(void **state)
     assert_seen(SLOTS / 2, SLOTS / 2, 0);
 }
 
-/* A daemon tells sizes apart by the grid of the configuration: classes of a quarter of an octave. */
+/* The grid of the configuration gives the daemon the size: classes of a quarter of an octave. */
 static void sizes_have_configurations_of_their_own(void **state)
 {
     static const uint64_t sizes[] = {0, 3, 4, 5, 4096, 5119, 5120, UINT64_MAX};

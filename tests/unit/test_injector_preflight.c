@@ -1,4 +1,5 @@
-/* Where the guest stays out. Each case is a process of its own, which takes its own rights away. */
+/* Conditions under which the guest does not start. Each case is a process of its own, which drops its own
+ * rights. */
 #include "injector/guest.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static int asks(void)
     return strstr(refusal, "seccomp") ? SECCOMP : DESCRIPTORS;
 }
 
-/* In a child, which may be killed: its wait status. */
+/* Runs the program in a child, which may be killed. Returns its wait status. */
 static int in_child(int (*program)(int), int argument)
 {
     int status = -1;
@@ -54,7 +55,7 @@ static int with_free_descriptors(int n)
     while (null >= 0 && dup(null) >= 0)
         ;
     for (int i = 0; i < n; i++)
-        close(i % 2 ? 63 - i : i); /* anywhere */
+        close(i % 2 ? 63 - i : i); /* alternately from both ends */
     return asks();
 }
 
@@ -71,7 +72,7 @@ static void test_free_descriptors(void **state)
     }
 }
 
-static int ignored; /* by the handler */
+static int ignored; /* calls of the program's SIGCHLD handler; 0 is expected */
 
 static void on_child(int number)
 {
@@ -91,7 +92,7 @@ static int under_filter(struct sock_filter *code, unsigned short n)
     return ignored == 0 ? answered : CHANGED;
 }
 
-/* The filter gives `answer` to memfd_create(2), and lets all else pass. */
+/* Runs under a filter that returns `answer` for memfd_create(2) and allows all other calls. */
 static int with_filter(int answer)
 {
     struct sock_filter code[] = {
@@ -103,7 +104,7 @@ static int with_filter(int answer)
     return under_filter(code, sizeof code / sizeof code[0]);
 }
 
-/* The filter gives `answer` to a clone(2) without `flag`, and lets all else pass. */
+/* Runs under a filter that returns `answer` for a clone(2) without `flag` and allows all other calls. */
 static int with_clone_filter(unsigned int flag, unsigned int answer)
 {
     struct sock_filter code[] = {
@@ -117,20 +118,22 @@ static int with_clone_filter(unsigned int flag, unsigned int answer)
     return under_filter(code, sizeof code / sizeof code[0]);
 }
 
-/* A limit of processes or of memory, or a filter that answers with an error: no filter that kills. */
+/* Runs with a clone(2) that fails, as with a limit of processes or memory, or a filter with an error: not a
+ * filter that kills. */
 static int with_refused_clone(int error)
 {
     return with_clone_filter(CLONE_THREAD, SECCOMP_RET_ERRNO | (unsigned int)error);
 }
 
-/* The program's page tables are not copied: that takes long where much memory is in use. */
+/* Kills the process if the preflight copies the program's page tables, which takes long for a program with
+ * much memory. */
 static int without_copy(int unused)
 {
     (void)unused;
     return with_clone_filter(CLONE_VM, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* A program that protects its memory stays protected. */
+/* Runs in a program that protects its memory, which must stay protected. */
 static int with_protected_memory(int answer)
 {
     prctl(PR_SET_DUMPABLE, 0);

@@ -1,6 +1,6 @@
 /*
- * occ_pool_reclaim(): the buffers that another client's session took come back whole, and no other buffer is
- * touched.
+ * occ_pool_reclaim(): the buffers that another client's session took return whole, and no other buffer
+ * changes.
  */
 #include "injector/buffers.h"
 
@@ -41,14 +41,14 @@ static bool is_filled(const uint8_t *bytes, uint8_t value, size_t n)
     return true;
 }
 
-/* CUPTI wrote into them before the session; the session's client wrote anything at all. */
+/* CUPTI wrote into these buffers before the session, and the session's client may have written anything. */
 static void what_was_out_is_zeroed_and_given_again(void **state)
 {
     (void)state;
     uint8_t *out[COUNT];
     for (int i = 0; i < COUNT; i++) {
         out[i] = take();
-        memset(out[i], 0xee, OCC_POOL_MIN_BYTES); /* the size that it got */
+        memset(out[i], 0xee, OCC_POOL_MIN_BYTES); /* the size that CUPTI got */
     }
     occ_pool_reclaim(&pool);
     for (int i = 0; i < COUNT; i++) {
@@ -59,7 +59,7 @@ static void what_was_out_is_zeroed_and_given_again(void **state)
     }
 }
 
-/* Buffers that were delivered and wait for the helper are read, in order. */
+/* Delivered buffers that wait for the helper are read, in order. */
 static void what_was_delivered_is_read(void **state)
 {
     (void)state;
@@ -82,7 +82,8 @@ static void what_was_delivered_is_read(void **state)
     assert_int_equal(occ_pool_next(&pool, &buffer, &valid), -1);
 }
 
-/* CUPTI has nothing of ours afterwards: the helper flushes no more until it asks for a buffer. */
+/* CUPTI has none of the guest's buffers after the reclaim: the helper does not flush until CUPTI requests a
+ * buffer. */
 static void nothing_is_out_afterwards(void **state)
 {
     (void)state;
@@ -91,14 +92,14 @@ static void nothing_is_out_afterwards(void **state)
     assert_int_equal(atomic_load(&pool.taken) - atomic_load(&pool.delivered), COUNT + 2);
     occ_pool_reclaim(&pool);
     assert_int_equal(atomic_load(&pool.taken), atomic_load(&pool.delivered));
-    assert_int_equal(atomic_load(&pool.discarded_bytes), 0); /* records of the session are not our losses */
+    assert_int_equal(atomic_load(&pool.discarded_bytes), 0); /* the session's records are no losses */
     uint8_t *buffer = take();
     assert_int_equal(atomic_load(&pool.taken), atomic_load(&pool.delivered) + 1);
     assert_true(occ_pool_complete(&pool, buffer, 0, 1));
     assert_int_equal(atomic_load(&pool.taken), atomic_load(&pool.delivered));
 }
 
-/* A buffer that its new owner completes late, after the reclaim, is not ours any more. */
+/* A buffer that its new owner completes after the reclaim is foreign. */
 static void a_late_completion_is_foreign(void **state)
 {
     (void)state;
