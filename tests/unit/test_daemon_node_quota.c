@@ -1,4 +1,4 @@
-/* Which owners shrink above database.max_total_size. */
+/* The choice of owners that shrink above database.max_total_size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,23 +31,22 @@ static void targets_follow_the_rule(void **state)
         struct row rows[MAX_OWNERS];
     } cases[] = {
         {100, {{"u1", 1, 60, KEEPS, false}, {"u2", 2, 40, KEEPS, false}}},
-        /* the oldest first, and no more than is too much */
+        /* the least recently used first, by no more than the excess */
         {100, {{"u1", 1, 60, 50, false}, {"u2", 2, 50, KEEPS, false}}},
         {100, {{"u2", 9, 60, 50, false}, {"u1", 8, 50, KEEPS, false}}},
         {100, {{"u2", 9, 65, KEEPS, false}, {"u1", 8, 60, 35, false}, {"u3", 1, 0, KEEPS, false}}},
-        /* down to the equal share, then the next */
+        /* first down to the equal share, then the next owner */
         {90, {{"u1", 1, 50, 30, false}, {"u2", 2, 60, 30, false}, {"u3", 3, 30, KEEPS, false}}},
-        /* small owners keep all, however old, whatever one of the others writes */
+        /* owners below the equal share keep everything, however old their last use is */
         {100,
          {{"u1", 1, 5, KEEPS, false},
           {"u2", 2, 25, KEEPS, false},
           {"u3", 9, 900, 45, false},
           {"u4", 1, 25, KEEPS, false}}},
-        /* who could not give last time comes last, but does not make the others give more than to their share
-         */
+        /* an owner that could not shrink comes last, but other owners still keep their equal share */
         {90, {{"u1", 1, 60, KEEPS, true}, {"u2", 2, 60, 30, false}, {"u3", 3, 0, KEEPS, false}}},
         {90, {{"u1", 1, 80, 60, true}, {"u2", 2, 60, 30, false}, {"u3", 3, 0, KEEPS, false}}},
-        /* used at the same time: by name */
+        /* after equal times, in the order of names */
         {100, {{"u2", 1, 55, KEEPS, false}, {"u1", 1, 55, 45, false}, {"u3", 1, 0, KEEPS, false}}},
         {0, {{"u1", 1, 7, 0, false}}},
     };
@@ -99,7 +98,7 @@ static void the_limit_is_kept_and_so_is_each_share(void **state)
     }
 }
 
-/* Between a census and the removal an owner may have come back. A poll removes one history. */
+/* An owner that returned between the census and the removal keeps its history. A poll removes one history. */
 static void a_history_that_changed_since_the_census_stays(void **state)
 {
     (void)state;

@@ -239,8 +239,8 @@ static bool is_hung_up(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* A flush waits for a number of earlier connections, which includes admitted connections and connections
- * beyond their uid's allowance. */
+/* A flush waits until the connections before it are accepted. The count of accepted connections includes
+ * connections beyond their uid's allowance. */
 static void every_accepted_connection_counts(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The daemon's loop sleeps between two things to do: counted by its calls of epoll_wait(2). */
+/* The daemon's loop sleeps while it has no work: the test counts its calls of epoll_wait(2). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -199,7 +199,7 @@ static void it_is_printed_as_text_and_as_json(void **state)
     assert_non_null(strstr(text, "\n  launches             20\n"));
     assert_non_null(strstr(text, "\nhistory 0\n"));
     assert_non_null(strstr(text, p->db));
-    assert_null(strstr(text, "lost:")); /* nothing is */
+    assert_null(strstr(text, "lost:")); /* nothing is lost */
     assert_non_null(strstr(lines, "\n  launches             20\n"));
     assert_null(strstr(lines, "\nhistory 0\n"));
     assert_non_null(strstr(lines, "\n  OWNER  STATE  PROGRAMS  LAUNCHES  LOST  FAILED"));

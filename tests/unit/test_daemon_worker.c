@@ -396,7 +396,7 @@ static void configurations_in_use_have_room(void **state)
 
 /* ---- other orders ---- */
 
-/* A launch of 3 s began before the watermark and has not ended: it is reported, not dropped. */
+/* A launch of 3 s begins before the watermark and ends after it: it is reported, not dropped. */
 static void another_kind_of_source_drops_no_launch(void **state)
 {
     (void)state;

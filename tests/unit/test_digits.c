@@ -1,4 +1,4 @@
-/* Numbers as text: the same as printf's shortest text that reads back, for made-up and for random numbers. */
+/* Numbers as text: equal to printf's shortest text that reads back, for fixed and for random numbers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "support/digits.h"
 
-/* The definition: try each number of digits. */
+/* Returns the right text by the definition: tries each number of digits. */
 static const char *expected(double real, char text[OCC_DIGITS_BYTES])
 {
     if (fabs(real) < 1e15 && floor(real) == real) {

@@ -386,7 +386,7 @@ static void kineto_ends_of_time(void **state)
     assert_int_equal(number(w, "SELECT end_ns FROM launch"), INT64_MAX);
 }
 
-/* The import stores no device of another maker; launches on it are counted as skipped. */
+/* The import stores no device of another maker; its launches are counted as skipped. */
 static void kineto_other_maker(void **state)
 {
     struct world *w = *state;
@@ -1019,7 +1019,7 @@ static void packed_report(void **state)
     must_fail(w, "text", "byte 0: neither");
 }
 
-/* Cut anywhere: an error, or (only at the very end) the whole. */
+/* A JSON file that is cut before its last byte is refused, wherever the cut is. */
 static void cut_json(void **state)
 {
     struct world *w = *state;
@@ -1094,7 +1094,7 @@ static void broken_sqlite(void **state)
     must_fail(w, "garbage after the header (encrypted)", "");
 }
 
-/* A file that is cut or damaged at any byte gives an error or a sound import of its remaining launch, never a
+/* A file that is cut or damaged anywhere gives an error or a sound import of its remaining launch, never a
  * partial run; SQLite leaves no file beside it. */
 static void damaged_sqlite(void **state)
 {

@@ -319,7 +319,7 @@ static void sms(void **state)
         {ON("0", "864") WAVES("1", "64"), "108"},
         {ON("0", "5000") WAVES("5.79", "64"), "108"},
         {ON("0", "5000") WAVES("5.79", "64") ON("1", "5000") WAVES("15.63", "64"), "108,40"},
-        /* a small grid fits many GPUs, together with a large one only one */
+        /* the waves of a small grid fit many GPUs; with a large grid, only one GPU */
         {ON("0", "17") WAVES("0.02", "64") ON("0", "5000") WAVES("5.79", "64"), "108"},
         {ON("0", "17") WAVES("0.02", "64") ON("0", "17") TABLE(REGISTERS SMS_108), "108"},
     };

@@ -390,7 +390,7 @@ static void processes_of_2021(void **state)
 /* ---- many kernels ---- */
 
 /* The file has more kernels and configurations than fit in memory: kernel i has a grid of i blocks. The last
- * 6000 kernels, mostly no longer in memory, are launched again after all others. */
+ * 6000 kernels, mostly beyond the limit of memory, are launched again after all others. */
 static void many_kernels(void **state)
 {
     SKIP_IF_SANITIZED();
@@ -642,7 +642,7 @@ static void shared_pages_are_left(void **state)
     assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "0");
 }
 
-/* Rows in a journal beside the file are not in the file yet, so the import refuses it. */
+/* Rows in a journal beside the file are not in the file yet, so the import refuses the file. */
 static void unfinished_files(void **state)
 {
     struct world *w = *state;

@@ -692,7 +692,7 @@ static void exact_values_have_neither_budget_nor_window(void **state)
 }
 
 /* Records of a run with exact values stay in their buffer until it is full: neither other libraries nor a
- * busy worker of CUPTI are a sign of a takeover. */
+ * busy worker of CUPTI is a sign of a takeover. */
 static void buffers_of_exact_values_are_no_takeover(void **state)
 {
     (void)state;
