@@ -155,8 +155,8 @@ static void runs_of_a_killed_daemon_end_in_every_history(void **state)
     assert_stops(p);
 }
 
-/* The daemon reads a new ring in one of the loop's next rounds, not when a commit is due: 1000 answers take
- * less than the commit interval, unless the machine is busy. */
+/* The daemon reads a new program's ring in one of the loop's next rounds, although the next poll of an idle
+ * history is up to 30 s away: 1000 answers take less than these 30 s, unless the machine is busy. */
 static void be_read_at_once(const struct place *p, int uid)
 {
     struct occ_ring_producer ring;

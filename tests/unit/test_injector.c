@@ -784,7 +784,8 @@ static int program_with_a_thread_like_a_worker(void)
     pthread_exit(NULL);
 }
 
-/* CUPTI has delivered no buffer yet: the guest recognizes CUPTI's worker only by its time of birth. */
+/* CUPTI has delivered no buffer yet: the guest knows CUPTI's worker only as a thread that started during
+ * initialization. */
 static void test_a_process_ends_with_its_last_thread_before_the_first_launch(void **state)
 {
 #ifdef __SANITIZE_THREAD__
