@@ -55,8 +55,10 @@ static bool unescape(char *name)
             return false;
         int high = *from == '%' ? hex_digit(from[1]) : 0;
         int low = *from == '%' && high >= 0 ? hex_digit(from[2]) : 0;
+        if (high < 0 || low < 0)
+            return false;
         char byte = (char)(*from == '%' ? high << 4 | low : *from);
-        if (high < 0 || low < 0 || !byte || (*from == '%' && pin_is_plain(byte)))
+        if (!byte || (*from == '%' && pin_is_plain(byte)))
             return false;
         from += *from == '%' ? 2 : 0;
         *to++ = byte;

@@ -136,6 +136,7 @@ static void test_mistakes(void **state)
         {FILE_OF("pin sm_80 " VALUES " k%0\n"), "not a kernel's name"},
         {FILE_OF("pin sm_80 " VALUES " k%41\n"), "not a kernel's name"},
         {FILE_OF("pin sm_80 " VALUES " k%00\n"), "not a kernel's name"},
+        {FILE_OF("pin sm_80 " VALUES " k%_c\n"), "not a kernel's name"},
         {FILE_OF("pin sm_80 " VALUES " k\xc3\xa4\n"), "not a kernel's name"},
         {FILE_OF("launch k\n"), "block sizes are expected"},
         {FILE_OF("launch k 1025\n"), "block sizes are expected"},
