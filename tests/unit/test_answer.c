@@ -268,7 +268,7 @@ static void test_answers_are_the_findings(void **state)
     occ_overview_free(&o);
 }
 
-/* Without GPU time shares are of the kernel's own time. */
+/* Shares are relative to the kernel's own time if the history has no GPU time. */
 static void test_answers_without_gpu_time(void **state)
 {
     struct world *w = *state;

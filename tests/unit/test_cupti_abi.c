@@ -148,7 +148,7 @@ OCC_DRIVER_CALLS(X)
     SAME(offsetof(struct ours, our_field), offsetof(theirs, their_field));                                   \
     SAME(sizeof(((struct ours *)0)->our_field), sizeof(((theirs *)0)->their_field))
 
-/* The stream is the first parameter of these calls. */
+/* The stream is the first parameter of the calls that begin or end a capture or destroy a stream. */
 #define OCC_STREAM_LAUNCH(name)
 #define OCC_STREAM_GRAPH(name)
 #define OCC_STREAM_STRAY(name)

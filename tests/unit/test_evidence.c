@@ -156,7 +156,7 @@ static enum occ_coverage_reason judge(struct occ_evidence *e)
     return occ_evidence_judge(e, &view);
 }
 
-/* What cannot be read, or is too much to read, is unknown. */
+/* A process with an unreadable file has an unknown reason. */
 static void unreadable_is_unknown(void **state)
 {
     static const char *const files[] = {"environ", "auxv", "maps", "stat", "status"};
@@ -219,13 +219,13 @@ static void time_is_divided_between_holders(void **state)
     occ_coverage_table_advance(b, a, 110 * SECOND);
     assert_true(b->rows[0].held_s == 5 && b->rows[1].held_s == 5 && b->rows[2].held_s == 10);
     assert_true(b->held_s[OCC_COVERAGE_RECORDED] == 15 && b->held_s[OCC_COVERAGE_MUSL] == 5);
-    a->n = 0; /* a reused pid, and a process whose reason has changed, begin anew */
+    a->n = 0; /* a reused pid, and a process with a changed reason, begin anew */
     add(a, "GPU-1", 1, 6, OCC_COVERAGE_RECORDED);
     add(a, "GPU-2", 1, 5, OCC_COVERAGE_ENVIRONMENT);
     occ_coverage_table_advance(a, b, 120 * SECOND);
     assert_true(a->rows[0].held_s == 10 && a->rows[1].held_s == 10);
     assert_true(a->held_s[OCC_COVERAGE_RECORDED] == 25 && a->held_s[OCC_COVERAGE_ENVIRONMENT] == 10);
-    b->n = 0; /* nobody asked for an hour */
+    b->n = 0; /* no request for an hour */
     add(b, "GPU-1", 1, 6, OCC_COVERAGE_RECORDED);
     occ_coverage_table_advance(b, a, 3720 * SECOND);
     assert_true(b->rows[0].held_s == 10 && b->held_s[OCC_COVERAGE_RECORDED] == 25);

@@ -19,7 +19,7 @@ struct fixture {
     unsigned int n;
     bool is_full, is_counting; /* takes none; only counts them */
     uint64_t all;
-    struct occ_ring_launch found[16]; /* launches whose times were found */
+    struct occ_ring_launch found[16]; /* launches with their times */
     unsigned int n_found;
     bool ring_is_full;
     uint64_t lost[OCC_LOSS_COUNT];
@@ -90,7 +90,7 @@ static void timed(struct fixture *f, uint32_t correlation, uint64_t at_ns, uint6
     assert_true(occ_matching_add_launch(&f->matching, &l));
 }
 
-/* A record without, as those of CUPTI 13.0.1 on an H100. */
+/* Adds a launch without times, like the records of CUPTI 13.0.1 on an H100. */
 static void timeless(struct fixture *f, uint32_t correlation, uint32_t config)
 {
     const struct occ_exact_launch l = {.launch = {.correlation = correlation, .config = config},
@@ -281,8 +281,8 @@ static void a_refused_call_has_no_range(void **state)
     assert_true(said(f, 6, 0).warps_active_ns == 2 * 101.0);
 }
 
-/* A call that has not returned, or that a capture may have taken, is a range or not. A number that it would
- * explain may as well have the range of a launch that nobody saw. */
+/* A call that has not returned, or that a capture may contain, may have no range. A number of ranges that the
+ * call would explain may also include the range of an unseen launch. */
 static void only_certain_launches_are_ranges(void **state)
 {
     struct fixture *f = *state;
@@ -340,7 +340,7 @@ static void a_graphs_kernel_is_not_kept(void **state)
     assert_int_equal(f->n_found + f->n + f->lost[OCC_LOSS_RING_FULL], 0);
 }
 
-/* Without time or cycles there is no ratio; what the ring or the log did not take is not measured. */
+/* A launch without time or cycles has no ratio; a launch that the ring or the log refuses is not measured. */
 static void what_has_no_value_is_not_counted(void **state)
 {
     struct fixture *f = *state;

@@ -12,7 +12,7 @@
 
 static struct occ_cupti_host_calls call;
 
-/* Passes of these metrics on a chip, 0: the library refuses. */
+/* Returns the passes of the metrics on a chip; 0: the library refuses them. */
 static size_t passes_of(const char *chip, const struct occ_cupti_metrics *metrics)
 {
     static const struct occ_cupti_image none;
@@ -35,7 +35,7 @@ static void the_counters_are_one_pass(void **state)
     }
 }
 
-/* The check can fail: what is known to need two passes there, and what is no metric or no chip. */
+/* The check can fail: metrics that need two passes, and names that are no metric or no chip. */
 static void others_are_not(void **state)
 {
     (void)state;

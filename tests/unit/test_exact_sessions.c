@@ -155,7 +155,7 @@ FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
     return 0;
 }
 
-/* What only has to succeed. */
+/* Defines a call of CUPTI that only succeeds. */
 #define SUCCEEDS(name)                                                                                       \
     FAKE(name, void *p)                                                                                      \
     {                                                                                                        \
@@ -295,7 +295,7 @@ static void begin_capture_in(uintptr_t context, uint32_t result)
     call(BEGIN, OCC_CALLBACK_EXIT, result, context);
 }
 
-/* In a context that launches nothing. */
+/* Begins a capture in context 9, which launches nothing. */
 static void begin_capture(uint32_t result)
 {
     begin_capture_in(9, result);
@@ -322,8 +322,6 @@ static void run_thread(void *(*run)(void *), void *arg)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* A thread whose launch has to end the session first, while the calling thread is in the middle of one: it
- * waits. */
 static void *launch_in_thread(void *arg)
 {
     launch(LAUNCH, 1);
@@ -331,6 +329,8 @@ static void *launch_in_thread(void *arg)
     return arg;
 }
 
+/* Returns a thread that waits: its launch must end the full session first, while the calling thread is inside
+ * a launch. */
 static pthread_t thread_that_waits(void)
 {
     pthread_t thread;
@@ -385,7 +385,7 @@ static void a_session_ends_with_the_first_launch_after_a_second(void **state)
     assert_int_equal(fake.starts, 2);
 }
 
-/* What the helper gets of three launches, one of which the driver refuses. */
+/* The helper gets the calls of three launches in order; the driver refuses the second. */
 static void a_session_has_its_calls_in_their_order(void **state)
 {
     static struct occ_session s;
@@ -436,7 +436,7 @@ static void a_call_during_a_capture_may_be_captured(void **state)
     assert_false(fake.broke_a_capture);
 }
 
-/* In the midst of another one of its thread's context no launch begins. */
+/* A launch waits while another thread's launch in its context is in progress. */
 static void launches_of_threads_take_turns(void **state)
 {
     pthread_t thread;
@@ -462,7 +462,8 @@ static void *graph_in_thread(void *arg)
     return NULL;
 }
 
-/* Nobody waits for it twice, and order is not claimed where there is none. */
+/* After the first wait the context counts as crowded: later launches do not wait, and the session has no
+ * values because the order of its launches is unknown. */
 static void a_launch_that_keeps_others_waiting_leaves_no_values(void **state)
 {
     static struct occ_session s;
@@ -615,7 +616,8 @@ static void a_capture_ends_when_it_cannot_be_saved(void **state)
     assert_false(fake.broke_a_capture);
 }
 
-/* Nobody can end it after that: no session would end again. */
+/* A destroyed stream ends its capture. No later call could end the capture, and an open capture keeps every
+ * session from ending. */
 static void a_capture_ends_with_its_stream(void **state)
 {
     (void)state;
@@ -823,10 +825,10 @@ static void a_cancelled_thread_leaves_no_lock(void **state)
     assert_ptr_equal(result, PTHREAD_CANCELED);
     assert_int_equal(pthread_mutex_trylock(&exact->lock), 0);
     pthread_mutex_unlock(&exact->lock);
-    assert_int_equal(fake.stops, 1); /* what it had begun it did */
+    assert_int_equal(fake.stops, 1); /* the thread ended the session before its cancellation */
 }
 
-/* Whether the sessions that ended since the last time have values, oldest first: '1' or '0'. */
+/* Checks which sessions that ended since the last check have values, oldest first: '1' yes, '0' no. */
 static void assert_sessions(const char *expected)
 {
     char got[8] = "";
@@ -882,7 +884,7 @@ static void a_cancelled_thread_leaves_no_launch_in_flight(void **state)
     assert_sessions("1");
 }
 
-/* In doubt the capture has begun. */
+/* A thread that exits inside the begin call may have begun the capture: the capture counts as begun. */
 static void a_cancelled_thread_leaves_a_capture(void **state)
 {
     (void)state;
@@ -1011,7 +1013,8 @@ static void *launch_in_context_2(void *arg)
     return arg;
 }
 
-/* As CUPTI with a lock of its own: another thread holds it, calls us back, and releases it afterwards. */
+/* Acts like CUPTI with an internal lock: another thread holds it, calls us back, and releases it afterwards.
+ */
 static void let_another_thread_launch(void)
 {
     pthread_t thread;
@@ -1037,7 +1040,8 @@ static void *two_sessions_in_context_2(void *arg)
     return arg;
 }
 
-/* It is any number of ranges in each of them, also in a session that begins and ends before it returns. */
+/* A launch in several contexts may be any number of ranges in each context, also in a session that begins and
+ * ends before the launch returns. */
 static void a_launch_in_several_contexts_leaves_no_values(void **state)
 {
     pthread_t thread;
@@ -1143,7 +1147,7 @@ static void a_refused_callback_leaves_no_subscriber(void **state)
     assert_int_equal(fake.subscribers, 0);
 }
 
-/* Other profilers may subscribe then; what is called back meanwhile does nothing. */
+/* A failed run unsubscribes, so that other profilers may subscribe; late callbacks do nothing. */
 static void a_run_that_failed_has_no_subscriber(void **state)
 {
     (void)state;
@@ -1213,7 +1217,7 @@ static void a_value_is_no_failure(void **state)
     assert_false(round_of_helper().has_failed);
 }
 
-/* A context that another thread works on for too long is left alone: its launch has no value, and nobody
+/* A context that another thread works on for too long is left alone: its launch has no value, and no thread
  * hangs. */
 static void a_context_that_stays_claimed_is_left_alone(void **state)
 {

@@ -131,7 +131,7 @@ static void test_no_register_advice_below_a_wave(void **state)
     free(w.findings);
 }
 
-/* Of changes that save about the same the cheapest: attribute, launch parameter, compiler, code. */
+/* The cheapest of changes with similar savings wins: attribute, launch parameter, compiler, code. */
 static void test_cheapest_change_wins_a_tie(void **state)
 {
     struct world w = world_of(OWN, OCC_CAUSE_SMEM, 0.5);

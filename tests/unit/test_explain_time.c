@@ -1,4 +1,4 @@
-/* GPU time: examples by hand, and random totals, whose parts always add up and are never negative. */
+/* GPU time: examples by hand, and random totals: the parts always add up and are never negative. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

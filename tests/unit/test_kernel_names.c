@@ -1,5 +1,4 @@
-/* Names that tell kernels apart: what is shown of them, for made-up names, for those of PyTorch and hostile
- * ones. */
+/* Names that tell kernels apart: the shown parts of made-up names, names of PyTorch and hostile names. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -45,7 +44,7 @@ static void assert_all_different(const struct kernels *all)
             assert_string_not_equal(all->kernels[i].name, all->kernels[k].name);
 }
 
-/* Names and what is shown of them, up to a NULL. */
+/* Expects that each name of a pair is shown as the pair's second text; NULL ends the pairs. */
 static void check(const char *const (*cases)[2])
 {
     struct kernels all = {.n = 0};
@@ -131,7 +130,7 @@ static void test_parameters_and_scopes(void **state)
                                    {NULL, NULL}});
 }
 
-/* What does not differ in its name, or pretends to be told apart, gets its number. */
+/* Kernels with equal names get their ids as numbers, and so does a name that imitates such a number. */
 static void test_same_names(void **state)
 {
     (void)state;

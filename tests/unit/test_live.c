@@ -1,4 +1,4 @@
-/* What occq live shows of made-up answers: order, selection, filter, values, texts. One thread. */
+/* occq live on made-up answers: order, selection, filter, values, texts. One thread. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static void test_order(void **state)
     m.order = column("launches");
     assert_true(arrange(&m, top, false));
     assert_string_equal(order_of(&m), ">4 3 2 1");
-    m.order = column("achieved"); /* nobody has one */
+    m.order = column("achieved"); /* no row has a value */
     assert_true(arrange(&m, top, false));
     assert_string_equal(order_of(&m), ">1 2 3 4");
     live_model_release(&m);
@@ -298,7 +298,7 @@ static void test_shares(void **state)
     struct live_sample s = {.window_ns = 4000, .uses = uses, .gpus.n = 1, .kernels = SAMPLE(1, 2)};
     s.lines = top_make_lines(&s.kernels, 2, NULL, &s.sums);
     live_set_shares(&s);
-    assert_true(s.lines[0].gpu_share == 0.125); /* 1000 ns, of which half ran beside other kernels */
+    assert_true(s.lines[0].gpu_share == 0.125); /* 1000 ns, half beside other kernels */
     rows[1].kernel.device = 9;                  /* a GPU that the overview does not know */
     free(s.lines);
     s.lines = top_make_lines(&s.kernels, 2, NULL, &s.sums);

@@ -1,6 +1,6 @@
 /*
- * daemon/metrics without a daemon: the text, what it escapes and hides, and what launches of a real store add
- * up to. The number of series stays below 700 with 8 GPUs, 200 programs, 500 kernels and 50 jobs.
+ * daemon/serve/metrics without a daemon: the text, its escapes and hidden names, and the sums of launches of
+ * a real store. The number of series stays below 700 with 8 GPUs, 200 programs, 500 kernels and 50 jobs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static uint32_t make_config_of(struct world *w, uint32_t blocks, uint32_t regist
     return (uint32_t)id;
 }
 
-/* With 64 registers for each of 1024 threads one block of 32 warps fits on an SM that holds 64. */
+/* A block of 1024 threads (32 warps) with 64 registers each takes all registers of an SM: 32 of 64 warps. */
 static uint32_t make_config(struct world *w, uint32_t blocks)
 {
     return make_config_of(w, blocks, 64);
@@ -177,7 +177,7 @@ static void format_is_exact(void **state)
     }
 }
 
-/* ---- what launches add up to ---- */
+/* ---- sums of launches ---- */
 
 static void one_wave_of_half_the_warps(void **state)
 {
@@ -391,7 +391,7 @@ static void series_are_bounded(void **state)
     assert_says(written(w, true, NOW_NS + 60 * MINUTE_NS), "kernel499");
     launch(w, last, 1, NOW_NS + 60 * MINUTE_NS);
     text = written(w, true, NOW_NS + 60 * MINUTE_NS);
-    assert_says(text, "kernel=\"kernel499\"} 6336\n"); /* 132 * 64 * 3/4: what came since it has a series */
+    assert_says(text, "kernel=\"kernel499\"} 6336\n"); /* 132 * 64 * 3/4: one launch since the series began */
     assert_true(count_series(text) + SERVICE_MOST < MOST);
 }
 
@@ -443,7 +443,7 @@ static void one_owner_does_not_have_all_runs(void **state)
     assert_in_range(count_of(written(w, true, NOW_NS + 3), "user=\"user3\""), RUNS / 2 - 2, RUNS / 2 - 1);
 }
 
-/* Runs whose ids are equal but for the last byte are two. */
+/* Run ids that differ only in the last byte make two series. */
 static void ids_are_whole(void **state)
 {
     struct world *w = *state;
@@ -455,7 +455,7 @@ static void ids_are_whole(void **state)
     assert_says(text, "run=\"01000000000000000000000000000001\",UUID=");
 }
 
-/* A launch on each of `n` GPUs, the first of which is `first`. */
+/* Launches once on each of `n` GPUs, from number `first` on. */
 static void launch_gpus(struct world *w, uint64_t owner, uint8_t first, uint8_t n, int64_t now_ns)
 {
     w->owner = owner;
@@ -479,7 +479,8 @@ static void assert_gpu(struct world *w, int64_t now_ns, const char *number, cons
 
 #define SERIES "occtrace_gpu_launches_total{"
 
-/* Whoever comes first with GPUs of his invention, the others' have series, and each launch counts once. */
+/* An owner that comes first with invented GPUs leaves series for other owners' GPUs, and each launch counts
+ * once. */
 static void one_owner_does_not_have_all_gpus(void **state)
 {
     struct world *w = *state;
@@ -493,7 +494,7 @@ static void one_owner_does_not_have_all_gpus(void **state)
     assert_gpu(w, NOW_NS + 3, "gpu=\"10\"", "2");
     assert_gpu(w, NOW_NS + 3, "gpu=\"11\"", "2");
     assert_int_equal(count_of(written(w, false, NOW_NS + 3), SERIES), GPUS + 1);
-    assert_gpu(w, NOW_NS + 3, "UUID=\"(other)\"", "18"); /* 8 twice, and of the two whose places went */
+    assert_gpu(w, NOW_NS + 3, "UUID=\"(other)\"", "18"); /* 8 twice, and 2 of GPUs that lost their places */
 }
 
 static void gpus_of_the_driver_come_first(void **state)

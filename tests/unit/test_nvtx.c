@@ -1,6 +1,6 @@
 /*
- * libocctrace-nvtx.so: paths, the stacks of threads, and what CUPTI is told, through NVTX's tables as the
- * NVTX in a program would hand them over. Where NVIDIA's headers are installed our declarations are compared
+ * libocctrace-nvtx.so: paths, the stacks of threads, and the reports to CUPTI, through NVTX's tables as the
+ * NVTX in a program would hand them over. If NVIDIA's headers are installed, our declarations are compared
  * with them.
  */
 #include <stdarg.h>
@@ -172,7 +172,7 @@ static void domains(void)
     EXPECT(strcmp(path_now(), "train/NCCL:ncclAllReduce/other:x") == 0);
     EXPECT(domain_pop(nccl) == -1);
     EXPECT(domain_pop(other) == 1 && strcmp(path_now(), "train") == 0);
-    event.size = 8; /* an event of which we know nothing */
+    event.size = 8; /* an event without the fields of a message */
     EXPECT(push_ex(&event) == 1 && strcmp(path_now(), "train/?") == 0);
     EXPECT(push_ex(NULL) == 2 && pop() == 2 && pop() == 1 && pop() == 0);
 }
@@ -269,7 +269,7 @@ static void attached_late(void)
     EXPECT(push_a("inner") == 1);
     occ_nvtx_library.attach(NULL);
     EXPECT(pop() == 1 && pop() == 0);
-    n_told = 0; /* what CUPTI still had */
+    n_told = 0; /* the range that CUPTI still had */
 }
 
 static void *work(void *seed)

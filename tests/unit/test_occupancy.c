@@ -83,7 +83,7 @@ static void registers_are_rounded_for_a_warp(void **state)
     assert_int_equal(result.warps_per_sm, 12);
 }
 
-/* 96 x 32 = 3072 registers a warp: each of four files of 16384 holds 5, not 21 of them all 65536 together. */
+/* 96 x 32 = 3072 registers a warp: each of four files of 16384 holds 5 warps: 20, not 65536 / 3072 = 21. */
 static void register_files_hold_whole_warps(void **state)
 {
     (void)state;
@@ -468,7 +468,7 @@ static void a_range_where_the_grid_does_not_divide(void **state)
     result = analysed(&slice, &small);
     assert_int_equal(slice.sm_count, 14);
     assert_close(result.expected_elapsed_low, 8 / 64.0 * (6 * 4 + 8) / (14 * 2));
-    /* a wave of 3 clusters of 4 blocks on 8 SMs: 12 blocks are a wave, 8 of them are a grid on 8 SMs */
+    /* 3 clusters of 4 blocks on 8 SMs: 12 blocks are a wave, and a grid of 8 blocks uses all 8 SMs */
     struct occ_device h100 = device_of(90, 8);
     struct occ_launch clusters = launch_of(1024, 32, 0);
     clusters.cluster[0] = 4;

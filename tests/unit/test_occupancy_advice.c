@@ -1,6 +1,7 @@
 /*
- * Advice and curves: worked examples, and what must hold for all advice on random launches: taken, it gives
- * what it says; a threshold is the last value that does; nothing that would help is missing.
+ * Advice and curves: worked examples, and properties of all advice on random launches: a launch that follows
+ * the advice reaches the predicted values; a threshold is the last value that does; no helpful advice is
+ * missing.
  */
 #include "occupancy/advice.h"
 #include "occupancy/sweep.h"
@@ -142,8 +143,8 @@ static void registers_and_shared_memory_that_tie(void **state)
     assert_int_equal(found.items[1].blocks_then, 8);
 }
 
-/* With less shared memory the preference for none would be kept and nothing gained: the threshold is about
- * the carve-out as it is. */
+/* The launch prefers a carve-out of 0 %: less shared memory could shrink the carve-out and gain nothing. The
+ * threshold therefore applies to the present carve-out. */
 static void shared_memory_under_the_present_carveout(void **state)
 {
     (void)state;
@@ -204,7 +205,7 @@ static void cluster_that_leaves_fewer_sms_idle(void **state)
     assert_int_equal(found.items[0].needed, 4); /* 8 do not fit better */
     assert_int_equal(found.items[0].cost_amount, 12);
 
-    launch.max_active_clusters = 8; /* the driver's, about 16: nobody knows about 4 */
+    launch.max_active_clusters = 8; /* the driver's answer for size 16, unknown for 4 */
     assert_int_equal(advice_on_gpu("h100", &launch, OCC_ADVICE_CLUSTER).count, 0);
 }
 
@@ -340,7 +341,7 @@ static uint32_t blocks_of(const struct occ_device *device, const struct occ_laun
     return occ_analyse(device, launch, &result) == OCC_OK ? result.blocks_per_sm : 0;
 }
 
-/* One more of what was given up, and the block is lost again. */
+/* Checks that one more unit of the reduced resource loses the gained block again. */
 static void check_threshold(const struct occ_device *device, const struct occ_advice *item)
 {
     struct occ_launch more = item->launch;
@@ -427,7 +428,8 @@ static void check_registers_are_not_missed(const struct occ_device *device, cons
         assert_true(first && first->needed == fewer.registers_per_thread);
 }
 
-/* Where registers and shared memory tie, the least of both tells whether the two together gain. */
+/* Checks that advice to reduce registers and shared memory exists exactly if both limit the blocks and the
+ * minimum of both gives more blocks. */
 static void check_ties_are_not_missed(const struct occ_device *device, const struct occ_launch *launch,
                                       const struct occ_result *now, const struct occ_advice *first)
 {

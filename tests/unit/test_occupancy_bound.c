@@ -1,4 +1,5 @@
-/* Whether more warps would help: thresholds, errors that count against each verdict, what is missing. */
+/* Verdicts on whether more warps would help: thresholds, errors that count against each verdict, missing
+ * values. */
 #include "occupancy/bound.h"
 
 #include <math.h>
@@ -52,7 +53,8 @@ static void any_unit_decides(void **state)
     }
 }
 
-/* 1.96 standard errors on the wrong side: neither. Those of issue are its own. */
+/* A value within 1.96 standard errors of its threshold gets neither verdict. The issue rate has its
+ * own error. */
 static void errors_count_against_the_verdict(void **state)
 {
     (void)state;

@@ -29,7 +29,7 @@ struct nvidia_launch {
     uint32_t barriers;
     int carveout_percent;
     bool optin;
-    bool max_dynamic_known; /* false: what the launch needs */
+    bool max_dynamic_known; /* false: as much as the launch needs */
     uint32_t max_dynamic_bytes;
     int cache_preference; /* 0 none, 1 shared memory, 2 L1, 3 equal: before 7.0 only */
 };

@@ -73,7 +73,7 @@ static void test_statements(void **state)
     pins_free(&pins);
 }
 
-/* What is written reads back as the same, in the same order whatever the order was. */
+/* A written file reads back as the same pins; its order does not depend on the order of its source. */
 static void test_writing_is_stable(void **state)
 {
     (void)state;
