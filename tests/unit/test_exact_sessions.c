@@ -367,7 +367,7 @@ static void a_full_session_ends_with_the_next_launch(void **state)
     assert_int_equal(take_sessions(NULL), 2);
 }
 
-/* Its launches would be unknown if the program were killed. */
+/* A killed program loses the launches of its open session, so a session is kept short. */
 static void a_session_ends_with_the_first_launch_after_a_second(void **state)
 {
     (void)state;
@@ -482,7 +482,7 @@ static void a_launch_that_keeps_others_waiting_leaves_no_values(void **state)
     assert_int_equal(s.n, 3);
 }
 
-/* Turns are taken again when it has returned, or when the session that it was in is over. */
+/* Launches take turns again once the slow launch has returned, or once its session is over. */
 static void turns_go_on_after_a_launch_that_lasted(void **state)
 {
     bool *is_crowded = &exact->contexts[0].is_crowded, is_crowded_then = true;
@@ -865,7 +865,7 @@ static void *end_in_capture(void *arg)
     pthread_exit(arg);
 }
 
-/* Its launch may have begun, so that its session is doubtful; later ones are not. */
+/* The cancelled thread's launch may have begun: its call counts as not returned. Later sessions are sure. */
 static void a_cancelled_thread_leaves_no_launch_in_flight(void **state)
 {
     static struct occ_session s;
@@ -1013,8 +1013,7 @@ static void *launch_in_context_2(void *arg)
     return arg;
 }
 
-/* Acts like CUPTI with an internal lock: another thread holds it, calls us back, and releases it afterwards.
- */
+/* Acts like CUPTI with an internal lock: another thread holds the lock until its callback has returned. */
 static void let_another_thread_launch(void)
 {
     pthread_t thread;
@@ -1191,7 +1190,7 @@ static void contexts_that_all_fail_are_reported(void **state)
     assert_int_equal(fake.starts, 1);
 }
 
-/* Its launches are none of ours: they do not wait for each other. */
+/* Launches in a failed context are not counted and do not wait for each other. */
 static void a_failed_context_is_left_alone(void **state)
 {
     pthread_t thread;

@@ -172,7 +172,7 @@ static void test_hostile(void **state)
     assert_int_equal(occ_kernel_names_distinguish(NULL, 0), 0);
 }
 
-/* All are told apart, in a length that people read, whatever their order. */
+/* PyTorch's kernels get different names of readable length, in any order of the kernels. */
 static void test_pytorch(void **state)
 {
     (void)state;

@@ -494,7 +494,7 @@ static void one_owner_does_not_have_all_gpus(void **state)
     assert_gpu(w, NOW_NS + 3, "gpu=\"10\"", "2");
     assert_gpu(w, NOW_NS + 3, "gpu=\"11\"", "2");
     assert_int_equal(count_of(written(w, false, NOW_NS + 3), SERIES), GPUS + 1);
-    assert_gpu(w, NOW_NS + 3, "UUID=\"(other)\"", "18"); /* 8 twice, and 2 of GPUs that lost their places */
+    assert_gpu(w, NOW_NS + 3, "UUID=\"(other)\"", "18"); /* 8 twice, and 2 on GPUs that lost their places */
 }
 
 static void gpus_of_the_driver_come_first(void **state)

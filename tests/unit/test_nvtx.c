@@ -172,7 +172,7 @@ static void domains(void)
     EXPECT(strcmp(path_now(), "train/NCCL:ncclAllReduce/other:x") == 0);
     EXPECT(domain_pop(nccl) == -1);
     EXPECT(domain_pop(other) == 1 && strcmp(path_now(), "train") == 0);
-    event.size = 8; /* an event without the fields of a message */
+    event.size = 8; /* shorter than the event that we declare */
     EXPECT(push_ex(&event) == 1 && strcmp(path_now(), "train/?") == 0);
     EXPECT(push_ex(NULL) == 2 && pop() == 2 && pop() == 1 && pop() == 0);
 }

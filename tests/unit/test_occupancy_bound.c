@@ -14,7 +14,7 @@ static const struct occ_hw_utilization nothing = {
     .ratio = {NAN, NAN, NAN, NAN, NAN, NAN, NAN}, .issue_error = NAN, .throughput_error = NAN};
 static const struct occ_result waves = {.full_waves = 3}, less_than_one = {.full_waves = 0};
 
-/* All that we count, each unit at `others` but one. */
+/* Returns the utilization with the units that we count: `unit` at `ratio`, the others at `others`. */
 static struct occ_hw_utilization ours(enum occ_hw_unit unit, double ratio, double others)
 {
     struct occ_hw_utilization u = {.ratio = {others, others, others, others, others, NAN, NAN}};

@@ -110,7 +110,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Anything that the columns promise. */
+/* Fills the columns with random values of any size that their formats hold. */
 static void wild_rows(struct codec *c, uint32_t n)
 {
     for (unsigned i = 0; i < OCC_COLUMN_none; i++)

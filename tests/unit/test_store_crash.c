@@ -25,7 +25,7 @@
 
 static const uint8_t ring[16] = {9};
 
-/* So many values of the batch's launches, and samples. */
+/* Adds values to the batch's last VALUES launches, and as many samples. */
 static void add_counters(struct world *w, uint64_t number)
 {
     struct occ_error err = OCC_ERROR_INIT;
