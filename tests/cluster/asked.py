@@ -46,10 +46,13 @@ class Asker:
         return ours
 
 
+OF_SINGLE_LAUNCHES = {"gpu_time", "findings", "finding", "gpu_time_ratio", "busy_ratio", "used_ratio", "read_ratio", "busy_is_maximum"}
+
+
 def without_gpu_time(answer):
     """The answer without the members that need single launches, which stay on their node."""
     if isinstance(answer, dict):
-        return {key: without_gpu_time(value) for key, value in answer.items() if key not in ("gpu_time", "findings", "finding", "gpu_time_ratio")}
+        return {key: without_gpu_time(value) for key, value in answer.items() if key not in OF_SINGLE_LAUNCHES}
     return [without_gpu_time(value) for value in answer] if isinstance(answer, list) else answer
 
 
