@@ -101,6 +101,8 @@ struct occ_worst_kernel {
  * GPU time is unknown. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_overview_worst(const struct occ_overview *overview, size_t max, struct occ_worst_kernel *ret_worst,
                        size_t *ret_n);
+/* Describes `cause` (enum occ_part; OCC_PART_COUNT: none) of a kernel by its configuration. */
+struct occ_why occ_why_of(const struct occ_dominant_config *config, unsigned cause, bool is_communication);
 /* Prints the largest cause of row `kernel` in words, as occ_why_text(). Returns `text`. */
 const char *occ_overview_why(const struct occ_overview *overview, size_t kernel, char text[OCC_WHY_BYTES]);
 

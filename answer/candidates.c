@@ -9,7 +9,7 @@
 
 /* ---- choice of configurations ---- */
 
-static double lost_s(const struct occ_kernel_totals *kernel)
+double occ_lost_s(const struct occ_kernel_totals *kernel)
 {
     return occ_positive(kernel->time_s) * (1 - occ_at_most(occ_positive(kernel->used), 1));
 }
@@ -17,7 +17,7 @@ static double lost_s(const struct occ_kernel_totals *kernel)
 static int most_loss_first(const void *left, const void *right)
 {
     const struct occ_kernel_totals *const *a = left, *const *b = right;
-    double x = lost_s(*a), y = lost_s(*b);
+    double x = occ_lost_s(*a), y = occ_lost_s(*b);
     return x != y ? (x < y) - (x > y) : ((*a)->config > (*b)->config) - ((*a)->config < (*b)->config);
 }
 

@@ -18,6 +18,9 @@ struct occ_device_sums {
 int occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
                         struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview);
 
+/* Returns the kernel's time without the used part, in seconds. `used` must be known. */
+double occ_lost_s(const struct occ_kernel_totals *kernel);
+
 /* Sets the changes of `kernel` from its launch configuration `row`, which is analysed: none if throughput
  * limits the kernel. Returns false without memory. */
 bool occ_candidates_set(const struct occ_config_row *row, struct occ_kernel_totals *kernel,

@@ -61,18 +61,6 @@ static struct occ_finding unknown_finding(size_t at, double share)
                                 .confidence = OCC_CONFIDENCE_MODELLED};
 }
 
-static struct occ_why why_of(const struct occ_dominant_config *config, const struct occ_kernel_answer *answer)
-{
-    return (struct occ_why){.cause = answer->finding.cause,
-                            .is_communication = answer->owner.owner == OCC_OWNER_COMMUNICATION,
-                            .grid_blocks = config->grid_blocks,
-                            .wave_blocks = config->wave_blocks,
-                            .blocks_per_sm = config->blocks_per_sm,
-                            .sm_count = config->sm_count,
-                            .registers_per_thread = config->registers_per_thread,
-                            .block_threads = config->block_threads};
-}
-
 int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row *dominant,
                      struct occ_kernel_answer *ret_answer, struct occ_error *err)
 {
@@ -103,7 +91,8 @@ int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row
     if (answer->finding.cause < OCC_PART_COUNT) /* a gain after the cause makes the loss smaller */
         answer->cause_ratio =
             occ_at_most(kernel.part[answer->finding.cause], 1 - occ_at_most(occ_positive(kernel.used), 1));
-    answer->why = why_of(&o->kernels[at].config, answer);
+    answer->why = occ_why_of(&o->kernels[at].config, answer->finding.cause,
+                             answer->owner.owner == OCC_OWNER_COMMUNICATION);
     return 0;
 }
 

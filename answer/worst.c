@@ -1,7 +1,7 @@
 /* The kernels that lose most; see answer.h. Pure apart from malloc. */
 #include <stdlib.h>
 
-#include "answer.h"
+#include "gpu_totals.h"
 #include "support/cleanup.h"
 
 /* Sums of a kernel's rows. */
@@ -9,11 +9,6 @@ struct sums {
     size_t row; /* with the largest loss */
     double share, time_s, used_s;
 };
-
-static double lost_s(const struct occ_kernel_totals *kernel)
-{
-    return kernel->time_s * (1 - kernel->used);
-}
 
 static int by_kernel(const void *left, const void *right, void *kernels)
 {
@@ -60,7 +55,7 @@ static size_t add_up(const struct occ_overview *o, const size_t *rows, size_t n,
         if (i == 0 || kernel->kernel != kernels[rows[i - 1]].kernel)
             sums[used++] = (struct sums){.row = rows[i]};
         struct sums *sum = &sums[used - 1];
-        if (lost_s(kernel) > lost_s(&kernels[sum->row]))
+        if (occ_lost_s(kernel) > occ_lost_s(&kernels[sum->row]))
             sum->row = rows[i];
         sum->share +=
             occ_overview_share(o, occ_overview_share_of(o, rows[i]), text->device, (double)text->total_ns);
@@ -90,17 +85,23 @@ int occ_overview_worst(const struct occ_overview *o, size_t max, struct occ_wors
     return 0;
 }
 
+struct occ_why occ_why_of(const struct occ_dominant_config *config, unsigned cause, bool is_communication)
+{
+    return (struct occ_why){.cause = cause,
+                            .is_communication = is_communication,
+                            .grid_blocks = config->grid_blocks,
+                            .wave_blocks = config->wave_blocks,
+                            .blocks_per_sm = config->blocks_per_sm,
+                            .sm_count = config->sm_count,
+                            .registers_per_thread = config->registers_per_thread,
+                            .block_threads = config->block_threads};
+}
+
 const char *occ_overview_why(const struct occ_overview *o, size_t kernel, char text[OCC_WHY_BYTES])
 {
     const struct occ_kernel_totals *totals = &o->totals.kernels[kernel];
-    const struct occ_dominant_config *config = &o->kernels[kernel].config;
-    return occ_why_text(&(struct occ_why){.cause = occ_largest_part(totals->part, OCC_PART_COUNT),
-                                          .is_communication = occ_is_communication(totals),
-                                          .grid_blocks = config->grid_blocks,
-                                          .wave_blocks = config->wave_blocks,
-                                          .blocks_per_sm = config->blocks_per_sm,
-                                          .sm_count = config->sm_count,
-                                          .registers_per_thread = config->registers_per_thread,
-                                          .block_threads = config->block_threads},
-                        text, OCC_WHY_BYTES);
+    const struct occ_why why =
+        occ_why_of(&o->kernels[kernel].config, occ_largest_part(totals->part, OCC_PART_COUNT),
+                   occ_is_communication(totals));
+    return occ_why_text(&why, text, OCC_WHY_BYTES);
 }

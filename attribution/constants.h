@@ -46,7 +46,7 @@
 #define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same for the rare samples with utilization */
 #define BLOCK_NS         INT64_C(250000000)    /* samples joined at once; minimum time between estimates */
-#define BEGIN_NS         INT64_C(750000000)    /* additional length of the first block that has launches, ... */
+#define BEGIN_NS         INT64_C(750000000)    /* added to the first block that has launches, ... */
 #define BEGIN_MANY_NS    INT64_C(1250000000)   /* ... and with more than BEGIN_FEW regressors */
 #define FRESH            4                     /* one in FRESH rows must be new before the next estimate, ... */
 #define COST_MAX         0.05                  /* ... which may use this share of one core */

@@ -14,7 +14,8 @@
 #include "compare.h"
 
 /* X(NAME, word) */
-#define DIFF_SCOPES(X)                    X(TOTAL, "total") X(LAYER, "layer") X(FAMILY, "family") X(KERNEL, "kernel")
+#define DIFF_SCOPES(X) X(TOTAL, "total") X(LAYER, "layer") X(FAMILY, "family") X(KERNEL, "kernel")
+
 #define DIFF_SCOPE_ENUMERATOR(name, word) DIFF_SCOPE_##name,
 enum diff_scope { DIFF_SCOPES(DIFF_SCOPE_ENUMERATOR) DIFF_SCOPE_COUNT };
 

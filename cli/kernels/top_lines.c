@@ -121,17 +121,10 @@ double top_waste_of(const struct occ_top_row *row)
 static void set_why(const struct occ_top_row *row, const struct occ_kernel_owner *owner,
                     char why[OCC_WHY_BYTES])
 {
-    const struct occ_dominant_config *config = &row->dominant;
-    (void)occ_why_text(
-        &(struct occ_why){.cause = row->main_cause ? top_part_of(row->main_cause) : OCC_PART_COUNT,
-                          .is_communication = owner->owner == OCC_OWNER_COMMUNICATION,
-                          .grid_blocks = config->grid_blocks,
-                          .wave_blocks = config->wave_blocks,
-                          .blocks_per_sm = config->blocks_per_sm,
-                          .sm_count = config->sm_count,
-                          .registers_per_thread = config->registers_per_thread,
-                          .block_threads = config->block_threads},
-        why, OCC_WHY_BYTES);
+    const struct occ_why cause =
+        occ_why_of(&row->dominant, row->main_cause ? top_part_of(row->main_cause) : OCC_PART_COUNT,
+                   owner->owner == OCC_OWNER_COMMUNICATION);
+    (void)occ_why_text(&cause, why, OCC_WHY_BYTES);
 }
 
 /* Sets the share of the GPU time, and the words for people: cause and owner. */
