@@ -22,10 +22,10 @@ struct cli_list_args {
 
 #define CLI_OPTION_JSON                                                                                      \
     CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL,                                 \
-               "print JSON: all columns, raw values, null for what is not known")
+               "print JSON: all columns, raw values, null for unknown values")
 #define CLI_OPTION_CSV                                                                                       \
     CLI_OPTION(0, "csv", CLI_FLAG, struct cli_list_args, output.csv, NULL,                                   \
-               "print CSV: all columns, raw values, empty for what is not known")
+               "print CSV: all columns, raw values, empty for unknown values")
 /* The last options of a command that prints a table. */
 #define CLI_OPTIONS_LIST                                                                                     \
     CLI_OPTION('o', "columns", CLI_TEXT, struct cli_list_args, output.columns, "LIST",                       \

@@ -79,7 +79,7 @@ static struct cli_value get_value(const struct cli_column *column, const void *r
 static const struct cli_column owner_column = {.name = "owner",
                                                .key = "owner",
                                                .flags = CLI_LEFT | CLI_CUTS,
-                                               .help = "whose history the row is from",
+                                               .help = "owner of the history that has the row",
                                                .get = get_owner};
 
 static void copy_columns(struct cli_gather *g, const struct cli_selection *from)

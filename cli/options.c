@@ -146,7 +146,7 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
         const char *nearest = occ_text_nearest(text, row->words);
         return nearest
                    ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not known; did you mean '%s'?", text, nearest)
-                   : occ_fail(err, OCC_E_INVALID, "'%.64s' is not known; --help lists what is", text);
+                   : occ_fail(err, OCC_E_INVALID, "'%.64s' is not known; see --help", text);
     }
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is none of %s", text, all);
 }

@@ -95,8 +95,8 @@ static const char *option_synopsis(const struct cli_option *option, char *buffer
 static void describe_columns(FILE *out, const struct cli_column *columns)
 {
     print_section(out, "Columns");
-    print_paragraphs(out, "For -o; * is shown by default, as far as the terminal is wide enough. In "
-                          "brackets: the name in JSON and CSV, where it differs.");
+    print_paragraphs(out, "For -o; * is shown by default, if the terminal is wide enough. In brackets: the "
+                          "name in JSON and CSV, where it differs.");
     for (const struct cli_column *c = columns; c->name; c++) {
         char left[80];
         bool same = strcmp(c->name, c->key) == 0;

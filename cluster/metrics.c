@@ -28,12 +28,12 @@ static const struct metric {
 #define AT(member) offsetof(struct occ_ship_counters, member)
 #define FAILURE(member, reason)                                                                              \
     {                                                                                                        \
-        "failures_total", reason, AT(member), COUNTER, "Passes that failed, by what failed"                  \
+        "failures_total", reason, AT(member), COUNTER, "Passes that failed, by reason"                       \
     }
     {"batches_total", NULL, AT(batches), COUNTER, "Batches that the warehouse has confirmed"},
     {"rows_total", NULL, AT(rows), COUNTER, "Rows that the warehouse has confirmed"},
     {"sent_bytes_total", NULL, AT(wire_bytes), COUNTER,
-     "Bytes of bodies, compressed, also of those that failed"},
+     "Compressed bytes of request bodies, also of failed requests"},
     FAILURE(failures_network, "network"),
     FAILURE(failures_server, "server"),
     FAILURE(failures_denied, "denied"),

@@ -27,12 +27,12 @@ static const struct occ_option rows[] = {
      "with --print, --accounts: 26 for ClickHouse from 21.11 on, 18" OCC_OPTION_INDENT
      "for 18.16 to 21.10, auto (default) for the server's"},
     {0, "check", NULL, AT(check),
-     "say whether the server, its tables and rights are" OCC_OPTION_INDENT "as needed, and end"},
+     "check the server, its tables and the account's rights," OCC_OPTION_INDENT "and end"},
     {0, "once", NULL, AT(once),
-     "send what there is, also minutes that are just over," OCC_OPTION_INDENT "and end"},
-    {0, "status", NULL, AT(status), "print how far it came, and end"},
+     "send all unsent rows, also of the minute that just ended," OCC_OPTION_INDENT "and end"},
+    {0, "status", NULL, AT(status), "print the progress, the failures and the losses, and end"},
     {0, "maintain", NULL, AT(maintain),
-     "sum up by hour what has changed, drop what is too old" OCC_OPTION_INDENT
+     "sum up changed minutes by hour, drop old partitions" OCC_OPTION_INDENT
      "where the server does not by itself (before 21.11)," OCC_OPTION_INDENT
      "and end; every ten minutes, on one machine"},
     {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
@@ -62,7 +62,7 @@ int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_o
 void occ_ship_options_help(FILE *out)
 {
     (void)fputs("Usage: occtrace-ship [options]\n"
-                "Sends what a node's histories add up to by minute to the cluster's ClickHouse.\n\n",
+                "Sends sums by minute of a node's histories to the cluster's ClickHouse.\n\n",
                 out);
     occ_options_print(rows, N_ROWS, out);
 }

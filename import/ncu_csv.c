@@ -99,7 +99,7 @@ static int next_record(struct csv *c, struct record *r)
         for (; *line; line++, n++)
             quotes += *line == '"';
         if (n >= RECORD_MAX - 1)
-            return damaged(c, "longer than what ncu prints");
+            return damaged(c, "longer than the lines that ncu prints");
     } while (n == 0 || quotes % 2 != 0);
     return split(c, r);
 }

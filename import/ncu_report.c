@@ -177,7 +177,7 @@ static int read_metric(struct reader *r, const struct occ_wire *metric)
     struct occ_wire value;
     uint64_t name = occ_wire_number(metric, METRIC_NAME);
     if (!occ_wire_is_whole(*metric) || name >= r->n_strings)
-        return damaged(r, "a damaged metric, or one whose name is not in the report");
+        return damaged(r, "a damaged metric, or a metric without a name in the report");
     const struct string *string = &r->strings[name];
     if (!string->name)
         return 0;

@@ -7,7 +7,7 @@
 
 /* X(NAME, "word", "text"): messages put a number of programs before the text. */
 #define OCC_REFUSALS(X)                                                                                      \
-    X(ENDED, "ended", "ended before the daemon saw whose they were")                                         \
+    X(ENDED, "ended", "ended before the daemon knew their owner")                                            \
     X(FULL, "full", "were beyond the user's share of connections, programs or ring memory")                  \
     X(HISTORY, "history", "had a history that could not be opened")                                          \
     X(INVALID, "invalid", "sent what is no valid offer of a ring")

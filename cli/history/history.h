@@ -56,11 +56,11 @@ struct history_args {
     CLI_OPTIONS_PERIOD, CLI_OPTIONS_RUN, CLI_OPTION_KERNEL, CLI_OPTION_EXCLUDE, CLI_OPTION_DEVICE(device),   \
         CLI_OPTION_STREAM, CLI_OPTIONS_PLACE
 #define CLI_OPTION_LOW_OCCUPANCY(what)                                                                       \
-    CLI_OPTION(0, "low-occupancy", CLI_PERCENT, struct history_args, filter.below_achieved, "PCT",           \
-               "only " what                                                                                  \
-               " whose achieved occupancy (measured, else expected_achieved_low) is below PCT percent "      \
-               "(default 50)",                                                                               \
-               .without = "50")
+    CLI_OPTION(                                                                                              \
+        0, "low-occupancy", CLI_PERCENT, struct history_args, filter.below_achieved, "PCT",                  \
+        "only " what                                                                                         \
+        " with an achieved occupancy (measured, else expected_achieved_low) below PCT percent (default 50)", \
+        .without = "50")
 
 extern const char *const cli_run_words[];
 

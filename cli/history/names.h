@@ -7,7 +7,7 @@
 extern const char *const name_labels[];
 #define CLI_OPTION_NAME                                                                                      \
     CLI_OPTION(0, "name", CLI_WORD, struct history_args, name, "FORM",                                       \
-               "names of kernels: short; distinct (default: the short name, with what differs between "      \
+               "names of kernels: short; distinct (default: the short name, and the differences between "    \
                "kernels of that name); full; mangled",                                                       \
                .words = name_labels)
 

@@ -29,7 +29,7 @@ const struct cli_column top_columns[] = {
     FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, row.kernel.id,
           "the kernel's number in the history, for occq show"),
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.kernel.short_name,
-          "its name, see --name; with --by, what the row adds up"),
+          "name of the kernel, see --name; with --by, name of the group"),
     {.name = "device_id",
      .key = "device_id",
      .get = get_device,
@@ -80,10 +80,9 @@ const struct cli_column top_columns[] = {
           "that were measured"),
     FIELD("elapsed_ci95", "elapsed_ci95", CLI_RATIO, 0, elapsed_ci95,
           "half-width of the 95 % confidence interval of elapsed"),
-    FIELD(
-        "measured", "measured_ratio", CLI_RATIO, CLI_SPARE(3), row.measured_ratio,
-        "part of the time whose launches have a measured value; the intervals cover the rest, too; shown by "
-        "default where achieved is"),
+    FIELD("measured", "measured_ratio", CLI_RATIO, CLI_SPARE(3), row.measured_ratio,
+          "part of the time in launches with a measured value; the intervals cover the rest, too; shown by "
+          "default where achieved is"),
     FIELD("waves", "waves", CLI_FACTOR, CLI_SPARE(9), waves, "waves " DOMINANT),
     FIELD("full_waves", "full_waves", CLI_PLAIN, 0, full_waves, "full waves " DOMINANT),
     FIELD("partial", "partial_blocks", CLI_PLAIN, 0, partial_blocks,
@@ -99,7 +98,7 @@ const struct cli_column top_columns[] = {
     FIELD("waste%", "waste_ratio", CLI_RATIO, CLI_HEAT | CLI_SPARE(8), waste_ratio,
           "part of the waste of all kernels that match the filters"),
     FIELD("sum%", "running_waste_ratio", CLI_RATIO, CLI_SPARE(3), running_waste_ratio,
-          "the same of this row and those above it"),
+          "sum of share over this row and the rows above it"),
     FIELD("regs", "registers_per_thread", CLI_PLAIN, CLI_SPARE(12), row.dominant.registers_per_thread,
           "registers per thread " DOMINANT),
     FIELD("block", "block_threads", CLI_PLAIN, CLI_SPARE(13), row.dominant.block_threads,
@@ -114,7 +113,7 @@ const struct cli_column top_columns[] = {
     FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_VARIES | CLI_SPARE(12),
           row.kernel.device_name, "name of the GPU"),
     FIELD("by_design", "by_design", CLI_PLAIN, CLI_LEFT, by_design,
-          "marks of kernels whose occupancy may be low by design: communication (by name), persistent, "
+          "marks of kernels that may have low occupancy by design: communication (by name), persistent, "
           "one_block_shared_memory, cluster (by configuration)"),
     FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, row.kernel.simulated,
           "whether the device is a simulated one"),
@@ -131,11 +130,11 @@ const struct cli_column top_columns[] = {
           "would), between, throughput (they would not), too_little_work, not_measured"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice, "with --advice: the change that would save most"),
     FIELD("saves", "advice_saves_ns", CLI_DURATION, 0, advice_saves_ns,
-          "with --advice: what it is predicted to save, of the configuration's time"),
+          "with --advice: predicted saving, as a part of the configuration's time"),
     FIELD("advice_config", "advice_config_id", CLI_PLAIN, 0, advice_config,
           "with --advice: the configuration that it is for"),
     FIELD("knob", "knob", CLI_PLAIN, CLI_LEFT | CLI_SPARE(16), knob,
-          "with --advice: what CUDA calls the change"),
+          "with --advice: the change in CUDA's terms"),
     FIELD("marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE, letters,
           "letters: s simulated; e estimated; m measured in less than 90 % of the time; low by design: c "
           "communication; maybe: p persistent, o one "

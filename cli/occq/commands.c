@@ -43,6 +43,6 @@ const struct cli_command cli_occq = {
         "--kernel NAME.",
     .options = options,
     .examples = {{"occq top", "where GPU time is lost, and why"},
-                 {"occq show 1", "one kernel: why, and what to do"},
+                 {"occq show 1", "one kernel: the cause of its losses, and the change that helps"},
                  {"occq diff label:old label:new", "whether a change helped"}},
 };

@@ -54,26 +54,25 @@ const struct cli_command cli_occtrace = {
     .min_operands = 1,
     .stops_at_operand = true,
     .description =
-        "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into the "
+        "Runs PROGRAM, unmodified, and records every kernel launch of PROGRAM and its children into the "
         "history that occq queries. If an occtraced listens, the program reports to it; else a private one "
         "is started for the run. Input and output of the program, its exit status and its signals are as "
-        "they are without occtrace. Whatever goes wrong with recording, the program runs. A child that first "
-        "uses CUDA after occtrace has ended is recorded only by a daemon that still listens.\n\n"
+        "they are without occtrace. The program runs even if recording fails. A child that first uses CUDA "
+        "after occtrace has ended is recorded only by a daemon that still listens.\n\n"
         "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no kernel "
         "runs twice. It is off by default, and no GPU has confirmed its values yet. It costs the program's "
-        "own timing: kernels that could overlap run one after the other, threads that launch take turns, "
-        "in which a launch waits 1.5 s at worst, and the device is idle while a session of launches ends. "
-        "Programs whose kernels wait for each other will hang. How much slower a program becomes has not "
-        "been measured. The governor's budget does not apply.\n\n"
-        "It measures nothing in launches of CUDA graphs, while a stream is captured, in sessions in which "
-        "calls overlap or whose ranges are not as many as the launches that certainly happened, where the "
-        "counters need more than one pass, without the permission for hardware counters, and with a libcupti "
-        "older than CUDA 13.0. In the last three cases launches are recorded as without it. Where CUPTI "
-        "returns no times during a session (CUPTI 13.0.1 on an H100 does not), a launch starts when it was "
-        "called and lasts as long as the counter gpu__time_duration says; a launch of a session without "
-        "values is then lost, and counted. If the program is killed, the launches of the session that runs "
-        "are unknown. "
-        "The run reports how many launches were measured, how many ranges were dropped, and why there are no "
+        "own timing: kernels that could overlap run one after the other, threads that launch take turns, in "
+        "which a launch waits 1.5 s at worst, and the device is idle while a session of launches ends. A "
+        "program with kernels that wait for each other hangs. The slowdown of a program has not been "
+        "measured. The governor's budget does not apply.\n\n"
+        "It measures nothing in launches of CUDA graphs, while a stream is captured, in sessions with "
+        "overlapping calls or with another number of ranges than of completed launches, if the counters need "
+        "more than one pass, without the permission for hardware counters, and with a libcupti older than "
+        "CUDA 13.0. In the last three cases launches are recorded as without it. Where CUPTI returns no "
+        "times during a session (CUPTI 13.0.1 on an H100 does not), a launch starts when it was called and "
+        "lasts as long as the counter gpu__time_duration says; a launch of a session without values is then "
+        "lost, and counted. If the program is killed, the launches of the session that runs are unknown. The "
+        "run reports how many launches were measured, how many ranges were dropped, and why there are no "
         "values. Values are kept as the mean of each launch configuration and minute, which each of its "
         "launches then shows (measured_source exact). A profiler of the program that comes later "
         "(torch.profiler) records nothing: CUPTI has one subscriber. CUPTI's own kernel, WaitNs of one "
@@ -82,8 +81,8 @@ const struct cli_command cli_occtrace = {
         "statically linked and set-user-ID programs, of one that has fewer than 16 free descriptors when it "
         "initialises CUDA, of one with a thread sanitizer, and of one with a seccomp filter that kills at "
         "system calls of the library. They run as without occtrace.\n\n"
-        "A summary at the end, on stderr, reports what was recorded, what was lost, the overhead, and why "
-        "not more.",
+        "A summary at the end, on stderr, reports the recorded launches, the losses, the overhead, and the "
+        "reason for missing launches.",
     .options = options,
     .examples = {{"occtrace ./app --its-option", "observe a program"},
                  {"occtrace -d run.db --label 'batch 64' -- python train.py",

@@ -37,7 +37,7 @@ const struct cli_column diff_columns[] = {
           "of the time of a launch: B / A - 1, as the verdict has it (without warm-up)"),
     FIELD("low", "change_low_ci95_ratio", CLI_RATIO, CLI_DEFAULT, low,
           "lower end of its 95 % confidence interval"),
-    FIELD("high", "change_high_ci95_ratio", CLI_RATIO, CLI_DEFAULT, high, "upper end of it"),
+    FIELD("high", "change_high_ci95_ratio", CLI_RATIO, CLI_DEFAULT, high, "upper end of the 95 % interval"),
     FIELD("q", "false_discovery_rate", CLI_RATIO, 0, q, "at which the change of time is accepted"),
     BOTH("launches", CLI_PLAIN, launches, "launches"),
     BOTH("total_duration_ns", CLI_DURATION, total_ns, "sum of their durations"),
@@ -47,8 +47,8 @@ const struct cli_column diff_columns[] = {
     FIELD("advised_saves", "advised_saves_max_ratio", CLI_RATIO, 0, advised_saves,
           "the most of a launch's time that A's advice promised to save, where B follows it"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice,
-          "A's advice that B follows: what it predicted and what it brought, for people"),
-    FIELD("changes", "changes", CLI_PLAIN, CLI_LEFT, changes, "what else changed, for people"),
+          "the advice for A that B follows, with its predicted and its measured effect, for people"),
+    FIELD("changes", "changes", CLI_PLAIN, CLI_LEFT, changes, "other changes, for people"),
     CLI_COLUMN_END,
 };
 

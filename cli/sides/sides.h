@@ -15,9 +15,8 @@
 
 #define SIDES_HELP                                                                                           \
     "run:ID (or only ID) or run:last, last:N (the newest N runs), label:TEXT (* and ? match any text and "   \
-    "character), "                                                                                           \
-    "user:NAME, job:ID, rank:N, gpu:ID or gpu:NAME, since:WHEN and until:WHEN, all of them as the options "  \
-    "of occq top, or a FILE, another history than --db; commas join several: label:main,last:5"
+    "character), user:NAME, job:ID, rank:N, gpu:ID or gpu:NAME, since:WHEN and until:WHEN, each as the "     \
+    "option of occq top, or a FILE, another history than --db; commas join several: label:main,last:5"
 
 struct side {
     const char *text;      /* the operand as given */

@@ -28,7 +28,7 @@ const struct cli_column trend_point_columns[] = {
     FIELD("mean", "mean_duration_ns", CLI_DURATION, mean_ns, "their mean duration"),
     FIELD("p50", "p50_duration_ns", CLI_DURATION, p50_ns,
           "median of their durations, from a histogram: at most 12.5 % off, as p95"),
-    FIELD("p95", "p95_duration_ns", CLI_DURATION, p95_ns, "95 % of them are shorter"),
+    FIELD("p95", "p95_duration_ns", CLI_DURATION, p95_ns, "95 % of the launches are shorter"),
     FIELD("elapsed", "elapsed", CLI_RATIO, elapsed,
           "occupancy over the elapsed cycles of all SMs, mean by time: of launches that were measured the "
           "measured one, of others expected_elapsed_low"),

@@ -25,8 +25,8 @@ extern const struct cli_column trend_point_columns[];
 #define TREND_SERIES(X)                                                                                      \
     X(MEAN, "mean_duration_ns", "mean time of a launch", "", mean_ns, p50_ns, p95_ns,                        \
       "; band: median to 95th percentile", CLI_DURATION)                                                     \
-    X(ELAPSED, "elapsed", "elapsed occupancy", " (measured, else the low end of what is expected)", elapsed, \
-      elapsed_low, elapsed_high, "; band: 95 % confidence interval, range of what is expected", CLI_RATIO)   \
+    X(ELAPSED, "elapsed", "elapsed occupancy", " (measured, else the low end of the expected range)",        \
+      elapsed, elapsed_low, elapsed_high, "; band: 95 % confidence interval, expected range", CLI_RATIO)     \
     X(WASTE, "waste_warp_seconds", "wasted warp-seconds", "", waste, waste_low, waste_high,                  \
       "; band: as that of elapsed occupancy", CLI_AMOUNT)
 #define TREND_ENUMERATOR(name, ...) TREND_##name,

@@ -114,7 +114,7 @@ static void stall(struct occ_collector *c, int64_t now_ns, const struct occ_erro
     c->next_commit_ns = now_ns + c->options.commit_interval_ns;
     occ_ratelimit_log(
         &c->store_failed, now_ns, OCC_LOG_ERROR,
-        "the history cannot be written: %s; launches stay in the programs' rings as far as they fit",
+        "the history cannot be written: %s; launches stay in the programs' rings until these are full",
         err->message);
 }
 

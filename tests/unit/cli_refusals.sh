@@ -25,7 +25,7 @@ says() {
     grep 'refused since' err >said
     [ "$(cat said)" = "$4" ] || { echo "FAIL: $1, runs $2: stderr has '$(cat said)'"; failed=1; }
 }
-ended="refused since the daemon began, without a row: 3 that ended before the daemon saw whose they were"
+ended="refused since the daemon began, without a row: 3 that ended before the daemon knew their owner"
 full="refused since the daemon began, without a row: 12 that were beyond the user's share of connections, programs or ring memory"
 says "database $work/h.db\nrefused 20\nrefused_ended 3\nrefused_full 12\n" "-d h.db" "$ended
 $full" ""

@@ -155,7 +155,7 @@ const struct cli_command cli_calc = {
     .forms = forms,
     .summary = "the occupancy calculator",
     .description =
-        "Computes what a launch configuration allows on a GPU: active blocks and warps per SM, occupancy "
+        "Computes the limits of a launch configuration on a GPU: active blocks and warps per SM, occupancy "
         "limiters, waves, where the missing occupancy goes, which single changes gain occupancy, and curves "
         "over block size, registers, shared memory, barriers and cluster size. Nothing is measured and no "
         "history is needed.\n\n"

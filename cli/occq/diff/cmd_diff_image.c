@@ -58,7 +58,7 @@ static const struct cli_column columns[] = {
               "share of recorded launches with other blocks or spills in the GPU time of the period"),
     CLI_FIELD("predicted", "predicted", CLI_PLAIN,
               CLI_DEFAULT | CLI_LEFT | CLI_RARE | CLI_TEXT_ONLY | CLI_SPARE(4), struct line, predicted,
-              "predicted change of these launches' time, with its 80 % interval"),
+              "predicted change of the time of these launches, with its 80 % interval"),
     CLI_FIELD("changes", "changes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(1), struct line,
               changes, "resources that differ"),
     VALUES(PIN_REGISTERS, "registers", "registers per thread"),

@@ -145,8 +145,8 @@ static int run(const struct cli_command *command, const void *arguments)
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION(0, "root", CLI_TEXT, struct doctor_args, root, "DIR",
-               "look at the machine whose root directory is mounted at DIR (in a pod: the host's); history, "
-               "environment and daemon stay those of this process"),
+               "check the machine with its root directory mounted at DIR (in a pod: the host); history, "
+               "environment and daemon are still taken from this process"),
     CLI_OPTIONS_LIST,
 };
 

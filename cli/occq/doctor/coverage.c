@@ -226,7 +226,7 @@ static int print_page(const struct cli_command *command, const struct cli_select
 {
     struct occ_error err = OCC_ERROR_INIT;
     if (page->n == 0 && selection->format == CLI_FORMAT_TEXT)
-        return cli_nothing(command, "no process computes on a GPU, as far as you may see");
+        return cli_nothing(command, "no process computes on a GPU, among the processes that you may see");
     if (cli_table_print("coverage", selection, page->lines, page->n, sizeof *page->lines, &err) != 0)
         return cli_failure(command, &err);
     if (selection->format == CLI_FORMAT_TEXT)
@@ -284,15 +284,13 @@ const struct cli_command cli_doctor_coverage = {
     .summary = "which share of GPU time is recorded, and why the rest is not",
     .description =
         "The daemon compares the processes that compute on GPUs, by NVML, with the programs that report to "
-        "it, "
-        "and reads from /proc why a process does not report. A process on two GPUs has two lines.\n\n"
+        "it, and reads from /proc why a process does not report. A process on two GPUs has two lines.\n\n"
         "GPU time is the time during which processes hold a GPU, divided equally between them; a process "
-        "that "
-        "holds a GPU and launches nothing counts like a busy one. It adds up while somebody asks, Prometheus "
-        "or this command, at least every five minutes.\n\n"
-        "Root and the user whom the daemon runs as see all processes, other users those of their own uid. "
-        "The reasons of other users' processes need a daemon with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, "
-        "otherwise they are unknown.",
+        "that holds a GPU and launches nothing counts like a busy one. It adds up while Prometheus or this "
+        "command asks at least every five minutes.\n\n"
+        "Root and the daemon's user see all processes, other users the processes of their own uid. The "
+        "reasons for other users' processes need a daemon with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; "
+        "otherwise the reasons are unknown.",
     .options = options,
     .columns = columns,
     .examples = {{"occq doctor --coverage", "the processes on the GPUs"},

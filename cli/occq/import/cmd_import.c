@@ -264,46 +264,45 @@ const struct cli_command cli_import = {
     .summary = "take recordings of Nsight Systems, Nsight Compute and PyTorch into the history",
     .description =
         "Each FILE becomes a run. It is an Nsight Systems report (.nsys-rep, where 'nsys' is installed) or "
-        "what 'nsys export --type sqlite' made of it; an Nsight Compute report (.ncu-rep), or what ncu "
-        "prints with or without --csv (page details or raw); or a trace of the PyTorch profiler (Kineto) "
-        "or of XLA's (JAX), Chrome-trace JSON, also where it is not strict JSON. All of them may come from "
-        "a pipe (- is standard input) or be compressed with gzip or zstd. A directory stands for the "
-        "regular files in it that have a recording's suffix, such as one for each rank. The content decides "
-        "the format. Launches are analysed like any others. The number of kernels and launch configurations "
-        "has no limit.\n\n"
+        "its export by 'nsys export --type sqlite'; an Nsight Compute report (.ncu-rep), or the output of "
+        "ncu with or without --csv (page details or raw); or a trace of the PyTorch profiler (Kineto) or of "
+        "the XLA profiler (JAX): Chrome-trace JSON, also if it is not strict JSON. Every FILE may come from "
+        "a pipe (- is standard input) or be compressed with gzip or zstd. A directory stands for the regular "
+        "files in it that have a recording's suffix, such as one for each rank. The content decides the "
+        "format. Launches are analysed like any others. The number of kernels and launch configurations has "
+        "no limit.\n\n"
         "A damaged file leaves the history as it was: the whole file is read first and then written in one "
         "transaction, for which other writers of the history wait (about a second for three million "
         "launches). A file that was imported before is recognised. Launches that cannot be imported are "
-        "counted by cause: no_configuration (no grid, block or registers), bad_times, bad_value, "
-        "no_device, no_name. A trace of an AMD or Intel GPU alone is refused: the occupancy model covers "
-        "NVIDIA GPUs.\n\n"
+        "counted by cause: no_configuration (no grid, block or registers), bad_times, bad_value, no_device, "
+        "no_name. A trace of an AMD or Intel GPU alone is refused: the occupancy model covers NVIDIA "
+        "GPUs.\n\n"
         "--gpu names the model of the GPUs of a recording that does not describe them. Each GPU that "
         "launches mention stays a device of its own.\n\n"
-        "What a recording does not contain stays unknown. Kineto has one sum for shared memory, which is "
-        "enough for theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' "
-        "prints it beside ours, with the reason where they differ.\n\n"
-        "Each result of Nsight Compute is a launch. Its achieved occupancy is measured, with "
-        "measured_source ncu: the kernel ran alone and was replayed, with caches flushed and clocks locked "
-        "unless ncu was told otherwise. Elapsed occupancy is achieved x active / elapsed cycles of the "
-        "SMs. 'occq show' prints ncu's values beside ours; the table ncu_metric ('occq sql') has those "
-        "about occupancy, throughput and stalls. A report has the second in which each result was made: "
-        "launches of one second follow one another. Printed results have no times (time_base unknown) and "
-        "no name of the GPU but on the page raw; sizes that were rounded for print become the roundest "
-        "number that prints like that. Without --csv, most versions do not print the number of SMs either: "
-        "it is computed from the waves where only one number fits, else --gpu names the GPU. Numbers that "
-        "were printed in another locale are read from CSV and refused without --csv. Lines that begin with a "
-        "rank ('[rank0]:', '[1,0]<stdout>:', '0:', as torchrun, mpirun and 'srun -l' print them) are read "
-        "without it, rank by rank, at most 64 ranks; the run gets the rank if there "
-        "is one. A duration that was not collected is 0. Results of ranges and of whole graphs are no "
-        "launches, and count as "
-        "no_configuration. A report that was cut exactly between two results cannot be distinguished from "
-        "a shorter one, since the format has neither a count nor an end.",
+        "Values that a recording does not contain stay unknown. Kineto has one sum for shared memory, which "
+        "is enough for theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' "
+        "prints it beside the value of occtrace, with the reason if they differ.\n\n"
+        "Each result of Nsight Compute is a launch. Its achieved occupancy is measured, with measured_source "
+        "ncu: the kernel ran alone and was replayed, with caches flushed and clocks locked unless ncu was "
+        "told otherwise. Elapsed occupancy is achieved x active / elapsed cycles of the SMs. 'occq show' "
+        "prints ncu's values beside the values of occtrace; the table ncu_metric ('occq sql') has ncu's "
+        "values of occupancy, throughput and stalls. A report has the second in which each result was made: "
+        "launches of one second follow one another. Printed results have no times (time_base unknown), and "
+        "only the page raw has the name of the GPU. A size that ncu rounded for print becomes the roundest "
+        "number with the same printed text. Without --csv, most versions do not print the number of SMs "
+        "either: it is computed from the waves where only one number fits, else --gpu names the GPU. Numbers "
+        "that were printed in another locale are read from CSV and refused without --csv. Lines that begin "
+        "with a rank ('[rank0]:', '[1,0]<stdout>:', '0:', as torchrun, mpirun and 'srun -l' print them) are "
+        "read without it, rank by rank, at most 64 ranks; the run gets the rank if there is one. A duration "
+        "that was not collected is 0. Results of ranges and of whole graphs are no launches, and count as "
+        "no_configuration. A report that was cut exactly between two results cannot be distinguished from a "
+        "shorter one, since the format has neither a count nor an end.",
     .options = options,
     .columns = columns,
     .examples = {{"occq import report.sqlite", "a report of 'nsys export --type sqlite'"},
                  {"occq import trace.json.gz --label resnet", "a trace of the PyTorch profiler"},
                  {"occq import report.ncu-rep", "a report of Nsight Compute"},
-                 {"occq import ncu.txt", "what ncu printed, with or without --csv"},
+                 {"occq import ncu.txt", "the output of ncu, with or without --csv"},
                  {"occq import traces/ --label '8 ranks'", "a trace for each rank"},
                  {"occq top --run 7", "then query it like any other run"}},
     CLI_ARGS(struct import_args, ),

@@ -203,9 +203,9 @@ const struct cli_command cli_launches = {
     .merges_owners = true,
     .is_paged = true,
     .summary = "single launches, newest first",
-    .description = "Lists single launches, those that started last first. 'occq sql' gives any other order. "
-                   "Of a cluster, --node asks a node; what the nodes sent of jobs in ship.raw_jobs is in the "
-                   "warehouse's table launch ('occq sql --cluster URL').",
+    .description = "Lists single launches, newest first. 'occq sql' gives any other order. In a cluster, "
+                   "--node asks one node. The warehouse has single launches of jobs in ship.raw_jobs only, "
+                   "in its table launch ('occq sql --cluster URL').",
     .options = options,
     .columns = columns,
     .examples = {{"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},

@@ -65,12 +65,12 @@ const struct cli_command cli_mcp = {
         "diff, what_if, check and sql. Nothing is written: the history is opened for reading, for each "
         "question anew.\n\n"
         "An answer is one JSON document of at most 1500 bytes, up to 32768 with max_bytes. Its members have "
-        "the names and units of SQL; what was not measured is \"not measured\". Text from recorded programs "
+        "the names and units of SQL; an unmeasured value is \"not measured\". Text from recorded programs "
         "stands only in members called quoted_..., without control characters, cut to 96 bytes.\n\n"
         "Revisions 2026-07-28, 2025-11-25 and 2025-06-18 of the protocol are spoken. A question ends when "
         "the client cancels it, or at the time limit.",
     .options = options,
-    .examples = {{"occq mcp --db run.db", "what a client starts"}},
+    .examples = {{"occq mcp --db run.db", "the command that a client starts"}},
     CLI_ARGS(struct mcp_args, .time_limit_ns = 10000 * MS),
     .run = run,
 };

@@ -291,7 +291,7 @@ static const struct cli_option options[] = {
     CLI_OPTION('o', "output", CLI_TEXT, struct report_args, output, "FILE",
                "write there instead of to stdout"),
     CLI_OPTION(0, "diff", CLI_FLAG, struct report_args, diff, NULL,
-               "begin with what changed between A and B, which are as for 'occq diff'; the rest is about B"),
+               "begin with the changes between A and B (sides as in 'occq diff'); the rest is about B"),
     CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
     CLI_OPTIONS_FILTER("gpu"),
     CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N",

@@ -244,13 +244,12 @@ const struct cli_command cli_runs = {
     .is_paged = true,
     .summary = "observed programs, newest first",
     .description =
-        "Lists the observed processes: how busy their GPUs were, the used part of the GPU time, what was "
-        "recorded and at which level, and what was lost. Busy time and the used part are those of 'occq top "
-        "--run N'; they are computed for the printed rows. A program of which nothing could be recorded has "
-        "a row too, with the reason. "
-        "Programs that the daemon refused have none: lines below the table count them by cause, for root "
-        "those of all users, with --all-users those of each owner.\n\n--since "
-        "and --until choose runs that were going on in that period; their numbers are those of the whole "
+        "Lists the observed processes: how busy their GPUs were, the used part of the GPU time, the number "
+        "of recorded launches and the recording level, and the losses. Busy time and the used part are "
+        "defined as in 'occq top --run N'; they are computed for the printed rows. A program that could not "
+        "be recorded has a row too, with the reason. A program that the daemon refused has no row: lines "
+        "below the table count refusals by cause, for root of all users, with --all-users of each owner.\n\n"
+        "--since and --until choose runs that were active in that period; their numbers cover the whole "
         "run.\n\n"
         "pause stops the recording of a running process, resume continues it; both are for its owner and "
         "root. The daemon is the one that occtrace gave to the process, else the user's own or the service. "
@@ -258,7 +257,7 @@ const struct cli_command cli_runs = {
     .options = options,
     .columns = runs_columns,
     .examples = {{"occq runs -n 1", "the last observed program"},
-                 {"occq runs --label 'nightly*'", "those that were given such a label"},
+                 {"occq runs --label 'nightly*'", "the runs with a label that matches"},
                  {"occq runs -o +lost_causes,devices,command_line", "with more about each"},
                  {"occq runs pause 4711", "record nothing more of that process for now"}},
     CLI_ARGS(struct runs_args, .history = {.list.output.merge.keys = {"start_ns"}, .number = 50}),

@@ -177,12 +177,12 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "all", CLI_FLAG, struct show_args, all, NULL,
                "also the resources, times, losses and changes of each launch configuration"),
     CLI_OPTION(0, "explain", CLI_FLAG, struct show_args, explain, NULL, "also the definitions of the terms"),
-    CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default 6; with "
-                      "--all and --json all)"),
+    CLI_OPTION_NUMBER("at most N launch configurations of each kernel, the ones with most time (default 6; "
+                      "with --all and --json all)"),
     CLI_OPTION_NAME,
     CLI_OPTION(0, "with", CLI_WORD, struct show_args, with, "WHAT",
-               "ncu: where no imported report of Nsight Compute has a configuration, show which of the "
-               "kernel's in reports comes nearest, and what differs",
+               "ncu: if no imported report of Nsight Compute has a configuration, show the kernel's nearest "
+               "configuration in the reports, and the differences",
                .words = with_words),
     CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL, "print JSON, raw values"),
     CLI_OPTIONS_SCREEN,
@@ -199,38 +199,36 @@ const struct cli_command cli_show = {
     .is_paged = true,
     .summary = "one kernel: the cause, the change, its saving",
     .description =
-        "Prints the answer first. WHY is the largest cause of unused warp slots. DO is the change "
-        "that saves most, in the terms of the kernel's owner. SAVES is the predicted time with an "
-        "interval of 80 %, from published changes. CONFIDENCE is the source of the occupancy. A "
-        "table of the launch configurations follows, and the limit of the configuration with most "
-        "time. A kernel has an answer for each GPU.\n\n"
-        "Shares are of the GPU time, as in occq top. With --stream, --range, --graph and --cluster "
-        "the GPU time is not known, and shares are of the kernel's own time.\n\n"
-        "--all adds, for each launch configuration: its resources and the blocks per SM that "
-        "each of them allows, waves, the known occupancies, where the missing part goes, as "
-        "parts that add up to 100 %, and every change. KERNEL is a number (column id), a name as "
-        "commands print it "
-        "(short, full or mangled; also one that a narrow screen cut, if it is of one kernel), or "
-        "else a POSIX extended regular expression on the demangled name.\n\n"
-        "Where hardware counters measured a configuration, the parts lead down to the measured "
-        "elapsed occupancy. SOURCE says where each comes from: the model, samples inside the "
-        "launches (direct), least squares over many launches (regression), or the mean of kernels "
-        "that cannot be told apart (group), Nsight Compute (ncu). LAUNCH STALLED is the share of "
-        "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
-        "minutes. Waste counts launches that were not measured by the model.\n\n"
-        "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor "
-        "cores), by counters or an imported report of Nsight Compute, with its peak: below 60 % "
-        "the kernel is latency-bound and more warps would help, from 80 % on they would not; a "
-        "grid of less than one wave has too little work for them, as the model alone shows; "
-        "otherwise, without counters, the section explains how to measure it.\n\n"
-        "If an imported report of Nsight Compute has the kernel in the same configuration on such "
-        "a GPU, --all and --with ncu print its values beside ours, with the reason where they "
-        "differ. With "
-        "--with ncu the exit status is 3 where no report has the kernel at all.\n\n"
-        "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
-        "from a histogram and are at most 12.5 % off.",
+        "Prints the answer first. WHY is the largest cause of unused warp slots. DO is the change that saves "
+        "most, in the terms of the kernel's owner. SAVES is the predicted time with an interval of 80 %, "
+        "from published changes. CONFIDENCE is the source of the occupancy. A table of the launch "
+        "configurations follows, and the limit of the configuration with most time. A kernel has an answer "
+        "for each GPU.\n\n"
+        "Shares are of the GPU time, as in occq top. With --stream, --range, --graph and --cluster the GPU "
+        "time is not known, and shares are of the kernel's own time.\n\n"
+        "--all adds, for each launch configuration: its resources, the blocks per SM that each resource "
+        "allows, waves, the known occupancies, where the missing part goes, as parts that add up to 100 %, "
+        "and every change. KERNEL is a number (column id), a name as commands print it (short, full or "
+        "mangled; also a name that a narrow screen cut, if only one kernel matches), or else a POSIX "
+        "extended regular expression on the demangled name.\n\n"
+        "Where hardware counters measured a configuration, the parts lead down to the measured elapsed "
+        "occupancy. SOURCE names the origin of each part: the model, samples inside the launches (direct), "
+        "least squares over many launches (regression), or the mean of kernels that cannot be told apart "
+        "(group), Nsight Compute (ncu). LAUNCH STALLED is the share of cycles in which the launch of warps "
+        "stalled for a resource. Measured values are of whole minutes. Waste counts launches that were not "
+        "measured by the model.\n\n"
+        "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor cores), by "
+        "counters or an imported report of Nsight Compute, with its peak: below 60 % the kernel is "
+        "latency-bound and more warps would help, from 80 % on they would not; a grid of less than one wave "
+        "has too little work for them, as the model alone shows; otherwise, without counters, the section "
+        "explains how to measure it.\n\n"
+        "If an imported report of Nsight Compute has the kernel in the same configuration on such a GPU, "
+        "--all and --with ncu print its values beside the values of occtrace, with the reason if they "
+        "differ. With --with ncu the exit status is 3 where no report has the kernel at all.\n\n"
+        "Values that were not measured are \"-\". +- gives 95 % confidence intervals. Percentiles come from "
+        "a histogram and are at most 12.5 % off.",
     .options = options,
-    .examples = {{"occq show softmax", "why it is slow, and what to change"},
+    .examples = {{"occq show softmax", "why it is slow, and which change helps"},
                  {"occq show softmax --all", "everything about each launch configuration"},
                  {"occq show 'gemm.*float' -n 3",
                   "by regular expression, three launch configurations of each kernel"},

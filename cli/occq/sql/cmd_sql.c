@@ -233,21 +233,20 @@ const struct cli_command cli_sql = {
     .max_operands = 1,
     .is_paged = true,
     .summary = "query in SQL (read-only)",
-    .description =
-        "Runs SQL statements that read, separated by semicolons; without STATEMENT, or with -, "
-        "they come from standard input. Tables: launch, launch_config, kernel, run, device, "
-        "minute, hour, measured_minute, measured_config, device_sample, device_second, loss and "
-        "overhead. --schema (or .schema [TABLE] as a statement) describes their columns, .tables "
-        "lists them; the history itself holds the descriptions in column_help. minute and hour "
-        "answer most questions without reading single launches.\n\n"
-        "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in "
-        "the table). TEXT REGEXP PATTERN matches POSIX extended regular expressions. With "
-        "--json, each statement prints a document. With --cluster, the statement is ClickHouse's, "
-        "over the tables that occtrace-ship(8) names, as they are: ask with FINAL; NaN and "
-        "infinities are NULL, too, and integers above 2^63 text.\n\n"
-        "In CSV, NULL is an empty field and an empty text is \"\". A text that a spreadsheet would "
-        "run, such as =1+1, has an apostrophe before it, in the CSV of all commands.\n\n"
-        "Exit status 3 if there are no rows.",
+    .description = "Runs SQL statements that read, separated by semicolons; without STATEMENT, or with -, "
+                   "they come from standard input. Tables: launch, launch_config, kernel, run, device, "
+                   "minute, hour, measured_minute, measured_config, device_sample, device_second, loss and "
+                   "overhead. --schema (or .schema [TABLE] as a statement) describes their columns, .tables "
+                   "lists them; the history itself holds the descriptions in column_help. minute and hour "
+                   "answer most questions without reading single launches.\n\n"
+                   "Values are raw: ratios from 0 to 1, nanoseconds. Unknown values are NULL (\"-\" in the "
+                   "table). TEXT REGEXP PATTERN matches POSIX extended regular expressions. With --json, "
+                   "each statement prints a document. With --cluster, the statement is ClickHouse's, over "
+                   "the tables that occtrace-ship(8) describes, without conversions: add FINAL after the "
+                   "name of a table. NaN and infinities are NULL, too; integers above 2^63 are text.\n\n"
+                   "In CSV, NULL is an empty field and an empty text is \"\". A text that a spreadsheet "
+                   "would run, such as =1+1, has an apostrophe before it, in the CSV of all commands.\n\n"
+                   "Exit status 3 if there are no rows.",
     .options = options,
     .examples = {{"occq sql 'SELECT count(*) FROM launch'", "the number of launches in the history"},
                  {"occq sql --schema launch", "its columns, with units"},

@@ -445,12 +445,11 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "min-loss", CLI_PERCENT, struct top_args, min_loss, "PCT",
                "only kernels that lose PCT percent or more to that cause, without --cause to their largest"),
     CLI_OPTIONS_FILTER("gpu"),
-    CLI_OPTION(
-        0, "by", CLI_WORD, struct top_args, by, "WHAT",
-        "what a row is: kernel (default), config, cause (the largest of a configuration), gpu, range (the "
-        "ranges that launches were made in), layer (the ranges as a tree, equal siblings in one row), "
-        "stream, run, rank, user, label, job (Slurm's, or the pod), node",
-        .words = top_by_labels),
+    CLI_OPTION(0, "by", CLI_WORD, struct top_args, by, "WHAT",
+               "group launches by kernel (default), config, cause (the largest cause of a configuration), "
+               "gpu, range (the ranges around a launch), layer (the ranges as a tree, equal siblings in one "
+               "row), stream, run, rank, user, label, job (Slurm job or Kubernetes pod) or node",
+               .words = top_by_labels),
     CLI_OPTION(0, "order", CLI_WORD, struct top_args, order, "ORDER",
                "waste (default: lost warp-seconds), time, launches, occupancy (lowest first; measured, else "
                "expected), or a "
@@ -463,7 +462,7 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "unfold", CLI_TEXT, struct top_args, layers.unfold, "NAME",
                "with --by layer: a row for each layer of this name (without its number)"),
     CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
-               "what to change for each kernel, or configuration: what would save most of its time"),
+               "print the change that saves most time for each kernel or configuration"),
     CLI_OPTION_NUMBER("at most N rows (default 20; of kernels as text 14, which fit on a screen)"),
     CLI_OPTION_NAME,
     CLI_OPTIONS_LIST,
@@ -484,47 +483,41 @@ const struct cli_command cli_top = {
     .summary = "how busy the GPUs were, and the kernels that lose most",
     .description =
         "The first lines tell how busy the GPUs were, where their time went as parts that add up to 100 %, "
-        "and "
-        "the largest loss. Then kernels follow: SHARE of the GPU time, the part of the warp slots that they "
-        "USED, WHY not more, and WHOSE code it is. GPU time is the recorded time of all GPUs, with the time "
-        "in "
-        "which no kernel ran; kernels that overlap share their time, and communication counts while nothing "
-        "else runs. Of a long history some chunks of "
-        "launches "
-        "are read to find overlap and waits, and a line tells how many. The order is by loss: a kernel at 12 "
-        "% "
+        "and the largest loss. Then a row for each kernel follows: its SHARE of the GPU time, the part of "
+        "the warp slots that it USED, WHY not more, and the owner of its code. GPU time is the recorded time "
+        "of all GPUs, with the time in which no kernel ran; kernels that overlap share their time, and "
+        "communication counts while nothing else runs. In a long history, top reads only some chunks of "
+        "launches to find overlap and waits, and prints their number. The order is by loss: a kernel at 12 % "
         "that runs for 3 microseconds hardly matters. -o shows other columns; --json has all of them and the "
         "objects gpu_time and findings.\n\n"
-        "A kernel that ran on several devices has a row for each, also if they are of one model; so has a "
-        "stream, which belongs to a device. --by groups by something other than kernel. "
-        "By range or stream, and with --range, --graph or --stream, only launches that are still stored "
-        "individually count, not launches reduced to totals. Means are weighted with time. Measured "
-        "values are means over the launches that were measured; column measured is their part of the time. "
-        "Causes, used and waste are of all launches: those that were measured count with what was "
-        "measured, the others with what is expected, so that waste adds up to the same sum however launches "
-        "are grouped. Measured values are of whole minutes and of all streams: where --since or --until lies "
-        "inside a minute, or --stream, --range or --graph chooses launches, the part that was measured is "
-        "that of the others, too.\n\n"
+        "A kernel that ran on several devices has a row for each device, also if the devices are of one "
+        "model; so has a stream, which belongs to a device. By range or stream, and with --range, --graph or "
+        "--stream, only launches that are still stored individually count, not launches reduced to totals. "
+        "Means are weighted with time. Measured values are means over the measured launches; column measured "
+        "is their part of the time. Causes, used and waste cover all launches: measured launches count with "
+        "their measured values, the others with expected values, so that waste adds up to the same sum for "
+        "every grouping. Measured values cover whole minutes and all streams. If --since or --until lies "
+        "inside a minute, or --stream, --range or --graph chooses launches, the measured part of the time is "
+        "the part of all launches in these minutes.\n\n"
         "--by layer prints the ranges as a tree, by time. The path that all launches share is printed once. "
         "Siblings with names that differ in a number at their end are one row, with their count; a layer "
-        "with a "
-        "time far from its siblings' is named below the table. Launches of the backward pass have a tree of "
-        "their own. With at most 20 rows, layers below 0.5 % of the time are left out.",
+        "with a time far from its siblings' is named below the table. Launches of the backward pass have a "
+        "tree of their own. With at most 20 rows, layers below 0.5 % of the time are left out.",
     .options = options,
     .columns = top_columns,
     .checks_columns = true,
-    .examples = {{"occq top", "how busy the GPUs were, and what loses most"},
+    .examples = {{"occq top", "how busy the GPUs were, and the largest losses"},
                  {"occq top --low-occupancy", "only launches below 50 %"},
                  {"occq top --since 1h --order time -n 5",
                   "the five kernels with most time in the last hour"},
                  {"occq top --cause tail --min-loss 10 --order tail",
                   "kernels that lose 10 % or more to a partial last wave"},
-                 {"occq top --run last --by cause", "what the last run lost, by cause"},
+                 {"occq top --run last --by cause", "losses of the last run, by cause"},
                  {"occq top --exclude 'nccl|nvshmem' --by user",
-                  "whose kernels waste the GPU, without communication"},
+                  "users by the waste of their kernels, without communication"},
                  {"occq top --run last --by layer", "which layers of a model take the time"},
                  {"occq top --run last --by range", "which module, or range of NVTX, wastes the GPU"},
-                 {"occq top --advice -n 5", "what to change first"},
+                 {"occq top --advice -n 5", "the five best changes"},
                  {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"}},
     CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),
     .check = check,

@@ -53,7 +53,8 @@ static const struct cli_column columns[] = {
     FIELD("gap_max", "gap_max_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), max_ns, "the largest gap"),
     FIELD("launch_gaps", "launch_gap_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT, launch,
           "gaps above 5 us and up to 100 us before launches outside of CUDA graphs" OF_STRETCHES),
-    FIELD("launch_gap_time", "launch_gap_ns", CLI_DURATION, 0, use.launch_ns, "sum of these gaps"),
+    FIELD("launch_gap_time", "launch_gap_ns", CLI_DURATION, 0, use.launch_ns,
+          "total duration of the launch gaps"),
     FIELD("launch_bound", "launch_bound", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, launch_bound,
           "whether the GPU waits for the CPU: launch_gaps is 10 % or more"),
     FIELD("queued_gaps", "queued_gap_ratio", CLI_RATIO, 0, queued,
@@ -220,12 +221,12 @@ const struct cli_command cli_top_gaps = {
         "Lists the GPUs of a run with the time in which its kernels ran, and the gaps between them: a row "
         "for each GPU. Kernels of all streams count together; copies and other processes do not, so a gap is "
         "time without a kernel of this run.\n\n"
-        "Gaps of 5 to 100 us before a launch are attributed to the CPU: the launch came too late. "
-        "Where such gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, "
-        "larger kernels or fewer of them help. The hardware needs up to 5 us by itself. Longer gaps have "
-        "other causes: synchronisation, copies, data that are not ready.\n\n"
-        "The saving of advice is a range from 0, since something else may hold the kernels up, to all of "
-        "these gaps. Every launch that is kept one by one is read.",
+        "Gaps of 5 to 100 us before a launch are attributed to the CPU: the launch came too late. Where such "
+        "gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, larger "
+        "kernels or fewer kernels help. Gaps of up to 5 us come from the hardware. Longer gaps have other "
+        "causes: synchronisation, copies, data that are not ready.\n\n"
+        "The predicted saving is a range: from 0, since the kernels may wait for another reason, to the sum "
+        "of the launch gaps. The command reads every launch that is still stored individually.",
     .options = options,
     .columns = columns,
     .examples = {{"occq top --gaps", "whether the GPUs of the newest run wait for the CPU"},

@@ -69,7 +69,7 @@ static const struct cli_column columns[] = {
     FIELD("refused", "refused_configs", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), refused,
           "number of launch configurations that cannot run on the other GPU"),
     FIELD("why", "refused_because", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(7),
-          refused_because, "why (the first of them)"),
+          refused_because, "the first reason why a launch cannot run there"),
     FIELD("configs", "configs", CLI_PLAIN, 0, configs, "number of launch configurations"),
     FIELD("launches", "launches", CLI_PLAIN, 0, launches, "number of launches that match the filters"),
     FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, here.expected_elapsed_low,
@@ -132,7 +132,7 @@ static void print_verdict(const struct calc_target *target, const struct elsewhe
         equal += fabs(then - now) <= EQUAL_OCCUPANCY;
     }
     if (!(ns > 0)) {
-        cli_print("Faster on %s? None of these launches can run there.\n", target->title);
+        cli_print("Faster on %s? None of the launches can run there.\n", target->title);
         return;
     }
     cli_print("Faster on %s? Not known: the model has no times of other GPUs.\n", target->title);
@@ -221,7 +221,7 @@ static int run(const struct cli_command *command, const void *arguments)
         CLI_OPTION(0, gpu_option, CLI_TEXT, struct whatif_args, gpu, "GPU",                                  \
                    "the other GPU or MIG slice ('occq calc --list' names them)"),                            \
         CLI_OPTIONS_FILTER(device_option),                                                                   \
-        CLI_OPTION_NUMBER("at most N rows, those with most time (default: all)"), CLI_OPTION_NAME,           \
+        CLI_OPTION_NUMBER("at most N rows, the rows with most time (default: all)"), CLI_OPTION_NAME,        \
         CLI_OPTIONS_LIST
 
 static const struct cli_option options[] = {OPTIONS("on", "gpu")};

@@ -173,13 +173,11 @@ const struct cli_command cli_top_allocations = {
     .form = "--by allocation",
     .is_paged = true,
     .summary = "who holds a cluster's GPUs and launches nothing",
-    .description =
-        "Lists programs that go on and have launched nothing for a while, a row for each GPU that they "
-        "launched on; and GPUs that the scheduler has given to a job, on which nothing was launched since, "
-        "also where there is no program at all, as far as the nodes have the directory that names them "
-        "(identity.dcgm_job_dir). The longest idle come first. From the cluster's warehouse; what "
-        "is "
-        "on a silent node is not known, so that it is not listed.",
+    .description = "Lists programs that go on and have launched nothing for a while, a row for each GPU that "
+                   "they launched on; and GPUs that the scheduler has given to a job, on which nothing was "
+                   "launched since, also without any program, if the node has the directory with the "
+                   "scheduler's assignments (identity.dcgm_job_dir). The longest idle come first. The rows "
+                   "are from the cluster's warehouse; a node that reports nothing has no rows.",
     .options = idle_options,
     .columns = idle_columns,
     .examples = {{"occq top --by allocation --cluster https://clickhouse:8443 --for 1h",

@@ -94,7 +94,7 @@ static const char *find_obstacle(const struct occ_params_supported *p)
         uint32_t level;
         const char *text;
     } answers[] = {
-        {p->vgpu, "the vGPU, whose host does not allow profiling"},
+        {p->vgpu, "the vGPU: its host does not allow profiling"},
         {p->confidential_computing, "confidential computing"},
         {p->wsl, "WSL"},
         {p->crypto_mining, "a model for crypto mining"},

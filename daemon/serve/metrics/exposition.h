@@ -9,16 +9,16 @@
 #define OCC_METRICS(X)                                                                                       \
     X(GPU_LAUNCHES, "occtrace_gpu_launches_total", COUNTER, ALL, "Kernel launches recorded")                 \
     X(GPU_BUSY, "occtrace_gpu_busy_seconds_total", COUNTER, ALL,                                             \
-      "Durations of the launches, those that ran at the same time added up")                                 \
+      "Sum of the durations of the launches, including concurrent launches")                                 \
     X(GPU_CAPACITY, "occtrace_gpu_capacity_warp_seconds_total", COUNTER, ALL,                                \
       "Warps that the GPU can hold, over the durations of the launches")                                     \
     X(GPU_WASTED, "occtrace_gpu_wasted_warp_seconds_total", COUNTER, ALL,                                    \
       "The part of the capacity that, by the model, the launches left empty")                                \
     X(GPU_CAUSE, "occtrace_gpu_wasted_warp_seconds_by_cause_total", COUNTER, ALL,                            \
-      "The same by cause; the causes add up to all of it")                                                   \
+      "The wasted warp-seconds by cause; the causes add up to the total")                                    \
     X(GPU_OCCUPANCY, "occtrace_gpu_occupancy_ratio", GAUGE, ALL,                                             \
-      "Mean of the launches of the last one to two minutes, by the model: what their resources allow "       \
-      "(theoretical), and what a balanced grid reaches (expected_low, expected_high)")                       \
+      "Mean of the launches of the last one to two minutes, by the model: the limit of their resources "     \
+      "(theoretical), and the reach of a balanced grid (expected_low, expected_high)")                       \
     X(GPU_LAST, "occtrace_gpu_last_launch_timestamp_seconds", GAUGE, ALL,                                    \
       "When the launch that ended last did so")                                                              \
     X(RUN_INFO, "occtrace_run_info", GAUGE, IDENTITY,                                                        \
@@ -29,7 +29,7 @@
       "Wasted warp-seconds of the 20 worst kernels, chosen anew each hour, and of all others")               \
     X(JOB_LAUNCHES, "occtrace_job_launches_total", COUNTER, IDENTITY, "Kernel launches recorded, by job")    \
     X(JOB_BUSY, "occtrace_job_busy_seconds_total", COUNTER, IDENTITY,                                        \
-      "Durations of the job's launches, those that ran at the same time added up")                           \
+      "Sum of the durations of the job's launches, including concurrent launches")                           \
     X(JOB_CAPACITY, "occtrace_job_capacity_warp_seconds_total", COUNTER, IDENTITY,                           \
       "Warps that the GPUs can hold, over the durations of the job's launches")                              \
     X(JOB_WASTED, "occtrace_job_wasted_warp_seconds_total", COUNTER, IDENTITY,                               \
@@ -63,14 +63,14 @@
     X(HISTORIES, "occtrace_histories", GAUGE, ALL, "Open histories")                                         \
     X(PROGRAMS, "occtrace_programs", GAUGE, ALL, "Programs that report")                                     \
     X(CLIENTS, "occtrace_clients", GAUGE, ALL, "Connections to the control socket")                          \
-    X(QUARANTINED, "occtrace_programs_quarantined_total", COUNTER, ALL, "Programs whose ring was broken")    \
+    X(QUARANTINED, "occtrace_programs_quarantined_total", COUNTER, ALL, "Programs with a broken ring")       \
     X(REFUSED, "occtrace_programs_refused_total", COUNTER, ALL, "Connections and programs refused")          \
     X(CERTIFICATE, "occtrace_tls_certificate_not_after_timestamp_seconds", GAUGE, ALL,                       \
       "When the first certificate of each file expires that /metrics over TLS uses")                         \
     X(SAMPLER_STATE, "occtrace_sampler_state", GAUGE, ALL, "1 for the state of each GPU's counters")         \
     X(SAMPLER_PAUSED, "occtrace_sampler_paused", GAUGE, ALL, "1: hardware counters are paused")              \
     X(INJECTOR_CPU, "occtrace_injector_cpu_seconds_total", COUNTER, ALL,                                     \
-      "CPU time of recording inside the programs, as far as they know it")                                   \
+      "CPU time of recording inside the programs, as the programs report it")                                \
     X(CPU, "occtrace_process_cpu_seconds_total", COUNTER, ALL, "CPU time of occtraced")                      \
     X(MEMORY, "occtrace_process_resident_memory_bytes", GAUGE, ALL, "Resident memory of occtraced")
 
