@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/text.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -77,20 +82,56 @@ bool child_interrupted(void)
     return interrupted != 0;
 }
 
+static bool is_named(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+static bool is_kept(const char *entry, const struct child_variable *variables, const char *const *removed)
+{
+    for (; variables->name; variables++)
+        if (variables->value && is_named(entry, variables->name))
+            return false;
+    for (; *removed; removed++)
+        if (is_named(entry, *removed))
+            return false;
+    return true;
+}
+
+void child_environment_freep(char ***environment)
+{
+    for (char **entry = *environment; entry && *entry; entry++)
+        free(*entry);
+    free(*environment);
+}
+
+char **child_environment(const struct child_variable *variables, const char *const *removed)
+{
+    size_t n = 0, entries = 1;
+    for (char **entry = environ; *entry; entry++)
+        entries++;
+    for (const struct child_variable *v = variables; v->name; v++)
+        entries++;
+    _cleanup_(child_environment_freep) char **copy = calloc(entries, sizeof *copy);
+    bool is_whole = copy != NULL;
+    for (char **entry = environ; is_whole && *entry; entry++)
+        if (is_kept(*entry, variables, removed))
+            is_whole = (copy[n++] = strdup(*entry)) != NULL;
+    for (; is_whole && variables->name; variables++)
+        if (variables->value)
+            is_whole = occ_format_text(&copy[n++], NULL, "%s=%s", variables->name, variables->value) == 0;
+    return is_whole ? occ_take(copy) : NULL;
+}
+
 /* Executes the program in the child; never returns. Writes errno of a failure to `report`, which a successful
  * exec closes. */
-static void execute(const struct child_signals *signals, char *const *argv,
-                    const struct child_variable *variables, int report)
+static void execute(const struct child_signals *signals, char *const *argv, char *const *environment,
+                    int report)
 {
-    int why = 0;
-    for (; variables->name && why == 0; variables++)
-        if (variables->value && setenv(variables->name, variables->value, 1) != 0)
-            why = errno;
     child_signals_give_back(signals);
-    if (why == 0) {
-        (void)execvp(argv[0], argv);
-        why = errno;
-    }
+    (void)execvpe(argv[0], argv, environment);
+    int why = errno;
     ssize_t written = write(report, &why, sizeof why);
     (void)written; /* fails only if the parent has ended */
     _exit(127);
@@ -109,12 +150,16 @@ static int read_report(int report)
 int child_start(const struct child_signals *signals, char *const *argv,
                 const struct child_variable *variables, pid_t *ret_pid, struct occ_error *err)
 {
+    static const char *const none[] = {NULL};
     int ends[2];
+    _cleanup_(child_environment_freep) char **environment = child_environment(variables, none);
+    if (!environment)
+        return occ_no_memory(err);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return occ_fail_errno(err, errno, "cannot make a pipe");
-    pid_t pid = fork();
+    pid_t pid = vfork();
     if (pid == 0)
-        execute(signals, argv, variables, ends[1]);
+        execute(signals, argv, environment, ends[1]);
     int fork_errno = errno;
     (void)close(ends[1]);
     int why = pid > 0 ? read_report(ends[0]) : 0;

@@ -23,7 +23,7 @@ struct child_signals {
 
 /* Blocks the signals; call before any child is started. */
 void child_signals_take(struct child_signals *signals);
-/* Restores the original mask and handlers, in a forked child before exec. Async-signal-safe. */
+/* Restores the original mask and handlers, in a child before exec. Async-signal-safe. */
 void child_signals_give_back(const struct child_signals *signals);
 /* After the program's end: SIGINT, SIGTERM, SIGHUP and SIGQUIT then only interrupt occtrace's own waits
  * (EINTR). */
@@ -31,13 +31,19 @@ void child_signals_allow_interrupt(const struct child_signals *signals);
 /* True if one of these signals has arrived. */
 bool child_interrupted(void);
 
+/* A variable with value NULL stays unchanged. Name NULL ends a list. */
 struct child_variable {
     const char *name, *value;
 };
 
-/* Forks and executes `argv` (searches PATH) with `variables` added to the environment; name NULL ends the
- * list, and a variable with value NULL stays unchanged. Returns 0 if the program runs, exec's errno
- * (positive), or a negative OCC_E_* if fork failed. */
+/* A copy of the environment with `variables` and without `removed` (NULL ends the names). NULL: no memory. A
+ * child of vfork(2) must not change its environment, since it uses the memory of its parent; vfork(2) spares
+ * the copy of occtrace's page tables, for which the program would wait. */
+char **child_environment(const struct child_variable *variables, const char *const *removed);
+void child_environment_freep(char ***environment); /* for _cleanup_ */
+
+/* Executes `argv` (searches PATH) in a child, with `variables` in its environment. Returns 0 if the program
+ * runs, exec's errno (positive), or a negative OCC_E_* if fork failed. */
 int child_start(const struct child_signals *signals, char *const *argv,
                 const struct child_variable *variables, pid_t *ret_pid, struct occ_error *err);
 

@@ -119,6 +119,8 @@ static int run(struct trace *trace, char **argv, int *ret_exit)
     struct occ_error err = OCC_ERROR_INIT;
     child_signals_take(&trace->signals);
     bool is_observed = trace_prepare(trace, &err) == 0;
+    program_inspect(argv[0], trace->library, &trace->executable); /* while the daemon starts */
+    is_observed = is_observed && trace_await_daemon(trace, &err) == 0;
     if (is_observed && trace->nvtx && getenv("NVTX_INJECTION64_PATH"))
         trace_note("--nvtx: NVTX_INJECTION64_PATH is set: another tool gets the ranges");
     if (is_observed && trace->options->exact && !trace->options->quiet)
@@ -126,7 +128,6 @@ static int run(struct trace *trace, char **argv, int *ret_exit)
     if (!is_observed)
         trace_note("%s; the program runs without being observed", err.message);
     trace->start_ns = occ_now_ns();
-    program_inspect(argv[0], trace->library, &trace->executable);
     int status = is_observed ? start_observed(trace, argv, &err) : start_plain(trace, argv, &err);
     if (status != 0) {
         *ret_exit = exec_failure(argv[0], status, &err);

@@ -105,6 +105,13 @@ static int use_given_daemon(struct trace *trace, const char *given, struct occ_e
     return occ_format_text(&trace->socket, err, "%s", socket);
 }
 
+int trace_await_daemon(struct trace *trace, struct occ_error *err)
+{
+    int status = trace->is_private ? private_daemon_await(&trace->daemon, err) : 0;
+    trace->is_private &= status == 0;
+    return status;
+}
+
 int trace_prepare(struct trace *trace, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *self = NULL;

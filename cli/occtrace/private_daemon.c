@@ -61,7 +61,7 @@ static void remove_directory(const struct private_daemon *daemon)
 /* Closes the descriptors that occtrace inherited, since they belong to the program: the daemon must not keep
  * a pipe open while another process waits for its end. */
 static void become_daemon(const struct private_daemon *daemon, const struct child_signals *signals,
-                          int pair_end)
+                          char *const *environment, int pair_end)
 {
     enum { PAIR_FD = 3 };
     int log_fd = fcntl(daemon->log_fd, F_DUPFD, PAIR_FD + 1);
@@ -73,24 +73,28 @@ static void become_daemon(const struct private_daemon *daemon, const struct chil
         _exit(1);
     (void)close_range(PAIR_FD + 1, UINT_MAX, 0);
     (void)setsid();
-    /* libraries injected into the program must not be loaded into the daemon */
-    (void)unsetenv("LD_PRELOAD");
-    (void)unsetenv("CUDA_INJECTION64_PATH");
     child_signals_give_back(signals);
-    (void)execl(daemon->program, daemon->program, "--private", "3", "--db", daemon->db, "--socket",
-                daemon->socket, "--counters", daemon->counters ? daemon->counters : "auto", (char *)NULL);
+    (void)execle(daemon->program, daemon->program, "--private", "3", "--db", daemon->db, "--socket",
+                 daemon->socket, "--counters", daemon->counters ? daemon->counters : "auto", (char *)NULL,
+                 environment);
     (void)dprintf(STDERR_FILENO, "cannot start %s: %s\n", daemon->program, strerror(errno));
     _exit(1);
 }
 
 static int spawn(struct private_daemon *daemon, const struct child_signals *signals, struct occ_error *err)
 {
+    /* libraries injected into the program must not be loaded into the daemon */
+    static const char *const injected[] = {"LD_PRELOAD", "CUDA_INJECTION64_PATH", NULL};
+    static const struct child_variable none[] = {{NULL, NULL}};
     int pair[2];
+    _cleanup_(child_environment_freep) char **environment = child_environment(none, injected);
+    if (!environment)
+        return occ_no_memory(err);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return occ_fail_errno(err, errno, "cannot make a socket pair");
-    pid_t pid = fork();
+    pid_t pid = vfork();
     if (pid == 0)
-        become_daemon(daemon, signals, pair[1]);
+        become_daemon(daemon, signals, environment, pair[1]);
     int why = errno;
     (void)close(pair[1]);
     if (pid < 0) {
@@ -151,8 +155,14 @@ int private_daemon_start(struct private_daemon *daemon, const struct child_signa
         status = occ_fail_errno(err, errno, "cannot make a memory file");
     if (status == 0)
         status = spawn(daemon, signals, err);
-    if (status == 0)
-        status = wait_ready(daemon, err);
+    if (status != 0)
+        abandon(daemon);
+    return status;
+}
+
+int private_daemon_await(struct private_daemon *daemon, struct occ_error *err)
+{
+    int status = wait_ready(daemon, err);
     if (status != 0)
         abandon(daemon);
     return status;

@@ -31,10 +31,12 @@ struct private_daemon {
         .alive_fd = -1, .log_fd = -1                                                                         \
     }
 
-/* Starts the daemon and waits (at most 5 s) until it listens. A failure leaves no process and no directory;
- * its message ends with the daemon's last line on stderr. `db` is an absolute path. */
+/* Starts the daemon. A failure leaves no process and no directory. `db` is an absolute path. */
 int private_daemon_start(struct private_daemon *daemon, const struct child_signals *signals,
                          const char *program, const char *db, struct occ_error *err);
+/* Waits (at most 5 s) until the daemon listens. A failure leaves no process and no directory; its message
+ * ends with the daemon's last line on stderr. */
+int private_daemon_await(struct private_daemon *daemon, struct occ_error *err);
 
 /* Starts a daemon that ended unexpectedly again, at the same socket and without waiting. Gives up after
  * PRIVATE_DAEMON_RESTARTS. */

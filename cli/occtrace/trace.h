@@ -29,8 +29,11 @@ struct trace {
     struct program executable;
 };
 
-/* Prepares the start of the program (prepare.c): session, libraries, a listening daemon. */
+/* Prepares the start of the program (prepare.c): session, libraries, a daemon. A private daemon may still
+ * start. */
 int trace_prepare(struct trace *trace, struct occ_error *err);
+/* Waits until the daemon listens. After a failure there is no private daemon. */
+int trace_await_daemon(struct trace *trace, struct occ_error *err);
 
 /* After the program's end (conclude.c): waits until the history is complete, and prints the summary. */
 void trace_conclude(struct trace *trace, char *const *argv, int wait_status);
