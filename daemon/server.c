@@ -350,6 +350,32 @@ static void open_coverage(struct occ_server *s)
         occ_log(OCC_LOG_ERROR, "no coverage: %s", err.message);
 }
 
+/* Tells the starter of a private daemon that the program may start. */
+static int announce(struct occ_server *s, struct occ_error *err)
+{
+    if (!s->private.on || s->private.is_announced)
+        return 0;
+    occ_sampler_await(s->sampler, AWAIT_NS);
+    if (send(s->private.fd, "l", 1, MSG_NOSIGNAL) != 1)
+        return occ_fail_errno(err, errno, "cannot write to the starter");
+    s->private.is_announced = true;
+    return 0;
+}
+
+/* Opens the history, then listens. A file that a private daemon has just made is one that it can open, so its
+ * program may start while SQLite reads the schema; the connection waits in the listener's queue meanwhile. */
+static int open_history_and_listener(struct occ_server *s, struct occ_error *err)
+{
+    const struct occ_histories_options *h = &s->histories_options;
+    bool is_new = s->private.on && occ_store_create(h->path, &h->store);
+    int status = is_new ? 0 : occ_histories_open(&s->histories, h, err);
+    if (status == 0)
+        status = occ_listen_open(s->options->socket_path, s->options->socket_mode, &s->listener, err);
+    if (status == 0 && is_new)
+        status = announce(s, err);
+    return status == 0 && is_new ? occ_histories_open(&s->histories, h, err) : status;
+}
+
 static int start(struct occ_server *s, struct occ_error *err)
 {
     s->histories_options = s->options->histories;
@@ -364,9 +390,7 @@ static int start(struct occ_server *s, struct occ_error *err)
         status = start_sampler(s, err);
     s->histories_options.sampler = s->sampler;
     if (status == 0)
-        status = occ_histories_open(&s->histories, &s->histories_options, err);
-    if (status == 0)
-        status = occ_listen_open(s->options->socket_path, s->options->socket_mode, &s->listener, err);
+        status = open_history_and_listener(s, err);
     if (status == 0)
         status = open_descriptors(s, err);
     if (status != 0)
@@ -375,10 +399,8 @@ static int start(struct occ_server *s, struct occ_error *err)
     occ_node_quota_plan(&s->histories, occ_monotonic_ns());
     open_coverage(s);
     occ_pages_open(s);
-    if (s->private.on)
-        occ_sampler_await(s->sampler, AWAIT_NS);
-    if (s->private.on && send(s->private.fd, "l", 1, MSG_NOSIGNAL) != 1)
-        return occ_fail_errno(err, errno, "cannot write to the starter");
+    if (announce(s, err) != 0)
+        return err->code;
     occ_notify("READY=1");
     occ_log(OCC_LOG_INFO, "listens at %s, writes %s", s->options->socket_path, s->histories.first->path);
     return 0;

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sqlite3.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "packed_history.h"
 #include "store.h"
 #include "support/cleanup.h"
 
-enum { MAX_BYTES = 4 << 20, PACKED_MAX = 1 << 20, LEVEL = 19, COLUMNS = 16 };
+/* Zeros between two runs: 256 zeros cost less than another write. */
+enum { MAX_BYTES = 4 << 20, ZEROS_MIN = 256, RUNS_MAX = MAX_BYTES / ZEROS_MIN, COLUMNS = 16 };
 
 /* An identity that occurs once in the file: its bytes, and as SQL. */
 static const uint8_t identity[OCC_IDENTITY_BYTES] = {0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
@@ -45,20 +45,48 @@ static size_t find_identity(const uint8_t *bytes, size_t n)
     return first && !memmem(first + 1, n - at - 1, identity, sizeof identity) ? at : 0;
 }
 
-static void print(const uint8_t *packed, size_t packed_bytes, size_t bytes, size_t identity_at)
+/* Returns where a run of zeros of at least ZEROS_MIN bytes begins at or after `at`; `n`: none. */
+static size_t find_zeros(const uint8_t *bytes, size_t n, size_t at)
+{
+    static const uint8_t zeros[ZEROS_MIN];
+    const uint8_t *found = memmem(bytes + at, n - at, zeros, sizeof zeros);
+    return found ? (size_t)(found - bytes) : n;
+}
+
+/* Returns the number of runs in `runs`, of RUNS_MAX + 1 at most. */
+static size_t find_runs(const uint8_t *bytes, size_t n, struct occ_packed_run *runs)
+{
+    size_t n_runs = 0, at = 0;
+    while (at < n) {
+        size_t end = find_zeros(bytes, n, at);
+        if (end > at)
+            runs[n_runs++] = (struct occ_packed_run){(uint32_t)at, (uint32_t)(end - at)};
+        for (at = end; at < n && bytes[at] == 0;)
+            at++;
+    }
+    return n_runs;
+}
+
+static void print(const uint8_t *bytes, size_t n, const struct occ_packed_run *runs, size_t n_runs,
+                  size_t identity_at)
 {
     (void)printf("/* Made by gen_packed_history.c. */\n#include \"store/packed_history.h\"\n\n"
                  "static const unsigned char packed[] = {");
-    for (size_t i = 0; i < packed_bytes; i++)
-        (void)printf("%s%u,", i % COLUMNS == 0 ? "\n" : "", packed[i]);
-    (void)printf("\n};\n\nconst struct occ_packed_history occ_packed_history = {\n"
-                 "    packed, sizeof packed, %zu, %zu};\n",
-                 bytes, identity_at);
+    for (size_t i = 0; i < n_runs; i++)
+        for (uint32_t j = 0; j < runs[i].bytes; j++)
+            (void)printf("%s%u,", j % COLUMNS == 0 ? "\n" : "", bytes[runs[i].at + j]);
+    (void)printf("\n};\n\nstatic const struct occ_packed_run runs[] = {\n");
+    for (size_t i = 0; i < n_runs; i++)
+        (void)printf("    {%u, %u},\n", runs[i].at, runs[i].bytes);
+    (void)printf("};\n\nconst struct occ_packed_history occ_packed_history = {\n"
+                 "    packed, runs, sizeof runs / sizeof *runs, %zu, %zu};\n",
+                 n, identity_at);
 }
 
 int main(void)
 {
-    static uint8_t bytes[MAX_BYTES], packed[PACKED_MAX];
+    static uint8_t bytes[MAX_BYTES];
+    static struct occ_packed_run runs[RUNS_MAX + 1];
     const char *place = getenv("TMPDIR");
     char directory[4096], path[4200];
     (void)snprintf(directory, sizeof directory, "%s/occ_gen-XXXXXX", place ? place : "/tmp");
@@ -69,9 +97,8 @@ int main(void)
     (void)unlink(path);
     (void)rmdir(directory);
     size_t identity_at = find_identity(bytes, n);
-    size_t packed_bytes = identity_at > 0 ? ZSTD_compress(packed, sizeof packed, bytes, n, LEVEL) : 0;
-    if (identity_at == 0 || ZSTD_isError(packed_bytes))
+    if (identity_at == 0)
         return 1;
-    print(packed, packed_bytes, n, identity_at);
+    print(bytes, n, runs, find_runs(bytes, n, runs), identity_at);
     return ferror(stdout) != 0 || fflush(stdout) != 0;
 }

@@ -6,18 +6,16 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "support/cleanup.h"
 
-static bool write_all(int fd, const uint8_t *bytes, size_t n)
+static bool write_at(int fd, const uint8_t *bytes, size_t n, size_t at)
 {
     for (size_t done = 0; done < n;) {
-        ssize_t written = write(fd, bytes + done, n - done);
+        ssize_t written = pwrite(fd, bytes + done, n - done, (off_t)(at + done));
         if (written <= 0)
             return false;
         done += (size_t)written;
@@ -60,19 +58,26 @@ static bool name_file(int fd, const char *path)
     return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
-static bool unpack(const struct occ_packed_history *history, uint8_t *bytes)
+static bool unpack(const struct occ_packed_history *history, int fd)
 {
-    return ZSTD_decompress(bytes, history->bytes, history->packed, history->packed_bytes) == history->bytes &&
-           getrandom(bytes + history->identity_at, OCC_IDENTITY_BYTES, 0) == OCC_IDENTITY_BYTES;
+    const uint8_t *packed = history->packed;
+    uint8_t identity[OCC_IDENTITY_BYTES];
+    if (ftruncate(fd, (off_t)history->bytes) != 0)
+        return false;
+    for (size_t i = 0; i < history->n_runs; i++) {
+        const struct occ_packed_run *run = &history->runs[i];
+        if (!write_at(fd, packed, run->bytes, run->at))
+            return false;
+        packed += run->bytes;
+    }
+    return getrandom(identity, sizeof identity, 0) == (ssize_t)sizeof identity &&
+           write_at(fd, identity, sizeof identity, history->identity_at);
 }
 
 bool occ_packed_history_write(const struct occ_packed_history *history, const char *path)
 {
     if (has_stale_log(path))
         return false;
-    _cleanup_(occ_freep) uint8_t *bytes = malloc(history->bytes);
-    if (!bytes || !unpack(history, bytes))
-        return false;
     _cleanup_(occ_closep) int fd = create_unnamed(path);
-    return fd >= 0 && write_all(fd, bytes, history->bytes) && fdatasync(fd) == 0 && name_file(fd, path);
+    return fd >= 0 && unpack(history, fd) && fdatasync(fd) == 0 && name_file(fd, path);
 }

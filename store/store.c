@@ -38,6 +38,13 @@ static int create_file(const char *path, const struct occ_packed_history *empty,
     return 0;
 }
 
+bool occ_store_create(const char *path, const struct occ_store_options *options)
+{
+    struct stat status;
+    return options->empty && !occ_filesystem_network(path) && stat(path, &status) != 0 &&
+           occ_path_make_parents(path, NULL) == 0 && occ_packed_history_write(options->empty, path);
+}
+
 static int check_readable(const char *path, struct occ_error *err)
 {
     struct stat status;

@@ -54,6 +54,10 @@ struct occ_store_options {
     const struct occ_packed_history *empty; /* how a missing file begins (packed_history.h); NULL: by SQL */
 };
 
+/* Makes the missing file `path` from the empty history of the options, whole and synchronised. Returns false
+ * if the file exists or cannot be made in this way; occ_store_open() then gives the reason. */
+bool occ_store_create(const char *path, const struct occ_store_options *options);
+
 /* Opens `path` and migrates it to this version. Write mode creates it (mode 0640) and its directories. */
 int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
                    struct occ_error *err);

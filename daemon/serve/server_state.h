@@ -25,9 +25,9 @@ struct occ_loop {
 
 /* State of a private daemon: `occtrace` is at the other end of a socket. */
 struct occ_private {
-    bool on;
-    int fd;          /* -1: closed or none */
-    int64_t left_ns; /* monotonic time at which the other end was closed; 0: still open */
+    bool on, is_announced; /* is_announced: the program may start */
+    int fd;                /* -1: closed or none */
+    int64_t left_ns;       /* monotonic time at which the other end was closed; 0: still open */
 };
 
 /* Sums over histories. */

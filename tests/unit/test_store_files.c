@@ -451,7 +451,7 @@ static void a_packed_history_replaces_nothing(void **state)
     (void)state;
     struct world w = {0};
     struct occ_packed_history damaged = occ_packed_history;
-    damaged.packed_bytes /= 2;
+    damaged.bytes = SIZE_MAX; /* no file is so long */
     world_make_directory(&w);
     FILE *file = fopen(w.path, "we");
     assert_non_null(file);
@@ -471,6 +471,34 @@ static void a_packed_history_replaces_nothing(void **state)
     world_remove_directory(&w);
 }
 
+/* Only a missing file of a local file system is made before the history is opened. */
+static void a_missing_history_is_made_ahead(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    world_make_directory(&w);
+    assert_false(occ_store_create(w.path, &options)); /* no file to begin with */
+    options.empty = &occ_packed_history;
+    file_system = 0x6969; /* NFS */
+    assert_false(occ_store_create(w.path, &options));
+    assert_int_equal(access(w.path, F_OK), -1);
+    file_system = 0;
+    assert_true(occ_store_create(w.path, &options));
+    assert_false(occ_store_create(w.path, &options));
+    char *opened = open_with(&w, &occ_packed_history);
+    char *identity = identity_of(w.store);
+    start_again(&w);
+    char *made = open_with(&w, NULL);
+    assert_string_equal(opened, made);
+    assert_string_not_equal(identity, "1234605616436508552\n"); /* of the build */
+    occ_store_close(w.store);
+    sqlite3_free(opened);
+    sqlite3_free(identity);
+    sqlite3_free(made);
+    world_remove_directory(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +508,7 @@ int main(void)
         cmocka_unit_test(each_packed_history_has_its_own_identity),
         cmocka_unit_test(a_packed_history_never_meets_an_old_log),
         cmocka_unit_test(a_packed_history_replaces_nothing),
+        cmocka_unit_test(a_missing_history_is_made_ahead),
         cmocka_unit_test(the_answer_to_wal_is_checked),
         cmocka_unit_test(a_full_disk_loses_nothing),
         cmocka_unit_test(a_full_disk_below_the_quota_recovers),
