@@ -97,7 +97,8 @@ void occ_captures_end(struct occ_captures *captures, uint64_t serial)
 void occ_captures_end_context(struct occ_captures *captures, const void *context)
 {
     for (uint32_t i = 0; i < OCC_CAPTURES_MAX; i++)
-        if (captures->entries[i].is_used && captures->entries[i].of.context == context)
+        if (captures->entries[i].is_used && captures->entries[i].of.thread &&
+            captures->entries[i].of.context == context)
             occ_captures_end(captures, captures->entries[i].serial);
 }
 

@@ -1,8 +1,11 @@
 /*
  * Streams that are being captured. A capture ends with its stream's cuStreamEndCapture, or with the
- * destruction of its stream or context. The default stream of a thread has the same handle in all threads and
- * contexts, so thread and context identify it; its capture also ends with its thread, since no other thread
- * can name the stream.
+ * destruction of its stream. The default stream of a thread has the same handle in all threads and contexts,
+ * so thread and context identify it; its capture also ends with its context, and with its thread, since no
+ * other thread can name the stream.
+ *
+ * CUPTI tells the thread's current context, and another stream may belong to another one. So its capture
+ * outlives every context: in doubt nothing is measured any more, rather than a capture of the program broken.
  *
  * CUDA reuses handles, and callbacks of two threads may arrive in another order than their calls. A call that
  * ends a capture therefore asks for the capture's serial before the driver's work; a capture that begins
@@ -22,9 +25,9 @@
 
 /* All members NULL: unknown. */
 struct occ_capture_stream {
-    const void *stream; /* NULL: the default stream of `thread` */
-    const void *thread; /* NULL: not a default stream */
-    const void *context;
+    const void *stream;  /* NULL: the default stream of `thread` */
+    const void *thread;  /* NULL: not a default stream */
+    const void *context; /* current in the thread of the call */
 };
 
 struct occ_capture {
@@ -50,6 +53,6 @@ void occ_captures_begin(struct occ_captures *captures, const struct occ_capture_
 uint64_t occ_captures_find(struct occ_captures *captures, const struct occ_capture_stream *of,
                            bool may_be_unnamed);
 void occ_captures_end(struct occ_captures *captures, uint64_t serial);
-/* End the captures of a destroyed context, and of an ended thread's default streams. */
+/* End the captures of default streams: those of a destroyed context, and of an ended thread. */
 void occ_captures_end_context(struct occ_captures *captures, const void *context);
 void occ_captures_end_thread(struct occ_captures *captures, const void *thread);

@@ -94,7 +94,7 @@ static void on_activity(const struct sim_activity *activity)
     sim_cupti_activity(activity, without_times);
 }
 
-static void on_call(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result);
+static void on_call(enum sim_call call, const struct sim_called *called, const CUresult *result);
 
 static const struct sim_sink sink = {on_activity, on_call};
 static const struct sim_driver *driver;
@@ -202,38 +202,59 @@ static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const vo
         subscriber_callback(subscriber_data, domain, id, data);
 }
 
-static void on_call(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result)
+/* Counts the streams in capture. */
+static void note_capture(enum sim_call call, const struct sim_called *called)
+{
+    if (call == SIM_CALL_CAPTURE_BEGIN)
+        atomic_fetch_add(&captures, 1);
+    if (call == SIM_CALL_CAPTURE_END || (call == SIM_CALL_STREAM_DESTROY && called->ends_capture))
+        atomic_fetch_sub(&captures, 1);
+}
+
+/* As CUPTI: the context of the data is the thread's current one, whatever the stream's is. Parameters are
+ * those of the calls that name a stream alone. */
+static void report_call(enum sim_call call, const struct sim_called *called, const CUresult *result)
 {
     static const CUpti_CallbackId ids[] = {
         [SIM_CALL_LAUNCH] = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
         [SIM_CALL_GRAPH] = CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
         [SIM_CALL_CAPTURE_BEGIN] = CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,
         [SIM_CALL_CAPTURE_END] = CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
+        [SIM_CALL_STREAM_DESTROY] = CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2,
     };
-    if (call == SIM_CALL_CONTEXT_END) {
-        const CUpti_ResourceData data = {.context = context};
-        call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
-        return;
-    }
-    if (result && *result == CUDA_SUCCESS && call == SIM_CALL_CAPTURE_BEGIN)
-        atomic_fetch_add(&captures, 1);
-    if (result && *result == CUDA_SUCCESS && call == SIM_CALL_CAPTURE_END)
-        atomic_fetch_sub(&captures, 1);
+    const struct {
+        CUstream stream;
+        uint64_t others[2]; /* of a capture: mode, or where the graph goes; unknown here */
+    } parameters = {.stream = called->stream};
+    bool has_parameters = call != SIM_CALL_LAUNCH && call != SIM_CALL_GRAPH;
     CUresult returned = result ? *result : CUDA_SUCCESS;
     CUpti_CallbackData data = {.callbackSite = result ? CUPTI_API_EXIT : CUPTI_API_ENTER,
                                .functionReturnValue = result ? &returned : NULL,
-                               .context = context,
-                               .correlationId = correlation};
-    (void)cuptiGetContextId(context, &data.contextUid);
+                               .functionParams = has_parameters ? &parameters : NULL,
+                               .context = called->current,
+                               .correlationId = called->correlation};
+    if (called->current)
+        (void)cuptiGetContextId(called->current, &data.contextUid);
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, ids[call], &data);
+}
+
+static void on_call(enum sim_call call, const struct sim_called *called, const CUresult *result)
+{
+    bool is_launch = call == SIM_CALL_LAUNCH || call == SIM_CALL_GRAPH;
+    if (call == SIM_CALL_CONTEXT_END) {
+        const CUpti_ResourceData data = {.context = called->context};
+        call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
+        return;
+    }
+    if (result && *result == CUDA_SUCCESS)
+        note_capture(call, called);
     if (!result && call == SIM_CALL_LAUNCH)
         sim_client_before_launch();
-    call_back(CUPTI_CB_DOMAIN_DRIVER_API, ids[call], &data);
-    if (call != SIM_CALL_LAUNCH && call != SIM_CALL_GRAPH)
-        return;
-    if (result)
+    report_call(call, called, result);
+    if (is_launch && result)
         sim_range_after_launch();
-    else
-        sim_range_before_launch(context);
+    else if (is_launch)
+        sim_range_before_launch(called->context);
 }
 
 static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *data)

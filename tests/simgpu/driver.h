@@ -233,7 +233,7 @@ struct sim_batch {
 };
 void sim_batch_deliver(struct sim_batch *batch);
 /* Reports a call to watching clients; see hook.h. Without the lock. */
-void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result);
+void sim_tell_call(enum sim_call call, const struct sim_called *called, const CUresult *result);
 
 /* The origin of an operation: a stream, for itself or for a graph launch. */
 struct sim_origin {

@@ -98,7 +98,7 @@ CUresult cuCtxDestroy(CUcontext ctx)
     CUresult result = context_of(ctx, &context);
     if (result)
         return result;
-    sim_tell_call(SIM_CALL_CONTEXT_END, ctx, NULL);
+    sim_tell_call(SIM_CALL_CONTEXT_END, &(struct sim_called){.context = ctx}, NULL);
     sim_context_wait(context);
     if (depth && stack[depth - 1] == context)
         depth--;
@@ -140,7 +140,7 @@ static void end_primary(struct sim_device *device)
 {
     if (!device->primary)
         return;
-    sim_tell_call(SIM_CALL_CONTEXT_END, (CUcontext)device->primary, NULL);
+    sim_tell_call(SIM_CALL_CONTEXT_END, &(struct sim_called){.context = (CUcontext)device->primary}, NULL);
     sim_context_wait(device->primary);
     sim_lock();
     free_contents_locked(device->primary);

@@ -65,7 +65,7 @@ uint32_t sim_next_correlation_locked(void)
     return own_correlation ? own_correlation : new_correlation_locked();
 }
 
-void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result)
+void sim_tell_call(enum sim_call call, const struct sim_called *called, const CUresult *result)
 {
     const struct sim_sink *now = atomic_load_explicit(&sink, memory_order_acquire);
     if (!result && (call == SIM_CALL_LAUNCH || call == SIM_CALL_GRAPH)) {
@@ -73,8 +73,13 @@ void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result
         own_correlation = new_correlation_locked();
         sim_unlock();
     }
+    struct sim_called whole = *called;
+    struct sim_context *current = NULL;
+    (void)sim_current(&current);
+    whole.current = (CUcontext)current;
+    whole.correlation = own_correlation;
     if (now)
-        now->call(call, context, own_correlation, result);
+        now->call(call, &whole, result);
     if (result)
         own_correlation = 0;
 }

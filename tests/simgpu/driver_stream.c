@@ -168,6 +168,9 @@ CUresult cuStreamDestroy(CUstream hStream)
     struct sim_stream *stream = sim_handle(hStream, SIM_STREAM);
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
+    const struct sim_called called = {
+        .context = (CUcontext)stream->context, .stream = hStream, .ends_capture = stream->capture_origin};
+    sim_tell_call(SIM_CALL_STREAM_DESTROY, &called, NULL);
     sim_lock();
     while (stream->host_functions)
         sim_wait_locked();
@@ -176,6 +179,7 @@ CUresult cuStreamDestroy(CUstream hStream)
         legacy->ready_ns = stream->ready_ns;
     stream_free_locked(stream);
     sim_unlock();
+    sim_tell_call(SIM_CALL_STREAM_DESTROY, &called, &result);
     return CUDA_SUCCESS;
 }
 

@@ -28,6 +28,11 @@ static CUresult submit(CUstream handle, const struct sim_op *op)
     return result ? result : sim_submit(stream, op);
 }
 
+static struct sim_called called_of(const struct sim_stream *stream, CUstream handle)
+{
+    return (struct sim_called){.context = (CUcontext)stream->context, .stream = handle};
+}
+
 /* ---- kernels ---- */
 
 static CUresult launch(CUstream handle, CUfunction function, const struct sim_launch *shape)
@@ -39,9 +44,10 @@ static CUresult launch(CUstream handle, CUfunction function, const struct sim_la
         result = stream_of(handle, &stream);
     if (result)
         return result;
-    sim_tell_call(SIM_CALL_LAUNCH, (CUcontext)stream->context, NULL);
+    const struct sim_called called = called_of(stream, handle);
+    sim_tell_call(SIM_CALL_LAUNCH, &called, NULL);
     result = sim_submit(stream, &op);
-    sim_tell_call(SIM_CALL_LAUNCH, (CUcontext)stream->context, &result);
+    sim_tell_call(SIM_CALL_LAUNCH, &called, &result);
     return result;
 }
 
@@ -107,9 +113,10 @@ CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
     CUresult result = stream_of(hStream, &stream);
     if (result)
         return result;
-    sim_tell_call(SIM_CALL_GRAPH, (CUcontext)stream->context, NULL);
+    const struct sim_called called = called_of(stream, hStream);
+    sim_tell_call(SIM_CALL_GRAPH, &called, NULL);
     result = sim_graph_launch(hGraphExec, stream);
-    sim_tell_call(SIM_CALL_GRAPH, (CUcontext)stream->context, &result);
+    sim_tell_call(SIM_CALL_GRAPH, &called, &result);
     return result;
 }
 
@@ -410,9 +417,10 @@ CUresult cuStreamBeginCapture(CUstream hStream, CUstreamCaptureMode mode)
     CUresult result = stream_of(hStream, &stream);
     if (result)
         return result;
-    sim_tell_call(SIM_CALL_CAPTURE_BEGIN, (CUcontext)stream->context, NULL);
+    const struct sim_called called = called_of(stream, hStream);
+    sim_tell_call(SIM_CALL_CAPTURE_BEGIN, &called, NULL);
     result = sim_capture_begin(stream);
-    sim_tell_call(SIM_CALL_CAPTURE_BEGIN, (CUcontext)stream->context, &result);
+    sim_tell_call(SIM_CALL_CAPTURE_BEGIN, &called, &result);
     return result;
 }
 
@@ -422,9 +430,10 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     CUresult result = stream_of(hStream, &stream);
     if (result)
         return result;
-    sim_tell_call(SIM_CALL_CAPTURE_END, (CUcontext)stream->context, NULL);
+    const struct sim_called called = called_of(stream, hStream);
+    sim_tell_call(SIM_CALL_CAPTURE_END, &called, NULL);
     result = sim_capture_end(stream, phGraph);
-    sim_tell_call(SIM_CALL_CAPTURE_END, (CUcontext)stream->context, &result);
+    sim_tell_call(SIM_CALL_CAPTURE_END, &called, &result);
     return result;
 }
 

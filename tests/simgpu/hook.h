@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SIM_HOOK_SYMBOL  "occsim_hook"
-#define SIM_HOOK_VERSION 4
+#define SIM_HOOK_VERSION 5
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
@@ -74,14 +74,23 @@ enum sim_call {
     SIM_CALL_GRAPH,
     SIM_CALL_CAPTURE_BEGIN,
     SIM_CALL_CAPTURE_END,
+    SIM_CALL_STREAM_DESTROY,
     SIM_CALL_CONTEXT_END
+};
+
+/* What a call is about. */
+struct sim_called {
+    CUcontext context;    /* the stream's; CONTEXT_END: that ends */
+    CUcontext current;    /* of the thread; NULL: none */
+    CUstream stream;      /* as the program names it */
+    bool ends_capture;    /* STREAM_DESTROY: the capture of this stream */
+    uint32_t correlation; /* the id of a launch's activities, 0 for other calls */
 };
 
 struct sim_sink {
     void (*activity)(const struct sim_activity *activity);
-    /* `result`: NULL on entry, else the call's result. `context` is the stream's. `correlation`: the id of a
-     * launch's activities, 0 for other calls. */
-    void (*call)(enum sim_call call, CUcontext context, uint32_t correlation, const CUresult *result);
+    /* `result`: NULL on entry, else the call's result. */
+    void (*call)(enum sim_call call, const struct sim_called *called, const CUresult *result);
 };
 
 struct sim_driver {

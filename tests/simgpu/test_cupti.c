@@ -747,6 +747,61 @@ static void test_truth_of_many_processes(void **state)
     assert_memory_equal(truth, "name,", 5);
 }
 
+/* ---- callbacks ---- */
+
+static struct {
+    CUpti_CallbackId id;
+    CUpti_ApiCallbackSite site;
+    CUcontext context;
+    CUstream stream;
+} called[8];
+static size_t n_called;
+
+static void CUPTIAPI note_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                   const void *info)
+{
+    const CUpti_CallbackData *call = info;
+    (void)data;
+    CHECK_EQUAL(domain, CUPTI_CB_DOMAIN_DRIVER_API);
+    CHECK(n_called < 8 && call->functionParams);
+    called[n_called].id = id;
+    called[n_called].site = call->callbackSite;
+    called[n_called].context = call->context;
+    memcpy(&called[n_called++].stream, call->functionParams, sizeof(CUstream));
+}
+
+/* As CUPTI says: the thread's current context, even if the stream belongs to another one. */
+static void callbacks_of_streams(void)
+{
+    static const CUpti_CallbackId ids[] = {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,
+                                           CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2};
+    CUpti_SubscriberHandle subscriber;
+    CUcontext own, other;
+    CUstream stream;
+    begin();
+    OK(cuCtxGetCurrent(&own));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuCtxCreate(&other, NULL, 0, 0));
+    OK(cuptiSubscribe(&subscriber, note_callback, NULL));
+    for (size_t i = 0; i < 2; i++)
+        OK(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, ids[i]));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(cuStreamDestroy(stream));
+    OK(cuptiUnsubscribe(subscriber));
+    CHECK_EQUAL(n_called, 4);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_EQUAL(called[i].id, ids[i / 2]);
+        CHECK_EQUAL(called[i].site, i % 2 ? CUPTI_API_EXIT : CUPTI_API_ENTER);
+        CHECK(called[i].context == other && called[i].context != own && called[i].stream == stream);
+    }
+}
+
+static void test_callbacks(void **state)
+{
+    (void)state;
+    RUN(callbacks_of_streams);
+}
+
 /* ---- faults ---- */
 
 static void refused_subscription(void)
@@ -889,6 +944,7 @@ int main(void)
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_virtual_time_and_truth),
         cmocka_unit_test(test_truth_of_many_processes),
+        cmocka_unit_test(test_callbacks),
         cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -647,16 +647,33 @@ static void destroy_context(uintptr_t context)
     fake.callback(fake.user_data, OCC_CALLBACK_RESOURCE, OCC_RESOURCE_CONTEXT_DESTROY_STARTING, &gone);
 }
 
+/* The default stream of a thread belongs to the current context. */
 static void a_capture_ends_with_its_context(void **state)
 {
     (void)state;
     fill_session();
+    fake.stream = PER_THREAD;
     begin_capture(0);
     destroy_context(8);
     launch(LAUNCH, 1);
     assert_int_equal(fake.stops, 0);
     destroy_context(9);
     fake.capturing = false;
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+}
+
+/* A stream with a name may belong to another context than the thread's current one. */
+static void a_capture_outlives_the_context_of_its_call(void **state)
+{
+    (void)state;
+    fill_session();
+    begin_capture(0);
+    destroy_context(9);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    assert_false(fake.broke_a_capture);
+    end_capture(0, true);
     launch(LAUNCH, 1);
     assert_int_equal(fake.stops, 1);
 }
@@ -1267,6 +1284,7 @@ int main(void)
         T(a_capture_ends_when_it_cannot_be_saved),
         T(a_capture_ends_with_its_stream),
         T(a_capture_ends_with_its_context),
+        T(a_capture_outlives_the_context_of_its_call),
         T(a_capture_in_a_stream_with_a_used_handle_counts),
         T(captures_without_a_name_count),
         T(a_capture_of_a_thread_s_stream_ends_with_the_thread),
