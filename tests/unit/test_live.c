@@ -344,6 +344,29 @@ static void test_layers(void **state)
     occ_layers_free(&s.layers.tree);
 }
 
+/* The list begins with the longest layer, even if many layers come before it in the tree. */
+static void test_many_layers(void **state)
+{
+    (void)state;
+    enum { LAYERS = 40 };
+    struct occ_range_totals totals[LAYERS];
+    char paths[LAYERS][32], line[LIVE_LINE_BYTES];
+    struct live_sample s = {.window_ns = SECOND};
+    for (int i = 0; i < LAYERS; i++) {
+        /* the first pass has many short layers, the backward pass one long layer */
+        (void)snprintf(paths[i], sizeof paths[i], "net/part%c%c", 'a' + i / 8, 'a' + i % 8);
+        totals[i] = (struct occ_range_totals){.path = paths[i],
+                                              .launches = 1,
+                                              .time_s = i + 1 < LAYERS ? 1 : LAYERS,
+                                              .is_backward = i + 1 == LAYERS};
+    }
+    assert_int_equal(occ_layers_make(totals, LAYERS, &(struct occ_layer_options){0}, &s.layers.tree), 0);
+    live_layers_text(&s, true, line);
+    assert_memory_equal(line, "layers by time: partee", strlen("layers by time: parte"));
+    assert_non_null(strstr(line, " backward 50.6%, "));
+    occ_layers_free(&s.layers.tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,7 +376,7 @@ int main(void)
         cmocka_unit_test(test_values),    cmocka_unit_test(test_sparkline),
         cmocka_unit_test(test_texts),     cmocka_unit_test(test_gpus_and_causes),
         cmocka_unit_test(test_shares),    cmocka_unit_test(test_owners),
-        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_layers),    cmocka_unit_test(test_many_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

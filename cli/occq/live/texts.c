@@ -165,24 +165,38 @@ static void name_layer(const struct occ_layers *tree, size_t at, bool ascii, cha
         occ_text_append(name, size, " ", "backward");
 }
 
-void live_layers_text(const struct live_sample *sample, bool ascii, char line[LIVE_LINE_BYTES])
+enum { LAYERS_SHOWN = 16 };
+
+/* Writes the indices of the innermost layers with the longest times, the longest first. Returns their number.
+ */
+static size_t longest_leaves(const struct occ_layers *tree, size_t leaves[LAYERS_SHOWN])
 {
-    enum { SHOWN = 16, NAME_BYTES = 160 };
-    const struct occ_layers *tree = &sample->layers.tree;
-    char names[SHOWN][NAME_BYTES];
-    struct share leaves[SHOWN];
     size_t n = 0;
-    line[0] = '\0';
-    for (size_t i = 0; i < tree->n && n < SHOWN; i++) {
+    for (size_t i = 0; i < tree->n; i++) {
+        size_t at = n;
         if (i + 1 < tree->n && tree->layers[i + 1].depth > tree->layers[i].depth)
             continue; /* has layers inside */
-        name_layer(tree, i, ascii, names[n], NAME_BYTES);
-        leaves[n] = (struct share){names[n], tree->layers[i].share};
-        n++;
+        while (at > 0 && tree->layers[leaves[at - 1]].time_s < tree->layers[i].time_s)
+            at--;
+        if (at == LAYERS_SHOWN)
+            continue;
+        n += n < LAYERS_SHOWN;
+        memmove(leaves + at + 1, leaves + at, (n - 1 - at) * sizeof *leaves);
+        leaves[at] = i;
     }
-    qsort(leaves, n, sizeof *leaves, largest_first);
-    for (size_t i = 0; i < n; i++)
-        append_share(line, "layers by time: ", leaves[i].name, leaves[i].ratio);
+    return n;
+}
+
+void live_layers_text(const struct live_sample *sample, bool ascii, char line[LIVE_LINE_BYTES])
+{
+    const struct occ_layers *tree = &sample->layers.tree;
+    char name[160];
+    size_t leaves[LAYERS_SHOWN], n = longest_leaves(tree, leaves);
+    line[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        name_layer(tree, leaves[i], ascii, name, sizeof name);
+        append_share(line, "layers by time: ", name, tree->layers[leaves[i]].share);
+    }
     occ_text_sanitise(line);
 }
 
