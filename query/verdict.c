@@ -39,7 +39,7 @@ static int run(const struct cli_command *command, const void *arguments)
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
         occ_overview_ask(store, &args->filter, &overview, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
+    cli_note_filter(command, store, &args->filter);
     sql_note_partial(command, store, &args->filter);
     if (overview.launches == 0)
         return sql_no_launches(command, store, &args->filter, "no launches match these filters");

@@ -7,7 +7,7 @@
 /* Selects launches; zero-initialised selects all. */
 struct occ_filter {
     int64_t since_ns, until_ns; /* since <= start < until; 0: open */
-    int64_t run;                /* 0: any; OCC_RUN_LAST: the newest */
+    int64_t run;                /* 0: any; OCC_RUN_LAST: the newest with launches */
     int64_t first_run;          /* only runs with this number and larger ones; 0: any */
     /* of the run; NULL: any. label: * and ? are wildcards for any text and any character. job: Slurm's job or
      * the pod */
@@ -29,6 +29,9 @@ struct occ_filter {
 };
 
 #define OCC_RUN_LAST (-1)
+/* The run of OCC_RUN_LAST in SQL: the newest run with launches, else the newest run. */
+#define OCC_FILTER_RUN_LAST                                                                                  \
+    "(SELECT coalesce(max(run_id) FILTER (WHERE launches > 0), max(run_id)) FROM stored_run)"
 
 /* The filter's texts about runs as SQL conditions: X(member, text before, text after). GLOB also has sets in
  * brackets, but in a label only * and ? are wildcards: "[[]" matches "[". */

@@ -305,7 +305,7 @@
       "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM " \
       "stored_node n WHERE n.node_id = stored_run.node_id) FROM stored_run " \
       "WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND " \
-      "(?3 = 0 OR run_id = iif(?3 < 0, (SELECT max(run_id) FROM stored_run), ?3)) AND " \
+      "(?3 = 0 OR run_id = iif(?3 < 0, " OCC_FILTER_RUN_LAST ", ?3)) AND " \
       "(?4 OR time_base IS NOT 'unknown') AND run_id >= ?5" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \
     X(KERNELS, "SELECT kernel_id, short, demangled, mangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved_low FROM stored_launch_config " \

@@ -83,7 +83,7 @@ static void put_facts(struct occ_json *json, const struct agent_question *questi
     struct sqlite3 *db = occ_store_sqlite(question->store);
     const struct sql_partial partial = sql_count_partial(question->store, &question->filter);
     occ_json_integer(json, "runs_in_history", sql_number(db, "SELECT count(*) FROM run"));
-    occ_json_integer(json, "last_run", sql_number(db, "SELECT max(run_id) FROM run"));
+    occ_json_integer(json, "last_run", sql_number(db, "SELECT " OCC_FILTER_RUN_LAST));
     occ_json_unsigned(json, "launches", o->launches);
     occ_json_unsigned(json, "kernels", count_kernels(o));
     occ_json_unsigned(json, "gpus", o->totals.n_gpus);

@@ -105,10 +105,26 @@ int64_t cli_history_bytes(struct occ_store *store)
     return stat(cli_history_path(store), &file) == 0 ? file.st_size : 0;
 }
 
-void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
-                            const struct occ_filter *filter)
+static void note_newer_runs(const struct cli_command *command, struct occ_store *store)
+{
+    static const char sql[] =
+        "SELECT last, count(*) FROM run, (SELECT " OCC_FILTER_RUN_LAST " AS last) WHERE run_id > last";
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int64(stmt, 1) > 0) {
+        long long n = sqlite3_column_int64(stmt, 1);
+        cli_note(command, "last is run %lld; %lld newer run%s no launches", sqlite3_column_int64(stmt, 0), n,
+                 n == 1 ? " has" : "s have");
+    }
+    (void)sqlite3_finalize(stmt);
+}
+
+void cli_note_filter(const struct cli_command *command, struct occ_store *store,
+                     const struct occ_filter *filter)
 {
     uint64_t n = 0;
+    if (filter->run == OCC_RUN_LAST)
+        note_newer_runs(command, store);
     if ((filter->since_ns <= 0 && filter->until_ns <= 0) ||
         occ_store_count_unknown_time_base(store, &n, NULL) != 0 || n == 0)
         return;

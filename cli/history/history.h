@@ -21,8 +21,8 @@ struct history_args {
         CLI_OPTION(0, "until", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN", "only before then")
 #define CLI_OPTIONS_RUN                                                                                      \
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",                                  \
-               "only this run ('occq runs' lists them); last: the last that was recorded or imported",       \
-               .min = 1, .max = INT64_MAX, .words = cli_run_words),                                          \
+               "only this run ('occq runs' lists them); last: the newest run with launches", .min = 1,       \
+               .max = INT64_MAX, .words = cli_run_words),                                                    \
         CLI_OPTION(0, "label", CLI_TEXT, struct history_args, filter.label, "TEXT",                          \
                    "only runs with this label (occtrace --label); * and ? match any text and character"),    \
         CLI_OPTION(0, "user", CLI_TEXT, struct history_args, filter.user, "NAME", "only runs of this user"), \
@@ -82,8 +82,8 @@ OCC_CLEANUP(occ_store, occ_store_close)
 /* The condition of statements on `run` for the filter's runs, without its times; history_bind_runs() binds
  * its parameters. */
 #define HISTORY_RUNS_OF_FILTER                                                                               \
-    "(:run IN (0, run_id) OR :run = -1 AND run_id = (SELECT max(run_id) FROM run))" OCC_FILTER_RUN_TEXTS(    \
-        OCC_FILTER_RUN_TEXT)
+    "(:run IN (0, run_id) OR :run = -1 AND run_id = " OCC_FILTER_RUN_LAST                                    \
+    ")" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)
 struct sqlite3_stmt;
 void history_bind_runs(struct sqlite3_stmt *stmt, const struct occ_filter *filter);
 
@@ -91,6 +91,7 @@ void history_bind_runs(struct sqlite3_stmt *stmt, const struct occ_filter *filte
 const char *cli_history_path(struct occ_store *store);
 int64_t cli_history_bytes(struct occ_store *store);
 
-/* Prints one line on stderr if the period excludes runs with times that do not count from 1970. */
-void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
-                            const struct occ_filter *filter);
+/* Prints lines on stderr: the period excludes runs with times that do not count from 1970; newer runs than
+ * the last run with launches have none. */
+void cli_note_filter(const struct cli_command *command, struct occ_store *store,
+                     const struct occ_filter *filter);

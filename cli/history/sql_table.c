@@ -184,7 +184,7 @@ static char *statement_text(const struct sql_list *list)
     add_number(sql, list->since, filter->since_ns);
     add_number(sql, list->until, filter->until_ns);
     if (filter->run == OCC_RUN_LAST)
-        sqlite3_str_appendall(sql, " AND run_id = (SELECT max(run_id) FROM run)");
+        sqlite3_str_appendall(sql, " AND run_id = " OCC_FILTER_RUN_LAST);
     else
         add_number(sql, "run_id = %lld", filter->run);
     add_number(sql, "run_id >= %lld", filter->first_run);
@@ -278,7 +278,7 @@ int sql_list(const struct cli_command *command, struct occ_store *store, const s
     struct sql_answer answer;
     if (ask_list(store, list, NULL, &answer, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, list->filter);
+    cli_note_filter(command, store, list->filter);
     if (answer.has_more && list->selection->gather)
         cli_gather_more(list->selection->gather);
     else if (answer.has_more)

@@ -51,6 +51,14 @@ expect 2 "unknown command 'nonsense'" "$occq" -d h.db nonsense
 for moment in yesterday today; do expect 0 RUN "$occq" runs -d m.db --until "$moment"; done
 expect 2 "'tomorrow' is neither" "$occq" top -d h.db --since tomorrow
 
+# The last run is the newest run with launches; a newer run without launches is named.
+same top -d h.db --run last --csv -- top -d h.db --run 2 --csv
+same runs -d h.db --run last --json -- runs -d h.db --run 2 --json
+same launches -d h.db --run last -n 3 --json -- launches -d h.db --run 2 -n 3 --json
+same top --gaps -d h.db -- top --gaps -d h.db --run 2
+same show -d h.db tiny --run last --json -- show -d h.db tiny --run 2 --json
+expect 0 "last is run 2; 1 newer run has no launches" "$occq" top -d h.db --run last
+
 # Older names print what their replacements print; without a terminal nothing else.
 same gpus --json -- calc --list --json
 same info -d h.db -- runs --info -d h.db

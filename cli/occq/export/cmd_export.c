@@ -146,7 +146,7 @@ static int run(const struct cli_command *command, const void *arguments)
     int step = status == 0 ? sqlite3_step(statement) : SQLITE_ERROR;
     if (status == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
         status = occ_fail(&err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(store)));
-    cli_note_unknown_times(command, store, &args->history.filter);
+    cli_note_filter(command, store, &args->history.filter);
     int result = status != 0 ? cli_failure(command, &err)
                  : step == SQLITE_ROW
                      ? export_launches(command, args, store, statement)

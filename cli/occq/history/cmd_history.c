@@ -210,7 +210,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     if (trend.simulated)
         cli_note_simulated(command, &args->history.list.selection);
-    cli_note_unknown_times(command, store, &args->history.filter);
+    cli_note_filter(command, store, &args->history.filter);
     sql_note_partial(command, store, &args->history.filter);
     return trend.n
                ? CLI_EXIT_OK

@@ -282,7 +282,7 @@ static int run(const struct cli_command *command, const void *arguments)
         status = write_file(args, &source, &err);
     if (status != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, source.store, &source.filter);
+    cli_note_filter(command, source.store, &source.filter);
     return CLI_EXIT_OK;
 }
 

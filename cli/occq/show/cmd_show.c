@@ -144,7 +144,7 @@ static int run(const struct cli_command *command, const void *arguments)
         kernel_names_load(store, args->name, &names, &err) != 0 ||
         query(store, args, names, &rows, &err) != 0 || print(store, &rows, show, &found, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
+    cli_note_filter(command, store, &args->filter);
     sql_note_partial(command, store, &args->filter);
     if (rows.n == 0)
         return no_launches(command, store, args);

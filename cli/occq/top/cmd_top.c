@@ -354,7 +354,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
-    cli_note_unknown_times(command, store, &args->history.filter);
+    cli_note_filter(command, store, &args->history.filter);
     sql_note_partial(command, store, &args->history.filter);
     if (by_of(args) == OCC_TOP_BY_LAYER)
         return run_layers(command, args, store, &top);

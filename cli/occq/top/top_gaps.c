@@ -193,6 +193,7 @@ static int run(const struct cli_command *command, const void *arguments)
     if (print(&uses, selection, &err) != 0)
         return cli_failure(command, &err);
     note_missing(command, store, args, &uses);
+    cli_note_filter(command, store, &args->filter);
     if (uses.gpus[0].simulated)
         cli_note_simulated(command, selection);
     return CLI_EXIT_OK;
@@ -206,7 +207,7 @@ static const struct cli_option options[] = {
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",
-               "this run ('occq runs' lists them); last (default): the last that was recorded or imported",
+               "this run ('occq runs' lists them); last (default): the newest run with launches",
                .min = 1, .max = INT64_MAX, .words = cli_run_words),
     CLI_OPTIONS_LIST,
 };

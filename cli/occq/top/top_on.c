@@ -192,7 +192,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     for (size_t i = 0; i < configs.n; i++)
         kernel_names_apply(names, &configs.rows[i].kernel);
-    cli_note_unknown_times(command, store, &args->history.filter);
+    cli_note_filter(command, store, &args->history.filter);
     if (!(rows = calloc(configs.n + 1, sizeof *rows))) {
         (void)occ_no_memory(&err);
         return cli_failure(command, &err);
