@@ -401,6 +401,8 @@ def test_batch():
         fail("shares add up to %s, GPUs are busy for %s" % (sum(shares), busy))
     if not all(0 < use["used_ratio"] < use["busy_ratio"] for use in live["gpu_use"]) or live["layers"] != []:
         fail("use: %s, layers: %s" % (live["gpu_use"], live["layers"]))
+    if live["complete_ns"] != max(live["newest_start_ns"], live["at_ns"] - 3 * 10**9):
+        fail("the window of a run in progress ends at %s" % live)
     if live["runs"] != 1 or live["lost"] != 0 or live["overhead_ratio"] != 0.02:
         fail("runs, losses, overhead: %s" % live)
     twice = run("live", "-d", "j.db", "-b", "-n", "2", "-i", "100ms", "-w", "1h", "--kernel", "kernel_1$", "--gpu", "2")

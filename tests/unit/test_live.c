@@ -235,8 +235,12 @@ static void test_texts(void **state)
     (void)state;
     char line[LIVE_LINE_BYTES];
     struct live_model m = model("waste");
-    struct live_sample s = {
-        .at_ns = 100 * SECOND, .window_ns = 5 * SECOND, .runs = 1, .lost = 7, .overhead = NAN};
+    struct live_sample s = {.at_ns = 100 * SECOND,
+                            .complete_ns = 100 * SECOND,
+                            .window_ns = 5 * SECOND,
+                            .runs = 1,
+                            .lost = 7,
+                            .overhead = NAN};
     live_head_text(&s, line);
     assert_string_equal(line, "last 5 s  no launches yet  1 run  lost 7  overhead -");
     live_nothing_text(&s, &m, line);
@@ -258,6 +262,28 @@ static void test_texts(void **state)
     (void)occ_fail(&s.err, OCC_E_IO, "%s", "a\nb");
     live_nothing_text(&s, &m, line);
     assert_string_equal(line, "a?b; waiting until it can be read");
+}
+
+/* The window ends where no launch is missing: in the last seconds a busy GPU would look idle. */
+static void test_window(void **state)
+{
+    (void)state;
+    char line[LIVE_LINE_BYTES];
+    struct live_model m = model("waste");
+    struct live_sample s = {.at_ns = 100 * SECOND, .window_ns = 5 * SECOND, .newest_ns = 99 * SECOND};
+    assert_int_equal(live_complete_ns(&s, 0), 100 * SECOND);            /* no run in progress */
+    assert_int_equal(live_complete_ns(&s, 98 * SECOND), 98 * SECOND);   /* the tail of the ring */
+    assert_int_equal(live_complete_ns(&s, 40 * SECOND), 97 * SECOND);   /* idle, not late */
+    assert_int_equal(live_complete_ns(&s, 130 * SECOND), 100 * SECOND); /* the clock was set back */
+    s.complete_ns = 98 * SECOND;
+    live_head_text(&s, line);
+    assert_string_equal(line, "last 5 s up to 2 s ago  newest 1 s ago  0 runs  lost 0  overhead 0.0%");
+    live_nothing_text(&s, &m, line);
+    assert_string_equal(
+        line, "no launches in the last 5 s up to 2 s ago that match (newest 1 s ago); waits for more");
+    s.newest_ns = s.complete_ns;
+    live_head_text(&s, line);
+    assert_string_equal(line, "last 5 s up to 2 s ago  0 runs  lost 0  overhead 0.0%");
 }
 
 static void test_gpus_and_causes(void **state)
@@ -377,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_texts),     cmocka_unit_test(test_gpus_and_causes),
         cmocka_unit_test(test_shares),    cmocka_unit_test(test_owners),
         cmocka_unit_test(test_layers),    cmocka_unit_test(test_many_layers),
+        cmocka_unit_test(test_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,7 @@ static int print_json(const struct live_sample *sample, struct occ_error *err)
     cli_json_begin(&json, stdout);
     occ_json_integer(&json, "at_ns", sample->at_ns);
     occ_json_integer(&json, "window_ns", sample->window_ns);
+    occ_json_integer(&json, "complete_ns", sample->complete_ns);
     cli_json_value(&json, "newest_start_ns",
                    sample->newest_ns ? cli_integer(sample->newest_ns) : cli_string(NULL));
     occ_json_integer(&json, "runs", sample->runs);
@@ -227,7 +228,8 @@ const struct cli_command cli_live = {
         "last seconds, the largest loss first, with the last ten values of each kernel. Columns without a "
         "value are left out. Keys order, filter and pause, and open 'occq show' for a kernel; h lists "
         "them.\n\n"
-        "The first line has the age of the newest launch, the runs in progress with their lost launches and "
+        "The first line has the window, the age of a newer launch, the runs in progress with their lost "
+        "launches and "
         "occtrace's share of their CPU time. A line for each GPU has a bar of the window: the used part, the "
         "empty warp slots of kernels, and the idle part. busy is the time in which kernels ran / window, "
         "used "
@@ -236,9 +238,11 @@ const struct cli_command cli_live = {
         "busy is the sum of durations / window, and exceeds 100 % if kernels overlap. SHARE is the part "
         "of the GPUs' time in the window. Layers are the innermost ranges of 'occq top --by layer'. The last "
         "line above the table is the state of the daemon that writes the history.\n\n"
-        "Launches are stored about two seconds after they end; a window counts the launches that began in "
-        "it. An "
-        "answer that takes long is asked less often, so that it takes about 1 % of a processor. On a "
+        "A launch is in the history up to three seconds after its end (later below 20 launches per second). "
+        "So the window ends where the launches of all runs in progress are complete: at the newest launch of "
+        "the run that is farthest behind, three seconds ago at most. The first line tells where (up to N s "
+        "ago), complete_ns in JSON. A window counts the launches that began in it. An answer that takes long "
+        "is asked less often, so that it takes about 1 % of a processor. On a "
         "terminal "
         "a history that does not exist yet is waited for; -b and --json end with an error, unless there is "
         "--wait. One that is replaced or upgraded meanwhile is always waited for.\n\n"

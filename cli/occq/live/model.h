@@ -26,9 +26,10 @@ struct live_layers {
 
 /* Answers of the history at one time about the launches of its last seconds. */
 struct live_sample {
-    int64_t at_ns, window_ns;             /* launches that began in the window before `at_ns`, or later */
-    int64_t cpu_ns;                       /* CPU time of the queries */
-    struct occ_error err;                 /* code 0: none; else the sample has no rows */
+    int64_t at_ns, window_ns;
+    int64_t complete_ns;  /* end of the window: launches that began until then are in the history */
+    int64_t cpu_ns;       /* CPU time of the queries */
+    struct occ_error err; /* code 0: none; else the sample has no rows */
     struct occ_top kernels, gpus, causes; /* by waste, largest first; GPUs by number */
     struct live_use *uses;                /* as many as GPUs, in any order */
     struct live_layers layers;
@@ -87,6 +88,15 @@ bool live_arrange(struct live_model *model, const struct live_sample *sample, bo
 void live_move(struct live_model *model, int64_t rows);
 /* Scrolls so that the selected row is among the `visible` rows from `first` on. */
 void live_scroll(struct live_model *model, size_t visible);
+
+/* ---- the window ---- */
+
+#define LIVE_LATE_NS INT64_C(3000000000)
+/* Returns the end of the window in which the launches are complete. A launch is in the history 3 s after its
+ * end: up to 2 s in CUPTI's buffers (at 20 launches per second and more), up to 1 s until the commit. Each
+ * run in progress is complete up to its newest launch. `behind_ns`: the newest launch of the run in progress
+ * where it is oldest; 0: no run is in progress. */
+int64_t live_complete_ns(const struct live_sample *sample, int64_t behind_ns);
 
 /* ---- texts ---- */
 

@@ -101,6 +101,8 @@ static int name_kernels(struct live_reader *reader, struct live_sample *sample, 
 #define COLUMN(key, sql)    SQL_COLUMN(key, key, CLI_PLAIN, 0, sql, "")
 static const struct cli_column run_columns[] = {
     COLUMN("newest_start_ns", "max(last_start_ns) FILTER (WHERE time_base = 'epoch')"),
+    COLUMN("behind_ns", "min(coalesce(last_start_ns, start_ns)) FILTER (WHERE end_ns IS NULL AND "
+                        "source = 'trace')"),
     COLUMN("runs", OF_RUNS("1")),
     COLUMN("lost", OF_RUNS("lost")),
     COLUMN("helper_cpu_ns", OF_RUNS("helper_cpu_ns")),
@@ -121,9 +123,10 @@ static int ask_runs(struct live_reader *reader, struct live_sample *sample, stru
         return status;
     if (sqlite3_step(reader->runs) == SQLITE_ROW) {
         sample->newest_ns = sqlite3_column_int64(reader->runs, 0);
-        sample->runs = sqlite3_column_int64(reader->runs, 1);
-        sample->lost = sqlite3_column_int64(reader->runs, 2);
-        sample->overhead = sqlite3_column_double(reader->runs, 3) / sqlite3_column_double(reader->runs, 4);
+        sample->complete_ns = live_complete_ns(sample, sqlite3_column_int64(reader->runs, 1));
+        sample->runs = sqlite3_column_int64(reader->runs, 2);
+        sample->lost = sqlite3_column_int64(reader->runs, 3);
+        sample->overhead = sqlite3_column_double(reader->runs, 4) / sqlite3_column_double(reader->runs, 5);
     }
     if (sqlite3_reset(reader->runs) != SQLITE_OK)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(reader->store)));
@@ -141,19 +144,28 @@ static int64_t missing_run(struct live_reader *reader)
 
 /* ---- a sample ---- */
 
-/* Queries a sample. Accepts launches up to one window in the future, since the clock may be set while
- * programs run, but not all later launches. */
+/* Sets the filter's time to the window. If the clock was set back while programs run, accepts launches up to
+ * one window in the future, but not all later launches. */
+static void set_period(const struct live_sample *sample, struct occ_filter *filter)
+{
+    filter->since_ns = sample->complete_ns - sample->window_ns;
+    filter->until_ns =
+        sample->newest_ns > sample->at_ns ? sample->at_ns + sample->window_ns : sample->complete_ns + 1;
+}
+
+/* Queries a sample. */
 static int ask(struct live_reader *reader, struct live_sample *sample, struct occ_error *err)
 {
     static const enum occ_top_by by[] = {OCC_TOP_BY_KERNEL, OCC_TOP_BY_GPU, OCC_TOP_BY_CAUSE};
     enum { N = sizeof by / sizeof *by };
     struct occ_top tops[N] = {0};
     struct occ_filter filter = reader->args->filter;
-    filter.since_ns = sample->at_ns - sample->window_ns;
-    filter.until_ns = sample->at_ns + sample->window_ns;
     int status = open_history(reader, err);
     if (status == 0)
         live_ask_daemon(cli_history_path(reader->store), sample->daemon);
+    if (status == 0)
+        status = ask_runs(reader, sample, err);
+    set_period(sample, &filter);
     if (status == 0)
         status = occ_store_tops(reader->store, &filter, by, N, tops, err);
     sample->kernels = tops[0];
@@ -165,7 +177,7 @@ static int ask(struct live_reader *reader, struct live_sample *sample, struct oc
         status = name_kernels(reader, sample, err);
     if (status == 0 && sample->kernels.n == 0)
         sample->missing_run = missing_run(reader);
-    return status == 0 ? ask_runs(reader, sample, err) : status;
+    return status;
 }
 
 static int by_number(const void *left, const void *right)

@@ -23,13 +23,33 @@ static void age_text(const struct live_sample *sample, char *text, size_t size)
                        age_ns < 0 ? "ahead (the clock was set back)" : "ago");
 }
 
+int64_t live_complete_ns(const struct live_sample *sample, int64_t behind_ns)
+{
+    int64_t late_ns = sample->at_ns - LIVE_LATE_NS;
+    if (behind_ns == 0 || behind_ns > sample->at_ns)
+        return sample->at_ns;
+    return behind_ns > late_ns ? behind_ns : late_ns;
+}
+
+/* Writes "5 s", "5 s up to 2.1 s ago". */
+static void window_text(const struct live_sample *sample, char *text, size_t size)
+{
+    char age[32];
+    (void)occ_format_duration(sample->window_ns, text, size);
+    if (sample->complete_ns < sample->at_ns)
+        occ_text_append(text, size, " up to ", "%s ago",
+                        occ_format_duration(sample->at_ns - sample->complete_ns, age, sizeof age));
+}
+
 void live_head_text(const struct live_sample *sample, char line[LIVE_LINE_BYTES])
 {
-    char window[32], age[96], overhead[32];
-    age_text(sample, age, sizeof age);
-    (void)snprintf(line, LIVE_LINE_BYTES, "last %s  %s  %" PRId64 " run%s  lost %" PRId64 "  overhead %s",
-                   occ_format_duration(sample->window_ns, window, sizeof window), age, sample->runs,
-                   sample->runs == 1 ? "" : "s", sample->lost,
+    char window[80], age[96] = "", overhead[32];
+    bool is_said = sample->newest_ns != 0 && sample->newest_ns == sample->complete_ns;
+    if (!is_said)
+        age_text(sample, age, sizeof age);
+    window_text(sample, window, sizeof window);
+    (void)snprintf(line, LIVE_LINE_BYTES, "last %s%s%s  %" PRId64 " run%s  lost %" PRId64 "  overhead %s",
+                   window, is_said ? "" : "  ", age, sample->runs, sample->runs == 1 ? "" : "s", sample->lost,
                    cli_percent_text(sample->overhead, overhead, sizeof overhead));
 }
 
@@ -203,8 +223,8 @@ void live_layers_text(const struct live_sample *sample, bool ascii, char line[LI
 void live_nothing_text(const struct live_sample *sample, const struct live_model *model,
                        char line[LIVE_LINE_BYTES])
 {
-    char window[32], age[96];
-    (void)occ_format_duration(sample->window_ns, window, sizeof window);
+    char window[80], age[96];
+    window_text(sample, window, sizeof window);
     age_text(sample, age, sizeof age);
     line[0] = '\0';
     if (sample->err.code != 0)
