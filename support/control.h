@@ -16,7 +16,8 @@
  *   coverage INDEX -> ok, then "key value" lines: state (ok, failed, none before the first scan, off), scanning,
  *                     scans, the number of processes on GPUs that the client may see (root and the daemon's own
  *                     user: all; another user: those of the same uid), GPU time by reason (coverage.h), and of
- *                     process INDEX (from 0), if there is one: pid, gpu, reason, held_s, uid, program
+ *                     process INDEX (from 0), if there is one: pid, gpu, reason, held_s, uid, program; gpu
+ *                     "" and held_s "unknown": it reports launches, and NVML does not list it
  *   sampler INDEX  -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason; of GPU
  *                     INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
  *   pause SECONDS  -> ok SECONDS    releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most

@@ -155,6 +155,33 @@ static void fill_rows(struct occ_coverage *c, int64_t now_ns)
     }
 }
 
+static bool is_listed(const struct occ_gpu_processes *processes, int32_t pid)
+{
+    for (size_t i = 0; i < processes->n; i++)
+        if (processes->rows[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Adds rows for programs with launches that are missing in NVML's list, unless the program has ended. */
+static void fill_unlisted(struct occ_coverage *c, int64_t now_ns)
+{
+    struct occ_coverage_table *next = c->next;
+    for (size_t i = 0; i < c->n_programs; i++) {
+        const struct occ_coverage_program *program = &c->programs[i];
+        if (!program->has_launches || is_listed(&c->processes, program->pid))
+            continue;
+        if (next->n == OCC_GPU_PROCESSES_MAX) {
+            next->dropped++;
+            continue;
+        }
+        struct occ_coverage_row *row = &next->rows[next->n];
+        *row = (struct occ_coverage_row){.pid = program->pid};
+        judge(c, row, now_ns);
+        next->n += row->has_identity && row->reason == OCC_COVERAGE_RECORDED;
+    }
+}
+
 /* The loop reads the current table only, so its members need no mutex here. */
 static void scan(struct occ_coverage *c)
 {
@@ -170,6 +197,7 @@ static void scan(struct occ_coverage *c)
     next->problem[0] = '\0';
     if (status == 0) {
         fill_rows(c, now_ns);
+        fill_unlisted(c, now_ns);
         occ_coverage_table_advance(next, c->table, now_ns);
     } else {
         next->scanned_ns = 0;

@@ -1,10 +1,11 @@
 /*
  * Which share of GPU time is recorded, and the reasons for the rest (table.h).
  *
- * A scan compares NVML's compute processes with the programs that report. It starts when a reader of the
- * table asks for it, at most every 10 s, so an idle daemon sleeps; readers get the table of the last scan
- * that has ended. NVML and /proc may block: a scan has a thread of its own, which ends with it. A scan that
- * never ends stops further scans; the loop goes on.
+ * A scan compares NVML's compute processes with the programs that report. A program with launches that is
+ * missing in NVML's list (a driver without list, another pid namespace) has a row without GPU. A scan starts
+ * when a reader of the table asks for it, at most every 10 s, so an idle daemon sleeps; readers get the table
+ * of the last scan that has ended. NVML and /proc may block: a scan has a thread of its own, which ends with
+ * the scan. A scan that never ends stops further scans; the loop goes on.
  *
  * A reason holds for a minute unless the process begins or ends to report.
  *
@@ -33,6 +34,7 @@ struct occ_coverage_program {
     int32_t pid;
     int64_t start_boot_ns; /* -1: unknown */
     bool is_quiet;         /* it reports that it records nothing */
+    bool has_launches;     /* it has reported launches: it holds a GPU */
 };
 
 /* true if a scan may start now. */

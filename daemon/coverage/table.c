@@ -1,6 +1,7 @@
 /* See table.h. */
 #include "table.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct occ_coverage_row *occ_coverage_table_find(const struct occ_coverage_table *table, int32_t pid,
@@ -44,6 +45,10 @@ void occ_coverage_table_advance(struct occ_coverage_table *next, const struct oc
         for (size_t i = first; i < first + n; i++) {
             struct occ_coverage_row *row = &next->rows[i];
             double share_s = interval_s / (double)n;
+            if (!row->gpu[0]) {
+                row->held_s = NAN;
+                continue;
+            }
             row->held_s = time_of(previous, row) + share_s;
             next->held_s[row->reason] += share_s;
         }

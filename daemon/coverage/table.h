@@ -20,7 +20,7 @@
 
 /* A process on one GPU; a process on two GPUs has two rows. */
 struct occ_coverage_row {
-    char gpu[OCC_GPU_NAME_BYTES];
+    char gpu[OCC_GPU_NAME_BYTES]; /* "": missing in NVML's list */
     int32_t pid;
     bool has_identity;     /* uid, start and name are known */
     int64_t start_boot_ns; /* -1: unknown */
@@ -28,7 +28,8 @@ struct occ_coverage_row {
     char name[OCC_EVIDENCE_NAME_BYTES];
     enum occ_coverage_reason reason;
     int64_t judged_ns; /* monotonic time of the evidence for the reason */
-    double held_s;     /* the process's part of the GPU's time, since it has had this reason */
+    double held_s;     /* the process's part of the GPU's time, since it has had this reason;
+                          NaN: no GPU */
 };
 
 struct occ_coverage_table {
@@ -39,7 +40,7 @@ struct occ_coverage_table {
     size_t dropped;                           /* processes without a row, whose reason is unknown */
     unsigned int n_refused;                   /* see gpu_processes.h */
     size_t n;
-    struct occ_coverage_row rows[OCC_GPU_PROCESSES_MAX];
+    struct occ_coverage_row rows[OCC_GPU_PROCESSES_MAX]; /* rows without a GPU are the last */
 };
 
 /* The row of the same process on any GPU; NULL: none. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ring/ring.h"
 #include "ring/ring_abi.h"
 #include "support/array.h"
 #include "support/clock.h"
@@ -31,6 +32,11 @@ static bool is_quiet(const struct occ_producer *producer)
     return level && strcmp(level, level_words[OCC_LEVEL_NOTHING]) == 0;
 }
 
+static bool has_launches(const struct occ_producer *producer)
+{
+    return producer->consumer && occ_ring_position(producer->consumer) > 0;
+}
+
 /* Starts a scan if the last one is long enough ago. */
 static void ask(const struct occ_server *s)
 {
@@ -46,7 +52,8 @@ static void ask(const struct occ_server *s)
             break;
         programs[n++] = (struct occ_coverage_program){.pid = client->peer.pid,
                                                       .start_boot_ns = client->identity.start_boot_ns,
-                                                      .is_quiet = is_quiet(client->producer)};
+                                                      .is_quiet = is_quiet(client->producer),
+                                                      .has_launches = has_launches(client->producer)};
     }
     occ_coverage_scan(s->coverage, programs, n, now_ns);
     free(programs);
@@ -110,8 +117,11 @@ static const struct occ_coverage_row *find_row(const struct occ_server *s, const
 
 static void put_row(const struct occ_coverage_row *row, struct occ_answer *answer)
 {
-    OCC_ANSWER(answer, "pid %d\ngpu %s\nreason %s\nheld_s %.15g\n", row->pid, row->gpu,
-               reason_words[row->reason], row->held_s);
+    OCC_ANSWER(answer, "pid %d\ngpu %s\nreason %s\n", row->pid, row->gpu, reason_words[row->reason]);
+    if (row->gpu[0])
+        OCC_ANSWER(answer, "held_s %.15g\n", row->held_s);
+    else
+        OCC_ANSWER(answer, "held_s unknown\n");
     if (row->has_identity)
         OCC_ANSWER(answer, "uid %u\nprogram %s\n", row->uid, row->name);
 }

@@ -66,12 +66,19 @@ until_true two_report
 for reason in "${!pid_of[@]}"; do
   until_true grep -q libcuda "/proc/${pid_of[$reason]}/maps"
 done
+coverage() { "$build/bin/occq" doctor --coverage --socket "$work/socket" "$@"; }
+touch "$work/processes"
+# a scan that began before the first launch does not know the program
+listed() { coverage --csv -o pid,reason,held,gpu >"$work/said" 2>"$work/note" && grep -qx "${pid_of[recorded]},recorded,," "$work/said"; }
+until_true listed
+grep -q 'the GPU time is unknown: NVML does not list 1 program that launches kernels' "$work/note" || fail "no time, and no reason"
 device=0
 for reason in "${!pid_of[@]}"; do
   echo "$((device++ % 2)) ${pid_of[$reason]}"
 done >"$work/processes"
 
-coverage() { "$build/bin/occq" doctor --coverage --socket "$work/socket" "$@"; }
+until_scanned() { coverage --csv -o pid >"$work/said" 2>&1 && [ "$(grep -c '^[0-9]' "$work/said")" = "${#pid_of[@]}" ]; }
+until_true until_scanned
 coverage --csv -o pid,reason >"$work/said" 2>&1 || fail "occq doctor --coverage"
 for reason in "${!pid_of[@]}"; do
   grep -qx "${pid_of[$reason]},$reason" "$work/said" || fail "process ${pid_of[$reason]} is not '$reason'"

@@ -201,11 +201,17 @@ static void the_daemon_knows_who_reports(void **state)
     FILE *file = fopen(path, "w");
     assert_true(file && fputs("x", file) >= 0 && fclose(file) == 0);
     assert_int_equal(chmod(p->directory, 0755), 0);
+    put_pids(NULL, 0);
     p->nvml = NVML;
     p->split = geteuid() == 0;
     start(p, NEVER_NS);
     pid_t program = run(p, report, 0), holder = hold(p);
     await_launches(p, 1);
+    (void)snprintf(line, sizeof line, "\nprocesses 1\n");
+    await_coverage(p, "coverage 0", line, answer); /* it reports launches, and NVML does not list it */
+    (void)snprintf(line, sizeof line, "\npid %d\ngpu \nreason recorded\nheld_s unknown\n", (int)program);
+    assert_non_null(strstr(answer, line));
+    assert_non_null(strstr(answer, "\nheld_recorded 0\n"));
     put_pids((const pid_t[]){program, holder}, 2);
     await_coverage(p, "coverage 0", "\nprocesses 2\n", answer);
     assert_non_null(strstr(answer, "state ok\n"));

@@ -40,6 +40,7 @@ struct line {
 struct page {
     size_t n;
     uint64_t scans, dropped, refused_gpus;
+    size_t unlisted; /* processes that NVML does not list */
     double total_s, held_s[OCC_COVERAGE_REASON_COUNT];
     struct line lines[PROCESSES_MAX + OCC_COVERAGE_REASON_COUNT];
 };
@@ -63,7 +64,7 @@ static const struct cli_column columns[] = {
               "recorded, or why it is not"),
     CLI_FIELD("held", "held_ns", CLI_DURATION, CLI_DEFAULT, struct line, held_ns,
               "GPU time with this reason: the time during which the process holds the GPU, divided by the "
-              "number of processes that hold it"),
+              "number of processes that hold it; none: NVML does not list the process"),
     CLI_FIELD("share", "share_ratio", CLI_RATIO, CLI_DEFAULT, struct line, share,
               "part of the GPU time of all processes"),
     CLI_FIELD("gpu", "gpu", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, struct line, gpu,
@@ -124,15 +125,17 @@ static double positive(double value)
 static void add_process(struct page *page, const struct reply *reply, double others_s[])
 {
     struct line *line = &page->lines[page->n++];
-    double held_s = positive(reply_real(reply, "held_s"));
+    bool is_listed = reply_value(reply, "gpu")[0] != '\0';
+    double held_s = is_listed ? positive(reply_real(reply, "held_s")) : (double)NAN;
     *line = (struct line){.pid = (uint32_t)reply_number(reply, "pid", INT32_MAX), .held_ns = held_s * 1e9};
+    page->unlisted += !is_listed;
     (void)snprintf(line->program, sizeof line->program, "%s", reply_value(reply, "program"));
     (void)snprintf(line->gpu, sizeof line->gpu, "%s", reply_value(reply, "gpu"));
     (void)snprintf(line->word, sizeof line->word, "%s", reply_value(reply, "reason"));
     take_user(reply, line);
     size_t reason = find_reason(line->word);
     set_reason(line, reason);
-    if (reason < OCC_COVERAGE_REASON_COUNT)
+    if (reason < OCC_COVERAGE_REASON_COUNT && is_listed)
         others_s[reason] -= held_s;
 }
 
@@ -208,12 +211,18 @@ static void print_notes(const struct cli_command *command, const struct cli_sele
     char held[32], total[32], share[32];
     double recorded_s = page->held_s[OCC_COVERAGE_RECORDED];
     if (page->total_s > 0)
-        cli_footer(command, selection, "%s of the GPU time is recorded: %s of %s",
+        cli_footer(command, selection, "%s%s of the GPU time is recorded: %s of %s",
+                   page->unlisted > 0 ? "at least " : "",
                    cli_percent_text(recorded_s / page->total_s, share, sizeof share),
                    occ_format_duration((int64_t)(recorded_s * 1e9), held, sizeof held),
                    occ_format_duration((int64_t)(page->total_s * 1e9), total, sizeof total));
-    else
+    else if (page->unlisted < page->n)
         cli_footer(command, selection, "no GPU time yet: it adds up between scans; ask again after 10 s");
+    if (page->unlisted)
+        cli_note(command,
+                 "the GPU time is unknown: NVML does not list %zu program%s that launch%s kernels, as on a "
+                 "simulated GPU or in a container without the host's pids",
+                 page->unlisted, page->unlisted == 1 ? "" : "s", page->unlisted == 1 ? "es" : "");
     if (page->dropped)
         cli_note(command, "%llu more processes have no line", (unsigned long long)page->dropped);
     if (page->refused_gpus)
@@ -226,7 +235,9 @@ static int print_page(const struct cli_command *command, const struct cli_select
 {
     struct occ_error err = OCC_ERROR_INIT;
     if (page->n == 0 && selection->format == CLI_FORMAT_TEXT)
-        return cli_nothing(command, "no process computes on a GPU, among the processes that you may see");
+        return cli_nothing(command, page->refused_gpus > 0
+                                        ? "coverage is unknown: NVML refuses to list the processes of GPUs"
+                                        : "no process computes on a GPU, among the processes that you may see");
     if (cli_table_print("coverage", selection, page->lines, page->n, sizeof *page->lines, &err) != 0)
         return cli_failure(command, &err);
     if (selection->format == CLI_FORMAT_TEXT)

@@ -42,7 +42,8 @@
       "Time during which processes hold a GPU, divided equally between them, by whether and why not they "   \
       "are recorded")                                                                                        \
     X(COVERAGE_PROCESSES, "occtrace_coverage_processes", GAUGE, ALL,                                         \
-      "Processes that hold a GPU, once for each GPU, by the same reasons")                                   \
+      "Processes that hold a GPU, once for each GPU, by the same reasons; recorded: also processes that "    \
+      "launches that are missing in NVML's list")                                                            \
     X(COVERAGE_SCAN, "occtrace_coverage_last_scan_timestamp_seconds", GAUGE, ALL,                            \
       "When the processes of the GPUs were last listed; none if that failed")                                \
     X(LOST, "occtrace_launches_lost_total", COUNTER, ALL, "Launches that programs could not record")         \
