@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """bench_gate.py OCCQ [FILE [FILE]]: the time of occq check --image and occq diff --image as whole processes, as JSON. Without files,
-builds of 1000 kernels are made; FILE: a real build, and a second one to compare it with. The minimum of five runs."""
+builds of 1000 kernels are made, and builds of 60000 kernels with one name; FILE: a real build, and a second one to compare it with. The
+minimum of five runs."""
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "unit"))
 from cubins import cubin
 
-KERNELS, RUNS = 1000, 5
+KERNELS, COPIES, RUNS = 1000, 60000, 5
 occq, files = sys.argv[1], [os.path.abspath(path) for path in sys.argv[2:4]]
 home = tempfile.TemporaryDirectory()
 os.chdir(home.name)
@@ -22,6 +23,16 @@ def made(path, more):
     kernels = {f"_Z6kernelILi{i}EEvPf": {"registers": 32 + i % 200 + more, "shared": 16 * i, "barriers": 1} for i in range(KERNELS)}
     with open(path, "wb") as file:
         file.write(cubin(80, kernels))
+    return path
+
+
+def copies(path, more):
+    """The output of ptxas -v about kernels with one name: no two kernels of both files have equal resources."""
+    with open(path, "w", encoding="utf-8") as file:
+        for i in range(COPIES):
+            file.write("ptxas info    : Compiling entry function '_Z1kPf' for 'sm_80'\nptxas info    : Function properties for _Z1kPf\n"
+                       f"    {8 * (i // 200) + more} bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                       f"ptxas info    : Used {16 + i % 200} registers, 380 bytes cmem[0]\n")
     return path
 
 
@@ -36,6 +47,7 @@ def seconds(*arguments):
     return best
 
 
+of_copies = [] if files else [copies("old.txt", 0), copies("new.txt", 4)]
 files = files or [made("old.cubin", 0), made("new.cubin", 8)]
 subprocess.run([occq, "check", "--image", files[0], "--pin", "k.lock", "--update-pins"], env=environment, check=True, stdout=subprocess.DEVNULL)
 with open("k.lock", encoding="utf-8", errors="replace") as lock:
@@ -43,4 +55,6 @@ with open("k.lock", encoding="utf-8", errors="replace") as lock:
 result = {"bench": "gate", "pins": pins, "check_seconds": seconds("check", "--image", files[-1], "--pin", "k.lock")}
 if len(files) > 1:
     result["diff_seconds"] = seconds("diff", "--image", *files)
+if of_copies:
+    result["copies_diff_seconds"] = seconds("diff", "--image", *of_copies)
 print(json.dumps(result))

@@ -38,23 +38,121 @@ static struct copies copies_at(const struct pins *pins, size_t at)
     return copies;
 }
 
-/* A copy with equal resources; else the copy in the same place, or the last copy. */
-static const struct pin *partner(const struct pin *pin, size_t place, struct copies others)
+/* ---- copies of one kernel ---- */
+
+/* Bits of the resources that a pin knows, 1 << enum pin_resource. */
+enum { KNOWN_SETS = 1 << PIN_RESOURCE_COUNT };
+
+static uint32_t known_by(const struct pin *pin)
 {
-    for (size_t i = 0; i < others.n; i++)
-        if (pin_is_same(pin, &others.list[i]))
-            return &others.list[i];
-    return &others.list[place < others.n ? place : others.n - 1];
+    uint32_t known = 0;
+    for (int i = 0; i < PIN_RESOURCE_COUNT; i++)
+        known |= pin->value[i] != PIN_UNKNOWN ? 1u << i : 0;
+    return known;
 }
 
-/* Pairs each copy of `after`. A kernel that loses a copy is not gone. */
+static int compare_known(const struct pin *a, const struct pin *b, uint32_t known)
+{
+    int order = 0;
+    for (int i = 0; i < PIN_RESOURCE_COUNT && order == 0; i++)
+        if (known & 1u << i)
+            order = (a->value[i] > b->value[i]) - (a->value[i] < b->value[i]);
+    return order;
+}
+
+static int by_known(const void *left, const void *right, void *known)
+{
+    const struct pin *a = *(const struct pin *const *)left, *b = *(const struct pin *const *)right;
+    int order = compare_known(a, b, *(const uint32_t *)known);
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Lists the copies that know exactly the resources `known`. */
+static size_t list_known(struct copies copies, uint32_t known, const struct pin **list)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < copies.n; i++)
+        if (known_by(&copies.list[i]) == known)
+            list[n++] = &copies.list[i];
+    return n;
+}
+
+/* Returns the first pin of the sorted list that has the `known` resources of `pin`; NULL: none. */
+static const struct pin *find_same(const struct pin *pin, uint32_t known, const struct pin *const *list,
+                                   size_t n)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_known(list[middle], pin, known) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && compare_known(list[low], pin, known) == 0 ? list[low] : NULL;
+}
+
+/* Lets each copy of `after` that knows `set` have an equal copy among `list`, which knows `other`, if that
+ * copy comes before the present one. */
+static void find_partners(struct copies after, uint32_t set, const struct pin **list, size_t n,
+                          uint32_t other, const struct pin **partners)
+{
+    uint32_t both = set & other;
+    qsort_r(list, n, sizeof(struct pin *), by_known, &both);
+    for (size_t i = 0; i < after.n; i++) {
+        if (known_by(&after.list[i]) != set)
+            continue;
+        const struct pin *same = find_same(&after.list[i], both, list, n);
+        if (same && (!partners[i] || same < partners[i]))
+            partners[i] = same;
+    }
+}
+
+/* Writes the first copy of `before` with equal resources for each copy of `after`; NULL: none. A resource
+ * that one of them does not know is equal to any, so that equality is no order: pins are compared by sets of
+ * known resources. A build has one or two sets. `list` has room for `before`. */
+static void find_equal(struct copies before, struct copies after, const struct pin **list,
+                       const struct pin **partners)
+{
+    bool is_set[KNOWN_SETS] = {false};
+    for (size_t i = 0; i < after.n; i++)
+        is_set[known_by(&after.list[i])] = true;
+    for (uint32_t other = 0; other < KNOWN_SETS; other++) {
+        size_t n = list_known(before, other, list);
+        for (uint32_t set = 0; set < KNOWN_SETS && n > 0; set++)
+            if (is_set[set])
+                find_partners(after, set, list, n, other, partners);
+    }
+}
+
+/* Pairs each copy of `after` with a copy of equal resources; else with the copy in the same place, or the
+ * last copy. */
+static int pair_all(struct pin_pairs *pairs, struct copies before, struct copies after, struct occ_error *err)
+{
+    const struct pin **list = calloc(before.n + after.n, sizeof *list), **partners = list + before.n;
+    int status = list ? 0 : occ_no_memory(err);
+    if (list)
+        find_equal(before, after, list, partners);
+    for (size_t i = 0; i < after.n && status == 0; i++) {
+        const struct pin *other = &before.list[i < before.n ? i : before.n - 1];
+        status = add_pair(pairs, partners[i] ? partners[i] : other, &after.list[i], err);
+    }
+    free(list);
+    return status;
+}
+
+/* A kernel that loses a copy is not gone. */
 static int pair_copies(struct pin_pairs *pairs, struct copies before, struct copies after,
                        struct occ_error *err)
 {
     int status = 0;
+    if (before.n == 1 && after.n == 1)
+        return add_pair(pairs, before.list, after.list, err);
+    if (before.n > 0 && after.n > 0)
+        return pair_all(pairs, before, after, err);
     for (size_t i = 0; i < after.n && status == 0; i++)
-        status = add_pair(pairs, before.n ? partner(&after.list[i], i, before) : NULL, &after.list[i], err);
-    for (size_t i = 0; i < before.n && after.n == 0 && status == 0; i++)
+        status = add_pair(pairs, NULL, &after.list[i], err);
+    for (size_t i = 0; i < before.n && status == 0; i++)
         status = add_pair(pairs, &before.list[i], NULL, err);
     return status;
 }

@@ -224,6 +224,50 @@ static void test_pairs(void **state)
     pins_free(&after);
 }
 
+/* The pair that pins.h promises, by trying all copies. */
+static const struct pin *expected_partner(const struct pins *before, const struct pin *pin, size_t place)
+{
+    for (size_t i = 0; i < before->n; i++)
+        if (pin_is_same(&before->list[i], pin))
+            return &before->list[i];
+    return &before->list[place < before->n ? place : before->n - 1];
+}
+
+/* Small values and unknown resources, so that many copies are equal to several others. */
+static void add_copies(struct pins *pins, uint32_t *seed, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct pin pin = {.kernel = "k", .sm = 80};
+        for (int r = 0; r < PIN_RESOURCE_COUNT; r++) {
+            *seed = *seed * 1664525 + 1013904223;
+            pin.value[r] = *seed >> 28 == 0 ? PIN_UNKNOWN : (*seed >> 24) % 3;
+        }
+        assert_int_equal(pins_add(pins, &pin, NULL), 0);
+    }
+    pins_sort(pins);
+}
+
+static void test_copies_have_the_first_equal_copy(void **state)
+{
+    (void)state;
+    uint32_t seed = 1;
+    for (size_t n = 1; n < 200; n += 33) {
+        struct pins before = {0}, after = {0};
+        struct pin_pairs pairs;
+        add_copies(&before, &seed, n);
+        add_copies(&after, &seed, 200 - n);
+        assert_int_equal(pins_match(&before, &after, &pairs, NULL), 0);
+        assert_int_equal(pairs.n, after.n);
+        for (size_t i = 0; i < pairs.n; i++) {
+            assert_ptr_equal(pairs.list[i].after, &after.list[i]);
+            assert_ptr_equal(pairs.list[i].before, expected_partner(&before, &after.list[i], i));
+        }
+        free(pairs.list);
+        pins_free(&before);
+        pins_free(&after);
+    }
+}
+
 /* Hashes and parameters change with a build; a name that is not unique in that form is no evidence. */
 static void test_pairs_of_changed_names(void **state)
 {
@@ -276,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_equal_copies_are_one),
         cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_copies_have_the_first_equal_copy),
         cmocka_unit_test(test_pairs_of_changed_names),
         cmocka_unit_test(test_launches_of_a_kernel),
     };
