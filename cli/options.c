@@ -94,9 +94,10 @@ static int parse_size(const char *text, uint32_t size[3], struct occ_error *err)
     const char *at = text;
     for (int axis = 0; axis < 3; axis++) {
         char digits[16];
-        size_t length = strcspn(at, "x");
+        size_t length = strcspn(at, "x,");
         if (length == 0)
-            return occ_fail(err, OCC_E_INVALID, "'%.64s' lacks a number beside its x", text);
+            return occ_fail(err, OCC_E_INVALID, "'%.64s' lacks a number beside its %s", text,
+                            strchr(text, ',') ? "comma" : "x");
         (void)snprintf(digits, sizeof digits, "%.*s",
                        length < sizeof digits ? (int)length : (int)sizeof digits - 1, at);
         if (occ_parse_u64(digits, 0, UINT32_MAX, &values[axis], err) != 0)

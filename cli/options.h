@@ -36,7 +36,7 @@ enum cli_kind {
     CLI_WORD,    /* const char *; one of the row's words (the pointer is the row's) */
     CLI_SPAN,    /* int64_t, nanoseconds, min ... max of the row; "90s", "5m" */
     CLI_BYTES,   /* int64_t, min ... max of the row; "64k", "1M" */
-    /* uint32_t[3], x, y and z, at least 1 each; "128", "16x16", "8x8x4": omitted dimensions are 1 */
+    /* uint32_t[3], x, y and z, at least 1 each; "128", "16x16", "8,8,4": omitted dimensions are 1 */
     CLI_SIZE,
 };
 

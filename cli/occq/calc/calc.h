@@ -69,6 +69,7 @@ struct calc_args {
     const char *gpu, *cc;
     int64_t sms;
     uint32_t threads[3], grid[3], cluster[3]; /* 0: not given */
+    uint32_t local_size[3], global_size[3];   /* the same in OpenCL's work-items; 0: not given */
     int64_t registers, static_smem, dynamic_smem, max_dynamic_smem, barriers, active_clusters;
     const char *carveout;
     const char *cubin, *ptxas, *kernel;

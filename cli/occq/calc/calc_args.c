@@ -21,12 +21,18 @@ const struct cli_option calc_options[] = {
                "number of SMs (default: all of the GPU's; a green context or a MIG slice has fewer)",
                .min = 1, .max = 65536),
     ANY("threads", CLI_SIZE, threads, "N", "threads per block: 256, 16x16, 8x8x4"),
+    ANY("local-size", CLI_SIZE, local_size, "X[,Y,Z]",
+        "the same in OpenCL's terms: work-items in a work-group: 256, 16,16"),
     NUMBER("regs", registers, "registers per thread"),
-    BYTES("smem", static_smem, "static shared memory per block (default 0); 48k is 48 KiB"),
+    BYTES("smem", static_smem,
+          "static shared memory per block (OpenCL: local memory of a work-group; default 0); 48k is 48 KiB"),
     BYTES("dynamic-smem", dynamic_smem, "dynamic shared memory per block (default 0)"),
     BYTES("max-dynamic-smem", max_dynamic_smem,
           "the kernel's maximum dynamic shared memory, as opted in to (default: whatever the launch needs)"),
     ANY("grid", CLI_SIZE, grid, "N", "blocks in the grid: 250, 10x5x5 (default: waves are not computed)"),
+    ANY("global-size", CLI_SIZE, global_size, "X[,Y,Z]",
+        "the grid in OpenCL's terms: work-items in all work-groups, a multiple of the local size: 64000, "
+        "800,80"),
     ANY("cluster", CLI_SIZE, cluster, "N", "blocks in a cluster: 2, 2x2"),
     NUMBER("active-clusters", active_clusters,
            "maximum active clusters on the GPU, as the driver reports them"),
@@ -115,6 +121,27 @@ static void copy_size(uint32_t to[3], const uint32_t from[3])
         to[axis] = from[axis];
 }
 
+static bool has_grid(const struct calc_args *args)
+{
+    return args->grid[0] > 0 || args->global_size[0] > 0;
+}
+
+/* Sets the number of work-groups. The last work-group of another size is another launch configuration. */
+static int read_global_size(const struct calc_args *args, struct occ_launch *launch, struct occ_error *err)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t global = args->global_size[axis], local = launch->block[axis], rest = global % local;
+        if (rest > 0)
+            return occ_fail(err, OCC_E_INVALID,
+                            "--global-size: %u work-items (%c) are no multiple of the %u in a work-group; "
+                            "OpenCL 1.x refuses such a launch, OpenCL 2.x makes the last work-group smaller; "
+                            "give %" PRIu64 ", and the kernel a bounds check",
+                            global, "xyz"[axis], local, (uint64_t)global - rest + local);
+        launch->grid[axis] = global / local;
+    }
+    return 0;
+}
+
 static int fill_launch(const struct calc_args *args, const struct calc_kernel *kernel,
                        struct occ_launch *launch, struct occ_error *err)
 {
@@ -128,10 +155,10 @@ static int fill_launch(const struct calc_args *args, const struct calc_kernel *k
                                   .max_active_clusters = (uint32_t)args->active_clusters,
                                   .max_dynamic_smem_known = calc_args_given(args, "max-dynamic-smem"),
                                   .max_dynamic_smem_bytes = (uint32_t)args->max_dynamic_smem};
-    if (args->threads[0] > 0)
-        copy_size(launch->block, args->threads);
+    if (args->threads[0] > 0 || args->local_size[0] > 0)
+        copy_size(launch->block, args->threads[0] > 0 ? args->threads : args->local_size);
     else if (kernel->max_threads == 0)
-        return occ_fail(err, OCC_E_INVALID, "--threads is missing");
+        return occ_fail(err, OCC_E_INVALID, "--threads is missing (OpenCL: --local-size)");
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     if (kernel->max_threads > 0 && threads > kernel->max_threads)
         return occ_fail(err, OCC_E_INVALID,
@@ -144,6 +171,8 @@ static int fill_launch(const struct calc_args *args, const struct calc_kernel *k
     else if (kernel->cluster[0] > 0)
         copy_size(launch->cluster, kernel->cluster);
     copy_size(launch->grid, args->grid[0] > 0 ? args->grid : launch->cluster);
+    if (args->global_size[0] > 0 && read_global_size(args, launch, err) != 0)
+        return OCC_E_INVALID;
     return args->carveout ? read_carveout(args->carveout, launch, err) : 0;
 }
 
@@ -164,7 +193,7 @@ static enum occ_status analyse(struct calc_case *c)
 int calc_args_case(const struct calc_args *args, const struct calc_target *target,
                    const struct calc_kernel *kernel, struct calc_case *ret_case, struct occ_error *err)
 {
-    struct calc_case c = {.target = target, .kernel = kernel, .has_grid = args->grid[0] > 0};
+    struct calc_case c = {.target = target, .kernel = kernel, .has_grid = has_grid(args)};
     enum occ_status model = OCC_OK;
     int status = fill_launch(args, kernel, &c.launch, err);
     if (status == 0 && c.launch.smem_config_bytes > target->device.smem_per_sm_bytes)

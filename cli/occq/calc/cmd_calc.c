@@ -24,6 +24,12 @@ static int check(void *arguments, struct occ_error *err)
         if ((args->batch || is_described) && strcmp(o->name, source) != 0 && calc_args_given(args, o->name))
             return occ_fail(err, OCC_E_INVALID, "--%s and --%s exclude each other", source, o->name);
     }
+    if (args->threads[0] > 0 && args->local_size[0] > 0)
+        return occ_fail(err, OCC_E_INVALID,
+                        "--threads and --local-size exclude each other: they are the same");
+    if (args->grid[0] > 0 && args->global_size[0] > 0)
+        return occ_fail(err, OCC_E_INVALID,
+                        "--grid and --global-size exclude each other: blocks, and work-items in all blocks");
     if (args->kernel && !source)
         return occ_fail(err, OCC_E_INVALID, "--kernel needs --cubin or --ptxas");
     return 0;
@@ -159,6 +165,9 @@ const struct cli_command cli_calc = {
         "limiters, waves, where the missing occupancy goes, which single changes gain occupancy, and curves "
         "over block size, registers, shared memory, barriers and cluster size. Nothing is measured and no "
         "history is needed.\n\n"
+        "OpenCL's terms are accepted: a work-group is a block, a work-item a thread, local memory is shared "
+        "memory; --local-size is --threads, and --global-size counts work-items where --grid counts blocks. "
+        "Messages and results have CUDA's terms.\n\n"
         "With --batch, standard input is CSV with a heading. Columns, in any order: gpu (or cc and sms), "
         "threads, regs, static_smem, dynamic_smem; optional: grid, carveout (percent), smem_config (bytes), "
         "max_dynamic_smem, barriers, cluster. A row is a line. The output has the same columns and then "
@@ -169,6 +178,8 @@ const struct cli_command cli_calc = {
         "status is 1; the other rows are computed.",
     .options = calc_options,
     .examples = {{"occq calc --gpu t4 --threads 128 --regs 71 --smem 512 --grid 250", "one launch"},
+                 {"occq calc --gpu t4 --local-size 128 --regs 71 --smem 512 --global-size 32000",
+                  "the same launch in OpenCL's terms"},
                  {"occq calc --gpu h200 --threads 256 --cubin kernel.cubin --kernel gemm",
                   "a kernel of a file"},
                  {"nvcc -Xptxas -v k.cu 2>&1 | occq calc --gpu a100 --threads 256 --ptxas -",
