@@ -62,8 +62,10 @@ static int check_directory(int fd, const char *directory, struct occ_error *err)
 static int open_lock(int fd, const char *directory, struct occ_error *err)
 {
     struct stat status;
-    if (fstat(fd, &status) == 0 && (status.st_mode & 0077) == 0)
-        return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fstat(fd, &status) == 0 && (status.st_mode & 0077) == 0) {
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        return copy >= 0 ? copy : occ_fail_errno(err, errno, "cannot lock %s", directory);
+    }
     int lock = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock >= 0 && fstat(lock, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode))
         return lock;

@@ -156,6 +156,13 @@ grep -E '^(LD_PRELOAD|CUDA_INJECTION64_PATH)=' daemon-environment && fail "injec
 mkdir db-is-a-directory
 "$occtrace" -d db-is-a-directory sh -c 'exit 37' 2>err; same "a database that cannot be" 37 $?
 grep -q 'without being observed' err || fail "no word about it: $(cat err)"
+# with few descriptors the daemon fails at one step or another, some of them after the program has started
+for descriptors in 6 7 8 9 10 11 12; do
+    rm -f few.db*
+    (ulimit -n $descriptors && "$occtrace" -d few.db sh -c 'exit 35') 2>err; same "$descriptors descriptors" 35 $?
+    grep -qE 'error: *(;|$)' err && fail "$descriptors descriptors: no reason: $(cat err)"
+    grep -qE 'without being observed|may lack the end|nothing was recorded' err || fail "$descriptors descriptors: no word: $(cat err)"
+done
 cp "$occtrace" alone-in-its-directory; ./alone-in-its-directory sh -c 'exit 38' 2>err; same "no library" 38 $?
 [ "$(wc -l <err)" = 1 ] || fail "not one line about a library that does not exist: $(cat err)"
 
