@@ -15,6 +15,7 @@
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
 #define OCC_RUNNING_MAX  4096                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* entries in one row */
+#define OCC_KINDS_MAX    16                    /* kinds of fills and copies whose blocks are estimated */
 #define OCC_PAST_NS      INT64_C(100000000)    /* older rows are merged in intervals of this length */
 #define OCC_PAST_COUNT   4096                  /* number of merged intervals that are kept */
 #define LATE_MAX         64                    /* late launches in one report; beyond this number, old rows are dropped */
@@ -64,6 +65,9 @@
 #define ROUGH_ERROR_MAX  0.1     /* ... of a mean that is evidence only, ... */
 #define DIRECT_ERROR_MAX 0.05    /* ... and of the value of a single launch */
 #define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
+#define BALANCE_NS       INT64_C(50000000) /* time of an observation of the balance of blocks: few edges cut launches */
+#define BALANCE_EDGE     0.4     /* operations: standard deviation of the number at the edges of an observation */
+#define BALANCE_RIDGE    1e-9    /* relative; kinds of operations that always come together share the blocks */
 #define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */
 #define INTERVALS        3       /* minimum number of samples during a launch that is read directly */
 #define COVERED          0.75    /* minimum share of a launch's time with samples; counter sets take turns */

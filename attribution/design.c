@@ -6,7 +6,7 @@
 
 static size_t size_of(const struct occ_row *row)
 {
-    return sizeof *row + row->n * sizeof *row->entries;
+    return sizeof *row + row->n * sizeof *row->entries + row->n_operations * sizeof(struct occ_operations);
 }
 
 static struct occ_row *take_out(struct occ_rows *rows, struct occ_row *row)
@@ -131,6 +131,23 @@ static void add_edge(struct occ_attribution *a, struct occ_row *row, uint32_t re
     row->gradient += (scale < 0 ? level : -level) * 1e3 / (double)(row->end_ns - row->start_ns);
 }
 
+/* Adds a part of an operation. With more kinds than there is room for, blocks are not known. */
+static void count_operation(struct occ_attribution *a, struct occ_row *row, uint32_t regressor, double part)
+{
+    uint16_t i = 0;
+    if (part == 0)
+        return;
+    while (i < row->n_operations && a->operations[i].regressor != regressor)
+        i++;
+    if (i == OCC_KINDS_MAX) {
+        row->others = NAN;
+        return;
+    }
+    if (i == row->n_operations)
+        a->operations[row->n_operations++] = (struct occ_operations){.regressor = regressor};
+    a->operations[i].count += (float)part;
+}
+
 /* Adds a launch that runs in [start, end) ns after the sample's start. */
 static void add_launch(struct occ_attribution *a, struct occ_row *row, const struct occ_queued_launch *l,
                        double start, double end)
@@ -142,11 +159,15 @@ static void add_launch(struct occ_attribution *a, struct occ_row *row, const str
     add_entry(a, row, l->regressor, OCC_ELASTICITY, share * occ_shorter(r, duration));
     if (start < 0) {
         add_edge(a, row, l->regressor, -start / duration, -duration / length);
-        row->phase = (l->regressor * PHASES + (uint32_t)(-start / duration * PHASES)) * 2654435761u >> 16;
+        row->phase =
+            (uint16_t)((l->regressor * PHASES + (uint32_t)(-start / duration * PHASES)) * 2654435761u >> 16);
     }
     if (end >= length)
         add_edge(a, row, l->regressor, (length - start) / duration, duration / length);
-    row->others -= r->grid * share * length / duration;
+    if (r->is_memory)
+        count_operation(a, row, l->regressor, share * length / duration);
+    else
+        row->others -= r->grid * share * length / duration;
     row->variance += counted * counted;
 }
 
@@ -158,6 +179,7 @@ static void keep(struct occ_attribution *a, const struct occ_row *row)
     if (own) {
         *own = *row;
         own->entries = memcpy(own + 1, row->entries, row->n * sizeof *row->entries);
+        memcpy(own->entries + row->n, a->operations, row->n_operations * sizeof *a->operations);
         own->before = rows->last;
         *(rows->last ? &rows->last->next : &rows->first) = own;
         rows->last = own;

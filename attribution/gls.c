@@ -219,14 +219,12 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
         s->busy_rows++;
     }
     s->counted += (double)row->ratio[r];
-    bool tells = row->idle <= OVERLAPPED && isfinite(row->others); /* otherwise idle time shows other work */
-    s->launched += tells ? row->launched : 0;
-    s->others += tells ? row->others : 0;
-    s->others_squares += tells ? row->others * row->others : 0;
     for (uint32_t k = 0; k < p->n; k++)
         score[p->column_index[k] * OCC_CLUSTERS] += p->share[k] * residual / left / p->variance;
-    if (r == OCC_RATIO_WARPS)
-        note_shares(s, row, p, residual);
+    if (r != OCC_RATIO_WARPS)
+        return;
+    note_shares(s, row, p, residual);
+    occ_balance_add(&s->balance, row);
 }
 
 /* Computes how each cluster of residuals of a ratio changes the solution. */
@@ -235,7 +233,8 @@ static void find_cluster_scores(const struct occ_attribution *a, struct occ_solu
     struct observation p;
     size_t n = OCC_CLUSTERS * (size_t)s->n;
     memset(s->scratch, 0, n * sizeof *s->scratch);
-    s->squares = s->busy_rows = s->counted = s->launched = s->others = s->others_squares = 0;
+    s->squares = s->busy_rows = s->counted = 0;
+    s->balance = (struct occ_balance){0};
     for (const struct occ_row *row = s->from->first; row; row = row->next)
         if (observe(a, s, row, &p))
             note_residual(s, row, &p, r, s->scratch + row->phase % OCC_CLUSTERS);
@@ -258,7 +257,7 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
 }
 
 /* Sets the clock, the scale and the reported values from the solution for warps. */
-static void report(struct occ_attribution *a, const struct occ_solution *s)
+static void report(struct occ_attribution *a, struct occ_solution *s)
 {
     double step_us = fmin(fmax(s->x[OCC_SPECIAL_OFFSET], -CLOCK_SD_US), CLOCK_SD_US),
            drift_us = fmin(fmax(s->x[OCC_SPECIAL_DRIFT], -a->estimate.drift_sd_us), a->estimate.drift_sd_us);

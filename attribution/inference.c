@@ -79,18 +79,26 @@ void occ_inference_variances(struct occ_solution *s)
     }
 }
 
+/* The part of the counted warps that can be other work, by the spread of launches and by blocks. Either the
+ * most blocks are taken for other work's, or blocks are no evidence beyond their least number. */
+static double varied_by_others(const struct occ_attribution_assumptions *assumed, double spread,
+                               struct occ_others others)
+{
+    double above = others.is_told ? assumed->above_counted : assumed->above;
+    return fmin(assumed->above_counted * spread + assumed->blocks_last * others.most,
+                above * spread + assumed->blocks_last * others.least);
+}
+
 /* Estimates untraced work. The occupancy counted while no launch runs may also be present during launches, or
  * be launches without records: half of it is assumed. Three more signs of other work, which may be larger
  * elsewhere: blocks of no known launch, launches that differ by more than spread_max, and means above the
  * bound of their configuration. */
-static void find_untraced_work_sd(struct occ_attribution *a, const struct occ_solution *s)
+static void find_untraced_work_sd(struct occ_attribution *a, struct occ_solution *s)
 {
     const struct occ_attribution_assumptions *assumed = &a->assumed;
     double above = 0, seen = fmax(s->x[OCC_SPECIAL_IDLE], 0);
-    double others = fmax(s->others - sqrt(s->others_squares), 0) / fmax(s->launched, 1);
     double spread = fmax(sqrt(a->estimate.scale) - assumed->spread_max, 0);
-    double varied =
-        (s->launched > 0 ? assumed->above_counted : assumed->above) * spread + assumed->blocks_last * others;
+    double varied = varied_by_others(assumed, spread, occ_balance_solve(&s->balance));
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
         double excess = s->x[i] - regressor_at(a, s, i)->bound;
         above = excess > assumed->above * sqrt(s->columns[i].variance) ? fmax(above, assumed->above * excess)
@@ -197,7 +205,7 @@ static bool select_group(const struct occ_attribution *a, const struct occ_solut
     return ret->n > 1;
 }
 
-void occ_inference_report(struct occ_attribution *a, const struct occ_solution *s)
+void occ_inference_report(struct occ_attribution *a, struct occ_solution *s)
 {
     struct selection of = {.n = 1, .weights = {1}};
     find_untraced_work_sd(a, s);

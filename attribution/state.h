@@ -7,8 +7,9 @@
 #include "support/array.h"
 #include "support/map.h"
 
-#define OCC_RATIO_DIRECT OCC_RATIO_UTILIZATION /* lower ratios are also read directly */
-#define OCC_NONE         UINT32_MAX
+#define OCC_RATIO_DIRECT     OCC_RATIO_UTILIZATION /* lower ratios are also read directly */
+#define OCC_NONE             UINT32_MAX
+#define OCC_BALANCE_TRIANGLE ((OCC_KINDS_MAX + 1) * (OCC_KINDS_MAX + 2) / 2)
 
 /* The functions of a regressor; each can have a column in the equations. The occupancy of a launch over u =
  * (time - start) / duration, 0...1, is the sum of
@@ -62,18 +63,27 @@ struct occ_entry {
     float share;
 };
 
+/* Fills or copies of one kind that began in a row. */
+struct occ_operations {
+    uint32_t regressor;
+    float count; /* an operation at the row's edge counts with its part in the row */
+};
+
 /* A sample as a row of the equations. */
 struct occ_row {
     struct occ_row *before, *next; /* ordered by time */
     int64_t start_ns, end_ns;
-    double offset_ns;        /* clock offset with which the row was made */
-    double idle, gradient;   /* see OCC_SPECIAL_IDLE, OCC_SPECIAL_OFFSET */
-    double variance;         /* prior variance, to be multiplied by the estimated scale */
-    double launched, others; /* launched blocks; the same without known launches; NaN: not counted */
-    double imbalance;        /* 1 - cycles of the least / most active SM; NaN: not a single launch */
+    double offset_ns;      /* clock offset with which the row was made */
+    double idle, gradient; /* see OCC_SPECIAL_IDLE, OCC_SPECIAL_OFFSET */
+    double variance;       /* prior variance, to be multiplied by the estimated scale */
+    /* launched blocks; the same without launches of known grids; NaN: not counted, or not known */
+    double launched, others;
+    double imbalance; /* 1 - cycles of the least / most active SM; NaN: not a single launch */
     float ratio[OCC_RATIO_COUNT];
-    uint32_t phase, n; /* phase: equal for rows that begin at the same phase of the same regressor */
-    struct occ_entry *entries;
+    uint16_t phase; /* equal for rows that begin at the same phase of the same regressor */
+    uint16_t n_operations;
+    uint32_t n;
+    struct occ_entry *entries; /* n; in a kept row n_operations struct occ_operations follow */
 };
 
 /* The unexplained counts of dropped rows that start in the same interval of OCC_PAST_NS. */
@@ -130,6 +140,7 @@ struct occ_attribution {
     size_t next_launch, n_running; /* next_launch: the first launch that has not started */
     uint32_t running[OCC_RUNNING_MAX];
     struct occ_entry entries[OCC_ENTRIES_MAX];
+    struct occ_operations operations[OCC_KINDS_MAX];
 };
 
 /* Replaces hypot(), whose version in glibc 2.35 would keep the portable bundle from running with glibc
@@ -188,6 +199,34 @@ struct occ_alone {
     double score, information, share, all_share;
 };
 
+/* Sums of launched blocks over rows without idle time. others: without launches of known grids. */
+struct occ_block_sums {
+    double launched, others, others_squares;
+};
+
+/* The balance of launched blocks. Its equations have an observation for each BALANCE_NS:
+ *     others = sum over kinds (blocks of an operation x operations) + rate x busy time + error
+ * The rate describes steady other work, whose blocks would otherwise go to the operations. */
+struct occ_balance {
+    struct occ_block_sums all, without; /* without: rows without fills and copies */
+    uint32_t n_kinds, kinds[OCC_KINDS_MAX];
+    double operations[OCC_KINDS_MAX], groups; /* groups: number of observations */
+    /* the observation in the making; number: start / BALANCE_NS; x[OCC_KINDS_MAX]: busy time in ms */
+    int64_t number;
+    double x[OCC_KINDS_MAX + 1], y;
+    double matrix[OCC_BALANCE_TRIANGLE], rhs[OCC_KINDS_MAX + 1], squares;
+};
+
+/* Blocks of other work, as shares of all blocks. */
+struct occ_others {
+    double least, most; /* most: INFINITY if unknown */
+    bool is_told;       /* by rows without fills and copies: `least` is not below the truth */
+};
+
+/* Adds the row, unless idle time shows other work or blocks are not known. Rows come in the order of time. */
+void occ_balance_add(struct occ_balance *balance, const struct occ_row *row);
+struct occ_others occ_balance_solve(struct occ_balance *balance);
+
 /* A weighted least squares problem and its solution. Order of columns: special columns, means, other
  * functions. */
 struct occ_solution {
@@ -197,8 +236,7 @@ struct occ_solution {
     bool is_unknown[OCC_RATIO_COUNT]; /* true if all rows count the ratio, and it is not solved yet */
     double rows, busy_rows;           /* number of rows; number of rows with launches */
     double squares, counted; /* squares: of residuals, in units of the variance; counted: sum over all rows */
-    /* blocks in rows without idle time; the same of unknown launches */
-    double launched, others, others_squares;
+    struct occ_balance balance;
     struct occ_column *columns;
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
     double *rhs;     /* n x OCC_RATIO_COUNT right-hand sides, then solutions */
@@ -216,7 +254,7 @@ void occ_gls_fit(struct occ_attribution *a);
  * row clusters. */
 void occ_inference_variances(struct occ_solution *s);
 /* Sets the `measured` member of every regressor. */
-void occ_inference_report(struct occ_attribution *a, const struct occ_solution *s);
+void occ_inference_report(struct occ_attribution *a, struct occ_solution *s);
 /* Fills in *measured for a launch or a selection of means, from its ratios and the variance of its warps. */
 void occ_inference_fill(const struct occ_attribution *a, const double *ratio, double variance,
                         struct occ_measured *measured);

@@ -171,6 +171,12 @@ static const struct worlds_entry worlds[] = {
     WORLD("memory-random", HARD, true, RANDOM(100, 6, 400, 12), USUAL, OTHERS(.memory = 12), SAMPLED(0)),
     WORLD("memory-untraced", HARD, false, RANDOM(100, 6, 400, 12), USUAL,
           OTHERS(.memory = 12, .memory_untraced = true), SAMPLED(0)),
+    WORLD("memory-background", HARD, false, RANDOM(100, 6, 400, 12), USUAL,
+          OTHERS(.memory = 12, .constant = 0.1), SAMPLED(0)),
+    WORLD("memory-bursty", HARD, false, V100(0.05, 20), USUAL, OTHERS(.memory = 12, .bursty = 0.2),
+          SAMPLED(6)),
+    WORLD("memory-lost-10", HARD, false, V100(0.05, 20), USUAL, OTHERS(.memory = 12, .lost = 0.1),
+          SAMPLED(6)),
     /* changing occupancy */
     WORLD("change-30", CHANGING, false, RANDOM(30, 8, 300, 80), CHANGES(.change_s = 60), SAMPLED(0)),
     WORLD("change-v100", CHANGING, false, V100(0.05, 60), CHANGES(.change_s = 40), SAMPLED(44)),

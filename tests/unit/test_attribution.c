@@ -53,8 +53,9 @@ struct fixture {
     double beside;      /* blocks per ms that belong to no launch */
     double noise;       /* of a sample's count of warps, relative */
     double theoretical;
-    uint64_t small;  /* shape with the bound SMALL_BOUND; 0: none */
-    uint64_t memory; /* shape of fills; 0: none */
+    uint64_t small;     /* shape with the bound SMALL_BOUND; 0: none */
+    uint64_t memory;    /* shape of fills; 0: none */
+    double memory_grid; /* blocks of a fill */
     /* results: */
     struct occ_measured *values;        /* by tag; NULL: not stored */
     struct occ_measured last[16];       /* last value by shape */
@@ -147,10 +148,11 @@ static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
 static double started_in(const struct fixture *f, const struct run *r, int64_t from_ns, int64_t to_ns)
 {
     double waves = ceil(f->waves), blocks = 0;
+    double grid = f->memory && r->shape == f->memory ? f->memory_grid : f->grid;
     for (double wave = 0; wave < waves; wave++) {
         double at_ns = (double)(r->start_ns - from_ns) + (double)(r->end_ns - r->start_ns) * wave / waves;
         if (at_ns >= 0 && at_ns < (double)(to_ns - from_ns))
-            blocks += f->grid * fmin(f->waves - wave, 1) / f->waves;
+            blocks += grid * fmin(f->waves - wave, 1) / f->waves;
     }
     return blocks;
 }
@@ -464,13 +466,13 @@ static void a_fill_is_in_no_group(void **state)
     assert_int_equal(b.source, OCC_ATTRIBUTION_NONE);
 }
 
-/* No model knows the blocks of fills: samples with fills are no evidence of other work. */
+/* No model knows the blocks of fills. */
 static void fills_leave_kernels_their_values(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured m;
     f->memory = 4;
-    f->grid = SMS;
+    f->grid = f->memory_grid = SMS;
     f->waves = 1;
     run_for(f, 3000, 1, 0.05);
     play(f, MS, NULL);
@@ -1430,6 +1432,76 @@ static void a_few_long_launches_are_not_taken_for_others(void **state)
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
 }
 
+/* Plays kernels of 1000 blocks each, which differ by a relative standard deviation of `spread`, with a fill
+ * of 64 blocks after one to eight of them: every sample has fills, but not equally many. */
+static void run_fills(struct fixture *f, double spread, double beside)
+{
+    uint32_t until_fill = 0;
+    f->grid = 1000;
+    f->waves = 2.5;
+    f->beside = beside;
+    f->memory = 4;
+    f->memory_grid = 64;
+    for (int i = 0; i < 120000; i++) {
+        uint32_t kind = draw(f, 3);
+        double differs = 1 + sqrt(3) * spread * ((double)draw(f, 2000) / 1000 - 1);
+        then(f, 30000 + (int64_t)kind * 15000 + draw(f, 10000), kind + 1, (0.15 + 0.15 * kind) * differs);
+        if (until_fill-- > 0)
+            continue;
+        then(f, 8000, f->memory, 0.3);
+        until_fill = draw(f, 8);
+    }
+    play(f, MS, NULL);
+}
+
+/* The blocks of fills are estimated, so blocks show that no other work runs, and launches may differ. */
+static void fills_with_blocks_are_told_from_others_work(void **state)
+{
+    struct fixture *f = *state;
+    run_fills(f, 0.25, 0);
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        struct occ_measured m;
+        ask(f, kind + 1, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_near(m.elapsed, 0.15 + 0.15 * kind, 0.01);
+    }
+}
+
+/* The fills do not take the blocks of steady untraced work. */
+static void beside_fills_blocks_that_are_no_launchs_withhold_values(void **state)
+{
+    struct fixture *f = *state;
+    run_fills(f, 0, 400); /* of about 20000 per ms */
+    for (uint64_t shape = 1; shape <= 3; shape++)
+        assert_int_equal(f->last[shape].source, OCC_ATTRIBUTION_NONE);
+}
+
+/* If each sample has one fill, steady blocks can be the fills' or other work's: no evidence. */
+static void regular_fills_tell_nothing_of_others_work(void **state)
+{
+    struct fixture *f = *state;
+    f->grid = 1000;
+    f->waves = 2.5;
+    f->memory = 4;
+    f->memory_grid = 64;
+    for (int i = 0; i < 10000; i++) {
+        int64_t end_ns = f->now_ns + MS;
+        for (int half = 0; half < 2; half++) {
+            uint32_t kind = draw(f, 3);
+            double differs = 1 + sqrt(3) * 0.25 * ((double)draw(f, 2000) / 1000 - 1);
+            int64_t left_ns = 400000 - 100000 * (int64_t)kind;
+            then(f, left_ns, kind + 1, (0.15 + 0.15 * kind) * differs);
+            then(f, 478000 - left_ns, 5, 0.5);
+            if (half == 0)
+                then(f, 8000, f->memory, 0.3);
+        }
+        f->now_ns = end_ns;
+    }
+    play(f, MS, NULL);
+    for (uint64_t shape = 1; shape <= 3; shape++)
+        assert_int_equal(f->last[shape].source, OCC_ATTRIBUTION_NONE);
+}
+
 /* Launches with lost records run while no others do: their blocks belong to idle time. */
 static void blocks_of_idle_time_are_not_beside_launches(void **state)
 {
@@ -1710,6 +1782,9 @@ static const struct CMUnitTest tests[] = {
     WITH(blocks_that_are_no_launchs_withhold_values),
     WITH(a_few_blocks_have_a_place_in_the_error),
     WITH(a_few_long_launches_are_not_taken_for_others),
+    WITH(fills_with_blocks_are_told_from_others_work),
+    WITH(beside_fills_blocks_that_are_no_launchs_withhold_values),
+    WITH(regular_fills_tell_nothing_of_others_work),
     WITH(blocks_of_idle_time_are_not_beside_launches),
     WITH(above_what_a_configuration_allows_nothing_is_read),
     WITH(stragglers_are_not_read_for_all),
