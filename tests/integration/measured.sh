@@ -92,29 +92,28 @@ compare_utilization() {
            if (beside($u, truth[k, u]) > 0.01 + $(u == 4 ? 9 : 10)) { print k, u, "is", $u, "not", truth[k, u]; wrong = 1 } }
        END { if (!wrong && known < configs / 2) { print "only", known, "of", configs; wrong = 2 }; exit wrong }' expected got >wrong
 }
-# On a busy machine fewer launches have values, and the error of the verdict grows: the program runs again. Since 13.3
-# the program's fills have no records; with records, blocks of launches are no evidence, and fewer configurations have values.
+# On a busy machine fewer launches have values, and the error of the verdict grows: the program runs again.
 bound() { "$build/bin/occq" top --advice -d h.db --csv --kernel "$1" -o bound | sed -n 2p | tr -d '\r'; }
-for _ in 1 2 3 4 5; do
-  title="utilization"
-  rm -f h.db* truth counters/*
-  OCCSIM_CUPTI_VERSION=130300 OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm -d h.db \
-    "$build/samples/transformer" --steps 4000 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
-  compare_utilization
-  status=$?
-  [ $status = 1 ] && break
-  [ $status = 0 ] && [ "$(bound gelu)" = throughput ] && break
-done
-[ $status = 0 ] || fail "$(cat wrong)"
-# gelu keeps the L2 cache busy all the time: 95 % is the most that the simulated device does
-[ "$(bound gelu)" = throughput ] || fail "gelu is bound by '$(bound gelu)'"
-[ "$(query 'SELECT count(*) FROM device_sample WHERE elapsed IS NULL AND sm_active IS NOT NULL')" -gt 0 ] || fail "no turn"
+utilization_matches_truth() { # CUPTI version
+  title="utilization, CUPTI $1"
+  for _ in 1 2 3 4 5; do
+    rm -f h.db* truth counters/*
+    OCCSIM_CUPTI_VERSION=$1 OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm -d h.db \
+      "$build/samples/transformer" --steps 4000 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
+    compare_utilization
+    status=$?
+    [ $status = 1 ] && break
+    [ $status = 0 ] && [ "$(bound gelu)" = throughput ] && break
+  done
+  [ $status = 0 ] || fail "$(cat wrong)"
+  # gelu keeps the L2 cache busy all the time: 95 % is the most that the simulated device does
+  [ "$(bound gelu)" = throughput ] || fail "gelu is bound by '$(bound gelu)'"
+  [ "$(query 'SELECT count(*) FROM device_sample WHERE elapsed IS NULL AND sm_active IS NOT NULL')" -gt 0 ] || fail "no turn"
+}
+utilization_matches_truth 130300 # the program's fills have no records
 
 # Before 13.3 the program's fills are recorded: the daemon gets them, and the history has launches of kernels only.
-title="fills with records"
-rm -f h.db* truth counters/*
-OCCSIM_CUPTI_VERSION=24 OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm \
-  -d h.db "$build/samples/transformer" --steps 400 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
+utilization_matches_truth 24
 [ "$(query 'SELECT count(*) FROM launch')" = "$(sed 1d truth | wc -l)" ] || fail "$(query 'SELECT count(*) FROM launch') launches"
 [ "$(query "SELECT count(*) FROM kernel WHERE kernel LIKE '%memory%'")" = 0 ] || fail "a fill is a kernel"
 [ -z "$(query 'SELECT lost FROM run WHERE lost > 0')" ] || fail "lost: $(query 'SELECT lost FROM run')"
