@@ -1488,7 +1488,7 @@ static void regular_fills_tell_nothing_of_others_work(void **state)
         int64_t end_ns = f->now_ns + MS;
         for (int half = 0; half < 2; half++) {
             uint32_t kind = draw(f, 3);
-            double differs = 1 + sqrt(3) * 0.25 * ((double)draw(f, 2000) / 1000 - 1);
+            double differs = 1 + sqrt(3) * 0.2 * ((double)draw(f, 2000) / 1000 - 1);
             int64_t left_ns = 400000 - 100000 * (int64_t)kind;
             then(f, left_ns, kind + 1, (0.15 + 0.15 * kind) * differs);
             then(f, 478000 - left_ns, 5, 0.5);
