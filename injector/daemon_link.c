@@ -129,7 +129,7 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
     if (now_ns < link->retry_ns)
         return false;
     link->retry_ns = now_ns + (link->tries++ < QUICK_TRIES ? QUICK_NS : SLOW_NS);
-    occ_ring_forget_wishes(ring);
+    occ_ring_reset_requests(ring);
     if (!offer(link, ring, memfd))
         return false;
     link->since_ns = now_ns;

@@ -91,17 +91,17 @@ bool occ_ring_can_pause(const struct occ_ring_consumer *consumer)
 
 void occ_ring_pause(struct occ_ring_consumer *consumer, bool pause)
 {
-    atomic_store_explicit(&consumer->header->wishes.paused, pause, memory_order_relaxed);
+    atomic_store_explicit(&consumer->header->requests.paused, pause, memory_order_relaxed);
 }
 
 void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm)
 {
-    atomic_store_explicit(&consumer->header->wishes.budget_ppm, ppm, memory_order_relaxed);
+    atomic_store_explicit(&consumer->header->requests.budget_ppm, ppm, memory_order_relaxed);
 }
 
 void occ_ring_want_memory(struct occ_ring_consumer *consumer, bool wanted)
 {
-    atomic_store_explicit(&consumer->header->wishes.wants_memory, wanted, memory_order_relaxed);
+    atomic_store_explicit(&consumer->header->requests.wants_memory, wanted, memory_order_relaxed);
 }
 
 /* Distance of the producer's head from `from`, never more than the ring holds. */

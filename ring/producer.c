@@ -205,22 +205,22 @@ bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *rec
 
 bool occ_ring_is_paused(const struct occ_ring_producer *producer)
 {
-    return atomic_load_explicit(&producer->header->wishes.paused, memory_order_relaxed) == 1;
+    return atomic_load_explicit(&producer->header->requests.paused, memory_order_relaxed) == 1;
 }
 
 uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer)
 {
-    return atomic_load_explicit(&producer->header->wishes.budget_ppm, memory_order_relaxed);
+    return atomic_load_explicit(&producer->header->requests.budget_ppm, memory_order_relaxed);
 }
 
 bool occ_ring_wants_memory(const struct occ_ring_producer *producer)
 {
-    return atomic_load_explicit(&producer->header->wishes.wants_memory, memory_order_relaxed) == 1;
+    return atomic_load_explicit(&producer->header->requests.wants_memory, memory_order_relaxed) == 1;
 }
 
-void occ_ring_forget_wishes(const struct occ_ring_producer *producer)
+void occ_ring_reset_requests(const struct occ_ring_producer *producer)
 {
-    atomic_store_explicit(&producer->header->wishes.wants_memory, 0, memory_order_relaxed);
+    atomic_store_explicit(&producer->header->requests.wants_memory, 0, memory_order_relaxed);
 }
 
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)

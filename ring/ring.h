@@ -56,7 +56,7 @@ bool occ_ring_is_paused(const struct occ_ring_producer *producer);
 uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer);
 bool occ_ring_wants_memory(const struct occ_ring_producer *producer);
 /* The daemon is lost: an older one may follow, which would store memory operations as launches. */
-void occ_ring_forget_wishes(const struct occ_ring_producer *producer);
+void occ_ring_reset_requests(const struct occ_ring_producer *producer);
 
 /* The first publishes the heartbeat; the second marks the ring closed for good. */
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);

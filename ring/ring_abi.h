@@ -107,7 +107,7 @@ enum occ_cost { OCC_COSTS(OCC_COST_ENUMERATOR) OCC_COST_COUNT };
 #define OCC_RING_COUNTERS 32
 
 /* The consumer's requests to the producer. */
-struct occ_ring_wishes {
+struct occ_ring_requests {
     _Atomic uint32_t paused;
     _Atomic uint32_t budget_ppm;
     _Atomic uint32_t wants_memory;
@@ -135,7 +135,7 @@ struct occ_ring_header {
     _Atomic uint32_t closed;
     uint8_t reserved2[36];
     _Atomic uint64_t tail;
-    struct occ_ring_wishes wishes;
+    struct occ_ring_requests requests;
     _Atomic uint64_t lost[OCC_RING_COUNTERS];
     _Atomic uint64_t cost[OCC_RING_COUNTERS];
     uint8_t reserved4[OCC_RING_HEADER_BYTES - 0x300];
@@ -147,7 +147,7 @@ static_assert(offsetof(struct occ_ring_header, start_ns) == 0x50, "wire");
 static_assert(offsetof(struct occ_ring_header, head) == 0x80, "wire");
 static_assert(offsetof(struct occ_ring_header, closed) == 0x98, "wire");
 static_assert(offsetof(struct occ_ring_header, tail) == 0xc0, "wire");
-static_assert(offsetof(struct occ_ring_header, wishes) == 0xc8, "wire");
+static_assert(offsetof(struct occ_ring_header, requests) == 0xc8, "wire");
 static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
 static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");

@@ -241,7 +241,7 @@ static double mean_of(const struct occ_measured_sums *sums, enum occ_measured_va
     return sums->sum[value] / sums->ns[value];
 }
 
-static void say_measured(struct occ_ring_producer *ring, struct occ_record_measured m)
+static void push_measured(struct occ_ring_producer *ring, struct occ_record_measured m)
 {
     assert_true(occ_ring_log(ring, &m.record, sizeof m, NULL, 0));
 }
@@ -260,7 +260,7 @@ static void exact_values_count_once(void **state)
     for (uint64_t pushed = 0; pushed < 400;) {
         push_some(&ring, pushed, 10, 400);
         pushed += 10;
-        say_measured(&ring, sample_measured(pushed, 10));
+        push_measured(&ring, sample_measured(pushed, 10));
         poll_after(b, next_random(&seed) % SECOND);
         assert_true(sums->exact <= b->store->committed.n_rows);
         if (next_random(&seed) % 4 == 0) {
@@ -294,14 +294,14 @@ static void exact_values_that_come_late_count_once(void **state)
         push(&ring, i);
     poll_after(b, 2 * SECOND);
     assert_exactly(b->store, 10);
-    say_measured(&ring, sample_measured(10, 4));
+    push_measured(&ring, sample_measured(10, 4));
     poll_after(b, SECOND / 10); /* read, not committed */
     assert_int_equal(sums->exact, 0);
     for (int restarts = 0; restarts < 3; restarts++) {
         occ_collector_free(b->collector);
         fake_store_crash(b->store);
         if (restarts == 0)
-            say_measured(&ring, sample_measured(10, 6));
+            push_measured(&ring, sample_measured(10, 6));
         start_collector(b);
         offer(b, &ring);
         poll_after(b, 2 * SECOND);
@@ -322,7 +322,7 @@ static void exact_values_wait_for_their_launches(void **state)
     poll_after(b, 2 * SECOND);
     push(&ring, 1);
     for (int i = 0; i < 5000; i++) /* more records than one poll takes: the launches follow later */
-        say_measured(&ring, sample_measured(i < 2 ? 1 : 2, 1));
+        push_measured(&ring, sample_measured(i < 2 ? 1 : 2, 1));
     poll_after(b, 2 * SECOND);
     assert_int_equal(b->store->committed.n_rows, 1);
     assert_int_equal(b->store->committed.measured.exact, 2);
@@ -351,8 +351,8 @@ static void tables_have_a_limit(void **state)
     push(&ring, 1);
     for (int round = 0; round < 60; round++) {
         for (int i = 0; i < 4000; i++)
-            say_measured(&ring, sample_measured(2, 1));
-        say_measured(&other, sample_measured(1, 1));
+            push_measured(&ring, sample_measured(2, 1));
+        push_measured(&other, sample_measured(1, 1));
         poll_after(b, SECOND / 1000); /* the next commit is far away */
     }
     poll_after(b, 2 * SECOND);
@@ -377,16 +377,16 @@ static void exact_values_beyond_the_gpu_are_not_taken(void **state)
     assert_true(log_samples(&unknown));
     push(&ring, 0);
     push(&unknown, 0);
-    say_measured(&unknown, m);
+    push_measured(&unknown, m);
     m.warps_active_ns = 68 * m.ns;
-    say_measured(&ring, m);
+    push_measured(&ring, m);
     offer(b, &ring);
     offer(b, &unknown);
     poll_after(b, 2 * SECOND);
     assert_int_equal(b->store->committed.n_rows, 2);
     assert_int_equal(b->store->committed.measured.exact, 0);
     m.warps_active_ns = 66 * m.ns; /* slightly above the limit counts as 1 */
-    say_measured(&ring, m);
+    push_measured(&ring, m);
     push(&ring, 1);
     poll_after(b, 2 * SECOND);
     assert_true(mean_of(&b->store->committed.measured, OCC_MEASURED_achieved) == 1);
@@ -1022,13 +1022,13 @@ static void log_state(struct occ_ring_producer *ring, uint16_t flags, enum occ_l
     assert_true(occ_ring_log(ring, &said.record, sizeof said, NULL, 0));
 }
 
-static void say_state(struct occ_ring_producer *ring, enum occ_level level, uint64_t time_ns,
-                      const char *reason)
+static void push_state(struct occ_ring_producer *ring, enum occ_level level, uint64_t time_ns,
+                       const char *reason)
 {
     log_state(ring, 0, level, time_ns, reason);
 }
 
-static void say_unmeasured(struct occ_ring_producer *ring, uint64_t time_ns, const char *reason)
+static void push_unmeasured(struct occ_ring_producer *ring, uint64_t time_ns, const char *reason)
 {
     log_state(ring, OCC_STATE_UNMEASURED, OCC_LEVEL_TRACE, time_ns, reason);
 }
@@ -1039,23 +1039,23 @@ static void levels_after_the_first_are_periods(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
-    say_state(&ring, OCC_LEVEL_TRACE, 1000, "");
-    say_state(&ring, OCC_LEVEL_NOTHING, 2000, "paused\033");
+    push_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    push_state(&ring, OCC_LEVEL_NOTHING, 2000, "paused\033");
     struct occ_producer *p = offer(b, &ring);
     poll_after(b, SECOND);
     const struct fake_run *run = &b->store->committed.runs[0];
     assert_string_equal(run->level, "trace"); /* the level with launches */
     assert_string_equal(run->reason, "");     /* the reason belongs to the period */
     assert_string_equal(run->periods, "nothing 2000-0 paused?;");
-    say_state(&ring, OCC_LEVEL_CONFIGS, 3000, "sampled");
+    push_state(&ring, OCC_LEVEL_CONFIGS, 3000, "sampled");
     b->store->fail_put = OCC_E_IO; /* the record is read again */
     poll_after(b, SECOND);
     b->store->fail_put = 0;
     poll_after(b, SECOND);
-    say_state(&ring, OCC_LEVEL_TRACE, 2500,
-              ""); /* an earlier time ends the period at its begin: it is dropped */
-    say_unmeasured(&ring, 5000, "not measured");
-    say_state(&ring, OCC_LEVEL_TRACE, UINT64_MAX, "");
+    push_state(&ring, OCC_LEVEL_TRACE, 2500,
+               ""); /* an earlier time ends the period at its begin: it is dropped */
+    push_unmeasured(&ring, 5000, "not measured");
+    push_state(&ring, OCC_LEVEL_TRACE, UINT64_MAX, "");
     poll_after(b, SECOND);
     assert_string_equal(run->level, "trace");
     assert_string_equal(run->reason, "");
@@ -1076,9 +1076,9 @@ static void periods_are_bounded(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
-    say_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    push_state(&ring, OCC_LEVEL_TRACE, 1000, "");
     for (uint64_t i = 1; i <= 150; i++)
-        say_state(&ring, i % 2 ? OCC_LEVEL_NOTHING : OCC_LEVEL_CONFIGS, 1000 * i, "again");
+        push_state(&ring, i % 2 ? OCC_LEVEL_NOTHING : OCC_LEVEL_CONFIGS, 1000 * i, "again");
     struct occ_producer *p = offer(b, &ring);
     while (p->run.period.n < 100)
         poll_after(b, SECOND);
@@ -1096,17 +1096,17 @@ static void who_wants_no_counters_is_not_raised_by_them(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
-    say_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    push_state(&ring, OCC_LEVEL_TRACE, 1000, "");
     struct occ_producer *p = offer(b, &ring);
     poll_after(b, SECOND);
     occ_producer_set_counters(p, "full", "");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "full");
-    say_unmeasured(&ring, 2000, "overhead");
+    push_unmeasured(&ring, 2000, "overhead");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "trace");
     assert_true(p->run.is_without_counters);
-    say_state(&ring, OCC_LEVEL_TRACE, 3000, "");
+    push_state(&ring, OCC_LEVEL_TRACE, 3000, "");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "full");
     occ_ring_destroy(&ring);
@@ -1119,7 +1119,7 @@ static void a_reason_takes_no_counters_away(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
-    say_state(&ring, OCC_LEVEL_TRACE, 1000, "no ranges");
+    push_state(&ring, OCC_LEVEL_TRACE, 1000, "no ranges");
     struct occ_producer *p = offer(b, &ring);
     poll_after(b, SECOND);
     assert_false(p->run.is_without_counters);
@@ -1127,7 +1127,7 @@ static void a_reason_takes_no_counters_away(void **state)
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "full");
     assert_string_equal(b->store->now.runs[0].reason, "no ranges");
-    say_state(&ring, OCC_LEVEL_TRACE, 2000, "another reason");
+    push_state(&ring, OCC_LEVEL_TRACE, 2000, "another reason");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].level, "full");
     assert_string_equal(b->store->now.runs[0].periods, "");
@@ -1141,14 +1141,14 @@ static void exact_values_that_fail_give_the_counters_back(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 512);
     assert_true(log_process(&ring, 1, "exact\0001", 8));
-    say_unmeasured(&ring, 1000, "--exact: kernels run one after the other");
+    push_unmeasured(&ring, 1000, "--exact: kernels run one after the other");
     struct occ_producer *p = offer(b, &ring);
     poll_after(b, SECOND);
     assert_true(p->run.is_without_counters && p->run.is_exact);
-    say_unmeasured(&ring, 2000, "no exact values of all contexts");
+    push_unmeasured(&ring, 2000, "no exact values of all contexts");
     poll_after(b, SECOND);
     assert_string_equal(b->store->now.runs[0].periods, "");
-    say_state(&ring, OCC_LEVEL_TRACE, 3000, "no exact values");
+    push_state(&ring, OCC_LEVEL_TRACE, 3000, "no exact values");
     poll_after(b, SECOND);
     assert_false(p->run.is_without_counters || p->run.is_exact);
     occ_producer_set_counters(p, "gpm", "");
@@ -1450,7 +1450,7 @@ static void memory_operations_are_asked_for_beside_counters(void **state)
     occ_producer_set_counters(p, "full", "");
     occ_producer_want_memory(p, true);
     assert_true(occ_ring_wants_memory(&ring));
-    occ_ring_forget_wishes(&ring); /* the program has lost its connection, and comes back */
+    occ_ring_reset_requests(&ring); /* the program has lost its connection, and comes back */
     occ_producer_want_memory(p, true);
     assert_true(occ_ring_wants_memory(&ring));
     occ_producer_want_memory(p, false); /* the counters are paused; the run keeps its level */

@@ -372,7 +372,7 @@ static void two_rings_are_paused_together(void **state)
     assert_true(occ_ring_is_paused(&rings[0]) && occ_ring_is_paused(&rings[1]));
     for (int older = 0; older < 2; older++) {
         for (int i = 0; i < 2; i++) {
-            rings[i].header->wishes.paused = 0;
+            rings[i].header->requests.paused = 0;
             rings[i].header->version_minor = i == older ? 1 : OCC_RING_VERSION_MINOR;
         }
         assert_int_not_equal(ask(p, pause, answer, sizeof answer), 0);

@@ -174,7 +174,7 @@ static void a_daemon_that_does_not_ask_gets_none(void **state)
     occ_ring_want_memory(guest.daemon, false);
     add_all_kinds();
     assert_seen(2, 0, 0);
-    atomic_store(&guest.ring.header->wishes.wants_memory, 2); /* a value unknown to this version */
+    atomic_store(&guest.ring.header->requests.wants_memory, 2); /* a value unknown to this version */
     add_all_kinds();
     assert_seen(2, 0, 0);
 }
@@ -196,7 +196,7 @@ static void none_without_a_daemon(void **state)
 {
     (void)state;
     occ_ring_want_memory(guest.daemon, true);
-    occ_ring_forget_wishes(&guest.ring);
+    occ_ring_reset_requests(&guest.ring);
     add_all_kinds();
     assert_seen(2, 0, 0);
 }
