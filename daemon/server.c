@@ -41,7 +41,7 @@
 #include "support/clock.h"
 #include "support/control.h"
 #include "support/log.h"
-#include "daemon/histories/tour.h"
+#include "daemon/histories/closed_upkeep.h"
 
 #define EVENTS_PER_WAIT 16                  /* events of the loop's epoll are mostly users' queues */
 #define BACKLOG_NS      INT64_C(1000000000) /* time limit for pending events at the end */
@@ -244,7 +244,7 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
     for (struct occ_history *h = s->histories.first; h; h = h->next)
         occ_histories_commit_results(&s->histories, h, now_ns);
     occ_pages_drop_idle(s, now_ns);
-    occ_tour_poll(&s->histories, now_ns);
+    occ_closed_upkeep_poll(&s->histories, now_ns);
     occ_node_quota_poll(&s->histories, now_ns);
     int64_t upkeep_ns = occ_histories_maintain(&s->histories, now_ns);
     s->next_upkeep_ns = upkeep_ns < 0 ? INT64_MAX : now_ns + upkeep_ns;
@@ -395,7 +395,7 @@ static int start(struct occ_server *s, struct occ_error *err)
         status = open_descriptors(s, err);
     if (status != 0)
         return status;
-    occ_tour_plan(&s->histories, occ_monotonic_ns());
+    occ_closed_upkeep_plan(&s->histories, occ_monotonic_ns());
     occ_node_quota_plan(&s->histories, occ_monotonic_ns());
     open_coverage(s);
     occ_pages_open(s);

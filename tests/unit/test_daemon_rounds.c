@@ -51,7 +51,7 @@ static void the_loop_sleeps_until_a_census(void **state)
     assert_sleeps(p);
 }
 
-static void the_loop_sleeps_until_a_tour(void **state)
+static void the_loop_sleeps_until_the_next_closed_upkeep(void **state)
 {
     struct place *p = *state;
     p->closed_upkeep_ns = TURNS_NS;
@@ -73,7 +73,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_loop_sleeps_until_a_census, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_loop_sleeps_until_a_tour, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_loop_sleeps_until_the_next_closed_upkeep, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("rounds", tests, NULL, NULL);
 }

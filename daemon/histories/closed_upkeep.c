@@ -1,5 +1,5 @@
-/* See tour.h. */
-#include "tour.h"
+/* See closed_upkeep.h. */
+#include "closed_upkeep.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static void plan(struct occ_histories *all, int64_t now_ns, int64_t n_owners)
     all->next_closed_upkeep_ns = all->options->split ? now_ns + wait_ns : INT64_MAX;
 }
 
-void occ_tour_plan(struct occ_histories *all, int64_t now_ns)
+void occ_closed_upkeep_plan(struct occ_histories *all, int64_t now_ns)
 {
     plan(all, now_ns, 0);
 }
 
-/* The owner after the last toured one in order of directory names, or the first; an empty name: no owners.
+/* The owner after the last served one in order of directory names, or the first; an empty name: no owners.
  * Returns the number of owners. */
 static int64_t next_owner(const struct occ_histories *all, struct occ_owner *ret_owner)
 {
@@ -50,7 +50,7 @@ static int64_t next_owner(const struct occ_histories *all, struct occ_owner *ret
     return n;
 }
 
-void occ_tour_poll(struct occ_histories *all, int64_t now_ns)
+void occ_closed_upkeep_poll(struct occ_histories *all, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_history *h = NULL;

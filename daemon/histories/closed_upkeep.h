@@ -6,6 +6,6 @@
 #include "histories.h"
 
 /* Schedules the next opening one interval from now. */
-void occ_tour_plan(struct occ_histories *histories, int64_t now_ns);
+void occ_closed_upkeep_plan(struct occ_histories *histories, int64_t now_ns);
 /* Opens the next history if it is due. */
-void occ_tour_poll(struct occ_histories *histories, int64_t now_ns);
+void occ_closed_upkeep_poll(struct occ_histories *histories, int64_t now_ns);
