@@ -72,7 +72,8 @@ static void sweep_users(struct occ_clients *clients)
             user->queue.fd = -1;
             user->queue.is_waiting = false;
         }
-        if (user->n_clients > 0 || user->queue.closer.n > 0 || user->queue.share.debt_until_ns > now_ns) {
+        if (user->n_clients > 0 || user->queue.close_thread.n > 0 ||
+            user->queue.share.debt_until_ns > now_ns) {
             link = &user->next;
             continue;
         }
@@ -84,7 +85,7 @@ static void sweep_users(struct occ_clients *clients)
 void occ_queue_charge(struct occ_queue *queue, int epoll, int64_t now_ns, int64_t cost_ns)
 {
     occ_share_charge(&queue->share, now_ns, cost_ns);
-    if (queue->is_waiting || (queue->closer.n == 0 && occ_share_wait_ns(&queue->share, now_ns) == 0))
+    if (queue->is_waiting || (queue->close_thread.n == 0 && occ_share_wait_ns(&queue->share, now_ns) == 0))
         return;
     queue->is_waiting = epoll_ctl(epoll, EPOLL_CTL_DEL, queue->fd, NULL) == 0;
 }
@@ -92,7 +93,7 @@ void occ_queue_charge(struct occ_queue *queue, int epoll, int64_t now_ns, int64_
 int64_t occ_queue_resume(struct occ_queue *queue, int epoll, int64_t now_ns)
 {
     int64_t wait_ns = queue->is_waiting ? occ_share_wait_ns(&queue->share, now_ns) : 0;
-    if (occ_closer_is_busy(&queue->closer))
+    if (occ_close_thread_is_busy(&queue->close_thread))
         return wait_ns > CLOSER_POLL_NS ? wait_ns : CLOSER_POLL_NS;
     if (queue->is_waiting && wait_ns == 0)
         queue->is_waiting = occ_event_watch(epoll, queue->fd, &queue->source) != 0;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "closer.h"
+#include "close_thread.h"
 #include "daemon/sampling/counters/competing_profilers.h"
 #include "daemon/owners/identity.h"
 #include "daemon/collect/producers.h"
@@ -36,9 +36,9 @@ struct occ_queue {
     struct occ_event_source source;
     int fd;
     struct occ_share share;
-    struct occ_closer closer; /* closes the descriptors of the last packet */
-    bool is_waiting;          /* waits for its share or for the closer */
-    bool is_drained;          /* the last turn handled all events */
+    struct occ_close_thread close_thread; /* closes the descriptors of the last packet */
+    bool is_waiting;                      /* waits for its share or for the close thread */
+    bool is_drained;                      /* the last turn handled all events */
 };
 
 /* A user with connections or programs. A pod or container becomes a user of its own once its first packet

@@ -18,11 +18,11 @@
 #define CONTROL_CONNECTIONS_MAX 64 /* connections in addition to one per program, in total and per user */
 #define IDLE_CLIENT_NS          INT64_C(10000000000)
 
-/* A turn has no time limit in a daemon of one user, but ends if the closer is busy. */
+/* A turn has no time limit in a daemon of one user, but ends if the close thread is busy. */
 static bool is_turn_over(const struct occ_server *s, const struct occ_queue *queue)
 {
     int64_t round_ns = s->histories_options.collector.round_ns;
-    return queue->closer.n > 0 || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
+    return queue->close_thread.n > 0 || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
 }
 
 /* Charges CPU time: on a busy machine the elapsed time includes waiting for a processor. */
@@ -68,7 +68,7 @@ static void on_client(struct occ_server *s, void *about)
             occ_program_offer(s, client);
         else
             occ_requests_take(s, client);
-        occ_closer_start(&queue->closer, s->packet.fds, s->packet.n_fds);
+        occ_close_thread_start(&queue->close_thread, s->packet.fds, s->packet.n_fds);
     }
 }
 

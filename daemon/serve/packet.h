@@ -27,7 +27,8 @@ enum occ_packet_status {
     OCC_PACKET_END,  /* the peer has hung up, or the socket failed */
 };
 
-/* In every case the caller owns the packet's descriptors (close-on-exec) and must close them (closer.h). */
+/* In every case the caller owns the packet's descriptors (close-on-exec) and must close them
+ * (close_thread.h). */
 enum occ_packet_status occ_packet_receive(int socket, struct occ_packet *packet);
 
 /* true: a program's handshake, recognised by the first byte of its magic. false: a text request. */

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/collect/batch.h"
-#include "daemon/serve/closer.h"
+#include "daemon/serve/close_thread.h"
 #include "daemon/serve/server_state.h"
 #include "support/clock.h"
 
@@ -148,7 +148,7 @@ static void open_sockets(int *fds, size_t n)
 static int close_without_threads(void)
 {
     enum { N = 20 };
-    static struct occ_closer closer;
+    static struct occ_close_thread close_thread;
     struct rlimit limit, none;
     int fds[N];
     open_sockets(fds, N);
@@ -159,13 +159,13 @@ static int close_without_threads(void)
     none = (struct rlimit){.rlim_cur = 1, .rlim_max = limit.rlim_max};
     if (setrlimit(RLIMIT_NPROC, &none) != 0)
         return 3;
-    occ_closer_start(&closer, fds, N);
+    occ_close_thread_start(&close_thread, fds, N);
     for (int i = 0; i < 3; i++)
-        if (!occ_closer_is_busy(&closer) || count_open(fds, N) != N)
+        if (!occ_close_thread_is_busy(&close_thread) || count_open(fds, N) != N)
             return 4; /* forgotten, or closed by this thread */
     if (setrlimit(RLIMIT_NPROC, &limit) != 0)
         return 5;
-    while (occ_closer_is_busy(&closer))
+    while (occ_close_thread_is_busy(&close_thread))
         (void)usleep(1000);
     return count_open(fds, N) == 0 ? 0 : 6;
 }
@@ -184,20 +184,20 @@ static void descriptors_wait_for_a_thread(void **state)
 
 static void descriptors_are_closed(void **state)
 {
-    static struct occ_closer closer;
+    static struct occ_close_thread close_thread;
     int fds[OCC_PACKET_MAX_FDS];
     (void)state;
     for (int again = 0; again < 2; again++) {
         open_sockets(fds, OCC_PACKET_MAX_FDS);
-        occ_closer_start(&closer, fds, OCC_PACKET_MAX_FDS);
-        while (occ_closer_is_busy(&closer))
+        occ_close_thread_start(&close_thread, fds, OCC_PACKET_MAX_FDS);
+        while (occ_close_thread_is_busy(&close_thread))
             (void)usleep(1000);
         assert_int_equal(count_open(fds, OCC_PACKET_MAX_FDS), 0);
     }
     fds[0] = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    occ_closer_start(&closer, fds, 1);
+    occ_close_thread_start(&close_thread, fds, 1);
     assert_int_equal(count_open(fds, 1), 0); /* at once */
-    assert_false(occ_closer_is_busy(&closer));
+    assert_false(occ_close_thread_is_busy(&close_thread));
 }
 
 /* ---- turns of the loop ---- */

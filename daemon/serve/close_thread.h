@@ -11,7 +11,7 @@
 #include "packet.h"
 
 /* Zeroed: not busy. Must not move while it is busy. */
-struct occ_closer {
+struct occ_close_thread {
     pthread_t thread;
     bool has_thread;
     atomic_bool is_done; /* set by the thread at its end */
@@ -19,10 +19,10 @@ struct occ_closer {
     int fds[OCC_PACKET_MAX_FDS];
 };
 
-/* Closes n descriptors, at most OCC_PACKET_MAX_FDS: memory files at once, others in a thread. The closer must
- * not be busy. */
-void occ_closer_start(struct occ_closer *closer, const int *fds, size_t n);
+/* Closes n descriptors, at most OCC_PACKET_MAX_FDS: memory files at once, others in a thread. The close
+ * thread must not be busy. */
+void occ_close_thread_start(struct occ_close_thread *close_thread, const int *fds, size_t n);
 
 /* false: all are closed. If no thread could be started (no memory, a limit of processes), the descriptors
  * stay open and each call tries again. */
-bool occ_closer_is_busy(struct occ_closer *closer);
+bool occ_close_thread_is_busy(struct occ_close_thread *close_thread);
