@@ -41,7 +41,7 @@ bool gate_has_architecture(const struct gate_architectures *architectures, const
 /* Formats "sm_80, sm_90a", ascending. Returns `text`. */
 const char *gate_architectures_text(const struct gate_architectures *architectures, char *text, size_t size);
 
-/* ---- recorded launches (recorded.c) ---- */
+/* ---- recorded launches (recorded_launches.c) ---- */
 
 struct gate_recorded {
     struct occ_store *store;

@@ -12,7 +12,7 @@
 #include "commands.h"
 #include "cli/history/cluster.h"
 #include "cli/history/node.h"
-#include "cli/history/recorded.h"
+#include "cli/history/recorded_names.h"
 #include "cli/history/settings.h"
 #include "support/cleanup.h"
 #include "support/log.h"

@@ -1,5 +1,5 @@
-/* See recorded.h. */
-#include "recorded.h"
+/* See recorded_names.h. */
+#include "recorded_names.h"
 
 #include <signal.h>
 #include <sqlite3.h>
