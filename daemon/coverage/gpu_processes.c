@@ -1,83 +1,46 @@
-/* See gpu_processes.h. Declarations: NVML's public API reference. */
+/* See gpu_processes.h. */
 #include "gpu_processes.h"
 
-#include <assert.h>
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NVML_SUCCESS           0
-#define NVML_INSUFFICIENT_SIZE 7
-#define GPUS_MAX               64
-#define INSTANCES_MAX          64 /* of one GPU */
-#define MORE                   8  /* places for processes that begin between two calls */
-#define TRIES                  4
+#include "cupti/nvml.h"
 
-/* nvmlProcessInfo_v2_t */
-struct process_info {
-    unsigned int pid;
-    unsigned long long memory;
-    unsigned int gpu_instance, compute_instance;
-};
-static_assert(sizeof(struct process_info) == 24, "as in NVML");
-
-struct nvml {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error)(int result);
-    int (*count)(unsigned int *n);
-    int (*handle)(unsigned int index, void **device);
-    int (*uuid)(void *device, char *text, unsigned int size);
-    int (*processes)(void *device, unsigned int *n, struct process_info *infos);
-    int (*mig_mode)(void *device, unsigned int *current, unsigned int *pending);
-    int (*mig_count)(void *device, unsigned int *n);
-    int (*mig_handle)(void *device, unsigned int index, void **instance);
-};
-
-/* Same order as struct nvml. The second version of the process list has had one layout in all drivers; the
- * third one was longer for a while (535.43 to 535.86). */
-static const char *const names[] = {
-    "nvmlInit_v2",
-    "nvmlShutdown",
-    "nvmlErrorString",
-    "nvmlDeviceGetCount_v2",
-    "nvmlDeviceGetHandleByIndex_v2",
-    "nvmlDeviceGetUUID",
-    "nvmlDeviceGetComputeRunningProcesses_v2",
-    "nvmlDeviceGetMigMode",
-    "nvmlDeviceGetMaxMigDeviceCount",
-    "nvmlDeviceGetMigDeviceHandleByIndex",
-};
-#define CALLS (sizeof names / sizeof *names)
-static_assert(sizeof(struct nvml) == CALLS * sizeof(void *), "a name for each call");
+#define GPUS_MAX      64
+#define INSTANCES_MAX 64 /* of one GPU */
+#define MORE          8  /* places for processes that begin between two calls */
+#define TRIES         4
 
 struct occ_gpu_lister {
-    struct nvml nvml;
-    struct process_info infos[OCC_GPU_PROCESSES_MAX + MORE];
+    struct occ_nvml nvml;
+    struct occ_nvml_processes gpus;
+    struct occ_nvml_process infos[OCC_GPU_PROCESSES_MAX + MORE];
 };
 
 static int fail(const struct occ_gpu_lister *l, int result, const char *what, struct occ_error *err)
 {
-    const char *text = l->nvml.error(result);
-    return occ_fail(err, OCC_E_IO, "NVML, %s: %s", what, text ? text : "unknown error");
+    return occ_fail(err, OCC_E_IO, "NVML, %s: %s", what, occ_nvml_result_text(&l->nvml, result));
 }
 
 int occ_gpu_lister_open(const char *path, struct occ_gpu_lister **ret_lister, struct occ_error *err)
 {
-    void *calls[CALLS];
-    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *reason;
+    void *library = occ_nvml_open(path, &reason);
     if (!library)
-        return occ_fail(err, OCC_E_NOT_FOUND, "no NVML: %s", dlerror());
-    for (size_t i = 0; i < CALLS; i++)
-        if (!(calls[i] = dlsym(library, names[i])))
-            return occ_fail(err, OCC_E_VERSION, "NVML lacks %s", names[i]);
+        return occ_fail(err, OCC_E_NOT_FOUND, "no NVML: %s", reason);
     struct occ_gpu_lister *l = calloc(1, sizeof *l);
     if (!l)
         return occ_no_memory(err);
-    memcpy(&l->nvml, calls, sizeof calls);
+    const char *missing = occ_nvml_bind(library, &l->nvml);
+    if (!missing)
+        missing = occ_nvml_bind_processes(library, &l->gpus);
+    if (missing) {
+        free(l);
+        return occ_fail(err, OCC_E_VERSION, "NVML lacks %s", missing);
+    }
     int result = l->nvml.init();
-    if (result == NVML_SUCCESS) {
+    if (result == OCC_NVML_SUCCESS) {
         *ret_lister = l;
         return 0;
     }
@@ -97,12 +60,12 @@ void occ_gpu_lister_close(struct occ_gpu_lister *lister)
 static int get_processes(struct occ_gpu_lister *l, void *device, unsigned int *ret_n)
 {
     unsigned int max = sizeof l->infos / sizeof *l->infos, n = 0;
-    int result = l->nvml.processes(device, &n, NULL); /* asks for the number */
-    for (int i = 0; result == NVML_INSUFFICIENT_SIZE && i < TRIES; i++) {
+    int result = l->gpus.processes(device, &n, NULL); /* asks for the number */
+    for (int i = 0; result == OCC_NVML_INSUFFICIENT_SIZE && i < TRIES; i++) {
         n = n > max - MORE ? max : n + MORE;
-        result = l->nvml.processes(device, &n, l->infos);
+        result = l->gpus.processes(device, &n, l->infos);
     }
-    *ret_n = result == NVML_SUCCESS ? n : 0;
+    *ret_n = result == OCC_NVML_SUCCESS ? n : 0;
     return result;
 }
 
@@ -111,8 +74,8 @@ static void add_device(struct occ_gpu_lister *l, void *device, struct occ_gpu_pr
 {
     char gpu[OCC_GPU_NAME_BYTES] = "";
     unsigned int n = 0;
-    if (l->nvml.uuid(device, gpu, sizeof gpu) != NVML_SUCCESS ||
-        get_processes(l, device, &n) != NVML_SUCCESS) {
+    if (l->gpus.uuid(device, gpu, sizeof gpu) != OCC_NVML_SUCCESS ||
+        get_processes(l, device, &n) != OCC_NVML_SUCCESS) {
         p->n_refused++;
         return;
     }
@@ -133,11 +96,11 @@ static bool add_instances(struct occ_gpu_lister *l, void *device, struct occ_gpu
 {
     unsigned int current = 0, pending = 0, n = 0;
     void *instance = NULL;
-    if (l->nvml.mig_mode(device, &current, &pending) != NVML_SUCCESS || !current ||
-        l->nvml.mig_count(device, &n) != NVML_SUCCESS)
+    if (l->gpus.mig_mode(device, &current, &pending) != OCC_NVML_SUCCESS || !current ||
+        l->gpus.mig_count(device, &n) != OCC_NVML_SUCCESS)
         return false;
     for (unsigned int i = 0; i < n && i < INSTANCES_MAX; i++)
-        if (l->nvml.mig_handle(device, i, &instance) == NVML_SUCCESS) /* NOT_FOUND: a free place */
+        if (l->gpus.mig_handle(device, i, &instance) == OCC_NVML_SUCCESS) /* NOT_FOUND: a free place */
             add_device(l, instance, p);
     return true;
 }
@@ -149,11 +112,11 @@ int occ_gpu_lister_list(struct occ_gpu_lister *l, struct occ_gpu_processes *ret_
     unsigned int n = 0;
     void *device = NULL;
     p->n = p->dropped = p->n_refused = 0;
-    int result = l->nvml.count(&n);
-    if (result != NVML_SUCCESS)
+    int result = l->gpus.count(&n);
+    if (result != OCC_NVML_SUCCESS)
         return fail(l, result, "number of GPUs", err);
     for (unsigned int i = 0; i < n && i < GPUS_MAX; i++)
-        if (l->nvml.handle(i, &device) != NVML_SUCCESS)
+        if (l->gpus.handle(i, &device) != OCC_NVML_SUCCESS)
             p->n_refused++;
         else if (!add_instances(l, device, p))
             add_device(l, device, p);

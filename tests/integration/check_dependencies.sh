@@ -29,7 +29,7 @@ config: support
 cupti:
 daemon: attribution config cupti daemon/coverage daemon/histories daemon/owners daemon/sampling daemon/sampling/counters daemon/serve ring store support
 daemon/collect: daemon/owners occupancy ring store support
-daemon/coverage: support
+daemon/coverage: cupti support
 daemon/histories: daemon/collect daemon/owners daemon/sampling store support
 daemon/owners: support
 daemon/sampling: attribution cupti daemon/collect daemon/sampling/counters occupancy ring store support

@@ -3,92 +3,46 @@
  * apart, without any privilege. It reports ratios, not cycles: a sample is converted as if every SM ran at 1
  * GHz, so that the ratios of its counters are GPM's SM occupancy (over elapsed cycles) and SM activity.
  *
- * Declarations: NVML's public API reference. Threads: one per source. Not run on a GPU yet.
+ * Threads: one per source. Not run on a GPU yet.
  */
 #include "source.h"
 
-#include <assert.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "cupti/library.h"
+#include "cupti/nvml.h"
 #include "support/clock.h"
 #include "support/text.h"
 
-#define MIN_INTERVAL_NS     INT64_C(100000000)
-#define NVML_SUCCESS        0
-#define NVML_NOT_SUPPORTED  3
-#define NVML_NO_RIGHT       4
-#define NVML_NOT_FOUND      6 /* also for a MIG slice */
-#define NVML_NO_DRIVER      9
-#define NVML_LOST           15
-#define NVML_RESET_REQUIRED 16
-#define GPM_VERSION         1
-#define GPM_SM_UTIL         2
-#define GPM_SM_OCCUPANCY    3
-
-struct gpm_metric {
-    unsigned int id;
-    int result;
-    double value;
-    struct {
-        char *short_name, *long_name, *unit;
-    } info;
-};
-
-/* nvmlGpmMetricsGet_t, version 1 */
-struct gpm_get {
-    unsigned int version, n;
-    void *sample1, *sample2;
-    struct gpm_metric metrics[512]; /* enough for any version */
-};
-
-struct gpm_support {
-    unsigned int version, supported;
-};
-
-struct nvml {
-    int (*init)(void);
-    int (*handle)(const char *uuid, void **device);
-    const char *(*error)(int result);
-    int (*support)(void *device, struct gpm_support *support);
-    int (*sample_alloc)(void **sample);
-    int (*sample_free)(void *sample);
-    int (*sample_get)(void *device, void *sample);
-    int (*metrics_get)(struct gpm_get *get);
-};
-
-/* Same order as struct nvml. */
-static const char *const names[] = {
-    "nvmlInit_v2",        "nvmlDeviceGetHandleByUUID", "nvmlErrorString",  "nvmlGpmQueryDeviceSupport",
-    "nvmlGpmSampleAlloc", "nvmlGpmSampleFree",         "nvmlGpmSampleGet", "nvmlGpmMetricsGet"};
-#define CALLS (sizeof names / sizeof names[0])
-static_assert(sizeof(struct nvml) == CALLS * sizeof(void *), "a name for each call");
+#define MIN_INTERVAL_NS INT64_C(100000000)
 
 struct occ_source {
-    struct nvml nvml;
+    struct occ_nvml nvml;
+    struct occ_nvml_gpm gpm;
     void *device;
     struct occ_gpu_found gpu;
     void *samples[2]; /* [0] is the older */
     int64_t taken_ns[2];
     int64_t interval_ns, due_ns; /* due_ns: CLOCK_MONOTONIC */
-    struct gpm_get get;
+    struct occ_nvml_gpm_get get;
     struct occ_source_stats stats;
 };
 
 static enum occ_source_state fail(const struct occ_source *s, int result, const char *what,
                                   struct occ_error *err)
 {
-    (void)occ_fail(err, OCC_E_IO, "%s: %s", what, s->nvml.error(result));
+    (void)occ_fail(err, OCC_E_IO, "%s: %s", what, occ_nvml_result_text(&s->nvml, result));
     static const struct {
         int result;
         enum occ_source_state state;
     } states[] = {
-        {NVML_NO_RIGHT, OCC_SOURCE_NO_PERMISSION},  {NVML_LOST, OCC_SOURCE_LOST},
-        {NVML_RESET_REQUIRED, OCC_SOURCE_LOST},     {NVML_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
-        {NVML_NOT_FOUND, OCC_SOURCE_NOT_SUPPORTED}, {NVML_NO_DRIVER, OCC_SOURCE_NO_DRIVER},
+        {OCC_NVML_NO_PERMISSION, OCC_SOURCE_NO_PERMISSION},
+        {OCC_NVML_LOST, OCC_SOURCE_LOST},
+        {OCC_NVML_RESET_REQUIRED, OCC_SOURCE_LOST},
+        {OCC_NVML_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_NVML_NOT_FOUND, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_NVML_NO_DRIVER, OCC_SOURCE_NO_DRIVER},
     };
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (states[i].result == result)
@@ -98,14 +52,17 @@ static enum occ_source_state fail(const struct occ_source *s, int result, const 
 
 static enum occ_source_state bind_library(struct occ_source *s, const char *path, struct occ_error *err)
 {
-    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *reason;
+    void *library = occ_nvml_open(path, &reason);
     if (!library) {
-        (void)occ_fail(err, OCC_E_NOT_FOUND, "no NVML: %s", dlerror());
+        (void)occ_fail(err, OCC_E_NOT_FOUND, "no NVML: %s", reason);
         return OCC_SOURCE_NO_LIBRARY;
     }
-    size_t missing = occ_library_bind(library, names, CALLS, &s->nvml);
-    if (missing < CALLS) {
-        (void)occ_fail(err, OCC_E_VERSION, "NVML lacks %s", names[missing]);
+    const char *missing = occ_nvml_bind(library, &s->nvml);
+    if (!missing)
+        missing = occ_nvml_bind_gpm(library, &s->gpm);
+    if (missing) {
+        (void)occ_fail(err, OCC_E_VERSION, "NVML lacks %s", missing);
         return OCC_SOURCE_NOT_SUPPORTED;
     }
     return OCC_SOURCE_OK;
@@ -117,7 +74,7 @@ static void gpm_close(struct occ_source *s)
         return;
     for (int i = 0; i < 2; i++)
         if (s->samples[i])
-            (void)s->nvml.sample_free(s->samples[i]);
+            (void)s->gpm.sample_free(s->samples[i]);
     free(s);
 }
 
@@ -125,7 +82,7 @@ static enum occ_source_state gpm_begin(struct occ_source *s, const struct occ_so
                                        struct occ_error *err)
 {
     char uuid[OCC_GPU_UUID_BYTES];
-    struct gpm_support support = {.version = GPM_VERSION};
+    struct occ_nvml_gpm_support support = {.version = OCC_NVML_GPM_VERSION};
     enum occ_source_state state = bind_library(s, options->nvml_path, err);
     if (state != OCC_SOURCE_OK)
         return state;
@@ -133,23 +90,23 @@ static enum occ_source_state gpm_begin(struct occ_source *s, const struct occ_so
     s->interval_ns = options->interval_ns > MIN_INTERVAL_NS ? options->interval_ns : MIN_INTERVAL_NS;
     occ_gpu_uuid_format(s->gpu.uuid, uuid); /* by uuid: CUDA and NVML number GPUs differently */
     int result = s->nvml.init();
-    if (result == NVML_SUCCESS)
-        result = s->nvml.handle(uuid, &s->device);
-    if (result == NVML_SUCCESS)
-        result = s->nvml.support(s->device, &support);
-    if (result != NVML_SUCCESS)
+    if (result == OCC_NVML_SUCCESS)
+        result = s->gpm.handle(uuid, &s->device);
+    if (result == OCC_NVML_SUCCESS)
+        result = s->gpm.support(s->device, &support);
+    if (result != OCC_NVML_SUCCESS)
         return fail(s, result, "asking for GPM", err);
     if (!support.supported) {
         (void)occ_fail(err, OCC_E_INVALID, "this GPU has no GPM (it came with Hopper)");
         return OCC_SOURCE_NOT_SUPPORTED;
     }
-    for (int i = 0; i < 2 && result == NVML_SUCCESS; i++)
-        result = s->nvml.sample_alloc(&s->samples[i]);
-    if (result == NVML_SUCCESS)
-        result = s->nvml.sample_get(s->device, s->samples[0]);
+    for (int i = 0; i < 2 && result == OCC_NVML_SUCCESS; i++)
+        result = s->gpm.sample_alloc(&s->samples[i]);
+    if (result == OCC_NVML_SUCCESS)
+        result = s->gpm.sample_get(s->device, s->samples[0]);
     s->taken_ns[0] = occ_now_ns();
     s->due_ns = occ_monotonic_ns() + s->interval_ns;
-    return result == NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
+    return result == OCC_NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
 }
 
 static void convert(const struct occ_source *s, struct occ_sample *sample)
@@ -161,9 +118,9 @@ static void convert(const struct occ_source *s, struct occ_sample *sample)
     for (int i = 0; i < OCC_COUNTER_COUNT; i++)
         sample->value[i] = NAN;
     sample->value[OCC_COUNTER_ELAPSED] = ns;
-    if (s->get.metrics[0].result == NVML_SUCCESS)
+    if (s->get.metrics[0].result == OCC_NVML_SUCCESS)
         sample->value[OCC_COUNTER_ACTIVE] = active * ns * s->gpu.sm_count;
-    if (s->get.metrics[1].result == NVML_SUCCESS)
+    if (s->get.metrics[1].result == OCC_NVML_SUCCESS)
         sample->value[OCC_COUNTER_WARPS] = occupancy * ns * s->gpu.sm_count * s->gpu.max_warps_per_sm;
 }
 
@@ -174,17 +131,17 @@ static enum occ_source_state gpm_read(struct occ_source *s, struct occ_sample *s
     if (max == 0 || occ_monotonic_ns() < s->due_ns)
         return OCC_SOURCE_OK;
     s->due_ns = occ_monotonic_ns() + s->interval_ns;
-    int result = s->nvml.sample_get(s->device, s->samples[1]);
+    int result = s->gpm.sample_get(s->device, s->samples[1]);
     s->taken_ns[1] = occ_now_ns();
-    s->get.version = GPM_VERSION;
+    s->get.version = OCC_NVML_GPM_VERSION;
     s->get.n = 2;
     s->get.sample1 = s->samples[0];
     s->get.sample2 = s->samples[1];
-    s->get.metrics[0].id = GPM_SM_UTIL;
-    s->get.metrics[1].id = GPM_SM_OCCUPANCY;
-    if (result == NVML_SUCCESS)
-        result = s->nvml.metrics_get(&s->get);
-    if (result != NVML_SUCCESS)
+    s->get.metrics[0].id = OCC_NVML_GPM_SM_UTIL;
+    s->get.metrics[1].id = OCC_NVML_GPM_SM_OCCUPANCY;
+    if (result == OCC_NVML_SUCCESS)
+        result = s->gpm.metrics_get(&s->get);
+    if (result != OCC_NVML_SUCCESS)
         return fail(s, result, "a GPM sample", err);
     bool good = s->taken_ns[1] > s->taken_ns[0];
     if (good)
