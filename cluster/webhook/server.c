@@ -7,11 +7,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "support/address.h"
 #include "support/clock.h"
+#include "support/connection_ages.h"
 #include "support/file_signature.h"
 #include "support/log.h"
 #include "support/paths.h"
@@ -23,17 +23,11 @@
 #define FILE_BYTES      ((size_t)1 << 20)
 #define LOOK_NS         INT64_C(1000000000) /* between two looks at the files */
 
-/* A connection of the library. */
-struct talk {
-    int fd;           /* -1: the entry is free */
-    int64_t since_ns; /* since it was accepted, or since the last answer */
-};
-
 /* A server with one certificate. */
 struct server {
     struct occ_webhook *webhook;
     struct MHD_Daemon *daemon; /* NULL: none */
-    struct talk talks[CONNECTIONS_MAX];
+    struct occ_connection_age connections[CONNECTIONS_MAX];
 };
 
 struct occ_webhook {
@@ -149,25 +143,26 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* ---- connections ---- */
 
+static struct occ_connection_ages ages_of(struct server *server)
+{
+    return (struct occ_connection_ages){server->connections, CONNECTIONS_MAX};
+}
+
 /* libmicrohttpd's callback signature. */
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct server *server = context;
-    struct talk *talk = *place;
+    struct occ_connection_age *entry = *place;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (talk)
-            talk->fd = -1;
+        if (entry)
+            entry->fd = -1;
         return;
     }
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    for (talk = server->talks; talk < server->talks + CONNECTIONS_MAX; talk++)
-        if (info && talk->fd < 0) {
-            *talk = (struct talk){.fd = info->connect_fd, .since_ns = occ_monotonic_ns()};
-            *place = talk;
-            return;
-        }
+    if (info)
+        *place = occ_connection_ages_add(ages_of(server), info->connect_fd, occ_monotonic_ns());
 }
 
 /* libmicrohttpd's callback signature. */
@@ -176,26 +171,16 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct talk *talk = info ? info->socket_context : NULL;
+    struct occ_connection_age *entry = info ? info->socket_context : NULL;
     struct post *post = *state;
     (void)context;
     (void)why;
-    if (talk)
-        talk->since_ns = occ_monotonic_ns();
+    if (entry)
+        entry->since_ns = occ_monotonic_ns();
     if (post)
         occ_admission_free(post->admission);
     free(post);
     *state = NULL;
-}
-
-/* The library limits idle time only: a client that sends a byte now and then could hold a connection forever.
- */
-static void end_late_requests(struct server *server)
-{
-    int64_t limit_ns = occ_monotonic_ns() - server->webhook->options->request_ns;
-    for (struct talk *talk = server->talks; talk < server->talks + CONNECTIONS_MAX; talk++)
-        if (talk->fd >= 0 && talk->since_ns < limit_ns)
-            (void)shutdown(talk->fd, SHUT_RDWR); /* the library closes the descriptor */
 }
 
 /* ---- the certificate ---- */
@@ -224,8 +209,7 @@ static int start(struct server *server, struct occ_error *err)
         status = read_file(options->key_file, &key, err);
     if (status != 0)
         return status;
-    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-        server->talks[i].fd = -1;
+    occ_connection_ages_clear(ages_of(server));
     int fd = fcntl(server->webhook->listening, F_DUPFD_CLOEXEC, 0); /* the library closes it */
     if (fd < 0)
         return occ_fail_errno(err, errno, "cannot copy the listening socket");
@@ -364,7 +348,8 @@ void occ_webhook_serve(struct occ_webhook *webhook, const volatile sig_atomic_t 
         for (int i = 0; i < 2; i++)
             if (webhook->servers[i].daemon) {
                 (void)MHD_run(webhook->servers[i].daemon);
-                end_late_requests(&webhook->servers[i]);
+                (void)occ_connection_ages_end(ages_of(&webhook->servers[i]), webhook->options->request_ns,
+                                              occ_monotonic_ns());
             }
     }
 }

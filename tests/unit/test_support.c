@@ -1,5 +1,6 @@
 /* Numbers, durations, moments, text from strangers, paths. */
 #include "support/address.h"
+#include "support/connection_ages.h"
 #include "support/control.h"
 #include "support/cut.h"
 #include "support/error.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <errno.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -512,6 +514,34 @@ static void test_node_listen(void **state)
     assert_int_equal(close(fd), 0);
 }
 
+/* A full table takes no connection; an old request ends, younger ones and free entries stay. */
+static void test_old_requests_end(void **state)
+{
+    struct occ_connection_age entries[3];
+    const struct occ_connection_ages ages = {entries, 3};
+    int old[2], young[2];
+    char byte;
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, old), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, young), 0);
+    occ_connection_ages_clear(ages);
+    assert_true(occ_connection_ages_end(ages, 10, 1000) == UINT64_MAX);
+    assert_ptr_equal(occ_connection_ages_add(ages, old[0], 0), &entries[0]);
+    assert_ptr_equal(occ_connection_ages_add(ages, young[0], 5000000), &entries[1]);
+    assert_int_equal(occ_connection_ages_end(ages, 10000000, 2000000), 9);  /* 8 ms are left, rounded up */
+    assert_int_equal(occ_connection_ages_end(ages, 10000000, 10000000), 6); /* the younger one's 5 ms */
+    assert_int_equal(read(old[1], &byte, 1), 0);
+    assert_int_equal(read(young[1], &byte, 1), -1);
+    entries[0].fd = -1; /* closed */
+    assert_ptr_equal(occ_connection_ages_add(ages, old[0], 0), &entries[0]);
+    assert_non_null(occ_connection_ages_add(ages, old[1], 0));
+    assert_null(occ_connection_ages_add(ages, young[1], 0));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(close(old[i]), 0);
+        assert_int_equal(close(young[i]), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +563,7 @@ int main(void)
         cmocka_unit_test(test_map_spreads_keys),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_old_requests_end),
         cmocka_unit_test(test_nobody_listens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

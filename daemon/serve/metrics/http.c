@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 
 #include "http_sockets.h"
 #include "support/address.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
+#include "support/connection_ages.h"
 #include "support/log.h"
 
 #define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 2)) /* half of them serve an old certificate */
@@ -54,19 +54,13 @@ struct page {
     int64_t made_ns;
 };
 
-/* A connection of the library. */
-struct talk {
-    int fd;           /* -1: the entry is free */
-    int64_t since_ns; /* since it was accepted, or since the last answer */
-};
-
 struct server {
     struct MHD_Daemon *daemon; /* NULL: the entry is free */
     int listening;             /* owned by the library */
     /* for a server with an old certificate: time at which its last connections are closed; 0: it still
      * listens */
     int64_t ends_ns;
-    struct talk talks[CONNECTIONS_MAX];
+    struct occ_connection_age connections[CONNECTIONS_MAX];
     struct occ_http *http;
     bool is_unix, is_tls;
 };
@@ -186,25 +180,26 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* ---- deadlines ---- */
 
+static struct occ_connection_ages ages_of(struct server *server)
+{
+    return (struct occ_connection_ages){server->connections, CONNECTIONS_MAX};
+}
+
 /* libmicrohttpd's callback signature. */
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct server *server = context;
-    struct talk *talk = *place;
+    struct occ_connection_age *entry = *place;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (talk)
-            talk->fd = -1;
+        if (entry)
+            entry->fd = -1;
         return;
     }
     const union MHD_ConnectionInfo *info =
         mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    for (talk = server->talks; talk < server->talks + CONNECTIONS_MAX; talk++)
-        if (info && talk->fd < 0) {
-            *talk = (struct talk){.fd = info->connect_fd, .since_ns = occ_monotonic_ns()};
-            *place = talk;
-            return;
-        }
+    if (info)
+        *place = occ_connection_ages_add(ages_of(server), info->connect_fd, occ_monotonic_ns());
 }
 
 /* libmicrohttpd's callback signature. */
@@ -216,27 +211,9 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     (void)why;
     const union MHD_ConnectionInfo *info =
         mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct talk *talk = info ? info->socket_context : NULL;
-    if (talk)
-        talk->since_ns = occ_monotonic_ns();
-}
-
-/* Ends connections whose request takes too long: the library limits silence only, so a client that sends a
- * byte now and then could hold a connection for ever. Returns the time until the next deadline in ms. */
-static uint64_t end_late_requests(struct server *server)
-{
-    int64_t now_ns = occ_monotonic_ns(), least_ns = INT64_MAX;
-    for (struct talk *talk = server->talks; talk < server->talks + CONNECTIONS_MAX; talk++) {
-        int64_t left_ns = talk->since_ns + server->http->request_ns - now_ns;
-        if (talk->fd < 0)
-            continue;
-        if (left_ns <= 0) {
-            (void)shutdown(talk->fd, SHUT_RDWR); /* the library closes the descriptor */
-            continue;
-        }
-        least_ns = left_ns < least_ns ? left_ns : least_ns;
-    }
-    return least_ns == INT64_MAX ? UINT64_MAX : (uint64_t)least_ns / 1000000 + 1;
+    struct occ_connection_age *entry = info ? info->socket_context : NULL;
+    if (entry)
+        entry->since_ns = occ_monotonic_ns();
 }
 
 /* ---- sockets ---- */
@@ -282,8 +259,7 @@ static int start_server(struct server *server, int fd, bool is_unix, const struc
     struct occ_http *http = server->http;
     *server = (struct server){
         .http = http, .listening = fd, .is_unix = is_unix, .is_tls = !is_unix && tls->text[OCC_TLS_KEY]};
-    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
-        server->talks[i].fd = -1;
+    occ_connection_ages_clear(ages_of(server));
     int status = mhd.run ? 0 : open_library(err);
     if (status == 0 && !(server->daemon = start_library(server, tls)))
         status = occ_fail(err, OCC_E_IO, "cannot start the HTTP server");
@@ -500,7 +476,8 @@ static uint64_t run_server(struct server *server)
     unsigned before = connections_of(server);
     unsigned MHD_LONG_LONG wait_ms = UINT64_MAX;
     (void)mhd.run(server->daemon);
-    uint64_t deadline_ms = end_late_requests(server);
+    uint64_t deadline_ms =
+        occ_connection_ages_end(ages_of(server), server->http->request_ns, occ_monotonic_ns());
     if (connections_of(server) < before)
         return 0;
     return mhd.get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms < deadline_ms ? wait_ms
