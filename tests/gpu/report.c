@@ -33,8 +33,8 @@ static void say(const char *kind, const char *name, const char *text)
     (void)fflush(stdout);
 }
 
-__attribute__((format(printf, 3, 0))) static void say_formatted(const char *kind, const char *name,
-                                                                const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void print_formatted(const char *kind, const char *name,
+                                                                  const char *format, va_list args)
 {
     char text[TEXT_BYTES];
     (void)vsnprintf(text, sizeof text, format, args);
@@ -50,7 +50,7 @@ void gpu_report_expect(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_formatted("expected", NULL, format, args);
+    print_formatted("expected", NULL, format, args);
     va_end(args);
 }
 
@@ -72,7 +72,7 @@ void gpu_report_text(const char *name, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_formatted("text", name, format, args);
+    print_formatted("text", name, format, args);
     va_end(args);
 }
 
@@ -99,7 +99,7 @@ int gpu_report_skip(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_formatted("skipped", NULL, format, args);
+    print_formatted("skipped", NULL, format, args);
     va_end(args);
     return EXIT_SKIPPED;
 }

@@ -33,7 +33,7 @@ static inline void make_ring(struct occ_ring_producer *ring, uint64_t n)
     }
 }
 
-static inline void say_hello(int fd, const struct occ_ring_producer *ring)
+static inline void send_hello(int fd, const struct occ_ring_producer *ring)
 {
     const struct occ_hello hello = occ_hello_of(ring);
     check(occ_hello_send(fd, &hello, ring->fd));
@@ -51,7 +51,7 @@ static inline int connect_to(const struct place *p)
 static inline int offer(const struct place *p, const struct occ_ring_producer *ring)
 {
     int fd = connect_to(p);
-    say_hello(fd, ring);
+    send_hello(fd, ring);
     return fd;
 }
 

@@ -142,9 +142,9 @@ static void lose_connection(const struct place *p, int variant)
     end.fd = connect_to(p);
     if (variant == NO_ANSWER)
         check(shutdown(end.fd, SHUT_RD) == 0);
-    say_hello(end.fd, &old);
+    send_hello(end.fd, &old);
     if (variant == SECOND_HELLO)
-        say_hello(end.fd, &old);
+        send_hello(end.fd, &old);
     if (variant == NO_ANSWER)
         check(send(end.fd, "ping", 4, MSG_NOSIGNAL) == 4);
     if (variant == HANG_UP)

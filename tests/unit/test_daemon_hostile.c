@@ -345,7 +345,7 @@ static void die_at(const struct place *p, int step)
     if (step == 1)
         send_packet(fd, &ring, sizeof(struct occ_hello) / 2, &ring.fd, 1);
     if (step >= 2)
-        say_hello(fd, &ring);
+        send_hello(fd, &ring);
     if (step >= 3)
         meet(fd);
     if (step == 4)
@@ -554,7 +554,7 @@ static void offer_as_newcomer(const struct place *p, int uid)
         struct occ_ring_launch launch = launch_now(0);
         check(occ_ring_push(&ring, &launch));
         check(occ_control_connect(p->socket, &fd, NULL) == 0);
-        say_hello(fd, &ring);
+        send_hello(fd, &ring);
         await_committed(&ring);
         atomic_store(&ring.header->closed, 1);
         (void)close(fd);

@@ -460,7 +460,7 @@ static void a_locked_history_keeps_its_owner_alone(void **state)
 }
 
 /* Reports a command line with a secret in its arguments. */
-static void say_secrets(const struct place *p, int uid)
+static void send_secrets(const struct place *p, int uid)
 {
     static const char text[] = "session\0" SESSION "\0cmdline\0train --token=hunter2";
     struct occ_ring_producer ring;
@@ -481,7 +481,7 @@ static void command_lines_are_kept_as_far_as_is_set(void **state)
         sqlite3_stmt *stmt = NULL;
         char path[160];
         path_of(p, ALICE + i, path);
-        let_go(p, run(p, say_secrets, ALICE + i));
+        let_go(p, run(p, send_secrets, ALICE + i));
         assert_stops(p);
         assert_int_equal(
             occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL), 0);

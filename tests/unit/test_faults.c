@@ -271,7 +271,7 @@ static void record(struct place *p, enum fault fault, long nth, struct outcome *
         assert_true(program >= 0);
         if (program == 0) {
             make_ring(&ring, 20);
-            say_hello(fd, &ring);
+            send_hello(fd, &ring);
             _exit(occ_control_request(fd, "ping", PATIENCE_S * 1000, answer, sizeof answer, NULL) == 0 ? 0
                                                                                                        : 1);
         }

@@ -87,7 +87,8 @@ static bool is_given_filter(const struct cli_option *o, const struct cli_option 
            cli_is_given(options, &args->history.list.common, o->name);
 }
 
-static void say_asked(struct source *s, const struct cli_command *command, const struct report_args *args)
+static void add_given_filters(struct source *s, const struct cli_command *command,
+                              const struct report_args *args)
 {
     for (const struct cli_option *o = command->options; o->name; o++)
         if (is_given_filter(o, command->options, args))
@@ -228,7 +229,7 @@ static int load(const struct cli_command *command, const struct report_args *arg
 {
     const struct cli_args *where = args->diff ? &s->sides.side[DIFF_B].where : &args->history.list.common;
     s->filter = args->history.filter;
-    say_asked(s, command, args);
+    add_given_filters(s, command, args);
     if ((args->diff && load_diff(s, args, err) != 0) ||
         cli_open_history(where, OCC_STORE_READ, &s->store, err) != 0 ||
         kernel_names_load(s->store, args->history.name, &s->names, err) != 0 ||
