@@ -287,16 +287,29 @@ static int query(const struct top_args *args, struct occ_store *store, struct oc
     return occ_store_top(store, &args->history.filter, by_of(args), &ret_tops[0], err);
 }
 
+/* Asks for the GPU time, of which layers have shares. */
+static int ask_times(struct occ_store *store, const struct occ_filter *filter,
+                     struct occ_overview *ret_overview, struct occ_error *err)
+{
+    const struct occ_filter all = occ_overview_filter(filter);
+    _cleanup_(occ_top_free) struct occ_top kernels = {0};
+    int status = occ_store_top(store, &all, OCC_TOP_BY_KERNEL, &kernels, err);
+    return status == 0 ? occ_overview_make_times(store, filter, &kernels, ret_overview, err) : status;
+}
+
 static int run_layers(const struct cli_command *command, const struct top_args *args, struct occ_store *store,
                       const struct occ_top *top)
 {
     struct occ_error err = OCC_ERROR_INIT;
     const struct cli_output *output = &args->history.list.output;
+    _cleanup_(occ_overview_free) struct occ_overview overview = {0};
     struct top_layers_args layers = args->layers;
     size_t lines = 0;
     bool simulated = false;
     layers.number = (size_t)args->history.number;
-    if (top_layers_print(command, top, &layers, output, &lines, &err) != 0)
+    layers.overview = &overview;
+    if (ask_times(store, &args->history.filter, &overview, &err) != 0 ||
+        top_layers_print(command, top, &layers, output, &lines, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top->n; i++)
         simulated = simulated || top->rows[i].kernel.simulated;

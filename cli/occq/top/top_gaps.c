@@ -207,8 +207,8 @@ static const struct cli_option options[] = {
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",
-               "this run ('occq runs' lists them); last (default): the newest run with launches",
-               .min = 1, .max = INT64_MAX, .words = cli_run_words),
+               "this run ('occq runs' lists them); last (default): the newest run with launches", .min = 1,
+               .max = INT64_MAX, .words = cli_run_words),
     CLI_OPTIONS_LIST,
 };
 

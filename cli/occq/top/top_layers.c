@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/screen.h"
+#include "cli/kernels/top.h"
 #include "cli/kernels/top_ranges.h"
 #include "support/cleanup.h"
 
@@ -15,6 +16,7 @@
 
 struct layer_line {
     struct occ_layer layer;
+    double gpu_share;                   /* of the GPU time; NaN: not known */
     const char *shown, *phase, *prefix; /* shown: indented, with the number of folded layers */
     uint32_t depth, count;
     uint64_t time_ns;
@@ -36,7 +38,11 @@ const struct cli_column top_layers_columns[] = {
           "number of launches"),
     FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), time_ns,
           "sum of their durations"),
-    FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT, layer.share,
+    FIELD(
+        "share", "gpu_time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT, gpu_share,
+        "part of the GPU time: the recorded time of all GPUs, with the time in which no kernel ran; kernels "
+        "that overlap share their time"),
+    FIELD("kernel%", "time_ratio", CLI_RATIO, 0, layer.share,
           "part of the time of all launches that match the filters, with and without a range"),
     FIELD("used", "effective_elapsed", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(1), layer.used,
           "elapsed occupancy, mean by time: of launches that were measured the measured one, of others "
@@ -102,19 +108,21 @@ static const char *shown_name(struct occ_arena *texts, const struct occ_layer *l
     return shown;
 }
 
-static struct layer_line *make_lines(const struct occ_layers *layers, struct occ_arena *texts)
+static struct layer_line *make_lines(const struct occ_layers *layers, const struct occ_overview *overview,
+                                     struct occ_arena *texts)
 {
     struct layer_line *lines = occ_arena_get(texts, layers->n + 1, sizeof *lines);
     for (size_t i = 0; lines && i < layers->n; i++) {
         const struct occ_layer *layer = &layers->layers[i];
-        lines[i] =
-            (struct layer_line){.layer = *layer,
-                                .shown = shown_name(texts, layer),
-                                .phase = layer->is_backward ? "backward" : NULL,
-                                .prefix = layer->is_backward ? layers->backward_prefix : layers->prefix,
-                                .depth = layer->depth,
-                                .count = layer->count,
-                                .time_ns = (uint64_t)llround(layer->time_s * 1e9)};
+        lines[i] = (struct layer_line){
+            .layer = *layer,
+            .gpu_share = occ_overview_share(overview, OCC_SHARE_OF_ALL, 0, layer->time_s * 1e9),
+            .shown = shown_name(texts, layer),
+            .phase = layer->is_backward ? "backward" : NULL,
+            .prefix = layer->is_backward ? layers->backward_prefix : layers->prefix,
+            .depth = layer->depth,
+            .count = layer->count,
+            .time_ns = (uint64_t)llround(layer->time_s * 1e9)};
         lines[i].layer.outlier.ratio = layer->outlier.name ? layer->outlier.ratio : (double)NAN;
     }
     return texts->failed ? NULL : lines;
@@ -149,14 +157,19 @@ static void print_footers(const struct cli_command *command, const struct cli_se
 }
 
 static int print_tree(const struct cli_command *command, const struct occ_layers *layers,
-                      struct occ_arena *texts, const struct cli_output *output, struct occ_error *err)
+                      const struct top_layers_args *args, struct occ_arena *texts,
+                      const struct cli_output *output, struct occ_error *err)
 {
     struct cli_selection selection;
-    const struct layer_line *lines = make_lines(layers, texts);
+    struct cli_column columns[sizeof top_layers_columns / sizeof *top_layers_columns];
+    const struct layer_line *lines = make_lines(layers, args->overview, texts);
     bool is_text = !output->json && !output->csv;
     if (!lines)
         return occ_no_memory(err);
-    int status = cli_output_choose(output, top_layers_columns, &selection, err);
+    memcpy(columns, top_layers_columns, sizeof columns);
+    if (!(args->overview->time.window_s > 0))
+        top_use_kernel_time(columns);
+    int status = cli_output_choose(output, columns, &selection, err);
     if (status == 0 && is_text) {
         print_prefix("", layers->prefix);
         print_prefix("backward: ", layers->backward_prefix);
@@ -179,7 +192,7 @@ int top_layers_print(const struct cli_command *command, const struct occ_top *to
     const struct occ_range_totals *totals = top_range_totals(top, &texts);
     int status = totals && make_layers(totals, top->n, args, &layers) == 0 ? 0 : occ_no_memory(err);
     if (status == 0 && layers.n > 0)
-        status = print_tree(command, &layers, &texts, output, err);
+        status = print_tree(command, &layers, args, &texts, output, err);
     *ret_lines = layers.n;
     occ_layers_free(&layers);
     occ_arena_free(texts.blocks);

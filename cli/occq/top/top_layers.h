@@ -1,6 +1,7 @@
 /* `occq top --by layer`: ranges as a tree with folded siblings. One thread. */
 #pragma once
 
+#include "answer/answer.h"
 #include "cli/command.h"
 #include "store/store.h"
 
@@ -10,6 +11,7 @@ struct top_layers_args {
     bool operators;
     const char *unfold;
     size_t number; /* approximate maximum number of lines */
+    const struct occ_overview *overview;
 };
 
 /* Lines that fit on a screen of 24 lines with heading and footers. */
