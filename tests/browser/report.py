@@ -172,7 +172,7 @@ def check_words():
 def check_complete():
     """What is there without the script."""
     text = browser.value("document.body.innerText")
-    for wanted in "Verdict", "Where the warp-seconds go", "gemm", "limited by registers", "Advice", "What the history holds", "2.015k":
+    for wanted in "Verdict", "Where the time goes", "Findings", "gemm", "limited by registers", "Advice", "What the history holds", "2.015k":
         assert wanted in text, wanted
     assert browser.value("document.querySelectorAll('.waterfall svg rect').length") > 5
 

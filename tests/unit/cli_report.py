@@ -132,6 +132,31 @@ names = {row[0] for row in page.tables["top"][1:]}
 assert "<!--<script>" in names and "x" * 2000 in text and "@{}%s%n" in names, names
 assert len(page.tables["top"]) == 1 + len(report_history.HOSTILE)
 
+# the first screen: program, host, date, the GPU time as one bar that adds up to 100 %, as in "occq top", and findings
+def check_first_screen(database, names, *filters):
+    text = run("report", "-d", database, *filters).stdout.decode()
+    first = text[text.index("<header>"):text.index('id="where"')]
+    said = html.unescape(re.sub("<[^>]*>", "", first))
+    assert all(name in said for name in names), (names, said)
+    parts = dict((what, int(percent)) for percent, what in re.findall("<li data-part>.*?<b>([0-9]+)%</b> (.*?)</li>", first))
+    widths = re.findall(' width="([0-9.]+)%"', re.search('<svg class="bar whole"[^>]*>(.*?)</svg>', first, re.S)[1])
+    assert sum(parts.values()) == 100 == sum(map(float, widths)), (parts, widths)
+    screen = run("top", "-d", database, *filters).stdout.decode().split("\n")
+    line = next(line for line in screen if line.startswith("GPU time: "))
+    shown = {what: int(percent) for percent, what in re.findall("([0-9]+)% ([a-z ]+)", line)}
+    lost = sum(percent for what, percent in parts.items() if what.startswith("lost: "))
+    assert shown == {**{what: percent for what, percent in parts.items() if not what.startswith("lost: ")},
+                     **({"lost in kernels": lost} if lost else {})}, (shown, parts)
+    top = output("top", "-d", database, *filters)
+    busy = "%.1f%%" % (100 * top["gpu_time"]["busy_ratio"])
+    assert "kernels ran " in said and busy in said, (busy, said)
+    assert "warp-seconds" not in said and first.count("<li data-finding>") == min(5, len(top["findings"])), said
+    return first, top
+
+
+check_first_screen("m.db", ["train", "node1", "2023-11-14 22:13:20", "NVIDIA A100"], "--run", "1")
+check_first_screen("m.db", ["2 programs", "node1", "2 runs"])
+
 # cells are the values of --json as a terminal shows them
 columns = page.tables["top"][0]
 for row, line in zip(page.tables["top"][1:], data["top"]):
@@ -177,6 +202,11 @@ for i, label in enumerate("abb"):
 page, data, text = check_page("ranges.db", history=("--by", "minute"))
 paths = {row[0] for row in page.tables["ranges"][1:]}
 assert paths == {"ProfilerStep#/Linear_3/aten::addmm", "-"} and "of kernel time has a range" in text, paths
+# layers: an icicle with the shares of GPU time that "occq top --by layer" has
+first, top = check_first_screen("ranges.db", [])
+tree = output("top", "-d", "ranges.db", "--by", "layer")["top"]
+icicle = re.search('<svg class="icicle".*?<table id="layers">(.*?)</table>', text, re.S)
+assert icicle and len(tree) == icicle[1].count("<tr>") - 1 and all("%.1f%%" % (100 * row["gpu_time_ratio"]) in icicle[1] for row in tree), (tree, icicle)
 report_history.make(occq, "other.db", [("other", 1767225600000000 + 9 * i, 5, 100, 200) for i in range(6)])
 for database, a, b, runs, filters in [
         ("hostile.db", "run:1", "run:1", [1], ()), ("ranges.db", "label:a", "label:b", [3, 2], ()), ("ranges.db", "run:3", "run:1", [1], ()),

@@ -52,11 +52,14 @@ void bars_patterns(FILE *out)
     (void)fputs("</defs></svg>\n", out);
 }
 
+/* Draws a part of a bar. Causes have patterns, other parts a class. */
 static void put_rect(FILE *out, double from, double width, const char *fill)
 {
+    bool is_cause = false;
+    for (unsigned part = 0; part < OCC_PART_COUNT && !is_cause; part++)
+        is_cause = looks[part].letter && strcmp(occ_part_word(part), fill) == 0;
     (void)fprintf(out, "<rect x=\"%.2f%%\" width=\"%.2f%%\" height=\"100%%\" %s%s%s/>", from * 100,
-                  width * 100, strcmp(fill, "used") == 0 ? "class=\"" : "fill=\"url(#fill-", fill,
-                  strcmp(fill, "used") == 0 ? "\"" : ")\"");
+                  width * 100, is_cause ? "fill=\"url(#fill-" : "class=\"", fill, is_cause ? ")\"" : "\"");
 }
 
 /* ---- kernels ---- */
@@ -96,6 +99,38 @@ void bars_stacked(FILE *out, const struct occ_top_row *row, double length)
         at += width;
     }
     (void)fputs("</svg>", out);
+}
+
+/* ---- the GPU time ---- */
+
+static const char *fill_of(const struct bars_step *step)
+{
+    if (step->fill)
+        return step->fill;
+    return looks[step->part].letter ? occ_part_word(step->part) : "unexplained";
+}
+
+void bars_whole(FILE *out, const struct bars_step *steps, size_t n)
+{
+    unsigned at = 0;
+    (void)fputs("<svg class=\"bar whole\" aria-hidden=\"true\">", out);
+    for (size_t i = 0; i < n; i++) {
+        if (steps[i].percent > 0)
+            put_rect(out, at / 100.0, steps[i].percent / 100.0, fill_of(&steps[i]));
+        at += steps[i].percent;
+    }
+    (void)fputs("</svg>\n<ul class=\"legend\">", out);
+    for (size_t i = 0; i < n; i++) {
+        char percent[16];
+        if (steps[i].percent == 0)
+            continue;
+        (void)snprintf(percent, sizeof percent, "%u", steps[i].percent);
+        (void)fputs("<li data-part><svg class=\"key\" aria-hidden=\"true\">", out);
+        put_rect(out, 0, 1, fill_of(&steps[i]));
+        html_put(out, "</svg> <b>@%</b> @@</li>", percent, steps[i].what ? "" : "lost: ",
+                 steps[i].what ? steps[i].what : occ_part_text(steps[i].part, 1));
+    }
+    (void)fputs("</ul>\n", out);
 }
 
 /* ---- a launch configuration ---- */

@@ -9,6 +9,7 @@
 #include "cli/sides/diff_advice.h"
 #include "cli/history/history.h"
 #include "cli/history/names.h"
+#include "cli/kernels/top_ranges.h"
 #include "report.h"
 #include "cli/sides/sides.h"
 #include "cli/history/sql_table.h"
@@ -17,6 +18,7 @@
 enum { KERNELS = 20, LINES_MAX = 1000, RANGES = 50, CONFIGS_SHOWN = 1 };
 /* Maximum number of launches for the table of ranges, which searches all launches. */
 #define RANGES_LAUNCHES_MAX 2000000u
+#define LAYER_MIN           0.005 /* smaller layers are left out, as in "occq top" */
 
 struct report_args {
     struct history_args history;
@@ -29,7 +31,10 @@ struct source {
     struct occ_store *store;
     struct occ_filter filter;
     struct kernel_names *names;
-    struct occ_top top, ranges;
+    struct occ_top top, ranges, by_layer; /* by_layer owns texts of `layers` */
+    struct occ_overview overview;
+    struct occ_layers layers;
+    struct occ_arena texts; /* of `layers` */
     struct occ_config_rows configs;
     struct trend trend;
     struct sides sides;
@@ -51,8 +56,12 @@ static void source_free(struct source *s)
     occ_config_rows_free(&s->configs);
     free(s->report.lines);
     free(s->report.range_lines);
+    occ_layers_free(&s->layers);
+    occ_arena_free(s->texts.blocks);
+    occ_overview_free(&s->overview);
     occ_top_free(&s->top);
     occ_top_free(&s->ranges);
+    occ_top_free(&s->by_layer);
     kernel_names_freep(&s->names);
     occ_store_freep(&s->store);
 }
@@ -158,8 +167,11 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
     for (size_t i = 0; i < s->top.n; i++)
         kernel_names_apply(s->names, &s->top.rows[i].kernel);
     top_sort(&s->top, "waste");
+    status = occ_overview_ask(s->store, &s->filter, &s->overview, err);
+    if (status != 0)
+        return status;
     r->n_lines = s->top.n < LINES_MAX ? s->top.n : LINES_MAX;
-    r->lines = top_make_lines(&s->top, r->n_lines, NULL, &r->sums);
+    r->lines = top_make_lines(&s->top, r->n_lines, &s->overview, &r->sums);
     if (!r->lines)
         return occ_no_memory(err);
     status = occ_store_configs(s->store, &s->filter, &s->configs, err);
@@ -168,6 +180,17 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
     if (status == 0)
         status = choose_groups(s, number, err);
     return status == 0 ? top_advise_rows(&s->configs, false, r->lines, r->n_groups, err) : status;
+}
+
+static int load_layers(struct source *s, struct occ_error *err)
+{
+    const struct occ_layer_options options = {.min_share = LAYER_MIN};
+    int status = occ_store_top(s->store, &s->filter, OCC_TOP_BY_LAYER, &s->by_layer, err);
+    if (status != 0)
+        return status;
+    const struct occ_range_totals *totals = top_range_totals(&s->by_layer, &s->texts);
+    return totals && occ_layers_make(totals, s->by_layer.n, &options, &s->layers) == 0 ? 0
+                                                                                       : occ_no_memory(err);
 }
 
 static int load_ranges(struct source *s, struct occ_error *err)
@@ -183,7 +206,7 @@ static int load_ranges(struct source *s, struct occ_error *err)
     top_sort(&s->ranges, "waste");
     r->n_ranges = s->ranges.n < RANGES ? s->ranges.n : RANGES;
     r->range_lines = top_make_lines(&s->ranges, r->n_ranges, NULL, &sums);
-    return r->range_lines ? 0 : occ_no_memory(err);
+    return r->range_lines ? load_layers(s, err) : occ_no_memory(err);
 }
 
 /* Chooses the shortest unit of time with at most POINTS_MAX points and a query of at most half a second,
@@ -253,6 +276,8 @@ static int write_file(const struct report_args *args, struct source *s, struct o
     r->asked = s->asked;
     r->top = &s->top;
     r->ranges = &s->ranges;
+    r->overview = &s->overview;
+    r->layers = &s->layers;
     r->trend = &s->trend;
     r->diff = args->diff ? &s->diff : NULL;
     r->diff_lines = s->diff_lines;
@@ -322,8 +347,9 @@ const struct cli_command cli_report = {
     .max_operands = DIFF_SIDES,
     .summary = "one HTML file to look at and to share",
     .description =
-        "Writes a self-contained page that needs no network: where the GPU's warp-seconds go, "
-        "by kernel and cause; the ranges that launches were made in; occupancy and waste over time; for the "
+        "Writes a self-contained page that needs no network: the GPU time as one bar that adds up to 100 %, "
+        "findings and layers, in percent of the GPU time; where the time goes by kernel and cause; the "
+        "ranges that launches were made in; occupancy and waste over time; for the "
         "most wasteful kernels the waterfall, the calculator's curves, durations and advice; runs, with "
         "their losses. A small script only sorts and filters the table of kernels. A kernel that ran on "
         "several "

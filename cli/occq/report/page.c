@@ -7,6 +7,7 @@
 #include "assets.h"
 #include "bars.h"
 #include "html.h"
+#include "overview.h"
 #include "plots.h"
 #include "report.h"
 #include "support/text.h"
@@ -71,19 +72,19 @@ static void put_bar(FILE *out, const struct occ_top_row *row, double capacity, d
 
 static void put_where(FILE *out, const struct report *r)
 {
-    char waste[32], ratio[16];
+    char share[16], used[16];
     double largest = 0;
     for (size_t i = 0; i < r->n_groups; i++)
         largest = fmax(largest, capacity_of(&r->groups[i]));
-    (void)fputs("<section aria-labelledby=\"where\"><h2 id=\"where\">Where the warp-seconds go</h2>\n"
+    (void)fputs("<section aria-labelledby=\"where\"><h2 id=\"where\">Where the time goes</h2>\n"
                 "<p>A bar is what the GPU could hold while the kernel ran: what was used, and what was lost "
-                "to each cause. The most wasteful kernels:</p>\n",
+                "to each cause. The largest losses:</p>\n",
                 out);
     bars_legend(out, r->lines, r->n_groups);
     (void)fputs(
-        "<table class=\"where\"><caption>Warp-seconds of the most wasteful kernels</caption><thead><tr><th "
+        "<table class=\"where\"><caption>Kernels by loss, in percent of the GPU time</caption><thead><tr><th "
         "scope=\"col\" class=\"l\">kernel</th><th scope=\"col\" class=\"l\">used and lost</th><th "
-        "scope=\"col\">wasted</th><th scope=\"col\">of all waste</th></tr></thead><tbody>\n",
+        "scope=\"col\">GPU time</th><th scope=\"col\">used</th></tr></thead><tbody>\n",
         out);
     for (size_t i = 0; i < r->n_groups; i++) {
         const struct top_line *line = &r->lines[i];
@@ -92,8 +93,8 @@ static void put_where(FILE *out, const struct report *r)
         (void)fputs("</th><td class=\"wide\">", out);
         put_bar(out, &line->row, capacity_of(&r->groups[i]), largest);
         html_put(out, "</td><td>@</td><td>@</td></tr>\n",
-                 cli_amount_text(line->waste_warp_seconds, waste, sizeof waste),
-                 cli_percent_text(line->waste_ratio, ratio, sizeof ratio));
+                 cli_percent_text(line->gpu_share, share, sizeof share),
+                 cli_percent_text(line->row.used, used, sizeof used));
     }
     (void)fputs("</tbody></table></section>\n", out);
 }
@@ -118,7 +119,8 @@ static void put_kernels(FILE *out, const struct report *r)
     for (size_t i = 1; i < r->top->n && !several; i++)
         several = !is_same_device(&r->top->rows[0].kernel, &r->top->rows[i].kernel);
     html_choose(top_columns,
-                "kernel,waste,waste%,cause,loss,launches,time,kernel%,theor,expect_low,expect_high,achieved,"
+                "kernel,share,used,cause,loss,launches,time,kernel%,waste,waste%,theor,expect_low,expect_"
+                "high,achieved,"
                 "measured,device_id,"
                 "device",
                 &columns);
@@ -126,7 +128,7 @@ static void put_kernels(FILE *out, const struct report *r)
     (void)fputs(
         "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>\n<div id=\"controls\"></div>\n",
         out);
-    html_table_begin(out, "top", "Kernels by wasted warp-seconds", &columns);
+    html_table_begin(out, "top", "Kernels by loss", &columns);
     for (size_t i = 0; i < r->n_lines; i++) {
         (void)report_anchor(&r->lines[i].row.kernel, anchor);
         if (i < r->n_groups)
@@ -269,10 +271,13 @@ int report_page(FILE *out, const struct report *r, struct occ_error *err)
 {
     int status = 0;
     put_head(out);
-    report_verdict(out, r);
+    status = report_verdict(out, r, err);
     if (r->diff)
         put_diff(out, r);
+    (void)fputs("<div class=\"beside\">\n", out);
+    report_layers(out, r);
     put_where(out, r);
+    (void)fputs("</div>\n", out);
     put_kernels(out, r);
     put_ranges(out, r);
     put_trend(out, r);

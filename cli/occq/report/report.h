@@ -10,6 +10,7 @@
 #include "cli/kernels/show.h"
 #include "cli/kernels/top.h"
 #include "cli/trend/trend.h"
+#include "explain/layers.h"
 
 struct report {
     struct occ_store *store;
@@ -21,7 +22,9 @@ struct report {
     size_t n_lines;            /* number of lines in the table */
     struct show_group *groups; /* one section for each of the first lines */
     size_t n_groups;
-    const struct occ_top *ranges; /* by waste; empty: no launch has a range, or too many launches */
+    const struct occ_overview *overview;
+    const struct occ_layers *layers; /* empty: as `ranges` */
+    const struct occ_top *ranges;    /* by waste; empty: no launch has a range, or too many launches */
     struct top_line *range_lines;
     size_t n_ranges; /* number of ranges in the table */
     const struct trend *trend;
@@ -38,7 +41,7 @@ const char *report_anchor(const struct occ_row_kernel *kernel, char anchor[REPOR
 int report_page(FILE *out, const struct report *report, struct occ_error *err);
 
 /* Writes the page's header and the verdict on all launches. */
-void report_verdict(FILE *out, const struct report *report);
+int report_verdict(FILE *out, const struct report *report, struct occ_error *err);
 
 /* Writes the section of a kernel on a device. */
 int report_kernel(FILE *out, const struct show_group *group, struct occ_error *err);

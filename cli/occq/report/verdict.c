@@ -5,6 +5,7 @@
 
 #include "cli/marks.h"
 #include "html.h"
+#include "overview.h"
 #include "report.h"
 #include "support/map.h"
 #include "support/text.h"
@@ -110,7 +111,8 @@ static void put_lost(FILE *out, const struct report *r)
     (void)snprintf(text, sizeof text, "%" PRId64, sql_count_partial(r->store, r->filter).lost);
     if (strcmp(text, "0") != 0)
         html_put(out,
-                 "<p class=\"note\">Launches that could not be recorded: @. <a href=\"#runs\">Runs</a> have "
+                 "<p class=\"note warning\">Launches that could not be recorded: @. <a "
+                 "href=\"#runs\">Runs</a> have "
                  "the causes.</p>\n",
                  text);
 }
@@ -157,11 +159,22 @@ static void put_notes(FILE *out, const struct report *r)
                  text[1]);
 }
 
-void report_verdict(FILE *out, const struct report *r)
+/* Writes the sums and the largest losses in warp-seconds, where the GPU time is not known. */
+static void put_waste(FILE *out, const struct report *r)
 {
-    char time[32], waste[32];
+    char waste[32];
+    html_put(out, "<p>They wasted <b>@</b> warp-seconds.</p>\n",
+             cli_amount_text(r->sums.waste, waste, sizeof waste));
+    put_largest(out, r);
+    put_best_advice(out, r);
+}
+
+int report_verdict(FILE *out, const struct report *r, struct occ_error *err)
+{
+    char time[32];
     (void)fputs("<header><h1>GPU occupancy report</h1>\n<p>", out);
     put_devices(out, r);
+    int status = report_origin(out, r, err);
     if (r->asked[0])
         html_put(out, " \xc2\xb7 <bdi>@</bdi>", r->asked);
     if (r->diff)
@@ -173,12 +186,13 @@ void report_verdict(FILE *out, const struct report *r)
     count(out, r->sums.launches, "launch");
     (void)fputs(" of ", out);
     count(out, r->top->n_kernels, "kernel");
-    html_put(out, " took <b>@</b> and wasted <b>@</b> warp-seconds.</p>\n",
-             occ_format_duration((int64_t)r->sums.ns, time, sizeof time),
-             cli_amount_text(r->sums.waste, waste, sizeof waste));
-    put_largest(out, r);
-    put_best_advice(out, r);
+    html_put(out, " took <b>@</b>.</p>\n", occ_format_duration((int64_t)r->sums.ns, time, sizeof time));
+    if (r->overview->time.window_s > 0)
+        report_gpu_time(out, r);
+    else
+        put_waste(out, r);
     put_notes(out, r);
     put_lost(out, r);
     (void)fputs("</section>\n", out);
+    return status;
 }
