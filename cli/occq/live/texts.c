@@ -223,8 +223,8 @@ void live_layers_text(const struct live_sample *sample, bool ascii, char line[LI
 void live_nothing_text(const struct live_sample *sample, const struct live_model *model,
                        char line[LIVE_LINE_BYTES])
 {
-    char window[80], age[96];
-    window_text(sample, window, sizeof window);
+    char window[32], age[96];
+    (void)occ_format_duration(sample->window_ns, window, sizeof window);
     age_text(sample, age, sizeof age);
     line[0] = '\0';
     if (sample->err.code != 0)
