@@ -251,6 +251,25 @@ bool diff_row_matters(const struct diff_report *r, const struct diff_pair *pair)
     }
 }
 
+const char *diff_row_reason(const struct diff_report *r, const struct diff_pair *pair,
+                            char text[DIFF_GROUP_BYTES])
+{
+    char change[16];
+    text[0] = '\0';
+    if (!diff_is_change(diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share)))
+        return text;
+    for (size_t i = 0; i < r->levels.n; i++) {
+        const struct diff_group *g = &r->levels.groups[i];
+        if (g->scope == DIFF_SCOPE_KERNEL && g->verdict == DIFF_SAME &&
+            strcmp(g->name, pair->main_item[DIFF_A]->row->mangled) == 0)
+            (void)snprintf(text, DIFF_GROUP_BYTES,
+                           "the kernel is the same over its %" PRIu32
+                           " configurations (%s); this is a part of it",
+                           g->configurations, diff_change_text(g->ratio.ratio - 1, change));
+    }
+    return text;
+}
+
 /* ---- JSON ---- */
 
 void diff_verdicts_json(struct occ_json *json, const struct diff_report *r,

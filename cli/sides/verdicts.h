@@ -42,6 +42,10 @@ const char *diff_undecided_text(const struct diff_report *report, const struct d
  * min_share of the time and no verdict, if its kernel has none either and its family has not changed. */
 bool diff_row_matters(const struct diff_report *report, const struct diff_pair *pair);
 
+/* Formats the reason why a pair has changed although its kernel is the same; "": no such case. */
+const char *diff_row_reason(const struct diff_report *report, const struct diff_pair *pair,
+                            char text[DIFF_GROUP_BYTES]);
+
 /* Writes the members "verdicts" and "control". */
 void diff_verdicts_json(struct occ_json *json, const struct diff_report *report,
                         const struct diff_group_line *lines);

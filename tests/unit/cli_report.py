@@ -233,6 +233,13 @@ run("report", "-d", "ranges.db", "--diff", "run:1", "rum:2", status=2)
 assert b"3 of 11 rows" in run("report", "-d", "hostile.db", "-n", "3", "--diff", "run:1", "run:1").stdout
 run("report", "-d", "ranges.db", "--diff", "run:1", "run:9", status=3)
 
+# a row that is slower in a kernel that is the same over its configurations gives the reason
+for slow in 40, 50:
+    report_history.make(occq, "pool.db", [launch for i in range(400) for at in [1767225600000000 + 2000 * i] for launch in [
+        ("pool", at, 800 + i % 3, 1000, 128), ("pool", at + 900, slow, 100, 128), ("other", at + 1000, 300 + i % 3, 1000, 128)]])
+said = " ".join(run("diff", "-d", "pool.db", "run:1", "run:2").stdout.decode().split())
+assert "worse: pool" in said and "the kernel is the same over its 2 configurations (+" in said, said
+
 # nothing to report, wrong usage, and files: whole or not there
 run("report", "-d", "h.db", "--kernel", "nothing", "-o", "none.html", status=3)
 assert not os.path.exists("none.html")

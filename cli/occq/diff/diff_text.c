@@ -45,11 +45,11 @@ static void print_times(const struct diff_line *line)
     print_wrapped(text, INDENT);
 }
 
-static void print_line(const struct diff_line *line)
+static void print_line(const struct diff_report *r, const struct diff_line *line)
 {
 #define LEVEL_TEXT(name, word, text) text,
     static const char *const levels[] = {DIFF_LEVELS(LEVEL_TEXT)};
-    char text[LINE];
+    char text[LINE], reason[DIFF_GROUP_BYTES];
     print_colour(line->time_verdict, line->verdict);
     (void)snprintf(text, sizeof text, ": %s", line->kernel);
     (void)cli_print_wrapped(cli_out(), text, (int)strlen(line->verdict), 3);
@@ -58,6 +58,8 @@ static void print_line(const struct diff_line *line)
         print_wrapped(text, INDENT);
     }
     print_times(line);
+    if (diff_row_reason(r, line->pair, reason)[0])
+        print_wrapped(reason, INDENT);
     if (line->changes[0])
         print_wrapped(line->changes, INDENT);
     if (line->advice[0])
@@ -117,7 +119,7 @@ int diff_print_text(const struct diff_report *r, const struct diff_line *lines, 
     size_t printed = 0;
     for (const struct diff_line *line = NULL; (line = diff_next_line(r, lines, line, &printed));) {
         (void)fputc('\n', cli_out());
-        print_line(line);
+        print_line(r, line);
     }
     diff_print_footer(cli_out(), r, printed);
     return status;
