@@ -13,8 +13,8 @@
 
 struct occ_import_options {
     const char *label; /* kept with the run; NULL: none */
-    const char
-        *gpu;   /* name from `occq gpus`, for recordings that do not describe their devices; NULL: none */
+    const char *
+        gpu; /* name from `occq calc --list`, for recordings that do not describe their devices; NULL: none */
     bool again; /* import the file even if the history has it already */
     /* Called from time to time while the file is read; NULL: no progress reports. */
     void (*progress)(void *context, uint64_t done, uint64_t total);

@@ -24,7 +24,7 @@ static int find_gpu(const char *name, struct occ_store_device *device, struct oc
     device->name = name;
     if (!name || occ_device_from_name(name, &device->limits) == OCC_OK)
         return 0;
-    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%.64s' ('occq gpus' lists all)", name);
+    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%.64s' ('occq calc --list' names all)", name);
 }
 
 int occ_import_sink_new(const struct occ_import_options *options, struct occ_import_sink **ret_sink,

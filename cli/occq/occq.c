@@ -29,12 +29,24 @@ static const struct cli_command *find_command(const char *name)
     return command;
 }
 
+/* Words for questions that commands of other names answer. */
+static const struct {
+    const char *word, *command;
+} habits[] = {{"stats", "top"},     {"summary", "top"},  {"list", "runs"}, {"ls", "runs"},
+              {"status", "doctor"}, {"compare", "diff"}, {"query", "sql"}};
+
 static int fail_unknown(const char *name)
 {
     const char *names[MAX_COMMANDS + 1] = {NULL};
     struct occ_error err = OCC_ERROR_INIT;
     for (size_t n = 0; cli_commands[n] && n < MAX_COMMANDS; n++)
         names[n] = cli_commands[n]->name;
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (strcmp(name, habits[i].word) == 0) {
+            (void)occ_fail(&err, OCC_E_INVALID, "unknown command '%s'; did you mean '%s'?", name,
+                           habits[i].command);
+            return cli_usage_error(&cli_occq, &err);
+        }
     (void)cli_fail_unknown("command", "", name, strlen(name), names, &err);
     return cli_usage_error(&cli_occq, &err);
 }

@@ -47,6 +47,8 @@ same help top --gaps -- top --gaps --help
 expect 2 "--format: 'yaml' is none of json, csv, text" "$occq" top -d h.db --format yaml
 expect 2 "--format needs a value" "$occq" top -d h.db --format
 expect 2 "unknown option '-k'" "$occq" runs -d h.db -k gemm
+expect 2 "unknown command 'stats'; did you mean 'top'?" "$occq" stats
+expect 2 "unknown command 'summary'; did you mean 'top'?" "$occq" summary
 expect 2 "unknown command 'nonsense'" "$occq" -d h.db nonsense
 for moment in yesterday today; do expect 0 RUN "$occq" runs -d m.db --until "$moment"; done
 expect 2 "'tomorrow' is neither" "$occq" top -d h.db --since tomorrow
