@@ -10,11 +10,11 @@
 
 /* The long options of commands that a question may have. */
 static const char *const accepted[] = {
-    "since",         "until",     "run",      "label",  "user",       "job",    "rank",
-    "session",       "kernel",    "exclude",  "gpu",    "device",     "stream", "range",
-    "graph",         "number",    "name",     "by",     "order",      "cause",  "min-loss",
-    "depth",         "operators", "unfold",   "advice", "gaps",       "on",     "columns",
-    "low-occupancy", "floor",     "min-time", "force",  "min-change", "info",   "with"};
+    "since",      "until",   "run",   "label",   "user",          "job",   "rank",      "session",
+    "kernel",     "exclude", "gpu",   "device",  "stream",        "range", "graph",     "number",
+    "name",       "by",      "order", "cause",   "min-loss",      "depth", "operators", "unfold",
+    "advice",     "gaps",    "on",    "columns", "low-occupancy", "floor", "min-time",  "force",
+    "min-change", "info",    "with",  "rows"};
 
 /* Formats, and the option that chooses them; "": none. */
 static const struct {
