@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "cli/forms.h"
@@ -62,10 +63,46 @@ static int read_columns(struct occ_yaml *yaml, struct occq_settings *settings, s
     return status;
 }
 
+/* Reads a GPU model, which is the current event, and its price. */
+static int read_price(struct occ_yaml *yaml, struct occ_prices *prices, struct occ_error *err)
+{
+    const char *model = occ_yaml_scalar(yaml);
+    struct occ_price *price = &prices->list[prices->n];
+    if (!model || !model[0] || strlen(model) >= sizeof price->model)
+        return occ_yaml_fail(yaml, err, "a part of a GPU's name is expected here");
+    if (prices->n == OCC_PRICES_MAX)
+        return occ_yaml_fail(yaml, err, "more than %d prices", OCC_PRICES_MAX);
+    for (size_t i = 0; i < prices->n; i++)
+        if (strcasecmp(prices->list[i].model, model) == 0)
+            return occ_yaml_fail(yaml, err, "'%s' is given twice", model);
+    (void)snprintf(price->model, sizeof price->model, "%s", model);
+    prices->n++;
+    int status = occ_yaml_next(yaml, err);
+    const char *value = status == 0 ? occ_yaml_scalar(yaml) : NULL;
+    return status != 0 || (value && occ_price_parse(value, price))
+               ? status
+               : occ_yaml_fail(yaml, err, "%s: a price for an hour is expected here, such as 2.50 EUR",
+                               price->model);
+}
+
+static int read_prices(struct occ_yaml *yaml, struct occ_prices *prices, struct occ_error *err)
+{
+    int status = 0;
+    if (yaml->event.type != YAML_MAPPING_START_EVENT)
+        return occ_yaml_fail(yaml, err, "prices: GPUs with their prices are expected here");
+    if (prices->n > 0)
+        return occ_yaml_fail(yaml, err, "'prices' is given twice");
+    while (status == 0 && (status = occ_yaml_next(yaml, err)) == 0 &&
+           yaml->event.type != YAML_MAPPING_END_EVENT)
+        status = read_price(yaml, prices, err);
+    return status;
+}
+
 /* Reads a key, which is the current event, and its value. */
 static int read_key(struct occ_yaml *yaml, struct occq_settings *settings, struct occ_error *err)
 {
-    static const char *const names[] = {"history", "exclude", "columns", NULL};
+    enum { HISTORY, EXCLUDE, COLUMNS, PRICES };
+    static const char *const names[] = {"history", "exclude", "columns", "prices", NULL};
     struct occ_error why = OCC_ERROR_INIT;
     const char *name = occ_yaml_scalar(yaml);
     size_t key = 0;
@@ -78,11 +115,15 @@ static int read_key(struct occ_yaml *yaml, struct occq_settings *settings, struc
         return occ_yaml_fail(yaml, err, "%s", why.message);
     }
     int status = occ_yaml_next(yaml, err);
-    if (status != 0 || key == 2)
-        return status == 0 ? read_columns(yaml, settings, err) : status;
-    status = key == 0 ? set_text(yaml, "history", settings->history, sizeof settings->history, err)
-                      : set_text(yaml, "exclude", settings->exclude, sizeof settings->exclude, err);
-    return status == 0 && key == 0 && settings->history[0] != '/'
+    if (status != 0)
+        return status;
+    if (key == COLUMNS)
+        return read_columns(yaml, settings, err);
+    if (key == PRICES)
+        return read_prices(yaml, &settings->prices, err);
+    status = key == HISTORY ? set_text(yaml, "history", settings->history, sizeof settings->history, err)
+                            : set_text(yaml, "exclude", settings->exclude, sizeof settings->exclude, err);
+    return status == 0 && key == HISTORY && settings->history[0] != '/'
                ? occ_yaml_fail(yaml, err, "history: an absolute path is expected here")
                : status;
 }

@@ -5,11 +5,14 @@
  *   exclude: nccl                 # --exclude; a note names it
  *   columns:
  *     top: +launches,waves        # -o of a command, in text only
+ *   prices:
+ *     H100: 2.50 EUR              # of a GPU-hour, for GPUs with this text in their name (answer/bill.h)
  *
  * Unknown keys, keys given twice, aliases, a second document, relative paths and a file over
  * OCC_CONFIG_MAX_BYTES are errors. One thread. */
 #pragma once
 
+#include "answer/bill.h"
 #include "cli/options.h"
 #include "config/config.h"
 
@@ -22,6 +25,7 @@ struct occq_settings {
         occ_config_text list;
     } columns[SETTINGS_COMMANDS_MAX];
     size_t n_columns;
+    struct occ_prices prices;
 };
 
 /* Reads settings from text; `name` replaces the path in messages. Returns OCC_E_INVALID: "FILE:LINE:COLUMN:

@@ -26,6 +26,14 @@ static void apply(struct occq_settings *settings)
     free(all);
 }
 
+static void check_price(const struct occ_price *price)
+{
+    size_t length = strnlen(price->model, sizeof price->model);
+    if (length == 0 || length == sizeof price->model || strlen(price->currency) != 3 ||
+        price->millionths <= 0)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct occq_settings settings;
@@ -41,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!settings.columns[i].list[0] ||
             !memchr(settings.columns[i].list, '\0', sizeof settings.columns[i].list))
             abort();
+    for (size_t i = 0; i < settings.prices.n; i++)
+        check_price(&settings.prices.list[i]);
     apply(&settings);
     return 0;
 }

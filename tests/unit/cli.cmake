@@ -89,6 +89,11 @@ occ_add_script_test(cli_screen
 add_executable(two_gpus_history two_gpus_history.c)
 target_link_libraries(two_gpus_history PRIVATE occ_compile_options occ_store)
 
+# The bill of three recordings.
+occ_add_script_test(cli_cost
+  COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_cost.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
+          "$<TARGET_FILE:two_gpus_history>" "${PROJECT_SOURCE_DIR}/tests/data/import" TEXTS)
+
 # The examples in --help, as people paste them.
 occ_add_script_test(cli_examples
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_examples.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"

@@ -6,8 +6,9 @@ history=$1 occq=$2 data=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-export XDG_STATE_HOME=$work/state TZ=UTC NO_COLOR=1
-mkdir -p state/occtrace bin
+export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config TZ=UTC NO_COLOR=1
+mkdir -p state/occtrace config/occtrace bin
+echo 'prices: {T4: 0.50 EUR}' >config/occtrace/occq.yaml
 ln -s "$(command -v "$occq")" bin/occq
 PATH=$work/bin:$PATH
 failed=0
@@ -22,7 +23,7 @@ printf 'gpu,threads,regs,static_smem,dynamic_smem\nt4,128,32,0,0\n' >configs.csv
 needs='diff before.db|doctor|^nvcc|--cubin|ncu-rep|runs pause|jq|duckdb|prune 3 4|label:|run:|occq check|--image|live --window|--cluster|^occq live$'
 count=0
 mapfile -t commands < <("$occq" --complete '' | cut -f1 | grep -v ^-)
-for command in "" "${commands[@]}" 'top --gaps' 'top --on t4' 'top --by allocation' 'top --by rank --cluster x' 'calc --list' 'runs --info' 'check --image x' 'diff --image' 'doctor --counters'; do
+for command in "" "${commands[@]}" 'top --gaps' 'top --cost' 'top --on t4' 'top --by allocation' 'top --by rank --cluster x' 'calc --list' 'runs --info' 'check --image x' 'diff --image' 'doctor --counters'; do
     while IFS= read -r example; do
         [ -n "$example" ] || continue
         bash -c "$example" >out 2>err </dev/null

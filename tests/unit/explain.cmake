@@ -5,6 +5,7 @@ occ_add_test(test_explain_layers SOURCES test_explain_layers.c USES occ_explain 
 target_compile_definitions(test_explain_layers PRIVATE OCC_RANGES_FILE="${PROJECT_SOURCE_DIR}/tests/data/explain/vllm_ranges.tsv")
 
 occ_add_test(test_answer SOURCES test_answer.c USES occ_answer m)
+occ_add_test(test_bill SOURCES test_bill.c USES occ_answer m)
 
 # It may be called from anywhere: it must not do I/O or end the process.
 occ_add_script_test(explain_is_pure

@@ -482,6 +482,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_form forms[] = {{"gaps", NULL, NULL, &cli_top_gaps},
+                                        {"cost", NULL, NULL, &cli_top_cost},
                                         {"on", NULL, NULL, &cli_top_on},
                                         {"by", "rank", top_asks_cluster, &cli_top_ranks},
                                         {"by", "allocation", NULL, &cli_top_allocations},

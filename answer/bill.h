@@ -1,0 +1,107 @@
+/*
+ * The bill: what the time costs in which programs held GPUs, in parts that add up to the cent.
+ *
+ * A run holds a GPU from its first launch to the end of its last one. While several runs hold one GPU, each
+ * pays an equal part of that time, so that the GPU's time is counted once. Two GPUs are held at twice the
+ * price. docs/cost.md has the definitions.
+ *
+ * One thread at a time, like the store. Errors: support/error.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store.h"
+#include "support/error.h"
+
+/* ---- prices ---- */
+
+enum { OCC_PRICES_MAX = 64, OCC_PRICE_MODEL_BYTES = 96, OCC_CURRENCY_BYTES = 4 };
+
+/* The price of a GPU-hour. `model`: a part of the GPU's name; ASCII case does not matter. */
+struct occ_price {
+    char model[OCC_PRICE_MODEL_BYTES], currency[OCC_CURRENCY_BYTES]; /* currency: three letters (ISO 4217) */
+    int64_t millionths;                                              /* of the currency's unit; > 0 */
+};
+
+struct occ_prices {
+    struct occ_price list[OCC_PRICES_MAX];
+    size_t n;
+};
+
+/* Reads "2.50 EUR": at most 1000000, at most 6 digits after the point. Returns false for other texts. */
+bool occ_price_parse(const char *text, struct occ_price *ret_price);
+/* Returns the price with the longest model in the GPU's name, the first of equally long ones; NULL: none. */
+const struct occ_price *occ_price_of(const struct occ_prices *prices, const char *gpu);
+
+/* ---- amounts that add up ---- */
+
+/* Shares out `total` >= 0 in proportion to weights, which are finite and not negative: each share is rounded
+ * down, and the largest remainders get one more, the first of equal ones. The shares add up to `total`; all
+ * are 0 if all weights are. Returns 0 or OCC_E_NO_MEMORY. */
+int occ_share_out(int64_t total, const double *weights, size_t n, int64_t *ret_shares);
+
+/* ---- held time ---- */
+
+/* The time from first_ns to last_ns in which a run holds a GPU. */
+struct occ_holder {
+    int64_t gpu, first_ns, last_ns;
+    bool is_alone; /* the times of other runs are not comparable: the whole time counts */
+    double held_s; /* the run's part of the time */
+};
+/* Sets held_s: holders of one GPU share each moment equally. Returns 0 or OCC_E_NO_MEMORY. */
+int occ_held_divide(struct occ_holder *holders, size_t n);
+
+/* ---- the bill ---- */
+
+/* Parts of the held time. X(NAME, word, text) */
+#define OCC_BILL_PARTS(X)                                                                                    \
+    X(IDLE, "idle", "pauses: no kernel of the run ran, and no launch was late")                              \
+    X(WAITING, "waiting", "the GPU waited for a launch")                                                     \
+    X(COMMUNICATION, "communication", "communication without other kernels")                                 \
+    X(LOST, "lost", "warp slots that were empty while kernels ran")                                          \
+    X(USED, "used", "warp slots that held a warp while kernels ran")                                         \
+    X(UNKNOWN, "unknown", "nothing was recorded, or kernels that the model does not know")
+#define OCC_BILL_ENUMERATOR(name, word, text) OCC_BILL_##name,
+enum occ_bill_part { OCC_BILL_PARTS(OCC_BILL_ENUMERATOR) OCC_BILL_PART_COUNT };
+
+/* All time of one key on GPUs of one model. */
+struct occ_bill_row {
+    const char *key, *model;       /* NULL: unknown; by kernel: no kernel */
+    const struct occ_price *price; /* NULL: no price; amounts are 0 then and mean nothing */
+    double held_s, part_s[OCC_BILL_PART_COUNT];
+    double lost_low_s; /* the smallest lost time; the difference may be used time */
+    bool is_estimate;  /* a part of the launches was read, or overlap is not known */
+    bool simulated;
+    int64_t cents, part_cents[OCC_BILL_PART_COUNT], lost_low_cents; /* hundredths of the currency's unit */
+};
+
+struct occ_bill {
+    struct occ_bill_row *rows; /* the largest amount first, then rows without a price by held time */
+    size_t n;
+    size_t replays; /* runs whose times are not the program's (Nsight Compute), and which are not billed */
+    void *memory;
+};
+
+struct occ_bill_run {
+    int64_t run;
+    const char *key; /* NULL: unknown */
+    bool has_epoch;  /* false: times of the run do not count from 1970 */
+    bool is_billed;  /* false: the run only shares GPUs with others */
+};
+
+struct occ_bill_question {
+    int64_t since_ns, until_ns;      /* as in struct occ_filter */
+    const struct occ_bill_run *runs; /* all runs of the history, in ascending order */
+    size_t n_runs;
+    bool by_kernel; /* rows are kernels, and the runs' keys are ignored */
+    const struct occ_prices *prices;
+};
+
+/* Makes the bill. Rows of one currency add up to the
+ * rounded amount of all their time, and a row's parts to the row. The prices outlive the bill. */
+int occ_bill_make(struct occ_store *store, const struct occ_bill_question *question,
+                  struct occ_bill *ret_bill, struct occ_error *err);
+void occ_bill_free(struct occ_bill *bill);

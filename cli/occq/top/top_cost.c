@@ -1,0 +1,285 @@
+/* occq top --cost: what the time costs in which programs held GPUs, by prices of occq.yaml; see
+ * answer/bill.h. One thread. */
+#include "top_forms.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/bill.h"
+#include "cli/history/history.h"
+#include "cli/history/settings.h"
+#include "cli/history/sql_table.h"
+#include "cli/table.h"
+#include "support/arena.h"
+#include "support/array.h"
+
+struct cost_args {
+    struct history_args history;
+    const char *by;
+    bool cost;
+};
+
+/* Units of a row, with the SQL expression of a run's key. X(word, expression) */
+#define COST_BY(X)                                                                                           \
+    X("user", "user")                                                                                        \
+    X("job", "coalesce(k8s_pod, slurm_job)")                                                                 \
+    X("namespace", "k8s_namespace")                                                                          \
+    X("label", "label")                                                                                      \
+    X("node", "hostname")                                                                                    \
+    X("run", "CAST(run_id AS TEXT)")
+#define COST_WORD(word, expression)       word,
+#define COST_EXPRESSION(word, expression) expression,
+#define BY_KERNEL                         "kernel"
+static const char *const by_words[] = {COST_BY(COST_WORD) BY_KERNEL, NULL};
+static const char *const by_expressions[] = {COST_BY(COST_EXPRESSION) "NULL"};
+
+/* ---- columns ---- */
+
+/* A row; NaN and NULL: unknown. Amounts are in units of the currency. */
+struct line {
+    const char *name, *model, *currency;
+    char price[40];
+    uint64_t held_ns;
+    double price_per_hour, cost, part[OCC_BILL_PART_COUNT], lost_low, used_high;
+    bool is_estimate, simulated;
+};
+
+#define FIELD(name, key, unit, flags, member, help)                                                          \
+    CLI_FIELD(name, key, unit, flags, struct line, member, help)
+#define PART(NAME, word, text)                                                                               \
+    FIELD(word, word "_cost", CLI_FACTOR, CLI_DEFAULT, part[OCC_BILL_##NAME], text),
+
+static const struct cli_column columns[] = {
+    FIELD("name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, name,
+          "the user, job ... of the row; by kernel '(no kernel)' is the time of the run without one"),
+    FIELD("model", "model", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(3), model,
+          "name of the GPUs"),
+    FIELD("price", "price", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, price,
+          "price of a GPU-hour in occq.yaml; no price: there is none for the model"),
+    FIELD("per_hour", "price_per_hour", CLI_PLAIN, 0, price_per_hour, "the same as a number"),
+    FIELD("currency", "currency", CLI_PLAIN, CLI_LEFT, currency, "currency of the row's amounts"),
+    FIELD("held", "held_ns", CLI_DURATION, CLI_DEFAULT, held_ns,
+          "time in which the programs held GPUs: from the first launch to the end of the last, divided among "
+          "the runs that hold one GPU at the same time"),
+    FIELD("cost", "cost", CLI_FACTOR, CLI_DEFAULT, cost,
+          "held time x price; the sum of the parts that follow"),
+    OCC_BILL_PARTS(PART) FIELD("lost_low", "lost_cost_low", CLI_FACTOR, 0, lost_low,
+                               "low end of lost: the model's interval, for launches that were not measured"),
+    FIELD("used_high", "used_cost_high", CLI_FACTOR, 0, used_high, "high end of used, likewise"),
+    FIELD("estimate", "is_estimate", CLI_PLAIN, CLI_LEFT, is_estimate,
+          "whether the division into parts is estimated: programs shared a GPU, part of the launches was "
+          "read, or kernels overlapped communication"),
+    FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, simulated, "whether a device is a simulated one"),
+    CLI_COLUMN_END,
+};
+
+static void set_amounts(const struct occ_bill_row *row, struct line *line)
+{
+    bool has_price = row->price;
+    int64_t gain = row->part_cents[OCC_BILL_LOST] - row->lost_low_cents;
+    line->cost = has_price ? (double)row->cents / 100 : (double)NAN;
+    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++)
+        line->part[i] = has_price ? (double)row->part_cents[i] / 100 : (double)NAN;
+    line->lost_low = has_price ? (double)row->lost_low_cents / 100 : (double)NAN;
+    line->used_high = has_price ? (double)(row->part_cents[OCC_BILL_USED] + gain) / 100 : (double)NAN;
+    line->price_per_hour = has_price ? (double)row->price->millionths / 1e6 : (double)NAN;
+    line->currency = has_price ? row->price->currency : NULL;
+    if (has_price)
+        (void)snprintf(line->price, sizeof line->price, "%.15g %s", line->price_per_hour, line->currency);
+    else
+        (void)snprintf(line->price, sizeof line->price, "no price");
+}
+
+static struct line line_of(const struct occ_bill_row *row, bool by_kernel)
+{
+    struct line line = {.name = row->key || !by_kernel ? row->key : "(no kernel)",
+                        .model = row->model,
+                        .held_ns = (uint64_t)llround(row->held_s * 1e9),
+                        .is_estimate = row->is_estimate,
+                        .simulated = row->simulated};
+    set_amounts(row, &line);
+    return line;
+}
+
+/* ---- the answer ---- */
+
+struct runs {
+    struct occ_bill_run *list;
+    size_t n, allocated;
+    struct occ_arena texts;
+};
+
+static void free_runs(struct runs *runs)
+{
+    free(runs->list);
+    occ_arena_free(runs->texts.blocks);
+}
+
+static int add_run(struct runs *runs, sqlite3_stmt *s, struct occ_error *err)
+{
+    const char *key = (const char *)sqlite3_column_text(s, 1);
+    if (!occ_grow((void **)&runs->list, &runs->allocated, runs->n, UINT32_MAX, sizeof *runs->list))
+        return occ_no_memory(err);
+    if (key && !(key = occ_arena_copy(&runs->texts, key)))
+        return occ_no_memory(err);
+    runs->list[runs->n++] = (struct occ_bill_run){.run = sqlite3_column_int64(s, 0),
+                                                  .key = key,
+                                                  .has_epoch = sqlite3_column_int(s, 2) != 0,
+                                                  .is_billed = sqlite3_column_int(s, 3) != 0};
+    return 0;
+}
+
+static int read_runs(struct occ_store *store, const struct cost_args *args, struct runs *runs,
+                     struct occ_error *err)
+{
+    char sql[1024];
+    size_t by = 0;
+    int status = 0, step = 0;
+    sqlite3_stmt *s = NULL;
+    sqlite3 *db = occ_store_sqlite(store);
+    while (strcmp(by_words[by], args->by) != 0)
+        by++;
+    (void)snprintf(sql, sizeof sql, "SELECT run_id, %s, time_base = 'epoch', %s FROM run ORDER BY run_id",
+                   by_expressions[by], HISTORY_RUNS_OF_FILTER);
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+        return occ_fail(err, OCC_E_CORRUPT, "the runs cannot be read: %s", sqlite3_errmsg(db));
+    history_bind_runs(s, &args->history.filter);
+    while (status == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
+        status = add_run(runs, s, err);
+    if (status == 0 && step != SQLITE_DONE)
+        status = occ_fail(err, OCC_E_CORRUPT, "the runs cannot be read: %s", sqlite3_errmsg(db));
+    (void)sqlite3_finalize(s);
+    return status;
+}
+
+/* Prints a line for each currency: "12.34 EUR for 4.1 GPU-hours". */
+static void print_sums(const struct cli_command *command, const struct cli_selection *selection,
+                       const struct occ_prices *prices, const struct occ_bill *bill)
+{
+    for (size_t i = 0; i < prices->n; i++) {
+        const char *currency = prices->list[i].currency;
+        int64_t cents = 0;
+        double held_s = 0;
+        bool is_told = false;
+        for (size_t k = 0; k < i; k++)
+            is_told = is_told || strcmp(prices->list[k].currency, currency) == 0;
+        for (size_t k = 0; k < bill->n && !is_told; k++) {
+            const struct occ_bill_row *row = &bill->rows[k];
+            bool counts = row->price && strcmp(row->price->currency, currency) == 0;
+            cents += counts ? row->cents : 0;
+            held_s += counts ? row->held_s : 0;
+        }
+        if (held_s > 0)
+            cli_footer(command, selection, "%" PRId64 ".%02d %s for %.4g GPU-hours", cents / 100,
+                       (int)(cents % 100), currency, held_s / 3600);
+    }
+}
+
+static int print(const struct cli_command *command, const struct cost_args *args,
+                 const struct occ_prices *prices, const struct occ_bill *bill)
+{
+    const struct cli_selection *selection = &args->history.list.selection;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
+    bool simulated = false;
+    int status = cli_table_new(cli_out(), "costs", selection, &table, &err);
+    for (size_t i = 0; i < bill->n && status == 0; i++) {
+        struct line line = line_of(&bill->rows[i], strcmp(args->by, BY_KERNEL) == 0);
+        simulated = simulated || line.simulated;
+        status = cli_table_add(table, &line, &err);
+    }
+    if (status == 0)
+        status = cli_table_finish(table, &err);
+    if (status != 0)
+        return cli_failure(command, &err);
+    if (selection->format == CLI_FORMAT_TEXT)
+        print_sums(command, selection, prices, bill);
+    if (bill->replays > 0)
+        cli_note(command, "%zu run%s of Nsight Compute: replayed kernels have no held time", bill->replays,
+                 bill->replays == 1 ? "" : "s");
+    if (simulated)
+        cli_note_simulated(command, selection);
+    return CLI_EXIT_OK;
+}
+
+static int load_prices(struct occq_settings *settings, struct occ_error *err)
+{
+    int status = settings_load(settings, err);
+    return status != 0 || settings->prices.n > 0
+               ? status
+               : occ_fail(
+                     err, OCC_E_USAGE,
+                     "there are no prices: add 'prices: {H100: 2.50 EUR}', a GPU's name and the price of "
+                     "an hour, to ~/.config/occtrace/occq.yaml");
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    static struct occq_settings settings;
+    const struct cost_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(free_runs) struct runs runs = {0};
+    _cleanup_(occ_bill_free) struct occ_bill bill = {0};
+    if (load_prices(&settings, &err) != 0 ||
+        cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
+        read_runs(store, args, &runs, &err) != 0)
+        return cli_failure(command, &err);
+    const struct occ_bill_question question = {.since_ns = args->history.filter.since_ns,
+                                               .until_ns = args->history.filter.until_ns,
+                                               .runs = runs.list,
+                                               .n_runs = runs.n,
+                                               .by_kernel = strcmp(args->by, BY_KERNEL) == 0,
+                                               .prices = &settings.prices};
+    if (occ_bill_make(store, &question, &bill, &err) != 0)
+        return cli_failure(command, &err);
+    cli_note_unknown_times(command, store, &args->history.filter);
+    sql_note_partial(command, store, &args->history.filter);
+    if (bill.n == 0 && bill.replays == 0)
+        return sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
+    return print(command, args, &settings.prices, &bill);
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION(0, "cost", CLI_FLAG, struct cost_args, cost, NULL, "what the held time of GPUs costs"),
+    CLI_OPTION(0, "by", CLI_WORD, struct cost_args, by, "WHAT",
+               "what a row is, on GPUs of one model: user (default), job (Slurm's, or the pod), namespace "
+               "(Kubernetes), label, node, run, kernel",
+               .words = by_words),
+    CLI_OPTION_DB,
+    CLI_OPTIONS_PERIOD,
+    CLI_OPTIONS_RUN,
+    CLI_OPTIONS_LIST,
+};
+
+const struct cli_command cli_top_cost = {
+    .name = "top",
+    .form = "--cost",
+    .is_paged = true,
+    .summary = "what the time costs in which programs held GPUs",
+    .description =
+        "Multiplies the time in which programs held GPUs with the prices of occq.yaml, and divides it into "
+        "idle + waiting + communication + lost + used + unknown. A run holds a GPU from its first launch to "
+        "the end of its last; runs that hold one GPU at the same time share each moment equally, and two "
+        "GPUs "
+        "cost twice as much. Rows add up to the cent, and so do the parts of a row: the largest remainders "
+        "are rounded up. Time before the first launch, and GPUs that a job holds without a launch, are not "
+        "known and not in it.\n\n"
+        "Prices are of GPU-hours: 'prices: {H100: 2.50 EUR, A100-SXM4-80GB: 1.20 EUR}' in occq.yaml. A price "
+        "is for GPUs whose name contains the text; the longest text wins. A model without one has no "
+        "amounts.\n\n"
+        "Lost is not what a change saves: a kernel with empty warp slots may be as fast as it can be. "
+        "'occq top --advice' predicts savings.",
+    .options = options,
+    .columns = columns,
+    .examples = {{"occq top --cost", "what each user's GPU time costs"},
+                 {"occq top --cost --by job --since 7d", "the jobs of a week"},
+                 {"occq top --cost --by kernel --run last --json", "kernels of the last run, for a program"}},
+    CLI_ARGS(struct cost_args, .by = "user"),
+    .check = cli_check_history,
+    .run = run,
+};

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""cli_cost.py OCCQ CLI_HISTORY TWO_GPUS_HISTORY RECORDINGS: the bill of three recordings (two GPUs of which two programs share one;
+a simulated and a real GPU; an import) adds up to the cent, by every unit of rows, and is the price of the time in which
+anyone holds a GPU."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+OCCQ, CLI_HISTORY, TWO_GPUS, RECORDINGS = sys.argv[1:5]
+UNITS = ["user", "job", "namespace", "label", "node", "run", "kernel"]
+PARTS = ["idle", "waiting", "communication", "lost", "used", "unknown"]
+# High prices, since the recordings last seconds: a cent is then much less than a part.
+PRICES = "prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\n"
+work = tempfile.TemporaryDirectory()
+settings = os.path.join(work.name, "config", "occtrace", "occq.yaml")
+environment = dict(os.environ, HOME=work.name, XDG_CONFIG_HOME=os.path.join(work.name, "config"), XDG_STATE_HOME=work.name, TZ="UTC")
+for name in ("OCCTRACE_DB", "OCCTRACE_CLUSTER"):
+    environment.pop(name, None)
+
+
+def occq(*arguments, status=0):
+    answer = subprocess.run([OCCQ, *arguments], env=environment, capture_output=True, text=True)
+    assert answer.returncode == status, (arguments, answer.returncode, answer.stderr)
+    return answer.stdout if status == 0 else answer.stderr
+
+
+def bill(history, unit, *arguments):
+    return json.loads(occq("top", "--cost", "--by", unit, "-d", history, "--json", *arguments))["costs"]
+
+
+def cents(amount):
+    return round(amount * 100)
+
+
+def held_seconds(history):
+    """Seconds in which any run holds a GPU, by model: from all launches, without the product's sums."""
+    sql = "SELECT run_id, device_id, device, min(start_ns) low, max(start_ns + duration_ns) high FROM launch GROUP BY 1, 2"
+    seconds, ends = {}, {}
+    for span in sorted(json.loads(occq("sql", "-d", history, "--json", sql))["rows"], key=lambda s: s["low"]):
+        low = max(span["low"], ends.get(span["device_id"], span["low"]))
+        ends[span["device_id"]] = max(span["high"], low)
+        seconds[span["device"]] = seconds.get(span["device"], 0) + max(span["high"] - low, 0) * 1e-9
+    return seconds
+
+
+def check_bill(history):
+    sums = {}
+    for unit in UNITS:
+        rows = bill(history, unit)
+        by_currency = {}
+        for row in rows:
+            assert row["currency"] and row["price_per_hour"] > 0, row
+            assert cents(row["cost"]) == sum(cents(row[part + "_cost"]) for part in PARTS), row
+            assert 0 <= row["lost_cost_low"] <= row["lost_cost"], row
+            assert cents(row["used_cost_high"] - row["used_cost"]) == cents(row["lost_cost"] - row["lost_cost_low"]), row
+            assert abs(row["held_ns"] / 3.6e12 * row["price_per_hour"] - row["cost"]) <= 0.0100001, row
+            by_currency[row["currency"]] = by_currency.get(row["currency"], 0) + cents(row["cost"])
+        sums[unit] = by_currency
+    assert all(by == sums["user"] for by in sums.values()), sums
+    exact, prices = {}, {row["model"]: (row["currency"], row["price_per_hour"]) for row in bill(history, "user")}
+    for model, seconds in held_seconds(history).items():
+        currency, price = prices[model]
+        exact[currency] = exact.get(currency, 0) + seconds / 3600 * price * 100
+    assert sums["user"] == {currency: round(amount) for currency, amount in exact.items()}, (sums["user"], exact)
+    return sums["user"]
+
+
+two_gpus, one, imported = (os.path.join(work.name, name) for name in ("two.db", "one.db", "imported.db"))
+subprocess.run([TWO_GPUS, two_gpus], check=True)
+subprocess.run([CLI_HISTORY, one], check=True)
+occq("import", "-d", imported, os.path.join(RECORDINGS, "v100_step.json.gz"))
+
+# Without prices the message names the file and the key; a model without a price says so and has no amount.
+assert "prices:" in occq("top", "--cost", "-d", one, status=2)
+os.makedirs(os.path.dirname(settings))
+with open(settings, "w", encoding="utf-8") as file:
+    file.write("prices:\n  H100: 2 EUR\n")
+assert "no price" in occq("top", "--cost", "-d", one)
+assert all(row[key] is None for row in bill(one, "user") for key in ("cost", "idle_cost", "lost_cost_low", "currency", "price_per_hour"))
+assert all(row["held_ns"] > 0 for row in bill(one, "user"))
+
+with open(settings, "w", encoding="utf-8") as file:
+    file.write(PRICES)
+for history in (two_gpus, one, imported):
+    print(os.path.basename(history), check_bill(history))
+
+# The two programs of the second GPU share it: a run alone costs what it costs beside the other.
+runs = {row["name"]: row for row in bill(two_gpus, "run")}
+assert len(runs) == 2 and all(row["is_estimate"] for row in runs.values()), runs
+alone = bill(two_gpus, "run", "--run", "2")
+assert len(alone) == 1 and alone[0]["held_ns"] == runs["2"]["held_ns"], (alone, runs)
+# A kernel has no idle time; the time without a kernel has no used time.
+for row in bill(one, "kernel"):
+    outside = row["name"] == "(no kernel)"
+    assert all(row[part + "_cost"] == 0 for part in (("lost", "used", "communication") if outside else ("idle", "waiting"))), row
+
+for bad in ("H100: 2", "H100: EUR", "H100: -1 EUR", "H100: 0 EUR", "H100: 1 euro", "H100: [1]", '"": 1 EUR', "A: 1 EUR\n  a: 2 EUR"):
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write(f"prices:\n  {bad}\n")
+    assert "occq.yaml:" in occq("top", "--cost", "-d", one, status=2), bad
