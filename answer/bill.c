@@ -189,11 +189,11 @@ static int add_share(struct work *w, const struct share *s)
 }
 
 /* Returns the GPU's name among the run's kernels; NULL: unknown. */
-static const char *model_of(struct work *w, const struct occ_top *top, int64_t device)
+static const char *model_of(const struct occ_top *top, int64_t device)
 {
     for (size_t i = 0; i < top->n; i++)
         if (top->rows[i].kernel.device == device && top->rows[i].kernel.device_name)
-            return occ_arena_copy(&w->arena, top->rows[i].kernel.device_name);
+            return top->rows[i].kernel.device_name;
     return NULL;
 }
 
@@ -213,7 +213,9 @@ static int add_gpu(struct work *w, struct share *s, size_t at, const struct occ_
             s->time = &times[i];
     s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1);
     s->is_shared = s->held_s < span_s * (1 - 1e-9);
-    s->model = model_of(w, s->top, s->device);
+    s->model = model_of(s->top, s->device);
+    if (s->model && !(s->model = occ_arena_copy(&w->arena, s->model)))
+        return occ_no_memory(w->err);
     return add_share(w, s);
 }
 
