@@ -96,7 +96,8 @@ static double choose(double low, double high, double max_step, double last)
     return round(middle / unit) * unit;
 }
 
-/* Like choose(), for a number with few digits just below `value`. */
+/* Returns a number from value - off to `value`: `last` if it lies there, otherwise the number with few digits
+ * next below `value`. */
 static double choose_below(double value, double off, double last)
 {
     if (last >= value - off && last <= value)

@@ -53,8 +53,8 @@ static bool add_gap(struct sweep *s, const struct launch *next, struct occ_confi
     return occ_histogram_add(&s->gaps, ns, 1);
 }
 
-/* Adds the time since the last start in which a single launch ran: the launch that ends last, after the
- * second last end. */
+/* Adds the time between the last start and `until_ns` in which only one launch ran. That is the launch with
+ * the last end; it runs alone after the second last end. */
 static void add_alone(struct sweep *s, int64_t until_ns)
 {
     int64_t from_ns = s->at_ns > s->earlier_ns ? s->at_ns : s->earlier_ns;

@@ -112,7 +112,7 @@ static int by_value(const void *left, const void *right, void *inverted)
     return texts != 0 ? sign * texts : by_id(a->kernel, b->kernel);
 }
 
-/* Compares by the last place; kernels without a place are last, by value. */
+/* Compares by the row in the last order; kernels without a row follow, by value. */
 static int by_place(const void *left, const void *right, void *inverted)
 {
     size_t a = ((const struct live_item *)left)->kernel->place,
