@@ -114,6 +114,7 @@ struct occ_kernel_answer {
     struct occ_kernel_owner owner;
     double used;        /* elapsed occupancy: measured, else the low end of the expected range */
     double cause_ratio; /* part of the occupancy that finding.cause takes */
+    double rest_ratio;  /* part of its time in configurations without a predicted saving */
     double gpu_share;   /* share of its durations in the GPU time, as in `occq top`; NaN: not known */
     struct occ_why why;
     bool is_known;       /* false: the model rejects all launch configurations; `finding` has no cause */

@@ -162,12 +162,21 @@ static int add_times(struct work *w)
     return rc == OCC_E_NO_MEMORY ? occ_no_memory(w->err) : rc;
 }
 
+/* Returns the part of the time with a model that is in other configurations than the dominant one. */
+static double rest_ratio_of(const struct occ_top_row *row)
+{
+    double known_ns = (double)row->total_ns * (row->analysed_ratio > 0 ? row->analysed_ratio : 1);
+    double ratio = known_ns > 0 ? 1 - (double)row->dominant.total_ns / known_ns : 0;
+    return ratio > 1e-9 ? ratio : 0;
+}
+
 /* Moves a kernel's time in configurations without a model to a row of its own, which has no `used`. */
 static void split_unknown(struct work *w)
 {
     w->n_kernels = w->top->n;
     for (size_t i = 0; i < w->top->n; i++) {
         double known = w->top->rows[i].analysed_ratio;
+        w->kernels[i].rest_ratio = rest_ratio_of(&w->top->rows[i]);
         struct occ_kernel_totals *kernel = &w->kernels[i], *rest = &w->kernels[w->n_kernels];
         if (!(known > 0) || known > 1 - 1e-9)
             continue;

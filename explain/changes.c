@@ -40,6 +40,40 @@ enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind 
     return owner < OCC_OWNERS && kind < OCC_ADVICE_COUNT ? changes[kind][owner] : OCC_CHANGE_NONE;
 }
 
+bool occ_advice_is_about(enum occ_advice_kind kind, unsigned cause)
+{
+#define PART(name)  (1u << OCC_CAUSE_##name)
+#define GRID        (PART(SMALL_GRID) | 1u << OCC_PART_IDLE)
+#define LAST_WAVE   (PART(TAIL) | 1u << OCC_PART_IDLE)
+#define BLOCK_TIMES (1u << OCC_PART_BLOCK_START | 1u << OCC_PART_UNEQUAL_BLOCKS)
+    static const uint32_t causes[OCC_ADVICE_COUNT] = {
+        [OCC_ADVICE_REGISTERS] = PART(REGISTERS),
+        [OCC_ADVICE_SMEM] = PART(SMEM) | PART(CARVEOUT),
+        [OCC_ADVICE_CARVEOUT] = PART(SMEM) | PART(CARVEOUT),
+        [OCC_ADVICE_BARRIERS] = PART(BARRIERS),
+        [OCC_ADVICE_REGISTERS_SMEM] = PART(REGISTERS) | PART(SMEM) | PART(CARVEOUT),
+        [OCC_ADVICE_CLUSTER] = PART(CLUSTER),
+        [OCC_ADVICE_BLOCK_SIZE] = PART(REGISTERS) | PART(SMEM) | PART(CARVEOUT) | PART(BARRIERS) |
+                                  PART(BLOCKS) | PART(BLOCK_SIZE) | PART(PARTIAL_WARP) |
+                                  1u << OCC_PART_IMBALANCE_WITHIN_BLOCK,
+        [OCC_ADVICE_FILL_WAVE] = GRID,
+        [OCC_ADVICE_EVEN_GRID] = GRID | LAST_WAVE,
+        [OCC_ADVICE_GRID_DOWN] = LAST_WAVE,
+        [OCC_ADVICE_GRID_UP] = LAST_WAVE,
+        [OCC_ADVICE_GRID_STRIDE] = LAST_WAVE | BLOCK_TIMES | 1u << OCC_PART_IMBALANCE_ACROSS_BLOCKS,
+        [OCC_ADVICE_FILL_SMS] = GRID,
+        [OCC_ADVICE_SPLIT_BLOCK] = GRID,
+        [OCC_ADVICE_HALF_BLOCK] = 1u << OCC_PART_IMBALANCE_WITHIN_BLOCK,
+        [OCC_ADVICE_LARGER_BLOCK] = PART(BLOCKS) | 1u << OCC_PART_BLOCK_START,
+        [OCC_ADVICE_WHOLE_WARPS] = PART(PARTIAL_WARP),
+    };
+#undef PART
+#undef GRID
+#undef LAST_WAVE
+#undef BLOCK_TIMES
+    return kind < OCC_ADVICE_COUNT && cause < OCC_PART_COUNT && (causes[kind] >> cause & 1u) != 0;
+}
+
 enum occ_effort occ_change_effort(enum occ_owner_change change)
 {
 #define EFFORT(name, word, text, effort) OCC_EFFORT_##effort,
@@ -51,6 +85,7 @@ enum occ_effort occ_change_effort(enum occ_owner_change change)
 OCC_WORDS(occ_finding_word, enum occ_finding_kind, OCC_FINDINGS)
 OCC_WORDS(occ_change_word, enum occ_owner_change, OCC_CHANGES)
 OCC_WORDS(occ_confidence_word, enum occ_confidence, OCC_CONFIDENCES)
+OCC_WORDS(occ_aside_text, enum occ_aside, OCC_ASIDES)
 
 #define TEXT(name, word, text, ...) text,
 

@@ -25,6 +25,11 @@ static bool fills_a_wave(const struct occ_kernel_totals *kernel)
     return !(kernel->waves < 1);
 }
 
+static bool has_loss(const struct occ_kernel_totals *kernel)
+{
+    return 1 - occ_positive(kernel->used) >= OCC_LOSS_MIN;
+}
+
 static uint32_t design_of(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     uint32_t traits = kernel->owner ? kernel->owner->traits : 0, design = 0;
@@ -69,18 +74,40 @@ static bool is_better(const struct occ_candidate *a, const struct occ_candidate 
     return saves_a > saves_b;
 }
 
-/* Returns the best change that the owner can make; NULL: none. */
-static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel)
+/* Returns true if the owner can make the change, and it is not known to be without effect. */
+static bool is_useful(const struct occ_kernel_totals *kernel, const struct occ_candidate *candidate)
+{
+    bool is_useless = candidate->forecast.is_unlikely ||
+                      (occ_advice_is_per_sm(candidate->kind) && !fills_a_wave(kernel)) ||
+                      (!has_loss(kernel) && !candidate->forecast.is_promised);
+    return !is_useless && occ_change_for(owner_of(kernel), candidate->kind) != OCC_CHANGE_NONE;
+}
+
+/* Returns the best useful change; NULL: none. `cause`: of the changes about this cause; OCC_PART_COUNT: of
+ * all. */
+static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     const struct occ_candidate *best = NULL;
     for (const struct occ_candidate *c = kernel->candidates; c < kernel->candidates + kernel->n_candidates;
          c++) {
-        bool is_useless = c->forecast.is_unlikely || (occ_advice_is_per_sm(c->kind) && !fills_a_wave(kernel));
-        if (!is_useless && occ_change_for(owner_of(kernel), c->kind) != OCC_CHANGE_NONE &&
-            (!best || is_better(c, best, owner_of(kernel))))
+        bool is_meant = cause == OCC_PART_COUNT || occ_advice_is_about(c->kind, cause);
+        if (is_meant && is_useful(kernel, c) && (!best || is_better(c, best, owner_of(kernel))))
             best = c;
     }
     return best;
+}
+
+/* Returns the reason for advice of `kind` if it is not about the largest cause. */
+static enum occ_aside aside_of(const struct occ_kernel_totals *kernel, unsigned cause,
+                               enum occ_advice_kind kind)
+{
+    if (kind == OCC_ADVICE_COUNT || occ_advice_is_about(kind, cause))
+        return OCC_ASIDE_NONE;
+    if (cause == OCC_PART_COUNT)
+        return OCC_ASIDE_NO_LOSS;
+    if (cause < OCC_CAUSE_SMALL_GRID && !fills_a_wave(kernel))
+        return OCC_ASIDE_FEW_BLOCKS;
+    return choose(kernel, cause) ? OCC_ASIDE_SAVES_LESS : OCC_ASIDE_NO_CHANGE;
 }
 
 /* Returns true if a library's matrix product loads single elements because its operands are aligned to one
@@ -107,15 +134,49 @@ static bool is_predicted(enum occ_owner_change change, const struct occ_forecast
     return forecast->is_promised || !(makes_room || is_other_kernel);
 }
 
+static void set_parameter(struct occ_finding *finding, const struct occ_candidate *candidate)
+{
+    finding->advice = candidate->kind;
+    finding->now = candidate->now;
+    finding->needed = candidate->needed;
+}
+
+static void set_best(const struct occ_kernel_totals *kernel, const struct occ_candidate *best,
+                     struct occ_finding *finding)
+{
+    finding->change = occ_change_for(owner_of(kernel), best->kind);
+    finding->aside = aside_of(kernel, finding->cause, best->kind);
+    set_parameter(finding, best);
+    finding->saves = best->saving;
+    finding->forecast = is_predicted(finding->change, &best->forecast) ? best->forecast : no_forecast;
+}
+
+/* Sets the change for the cause. Its parameter is known if the model knows the change, though not as a useful
+ * one. */
+static void set_unpredicted(const struct occ_kernel_totals *kernel, struct occ_finding *finding)
+{
+    enum occ_advice_kind kind = advice_about(kernel, finding->cause);
+    finding->change = occ_change_for(owner_of(kernel), kind);
+    if (finding->change == OCC_CHANGE_NONE)
+        return;
+    finding->aside = aside_of(kernel, finding->cause, kind);
+    for (size_t i = 0; i < kernel->n_candidates; i++)
+        if (kernel->candidates[i].kind == kind) {
+            set_parameter(finding, &kernel->candidates[i]);
+            return;
+        }
+}
+
 static void set_change(const struct occ_kernel_totals *kernel, struct occ_finding *finding)
 {
-    const struct occ_candidate *best = choose(kernel);
+    const struct occ_candidate *best = choose(kernel, OCC_PART_COUNT);
     finding->by_design = design_of(kernel, finding->cause);
     finding->advice = OCC_ADVICE_COUNT;
     finding->saves = unknown_saving;
     finding->forecast = no_forecast;
     if (is_misaligned(kernel)) {
         finding->change = OCC_CHANGE_PAD;
+        finding->aside = OCC_ASIDE_ALIGNMENT;
     } else if (is_intended(finding->by_design)) {
         finding->change = occ_is_communication(kernel) ? OCC_CHANGE_OVERLAP : OCC_CHANGE_LEAVE;
         finding->saves = (struct occ_saving){.median = 0};
@@ -123,14 +184,9 @@ static void set_change(const struct occ_kernel_totals *kernel, struct occ_findin
         finding->change = OCC_CHANGE_BUSY;
         finding->saves = (struct occ_saving){.median = 0};
     } else if (best) {
-        finding->change = occ_change_for(owner_of(kernel), best->kind);
-        finding->advice = best->kind;
-        finding->now = best->now;
-        finding->needed = best->needed;
-        finding->saves = best->saving;
-        finding->forecast = is_predicted(finding->change, &best->forecast) ? best->forecast : no_forecast;
-    } else {
-        finding->change = occ_change_for(owner_of(kernel), advice_about(kernel, finding->cause));
+        set_best(kernel, best, finding);
+    } else if (has_loss(kernel)) {
+        set_unpredicted(kernel, finding);
     }
 }
 
@@ -158,8 +214,9 @@ struct occ_finding occ_judge(const struct occ_totals *totals, size_t at, double 
                                   .measured_ratio = kernel->measured_ratio};
     finding.cause = occ_largest_part(kernel->part, OCC_PART_COUNT);
     set_change(kernel, &finding);
-    finding.saves.median = scale(finding.saves.median, share);
-    finding.saves.low = scale(finding.saves.low, share);
+    double predicted = share * (1 - occ_at_most(occ_positive(kernel->rest_ratio), 1));
+    finding.saves.median = scale(finding.saves.median, predicted);
+    finding.saves.low = scale(finding.saves.low, predicted);
     finding.saves.high = scale(finding.saves.high, share);
     finding.confidence = confidence_of(kernel);
     return finding;

@@ -62,9 +62,10 @@ struct occ_kernel_totals {
     double waves;          /* blocks / blocks of a full wave; NaN: unknown */
     uint32_t by_design;    /* enum occ_by_design bits */
     bool simulated;
-    bool is_throughput_bound; /* counters show that more warps would not help */
-    const struct occ_candidate *candidates;
+    bool is_throughput_bound;               /* counters show that more warps would not help */
+    const struct occ_candidate *candidates; /* of one launch configuration */
     size_t n_candidates;
+    double rest_ratio; /* part of time_s in other launch configurations, whose savings are not known */
 };
 
 struct occ_totals {

@@ -107,6 +107,17 @@ enum occ_design {
     OCC_DESIGN_MAYBE_PERSISTENT = 8u, /* the grid is a multiple of the SMs */
 };
 
+/* Relations of a change to the largest cause. X(NAME, text): the reason for a change of something else. */
+#define OCC_ASIDES(X)                                                                                        \
+    X(NONE, "")                                                                                              \
+    X(FEW_BLOCKS, "the largest cause matters only with more blocks")                                         \
+    X(SAVES_LESS, "a change for the largest cause is predicted to save less")                                \
+    X(NO_CHANGE, "no useful change for the largest cause is known")                                          \
+    X(NO_LOSS, "for its time only: no warp slots are empty")                                                 \
+    X(ALIGNMENT, "its operands are aligned to single elements")
+#define OCC_ASIDE_ENUMERATOR(name, text) OCC_ASIDE_##name,
+enum occ_aside { OCC_ASIDES(OCC_ASIDE_ENUMERATOR) OCC_ASIDE_COUNT };
+
 /* A subject that loses GPU time: one kernel in all its configurations with one change, or one kind of time.
  * Shares are of the GPU time. */
 struct occ_finding {
@@ -117,9 +128,12 @@ struct occ_finding {
     double lost;    /* empty warp slots; of the other kinds equal to `share` */
     unsigned cause; /* largest part of the loss, enum occ_part; OCC_PART_COUNT: none */
     enum occ_owner_change change;
+    enum occ_aside aside;        /* NONE: the change is about the cause */
     enum occ_advice_kind advice; /* the change of a parameter, from now to needed; OCC_ADVICE_COUNT: none */
     uint64_t now, needed;
-    struct occ_saving saves;      /* NaN: unknown; `high` is at most `share` */
+    /* NaN: unknown; `high` is at most `share`. The median and the low end are of the launch configuration
+     * with the prediction, the high end assumes the same for the others. */
+    struct occ_saving saves;
     struct occ_forecast forecast; /* of the launch configuration `kernel`; the ratios are NaN: none */
     uint32_t by_design;           /* enum occ_design bits */
     enum occ_confidence confidence;
@@ -128,6 +142,8 @@ struct occ_finding {
 
 /* A smaller loss gives no finding. Share of the GPU time. */
 #define OCC_FINDING_MIN 0.005
+/* A kernel with a smaller part of empty warp slots gets a change only with a promised gain. */
+#define OCC_LOSS_MIN 0.005
 /* Savings that differ by a smaller part of the larger one are equal: then the cheaper change wins. */
 #define OCC_SAVINGS_EQUAL 0.1
 
@@ -143,6 +159,8 @@ struct occ_finding occ_judge(const struct occ_totals *totals, size_t at, double 
  * divided in proportion to durations. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_share_kernels(const struct occ_totals *totals, double *shares);
 
+/* Returns true if advice of `kind` makes the loss by `cause` (enum occ_part) smaller. */
+bool occ_advice_is_about(enum occ_advice_kind kind, unsigned cause);
 /* Translates advice into a change that the kernel's owner can make; NONE: there is none. */
 enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
 enum occ_effort occ_change_effort(enum occ_owner_change change);
@@ -152,6 +170,7 @@ const char *occ_finding_word(enum occ_finding_kind kind);
 const char *occ_finding_text(enum occ_finding_kind kind);
 const char *occ_change_word(enum occ_owner_change change);
 const char *occ_change_text(enum occ_owner_change change);
+const char *occ_aside_text(enum occ_aside aside);
 const char *occ_confidence_word(enum occ_confidence confidence);
 /* Returns the first reason, such as "low by design: communication"; "": none. */
 const char *occ_design_text(uint32_t by_design);
@@ -168,5 +187,5 @@ struct occ_why {
 
 #define OCC_WHY_BYTES 48
 /* Prints the cause: "32 blocks, 148 SMs", "96 registers" (per thread), "shared memory, 2/SM" (blocks); "": no
- * cause. A grid below half a wave is named before resources, which matter only with more blocks. */
+ * cause. A grid below a wave is named before resources, which matter only with more blocks. */
 const char *occ_why_text(const struct occ_why *why, char *text, size_t size);

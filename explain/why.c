@@ -50,8 +50,7 @@ static void cause_text(const struct occ_why *why, char *text, size_t size)
 const char *occ_why_text(const struct occ_why *why, char *text, size_t size)
 {
     bool is_of_launch = why->cause <= OCC_CAUSE_SMALL_GRID; /* resources, or too few blocks */
-    bool is_small = why->grid_blocks > 0 && why->grid_blocks < why->wave_blocks &&
-                    (why->cause == OCC_CAUSE_SMALL_GRID || 2 * why->grid_blocks < why->wave_blocks);
+    bool is_small = why->grid_blocks > 0 && why->grid_blocks < why->wave_blocks;
     text[0] = '\0';
     if (why->is_communication)
         (void)snprintf(text, size, "communication");

@@ -25,6 +25,7 @@ struct occ_row_kernel {
 
 /* The launch configuration of a kernel with the largest total duration. */
 struct occ_dominant_config {
+    uint64_t total_ns; /* of its launches in the row */
     int64_t id, kernel;
     double waves;
     uint64_t full_waves, partial_blocks;

@@ -233,6 +233,7 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
     line->has_dominant = true;
     line->dominant_ns = totals->total_ns;
     row->dominant = config->dominant;
+    row->dominant.total_ns = totals->total_ns;
 }
 
 /* Adds measured means, which stand for all launches of the configuration; their errors cover launches without

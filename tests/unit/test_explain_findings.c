@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "explain/verdict.h"
+#include "occupancy/suggest.h"
 
 /* A kernel that runs for a second of the ten of the only GPU. */
 struct world {
@@ -288,6 +289,121 @@ static void test_simulated_is_never_measured(void **state)
     free(w.findings);
 }
 
+/* The prediction of a configuration does not apply to the others. */
+static void test_other_configurations_save_nothing_known(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_REGISTERS, 0.5);
+    (void)state;
+    w.candidates[0] = candidate(OCC_ADVICE_REGISTERS, 64, 40, (struct occ_saving){0.3, 0.2, 0.4, 9});
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    w.kernels[0].rest_ratio = 0.6;
+    find(&w, 1);
+    assert_true(fabs(w.findings[0].saves.median - 0.1 * 0.4 * 0.3) < 1e-12);
+    assert_true(fabs(w.findings[0].saves.low - 0.1 * 0.4 * 0.2) < 1e-12);
+    assert_true(fabs(w.findings[0].saves.high - 0.1 * 0.4) < 1e-12);
+    free(w.findings);
+}
+
+/* A kernel without empty warp slots has a change only with a promised gain, which is not about a loss. */
+static void test_full_kernel_needs_no_change(void **state)
+{
+    struct occ_totals totals;
+    struct world w = world_of(OWN, OCC_CAUSE_REGISTERS, 0);
+    struct occ_finding finding;
+    (void)state;
+    w.candidates[0] = candidate(OCC_ADVICE_LARGER_BLOCK, 64, 128, (struct occ_saving){0.1, 0, 0.2, 9});
+    w.kernels[0].owner = &w.owner;
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    totals = (struct occ_totals){&w.gpu, 1, w.kernels, 1};
+    finding = occ_judge(&totals, 0, 0.1);
+    assert_int_equal(finding.change, OCC_CHANGE_BLOCK_SIZE);
+    assert_int_equal(finding.aside, OCC_ASIDE_NO_LOSS);
+    w.candidates[0].forecast.is_promised = false;
+    finding = occ_judge(&totals, 0, 0.1);
+    assert_int_equal(finding.change, OCC_CHANGE_NONE);
+    assert_int_equal(finding.aside, OCC_ASIDE_NONE);
+}
+
+/* The parameter of the change for the cause is known without a prediction. */
+static void test_cause_without_prediction_has_its_parameter(void **state)
+{
+    struct world w = world_of(OWN, OCC_CAUSE_CARVEOUT, 0.5);
+    (void)state;
+    w.candidates[0] = candidate(OCC_ADVICE_CARVEOUT, 65536, 167936, (struct occ_saving){0.1, 0, 0.2, 9});
+    w.candidates[0].forecast.is_unlikely = true;
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_CARVEOUT);
+    assert_int_equal(w.findings[0].advice, OCC_ADVICE_CARVEOUT);
+    assert_int_equal(w.findings[0].needed, 167936);
+    assert_true(isnan(w.findings[0].forecast.ratio));
+    free(w.findings);
+}
+
+/* ---- causes and changes of many kernels ---- */
+
+/* Checks that the change is about the cause, or says why not. Returns the relation. */
+static enum occ_aside check_relation(const struct world *w, unsigned cause)
+{
+    const struct occ_totals totals = {&w->gpu, 1, w->kernels, 1};
+    const struct occ_finding f = occ_judge(&totals, 0, 0.1);
+    bool is_of_launch = cause <= OCC_CAUSE_SMALL_GRID, is_small = w->kernels[0].waves < 1;
+    bool has_parameter = f.advice < OCC_ADVICE_COUNT;
+    assert_int_equal(f.cause, cause);
+    assert_true(f.aside < OCC_ASIDE_COUNT);
+    assert_false(has_parameter && occ_advice_is_per_sm(f.advice) && is_small);
+    if (has_parameter)
+        assert_int_equal(f.aside == OCC_ASIDE_NONE, occ_advice_is_about(f.advice, cause));
+    if (f.aside == OCC_ASIDE_FEW_BLOCKS)
+        assert_true(is_of_launch && is_small);
+    assert_int_equal(strlen(occ_aside_text(f.aside)) > 0, f.aside != OCC_ASIDE_NONE);
+    return f.aside;
+}
+
+/* All pairs of a cause and two changes, for each owner, with a small and a large grid. */
+static void test_change_is_about_the_cause_or_says_why_not(void **state)
+{
+    static const char *const names[] = {OWN, TRITON, TORCH, CUBLAS, ALIGN1};
+    unsigned seen = 0;
+    (void)state;
+    for (size_t name = 0; name < sizeof names / sizeof *names; name++)
+        for (unsigned cause = 0; cause < OCC_PART_COUNT; cause++)
+            for (unsigned pair = 0; pair < 2 * OCC_ADVICE_COUNT * OCC_ADVICE_COUNT; pair++) {
+                if (cause == OCC_CAUSE_PARTIAL_WARP) /* never the largest part */
+                    continue;
+                struct world w = world_of(names[name], cause, 0.5);
+                unsigned a = pair / 2 % OCC_ADVICE_COUNT, b = pair / 2 / OCC_ADVICE_COUNT;
+                w.candidates[0] =
+                    candidate((enum occ_advice_kind)a, 1, 2, (struct occ_saving){0.3, 0, 0.4, 9});
+                w.candidates[1] =
+                    candidate((enum occ_advice_kind)b, 1, 2, (struct occ_saving){0.2, 0, 0.4, 9});
+                w.kernels[0].owner = &w.owner;
+                w.kernels[0].waves = pair % 2 ? 0.8 : 4;
+                w.kernels[0].candidates = w.candidates;
+                w.kernels[0].n_candidates = 2;
+                seen |= 1u << check_relation(&w, cause);
+            }
+    assert_int_equal(seen | 1u << OCC_ASIDE_NO_LOSS, (1u << OCC_ASIDE_COUNT) - 1);
+}
+
+/* A grid below a wave is named before resources. */
+static void test_why_names_few_blocks_first(void **state)
+{
+    char text[OCC_WHY_BYTES];
+    struct occ_why why = {.cause = OCC_CAUSE_REGISTERS,
+                          .grid_blocks = 200,
+                          .wave_blocks = 264,
+                          .sm_count = 132,
+                          .registers_per_thread = 128};
+    (void)state;
+    assert_string_equal(occ_why_text(&why, text, sizeof text), "200 blocks, wave: 264");
+    why.grid_blocks = 264;
+    assert_string_equal(occ_why_text(&why, text, sizeof text), "128 registers");
+}
+
 /* Every kind has an answer, and a text. */
 static void test_tables_are_complete(void **state)
 {
@@ -320,6 +436,11 @@ int main(void)
         cmocka_unit_test(test_configurations_of_a_kernel_are_one_subject),
         cmocka_unit_test(test_idle_time_and_communication),
         cmocka_unit_test(test_simulated_is_never_measured),
+        cmocka_unit_test(test_other_configurations_save_nothing_known),
+        cmocka_unit_test(test_full_kernel_needs_no_change),
+        cmocka_unit_test(test_cause_without_prediction_has_its_parameter),
+        cmocka_unit_test(test_change_is_about_the_cause_or_says_why_not),
+        cmocka_unit_test(test_why_names_few_blocks_first),
         cmocka_unit_test(test_tables_are_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

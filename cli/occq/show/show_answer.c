@@ -140,6 +140,8 @@ static void do_text(const struct show_group *group, const struct analysis *a, ch
                        item.knob);
     else
         (void)snprintf(text, size, "%s", occ_change_text(f->change));
+    if (f->aside != OCC_ASIDE_NONE)
+        occ_text_append(text, size, "; ", "%s", occ_aside_text(f->aside));
 }
 
 static void confidence_text(const struct occ_kernel_answer *answer, char *text, size_t size)
