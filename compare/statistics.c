@@ -165,3 +165,14 @@ enum diff_verdict diff_judge(const struct diff_ratio *ratio, double q, double fl
         return DIFF_UNDECIDED;
     return ratio->low > 1 + floor ? DIFF_WORSE : ratio->high < 1 / (1 + floor) ? DIFF_BETTER : DIFF_UNDECIDED;
 }
+
+struct diff_share diff_share_of(size_t successes, size_t n)
+{
+    const double z = 1.959964; /* of 95 % */
+    if (n == 0)
+        return (struct diff_share){NAN, NAN, NAN};
+    double trials = (double)n, share = (double)successes / trials, scale = 1 + z * z / trials;
+    double middle = share + z * z / (2 * trials);
+    double half = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials));
+    return (struct diff_share){share, fmax((middle - half) / scale, 0), fmin((middle + half) / scale, 1)};
+}

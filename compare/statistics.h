@@ -42,6 +42,12 @@ struct diff_ratio {
  * exactly. Unknown with fewer than two values on a side. */
 struct diff_ratio diff_welch(const struct diff_logs *a, const struct diff_logs *b, double more_variance);
 
+/* The share of successes in `n` trials, with Wilson's 95 % interval; NaN without trials. */
+struct diff_share {
+    double share, low, high;
+};
+struct diff_share diff_share_of(size_t successes, size_t n);
+
 /* Replaces p values by the smallest false discovery rate at which each is accepted (Benjamini and Hochberg
  * 1995). NaN stays and does not count. false: no memory. */
 bool diff_adjust(double *p, size_t n);

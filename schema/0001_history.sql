@@ -369,6 +369,25 @@ CREATE TABLE stored_ncu_metric (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_ncu_metric_time ON stored_ncu_metric(hour);
 
+-- What a change brought that advice had named, by occq diff: one row for a configuration before and one after. Rows stay
+-- when their configurations go; the oldest rows beyond a limit go with the next comparison.
+CREATE TABLE stored_advice_outcome (
+    outcome_id       INTEGER PRIMARY KEY,
+    config_before_id INTEGER REFERENCES stored_launch_config ON DELETE SET NULL,
+    config_after_id  INTEGER REFERENCES stored_launch_config ON DELETE SET NULL,
+    compared_ns      INTEGER NOT NULL,
+    change           TEXT NOT NULL,         -- the word of the advice
+    is_promised      INTEGER NOT NULL CHECK (is_promised IN (0, 1)),
+    predicted_ratio  REAL NOT NULL,         -- time after / before, of the change as it was made
+    predicted_low    REAL NOT NULL,         -- ends of the 80 % interval
+    predicted_high   REAL NOT NULL,
+    measured_ratio   REAL NOT NULL,
+    measured_low     REAL NOT NULL,         -- ends of the 95 % confidence interval
+    measured_high    REAL NOT NULL,
+    UNIQUE (config_before_id, config_after_id)
+) STRICT;
+CREATE INDEX stored_advice_outcome_after ON stored_advice_outcome(config_after_id);
+
 -- How far a ring was read, in the same transaction as what was read from it, so that each is stored exactly once:
 -- launches, and frames of exact values in its log.
 CREATE TABLE stored_ring (

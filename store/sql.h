@@ -200,6 +200,21 @@
     X(SET_PERIOD, "INSERT OR REPLACE INTO stored_period VALUES(?, ?, nullif(?, 0), ?, ?)") \
     X(DROP_PERIOD, "DELETE FROM stored_period WHERE run_id = ? AND from_ns = ?") \
     X(ADD_REPORTED, "INSERT OR REPLACE INTO stored_reported_occupancy VALUES(?, ?, ?, ?, ?, ?)") \
+    X(PUT_OUTCOME, "INSERT INTO stored_advice_outcome(config_before_id, config_after_id, compared_ns, " \
+      "change, is_promised, predicted_ratio, predicted_low, predicted_high, measured_ratio, measured_low, " \
+      "measured_high) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(config_before_id, " \
+      "config_after_id) DO UPDATE SET compared_ns = excluded.compared_ns, change = excluded.change, " \
+      "is_promised = excluded.is_promised, predicted_ratio = excluded.predicted_ratio, " \
+      "predicted_low = excluded.predicted_low, predicted_high = excluded.predicted_high, " \
+      "measured_ratio = excluded.measured_ratio, measured_low = excluded.measured_low, " \
+      "measured_high = excluded.measured_high") \
+    X(DROP_OUTCOMES, "DELETE FROM stored_advice_outcome WHERE outcome_id <= (SELECT outcome_id FROM " \
+      "stored_advice_outcome ORDER BY outcome_id DESC LIMIT 1 OFFSET ?1)") \
+    X(HAS_OUTCOMES, "SELECT count(*) FROM sqlite_master WHERE type = 'table' " \
+      "AND name = 'stored_advice_outcome'") \
+    X(OUTCOMES, "SELECT config_before_id, config_after_id, compared_ns, change, is_promised, " \
+      "predicted_ratio, predicted_low, predicted_high, measured_ratio, measured_low, measured_high " \
+      "FROM stored_advice_outcome ORDER BY change, outcome_id LIMIT ?1") \
     X(ADD_NCU_METRIC, "INSERT INTO stored_ncu_metric VALUES(?, ?, ?, ?, ?, ?, ?)") \
     X(DROP_NCU_METRICS, "DELETE FROM stored_ncu_metric WHERE hour < ?") \
     X(FIND_IMPORT, "SELECT run_id FROM stored_run WHERE source_hash = ? ORDER BY run_id DESC LIMIT 1") \

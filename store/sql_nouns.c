@@ -333,6 +333,26 @@ static const struct occ_sql_column ncu_metric[] = {
     END,
 };
 
+static const struct occ_sql_column advice_outcome[] = {
+    {"outcome_id", "INTEGER", "o.outcome_id", "", "number of the outcome"},
+    {"config_before_id", "INTEGER", "o.config_before_id", "",
+     "the launch configuration that had the advice; NULL: removed since"},
+    {"config_after_id", "INTEGER", "o.config_after_id", "", "the changed one; NULL: removed since"},
+    {"kernel", "TEXT", "k.short", "", "the short name of the kernel before"},
+    {"device", "TEXT", "d.name", "", "name of the GPU"},
+    {"compared_ns", "INTEGER", "o.compared_ns", OCC_SQL_EPOCH, "when occq diff last compared them"},
+    {"change", "TEXT", "o.change", "", "the advice that the change followed"},
+    {"is_promised", "INTEGER", "o.is_promised", "", "1: the prediction was a promised gain"},
+    {"predicted_ratio", "REAL", "o.predicted_ratio", "ratio",
+     "predicted time after / before, of the change as it was made"},
+    {"predicted_low", "REAL", "o.predicted_low", "ratio", "lower end of its 80 % interval"},
+    {"predicted_high", "REAL", "o.predicted_high", "ratio", "upper end of it"},
+    {"measured_ratio", "REAL", "o.measured_ratio", "ratio", "measured time of a launch after / before"},
+    {"measured_low", "REAL", "o.measured_low", "ratio", "lower end of its 95 % confidence interval"},
+    {"measured_high", "REAL", "o.measured_high", "ratio", "upper end of it"},
+    END,
+};
+
 /* ---- device_sample, device_second ---- */
 
 #define SAMPLE_COLUMN(name, scale, unit, help) {#name, "REAL", NULL, unit, help},
@@ -397,6 +417,12 @@ const struct occ_sql_noun occ_sql_nouns[] = {
      {measured_hour, occ_sql_measured}},
     {"measured_config", ROLLUP(OF_HOURS), "the same by configuration and run", {occ_sql_measured}},
     {"ncu_metric", ROLLUP("stored_ncu_metric"), "values of Nsight Compute's reports", {ncu_metric}},
+    {"advice_outcome",
+     "stored_advice_outcome AS o LEFT JOIN stored_launch_config AS c ON c.config_id = o.config_before_id "
+     "LEFT JOIN stored_kernel AS k ON k.kernel_id = c.kernel_id "
+     "LEFT JOIN stored_device AS d ON d.device_id = c.device_id",
+     "changes that advice had named, with prediction and result, by occq diff",
+     {advice_outcome}},
     {"device_sample", NULL, "counters of a GPU at full rate; read through the extension", {device_sample}},
     {"device_second",
      "stored_device_second AS t LEFT JOIN stored_device AS d ON d.device_id = t.device_id",

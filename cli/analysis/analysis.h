@@ -80,6 +80,9 @@ void analysis_knob(const struct analysis *a, enum occ_owner owner, const struct 
 /* Lists the changes that the kernel's owner can make, in the order of occ_suggest(), but changes below
  * analysis_unknown_saves() last. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);
+/* Predicts the time of another launch of the same kernel. False: the launch is impossible. */
+bool analysis_predict(const struct analysis *a, const struct occ_launch *after,
+                      struct occ_prediction *ret_prediction);
 /* Returns the saving, 0 ... 1, if the loss without a known cause and the error of the measurement vanished.
  * Smaller savings are not certain. 0: nothing was measured. `ret_lost`: the loss without a known cause. */
 double analysis_unknown_saves(const struct analysis *a, double *ret_lost);

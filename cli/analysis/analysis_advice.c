@@ -112,6 +112,23 @@ static struct occ_suggest_input input_of(const struct analysis *a, const struct 
     };
 }
 
+bool analysis_predict(const struct analysis *a, const struct occ_launch *after,
+                      struct occ_prediction *ret_prediction)
+{
+    const struct occ_kernel_owner owner = analysis_owner(a);
+    const struct occ_suggest_input input = input_of(a, &owner);
+    return occ_predict(a->device,
+                       &(struct occ_launch_change){.before = a->launch,
+                                                   .after = after,
+                                                   .result = a->result,
+                                                   .spill_before = a->spill_bytes,
+                                                   .spill_after = -1,
+                                                   .bound = input.bound,
+                                                   .owner = input.owner,
+                                                   .has_grid = a->has_grid},
+                       ret_prediction);
+}
+
 /* A change that is not the kernel's own: its prediction, of the same kernel, does not hold for it. */
 static bool is_indirect(enum occ_owner_change change)
 {

@@ -75,6 +75,54 @@ static void describe(struct diff_line *line, const struct analysis_advice *advic
     line->advised_saves = advice->saves_most;
 }
 
+/* True if every parameter that the advice changes has changed in the same direction. */
+static bool has_direction(const struct occ_launch *now, const struct occ_launch *advised,
+                          const struct occ_launch *then)
+{
+    for (size_t i = 0; i < PARAMETER_COUNT; i++) {
+        double from = parameter(i, now), to = parameter(i, advised), is = parameter(i, then);
+        if (!is_same(from, to) && (to < from ? is >= from : is <= from))
+            return false;
+    }
+    return true;
+}
+
+/* True if the row's change of time is certain, and of one launch configuration on each side. */
+static bool is_certain(const struct diff_line *line)
+{
+    const struct diff_pair *pair = line->pair;
+    bool is_judged = line->time_verdict == DIFF_WORSE || line->time_verdict == DIFF_BETTER ||
+                     line->time_verdict == DIFF_SAME;
+    return is_judged && isfinite(line->low) && isfinite(line->high) && pair->configs[DIFF_A] == 1 &&
+           pair->configs[DIFF_B] == 1 && pair->kernels[DIFF_A] == 1 && pair->kernels[DIFF_B] == 1;
+}
+
+/* Sets the outcome of the first advice with the direction of a change that changed nothing else. */
+static void set_outcome(struct diff_line *line, const struct analysis *a,
+                        const struct analysis_advice *advice, size_t n)
+{
+    const struct occ_config_row *then = diff_config_row(line->pair->main_item[DIFF_B]);
+    const struct occ_config_row *now = diff_config_row(line->pair->main_item[DIFF_A]);
+    struct occ_prediction made;
+    size_t i = 0;
+    while (i < n && (!has_direction(&now->launch, &advice[i].change.launch, &then->launch) ||
+                     changes_more(&now->launch, &advice[i].change.launch, &then->launch)))
+        i++;
+    if (i == n || advice[i].is_indirect || !is_certain(line) || !analysis_predict(a, &then->launch, &made))
+        return;
+    line->outcome = (struct occ_advice_outcome){.config_before = now->id,
+                                                .config_after = then->id,
+                                                .is_promised = advice[i].prediction.is_promised,
+                                                .predicted = made.ratio,
+                                                .predicted_low = made.low,
+                                                .predicted_high = made.high,
+                                                .measured = 1 + line->change,
+                                                .measured_low = 1 + line->low,
+                                                .measured_high = 1 + line->high};
+    (void)snprintf(line->outcome.change, sizeof line->outcome.change, "%s",
+                   occ_advice_word(advice[i].change.kind));
+}
+
 static void add_to_line(struct diff_line *line)
 {
     const struct diff_item *const *items = line->pair->main_item;
@@ -87,6 +135,7 @@ static void add_to_line(struct diff_line *line)
         return;
     const struct analysis a = show_analysis(now, &means);
     size_t n = analysis_advise(&a, advice);
+    set_outcome(line, &a, advice, n);
     for (size_t i = 0; i < n; i++)
         if (follows(&now->launch, &advice[i].change.launch, &then->launch)) {
             describe(line, &advice[i], now, then);

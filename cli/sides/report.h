@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "compare/levels.h"
 #include "diff_rows.h"
+#include "store/outcomes.h"
 #include "texts.h"
 
 /* Parameters of launch configurations. X(key, word, value of const struct occ_config_row *row) */
@@ -85,6 +86,7 @@ struct diff_line {
     char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
     char advice[320];     /* prediction of A's advice and the result; "": B follows no advice */
     double advised_saves; /* maximum saving, a part of a launch's time; NaN: B follows no advice */
+    struct occ_advice_outcome outcome; /* of A's advice; "" as change: none to keep */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     double mean_ns[DIFF_SIDES], waste[DIFF_SIDES], value[DIFF_VALUE_COUNT][DIFF_SIDES];
     enum diff_verdict time_verdict;

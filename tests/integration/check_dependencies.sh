@@ -14,7 +14,7 @@ cli/agents: answer cli cli/analysis cli/history cli/kernels cli/rules cli/sides 
 cli/analysis: cli draw explain names occupancy support
 cli/gate: cli cli/analysis cli/history cli/kernels cli/sides compare image names occupancy store support
 cli/history: answer cli cluster/ask config names store support
-cli/kernels: answer cli cli/analysis cli/history explain names occupancy store support
+cli/kernels: answer cli cli/analysis cli/history compare explain names occupancy store support
 cli/occq: cli cli/history support
 cli/occq/*: answer cli cli/agents cli/analysis cli/gate cli/history cli/kernels cli/rules cli/sides cli/trend compare config draw explain image import names occupancy store support
 cli/occtrace: answer cli config names store support

@@ -70,6 +70,8 @@ occ_add_script_test(cli_show
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_show.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_check
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+occ_add_script_test(cli_hit_rate
+  COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_hit_rate.py" "$<TARGET_FILE:occq>")
 # The build gate: its lock file, and the gate on builds that the test makes.
 occ_add_test(test_pins SOURCES test_pins.c USES occ_compare)
 occ_add_script_test(cli_gate

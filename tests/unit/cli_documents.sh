@@ -34,6 +34,7 @@ compare() {
 compare occtrace.1 "$occtrace"
 compare occq-top-gaps.1 "$occq" top --gaps
 compare occq-top-cost.1 "$occq" top --cost
+compare occq-show-hit-rate.1 "$occq" show --hit-rate
 compare occq-top-on.1 "$occq" top --on GPU
 compare occq-top-by-rank.1 "$occq" top --by rank --cluster URL
 compare occq-top-by-allocation.1 "$occq" top --by allocation

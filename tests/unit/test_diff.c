@@ -872,9 +872,21 @@ static void what_is_no_value_is_left_out(void **state)
     assert_int_equal(find(values, 3, &change), 0);
 }
 
+/* Wilson's interval, by hand: 12 of 13, and the ends. */
+static void test_shares(void **state)
+{
+    (void)state;
+    struct diff_share share = diff_share_of(12, 13);
+    assert_true(fabs(share.share - 12.0 / 13) < 1e-12);
+    assert_true(fabs(share.low - 0.6669) < 1e-4 && fabs(share.high - 0.9863) < 1e-4);
+    assert_true(diff_share_of(0, 3).low <= 0 && fabs(diff_share_of(0, 3).high - 0.5615) < 1e-4);
+    assert_true(isnan(diff_share_of(0, 0).share));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(student_is_scipys),
         cmocka_unit_test(welch_is_scipys),
         cmocka_unit_test(correlated_values_widen_the_variance),

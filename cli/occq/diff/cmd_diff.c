@@ -4,6 +4,7 @@
 #include "diff_forms.h"
 #include "cli/history/cluster.h"
 #include "cli/sides/diff_advice.h"
+#include "cli/sides/outcomes.h"
 #include "cli/sides/sides.h"
 
 struct diff_args {
@@ -47,6 +48,8 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
     int status = diff_answer(sides, args->force, &report, &lines, &err);
     if (status == 0)
         status = print(args, &report, lines, &err);
+    if (status == 0 && !cli_is_redirected(&(size_t){0})) /* a library's question changes nothing */
+        diff_keep_outcomes(sides, &report, lines);
     return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
@@ -134,10 +137,13 @@ const struct cli_command cli_diff = {
         "if both sides of a kernel have them, else expected values of both. diff extrapolates measured "
         "launches to a whole side; its waste can differ from the waste of 'occq top'.\n\n"
         "The devices of a side count together; gpu:ID on both sides compares one. A sentence follows the "
-        "sides if they ran on different GPUs of one model, or spread their launches differently over the "
-        "same ones: a difference may then come from the GPUs.\n\n"
-        "If a kernel of B has a change that 'occq show' advises for it in A, the predicted and the measured "
-        "effect are printed side by side.",
+         "sides if they ran on different GPUs of one model, or spread their launches differently over the "
+         "same ones: a difference may then come from the GPUs.\n\n"
+         "If a kernel of B has a change that 'occq show' advises for it in A, the predicted and the measured "
+         "effect are printed side by side. If nothing but this change differs and the verdict is not "
+         "undecided, prediction and result stay in the history (view advice_outcome), and 'occq show "
+         "--hit-rate' counts them. Both sides must be in one history that belongs to the user; diff never "
+         "waits for another program.",
     .options = options,
     .columns = diff_columns,
     .examples = {{"occq diff run:3 run:5", "two runs"},

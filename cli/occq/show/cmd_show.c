@@ -7,6 +7,7 @@
 #include "cli/history/history.h"
 #include "cli/history/names.h"
 #include "cli/history/sql_table.h"
+#include "cli/kernels/hit_rate.h"
 #include "cli/kernels/show_answers.h"
 #include "cli/screen.h"
 #include "show_text.h"
@@ -22,8 +23,8 @@ struct show_args {
 /* Launch configurations that fit on a screen of 24 lines, below the answer. */
 enum { SCREEN_CONFIGS = 6 };
 
-static int print_pages(const struct show_args *show, const struct show_group *groups, size_t n,
-                       struct occ_error *err)
+static int print_pages(struct occ_store *store, const struct show_args *show, const struct show_group *groups,
+                       size_t n, struct occ_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < n && status == 0; i++) {
@@ -35,6 +36,8 @@ static int print_pages(const struct show_args *show, const struct show_group *gr
         else if (status == 0 && show->with)
             show_ncu_pages(&groups[i]);
     }
+    if (status == 0 && n > 0)
+        hit_rate_print_line(store);
     if (status == 0 && n > 0 && show->explain)
         show_definitions();
     else if (status == 0 && n > 0 && !show->all && !show->with)
@@ -71,7 +74,7 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
     if (status != 0)
         return status;
     if (!args->list.output.json)
-        return print_pages(show, groups, n, err);
+        return print_pages(store, show, groups, n, err);
     struct occ_json json;
     cli_json_begin(&json, cli_out());
     show_json(&json, groups, n);
@@ -190,8 +193,11 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
+static const struct cli_form forms[] = {{"hit-rate", NULL, NULL, &cli_show_hit_rate}, {.option = NULL}};
+
 const struct cli_command cli_show = {
     .name = "show",
+    .forms = forms,
     .group = "Ask",
     .operands = "KERNEL",
     .min_operands = 1,

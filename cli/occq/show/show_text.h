@@ -2,6 +2,10 @@
 #pragma once
 
 #include "cli/kernels/show.h"
+#include "cli/options.h"
+
+/* occq show --hit-rate. */
+extern const struct cli_command cli_show_hit_rate;
 
 /* Prints the answer about a group: names, the cause, the change, its saving and the source of the occupancy,
  * then the launch configurations and the limit. Its first lines fit on a screen of 24 lines. */

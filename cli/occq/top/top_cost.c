@@ -237,7 +237,7 @@ static int run(const struct cli_command *command, const void *arguments)
                                                .prices = &settings.prices};
     if (occ_bill_make(store, &question, &bill, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->history.filter);
+    cli_note_filter(command, store, &args->history.filter);
     sql_note_partial(command, store, &args->history.filter);
     if (bill.n == 0 && bill.replays == 0)
         return sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
