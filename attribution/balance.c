@@ -8,15 +8,24 @@
 
 #define BUSY OCC_KINDS_MAX /* column of the busy time */
 
-/* The column of a kind of fills or copies. OCC_KINDS_MAX: there is no room. */
-static uint32_t find_kind(struct occ_balance *b, uint32_t regressor)
+/* Sets the columns of the row's kinds of fills and copies. false: there is no room for all of them; then none
+ * has a column, since equations with a column without data have no solution. */
+static bool find_kinds(struct occ_balance *b, const struct occ_row *row,
+                       const struct occ_operations *operations, uint32_t *columns)
 {
-    uint32_t i = 0;
-    while (i < b->n_kinds && b->kinds[i] != regressor)
-        i++;
-    if (i == b->n_kinds && i < OCC_KINDS_MAX)
-        b->kinds[b->n_kinds++] = regressor;
-    return i;
+    uint32_t n_kinds = b->n_kinds;
+    for (uint32_t n = 0; n < row->n_operations; n++) {
+        uint32_t i = 0;
+        while (i < n_kinds && b->kinds[i] != operations[n].regressor)
+            i++;
+        if (i == OCC_KINDS_MAX)
+            return false;
+        if (i == n_kinds)
+            b->kinds[n_kinds++] = operations[n].regressor;
+        columns[n] = i;
+    }
+    b->n_kinds = n_kinds;
+    return true;
 }
 
 /* Adds the observation in the making to the equations. */
@@ -44,11 +53,14 @@ void occ_balance_add(struct occ_balance *b, const struct occ_row *row)
 {
     const struct occ_operations *operations = (const struct occ_operations *)(row->entries + row->n);
     uint32_t columns[OCC_KINDS_MAX];
-    if (row->idle > OVERLAPPED || !isfinite(row->others))
+    if (row->idle > OVERLAPPED || !isfinite(row->launched))
         return;
-    for (uint32_t i = 0; i < row->n_operations; i++)
-        if ((columns[i] = find_kind(b, operations[i].regressor)) == OCC_KINDS_MAX)
-            return;
+    if (row->has_more_operations || !find_kinds(b, row, operations, columns)) {
+        b->is_full = true;
+        return;
+    }
+    if (!isfinite(row->others)) /* launches with an unknown number of blocks */
+        return;
     if (row->start_ns / BALANCE_NS != b->number)
         close_observation(b);
     b->number = row->start_ns / BALANCE_NS;
@@ -137,13 +149,26 @@ static double share_of(const struct occ_block_sums *sums)
     return fmax(sums->others - sqrt(sums->others_squares), 0) / fmax(sums->launched, 1);
 }
 
+/* True if rows without operations show other work: they have enough of the blocks, and launches at the edges
+ * of rows cannot hide it. */
+static bool tells(const struct occ_balance *b)
+{
+    const struct occ_block_sums *without = &b->without;
+    if (b->n_kinds == 0 || !(without->launched > 0))
+        return without->launched > 0;
+    return without->launched >= BALANCE_PART * b->all.launched &&
+           sqrt(without->others_squares) <= BALANCE_ERROR * without->launched;
+}
+
 struct occ_others occ_balance_solve(struct occ_balance *b)
 {
     struct equations e = {.n = b->n_kinds + 1};
     struct occ_others others = {share_of(&b->without), b->all.launched > 0 ? share_of(&b->all) : INFINITY,
-                                b->without.launched > 0};
+                                tells(b)};
     close_observation(b);
-    if (b->n_kinds == 0 || b->groups <= e.n)
+    if (b->is_full)
+        return (struct occ_others){others.least, INFINITY, false};
+    if (b->n_kinds == 0 || b->groups <= e.n || !(b->all.launched > 0))
         return others;
     for (uint32_t i = 0; i < e.n; i++)
         e.columns[i] = i + 1 < e.n ? i : BUSY;
@@ -153,6 +178,8 @@ struct occ_others occ_balance_solve(struct occ_balance *b)
     double rest = b->all.others, error = error_of(b, &e);
     for (uint32_t i = 0; i + 1 < e.n; i++)
         rest -= e.x[i] * b->operations[e.columns[i]];
+    if (!isfinite(rest) || !isfinite(error))
+        return others;
     double launched = fmax(b->all.launched - b->all.others + rest, 1);
     others.most = fmin(others.most, fmax(rest + error, 0) / launched);
     others.least = fmax(others.least, fmax(rest - error, 0) / launched);

@@ -140,7 +140,7 @@ static void count_operation(struct occ_attribution *a, struct occ_row *row, uint
     while (i < row->n_operations && a->operations[i].regressor != regressor)
         i++;
     if (i == OCC_KINDS_MAX) {
-        row->others = NAN;
+        row->has_more_operations = 1;
         return;
     }
     if (i == row->n_operations)

@@ -81,7 +81,7 @@ struct occ_row {
     double imbalance; /* 1 - cycles of the least / most active SM; NaN: not a single launch */
     float ratio[OCC_RATIO_COUNT];
     uint16_t phase; /* equal for rows that begin at the same phase of the same regressor */
-    uint16_t n_operations;
+    uint16_t n_operations : 15, has_more_operations : 1; /* more: kinds without room */
     uint32_t n;
     struct occ_entry *entries; /* n; in a kept row n_operations struct occ_operations follow */
 };
@@ -209,6 +209,7 @@ struct occ_block_sums {
  * The rate describes steady other work, whose blocks would otherwise go to the operations. */
 struct occ_balance {
     struct occ_block_sums all, without; /* without: rows without fills and copies */
+    bool is_full;                       /* rows are missing: there was no room for their kinds */
     uint32_t n_kinds, kinds[OCC_KINDS_MAX];
     double operations[OCC_KINDS_MAX], groups; /* groups: number of observations */
     /* the observation in the making; number: start / BALANCE_NS; x[OCC_KINDS_MAX]: busy time in ms */

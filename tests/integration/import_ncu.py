@@ -388,7 +388,7 @@ def broken_reports():
     refused("no launch", Report().end(), "no kernel launch")
     report = made()
     report.names.pop()
-    refused("names missing", report.end(), "name is not in the report")
+    refused("names missing", report.end(), "a metric without a name in the report")
     refused("huge message", data + b"\xff\xff\xff\x7f" + b"x" * 10, "cut off")
     refused("two reports", data + data, f"byte {len(data) + 4}: another report follows")
     refused("zeros after it", data + bytes(1000), f"byte {len(data) + 4}: zeros follow the report")

@@ -55,6 +55,7 @@ struct fixture {
     double theoretical;
     uint64_t small;     /* shape with the bound SMALL_BOUND; 0: none */
     uint64_t memory;    /* shape of fills; 0: none */
+    uint64_t kinds;     /* number of further shapes of fills */
     double memory_grid; /* blocks of a fill */
     /* results: */
     struct occ_measured *values;        /* by tag; NULL: not stored */
@@ -114,6 +115,11 @@ static uint32_t draw(struct fixture *f, uint32_t below)
     return (uint32_t)(f->random >> 33) % below;
 }
 
+static bool is_fill(const struct fixture *f, uint64_t shape)
+{
+    return f->memory && shape >= f->memory && shape <= f->memory + f->kinds;
+}
+
 static void put_run(struct fixture *f, struct run run)
 {
     if (f->n_runs == f->room) {
@@ -148,7 +154,7 @@ static void run_for(struct fixture *f, int64_t ms, double scale, double spread)
 static double started_in(const struct fixture *f, const struct run *r, int64_t from_ns, int64_t to_ns)
 {
     double waves = ceil(f->waves), blocks = 0;
-    double grid = f->memory && r->shape == f->memory ? f->memory_grid : f->grid;
+    double grid = is_fill(f, r->shape) ? f->memory_grid : f->grid;
     for (double wave = 0; wave < waves; wave++) {
         double at_ns = (double)(r->start_ns - from_ns) + (double)(r->end_ns - r->start_ns) * wave / waves;
         if (at_ns >= 0 && at_ns < (double)(to_ns - from_ns))
@@ -220,8 +226,8 @@ static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i
         .key = {.shape = r->shape,
                 .graph_node = r->node,
                 .bound = f->small && r->shape == f->small ? SMALL_BOUND : f->theoretical,
-                .grid = f->memory && r->shape == f->memory ? 0 : f->grid,
-                .is_memory = f->memory && r->shape == f->memory},
+                .grid = is_fill(f, r->shape) ? 0 : f->grid,
+                .is_memory = is_fill(f, r->shape)},
         .start_ns = r->start_ns,
         .end_ns = r->end_ns,
         .tag = i};
@@ -1448,7 +1454,9 @@ static void run_fills(struct fixture *f, double spread, double beside)
         then(f, 30000 + (int64_t)kind * 15000 + draw(f, 10000), kind + 1, (0.15 + 0.15 * kind) * differs);
         if (until_fill-- > 0)
             continue;
-        then(f, 8000, f->memory, 0.3);
+        then(f, 8000, f->memory + (f->kinds ? draw(f, 10) : 0), 0.3);
+        for (uint64_t more = 10; i % 20000 < 10 && more <= f->kinds; more++)
+            then(f, 8000, f->memory + more, 0.3);
         until_fill = draw(f, 8);
     }
     play(f, MS, NULL);
@@ -1472,6 +1480,16 @@ static void beside_fills_blocks_that_are_no_launchs_withhold_values(void **state
 {
     struct fixture *f = *state;
     run_fills(f, 0, 400); /* of about 20000 per ms */
+    for (uint64_t shape = 1; shape <= 3; shape++)
+        assert_int_equal(f->last[shape].source, OCC_ATTRIBUTION_NONE);
+}
+
+/* Fills of more kinds than the equations have room for, some of them in a few samples only. */
+static void beside_fills_of_many_kinds_blocks_that_are_no_launchs_withhold_values(void **state)
+{
+    struct fixture *f = *state;
+    f->kinds = 18;
+    run_fills(f, 0.25, 400);
     for (uint64_t shape = 1; shape <= 3; shape++)
         assert_int_equal(f->last[shape].source, OCC_ATTRIBUTION_NONE);
 }
@@ -1784,6 +1802,7 @@ static const struct CMUnitTest tests[] = {
     WITH(a_few_long_launches_are_not_taken_for_others),
     WITH(fills_with_blocks_are_told_from_others_work),
     WITH(beside_fills_blocks_that_are_no_launchs_withhold_values),
+    WITH(beside_fills_of_many_kinds_blocks_that_are_no_launchs_withhold_values),
     WITH(regular_fills_tell_nothing_of_others_work),
     WITH(blocks_of_idle_time_are_not_beside_launches),
     WITH(above_what_a_configuration_allows_nothing_is_read),
