@@ -433,7 +433,9 @@ static void close_all(struct occ_server *s)
     occ_pages_close(s);
     occ_coverage_free(s->coverage);
     occ_listen_close(&s->listener);
-    if (s->private.on) { /* made for this socket; the last of starter and daemon removes it */
+    /* made for this socket; the starter removes it while it lives: another user could take its name, which
+     * the program still has */
+    if (s->private.on && s->private.fd < 0) {
         char directory[OCC_LISTEN_PATH_BYTES];
         occ_listen_directory(s->options->socket_path, directory);
         (void)rmdir(directory);

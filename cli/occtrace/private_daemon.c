@@ -173,8 +173,13 @@ void private_daemon_restart(struct private_daemon *daemon, const struct child_si
     daemon->pid = 0;
     (void)close(daemon->alive_fd);
     daemon->alive_fd = -1;
-    if (daemon->restarts++ < PRIVATE_DAEMON_RESTARTS)
+    if (daemon->restarts++ < PRIVATE_DAEMON_RESTARTS) {
         (void)spawn(daemon, signals, NULL);
+        return;
+    }
+    char line[300];
+    last_line(daemon, line, sizeof line);
+    trace_note("%s; the program is no longer observed", line[0] ? line : "occtraced ended");
 }
 
 /* ---- ending ---- */

@@ -172,7 +172,7 @@ static void fill_unlisted(struct occ_coverage *c, int64_t now_ns)
         if (!program->has_launches || is_listed(&c->processes, program->pid))
             continue;
         if (next->n == OCC_GPU_PROCESSES_MAX) {
-            next->dropped++;
+            next->dropped += c->processes.dropped == 0; /* otherwise it may be among these processes */
             continue;
         }
         struct occ_coverage_row *row = &next->rows[next->n];
