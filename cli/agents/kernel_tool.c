@@ -5,13 +5,12 @@
 #include <stdlib.h>
 
 #include "cli/history/names.h"
-#include "cli/kernels/show_answers.h"
+#include "cli/kernels/show.h"
 #include "question.h"
 
 #define DEFINITIONS                                                                                          \
     "theoretical: warps that resources allow / maximum; achieved, elapsed: resident warps, measured, of "    \
-    "active, of all SMs; expected: the model's range, no prediction; finding: of all configurations; used "  \
-    "+ lost = 1: elapsed, else "                                                                             \
+    "active, of all SMs; expected: the model's range, no prediction; used + lost = 1: elapsed, else "        \
     "expected; advice: change, predicted time after / before, 80 % interval"
 
 static const double lost_min = 0.005; /* a smaller part is not worth its bytes */
@@ -173,53 +172,15 @@ static int put_config(struct agent_document *document, const struct occ_config_r
     return row->analysed ? put_advice(document, &a, err) : 0;
 }
 
-/* Writes the answer of 'occq show' about all launch configurations of the kernel. */
-static void put_answer(struct occ_json *json, const struct occ_kernel_answer *answer)
-{
-    const struct occ_finding *f = &answer->finding;
-    char text[256];
-    occ_json_object(json, "finding", true);
-    occ_json_string(json, "owner", occ_owner_word(answer->owner.owner));
-    agent_known(json, answer->is_of_gpu_time ? "gpu_time_ratio" : "kernel_time_ratio", f->share);
-    occ_json_string(json, "cause", f->cause < OCC_PART_COUNT ? occ_part_word(f->cause) : NULL);
-    occ_json_string(json, "change", occ_change_text(f->change));
-    if (f->advice != OCC_ADVICE_COUNT) {
-        occ_json_unsigned(json, "now", f->now);
-        occ_json_unsigned(json, "needed", f->needed);
-    }
-    if (f->aside != OCC_ASIDE_NONE)
-        occ_json_string(json, "but", occ_aside_text(f->aside));
-    occ_json_string(json, "saves", occ_saving_text(answer, text, sizeof text));
-    occ_json_string(json, "basis",
-                    f->by_design ? occ_design_text(f->by_design) : occ_confidence_word(f->confidence));
-    occ_json_close(json);
-}
-
-static int put_finding(const struct agent_question *question, struct agent_document *document,
-                       struct show_group *group, struct occ_error *err)
-{
-    struct show_answers answers;
-    const struct show_question asked = {question->store, &question->filter, !question->filter.range_regex};
-    int status = show_find_answers(&asked, group, 1, &answers, err);
-    if (status == 0 && group->answer)
-        put_answer(&document->json, group->answer);
-    show_answers_free(&answers);
-    group->answer = NULL;
-    return status;
-}
-
 static int put_group_page(const struct agent_question *question, struct agent_document *document,
-                          struct show_group *group, struct occ_error *err)
+                          const struct show_group *group, struct occ_error *err)
 {
     size_t at = (size_t)question->args->offset;
     if (at >= group->n)
         return occ_fail(err, OCC_E_NOT_FOUND, "the kernel has %zu launch configuration%s", group->n,
                         group->n == 1 ? "" : "s");
     put_kernel(&document->json, group);
-    int status = put_finding(question, document, group, err);
-    if (status != 0)
-        return status;
-    status = put_config(document, &group->configs[at], err);
+    int status = put_config(document, &group->configs[at], err);
     agent_more(document, at, 1, group->n);
     return status;
 }
