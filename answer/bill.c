@@ -15,8 +15,8 @@
 struct work {
     struct occ_store *store;
     const struct occ_bill_question *question;
-    struct occ_gpu_estimates estimates; /* of all runs in the time */
-    struct occ_holder *holders;         /* holders[i] belongs to estimates.list[i] */
+    struct occ_gpu_estimates estimates; /* of all runs, from their first to their last launch */
+    struct occ_holder *holders;         /* holders[i]: the part of estimates.list[i] in the question's time */
     struct occ_bill_row *rows;
     size_t n_rows, allocated;
     size_t merged; /* number of rows after the last merge */
@@ -31,11 +31,13 @@ struct work {
 /* One run on one GPU. */
 struct share {
     const struct occ_bill_run *run;
-    const struct occ_top *top; /* rows are those of overview->totals.kernels */
+    const struct occ_top *top; /* the first of overview->totals.kernels; parts without a model follow there */
     const struct occ_overview *overview;
+    const struct occ_gpu_estimates *estimates; /* of the run in the question's time */
     const struct occ_gpu_time *time;
     int64_t device;
-    double held_s, recorded_s; /* recorded_s: the part of held_s with a recording */
+    /* parts of held_s: with a recording; before the first and after the last launch in the question's time */
+    double held_s, recorded_s, edges_s;
     bool is_shared;
     const char *model;
 };
@@ -132,18 +134,27 @@ static struct durations sum_durations(const struct share *s)
 static void add_kernel(const struct share *s, size_t at, double seconds, struct occ_bill_row *row)
 {
     const struct occ_kernel_totals *kernel = &s->overview->totals.kernels[at];
-    const struct occ_top_row *known = &s->top->rows[at];
-    double used = occ_at_most(occ_positive(kernel->used), 1);
-    double spread = occ_positive(known->tail_spread) + occ_positive(known->small_grid_spread);
     if (occ_is_communication(kernel)) {
         add_part(row, OCC_BILL_COMMUNICATION, seconds);
-    } else if (!isfinite(kernel->used)) {
+    } else if (!isfinite(kernel->used) || at >= s->top->n) {
         add_part(row, OCC_BILL_UNKNOWN, seconds);
     } else {
+        const struct occ_top_row *known = &s->top->rows[at];
+        double used = occ_at_most(occ_positive(kernel->used), 1);
+        double spread = occ_positive(known->tail_spread) + occ_positive(known->small_grid_spread);
         add_part(row, OCC_BILL_USED, seconds * used);
         add_part(row, OCC_BILL_LOST, seconds * (1 - used));
         row->lost_low_s += seconds * occ_positive(1 - used - spread);
     }
+}
+
+/* Returns the names of kernel `at` of the totals; NULL: it is not in the table. */
+static const struct occ_row_kernel *kernel_of(const struct share *s, size_t at)
+{
+    for (size_t i = at < s->top->n ? at : 0; i < s->top->n; i++)
+        if (s->top->rows[i].kernel.id == s->overview->totals.kernels[at].kernel)
+            return &s->top->rows[i].kernel;
+    return NULL;
 }
 
 /* Adds the kernels to `all`, or by kernel as rows of their own. *told: their seconds are added. */
@@ -162,9 +173,10 @@ static int add_kernels(struct work *w, const struct share *s, struct occ_bill_ro
             continue;
         add_kernel(s, i, s->recorded_s * part * (kernel->time_s / of), &row);
         *told += row.held_s;
+        const struct occ_row_kernel *names = w->question->by_kernel ? kernel_of(s, i) : NULL;
         if (!w->question->by_kernel)
             add_row(all, &row);
-        else if (!(row.key = name_of(w, &s->top->rows[i].kernel)))
+        else if (names && !(row.key = name_of(w, names)))
             rc = occ_no_memory(w->err);
         else
             rc = put_row(w, &row);
@@ -180,7 +192,7 @@ static int add_share(struct work *w, const struct share *s)
                                .is_estimate = s->is_shared || s->overview->is_busy_most || time->is_divided ||
                                               !(s->overview->read_ratio >= READ_ALL),
                                .simulated = s->overview->is_simulated};
-    add_part(&row, OCC_BILL_IDLE, s->recorded_s * time->pause);
+    add_part(&row, OCC_BILL_IDLE, s->edges_s + s->recorded_s * time->pause);
     add_part(&row, OCC_BILL_WAITING, s->recorded_s * time->launch_wait);
     double told = row.held_s;
     int rc = add_kernels(w, s, &row, &told);
@@ -188,8 +200,14 @@ static int add_share(struct work *w, const struct share *s)
     return rc == 0 ? put_row(w, &row) : rc;
 }
 
-/* Returns the GPU's name among the run's kernels; NULL: unknown. */
-static const char *model_of(const struct occ_top *top, int64_t device)
+/* True if the question is about a part of time. */
+static bool has_time(const struct work *w)
+{
+    return w->question->since_ns > 0 || w->question->until_ns > 0;
+}
+
+/* Returns the GPU's name among kernels; NULL: unknown. */
+static const char *name_in(const struct occ_top *top, int64_t device)
 {
     for (size_t i = 0; i < top->n; i++)
         if (top->rows[i].kernel.device == device && top->rows[i].kernel.device_name)
@@ -197,26 +215,58 @@ static const char *model_of(const struct occ_top *top, int64_t device)
     return NULL;
 }
 
+/* Sets the GPU's name, a copy, by the kernels of the run; NULL: unknown. A run without a kernel in the
+ * question's time has kernels at other times. */
+static int find_model(struct work *w, struct share *s)
+{
+    const struct occ_filter whole = {.run = s->run->run};
+    _cleanup_(occ_top_free) struct occ_top other = {0};
+    s->model = name_in(s->top, s->device);
+    if (!s->model && has_time(w)) {
+        int rc = occ_store_top(w->store, &whole, OCC_TOP_BY_KERNEL, &other, w->err);
+        if (rc != 0)
+            return rc;
+        s->model = name_in(&other, s->device);
+    }
+    if (s->model && !(s->model = occ_arena_copy(&w->arena, s->model)))
+        return occ_no_memory(w->err);
+    return 0;
+}
+
+/* Returns the seconds of [first_ns, last_ns] outside the run's launches on the GPU. has_launches: launches of
+ * the run are stored, at any time. */
+static double edges_of(const struct share *s, int64_t first_ns, int64_t last_ns, bool has_launches)
+{
+    for (size_t i = 0; i < s->estimates->n; i++) {
+        const struct occ_gpu_estimate *e = &s->estimates->list[i];
+        if (e->device == s->device && (e->launches > 0 || !has_launches))
+            return occ_positive((double)(e->first_ns - first_ns) * 1e-9) +
+                   occ_positive((double)(last_ns - e->last_ns) * 1e-9);
+    }
+    return (double)(last_ns - first_ns) * 1e-9;
+}
+
 /* Adds the run's time on the GPU of estimate `at`. */
 static int add_gpu(struct work *w, struct share *s, size_t at, const struct occ_gpu_time *times, size_t n)
 {
-    const struct occ_gpu_estimate *estimate = &w->estimates.list[at];
+    const struct occ_holder *holder = &w->holders[at];
     static const struct occ_gpu_time nothing;
-    double span_s = (double)(estimate->last_ns - estimate->first_ns) * 1e-9;
-    s->device = estimate->device;
-    s->held_s = w->holders[at].held_s;
+    double span_s = (double)(holder->last_ns - holder->first_ns) * 1e-9;
+    s->device = w->estimates.list[at].device;
+    s->held_s = holder->held_s;
     if (!(span_s > 0) || !(s->held_s > 0))
         return 0;
     s->time = &nothing;
     for (size_t i = 0; i < n; i++)
         if (times[i].key == s->device)
             s->time = &times[i];
-    s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1);
+    double edges_s =
+        has_time(w) ? edges_of(s, holder->first_ns, holder->last_ns, w->estimates.list[at].launches > 0) : 0;
+    s->edges_s = s->held_s * occ_at_most(edges_s / span_s, 1);
+    s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1 - occ_at_most(edges_s / span_s, 1));
     s->is_shared = s->held_s < span_s * (1 - 1e-9);
-    s->model = model_of(s->top, s->device);
-    if (s->model && !(s->model = occ_arena_copy(&w->arena, s->model)))
-        return occ_no_memory(w->err);
-    return add_share(w, s);
+    int rc = find_model(w, s);
+    return rc == 0 ? add_share(w, s) : rc;
 }
 
 /* Adds the run's time on its GPUs: estimates [low, high). */
@@ -226,12 +276,15 @@ static int add_run(struct work *w, const struct occ_bill_run *run, size_t low, s
         .run = run->run, .since_ns = w->question->since_ns, .until_ns = w->question->until_ns};
     _cleanup_(occ_top_free) struct occ_top top = {0};
     _cleanup_(occ_overview_free) struct occ_overview overview = {0};
+    _cleanup_(occ_gpu_estimates_free) struct occ_gpu_estimates estimates = {0};
     _cleanup_(occ_freep) struct occ_gpu_time *times = NULL;
-    struct share share = {.run = run, .top = &top, .overview = &overview};
+    struct share share = {.run = run, .top = &top, .overview = &overview, .estimates = &estimates};
     size_t n = 0;
     int rc = occ_store_top(w->store, &filter, OCC_TOP_BY_KERNEL, &top, w->err);
     if (rc == 0)
         rc = occ_overview_make_times(w->store, &filter, &top, &overview, w->err);
+    if (rc == 0 && has_time(w))
+        rc = occ_store_gpu_estimates(w->store, &filter, NULL, &estimates, w->err);
     if (rc == 0 && occ_gpu_times(&overview.totals, OCC_TIME_BY_GPU, &times, &n) != 0)
         rc = occ_no_memory(w->err);
     for (size_t i = low; i < high && rc == 0; i++)
@@ -255,10 +308,12 @@ static const struct occ_bill_run *find_run(const struct work *w, int64_t run)
                                : NULL;
 }
 
-/* Divides the GPUs' time among all runs of the history. */
+/* Divides the GPUs' time among all runs of the history. A run holds a GPU from its first to its last launch,
+ * also where it has no launch in the question's time. */
 static int divide(struct work *w)
 {
-    const struct occ_filter all = {.since_ns = w->question->since_ns, .until_ns = w->question->until_ns};
+    const struct occ_filter all = {.since_ns = 0};
+    int64_t until_ns = w->question->until_ns > 0 ? w->question->until_ns : INT64_MAX;
     int rc = occ_store_gpu_estimates(w->store, &all, NULL, &w->estimates, w->err);
     if (rc != 0)
         return rc;
@@ -268,10 +323,12 @@ static int divide(struct work *w)
     for (size_t i = 0; i < w->estimates.n; i++) {
         const struct occ_gpu_estimate *e = &w->estimates.list[i];
         const struct occ_bill_run *run = find_run(w, e->run);
+        int64_t first_ns = e->first_ns > w->question->since_ns ? e->first_ns : w->question->since_ns;
+        int64_t last_ns = e->last_ns < until_ns ? e->last_ns : until_ns;
         w->holders[i] = (struct occ_holder){
             .gpu = e->device,
-            .first_ns = e->first_ns,
-            .last_ns = e->is_replay ? e->first_ns : e->last_ns,
+            .first_ns = first_ns,
+            .last_ns = e->is_replay || last_ns < first_ns ? first_ns : last_ns,
             .is_alone = !e->has_uuid || !run || !run->has_epoch,
         };
     }

@@ -8,7 +8,7 @@
 
 #define BUSY OCC_KINDS_MAX /* column of the busy time */
 
-/* Sets the columns of the row's kinds of fills and copies. false: there is no room for all of them; then none
+/* Sets the columns of the row's kinds of fills and copies. false: there is no room for all kinds; then none
  * has a column, since equations with a column without data have no solution. */
 static bool find_kinds(struct occ_balance *b, const struct occ_row *row,
                        const struct occ_operations *operations, uint32_t *columns)

@@ -387,6 +387,7 @@ CREATE TABLE stored_advice_outcome (
     UNIQUE (config_before_id, config_after_id)
 ) STRICT;
 CREATE INDEX stored_advice_outcome_after ON stored_advice_outcome(config_after_id);
+CREATE INDEX stored_advice_outcome_time ON stored_advice_outcome(compared_ns);
 
 -- How far a ring was read, in the same transaction as what was read from it, so that each is stored exactly once:
 -- launches, and frames of exact values in its log.

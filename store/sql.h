@@ -208,8 +208,8 @@
       "predicted_low = excluded.predicted_low, predicted_high = excluded.predicted_high, " \
       "measured_ratio = excluded.measured_ratio, measured_low = excluded.measured_low, " \
       "measured_high = excluded.measured_high") \
-    X(DROP_OUTCOMES, "DELETE FROM stored_advice_outcome WHERE outcome_id <= (SELECT outcome_id FROM " \
-      "stored_advice_outcome ORDER BY outcome_id DESC LIMIT 1 OFFSET ?1)") \
+    X(DROP_OUTCOMES, "DELETE FROM stored_advice_outcome WHERE compared_ns <= (SELECT compared_ns FROM " \
+      "stored_advice_outcome ORDER BY compared_ns DESC LIMIT 1 OFFSET ?1)") \
     X(HAS_OUTCOMES, "SELECT count(*) FROM sqlite_master WHERE type = 'table' " \
       "AND name = 'stored_advice_outcome'") \
     X(OUTCOMES, "SELECT config_before_id, config_after_id, compared_ns, change, is_promised, " \

@@ -112,7 +112,8 @@ static void set_outcome(struct diff_line *line, const struct analysis *a,
         return;
     line->outcome = (struct occ_advice_outcome){.config_before = now->id,
                                                 .config_after = then->id,
-                                                .is_promised = advice[i].prediction.is_promised,
+                                                .is_promised = advice[i].prediction.is_promised &&
+                                                               made.ratio <= OCC_PROMISED_RATIO,
                                                 .predicted = made.ratio,
                                                 .predicted_low = made.low,
                                                 .predicted_high = made.high,

@@ -96,6 +96,39 @@ for row in bill(one, "kernel"):
     outside = row["name"] == "(no kernel)"
     assert all(row[part + "_cost"] == 0 for part in (("lost", "used", "communication") if outside else ("idle", "waiting"))), row
 
+BEGIN_US = 1767225600000000
+
+
+def recording(name, launches):
+    """History of launches (begin in us, duration in us, kernel, threads, registers) on an A100."""
+    events = [{"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": BEGIN_US + begin, "dur": duration,
+               "args": {"device": 0, "context": 1, "stream": 7, "correlation": i, "registers per thread": registers,
+                        "shared memory": 0, "grid": [200, 1, 1], "block": [threads, 1, 1]}}
+              for i, (begin, duration, kernel, threads, registers) in enumerate(launches)]
+    gpu = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
+    path = os.path.join(work.name, name)
+    with open(path + ".json", "w", encoding="utf-8") as out:
+        json.dump({"deviceProperties": [gpu], "traceEvents": events}, out)
+    occq("import", "-d", path + ".db", path + ".json")
+    return path + ".db"
+
+
+# Kernels with launches that the model refuses (1024 threads with 128 registers) keep their names; this time is unknown.
+refused = recording("refused", [(i * 400, 200, f"k{i % 300}", *((128, 32) if i // 300 % 2 else (1024, 128))) for i in range(3000)])
+rows = bill(refused, "kernel")
+assert {row["name"] for row in rows} == {f"k{i}" for i in range(300)} | {"(no kernel)"}, [row["name"] for row in rows][:9]
+check_bill(refused)
+assert sum(row["unknown_cost"] for row in rows) > 0.4 * sum(row["cost"] for row in rows if row["name"] != "(no kernel)")
+
+# A pause of an hour: bills of parts of the time add up, and the pause is idle in each part.
+pause = recording("pause", [(begin + i * 400, 200, "k", 128, 32) for begin in (0, 3600000000) for i in range(5000)])
+parts = [("--until", "@1767227400"), ("--since", "@1767227400"), ("--since", "@1767226800", "--until", "@1767228000")]
+whole, before, after, middle = (bill(pause, "run", *of)[0] for of in [(), *parts])
+assert before["held_ns"] + after["held_ns"] == whole["held_ns"] and middle["held_ns"] == 1200 * 10**9, (before, after, middle)
+assert abs(cents(before["cost"]) + cents(after["cost"]) - cents(whole["cost"])) <= 1
+assert abs(cents(before["idle_cost"]) + cents(after["idle_cost"]) - cents(whole["idle_cost"])) <= 2, (before, after, whole)
+assert middle["idle_cost"] == middle["cost"] > 0, middle
+
 for bad in ("H100: 2", "H100: EUR", "H100: -1 EUR", "H100: 0 EUR", "H100: 1 euro", "H100: [1]", '"": 1 EUR', "A: 1 EUR\n  a: 2 EUR"):
     with open(settings, "w", encoding="utf-8") as file:
         file.write(f"prices:\n  {bad}\n")

@@ -75,7 +75,7 @@ done
 complete_occq() { "$occq" --complete "$@" | cut -f1; }
 for command in $commands; do
     help=$("$occq" "$command" --help)
-    others=$(sed -n '/^Other forms:/,/^$/p' <<<"$help" | grep -oE '^  occq [a-z]+ --[a-z]+' | grep -oE -- '--[a-z]+')
+    others=$(sed -n '/^Other forms:/,/^$/p' <<<"$help" | grep -oE '^  occq [a-z]+ --[a-z-]+' | grep -oE -- '--[a-z-]+')
     diff <({ help_options <<<"$help"; echo "$others"; } | grep . | sort -u) <(complete_occq "$command" -- | grep -E -- '^--[a-z-]+' | sort -u) ||
         fail "completion of $command"
     [[ $help != *--columns* ]] || diff <(help_columns <<<"$help") <(complete_occq "$command" -o '' | sort) ||

@@ -17,7 +17,9 @@ static const char origin_sql[] =
     "min(start_ns) FILTER (WHERE time_base = 'epoch'), max(start_ns) FILTER (WHERE time_base = 'epoch') "
     "FROM run WHERE launches > 0 AND (:since <= 0 AND :until <= 0 OR time_base = 'epoch') "
     "AND (:since <= 0 OR last_start_ns >= :since) AND (:until <= 0 OR start_ns < :until) "
-    "AND run_id >= :first AND " HISTORY_RUNS_OF_FILTER;
+    "AND run_id >= :first AND (:gpu IS NULL OR run_id IN (SELECT u.run_id FROM stored_run_config AS u "
+    "JOIN stored_launch_config AS c USING (config_id) JOIN stored_device AS d USING (device_id) "
+    "WHERE " OCC_FILTER_GPU(":gpu", "d.name") ")) AND " HISTORY_RUNS_OF_FILTER;
 
 /* Writes the value in `column` after the count of different values in the column before, or "2 programs". */
 static void put_origin(FILE *out, sqlite3_stmt *stmt, int column, const char *what)
@@ -54,6 +56,8 @@ int report_origin(FILE *out, const struct report *r, struct occ_error *err)
         (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, numbers[i].name), numbers[i].value);
     if (status == SQLITE_OK) {
         history_bind_runs(stmt, r->filter);
+        (void)sqlite3_bind_text(stmt, sqlite3_bind_parameter_index(stmt, ":gpu"), r->filter->gpu, -1,
+                                SQLITE_STATIC);
         status = sqlite3_step(stmt);
     }
     if (status == SQLITE_ROW) {
@@ -121,6 +125,8 @@ static void put_finding(FILE *out, const struct report *r, const struct occ_find
             html_put(out, ": @", why);
     }
     html_put(out, "; @", f->by_design ? occ_design_text(f->by_design) : occ_change_text(f->change));
+    if (!f->by_design && f->aside != OCC_ASIDE_NONE)
+        html_put(out, " (@)", occ_aside_text(f->aside));
     if (!f->by_design && isfinite(f->saves.median) && f->saves.median > 0)
         html_put(out, ", saves about @", cli_percent_text(f->saves.median, saves, sizeof saves));
     (void)fputs("</li>\n", out);
