@@ -106,7 +106,7 @@ static int spawn(struct private_daemon *daemon, const struct child_signals *sign
     return 0;
 }
 
-/* The last line of the daemon's log, for an error message. */
+/* The last line of the daemon's log without the daemon's prefix, for an error message of occtrace. */
 static void last_line(const struct private_daemon *daemon, char *buffer, size_t size)
 {
     off_t end = lseek(daemon->log_fd, 0, SEEK_END);
@@ -118,6 +118,9 @@ static void last_line(const struct private_daemon *daemon, char *buffer, size_t 
     char *line = strrchr(buffer, '\n');
     if (line)
         memmove(buffer, line + 1, strlen(line + 1) + 1);
+    static const char prefix[] = "occtraced: error: ";
+    if (strncmp(buffer, prefix, sizeof prefix - 1) == 0)
+        memmove(buffer, buffer + sizeof prefix - 1, strlen(buffer) - sizeof prefix + 2);
     occ_text_sanitise(buffer);
 }
 

@@ -156,6 +156,7 @@ grep -E '^(LD_PRELOAD|CUDA_INJECTION64_PATH)=' daemon-environment && fail "injec
 mkdir db-is-a-directory
 "$occtrace" -d db-is-a-directory sh -c 'exit 37' 2>err; same "a database that cannot be" 37 $?
 grep -q 'without being observed' err || fail "no word about it: $(cat err)"
+grep -q 'error:' err && fail "the daemon's prefix in occtrace's message: $(cat err)"
 # with few descriptors the daemon fails at one step or another, some of them after the program has started
 for descriptors in 6 7 8 9 10 11 12; do
     rm -f few.db*
