@@ -23,6 +23,7 @@
 struct occ_answer_kernel {
     const char *name, *demangled; /* short and full name; NULL: a small kernel beyond the limit for names */
     const char *label;            /* family and tile in words: "GEMM 128x64"; "": no rule knows the kernel */
+    size_t row;                   /* in the table of kernels; a kernel's part without a model shares its row */
     int64_t device;
     const char *device_name;
     struct occ_dominant_config config; /* the configuration with the longest time; changes are for it */

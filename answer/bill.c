@@ -31,7 +31,7 @@ struct work {
 /* One run on one GPU. */
 struct share {
     const struct occ_bill_run *run;
-    const struct occ_top *top; /* the first of overview->totals.kernels; parts without a model follow there */
+    const struct occ_top *top;
     const struct occ_overview *overview;
     const struct occ_gpu_estimates *estimates; /* of the run in the question's time */
     const struct occ_gpu_time *time;
@@ -114,32 +114,16 @@ static const char *name_of(struct work *w, const struct occ_row_kernel *kernel)
     return w->names[at];
 }
 
-/* Sums of durations of a GPU's kernels, in seconds. */
-struct durations {
-    double communication, others;
-};
-
-static struct durations sum_durations(const struct share *s)
-{
-    struct durations sum = {0, 0};
-    for (size_t i = 0; i < s->overview->totals.n_kernels; i++) {
-        const struct occ_kernel_totals *kernel = &s->overview->totals.kernels[i];
-        if (s->overview->kernels[i].device == s->device)
-            *(occ_is_communication(kernel) ? &sum.communication : &sum.others) += kernel->time_s;
-    }
-    return sum;
-}
-
 /* Adds `seconds` of kernel `at`. The model's interval is of launches that were not measured. */
 static void add_kernel(const struct share *s, size_t at, double seconds, struct occ_bill_row *row)
 {
     const struct occ_kernel_totals *kernel = &s->overview->totals.kernels[at];
     if (occ_is_communication(kernel)) {
         add_part(row, OCC_BILL_COMMUNICATION, seconds);
-    } else if (!isfinite(kernel->used) || at >= s->top->n) {
+    } else if (!isfinite(kernel->used)) {
         add_part(row, OCC_BILL_UNKNOWN, seconds);
     } else {
-        const struct occ_top_row *known = &s->top->rows[at];
+        const struct occ_top_row *known = &s->top->rows[s->overview->kernels[at].row];
         double used = occ_at_most(occ_positive(kernel->used), 1);
         double spread = occ_positive(known->tail_spread) + occ_positive(known->small_grid_spread);
         add_part(row, OCC_BILL_USED, seconds * used);
@@ -148,35 +132,26 @@ static void add_kernel(const struct share *s, size_t at, double seconds, struct 
     }
 }
 
-/* Returns the names of kernel `at` of the totals; NULL: it is not in the table. */
-static const struct occ_row_kernel *kernel_of(const struct share *s, size_t at)
-{
-    for (size_t i = at < s->top->n ? at : 0; i < s->top->n; i++)
-        if (s->top->rows[i].kernel.id == s->overview->totals.kernels[at].kernel)
-            return &s->top->rows[i].kernel;
-    return NULL;
-}
-
 /* Adds the kernels to `all`, or by kernel as rows of their own. *told: their seconds are added. */
 static int add_kernels(struct work *w, const struct share *s, struct occ_bill_row *all, double *told)
 {
-    const struct durations sum = sum_durations(s);
+    const struct occ_overview *o = s->overview;
     int rc = 0;
-    for (size_t i = 0; i < s->overview->totals.n_kernels && rc == 0; i++) {
-        const struct occ_kernel_totals *kernel = &s->overview->totals.kernels[i];
+    for (size_t i = 0; i < o->totals.n_kernels && rc == 0; i++) {
+        const struct occ_kernel_totals *kernel = &o->totals.kernels[i];
         bool is_communication = occ_is_communication(kernel);
-        double of = is_communication ? sum.communication : sum.others;
+        double communication_s = o->communication_s[kernel->gpu];
+        double of = is_communication ? communication_s : o->duration_s[kernel->gpu] - communication_s;
         double part = is_communication ? s->time->communication : s->time->kernels;
         struct occ_bill_row row = {
             .model = all->model, .is_estimate = all->is_estimate, .simulated = all->simulated};
-        if (s->overview->kernels[i].device != s->device || !(of > 0))
+        if (o->kernels[i].device != s->device || !(of > 0))
             continue;
         add_kernel(s, i, s->recorded_s * part * (kernel->time_s / of), &row);
         *told += row.held_s;
-        const struct occ_row_kernel *names = w->question->by_kernel ? kernel_of(s, i) : NULL;
         if (!w->question->by_kernel)
             add_row(all, &row);
-        else if (names && !(row.key = name_of(w, names)))
+        else if (!(row.key = name_of(w, &s->top->rows[o->kernels[i].row].kernel)))
             rc = occ_no_memory(w->err);
         else
             rc = put_row(w, &row);

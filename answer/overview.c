@@ -73,8 +73,11 @@ static int add_kernels(struct work *w)
         if (gpu == SIZE_MAX)
             return occ_no_memory(w->err);
         w->kernels[i] = kernel_of(row, gpu);
-        w->texts[i] = (struct occ_answer_kernel){
-            .label = "", .device = row->kernel.device, .config = row->dominant, .total_ns = row->total_ns};
+        w->texts[i] = (struct occ_answer_kernel){.label = "",
+                                                 .row = i,
+                                                 .device = row->kernel.device,
+                                                 .config = row->dominant,
+                                                 .total_ns = row->total_ns};
         w->sums[gpu].duration_ns += (double)row->total_ns;
         w->sums[gpu].launches += row->launches;
         o->launches += row->launches;

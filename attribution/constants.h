@@ -65,11 +65,11 @@
 #define ROUGH_ERROR_MAX  0.1     /* ... of a mean that is evidence only, ... */
 #define DIRECT_ERROR_MAX 0.05    /* ... and of the value of a single launch */
 #define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
-#define BALANCE_NS       INT64_C(50000000) /* time of an observation of the balance of blocks: few edges cut launches */
-#define BALANCE_EDGE     0.4     /* operations: standard deviation of the number at the edges of an observation */
-#define BALANCE_PART     0.1     /* minimum part of the blocks in rows without fills and copies, if these rows tell, ... */
+#define BALANCE_NS       INT64_C(50000000) /* observations of blocks: few edges cut launches */
+#define BALANCE_EDGE     0.4     /* standard deviation of operations at the edges of an observation */
+#define BALANCE_PART     0.1     /* minimum part of the blocks in rows without operations that tell, ... */
 #define BALANCE_ERROR    0.02    /* ... and maximum error of other work's blocks there, as a share */
-#define BALANCE_RIDGE    1e-9    /* relative; kinds of operations that always come together share the blocks */
+#define BALANCE_RIDGE    1e-9    /* relative; kinds that always come together share the blocks */
 #define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */
 #define INTERVALS        3       /* minimum number of samples during a launch that is read directly */
 #define COVERED          0.75    /* minimum share of a launch's time with samples; counter sets take turns */

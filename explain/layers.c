@@ -9,6 +9,7 @@
 #include "layer_tree.h"
 #include "support/cleanup.h"
 #include "support/error.h"
+#include "support/median.h"
 
 enum { OUTLIER_COUNT_MIN = 4 };
 #define NORMAL_MAD 0.6745 /* median of the absolute differences of a normal distribution / its deviation */
@@ -155,18 +156,6 @@ static bool index_pass(struct work *w, struct pass *pass)
 
 /* ---- outliers ---- */
 
-static int compare_numbers(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_numbers);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /* Returns the name of a layer, with the folded layers around it. */
 static const char *name_instance(struct work *w, const struct pass *pass, uint32_t plain)
 {
@@ -187,12 +176,12 @@ static struct occ_layer_outlier find_outlier(struct work *w, const struct pass *
         return (struct occ_layer_outlier){0};
     for (uint32_t i = 0; i < n; i++)
         w->differences[i] = nodes[members[i]].time_s;
-    double middle = median(w->differences, n);
+    double middle = occ_median(w->differences, n);
     for (uint32_t i = 0; i < n; i++) {
         w->differences[i] = fabs(nodes[members[i]].time_s - middle);
         farthest = w->differences[i] > w->differences[farthest] ? i : farthest;
     }
-    double largest = w->differences[farthest], deviation = median(w->differences, n) / NORMAL_MAD;
+    double largest = w->differences[farthest], deviation = occ_median(w->differences, n) / NORMAL_MAD;
     if (!(middle > 0) || largest <= OCC_LAYER_OUTLIER_RATIO * middle ||
         largest <= OCC_LAYER_OUTLIER_SIGMAS * deviation)
         return (struct occ_layer_outlier){0};

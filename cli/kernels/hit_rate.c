@@ -10,20 +10,7 @@
 #include "cli/values.h"
 #include "compare/statistics.h"
 #include "support/cleanup.h"
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t n)
-{
-    if (n == 0)
-        return NAN;
-    qsort(values, n, sizeof *values, by_value);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
+#include "support/median.h"
 
 /* `room`: for `n` values. */
 static struct hit_rate rate_of(const char *change, const struct occ_advice_outcome *list, size_t n,
@@ -39,10 +26,10 @@ static struct hit_rate rate_of(const char *change, const struct occ_advice_outco
         room[i] = o->predicted;
     }
     r.neutral = n - r.faster - r.slower;
-    r.predicted = median(room, n);
+    r.predicted = occ_median(room, n);
     for (size_t i = 0; i < n; i++)
         room[i] = list[i].measured;
-    r.measured = median(room, n);
+    r.measured = occ_median(room, n);
     const struct diff_share share = diff_share_of(r.faster, n);
     r.inside_ratio = n ? (double)r.inside / (double)n : (double)NAN;
     r.faster_ratio = share.share;

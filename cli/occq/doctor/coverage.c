@@ -234,10 +234,11 @@ static int print_page(const struct cli_command *command, const struct cli_select
                       const struct page *page)
 {
     struct occ_error err = OCC_ERROR_INIT;
+    const char *nothing = page->refused_gpus > 0
+                              ? "coverage is unknown: NVML refuses to list the processes of GPUs"
+                              : "no process computes on a GPU, among the processes that you may see";
     if (page->n == 0 && selection->format == CLI_FORMAT_TEXT)
-        return cli_nothing(command, page->refused_gpus > 0
-                                        ? "coverage is unknown: NVML refuses to list the processes of GPUs"
-                                        : "no process computes on a GPU, among the processes that you may see");
+        return cli_nothing(command, nothing);
     if (cli_table_print("coverage", selection, page->lines, page->n, sizeof *page->lines, &err) != 0)
         return cli_failure(command, &err);
     if (selection->format == CLI_FORMAT_TEXT)

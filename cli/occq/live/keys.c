@@ -30,7 +30,8 @@ static const char help[] = "occq live: how busy the GPUs are, and the kernels th
                            "90 %); elsewhere expected is the model's. sim, s: a simulated device. TREND:\n"
                            "loss in the last 10 answers, relative to the largest. Columns without a value\n"
                            "are left out; the help of occq top explains the others.\n"
-                           "Long windows are asked less often: the queries take at most 1 % of a processor.\n";
+                           "Long windows are asked less often: the queries take at most 1 % of a "
+                           "processor.\n";
 
 /* ---- actions ---- */
 
