@@ -110,7 +110,7 @@ def test_table():
     s = Screen("-d a.db -w 1h")
     s.wait_rows([">kernel_0", "kernel_1", "kernel_2", "kernel_3", "kernel_4"])
     for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  \u00b7", " busy ", " used ", "GPU 2 ", "NVIDIA H100",
-                 "(simulated)", "loss by main cause: ", "WHY", "blocks of 32 threads", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
+                 "(simulated)", "loss by main cause: ", "WHY", "1000 blocks, wave: 1056", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
         s.wait(text)
     if any(len(line) > 80 for line in s.lines()):
         fail("wider than the screen:\n" + s.text())
@@ -152,7 +152,7 @@ def test_selection_follows():
     s.keys("j")  # moving goes on
     s.wait_rows(["kernel_3", "kernel_0", "kernel_1", ">kernel_2"])
     s.keys("Enter")  # and so does this
-    s.wait("launch configuration 3")
+    s.wait("kernel 3, yours?: 1 configuration,")
     s.keys("Escape")
     s.wait_rows(["kernel_3", "kernel_0", "kernel_1", ">kernel_2"])
     s.keys("Space")
@@ -176,13 +176,15 @@ def test_filter_and_pages():
     s.wait("by waste% /ERNEL_29 ")
     s.wait_rows([">kernel_29"])
     s.keys("Enter")
-    s.wait("launch configuration 30")
+    s.wait("kernel 30, yours?: 1 configuration,")
+    tmux("resize-window", "-t", s.name, "-x", "120", "-y", "12")
     s.wait(re.compile(r"Esc back .* line 1 of \d\d"))
     s.keys("G")
     s.wait(re.compile(r"line (?!1 )\d+ of"))
     s.keys("Right")
     s.keys("q")  # back, not out
     s.wait_rows([">kernel_29"])
+    tmux("resize-window", "-t", s.name, "-x", "120", "-y", "40")
     s.keys("Escape")
     s.wait_rows([">kernel_0", "kernel_1"])
     for key in ("?", "h", "F1"):
@@ -231,7 +233,7 @@ def test_terminals():
         if "owned" in tmux("display-message", "-p", "-t", s.name, "#{pane_title}"):
             fail("a kernel's name reached the terminal")
         s.keys("Enter")
-        s.wait("launch configuration 1")
+        s.wait("kernel 1, yours?: 1 configuration,")
         s.keys("q", "q")
         s.ends()
     s = Screen("-d e.db --ascii -w 1h")
