@@ -27,6 +27,7 @@ struct analysis {
     /* from the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* part of the kernel's time without another kernel of the program; NaN: unknown */
     double launch_gap_ns; /* mean gap before a launch; NaN: unknown, or the program is not launch-bound */
+    uint32_t independent; /* independent instructions of a warp; 0: unknown */
 };
 
 /* Prints marks, limits, waves and occupancies. */
@@ -42,6 +43,10 @@ void analysis_print_bound(const struct analysis *a);
 void analysis_json_bound(struct occ_json *json, const struct analysis *a);
 /* Returns the measured throughput of the busiest unit, 0 ... 1; NaN: not measured. */
 double analysis_throughput(const struct analysis *a);
+/* Prints a line about the warps that hide latency; nothing if no latency is known, or if more warps do not
+ * help the kernel. */
+void analysis_print_latency(const struct analysis *a, const char *indent);
+void analysis_json_latency(struct occ_json *json, const struct analysis *a);
 
 /* Write members of the open JSON object. */
 void analysis_json(struct occ_json *json, const struct analysis *a);

@@ -63,6 +63,7 @@ static void put_config(struct occ_json *json, const struct show_group *group, si
     if (row->analysed) {
         analysis_json(json, &a);
         analysis_json_bound(json, &a);
+        analysis_json_latency(json, &a);
         analysis_json_advice(json, &a, row->total_ns);
     }
     show_json_measured(json, row, &measured);

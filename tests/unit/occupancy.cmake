@@ -13,6 +13,7 @@ occ_add_test(test_occupancy_simulated
   SOURCES test_occupancy_simulated.c "${PROJECT_SOURCE_DIR}/bench/simulated_launches.c" USES occ_occupancy m)
 target_compile_definitions(test_occupancy_simulated PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data/occupancy")
 occ_add_test(test_occupancy_bound SOURCES test_occupancy_bound.c USES occ_occupancy m)
+occ_add_test(test_occupancy_latency SOURCES test_occupancy_latency.c USES occ_occupancy m)
 
 if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
   occ_add_test(test_occupancy_oracle

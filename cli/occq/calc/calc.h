@@ -46,6 +46,7 @@ struct calc_case {
     const struct calc_kernel *kernel;
     struct occ_launch launch;
     bool has_grid;
+    uint32_t independent; /* instructions per warp; 0: unknown */
     struct occ_result result;
 };
 
@@ -59,7 +60,8 @@ static inline struct analysis calc_analysis(const struct calc_case *c)
                              .spill_bytes = c->kernel->knows_spills ? (int64_t)c->kernel->spill_bytes : -1,
                              .local_bytes = c->kernel->local_bytes,
                              .alone_ratio = NAN,
-                             .launch_gap_ns = NAN};
+                             .launch_gap_ns = NAN,
+                             .independent = c->independent};
 }
 
 /* ---- arguments: options, or a row of a batch, and their launch; pure, any thread ---- */
@@ -70,7 +72,7 @@ struct calc_args {
     int64_t sms;
     uint32_t threads[3], grid[3], cluster[3]; /* 0: not given */
     uint32_t local_size[3], global_size[3];   /* the same in OpenCL's work-items; 0: not given */
-    int64_t registers, static_smem, dynamic_smem, max_dynamic_smem, barriers, active_clusters;
+    int64_t registers, static_smem, dynamic_smem, max_dynamic_smem, barriers, active_clusters, independent;
     const char *carveout;
     const char *cubin, *ptxas, *kernel;
     const char *svg;

@@ -40,6 +40,9 @@ const struct cli_option calc_options[] = {
         "shared memory per SM: the preference in percent (50, 50%), or the driver's choice with a unit "
         "(64k)"),
     NUMBER("barriers", barriers, "barriers per block (default: not considered)"),
+    CLI_OPTION(0, "ilp", CLI_NUMBER, struct calc_args, independent, "N",
+               "independent instructions per warp, which hide latency as more warps do (default: unknown)",
+               .min = 1, .max = 64),
     ANY("cubin", CLI_TEXT, cubin, "FILE",
         "registers, shared memory and barriers of the kernels in a cubin, fat binary, program or library"),
     ANY("ptxas", CLI_TEXT, ptxas, "FILE",
@@ -193,7 +196,10 @@ static enum occ_status analyse(struct calc_case *c)
 int calc_args_case(const struct calc_args *args, const struct calc_target *target,
                    const struct calc_kernel *kernel, struct calc_case *ret_case, struct occ_error *err)
 {
-    struct calc_case c = {.target = target, .kernel = kernel, .has_grid = has_grid(args)};
+    struct calc_case c = {.target = target,
+                          .kernel = kernel,
+                          .has_grid = has_grid(args),
+                          .independent = (uint32_t)args->independent};
     enum occ_status model = OCC_OK;
     int status = fill_launch(args, kernel, &c.launch, err);
     if (status == 0 && c.launch.smem_config_bytes > target->device.smem_per_sm_bytes)

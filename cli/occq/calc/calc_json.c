@@ -95,6 +95,7 @@ static int put_case(struct occ_json *json, const struct calc_case *c, bool has_c
     put_launch(json, c);
     put_allocated(json, &c->result);
     analysis_json(json, &analysis);
+    analysis_json_latency(json, &analysis);
     analysis_json_advice(json, &analysis, 0);
     if (has_curves)
         status = put_curves(json, c, err);

@@ -129,6 +129,7 @@ int calc_text(const struct calc_case *c, struct occ_error *err)
         status = analysis_print_waterfall(&analysis, err);
     if (status != 0)
         return status;
+    analysis_print_latency(&analysis, "\n    ");
     analysis_print_advice(&analysis, 0);
     return print_curves(c, err);
 }

@@ -284,13 +284,23 @@ static void print_limit(const struct occ_config_row *row)
                   r->blocks_per_sm == 1 ? "" : "s", r->warps_per_sm, r->max_warps_per_sm, r->waves);
 }
 
+static void print_latency(const struct occ_config_row *row)
+{
+    struct occ_measurement measured;
+    const struct analysis a = show_analysis(row, &measured);
+    if (row->analysed)
+        analysis_print_latency(&a, "");
+}
+
 int show_answer(const struct show_group *group, struct occ_error *err)
 {
     print_head(group);
     print_answer(group);
     int status = print_configs(group, err);
-    if (status == 0)
+    if (status == 0) {
         print_limit(group->configs);
+        print_latency(group->configs);
+    }
     return status;
 }
 
@@ -311,6 +321,11 @@ void show_definitions(void)
         {"ACHIEVED", "measured: warp-cycles / (SM-active cycles x maximum warps per SM)"},
         {"elapsed", "measured: warp-cycles / (SM-elapsed cycles x maximum warps per SM)"},
         {"wave", "blocks that all SMs hold at once"},
+        {"latency",
+         "warps needed to issue an instruction in every cycle: schedulers x cycles of latency / independent "
+         "instructions per warp. Measured cycles: resident warps per scheduler / instructions issued in a "
+         "cycle. Assumed cycles: of dependent arithmetic, as NVIDIA documents; memory needs more. No "
+         "prediction of time: a busy unit's latency grows with the warps"},
     };
     cli_print("\n");
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
