@@ -1,8 +1,7 @@
 /* Marks of rows; see marks.h. No state; any thread. */
 #include "marks.h"
 
-#include <string.h>
-
+#include "names/owners.h"
 #include "support/text.h"
 
 static const struct {
@@ -23,9 +22,11 @@ enum { MARKS = sizeof marks_table / sizeof *marks_table };
 
 uint32_t cli_marks(bool simulated, uint32_t by_design, const char *name)
 {
-#define IS_IN_NAME(part) || strcasestr(name, part)
-    bool communicates = name && (false CLI_COMMUNICATION(IS_IN_NAME));
-    return by_design | (simulated ? CLI_MARK_SIMULATED : 0) | (communicates ? CLI_MARK_COMMUNICATION : 0);
+    struct occ_kernel_owner owner = {.owner = OCC_OWNER_UNKNOWN};
+    if (name)
+        occ_kernel_owner(name, &owner);
+    return by_design | (simulated ? CLI_MARK_SIMULATED : 0) |
+           (owner.owner == OCC_OWNER_COMMUNICATION ? CLI_MARK_COMMUNICATION : 0);
 }
 
 const char *cli_marks_letters(uint32_t marks, char letters[CLI_LETTERS_BYTES])

@@ -16,10 +16,9 @@ enum {
     CLI_MARK_PARTLY = 1 << 19
 };
 
-/* Parts of the names of communication kernels, which wait for other GPUs at any occupancy. */
-#define CLI_COMMUNICATION(X) X("nccl") X("nvshmem")
-
-/* Returns the bits of marks. `name`: the kernel's name; NULL: unknown. */
+/* Returns the bits of marks. `name`: the kernel's demangled name, whose owner decides on communication; NULL:
+ * unknown.
+ */
 uint32_t cli_marks(bool simulated, uint32_t by_design, const char *name);
 
 /* Writes letters such as "sp"; "" for no marks. At most CLI_LETTERS_BYTES with the NUL. */
@@ -32,10 +31,9 @@ const char *cli_marks_text(uint32_t marks, bool for_people, char buffer[CLI_MARK
 /* Returns the meaning of a letter; NULL: not a mark. */
 const char *cli_mark_help(char letter);
 
-/* The letters as an SQL expression over the columns of `launch`; `by_design` names the column of that
- * name. */
-#define CLI_SQL_OR_LIKE(part) " OR kernel_demangled LIKE '%" part "%'"
-#define CLI_SQL_COMMUNICATION "(0" CLI_COMMUNICATION(CLI_SQL_OR_LIKE) ")"
+/* The letters as an SQL expression over the columns of `launch`; `by_design` names the column of that name.
+ * It needs the function of kernel_owner_add_function(). */
+#define CLI_SQL_COMMUNICATION "kernel_owner(kernel_demangled) = 'communication'"
 #define CLI_SQL_LETTERS(by_design)                                                                           \
     "nullif(iif(simulated, 's', '') || iif(" CLI_SQL_COMMUNICATION ", 'c', '') || iif(instr(" by_design      \
     ", 'persistent'), 'p', '') || iif(instr(" by_design ", 'one_block'), 'o', '') || iif(instr(" by_design   \

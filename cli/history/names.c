@@ -9,6 +9,7 @@
 #include "support/arena.h"
 #include "support/array.h"
 #include "names/kernel_names.h"
+#include "names/owners.h"
 
 const char *const name_labels[] = {"short", "distinct", "full", "mangled", NULL};
 
@@ -121,5 +122,23 @@ int kernel_names_add_function(const struct kernel_names *names, sqlite3 *db, str
 {
     int code = sqlite3_create_function(db, "kernel_name", 1, SQLITE_UTF8, (void *)(uintptr_t)names,
                                        name_in_sql, NULL, NULL);
+    return code == SQLITE_OK ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "%s", sqlite3_errmsg(db));
+}
+
+static void owner_in_sql(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    const char *name = (const char *)sqlite3_value_text(argv[0]);
+    struct occ_kernel_owner owner;
+    (void)argc;
+    if (!name)
+        return;
+    occ_kernel_owner(name, &owner);
+    sqlite3_result_text(context, occ_owner_word(owner.owner), -1, SQLITE_STATIC);
+}
+
+int kernel_owner_add_function(sqlite3 *db, struct occ_error *err)
+{
+    int code = sqlite3_create_function(db, "kernel_owner", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                       owner_in_sql, NULL, NULL);
     return code == SQLITE_OK ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "%s", sqlite3_errmsg(db));
 }

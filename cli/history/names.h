@@ -25,3 +25,5 @@ void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel 
 
 /* Adds the SQL function kernel_name(kernel_id), valid as long as `names`. */
 int kernel_names_add_function(const struct kernel_names *names, struct sqlite3 *db, struct occ_error *err);
+/* Adds the SQL function kernel_owner(kernel_demangled), with the words of names/owners.h; NULL for NULL. */
+int kernel_owner_add_function(struct sqlite3 *db, struct occ_error *err);

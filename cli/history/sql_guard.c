@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
+#include "names.h"
 #include "sql_table.h"
 
 /* PRAGMAs that only report. argument: true if the PRAGMA may have one, the name of a table or index. */
@@ -56,6 +57,8 @@ static void declare_tables(sqlite3 *db)
 int sql_guard(sqlite3 *db, struct occ_error *err)
 {
     int status = sql_add_regexp(db, err);
+    if (status == 0)
+        status = kernel_owner_add_function(db, err);
     declare_tables(db);
     (void)sqlite3_set_authorizer(db, authorize, NULL);
     return status;

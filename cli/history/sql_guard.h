@@ -10,7 +10,8 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* Guards the connection for the rest of its life, and adds REGEXP (sql_add_regexp()). */
+/* Guards the connection for the rest of its life, and adds REGEXP (sql_add_regexp()) and kernel_owner()
+ * (kernel_owner_add_function()). */
 int sql_guard(struct sqlite3 *db, struct occ_error *err);
 
 /* Prepares the first statement of `text`; *ret_rest then points behind the statement. *ret_statement NULL: no

@@ -9,7 +9,7 @@ cd "$1" || exit 1
 table='
 answer: cluster/ask compare config explain names occupancy store support
 attribution: support
-cli: occupancy support
+cli: names occupancy support
 cli/agents: answer cli cli/analysis cli/history cli/kernels cli/rules cli/sides compare explain names occupancy store support
 cli/analysis: cli draw explain names occupancy support
 cli/gate: cli cli/analysis cli/history cli/kernels cli/sides compare image names occupancy store support

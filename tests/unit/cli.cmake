@@ -1,4 +1,5 @@
 occ_add_test(test_cli SOURCES test_cli.c USES occ_occq occ_occtrace)
+occ_add_test(test_marks SOURCES test_marks.c USES occ_cli_history PkgConfig::SQLITE)
 
 # A small history with known content, and what occq says about it.
 add_executable(cli_history cli_history.c)

@@ -181,6 +181,7 @@ static int run(const struct cli_command *command, const void *arguments)
     mark_known(store, args->list.output.gather, table);
     if (kernel_names_load(store, args->name, &names, &err) != 0 ||
         kernel_names_add_function(names, occ_store_sqlite(store), &err) != 0 ||
+        kernel_owner_add_function(occ_store_sqlite(store), &err) != 0 ||
         cli_output_choose(&args->list.output, table, &selection, &err) != 0)
         return cli_failure(command, &err);
     return sql_list(command, store, &list);
