@@ -221,15 +221,43 @@ static bool is_of_term(const struct judged *j, int term)
     return (int)j->prediction.term == term && (term == OCC_TERM_NONE || j->prediction.part[term] < 0);
 }
 
+#define SKIP_REASONS_MAX 32 /* corpus.c has fewer */
+
+struct skipped_rows {
+    const char *reason; /* NULL: behind the last */
+    size_t n;
+};
+
+/* Counts a row of that reason. */
+static void count_reason(struct skipped_rows reasons[SKIP_REASONS_MAX], const char *reason)
+{
+    struct skipped_rows *r = reasons;
+    while (r < reasons + SKIP_REASONS_MAX - 1 && r->reason && strcmp(r->reason, reason) != 0)
+        r++;
+    r->reason = reason;
+    r->n++;
+}
+
+static void print_skipped(const struct corpus *corpus)
+{
+    struct skipped_rows reasons[SKIP_REASONS_MAX] = {{NULL, 0}};
+    (void)printf("\nskipped rows\n");
+    for (size_t i = 0; i < corpus->n; i++)
+        if (corpus->rows[i].skipped) {
+            (void)printf("  %-8s %s\n", corpus->rows[i].id, corpus->rows[i].skipped);
+            count_reason(reasons, corpus->rows[i].skipped);
+        }
+    (void)printf("\nskipped rows by reason\n");
+    for (const struct skipped_rows *r = reasons; r < reasons + SKIP_REASONS_MAX && r->reason; r++)
+        (void)printf("  %5zu  %s\n", r->n, r->reason);
+}
+
 static void print_tables(const struct corpus *corpus, const struct judged *judged, size_t n,
                          const struct summary *s)
 {
     static const char *const bounds[OCC_WORK_BOUNDS] = {"unknown", "latency", "memory", "compute"};
     print_rows(judged, n);
-    (void)printf("\nskipped rows\n");
-    for (size_t i = 0; i < corpus->n; i++)
-        if (corpus->rows[i].skipped)
-            (void)printf("  %-8s %s\n", corpus->rows[i].id, corpus->rows[i].skipped);
+    print_skipped(corpus);
     (void)printf("\nabsolute log error          mean   median\n  no change                %7.3f  %7.3f\n"
                  "  prediction               %7.3f  %7.3f\n",
                  s->none_mean, s->none_median, s->mean, s->median);

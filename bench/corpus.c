@@ -14,6 +14,33 @@ struct reader {
     char *at, *end;
 };
 
+/* True if the row at r->at ends, and none of its cells has more than CORPUS_CELL_BYTES as written. The limit
+ * bounds the search for the end of a quoted text. */
+static bool is_row_whole(const struct reader *r)
+{
+    const char *cell = r->at;
+    bool quoted = false;
+    for (const char *c = r->at; c < r->end; c++) {
+        if (c - cell > CORPUS_CELL_BYTES)
+            return false;
+        if (quoted && *c == '"' && c + 1 < r->end && c[1] == '"')
+            c++;
+        else if (*c == '"' && (quoted || c == cell))
+            quoted = !quoted;
+        else if (!quoted && *c == '\n')
+            return true;
+        else if (!quoted && *c == ',')
+            cell = c + 1;
+    }
+    return !quoted;
+}
+
+static void skip_line(struct reader *r)
+{
+    char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    r->at = end ? end + 1 : r->end;
+}
+
 /* Reads one cell and unquotes it in place; *last: the cell ends its row. */
 static char *read_cell(struct reader *r, bool *last)
 {
@@ -257,6 +284,70 @@ static void state_occupancy(struct corpus_row *row, int side, const struct given
 
 /* ---- a row ---- */
 
+/* Numbers; cells may be empty. */
+static const struct number_rule {
+    const char *name;
+    bool has_sides; /* the column's name begins with before_ or after_ */
+    double min, max;
+    bool is_whole;
+    const char *reason;
+} number_rules[] = {
+    {"time_before", false, DBL_TRUE_MIN, DBL_MAX, false, "a time that is not above 0"},
+    {"time_after", false, DBL_TRUE_MIN, DBL_MAX, false, "a time that is not above 0"},
+    {"regs", true, 1, 255, true, "registers outside 1 to 255"},
+    {"static_smem", true, 0, 1u << 20, true, "an impossible number of bytes"},
+    {"dynamic_smem", true, 0, 1u << 20, true, "an impossible number of bytes"},
+    {"spill_bytes", true, 0, 1u << 20, true, "an impossible number of bytes"},
+    {"blocks_per_sm", true, 0, 1024, true, "an impossible number of blocks"},
+    {"calc_blocks_per_sm_before", false, 0, 1024, true, "an impossible number of blocks"},
+    {"calc_blocks_per_sm_after", false, 0, 1024, true, "an impossible number of blocks"},
+    {"theoretical", true, DBL_TRUE_MIN, 1, false, "an occupancy outside 0 to 1"},
+    {"calc_theoretical_before", false, DBL_TRUE_MIN, 1, false, "an occupancy outside 0 to 1"},
+    {"calc_theoretical_after", false, DBL_TRUE_MIN, 1, false, "an occupancy outside 0 to 1"},
+};
+
+static bool is_bad_number(const struct number_rule *rule, const char *text)
+{
+    double value = real_of(text);
+    return text[0] &&
+           !(value >= rule->min && value <= rule->max && (!rule->is_whole || value == floor(value)));
+}
+
+static bool is_bad_size(const char *text)
+{
+    uint32_t size[3];
+    return text[0] && !dimensions_of(text, size);
+}
+
+/* Returns the first reason why a cell cannot be true; NULL: none. */
+static const char *check_cells(const struct table *t)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (is_bad_size(cell_of(t, prefixes[i], "block")) || is_bad_size(cell_of(t, prefixes[i], "grid")))
+            return "a block or grid that is no size";
+    for (size_t i = 0; i < sizeof number_rules / sizeof *number_rules; i++) {
+        const struct number_rule *rule = &number_rules[i];
+        for (size_t side = 0; side < (rule->has_sides ? 2 : 1); side++)
+            if (is_bad_number(rule, cell_of(t, rule->has_sides ? prefixes[side] : "", rule->name)))
+                return rule->reason;
+    }
+    return NULL;
+}
+
+/* True if a change of the block, registers or shared memory left all that the row states as it was. A grid
+ * may stay: larger tiles change the work of its blocks. */
+static bool is_unchanged(const struct corpus_row *row)
+{
+    const struct occ_launch *b = &row->launch[0], *a = &row->launch[1];
+    const struct occ_side *before = &row->side[0], *after = &row->side[1];
+    return row->knob != CORPUS_GRID && memcmp(b->block, a->block, sizeof b->block) == 0 &&
+           memcmp(b->grid, a->grid, sizeof b->grid) == 0 &&
+           b->registers_per_thread == a->registers_per_thread &&
+           b->static_smem_bytes == a->static_smem_bytes && b->dynamic_smem_bytes == a->dynamic_smem_bytes &&
+           before->warps == after->warps && before->blocks_per_sm == after->blocks_per_sm &&
+           before->spill_bytes == after->spill_bytes;
+}
+
 static enum corpus_knob knob_of(const char *change)
 {
     static const struct {
@@ -337,6 +428,9 @@ static const char *read_values(const struct table *t, struct corpus_row *row)
     row->owner = owner_of(cell(t, "owner"));
     if (!(row->ratio > 0 && row->ratio < 1e6))
         return "no ratio";
+    const char *why = check_cells(t);
+    if (why)
+        return why;
     if (contradicts(t, row->ratio))
         return "times contradict the ratio";
     if (occ_device_from_name(cell(t, "gpu"), &row->device) != OCC_OK)
@@ -344,8 +438,6 @@ static const char *read_values(const struct table *t, struct corpus_row *row)
     for (int i = 0; i < 2; i++) {
         row->launch[i] = (struct occ_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .carveout_percent = -1};
         g[i] = read_side(t, i, &row->launch[i]);
-        if (isfinite(g[i].theoretical) && !is_ratio(g[i].theoretical))
-            return "an occupancy outside 0 to 1";
         is_stated &= i > 0 || g[0].block || g[0].grid || g[0].blocks_per_sm > 0;
         complete(t, i, &row->device, &g[i], &row->launch[i]);
     }
@@ -355,13 +447,13 @@ static const char *read_values(const struct table *t, struct corpus_row *row)
         row->launch[0].registers_per_thread = ASSUMED_REGISTERS;
     row->has_launch = is_stated;
     inherit(row, g);
-    const char *why = analyse(row, g);
+    why = analyse(row, g);
     for (int i = 0; i < 2 && !why; i++) {
         uint32_t spills;
         if (whole_of(cell_of(t, prefixes[i], "spill_bytes"), 1u << 20, &spills))
             row->side[i].spill_bytes = spills;
     }
-    return why;
+    return why ? why : is_unchanged(row) ? "before and after are equal" : NULL;
 }
 
 static void read_one(const struct table *t, size_t cells, struct corpus_row *row)
@@ -403,10 +495,18 @@ static bool read_rows(struct reader *r, struct table *t, struct corpus *corpus)
         }
         for (size_t i = 0; i < CORPUS_COLUMNS_MAX; i++)
             t->cells[i] = &nothing;
+        struct corpus_row *row = &corpus->rows[corpus->n];
+        *row = (struct corpus_row){.direction = 0};
+        if (!is_row_whole(r)) {
+            set_text(row->id, sizeof row->id, r->at, ",\n");
+            skip_line(r);
+            row->skipped = "a cell without an end, or too long";
+            corpus->n++;
+            continue;
+        }
         size_t n = read_row(r, t->cells);
         if (n == 1 && t->cells[0][0] == '\0')
             continue; /* an empty line */
-        corpus->rows[corpus->n] = (struct corpus_row){.direction = 0};
         read_one(t, n, &corpus->rows[corpus->n++]);
     }
     return true;
@@ -416,10 +516,11 @@ struct corpus *corpus_parse(const char *text, size_t size, const char **ret_why)
 {
     struct table t = {.columns = 0};
     struct corpus *corpus = calloc(1, sizeof *corpus);
-    char *copy = malloc(size + 1); /* a byte behind the text for the last cell's end */
+    char *copy = malloc(size + 1); /* the last cell ends behind the text */
     *ret_why = NULL;
     if (corpus && copy) {
         memcpy(copy, text, size);
+        copy[size] = '\0';
         struct reader r = {copy, copy + size};
         t.columns = read_row(&r, t.names);
         if (t.columns > CORPUS_COLUMNS_MAX || !has_columns(&t))

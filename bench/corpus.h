@@ -1,7 +1,8 @@
 /*
  * Reads a corpus of published changes as CSV (RFC 4180, first row: names of columns), and analyses each row
  * with the model. A row with another number of cells, an impossible value, or contradicting values is
- * skipped, with the reason.
+ * skipped, with the reason. A row with a cell above CORPUS_CELL_BYTES, or with a quote that has no end so
+ * far, is the rest of its line.
  *
  * Columns: id, source, gpu, owner, change, direction, bound, ratio (time after / before), time_before,
  * time_after; before_ and after_ block, grid, regs, static_smem, dynamic_smem, spill_bytes, blocks_per_sm,
@@ -19,6 +20,7 @@
 #define CORPUS_BYTES_MAX   (16u << 20)
 #define CORPUS_ROWS_MAX    20000
 #define CORPUS_COLUMNS_MAX 256
+#define CORPUS_CELL_BYTES  65536
 #define CORPUS_TEXT_BYTES  96
 
 enum corpus_knob { CORPUS_REGISTERS, CORPUS_BLOCK, CORPUS_GRID, CORPUS_SMEM, CORPUS_OTHER };
