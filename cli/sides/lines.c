@@ -45,7 +45,8 @@ const struct cli_column diff_columns[] = {
     BOTH("waste_warp_seconds", CLI_AMOUNT, waste, "wasted warp-seconds"),
     DIFF_VALUES(VALUE) /* */
     FIELD("advised_saves", "advised_saves_max_ratio", CLI_RATIO, 0, advised_saves,
-          "the most of a launch's time that A's advice promised to save, where B follows it"),
+          "upper bound, no prediction, of the part of a launch's time that A's advice saves, where B follows "
+          "it"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice,
           "the advice for A that B follows, with its predicted and its measured effect, for people"),
     FIELD("changes", "changes", CLI_PLAIN, CLI_LEFT, changes, "other changes, for people"),
