@@ -111,8 +111,9 @@ int occ_query_open(const char *where, occ_query **ret_query, occ_query_error *er
 void occ_query_close(occ_query *query);
 
 /*
- * Asks "top", "show", "diff", "history", "launches", "runs" or "sql", or "verdict": the members "gpu_time"
- * and "findings" of top without its rows. `options`: a JSON object; NULL: {}.
+ * Asks "top", "show", "diff", "history", "launches", "runs" or "sql"; "hit_rate", which is occq show
+ * --hit-rate; or "verdict": the members "gpu_time" and "findings" of top without its rows. `options`: a JSON
+ * object; NULL: {}.
  *
  * Its members are the long options of the command ("since": "2h", "number": 5, "min-loss": 10; blanks in
  * names are "-" or "_"; true sets a flag, false and null leave an option out) and the operands: "kernel" of

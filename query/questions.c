@@ -5,7 +5,8 @@
 
 #include "verdict.h"
 
-extern const struct cli_command cli_top, cli_show, cli_diff, cli_history, cli_launches, cli_runs, cli_sql;
+extern const struct cli_command cli_top, cli_show, cli_show_hit_rate, cli_diff, cli_history, cli_launches,
+    cli_runs, cli_sql;
 
 #define CONFIG_ROWS                                                                                          \
     "(SELECT c.value AS value FROM json_each(?1, '$.kernels') k, json_each(k.value, '$.launch_configs') c)"
@@ -20,6 +21,7 @@ static const struct query_question questions[] = {
     {"launches", &cli_launches, {NULL}, 0, NULL},
     {"runs", &cli_runs, {NULL}, 0, NULL},
     {"sql", &cli_sql, {"statement"}, 1, NULL},
+    {"hit_rate", &cli_show_hit_rate, {NULL}, 0, NULL},
     {"verdict", &query_verdict, {NULL}, 0, NULL},
 };
 

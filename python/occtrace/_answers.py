@@ -235,6 +235,13 @@ class History:
         """Observed programs, newest first: level, losses, overhead."""
         return Answer(self, "runs", options)
 
+    def hit_rate(self) -> Answer:
+        """How often advice was right here: occq diff compares predictions with measured times and keeps both.
+
+        document["changes"]: a row for each kind of change, the last one for all. NothingFound: no outcome is kept.
+        """
+        return Answer(self, "hit_rate", {})
+
     def sql(self, statement: str) -> Table:
         """The rows of a reading statement, in batches: a history of any size needs little memory.
 

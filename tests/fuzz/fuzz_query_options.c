@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const questions[] = {"top", "show", "diff", "sql", "verdict"};
+static const char *const questions[] = {"top", "show", "diff", "sql", "verdict", "hit_rate"};
 
 static void check(const struct query_options *options)
 {

@@ -95,6 +95,7 @@ class Answers(unittest.TestCase):
                                  (lambda: self.history.top(by="nothing"), ValueError, "--by"),
                                  (lambda: self.history.top(nothing=1), ValueError, "unknown option"),
                                  (lambda: self.history.show("nothing"), LookupError, "no launches of such a kernel"),
+                                 (lambda: self.history.hit_rate(), occtrace.NothingFound, "no outcome of advice"),
                                  (lambda: occtrace.open(PATH + ".none"), occtrace.NothingFound, "no history"),
                                  (lambda: occtrace.open(__file__), occtrace.Failure, "")):
             with self.assertRaises(kind) as caught:

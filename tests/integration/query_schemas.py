@@ -5,6 +5,7 @@
 """
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,13 @@ DOCUMENTS = [
     ("top", {"by": "run"}), ("top", {"advice": True}), ("show", {"kernel": "."}), ("diff", {"a": "run:1", "b": "run:1", "force": True}),
     ("diff", {"a": "run:1", "b": "run:2", "force": True}), ("history", {}), ("history", {"by": "minute"}),
     ("launches", {"number": 300}), ("runs", {}), ("sql", {"statement": "SELECT 1 AS a, NULL AS b, 0.5 AS c, 'x' AS d"}),
-    ("verdict", {})]
+    ("verdict", {}), ("hit_rate", {})]
 WRONG = [  # a member changed so that the schema must refuse it
     ("top", lambda document: document["top"][0].update(launches="7")), ("top", lambda document: document.pop("schema")),
     ("top", lambda document: document["top"][0].update(unknown=1)), ("runs", lambda document: document["runs"][0].pop("run_id")),
-    ("verdict", lambda document: document["gpu_time"].update(kernel_s="1"))]
+    ("verdict", lambda document: document["gpu_time"].update(kernel_s="1")),
+    ("hit_rate", lambda document: document["changes"][0].update(faster="1"))]
+OUTCOMES = [("grid_up", 1, 0.8, 0.6, 0.95, ratio, ratio - 0.01, ratio + 0.01) for ratio in (0.7, 1.0, 1.1)]
 failed = False
 
 
@@ -57,6 +60,10 @@ with tempfile.TemporaryDirectory() as work:
     subprocess.run([HISTORY, paths[1], "paused"], check=True)
     subprocess.run([OCCQ, "import", "-d", paths[2], *(os.path.join(SOURCE, "tests/data/import", name) for name in
                     ("kineto.json", "ncu.ncu-rep"))], capture_output=True)
+    with sqlite3.connect(paths[0]) as db:
+        db.executemany("INSERT INTO stored_advice_outcome (compared_ns, change, is_promised, predicted_ratio, predicted_low, predicted_high, "
+                       "measured_ratio, measured_low, measured_high) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)", OUTCOMES)
+    db.close()
     validators = {question: validator(question) for question, _ in DOCUMENTS}
     seen = 0
     for path in paths:
@@ -69,6 +76,11 @@ with tempfile.TemporaryDirectory() as work:
     if seen < 30:
         failed = True
         print("FAILED: only", seen, "documents")
+    rates = ask(paths[0], "hit_rate", {})["changes"]
+    if [(rate["change"], rate["outcomes"], rate["faster"], rate["neutral"], rate["slower"]) for rate in rates] != [
+            (change, 3, 1, 1, 1) for change in ("grid_up", "all")]:
+        failed = True
+        print("FAILED: hit rate:", rates)
     for question, change in WRONG:
         document = ask(paths[0], question, {})
         change(document)
