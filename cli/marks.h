@@ -16,9 +16,7 @@ enum {
     CLI_MARK_PARTLY = 1 << 19
 };
 
-/* Returns the bits of marks. `name`: the kernel's demangled name, whose owner decides on communication; NULL:
- * unknown.
- */
+/* Returns the bits of marks. `name`: of the kernel, whose owner decides on communication; NULL: unknown. */
 uint32_t cli_marks(bool simulated, uint32_t by_design, const char *name);
 
 /* Writes letters such as "sp"; "" for no marks. At most CLI_LETTERS_BYTES with the NUL. */
