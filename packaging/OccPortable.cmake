@@ -1,9 +1,12 @@
-# The portable bundle: what is linked how, and what cpack puts into it. Included by the top CMakeLists.txt when
+# The portable bundle and the RPM: what is linked how, and what cpack puts into them. Included by the top CMakeLists.txt when
 # OCC_PORTABLE is ON, after the libraries were found.
 #
-# Everything but the C library is linked statically, so that the bundle runs on any Linux whose glibc is not older than
-# the one it was built with. libsmartcols (no static form in Debian) and libacl are LGPL: they travel as shared libraries
-# in lib/occtrace, where programs find them relative to themselves.
+# Everything but the C library is linked statically, so that programs run on any Linux with glibc 2.34 or newer. libsmartcols (no
+# static form in Debian) and libacl are LGPL: they travel as shared libraries in lib/occtrace, where programs find them relative to
+# themselves.
+
+include("${CMAKE_CURRENT_LIST_DIR}/OccPackage.cmake")
+set(OCC_CARRIED_LIBRARIES "") # files of other projects whose code is in the package, for packaging/make_sbom
 
 # occ_link_statically(TARGET archives...): the pkg-config target is its archive from now on.
 function(occ_link_statically target)
@@ -16,6 +19,8 @@ function(occ_link_statically target)
       endif()
       mark_as_advanced(OCC_STATIC_${name})
       list(APPEND libraries "${OCC_STATIC_${name}}")
+      set(OCC_CARRIED_LIBRARIES "${OCC_CARRIED_LIBRARIES};${OCC_STATIC_${name}}" PARENT_SCOPE)
+      set(OCC_CARRIED_LIBRARIES "${OCC_CARRIED_LIBRARIES};${OCC_STATIC_${name}}")
     else()
       list(APPEND libraries ${name})
     endif()
@@ -32,20 +37,22 @@ occ_link_statically(ZLIB libz)
 occ_link_statically(NCURSESW libncursesw libtinfo)
 occ_link_statically(XXHASH libxxhash)
 
-# The bundle unpacks anywhere, but units and what opts nodes in name paths.
-set(OCC_SERVICE_PREFIX /opt/occtrace)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${OCC_INSTALL_PLUGINDIR}")
-add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=") # no path of the build machine in the bundle
 
 # occ_carry_library(MODULE SONAME): the shared library of that pkg-config module is part of the bundle.
 function(occ_carry_library module soname)
   pkg_get_variable(directory ${module} libdir)
   file(REAL_PATH "${directory}/${soname}" library)
   install(FILES "${library}" DESTINATION "${OCC_INSTALL_PLUGINDIR}" RENAME ${soname})
+  set(OCC_CARRIED_LIBRARIES "${OCC_CARRIED_LIBRARIES};${library}" PARENT_SCOPE)
 endfunction()
 
 occ_carry_library(smartcols libsmartcols.so.1)
 occ_carry_library(libacl libacl.so.1)
+
+string(REGEX REPLACE "^;" "" OCC_CARRIED_LIBRARIES "${OCC_CARRIED_LIBRARIES}")
+string(REPLACE ";" "\n" _carried "${OCC_CARRIED_LIBRARIES}")
+file(WRITE "${PROJECT_BINARY_DIR}/carried_libraries" "${_carried}\n")
 
 # Whose code is in it.
 foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libncursesw6 libtinfo6 libsmartcols1 libacl1)
@@ -56,12 +63,11 @@ endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
         DESTINATION share/doc/occtrace)
 
-set(CPACK_GENERATOR TGZ)
-set(CPACK_PACKAGE_NAME occtrace)
-set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
-set(CPACK_PACKAGE_FILE_NAME "occtrace-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
-set(CPACK_STRIP_FILES ON)
-set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}")
-set(CPACK_ARCHIVE_THREADS 0)
+if(OCC_RPM)
+  include("${CMAKE_CURRENT_LIST_DIR}/OccRpm.cmake")
+else()
+  set(OCC_SERVICE_PREFIX /opt/occtrace) # a bundle unpacks anywhere, but units and what opts nodes in name paths
+  set(CPACK_GENERATOR TGZ)
+  set(CPACK_PACKAGE_FILE_NAME "occtrace-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+endif()
 include(CPack)

@@ -3,22 +3,22 @@
 set -euo pipefail
 package=${1:?}
 [ "$(id -u)" -eq 0 ] || { echo "skipped: chroot needs root"; exit 77; }
-command -v debootstrap >/dev/null || { echo "skipped: debootstrap is not installed"; exit 77; }
+command -v mmdebstrap >/dev/null || { echo "skipped: mmdebstrap is not installed (scripts/setup --release)"; exit 77; }
 [ -e "$package" ] || { echo "skipped: no package at $package (scripts/package --deb makes it)"; exit 77; }
 root=$(mktemp -d)
 finish() {
   umount "$root/proc" 2>/dev/null || true
-  rm -rf "$root"
+  rm -rf "$root" "$root.apt" "$root.log"
 }
 trap finish EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
 
 depends=$(dpkg-deb -f "$package" Depends | sed 's/ ([^)]*)//g; s/, */,/g')
+apt-config dump | grep -E '^Acquire::(.*[Pp]roxy|Check-)' >"$root.apt" || true
 . /etc/os-release
-debootstrap --variant=minbase --include="$depends" "$VERSION_CODENAME" "$root" >"$root.log" 2>&1 ||
-  { tail -3 "$root.log"; rm -f "$root.log"; echo "skipped: debootstrap failed (no mirror?)"; exit 77; }
-rm -f "$root.log"
+mmdebstrap --quiet --variant=minbase --include="$depends" --aptopt="$root.apt" "$VERSION_CODENAME" "$root" >"$root.log" 2>&1 ||
+  { tail -3 "$root.log"; echo "skipped: mmdebstrap failed (no mirror?)"; exit 77; }
 mount -t proc proc "$root/proc" 2>/dev/null || echo "no /proc in the root: goes on without"
 cp "$package" "$root/occtrace.deb"
 
@@ -32,6 +32,18 @@ inside getent group occtrace-ship >/dev/null || fail "no group occtrace-ship"
 inside occtrace-ship --init --print --dialect 26 | grep occtrace.minute >/dev/null || fail "occtrace-ship"
 grep -qx 'ExecStart=/usr/bin/occtrace-ship' "$root/usr/lib/systemd/system/occtrace-ship.service" || fail "the shipper's unit"
 grep -qx 'ExecStart=/usr/bin/occtraced' "$root/usr/lib/systemd/system/occtraced.service" || fail "the unit"
+grep -qx 'ExecStart=/usr/bin/occtrace-ship -c /etc/occtrace/admin.yaml --maintain' "$root/usr/lib/systemd/system/occtrace-maintain.service" ||
+  fail "the maintenance's unit"
+[ -e "$root/usr/lib/systemd/system/occtrace-maintain.timer" ] || fail "no timer"
+while read -r kind name _; do # sysusers.d has the accounts that the package made
+  case $kind in
+    g) inside getent group "$name" >/dev/null || fail "no group $name" ;;
+    u) [ "$(inside getent passwd "$name" | cut -d: -f6-)" = "/nonexistent:/usr/sbin/nologin" ] || fail "the user $name" ;;
+  esac
+done <"$root/usr/lib/sysusers.d/occtrace.conf"
+for page in occtrace.1 occq.1 occtraced.8; do
+  gzip -t "$root/usr/share/man/man${page##*.}/$page.gz" || fail "the page $page is not compressed"
+done
 inside sh -c '. /usr/share/occtrace/opt-in/profile.sh && /usr/share/occtrace/opt-in/slurm-task-prolog' || fail "the opt-in"
 grep -q /usr/lib/occtrace/libocctrace.so "$root/etc/cdi/occtrace-cdi.yaml" || fail "the CDI device"
 [ -e "$root/root/.local/state/occtrace/history.db" ] || fail "no history"
