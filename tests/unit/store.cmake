@@ -18,6 +18,8 @@ add_custom_command(
   COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${later}" "-DINPUTS=${migrations}" -P "${PROJECT_SOURCE_DIR}/schema/embed.cmake"
   DEPENDS ${migrations} "${PROJECT_SOURCE_DIR}/schema/embed.cmake" VERBATIM)
 occ_add_test(test_store_upgrade SOURCES test_store_upgrade.c "${later}" ${world} USES occ_store PkgConfig::SQLITE)
+occ_add_test(test_upgrade_fixtures SOURCES test_upgrade_fixtures.c ${world} USES occ_store occ_ring PkgConfig::SQLITE PkgConfig::ZLIB)
+target_compile_definitions(test_upgrade_fixtures PRIVATE OCC_UPGRADE_DATA="${PROJECT_SOURCE_DIR}/tests/data/upgrade")
 occ_add_test(test_store_edges SOURCES test_store_edges.c ${world} USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_codec SOURCES test_store_codec.c USES occ_store PkgConfig::ZSTD)
 occ_add_test(test_store_series SOURCES test_store_series.c ${world} USES occ_store occ_schema PkgConfig::SQLITE)
