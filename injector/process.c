@@ -90,8 +90,9 @@ static void add_claims(char *(*get)(const char *name))
         "SLURM_ARRAY_TASK_ID",
         "SLURM_STEP_ID",
         "SLURM_JOB_ACCOUNT", /* before the name, whose text a user chooses */
-        "SLURM_JOB_NAME",
         "SLURM_JOB_PARTITION",
+        "SLURM_JOB_QOS",
+        "SLURM_JOB_NAME",
         "SLURM_CLUSTER_NAME",
         "SLURM_PROCID",
         "SLURM_LOCALID",

@@ -58,6 +58,11 @@ CREATE TABLE stored_run (
     session_id    TEXT,
     slurm_job     TEXT,
     slurm_step    TEXT,
+    slurm_account TEXT,                     -- of slurm_job, as the program's environment has it; likewise the next four
+    slurm_partition TEXT,
+    slurm_qos     TEXT,
+    slurm_array_job TEXT,
+    slurm_array_task TEXT,
     k8s_pod       TEXT,
     k8s_namespace TEXT,
     k8s_pod_uid   TEXT,

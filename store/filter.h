@@ -10,8 +10,8 @@ struct occ_filter {
     int64_t run;                /* 0: any; OCC_RUN_LAST: the newest with launches */
     int64_t first_run;          /* only runs with this number and larger ones; 0: any */
     /* of the run; NULL: any. label: * and ? are wildcards for any text and any character. job: Slurm's job or
-     * the pod */
-    const char *session, *label, *user, *job, *rank;
+     * the pod. account, partition: of the Slurm job */
+    const char *session, *label, *user, *job, *rank, *account, *partition;
     const char *gpu; /* a device's number, or a part of its name; NULL: any */
     int64_t stream;  /* 0: any. Rollups have no streams, so evicted launches are not counted */
     const char
@@ -38,7 +38,9 @@ struct occ_filter {
 #define OCC_FILTER_RUN_TEXTS(X)                                                                              \
     X(session, "session_id = ", "")                                                                          \
     X(label, "label GLOB replace(", ", '[', '[[]')")                                                         \
-    X(user, "user = ", "") X(job, "", " IN (slurm_job, k8s_pod)") X(rank, "rank = ", "")
+    X(user, "user = ", "")                                                                                   \
+    X(job, "", " IN (slurm_job, k8s_pod)") X(rank, "rank = ", "") X(account, "slurm_account = ", "")         \
+        X(partition, "slurm_partition = ", "")
 /* The conditions, with the texts as parameters; NULL matches any run. */
 #define OCC_FILTER_RUN_TEXT(member, before, after)                                                           \
     " AND (:" #member " IS NULL OR " before ":" #member after ")"

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <stddef.h>
+#include <string.h>
 
 static int execute(sqlite3 *db, sqlite3_str *sql)
 {
@@ -22,11 +23,11 @@ static void add_columns(sqlite3_str *view, const struct occ_sql_noun *noun)
         }
 }
 
-static int make_noun(sqlite3 *db, const struct occ_sql_noun *noun)
+static int make_noun(sqlite3 *db, const struct occ_sql_noun *noun, const char *kind)
 {
     sqlite3_str *text = sqlite3_str_new(db);
     if (noun->from) {
-        sqlite3_str_appendf(text, "CREATE VIEW %s AS SELECT", noun->name);
+        sqlite3_str_appendf(text, "CREATE %s %s AS SELECT", kind, noun->name);
         add_columns(text, noun);
         sqlite3_str_appendf(text, "\nFROM %s", noun->from);
     } else {
@@ -88,6 +89,14 @@ int occ_sql_make_nouns(sqlite3 *db)
                           "type TEXT NOT NULL, unit TEXT NOT NULL, help TEXT NOT NULL) STRICT",
                           NULL, NULL, NULL);
     for (const struct occ_sql_noun *noun = occ_sql_nouns; noun->name && rc == SQLITE_OK; noun++)
-        rc = make_noun(db, noun);
+        rc = make_noun(db, noun, "VIEW");
     return rc == SQLITE_OK ? make_help(db) : rc;
+}
+
+int occ_sql_hide_noun(sqlite3 *db, const char *name)
+{
+    const struct occ_sql_noun *noun = occ_sql_nouns;
+    while (strcmp(noun->name, name) != 0)
+        noun++;
+    return make_noun(db, noun, "TEMP VIEW");
 }

@@ -51,6 +51,19 @@ static int execute(struct occ_store *s, const char *sql, struct occ_error *err, 
     return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
 }
 
+/* Changes tables inside a transaction; the views are made anew. */
+static int change_tables(struct occ_store *s, const char *sql, struct occ_error *err)
+{
+    int rc = 0;
+    if (occ_sql_drop_nouns(s->db) != SQLITE_OK)
+        rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot remove the views");
+    if (rc == 0)
+        rc = execute(s, sql, err, "cannot upgrade");
+    if (rc == 0 && occ_sql_make_nouns(s->db) != SQLITE_OK)
+        rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the views");
+    return rc;
+}
+
 /* Applies one migration. Another process may have applied it while this process waited for the lock. */
 static int apply(struct occ_store *s, const struct occ_schema_migration *m, struct occ_error *err)
 {
@@ -63,17 +76,79 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
         return rc;
     rc = occ_store_number(s, occ_store_query(s, OCC_SQL_FILE_VERSION, NULL, 0), &version, err);
     if (rc == 0 && version < m->version) {
-        if (occ_sql_drop_nouns(s->db) != SQLITE_OK)
-            rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot remove the views");
-        if (rc == 0)
-            rc = execute(s, m->sql, err, "cannot upgrade");
-        if (rc == 0 && occ_sql_make_nouns(s->db) != SQLITE_OK)
-            rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the views");
+        rc = change_tables(s, m->sql, err);
         if (rc == 0)
             rc = execute(s, mark, err, "cannot upgrade");
     }
     return occ_store_conclude(s, rc, err);
 }
+
+/* ---- columns added to a version ---- */
+
+/* Columns of stored_run that files of the same version may lack; nullable, so that a program that does not
+ * know them writes the file too. */
+static const char *const added[] = {"slurm_account", "slurm_partition", "slurm_qos", "slurm_array_job",
+                                    "slurm_array_task"};
+
+/* The statement fails after SQLite has read the tables anew, if another process has changed them. */
+static bool has_column(struct occ_store *s, const char *name)
+{
+    char sql[96];
+    sqlite3_stmt *stmt = NULL;
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM main.stored_run", name);
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
+    (void)sqlite3_finalize(stmt);
+    return (rc & 0xff) != SQLITE_ERROR;
+}
+
+/* Returns a text with `format` for each column that the file lacks, "" for none; NULL: no memory. */
+static char *for_missing(struct occ_store *s, const char *format)
+{
+    sqlite3_str *sql = sqlite3_str_new(s->db);
+    sqlite3_str_appendall(sql, "");
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (!has_column(s, added[i]))
+            sqlite3_str_appendf(sql, format, added[i]);
+    return sqlite3_str_finish(sql);
+}
+
+/* Adds the columns to the file. Another process may have added them while this process waited for the lock.
+ */
+static int add_columns(struct occ_store *s, struct occ_error *err)
+{
+    int rc = occ_store_begin(s, err);
+    if (rc != 0)
+        return rc;
+    char *sql = for_missing(s, "ALTER TABLE stored_run ADD COLUMN %s TEXT;");
+    rc = sql && *sql ? change_tables(s, sql, err) : 0;
+    sqlite3_free(sql);
+    return occ_store_conclude(s, rc, err);
+}
+
+/* Hides the table and its view by temporary views, in which the columns are NULL. */
+static int imagine_columns(struct occ_store *s, const char *columns, struct occ_error *err)
+{
+    char *sql = sqlite3_mprintf("CREATE TEMP VIEW stored_run AS SELECT *%s FROM main.stored_run", columns);
+    int rc = sql ? execute(s, sql, err, "cannot read") : occ_no_memory(err);
+    sqlite3_free(sql);
+    return rc != 0 || occ_sql_hide_noun(s->db, "run") == SQLITE_OK
+               ? rc
+               : occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot read");
+}
+
+static int complete_columns(struct occ_store *s, struct occ_error *err)
+{
+    char *missing = for_missing(s, ", NULL AS %s");
+    int rc = 0;
+    if (missing && *missing && s->options.mode == OCC_STORE_READ)
+        rc = imagine_columns(s, missing, err);
+    else if (missing && *missing)
+        rc = add_columns(s, err);
+    sqlite3_free(missing);
+    return rc;
+}
+
+/* ---- opening ---- */
 
 /* SQLite answers "wal" if the file system supports shared memory; another journal would let readers block the
  * writer. */
@@ -134,13 +209,13 @@ static int make_durable(struct occ_store *s, int64_t version, struct occ_error *
 }
 
 /* Accepts this version and the previous one: a writer may be updated later than its readers. */
-static int check_reading(const struct occ_store *s, int64_t version, struct occ_error *err)
+static int check_reading(struct occ_store *s, int64_t version, struct occ_error *err)
 {
     int newest = occ_store_newest_version();
     if (version == 0)
         return occ_fail(err, OCC_E_CORRUPT, "%s: is empty, not a history", s->path);
     if (version >= newest - 1)
-        return 0;
+        return complete_columns(s, err);
     return occ_fail(err, OCC_E_VERSION,
                     "%s: written by an older version of occtrace (schema %lld, this one reads %d and %d); "
                     "'occtraced --migrate %s' changes it into one of this version",
@@ -153,7 +228,7 @@ int occ_store_make_tables(struct occ_store *s, int64_t version, struct occ_error
     for (const struct occ_schema_migration *m = occ_schema_migrations; rc == 0 && m->version != 0; m++)
         if (m->version > version)
             rc = apply(s, m, err);
-    return rc;
+    return rc == 0 ? complete_columns(s, err) : rc;
 }
 
 int occ_store_migrate(struct occ_store *s, struct occ_error *err)

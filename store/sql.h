@@ -109,9 +109,16 @@
     X(source_version, source.version) X(source_file, source.file) X(source_hash, source.hash) \
     X(missing_fields, source.missing_fields) \
     X(rank, rank) X(time_base, source.time_base) X(cupti_path, cupti.path) X(cupti_note, cupti.note)
-#define OCC_SQL_RUN_TEXTS(X) OCC_SQL_KEPT_TEXTS(X) X(level_reason, level_reason)
+/* Texts of a Slurm job: another job has no texts of the former job. */
+#define OCC_SQL_JOB_TEXTS(X) \
+    X(slurm_account, job.slurm_account) X(slurm_partition, job.slurm_partition) X(slurm_qos, job.slurm_qos) \
+    X(slurm_array_job, job.slurm_array_job) X(slurm_array_task, job.slurm_array_task)
+#define OCC_SQL_RUN_TEXTS(X) OCC_SQL_KEPT_TEXTS(X) OCC_SQL_JOB_TEXTS(X) X(level_reason, level_reason)
 
 #define OCC_SQL_KEEP(column, member) ", " #column " = coalesce(excluded." #column ", " #column ")"
+#define OCC_SQL_KEEP_OF_JOB(column, member)                                                                  \
+    ", " #column " = iif(coalesce(excluded.slurm_job, slurm_job) IS slurm_job, coalesce(excluded." #column   \
+    ", " #column "), excluded." #column ")"
 #define OCC_SQL_MARK_2(a, b)         ", ?"
 #define OCC_SQL_MARK_3(a, b, c)      ", ?"
 #define OCC_SQL_SET_2(column, field)        OCC_SQL_SET(#column)
@@ -157,7 +164,7 @@
       "excluded.pid, " \
       "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = end_ns /* see its trigger */, " \
       "cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated" \
-      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) ", level_reason = CASE WHEN excluded.level IS NULL THEN " \
+      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) OCC_SQL_JOB_TEXTS(OCC_SQL_KEEP_OF_JOB) ", level_reason = CASE WHEN excluded.level IS NULL THEN " \
       "level_reason " \
       "ELSE excluded.level_reason END RETURNING run_id") \
     X(ADD_DEVICE, "INSERT INTO stored_device(key, uuid, name, simulated, clock_khz, memory_bytes, " \
@@ -318,7 +325,7 @@
     X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
     X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns, " \
       "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM " \
-      "stored_node n WHERE n.node_id = stored_run.node_id) FROM stored_run " \
+      "stored_node n WHERE n.node_id = stored_run.node_id), slurm_account, slurm_partition FROM stored_run " \
       "WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND " \
       "(?3 = 0 OR run_id = iif(?3 < 0, " OCC_FILTER_RUN_LAST ", ?3)) AND " \
       "(?4 OR time_base IS NOT 'unknown') AND run_id >= ?5" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \

@@ -122,6 +122,13 @@ static const struct occ_sql_column run[] = {
     {"session_id", "TEXT", "r.session_id", "", "the call of occtrace that it belongs to"},
     {"slurm_job", "TEXT", "r.slurm_job", "", "Slurm job"},
     {"slurm_step", "TEXT", "r.slurm_step", "", "Slurm step"},
+    {"slurm_account", "TEXT", "r.slurm_account", "",
+     "account of the Slurm job; like the next four from the program's environment, NULL if that is of "
+     "another job"},
+    {"slurm_partition", "TEXT", "r.slurm_partition", "", "partition of the Slurm job"},
+    {"slurm_qos", "TEXT", "r.slurm_qos", "", "quality of service of the Slurm job"},
+    {"slurm_array_job", "TEXT", "r.slurm_array_job", "", "Slurm job array that the job is a part of"},
+    {"slurm_array_task", "TEXT", "r.slurm_array_task", "", "index of the job in that array"},
     {"k8s_pod", "TEXT", "r.k8s_pod", "", "Kubernetes pod"},
     {"k8s_namespace", "TEXT", "r.k8s_namespace", "", "Kubernetes namespace"},
     {"k8s_pod_uid", "TEXT", "r.k8s_pod_uid", "", "uid of the Kubernetes pod, by its control group"},

@@ -189,3 +189,5 @@ struct sqlite3;
  * column_help; occ_sql_drop_nouns() removes the views and column_help. SQLite code. */
 int occ_sql_drop_nouns(struct sqlite3 *db);
 int occ_sql_make_nouns(struct sqlite3 *db);
+/* Makes a temporary view for a noun of the list, which hides the history's view. SQLite code. */
+int occ_sql_hide_noun(struct sqlite3 *db, const char *name);

@@ -100,6 +100,8 @@ struct occ_run_cupti {
 /* The job or container of a run; NULL: none, or unknown. */
 struct occ_run_job {
     const char *slurm_job, *slurm_step;
+    /* of slurm_job, from the program's environment */
+    const char *slurm_account, *slurm_partition, *slurm_qos, *slurm_array_job, *slurm_array_task;
     const char *k8s_pod, *k8s_namespace, *k8s_pod_uid;
     const char *container; /* id of the container */
     /* source of job, step, pod and namespace: "kernel" (control groups), "scheduler" (its list of jobs on the

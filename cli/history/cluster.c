@@ -33,6 +33,8 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
         return args->node ? occ_fail(err, OCC_E_INVALID, "--node goes with --cluster") : 0;
     if (args->cluster && (args->list.common.db || args->list.common.all_users))
         return occ_fail(err, OCC_E_INVALID, "--cluster goes with neither --db nor --all-users");
+    if (f->account || f->partition)
+        return occ_fail(err, OCC_E_INVALID, "only the nodes know accounts and partitions");
     if (f->stream != 0 || f->range_regex || f->graphs)
         return occ_fail(
             err, OCC_E_INVALID,

@@ -28,6 +28,10 @@ struct history_args {
         CLI_OPTION(0, "user", CLI_TEXT, struct history_args, filter.user, "NAME", "only runs of this user"), \
         CLI_OPTION(0, "job", CLI_TEXT, struct history_args, filter.job, "ID",                                \
                    "only runs of this Slurm job or Kubernetes pod"),                                         \
+        CLI_OPTION(0, "account", CLI_TEXT, struct history_args, filter.account, "NAME",                      \
+                   "only runs of this Slurm account"),                                                       \
+        CLI_OPTION(0, "partition", CLI_TEXT, struct history_args, filter.partition, "NAME",                  \
+                   "only runs in this Slurm partition"),                                                     \
         CLI_OPTION(0, "rank", CLI_TEXT, struct history_args, filter.rank, "N",                               \
                    "only this rank of a distributed job")
 #define CLI_OPTION_DEVICE(option)                                                                            \

@@ -30,9 +30,30 @@ static const struct text {
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)
 
+/* Texts of the Slurm job, which only the program's environment has: a variable in `claims`, and its member of
+ * struct occ_run_job. A longer text is left out: a cut name would be the name of another account. */
+#define CLAIM_BYTES 127
+static const struct claim {
+    const char *name;
+    size_t offset; /* of a const char * in struct occ_run_job */
+} claims[] = {
+#define JOB_AT(member) offsetof(struct occ_run_job, member)
+    {"SLURM_JOB_ACCOUNT", JOB_AT(slurm_account)},
+    {"SLURM_JOB_PARTITION", JOB_AT(slurm_partition)},
+    {"SLURM_JOB_QOS", JOB_AT(slurm_qos)},
+    {"SLURM_ARRAY_JOB_ID", JOB_AT(slurm_array_job)},
+    {"SLURM_ARRAY_TASK_ID", JOB_AT(slurm_array_task)},
+};
+#define N_CLAIMS (sizeof claims / sizeof *claims)
+
 static const char **member(struct occ_run *row, const struct text *text)
 {
     return (const char **)(void *)((char *)row + text->offset);
+}
+
+static const char **claim_member(struct occ_run_job *job, const struct claim *claim)
+{
+    return (const char **)(void *)((char *)job + claim->offset);
 }
 
 /* Replaces the program's text by the kernel's, if the kernel has one. */
@@ -46,6 +67,39 @@ static bool trust(const char **text, const char *known)
     return true;
 }
 
+static void drop(const char **text)
+{
+    free((void *)(uintptr_t)*text);
+    *text = NULL;
+}
+
+/* The value of a variable in "NAME=value NAME=value"; `ret_n`: its bytes. NULL: none. */
+static const char *find_claim(const char *text, const char *name, size_t *ret_n)
+{
+    size_t n = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)); at += n)
+        if (at[n] == '=' && (at == text || at[-1] == ' ')) {
+            *ret_n = strcspn(at + n + 1, " ");
+            return at + n + 1;
+        }
+    return NULL;
+}
+
+/* Sets the texts of the Slurm job to the claims of a program that claims the same job. */
+static void take_claims(struct occ_run_job *job)
+{
+    size_t n = 0;
+    const char *claimed = job->claims ? find_claim(job->claims, "SLURM_JOB_ID", &n) : NULL;
+    bool is_of_job =
+        claimed && job->slurm_job && strlen(job->slurm_job) == n && memcmp(job->slurm_job, claimed, n) == 0;
+    for (size_t i = 0; i < N_CLAIMS; i++) {
+        const char *value = is_of_job ? find_claim(job->claims, claims[i].name, &n) : NULL;
+        drop(claim_member(job, &claims[i]));
+        if (value && n > 0 && n <= CLAIM_BYTES)
+            *claim_member(job, &claims[i]) = strndup(value, n); /* without memory: not known */
+    }
+}
+
 void occ_run_texts_trust(struct occ_run_job *job, const struct occ_identity *identity)
 {
     (void)trust(&job->container, identity->container);
@@ -56,12 +110,7 @@ void occ_run_texts_trust(struct occ_run_job *job, const struct occ_identity *ide
     is_known |= trust(&job->k8s_namespace, identity->pod_namespace);
     bool is_claimed = job->slurm_job || job->slurm_step || job->k8s_pod || job->k8s_namespace;
     job->trust = is_known ? "kernel" : is_claimed ? "claimed" : NULL;
-}
-
-static void drop(const char **text)
-{
-    free((void *)(uintptr_t)*text);
-    *text = NULL;
+    take_claims(job);
 }
 
 bool occ_run_texts_schedule(struct occ_run_job *job, const struct occ_gpu_jobs *jobs)
@@ -80,6 +129,7 @@ bool occ_run_texts_schedule(struct occ_run_job *job, const struct occ_gpu_jobs *
     if (!is_named)
         drop(&job->slurm_step);
     job->trust = "scheduler";
+    take_claims(job);
     return true;
 }
 
@@ -117,6 +167,8 @@ void occ_run_texts_free(struct occ_run *row)
 {
     for (size_t i = 0; i < N_TEXTS; i++)
         free((void *)(uintptr_t)*member(row, &texts[i]));
+    for (size_t i = 0; i < N_CLAIMS; i++)
+        drop(claim_member(&row->job, &claims[i]));
     free((void *)(uintptr_t)row->user);
     free((void *)(uintptr_t)row->job.container);
     free((void *)(uintptr_t)row->job.k8s_pod_uid);

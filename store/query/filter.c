@@ -84,8 +84,9 @@ static uint32_t find_group(struct occ_resolved_filter *f, const char *text)
 static bool set_group(struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_top_by by,
                       struct occ_filtered_run *run)
 {
-    static const int columns[] = {[OCC_TOP_BY_RUN] = 5,   [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7,
-                                  [OCC_TOP_BY_LABEL] = 8, [OCC_TOP_BY_JOB] = 9,  [OCC_TOP_BY_NODE] = 10};
+    static const int columns[] = {
+        [OCC_TOP_BY_RUN] = 5, [OCC_TOP_BY_RANK] = 6,  [OCC_TOP_BY_USER] = 7,     [OCC_TOP_BY_LABEL] = 8,
+        [OCC_TOP_BY_JOB] = 9, [OCC_TOP_BY_NODE] = 10, [OCC_TOP_BY_ACCOUNT] = 11, [OCC_TOP_BY_PARTITION] = 12};
     if (by < OCC_TOP_BY_RUN || by > OCC_TOP_BY_NODE)
         return true;
     const char *text = (const char *)sqlite3_column_text(stmt, columns[by]);

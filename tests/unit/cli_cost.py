@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 OCCQ, CLI_HISTORY, TWO_GPUS, RECORDINGS = sys.argv[1:5]
-UNITS = ["user", "job", "namespace", "label", "node", "run", "kernel"]
+UNITS = ["user", "job", "account", "partition", "namespace", "label", "node", "run", "kernel"]
 PARTS = ["idle", "waiting", "communication", "lost", "used", "unknown"]
 # High prices, since the recordings last seconds: a cent is then much less than a part.
 PRICES = "prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\n"
@@ -85,6 +85,10 @@ with open(settings, "w", encoding="utf-8") as file:
     file.write(PRICES)
 for history in (two_gpus, one, imported):
     print(os.path.basename(history), check_bill(history))
+
+# The Slurm account is who pays; a program without one is a row of its own.
+assert sorted((row["name"] or "") for row in bill(one, "account")) == ["", "phys"]
+assert {row["name"] for row in bill(one, "run", "--account", "phys")} == {"2"}
 
 # The two programs of the second GPU share it: a run alone costs what it costs beside the other.
 runs = {row["name"]: row for row in bill(two_gpus, "run")}

@@ -407,6 +407,65 @@ static void test_the_schedulers_word(void **state)
     }
 }
 
+#define LONGEST                                                                                              \
+    "123456789_123456789_123456789_123456789_123456789_123456789_123456789_123456789_123456789_1234567"
+
+/* Account, partition, QOS and array are those of a program that claims the run's job, cut nowhere. */
+static void test_texts_of_a_slurm_job(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *claims, *job, *texts[5];
+    } cases[] = {
+        {"SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=6 SLURM_ARRAY_TASK_ID=3 SLURM_JOB_ACCOUNT=phys "
+         "SLURM_JOB_PARTITION=gpu SLURM_JOB_QOS=high",
+         "7",
+         {"phys", "gpu", "high", "6", "3"}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=phys", "7", {"phys"}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=phys", "8", {NULL}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=phys", "70", {NULL}},
+        {"SLURM_JOB_ACCOUNT=phys", "7", {NULL}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=", "7", {NULL}},
+        {"SLURM_JOB_ID=7 XSLURM_JOB_ACCOUNT=phys SLURM_JOB_ACCOUNTS=x", "7", {NULL}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=a SLURM_JOB_NAME=n SLURM_JOB_ACCOUNT=b", "7", {"a"}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=a\x1b[2J SLURM_JOB_QOS=\xff", "7", {"a?[2J", NULL, "?"}},
+        {"SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=" LONGEST " SLURM_JOB_QOS=" LONGEST "_" LONGEST, "7", {LONGEST}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_identity id = {.uid = 1000, .owner_uid = 1000};
+        struct occ_run run = {.start_ns = 1};
+        const struct occ_run_job *job = &run.job;
+        (void)snprintf(id.slurm_job, sizeof id.slurm_job, "%s", cases[i].job);
+        assert_int_equal(occ_run_texts_set(&run, "claims", cases[i].claims, NULL), 0);
+        for (int again = 0; again < 2; again++)
+            occ_run_texts_trust(&run.job, &id);
+        const char *const texts[] = {job->slurm_account, job->slurm_partition, job->slurm_qos,
+                                     job->slurm_array_job, job->slurm_array_task};
+        for (size_t k = 0; k < 5; k++)
+            if (cases[i].texts[k])
+                assert_string_equal(texts[k], cases[i].texts[k]);
+            else
+                assert_null(texts[k]);
+        occ_run_texts_free(&run);
+    }
+}
+
+/* The scheduler's job is another one than the program claims: so are its account and partition. */
+static void test_texts_of_the_schedulers_job(void **state)
+{
+    (void)state;
+    struct occ_identity id = {.uid = 1000, .owner_uid = 1000};
+    struct occ_run run = {.start_ns = 1};
+    const struct occ_gpu_jobs jobs = {.n = 1, .names = {"8"}};
+    assert_int_equal(occ_run_texts_set(&run, "slurm_job", "7", NULL), 0);
+    assert_int_equal(occ_run_texts_set(&run, "claims", "SLURM_JOB_ID=7 SLURM_JOB_ACCOUNT=phys", NULL), 0);
+    occ_run_texts_trust(&run.job, &id);
+    assert_string_equal(run.job.slurm_account, "phys");
+    assert_true(occ_run_texts_schedule(&run.job, &jobs));
+    assert_null(run.job.slurm_account);
+    occ_run_texts_free(&run);
+}
+
 /* A pod's namespace comes only from directories that kubelet may have made. */
 static void test_namespaces(void **state)
 {
@@ -498,6 +557,8 @@ int main(void)
         cmocka_unit_test(test_files_of_others_name_no_jobs),
         cmocka_unit_test(test_jobs_are_bounded),
         cmocka_unit_test(test_the_schedulers_word),
+        cmocka_unit_test(test_texts_of_a_slurm_job),
+        cmocka_unit_test(test_texts_of_the_schedulers_job),
         cmocka_unit_test(owners_have_names),
     };
     return cmocka_run_group_tests_name("identity", tests, NULL, NULL);

@@ -192,6 +192,12 @@ static void test_process_record(void **state)
                                        "night run",
                                        "RANK",
                                        "3",
+                                       "SLURM_JOB_NAME",
+                                       "x SLURM_JOB_QOS=gold",
+                                       "SLURM_JOB_QOS",
+                                       "normal",
+                                       "SLURM_JOB_PARTITION",
+                                       "gpu",
                                        NULL};
     struct occ_ring_producer ring;
     struct occ_ring_consumer *consumer = NULL;
@@ -214,7 +220,9 @@ static void test_process_record(void **state)
     assert_null(value_of(record, "session"));
     assert_string_equal(value_of(record, "k8s_pod"), "pod-17");
     assert_string_equal(value_of(record, "k8s_namespace"), "lab");
-    assert_string_equal(value_of(record, "claims"), "SLURM_JOB_ID=4711 POD_NAMESPACE=lab RANK=3");
+    assert_string_equal(value_of(record, "claims"),
+                        "SLURM_JOB_ID=4711 SLURM_JOB_PARTITION=gpu SLURM_JOB_QOS=normal "
+                        "SLURM_JOB_NAME=x SLURM_JOB_QOS=gold POD_NAMESPACE=lab RANK=3");
     assert_string_equal(value_of(record, "rank"), "3");
     assert_non_null(value_of(record, "hostname"));
     occ_ring_detach(consumer);

@@ -438,6 +438,17 @@ static void putting_again_updates_a_run(void **state)
     assert_int_equal(occ_store_commit(w->store, &err), 0);
     /* the earlier executable is kept */
     assert_int_equal(world_number(w->store, RUN("end_ns = 2000 AND exe = '/bin/app' AND " REASON)), 1);
+    /* account and array are of the job */
+    run.job = (struct occ_run_job){.slurm_job = "7", .slurm_account = "phys", .slurm_array_task = "3"};
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    run.job = (struct occ_run_job){.slurm_job = "7"};
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    run.job = (struct occ_run_job){.slurm_job = NULL};
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    assert_int_equal(world_number(w->store, RUN("slurm_account = 'phys' AND slurm_array_task = '3'")), 1);
+    run.job = (struct occ_run_job){.slurm_job = "8", .slurm_partition = "gpu"};
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    assert_int_equal(world_number(w->store, RUN("slurm_account IS NULL AND slurm_partition = 'gpu'")), 1);
     run.level = run.level_reason = NULL; /* unknown: keeps the earlier level */
     assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
     assert_int_equal(world_number(w->store, RUN("level = 'trace' AND " REASON)), 1);

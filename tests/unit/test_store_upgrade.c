@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "full_disk.h"
+#include "store/sql_nouns.h"
 #include "store/upgrade.h"
 #include "test_store_world.h"
 
@@ -74,6 +75,29 @@ static void make_history(struct world *w, int version)
             fail_msg("%s", message);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     assert_int_equal(number_in(w->path, "PRAGMA user_version"), version);
+}
+
+/* A history of this version by a program that did not have the columns of a Slurm job yet. */
+static void make_history_without_columns(struct world *w)
+{
+    static const char undo[] =
+        "ALTER TABLE stored_run DROP COLUMN slurm_account; ALTER TABLE stored_run DROP COLUMN "
+        "slurm_partition; "
+        "ALTER TABLE stored_run DROP COLUMN slurm_qos; ALTER TABLE stored_run DROP COLUMN slurm_array_job; "
+        "ALTER TABLE stored_run DROP COLUMN slurm_array_task";
+    static const char old_view[] =
+        "DROP VIEW run; CREATE VIEW run AS SELECT run_id, launches FROM stored_run; "
+        "DELETE FROM column_help WHERE column_name = 'slurm_account'";
+    sqlite3 *db = NULL;
+    char *message = NULL;
+    make_history(w, 3);
+    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    assert_int_equal(occ_store_register(db), SQLITE_OK);
+    assert_int_equal(occ_sql_drop_nouns(db), SQLITE_OK);
+    if (sqlite3_exec(db, undo, NULL, NULL, &message) != SQLITE_OK || occ_sql_make_nouns(db) != SQLITE_OK ||
+        sqlite3_exec(db, old_view, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static int open_as(struct world *w, enum occ_store_mode mode, struct occ_error *err)
@@ -234,14 +258,57 @@ static void a_full_disk_leaves_a_whole_history(void **state)
     assert_true(failures[0] > 0 && failures[1] > 0); /* in either */
 }
 
+/* Columns that came without a new version: a reader finds NULL, a writer adds them, programs without them go
+ * on writing. */
+static void columns_are_added_to_a_version(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t id = 0;
+    make_history_without_columns(w);
+    if (open_as(w, OCC_STORE_READ, &err) != 0)
+        fail_msg("%s", err.message);
+    world_check_random(w, w->store, 10);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE slurm_account IS NULL"),
+                     WORLD_RUNS);
+    occ_store_close(w->store);
+    w->store = NULL;
+    assert_int_equal(number_in(w->path,
+                               "SELECT count(*) FROM pragma_table_info('stored_run') WHERE name GLOB "
+                               "'slurm_a*'"),
+                     0);
+    for (int again = 0; again < 2; again++) {
+        if (open_as(w, OCC_STORE_WRITE, &err) != 0)
+            fail_msg("%s", err.message);
+        const struct occ_run run = {
+            .uuid = {1},
+            .start_ns = BEGIN,
+            .job = {.slurm_job = "7", .slurm_account = "phys", .slurm_array_task = "3"}};
+        assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+        assert_int_equal(occ_store_finish(w->store, &err), 0);
+        occ_store_close(w->store);
+        w->store = NULL;
+    }
+    assert_int_equal(number_in(w->path, "SELECT count(*) FROM run WHERE slurm_account = 'phys' AND "
+                                        "slurm_array_task = '3' AND slurm_qos IS NULL"),
+                     1);
+    assert_int_equal(
+        number_in(w->path, "SELECT count(*) FROM column_help WHERE column_name = 'slurm_account'"), 1);
+    assert_int_equal(number_in(w->path, "PRAGMA user_version"), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_previous_version_is_read), TEST(an_older_one_says_what_to_do),
-        TEST(a_writer_changes_it),          TEST(a_copy_is_left_as_it_was),
-        TEST(refusals_change_nothing),      TEST(a_full_disk_leaves_a_whole_history),
+        TEST(the_previous_version_is_read),
+        TEST(an_older_one_says_what_to_do),
+        TEST(a_writer_changes_it),
+        TEST(a_copy_is_left_as_it_was),
+        TEST(refusals_change_nothing),
+        TEST(a_full_disk_leaves_a_whole_history),
+        TEST(columns_are_added_to_a_version),
     };
     return cmocka_run_group_tests(tests, replace_writes, NULL);
 }

@@ -115,6 +115,8 @@ static void show_kernel(struct live_ui *ui)
                    {"--label", f->label},
                    {"--user", f->user},
                    {"--job", f->job},
+                   {"--account", f->account},
+                   {"--partition", f->partition},
                    {"--rank", f->rank},
                    {"--gpu", gpu},
                    {"--name", args->name}};

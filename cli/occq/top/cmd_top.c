@@ -386,9 +386,9 @@ static int run(const struct cli_command *command, const void *arguments)
 static int check_by(const struct top_args *args, struct occ_error *err)
 {
     static const bool unknown[] = {
-        [OCC_TOP_BY_RANGE] = true, [OCC_TOP_BY_LAYER] = true, [OCC_TOP_BY_STREAM] = true,
-        [OCC_TOP_BY_RUN] = true,   [OCC_TOP_BY_RANK] = true,  [OCC_TOP_BY_LABEL] = true,
-        [OCC_TOP_BY_NODE] = false};
+        [OCC_TOP_BY_RANGE] = true,   [OCC_TOP_BY_LAYER] = true,     [OCC_TOP_BY_STREAM] = true,
+        [OCC_TOP_BY_RUN] = true,     [OCC_TOP_BY_RANK] = true,      [OCC_TOP_BY_LABEL] = true,
+        [OCC_TOP_BY_ACCOUNT] = true, [OCC_TOP_BY_PARTITION] = true, [OCC_TOP_BY_NODE] = false};
     const struct occ_filter *f = &args->history.filter;
     bool chooses = f->kernel_regex || f->exclude_regex || f->gpu || f->below_achieved > 0;
     if (!cluster_url(&args->history))
@@ -461,7 +461,9 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "by", CLI_WORD, struct top_args, by, "WHAT",
                "group launches by kernel (default), config, cause (the largest cause of a configuration), "
                "gpu, range (the ranges around a launch), layer (the ranges as a tree, equal siblings in one "
-               "row), stream, run, rank, user, label, job (Slurm job or Kubernetes pod) or node",
+               "row), stream, run, rank, user, label, job (Slurm job or Kubernetes pod), account (of the "
+               "Slurm job), "
+               "partition or node",
                .words = top_by_labels),
     CLI_OPTION(0, "order", CLI_WORD, struct top_args, order, "ORDER",
                "waste (default: lost warp-seconds), time, launches, occupancy (lowest first; measured, else "

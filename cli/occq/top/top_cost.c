@@ -27,6 +27,8 @@ struct cost_args {
 #define COST_BY(X)                                                                                           \
     X("user", "user")                                                                                        \
     X("job", "coalesce(k8s_pod, slurm_job)")                                                                 \
+    X("account", "slurm_account")                                                                            \
+    X("partition", "slurm_partition")                                                                        \
     X("namespace", "k8s_namespace")                                                                          \
     X("label", "label")                                                                                      \
     X("node", "hostname")                                                                                    \
@@ -247,8 +249,8 @@ static int run(const struct cli_command *command, const void *arguments)
 static const struct cli_option options[] = {
     CLI_OPTION(0, "cost", CLI_FLAG, struct cost_args, cost, NULL, "what the held time of GPUs costs"),
     CLI_OPTION(0, "by", CLI_WORD, struct cost_args, by, "WHAT",
-               "what a row is, on GPUs of one model: user (default), job (Slurm's, or the pod), namespace "
-               "(Kubernetes), label, node, run, kernel",
+               "what a row is, on GPUs of one model: user (default), job (Slurm's, or the pod), account and "
+               "partition (Slurm's), namespace (Kubernetes), label, node, run, kernel",
                .words = by_words),
     CLI_OPTION_DB,
     CLI_OPTIONS_PERIOD,

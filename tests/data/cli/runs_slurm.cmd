@@ -1,0 +1,1 @@
+occq runs -d h.db --account phys -o run,slurm_job,account,partition,qos,array_job,array_task; occq top -d h.db --partition gpu -o kernel,launches; occq launches -d h.db --account none; occq runs -d h.db --partition "gp*"

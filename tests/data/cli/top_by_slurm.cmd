@@ -1,0 +1,1 @@
+for by in job account partition; do COLUMNS=80 occq top -d h.db --by $by; done
