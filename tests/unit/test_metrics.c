@@ -310,16 +310,18 @@ static void jobs_add_up(void **state)
     uint32_t mul = make_config(w, 132);
     use_kernel(w, "_Z3addPf");
     uint32_t add = make_config(w, 66);
-    w->run.job.claims = "SLURM_JOB_ID=42 SLURM_JOB_ACCOUNT=phys SLURM_JOB_NAME=a SLURM_JOB_ACCOUNT=x";
+    w->run.job.slurm_account = "phys";
+    w->run.job.slurm_partition = "gpu\x1b\"";
     launch(w, mul, 3, NOW_NS);
     launch(w, add, 1, NOW_NS);
     w->run.job = (struct occ_run_job){.k8s_namespace = "team", .trust = "kernel"};
     launch(w, mul, 2, NOW_NS);
-    w->run.job = (struct occ_run_job){.claims = "SLURM_JOB_ACCOUNT=none"};
+    w->run.job = (struct occ_run_job){.claims = "SLURM_JOB_ACCOUNT=none"}; /* of no job */
     launch(w, add, 5, NOW_NS);
     const char *text = written(w, true, NOW_NS);
     assert_says(text, "occtrace_job_launches_total{hostname=\"node\",slurm_job=\"42\",slurm_account=\"phys\","
-                      "job_trust=\"claimed\"} 4\n");
+                      "slurm_partition=\"gpu?\\\"\",job_trust=\"claimed\"} 4\n");
+    assert_says(text, "user=\"ann\",slurm_job=\"42\",slurm_account=\"phys\",slurm_partition=\"gpu?\\\"\",");
     assert_says(text,
                 "occtrace_job_launches_total{hostname=\"node\",namespace=\"team\",job_trust=\"kernel\"} 2\n");
     assert_says(text, "occtrace_job_launches_total{hostname=\"node\",slurm_job=\"(none)\"} 5\n");

@@ -10,34 +10,22 @@
 static const char *const label_names[OCC_METER_JOB_LABELS] = {[OCC_METER_JOB_SLURM] = "slurm_job",
                                                               [OCC_METER_JOB_NAMESPACE] = "namespace",
                                                               [OCC_METER_JOB_ACCOUNT] = "slurm_account",
+                                                              [OCC_METER_JOB_PARTITION] = "slurm_partition",
                                                               [OCC_METER_JOB_TRUST] = "job_trust"};
-
-static void copy_label(char label[OCC_METER_LABEL_BYTES], const char *text, size_t n)
-{
-    (void)snprintf(label, OCC_METER_LABEL_BYTES, "%.*s", (int)n, text);
-    occ_text_sanitise(label);
-}
-
-/* The program's environment names the account: "NAME=value NAME=value". */
-static void find_account(const char *claims, char label[OCC_METER_LABEL_BYTES])
-{
-    static const char name[] = "SLURM_JOB_ACCOUNT=";
-    const char *at = claims ? strstr(claims, name) : NULL;
-    if (at && (at == claims || at[-1] == ' '))
-        copy_label(label, at + strlen(name), strcspn(at + strlen(name), " "));
-}
 
 static void describe(const struct occ_run *run, char labels[OCC_METER_JOB_LABELS][OCC_METER_LABEL_BYTES])
 {
     const char *const texts[OCC_METER_JOB_LABELS] = {[OCC_METER_JOB_SLURM] = run->job.slurm_job,
                                                      [OCC_METER_JOB_NAMESPACE] = run->job.k8s_namespace,
+                                                     [OCC_METER_JOB_ACCOUNT] = run->job.slurm_account,
+                                                     [OCC_METER_JOB_PARTITION] = run->job.slurm_partition,
                                                      [OCC_METER_JOB_TRUST] = run->job.trust};
     memset(labels, 0, OCC_METER_JOB_LABELS * sizeof *labels); /* compared as bytes */
     for (size_t i = 0; i < OCC_METER_JOB_LABELS; i++)
-        if (texts[i])
-            copy_label(labels[i], texts[i], strlen(texts[i]));
-    if (run->job.slurm_job)
-        find_account(run->job.claims, labels[OCC_METER_JOB_ACCOUNT]);
+        if (texts[i]) {
+            (void)snprintf(labels[i], sizeof labels[i], "%s", texts[i]);
+            occ_text_sanitise(labels[i]);
+        }
 }
 
 static void clear_job(struct occ_meter *m, size_t at)

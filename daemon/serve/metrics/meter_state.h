@@ -34,11 +34,12 @@ struct occ_meter_kernel {
     double job_wasted_ns[OCC_METER_JOB_SUMS]; /* the part of `wasted` that a job has, in warp-nanoseconds */
 };
 
-/* Labels of a job: a Slurm job or a namespace, with the account in the Slurm job's environment. */
+/* Labels of a job: a Slurm job with its account and partition, or a namespace. */
 enum {
     OCC_METER_JOB_SLURM,
     OCC_METER_JOB_NAMESPACE,
     OCC_METER_JOB_ACCOUNT,
+    OCC_METER_JOB_PARTITION,
     OCC_METER_JOB_TRUST,
     OCC_METER_JOB_LABELS
 };
@@ -52,6 +53,8 @@ struct occ_meter_job {
 #define OCC_METER_RUN_LABELS(X)                                                                              \
     X("user", user)                                                                                          \
     X("slurm_job", job.slurm_job)                                                                            \
+    X("slurm_account", job.slurm_account)                                                                    \
+    X("slurm_partition", job.slurm_partition)                                                                \
     X("namespace", job.k8s_namespace)                                                                        \
     X("pod", job.k8s_pod)                                                                                    \
     X("container", job.container)                                                                            \
