@@ -93,6 +93,10 @@ add_executable(two_gpus_history two_gpus_history.c)
 target_link_libraries(two_gpus_history PRIVATE occ_compile_options occ_store)
 
 # The bill of three recordings.
+occ_add_script_test(cli_opt_in COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_opt_in.sh" "${PROJECT_SOURCE_DIR}/packaging/opt-in")
+occ_add_script_test(cli_slurm_epilog
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_slurm_epilog.sh" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
+          "${PROJECT_SOURCE_DIR}/packaging/opt-in/slurm-epilog.in")
 occ_add_script_test(cli_cost
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_cost.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
           "$<TARGET_FILE:two_gpus_history>" "${PROJECT_SOURCE_DIR}/tests/data/import" TEXTS)
