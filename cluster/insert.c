@@ -16,9 +16,9 @@
 #define FIRST_S          1000000000                    /* from 2001-09-09 on seconds have ten digits */
 #define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* a version is a time in milliseconds since 1970 */
 
-#define X(NAME, name, columns) {name, columns},
+#define X(NAME, name, columns, of_accounts) {name, columns, of_accounts},
 static const struct table {
-    const char *name, *columns;
+    const char *name, *columns, *of_accounts;
 } tables[OCC_SHIP_TABLE_COUNT] = {OCC_SHIP_TABLES(X)};
 #undef X
 
@@ -38,8 +38,8 @@ int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, con
     bool batches = w->dialect == OCC_DIALECT_NEW && rows->rows < SYNC_INSERT_ROWS;
     const char *columns =
         table == OCC_SHIP_MINUTE && !w->has_evidence ? OCC_SHIP_MINUTE_COLUMNS("") : tables[table].columns;
-    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s) FORMAT TabSeparated", w->options.database,
-                   tables[table].name, columns);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s%s) FORMAT TabSeparated", w->options.database,
+                   tables[table].name, columns, w->has_accounts ? tables[table].of_accounts : "");
     (void)snprintf(token, sizeof token, "%s:%llu:%s", w->options.node, (unsigned long long)version,
                    tables[table].name);
     int rc = occ_http_add(w->http, "query", sql, err);

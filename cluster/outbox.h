@@ -30,6 +30,7 @@ struct occ_outbox_run {
     int64_t id;
     uint64_t group; /* hash of job and user: rows with the same hash are merged */
     char *job, *user;
+    struct occ_body accounts; /* the last columns of its job's rows, if the warehouse has them */
     char uuid[40];
 };
 
@@ -69,6 +70,7 @@ struct occ_batch_options {
     uint64_t max_configs;  /* maximum number per job and minute */
     int64_t first_change;  /* evicted minutes with a later change count as lost */
     bool has_evidence;     /* the warehouse's table `minute` has the column `evidence` */
+    bool has_accounts;     /* its tables have the columns of OCC_SHIP_*_ACCOUNT_COLUMNS */
     int64_t newest_minute; /* rows of this and earlier minutes may have been sent */
     /* minutes that ended less than OCC_BATCH_WAIT_S before this time wait; 0: none waits */
     int64_t now_s;
@@ -132,6 +134,9 @@ int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
 int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                    const struct occ_outbox_run **ret_run, struct occ_error *err);
+/* Writes the last columns of a row of the run's job, for tables that have them. */
+void occ_outbox_put_accounts(struct occ_body *rows, const struct occ_batch *batch,
+                             const struct occ_outbox_run *run);
 /* Id of the configuration "(other)" for configurations with this main cause. */
 uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
 

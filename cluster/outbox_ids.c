@@ -23,14 +23,19 @@ static const char read_config[] = "SELECT " OCC_SHIP_UUID(
 enum { CONFIG_GPU, CONFIG_WARPS, CONFIG_EXPECTED, CONFIG_CAUSE, CONFIG_KERNEL };
 
 /* Includes removed runs. */
-#define READ_RUN(table)                                                                                      \
-    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER                                                      \
-    ", " OCC_SHIP_UUID("r.uuid") " FROM " table " r WHERE r.run_id = ?1"
-static const char read_run[] = READ_RUN("stored_run") " UNION ALL " READ_RUN("stored_removed_run");
-static const char read_run_row[] = "SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(
-    OCC_SHIP_EXPRESSION) " FROM stored_run r WHERE "
-                         "r.run_id = ?1 UNION ALL SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(
-                             OCC_SHIP_REMOVED_EXPRESSION) " FROM stored_removed_run r WHERE r.run_id = ?1";
+#define READ_RUN(table, accounts)                                                                            \
+    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER ", " OCC_SHIP_UUID("r.uuid") accounts                \
+        " FROM " table " r WHERE r.run_id = ?1"
+static const char read_run[] =
+    READ_RUN("stored_run", OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_EXPRESSION)) " UNION ALL " READ_RUN(
+        "stored_removed_run", OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_REMOVED_EXPRESSION));
+enum { RUN_ID, RUN_JOB, RUN_USER, RUN_UUID, RUN_ACCOUNTS };
+#define READ_RUN_ROW(table, X)                                                                               \
+    "SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(X)                                                \
+        OCC_SHIP_RUN_ACCOUNT_COLUMNS(X) " FROM " table " r WHERE r.run_id = ?1"
+static const char read_run_row[] = READ_RUN_ROW("stored_run", OCC_SHIP_EXPRESSION) " UNION ALL " READ_RUN_ROW(
+    "stored_removed_run", OCC_SHIP_REMOVED_EXPRESSION);
+#define N_RUN_COL (0 OCC_SHIP_RUN_COLUMNS(OCC_SHIP_COUNT)) /* without UUID and accounts */
 
 int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
 {
@@ -208,11 +213,12 @@ uint64_t occ_batch_add_other(struct occ_batch *batch, int cause)
 
 static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
 {
-    const char *job = (const char *)sqlite3_column_text(stmt, 1),
-               *user = (const char *)sqlite3_column_text(stmt, 2);
+    const char *job = (const char *)sqlite3_column_text(stmt, RUN_JOB),
+               *user = (const char *)sqlite3_column_text(stmt, RUN_USER);
     XXH3_state_t *state = XXH3_createState();
-    *run = (struct occ_outbox_run){
-        .id = sqlite3_column_int64(stmt, 0), .job = strdup(job ? job : ""), .user = strdup(user ? user : "")};
+    *run = (struct occ_outbox_run){.id = sqlite3_column_int64(stmt, RUN_ID),
+                                   .job = strdup(job ? job : ""),
+                                   .user = strdup(user ? user : "")};
     if (!state || !run->job || !run->user) {
         (void)XXH3_freeState(state);
         return false;
@@ -222,8 +228,18 @@ static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
     (void)XXH3_64bits_update(state, run->user, strlen(run->user));
     run->group = XXH3_64bits_digest(state);
     (void)XXH3_freeState(state);
-    (void)snprintf(run->uuid, sizeof run->uuid, "%s", (const char *)sqlite3_column_text(stmt, 3));
-    return true;
+    (void)snprintf(run->uuid, sizeof run->uuid, "%s", (const char *)sqlite3_column_text(stmt, RUN_UUID));
+    occ_body_put_columns(&run->accounts, stmt, RUN_ACCOUNTS, sqlite3_column_count(stmt) - RUN_ACCOUNTS);
+    return !run->accounts.failed;
+}
+
+void occ_outbox_put_accounts(struct occ_body *rows, const struct occ_batch *batch,
+                             const struct occ_outbox_run *run)
+{
+    if (!batch->options.has_accounts)
+        return;
+    occ_body_put_raw(rows, "\t", 1);
+    occ_body_put_raw(rows, run->accounts.data, run->accounts.n);
 }
 
 /* Adds the run's row, once per batch. */
@@ -241,8 +257,11 @@ static int add_run_row(struct occ_outbox *r, struct occ_batch *batch, int64_t id
     occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
     occ_body_put_text(rows, batch->options.node, strlen(batch->options.node));
     occ_body_put_u64(rows, (uint64_t)r->identity);
-    occ_body_put_columns(rows, r->read_run_row, 1, sqlite3_column_count(r->read_run_row) - 1);
+    occ_body_put_columns(rows, r->read_run_row, 1, N_RUN_COL);
     occ_body_put_u64(rows, batch->options.version);
+    if (batch->options.has_accounts)
+        occ_body_put_columns(rows, r->read_run_row, 1 + N_RUN_COL,
+                             sqlite3_column_count(r->read_run_row) - 1 - N_RUN_COL);
     occ_body_end_row(rows);
     (void)sqlite3_reset(r->read_run_row);
     return 0;

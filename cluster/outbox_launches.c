@@ -77,8 +77,8 @@ static void put_origin(const struct occ_outbox *r, const struct occ_batch *batch
 }
 
 /* Adds the current row. */
-static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct occ_body *origin,
-                   struct together *t, struct occ_error *err)
+static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct occ_outbox_run *run,
+                   const struct occ_body *origin, struct together *t, struct occ_error *err)
 {
     struct occ_body *rows = &batch->rows[OCC_SHIP_LAUNCH];
     const struct occ_outbox_config *config = NULL;
@@ -98,6 +98,7 @@ static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct o
         occ_body_put_u64(rows, columns[i]);
     occ_body_put_u64(rows, copy);
     occ_body_put_u64(rows, batch->options.version);
+    occ_outbox_put_accounts(rows, batch, run);
     occ_body_end_row(rows);
     return 0;
 }
@@ -110,7 +111,7 @@ static int add_rows(struct occ_outbox *r, struct occ_batch *batch, const struct 
     int rc = 0, code = SQLITE_DONE;
     put_origin(r, batch, run, &origin);
     for (*ret_n = 0; rc == 0 && (code = sqlite3_step(r->read_launches)) == SQLITE_ROW; ++*ret_n)
-        rc = add_row(r, batch, &origin, &together, err);
+        rc = add_row(r, batch, run, &origin, &together, err);
     if (rc == 0 && (code == SQLITE_NOMEM || origin.failed))
         rc = occ_outbox_no_memory(err);
     /* a damaged chunk is treated as evicted: the other launches are sent */

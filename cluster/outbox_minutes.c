@@ -202,6 +202,8 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
     read_measured(stmt, &measured);
     double capacity = (double)total * 1e-9 * config->warps,
            waste = capacity * unused_share(&measured, config, total);
+    if (row->launches == 0)
+        row->run = rank->run; /* a removed run has no account */
     row->ranks += row->last_run != run->id;
     row->last_run = run->id;
     row->launches = add_saturated(row->launches, launches);
@@ -298,6 +300,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);
     occ_body_put_u64(rows, m->batch->options.version);
+    occ_outbox_put_accounts(rows, m->batch, run);
     occ_body_end_row(rows);
 }
 

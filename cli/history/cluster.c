@@ -33,8 +33,6 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
         return args->node ? occ_fail(err, OCC_E_INVALID, "--node goes with --cluster") : 0;
     if (args->cluster && (args->list.common.db || args->list.common.all_users))
         return occ_fail(err, OCC_E_INVALID, "--cluster goes with neither --db nor --all-users");
-    if (f->account || f->partition)
-        return occ_fail(err, OCC_E_INVALID, "only the nodes know accounts and partitions");
     if (f->stream != 0 || f->range_regex || f->graphs)
         return occ_fail(
             err, OCC_E_INVALID,
@@ -50,7 +48,7 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
     args->asked = *f;
     if (need != CLUSTER_RUNS) { /* the warehouse applies these filters */
         f->since_ns = f->until_ns = 0;
-        f->job = f->user = NULL;
+        f->job = f->user = f->account = f->partition = NULL;
     }
     return 0;
 }
@@ -194,6 +192,8 @@ int cluster_ask(const struct cli_command *command, const struct history_args *ar
     question->until_ns = args->asked.until_ns;
     question->job = args->asked.job;
     question->user = args->asked.user;
+    question->account = args->asked.account;
+    question->partition = args->asked.partition;
     question->node = args->node;
     if (rc == 0)
         rc = occ_remote_ask(w, question, &state, ret_store, err);

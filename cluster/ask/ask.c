@@ -31,7 +31,11 @@ static int check_texts(const struct occ_remote_question *question, struct occ_er
 {
     const struct {
         const char *name, *text;
-    } texts[] = {{"user", question->user}, {"job", question->job}, {"node", question->node}};
+    } texts[] = {{"user", question->user},
+                 {"job", question->job},
+                 {"node", question->node},
+                 {"account", question->account},
+                 {"partition", question->partition}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].text && strlen(texts[i].text) > OCC_REMOTE_TEXT_MAX)
             return occ_fail(err, OCC_E_INVALID, "the %s has %zu bytes: the warehouse is asked for at most %d",
@@ -39,11 +43,26 @@ static int check_texts(const struct occ_remote_question *question, struct occ_er
     return 0;
 }
 
+static int check_columns(const struct occ_warehouse *w, const struct occ_remote_question *question,
+                         struct occ_error *err)
+{
+    bool is_asked = question->account || question->partition || question->by == OCC_TOP_BY_ACCOUNT ||
+                    question->by == OCC_TOP_BY_PARTITION;
+    return is_asked && !w->has_accounts
+               ? occ_fail(err, OCC_E_INVALID,
+                          "%s: the tables of database %s have no accounts and partitions yet: occtrace-ship "
+                          "--init adds them",
+                          w->options.http.url, w->options.database)
+               : 0;
+}
+
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
                    struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err)
 {
     struct occ_store *store = NULL;
     int rc = check_texts(question, err);
+    if (rc == 0)
+        rc = check_columns(w, question, err);
     if (rc == 0)
         rc = occ_store_open_memory(&store, err);
     if (rc != 0)

@@ -85,12 +85,14 @@ static int put_groups(const struct occ_load *l)
         rc = occ_load_run(
             l, sqlite3_mprintf(
                    "INSERT INTO stored_run(uuid, node_id, start_ns, first_start_ns, last_start_ns, "
-                   "rolled_ns, evicted_ns, launches, user, slurm_job, k8s_pod, source, simulated) SELECT "
+                   "rolled_ns, evicted_ns, launches, user, slurm_account, slurm_partition, slurm_job, "
+                   "k8s_pod, source, simulated) SELECT "
                    "CAST(grp AS "
                    "BLOB), "
                    "node_id, hour * %lld, hour * %lld, hour * %lld, (hour + 1) * %lld, (hour + 1) * %lld, "
                    "launches, "
-                   "nullif(grp, ''), iif(grp GLOB 'slurm:*', substr(grp, 7), NULL), (SELECT max(pod) FROM "
+                   "nullif(grp, ''), nullif(grp, ''), nullif(grp, ''), iif(grp GLOB 'slurm:*', substr(grp, "
+                   "7), NULL), (SELECT max(pod) FROM "
                    "pods WHERE "
                    "job = grp), 'trace', 0 FROM (SELECT grp, CAST(total(n) AS INTEGER) AS launches FROM sums "
                    "GROUP BY grp) JOIN "

@@ -20,10 +20,15 @@ static char *make_where(const struct occ_load *l)
     occ_load_append_period(l, sql);
     occ_load_append_text(sql, " AND user = ", q->user, "");
     occ_load_append_text(sql, " AND node = ", q->node, "");
-    if (q->job) {
-        sqlite3_str_appendf(sql, " AND job IN (SELECT DISTINCT job FROM %s.run WHERE ",
+    if (q->job || q->account || q->partition) {
+        sqlite3_str_appendf(sql, " AND job IN (SELECT DISTINCT job FROM %s.run WHERE 1",
                             l->w->options.database);
-        occ_load_append_job(sql, q->job);
+        if (q->job) {
+            sqlite3_str_appendall(sql, " AND ");
+            occ_load_append_job(sql, q->job);
+        }
+        occ_load_append_text(sql, " AND slurm_account = ", q->account, "");
+        occ_load_append_text(sql, " AND slurm_partition = ", q->partition, "");
         sqlite3_str_appendall(sql, ")");
     }
     return sqlite3_str_finish(sql);
@@ -34,7 +39,8 @@ static char *make_where(const struct occ_load *l)
 static bool has_groups(const struct occ_load *l)
 {
     enum occ_top_by by = l->question->by;
-    return by == OCC_TOP_BY_USER || by == OCC_TOP_BY_JOB || by == OCC_TOP_BY_NODE || by == OCC_TOP_BY_MINUTE;
+    return by == OCC_TOP_BY_USER || by == OCC_TOP_BY_JOB || by == OCC_TOP_BY_ACCOUNT ||
+           by == OCC_TOP_BY_PARTITION || by == OCC_TOP_BY_NODE || by == OCC_TOP_BY_MINUTE;
 }
 
 /* Makes the expression of the group. Programs without a job or pod are separated from programs with one, but
@@ -47,13 +53,17 @@ static char *make_group(const struct occ_load *l)
                 each = (minutes + OCC_REMOTE_BLOCKS - 1) / OCC_REMOTE_BLOCKS;
         return sqlite3_mprintf("100 + intDiv(intDiv(toUInt32(bucket), 60) - %lld, %lld)", first, each);
     }
-    return l->question->by == OCC_TOP_BY_JOB
+    static const char *const columns[] = {[OCC_TOP_BY_USER] = "user",
+                                          [OCC_TOP_BY_ACCOUNT] = "slurm_account",
+                                          [OCC_TOP_BY_PARTITION] = "slurm_partition",
+                                          [OCC_TOP_BY_NODE] = "node"};
+    enum occ_top_by by = l->question->by;
+    return by == OCC_TOP_BY_JOB
                ? sqlite3_mprintf("if(job LIKE 'slurm:%%' OR job IN (SELECT job FROM %s.run WHERE pod <> ''), "
                                  "toString(job), '')",
                                  l->w->options.database)
-               : sqlite3_mprintf("%s", l->question->by == OCC_TOP_BY_USER   ? "user"
-                                       : l->question->by == OCC_TOP_BY_NODE ? "node"
-                                                                            : "''");
+               : sqlite3_mprintf("%s",
+                                 by < sizeof columns / sizeof *columns && columns[by] ? columns[by] : "''");
 }
 
 /* Sums of measured values of rows that have any. Each array is summed separately, which costs less than one

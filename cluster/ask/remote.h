@@ -35,8 +35,9 @@ struct occ_remote_question {
     int64_t since_ns, until_ns; /* minutes that begin in this time; 0: open */
     const char *job;            /* Slurm's number, the pod, or the warehouse's own name of a job; NULL: any */
     const char *user, *node;    /* NULL: any */
-    /* Groups launches by USER, JOB, NODE, or MINUTE (at most OCC_REMOTE_BLOCKS blocks of equally many
-     * minutes, the oldest is run 1); other values: one group. */
+    const char *account, *partition; /* of the Slurm job; NULL: any */
+    /* Groups launches by USER, JOB, ACCOUNT, PARTITION, NODE, or MINUTE (at most OCC_REMOTE_BLOCKS blocks of
+     * equally many minutes, the oldest is run 1); other values: one group. */
     enum occ_top_by by;
     bool histograms; /* of the launches' durations */
     /* Selects the kernels of launches (the keys of *ret_kernels), from a history that has only kernels; NULL:

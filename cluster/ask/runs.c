@@ -20,6 +20,8 @@ char *occ_load_runs_where(const struct occ_load *l)
                             (unsigned long long)q->run, (unsigned long long)q->run | 0x80000000u);
     occ_load_append_text(sql, " AND user = ", q->user, "");
     occ_load_append_text(sql, " AND node = ", q->node, "");
+    occ_load_append_text(sql, " AND slurm_account = ", q->account, "");
+    occ_load_append_text(sql, " AND slurm_partition = ", q->partition, "");
     if (q->job) {
         sqlite3_str_appendall(sql, " AND ");
         occ_load_append_job(sql, q->job);
@@ -27,17 +29,23 @@ char *occ_load_runs_where(const struct occ_load *l)
     return sqlite3_str_finish(sql);
 }
 
+#define NO_COLUMN(column, ...) ", '' AS " #column
+
 static int fetch_runs(const struct occ_load *l)
 {
-    static const char names[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA);
+    static const char head[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA),
+                      names[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA)
+                          OCC_SHIP_RUN_ACCOUNT_COLUMNS(OCC_LOAD_COMMA);
     char *where = occ_load_runs_where(l);
     int rc = occ_load_fetch(
         l, "runs", names,
         sqlite3_mprintf("SELECT bitAnd(reinterpretAsUInt32(reverse(unhex(substring(toString(run), 1, "
-                        "8)))), 2147483647) AS number, run, node, history%s FROM %s.run FINAL "
+                        "8)))), 2147483647) AS number, run, node, history%s%s FROM %s.run FINAL "
                         "WHERE %s ORDER BY start_ns DESC LIMIT %lld",
-                        names + strlen("number, run, node, history"), l->w->options.database, where,
-                        (long long)l->question->max_runs));
+                        head + strlen("number, run, node, history"),
+                        l->w->has_accounts ? OCC_SHIP_RUN_ACCOUNT_COLUMNS(OCC_LOAD_COMMA)
+                                           : OCC_SHIP_RUN_ACCOUNT_COLUMNS(NO_COLUMN),
+                        l->w->options.database, where, (long long)l->question->max_runs));
     sqlite3_free(where);
     return rc;
 }
@@ -49,12 +57,15 @@ static int fetch_runs(const struct occ_load *l)
 static const char put_runs[] =
     "INSERT INTO stored_node(hostname) SELECT DISTINCT node FROM runs;"
     "INSERT OR IGNORE INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, end_ns, exe, user, label, "
-    "session_id, slurm_job, slurm_step, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, "
+    "session_id, slurm_job, slurm_step, slurm_account, slurm_partition, slurm_qos, slurm_array_job, "
+    "slurm_array_task, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, "
     "source, level, level_reason, simulated, launches, gpu_time_ns, last_start_ns) "
     "SELECT iif(row_number() OVER (PARTITION BY number ORDER BY run, history, node) = 1, "
     "max(CAST(number AS INTEGER), 1), NULL) AS id, " RUN_UUID ", node_id, pid, uid, start_ns, end_ns, "
     "program, nullif(user, ''), nullif(label, ''), nullif(session, ''), nullif(slurm_job, ''), "
-    "nullif(slurm_step, ''), nullif(pod, ''), nullif(namespace, ''), nullif(pod_uid, ''), "
+    "nullif(slurm_step, ''), nullif(slurm_account, ''), nullif(slurm_partition, ''), nullif(slurm_qos, ''), "
+    "nullif(slurm_array_job, ''), nullif(slurm_array_task, ''), nullif(pod, ''), nullif(namespace, ''), "
+    "nullif(pod_uid, ''), "
     "nullif(container, ''), nullif(job_trust, ''), nullif(rank, ''), 'trace', nullif(level, ''), "
     "nullif(level_reason, ''), simulated, launches, gpu_time_ns, last_start_ns "
     "FROM runs JOIN stored_node ON hostname = node WHERE length(launches) < 19 AND length(gpu_time_ns) < 19 "

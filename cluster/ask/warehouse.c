@@ -260,17 +260,18 @@ int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, st
                     w->options.http.url, w->options.database, names, w->options.section);
 }
 
-/* Looks for a column that older tables lack until --init adds it. */
-static int find_evidence(struct occ_warehouse *w, struct occ_error *err)
+/* Looks for columns that older tables lack until --init adds them; accounts last in `minute`. */
+static int find_columns(struct occ_warehouse *w, struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    uint64_t n = 0;
+    uint64_t n[2] = {0};
     (void)snprintf(sql, sizeof sql,
-                   "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'minute' AND name = "
-                   "'evidence'",
+                   "SELECT countIf(name = 'evidence'), countIf(name = 'slurm_account') FROM system.columns "
+                   "WHERE database = '%s' AND table = 'minute'",
                    w->options.database);
-    int rc = occ_warehouse_ask_numbers(w, sql, &n, 1, err);
-    w->has_evidence = n > 0;
+    int rc = occ_warehouse_ask_numbers(w, sql, n, 2, err);
+    w->has_evidence = n[0] > 0;
+    w->has_accounts = n[1] > 0;
     return rc;
 }
 
@@ -337,7 +338,7 @@ int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_
             "them with occtrace-ship --init",
             w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
     int found = check_tables(w, needs, err);
-    return found == 0 ? find_evidence(w, err) : found;
+    return found == 0 ? find_columns(w, err) : found;
 }
 
 /* ---- the password ---- */

@@ -137,7 +137,12 @@ CREATE TABLE IF NOT EXISTS $db.run (
     helper_cpu_ns  Nullable(UInt64),
     process_cpu_ns Nullable(UInt64),
     start        DateTime('UTC'),
-    version      UInt64{,
+    version      UInt64,
+    slurm_account   LowCardinality(String), -- of slurm_job, as the program's environment has it; likewise the next four
+    slurm_partition LowCardinality(String),
+    slurm_qos       LowCardinality(String),
+    slurm_array_job  String,
+    slurm_array_task String{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, node, history){
   TTL start + INTERVAL 400 DAY|};
@@ -169,7 +174,10 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     elapsed_ns      Nullable(Float64) ALIAS if(shares[3] > 0, shares[3] * toFloat64(total_ns), NULL),
     wasted_warp_s   Float32{ CODEC(ZSTD(3))|}, -- of '(other)': waste, and what the SMs could hold; else 0
     capacity_warp_s Float32{ CODEC(ZSTD(3))|},
-    version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
+    version         UInt64{ CODEC(Delta, ZSTD(3))|},
+    slurm_account   LowCardinality(String), -- of one of the job's programs, as its environment has it; likewise the next one
+    slurm_partition LowCardinality(String),
+    namespace       LowCardinality(String){,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
   TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
@@ -230,7 +238,10 @@ CREATE TABLE IF NOT EXISTS $db.launch (
     correlation     UInt64{ CODEC(Delta, ZSTD(3))|},
     graph_node      UInt64{ CODEC(ZSTD(3))|}, -- 0: launched without a CUDA graph
     copy            UInt32{ CODEC(ZSTD(3))|},
-    version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
+    version         UInt64{ CODEC(Delta, ZSTD(3))|},
+    slurm_account   LowCardinality(String), -- of one of the job's programs, as its environment has it; likewise the next one
+    slurm_partition LowCardinality(String),
+    namespace       LowCardinality(String){,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket)
   ORDER BY (cluster, job, user, node, history, run, gpu, start_ns, stream, correlation, graph_node, config, duration_ns, copy){
@@ -254,9 +265,22 @@ CREATE TABLE IF NOT EXISTS $db.hour (
     elapsed_ns      Nullable(Float64){ CODEC(Gorilla, ZSTD(3))|},
     wasted_warp_s   Float64{ CODEC(Gorilla, ZSTD(3))|}, -- of '(other)'
     capacity_warp_s Float64{ CODEC(Gorilla, ZSTD(3))|},
-    version         UInt64{ CODEC(Delta, ZSTD(3))|}
+    version         UInt64{ CODEC(Delta, ZSTD(3))|},
+    slurm_account   LowCardinality(String), -- of one of the job's programs, as its environment has it; likewise the next one
+    slurm_partition LowCardinality(String),
+    namespace       LowCardinality(String)
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(bucket) ORDER BY (cluster, job, user, config, bucket){
   TTL bucket + INTERVAL 400 DAY SETTINGS ttl_only_drop_parts = 1|};
+
+-- Tables that were made before get the columns of Slurm and Kubernetes; minute last, where shippers look for them.
+{ALTER TABLE $db.run ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_qos LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_array_job String, ADD COLUMN IF NOT EXISTS slurm_array_task String|
+ALTER TABLE $db.run ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN slurm_qos LowCardinality(String), ADD COLUMN slurm_array_job String, ADD COLUMN slurm_array_task String};
+{ALTER TABLE $db.launch ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS namespace LowCardinality(String)|
+ALTER TABLE $db.launch ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN namespace LowCardinality(String)};
+{ALTER TABLE $db.hour ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS namespace LowCardinality(String)|
+ALTER TABLE $db.hour ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN namespace LowCardinality(String)};
+{ALTER TABLE $db.minute ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS namespace LowCardinality(String)|
+ALTER TABLE $db.minute ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN namespace LowCardinality(String)};
 
 -- When minutes of an hour last came in, and up to when such changes are in `hour`: hours with a later one are behind.
 CREATE TABLE IF NOT EXISTS $db.hour_change (hour DateTime('UTC'), changed DateTime) ENGINE = ReplacingMergeTree(changed)

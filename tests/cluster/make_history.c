@@ -79,7 +79,13 @@ static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
                                     .hostname = hostname,
                                     .exe = "/opt/o'brien\t\\train",
                                     .user = "alice",
-                                    .job = {.slurm_job = i % 8 == 7 ? "43" : "42", .trust = "kernel"},
+                                    .job = {.slurm_job = i % 8 == 7 ? "43" : "42",
+                                            .slurm_account = i % 8 == 7 ? "chem" : "o'phys\\",
+                                            .slurm_partition = "gpu",
+                                            .slurm_qos = "normal",
+                                            .slurm_array_job = "40",
+                                            .slurm_array_task = "2",
+                                            .trust = "kernel"},
                                     .rank = "0"};
         check(occ_store_put_run(store, &run, &runs[i], &err));
     }

@@ -25,7 +25,8 @@ QUESTIONS = (("top",), ("top", "-n", "500", "--by", "config"), ("top", "--by", "
              ("top", "--by", "node"), ("top", "--job", "42"), ("top", "--job", "43", "--user", "alice"), ("top", "--low-occupancy"),
              ("top", "--kernel", "kernel"), ("top", "--kernel", "kernel..[0-2]", "--exclude", "..2"), ("show", "kernel..3"), ("runs",),
              ("runs", "--job", "43"), ("runs", "-n", "4"), ("runs", "--since", f"@{NOW - 3600}"), ("show", "kernel"),
-             ("show", "kernel", "--job", "43"), ("top", "--job", "web-0"), ("what-if", "--gpu", "b200"))
+             ("show", "kernel", "--job", "43"), ("top", "--job", "web-0"), ("top", "--by", "account"), ("top", "--account", "o'phys\\"),
+             ("top", "--by", "partition", "--account", "chem"), ("runs", "--account", "chem"), ("what-if", "--gpu", "b200"))
 
 
 def leave_the_job(history, node):
@@ -87,9 +88,12 @@ def a_table_of_before(asker, engine):
     columns = [row[0] for row in engine.ask("SELECT name FROM system.columns WHERE database = 'before' AND table = 'minute' AND default_kind <> 'ALIAS'")]
     if engine.name == "26":
         engine.ask("ALTER TABLE before.minute DROP CONSTRAINT possible_evidence")
-    engine.ask("ALTER TABLE before.minute DROP COLUMN evidence")
+    for column in ("evidence", "slurm_account", "slurm_partition", "namespace"):
+        engine.ask(f"ALTER TABLE before.minute DROP COLUMN {column}")
     site.run("--once")
     asker.set(engines.PASSWORD, database="before")
+    for question in (("top", "--by", "account"), ("top", "--partition", "gpu"), ("runs", "--account", "chem")):
+        asker.ask(*question, code=1, says="the tables of database before have no accounts and partitions yet: occtrace-ship --init")
     question = ("show", "kernel", "--json")
     unknown = reasons(asker.ask(*question))
     assert unknown[None] == sum(unknown.values()) > 3, unknown

@@ -66,12 +66,14 @@ def made_and_checked(engine):
         made = engine.ask("SHOW CREATE TABLE occtrace.minute")
         engine.ask("ALTER TABLE occtrace.minute DROP CONSTRAINT possible, DROP CONSTRAINT possible_measured, DROP CONSTRAINT possible_evidence, "
                    "MODIFY COLUMN means REMOVE CODEC")
-        engine.ask("ALTER TABLE occtrace.minute DROP COLUMN evidence")
+        for column in ("evidence", "slurm_account", "slurm_partition", "namespace"):
+            engine.ask(f"ALTER TABLE occtrace.minute DROP COLUMN {column}")
         site.run("--init")
         assert sorted(engine.ask("SHOW CREATE TABLE occtrace.minute")[0][0].split("\\n")) == sorted(made[0][0].split("\\n"))
         assert made[0][0].count("CONSTRAINT possible") == 4 and "`means` Array(Float32) CODEC(ZSTD(6))" in made[0][0]
     else:
-        engine.ask("ALTER TABLE occtrace.minute DROP COLUMN evidence")
+        for column in ("evidence", "slurm_account", "slurm_partition", "namespace"):
+            engine.ask(f"ALTER TABLE occtrace.minute DROP COLUMN {column}")
         site.run("--check", says="as needed")
         site.run("--init")
         assert engine.ask("SELECT name, type FROM system.columns WHERE database = 'occtrace' AND table = 'minute'")[16:19] == [

@@ -187,6 +187,9 @@ def hours_after_an_outage_of_a_day(engine):
         extend(site.history, hour, 60 * hour, 1, 8, 10, "measured", "end")
     site.run("--once")
     site.run("--maintain", says="hours summed up: 25\n")
+    of_jobs = [["slurm:42", "o\\'phys\\\\", "gpu", ""], ["slurm:43", "chem", "gpu", ""]]
+    for table in ("minute", "hour"):
+        assert engine.ask(f"SELECT DISTINCT job, slurm_account, slurm_partition, namespace FROM occtrace.{table} FINAL ORDER BY job") == of_jobs
     check_hours(engine)
     engine.ask("TRUNCATE TABLE occtrace.hour_change")
     extend(site.history, 40, 60 * 20, 1, 8, 40, "measured", "end")  # late launches: some rows go to (other)
@@ -540,6 +543,7 @@ def single_launches_of_a_job(engine):
     site.run("--once")
     new = [row for row in launches_of(ship, site.history, ("42",)) if row[2] >= (NOW - 3000) * 10**9]
     assert launches_in(engine) == new and len(new) == 8 * 3 * 30 * 3 and len(set(new)) < len(new)
+    assert engine.ask("SELECT DISTINCT slurm_account, slurm_partition, namespace FROM occtrace.launch") == [["o\\'phys\\\\", "gpu", ""]]
     extend(site.history, 3, 60, 12, 9, 31, "end")  # late ones too: their minutes come whole
     site.run("--once")
     check_launches(engine, ship, site.history, ("42",))

@@ -221,8 +221,8 @@ static void ask_store(struct occ_store *store)
 
 static void ask(struct occ_warehouse *w, uint8_t control)
 {
-    static const enum occ_top_by by[] = {OCC_TOP_BY_KERNEL, OCC_TOP_BY_USER, OCC_TOP_BY_JOB, OCC_TOP_BY_NODE,
-                                         OCC_TOP_BY_MINUTE};
+    static const enum occ_top_by by[] = {OCC_TOP_BY_KERNEL,  OCC_TOP_BY_USER, OCC_TOP_BY_JOB,
+                                         OCC_TOP_BY_ACCOUNT, OCC_TOP_BY_NODE, OCC_TOP_BY_MINUTE};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_remote_state state = {0};
     struct occ_store *store = NULL;
@@ -281,6 +281,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     w->dialect = control & 128 ? OCC_DIALECT_NEW : OCC_DIALECT_OLD;
     w->has_evidence = control & 32;
+    w->has_accounts = control & 16;
     switch (control % 8) {
     case 5:
         run_statement(w);

@@ -105,7 +105,11 @@ static void put_run(struct world *w, int i)
                                 .pid = 1000 + i,
                                 .start_ns = BEGIN + i,
                                 .user = i % 3 == 0 ? "ada" : "bob",
-                                .job = {.slurm_job = i % 2 ? "7" : NULL},
+                                .job = {.slurm_job = i % 2 ? "7" : NULL,
+                                        .slurm_account = i % 2 ? "phys\\" : NULL,
+                                        .slurm_partition = i % 2 ? "gpu" : NULL,
+                                        .slurm_array_task = i % 2 ? "3" : NULL,
+                                        .k8s_namespace = i % 2 ? NULL : "team"},
                                 .session = i % 2 ? NULL : "s"};
     check(occ_store_put_run(w->store, &run, &w->runs[i].id, &err), &err);
     w->runs[i].has_ended = w->runs[i].is_removed = false;
@@ -204,8 +208,8 @@ static void evict(struct world *w)
 static const struct table {
     const char *name;
     int keys, columns; /* the first ones */
-} tables[OCC_SHIP_TABLE_COUNT] = {[OCC_SHIP_RUN] = {"run", 4, 24},
-                                  [OCC_SHIP_MINUTE] = {"minute", 7, 10},
+} tables[OCC_SHIP_TABLE_COUNT] = {[OCC_SHIP_RUN] = {"run", 4, 41},
+                                  [OCC_SHIP_MINUTE] = {"minute", 7, 23},
                                   [OCC_SHIP_RANK_MINUTE] = {"rank_minute", 6, 9}};
 
 /* Inserts a tab-separated row with its version. */
@@ -256,11 +260,13 @@ static void make_warehouse(struct world *w)
     execute(
         w->warehouse,
         "CREATE VIEW final_minute AS SELECT max(version), c0 / 60 AS minute, c2 AS job, c3 AS user, "
-        "c6 AS config, c8 + 0 AS launches, c9 + 0 AS total FROM minute GROUP BY c0, c1, c2, c3, c4, c5, c6;"
+        "c6 AS config, c8 + 0 AS launches, c9 + 0 AS total, c20 AS account, "
+        "c21 AS partition, c22 AS namespace FROM minute GROUP BY c0, c1, c2, c3, c4, c5, c6;"
         "CREATE VIEW final_rank AS SELECT max(version), c0 / 60 AS minute, c4 AS run, c5 AS gpu, "
         "c7 + 0 AS launches, c8 + 0 AS busy FROM rank_minute GROUP BY c0, c1, c2, c3, c4, c5;"
-        "CREATE VIEW final_run AS SELECT max(version), c0 AS run, c5 AS user, c8 AS program, c19 AS level "
-        "FROM run GROUP BY c0, c1, c2, c3");
+        "CREATE VIEW final_run AS SELECT max(version), c0 AS run, c5 AS user, c8 AS program, c19 AS level, "
+        "c36 AS account, c37 AS partition, c38 AS qos, c39 AS array_job, c40 AS task FROM run GROUP BY c0, "
+        "c1, c2, c3");
 }
 
 /* ---- the shipper ---- */
@@ -276,6 +282,7 @@ static bool ship_batch(struct world *w, struct occ_outbox *outbox, enum death de
                                               .node = "n",
                                               .version = ++w->version,
                                               .max_configs = MAX_CONFIGS,
+                                              .has_accounts = true,
                                               .newest_minute = w->newest_minute,
                                               .sent = &w->sent,
                                               .kept = &w->kept,
@@ -333,6 +340,16 @@ static const struct same {
      "minute >= " KEPT " GROUP BY 1, 2, 3",
      "SELECT m.minute, " JOB ", r.user, sum(m.launches), sum(m.total_duration_ns) FROM h.stored_minute m "
      "JOIN h.stored_run r USING(run_id) WHERE m.minute >= " KEPT " GROUP BY 1, 2, 3"},
+    {"account, partition and namespace of a job's minute",
+     "SELECT DISTINCT minute, job, account, partition, namespace FROM final_minute WHERE launches > 0 AND "
+     "minute >= " KEPT,
+     "SELECT DISTINCT m.minute, " JOB ", iif(r.slurm_job, 'phys\\\\', ''), iif(r.slurm_job, 'gpu', ''), "
+     "iif(r.slurm_job, '', 'team') FROM h.stored_minute m JOIN h.stored_run r USING(run_id) WHERE "
+     "m.minute >= " KEPT},
+    {"account and array of a run",
+     "SELECT run, account, partition, qos, array_job, task FROM final_run WHERE level <> 'removed'",
+     "SELECT " UUID("uuid") ", iif(slurm_job, 'phys\\\\', ''), iif(slurm_job, 'gpu', ''), '', '', "
+                            "iif(slurm_job, '3', '') FROM h.stored_run"},
     {"configurations that have rows of their own",
      "SELECT minute, job, user, launches, total, count(*) FROM final_minute WHERE launches > 0 AND minute "
      ">= " KEPT " AND (minute, job, user) IN (SELECT m.minute, " JOB

@@ -386,9 +386,9 @@ static int run(const struct cli_command *command, const void *arguments)
 static int check_by(const struct top_args *args, struct occ_error *err)
 {
     static const bool unknown[] = {
-        [OCC_TOP_BY_RANGE] = true,   [OCC_TOP_BY_LAYER] = true,     [OCC_TOP_BY_STREAM] = true,
-        [OCC_TOP_BY_RUN] = true,     [OCC_TOP_BY_RANK] = true,      [OCC_TOP_BY_LABEL] = true,
-        [OCC_TOP_BY_ACCOUNT] = true, [OCC_TOP_BY_PARTITION] = true, [OCC_TOP_BY_NODE] = false};
+        [OCC_TOP_BY_RANGE] = true, [OCC_TOP_BY_LAYER] = true, [OCC_TOP_BY_STREAM] = true,
+        [OCC_TOP_BY_RUN] = true,   [OCC_TOP_BY_RANK] = true,  [OCC_TOP_BY_LABEL] = true,
+        [OCC_TOP_BY_NODE] = false};
     const struct occ_filter *f = &args->history.filter;
     bool chooses = f->kernel_regex || f->exclude_regex || f->gpu || f->below_achieved > 0;
     if (!cluster_url(&args->history))
