@@ -1,5 +1,5 @@
 /* See document_rows.h. SQLite parses the document: a statement selects the rows, with a column for each
- * member of the first row. One thread. */
+ * member that a row has, in the order of their first rows. One thread. */
 #include "document_rows.h"
 
 #include <sqlite3.h>
@@ -49,7 +49,9 @@ static int make_statement(sqlite3 *db, const char *document, const char *rows, c
                           struct occ_error *err)
 {
     sqlite3_stmt *names = NULL;
-    char *text = sqlite3_mprintf("SELECT key FROM json_each((SELECT value FROM %s LIMIT 1))", rows);
+    char *text = sqlite3_mprintf("SELECT DISTINCT member.key FROM %s AS rows, json_each(rows.value) AS member "
+                                 "WHERE typeof(member.key) = 'text'",
+                                 rows);
     int status = prepare(db, text, document, &names, err), n = 0, code = SQLITE_DONE;
     sqlite3_str *sql = sqlite3_str_new(db);
     sqlite3_str_appendall(sql, "SELECT ");

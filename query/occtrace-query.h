@@ -132,7 +132,7 @@ void occ_query_free(char *document);
 const char *occ_query_notes(const occ_query *query);
 
 /* Asks like occ_query_ask() and gives the rows of the document as a stream of one batch; of show, the launch
- * configurations. true and false are 1 and 0; objects and arrays are JSON texts. A document without
+ * configurations, each with its kernel_id, kernel and device_id. true and false are 1 and 0; objects and arrays are JSON texts. A document without
  * rows has a column "rows" and no row. */
 int occ_query_table(occ_query *query, const char *question, const char *options,
                     struct ArrowArrayStream *ret_stream, occ_query_error *error);

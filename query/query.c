@@ -4,12 +4,14 @@
  */
 #include "occtrace-query.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "answer.h"
 #include "arrow_stream.h"
@@ -105,6 +107,12 @@ static void last_note(const char *notes, char *line, size_t size)
 
 /* ---- questions ---- */
 
+/* Tells whether the file was removed: for occq a failure, for occ_query_open() no history. */
+static bool is_removed(const occ_query *query)
+{
+    return !query->is_url && access(query->where, F_OK) != 0 && errno == ENOENT;
+}
+
 /* Runs the command and keeps its notes. *ret_text NULL: no output. */
 static int run(occ_query *query, struct query_options *options, char **ret_text, occ_query_error *error)
 {
@@ -122,7 +130,7 @@ static int run(occ_query *query, struct query_options *options, char **ret_text,
         tidy_notes(query->notes);
     if (answer.status == OCC_QUERY_OK || answer.status == OCC_QUERY_NOTHING)
         *ret_text = occ_take(answer.text);
-    int status = answer.status;
+    int status = answer.status == OCC_QUERY_FAILURE && is_removed(query) ? OCC_QUERY_NOTHING : answer.status;
     query_answer_free(&answer);
     if (status == OCC_QUERY_OK)
         return OCC_QUERY_OK;

@@ -8,17 +8,26 @@ import threading
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from . import _arrow
-from ._library import NOTHING, OK, ArrowStream, Error, Failure, library
+from ._library import NOTHING, OK, ArrowStream, Error, Failure, UsageError, c_string, library
 
 HTML_ROWS = 60  # of a table in a notebook
+CELL_CHARACTERS = 120
 
 
 def _cell(value: Any) -> str:
-    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    """A value on one line. Names of kernels may hold characters that a terminal obeys."""
+    if value is None:
+        return "-"
+    if isinstance(value, (str, bytes)):
+        value = value[:CELL_CHARACTERS + 1]
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if len(text) > CELL_CHARACTERS:
+        text = text[:CELL_CHARACTERS - 1] + "…"
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _html_table(names: List[str], rows: List[Tuple[Any, ...]], more: bool) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    head = "".join(f"<th>{html.escape(_cell(name))}</th>" for name in names)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(_cell(value))}</td>" for value in row) + "</tr>" for row in rows)
     rest = "<p>further rows are not shown</p>" if more else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
@@ -61,21 +70,21 @@ class Table:
     def rows(self) -> List[Dict[str, Any]]:
         """A dict for each row."""
         names, rows = self._read()
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise UsageError(f"two columns have the name {twice[0]!r}: AS gives them names")
         return [dict(zip(names, row)) for row in rows]
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         return iter(self.rows())
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame; through pyarrow if it is installed."""
+        """A pandas.DataFrame: Int64 for integers with gaps, NaN for other gaps, None for texts."""
+        stream = self._open()
         try:
-            return self.to_arrow().to_pandas()
-        except ImportError:
-            stream = self._open()
-            try:
-                return _arrow.to_pandas(stream)
-            finally:
-                stream.release(ctypes.byref(stream))
+            return _arrow.to_pandas(stream)
+        finally:
+            stream.release(ctypes.byref(stream))
 
     def to_arrow(self) -> Any:
         """A pyarrow.Table, without a copy."""
@@ -104,7 +113,7 @@ class Statement(Table):
             stream, self._ready = self._ready, None
         return stream if stream is not None else self._history._stream_sql(self._statement)
 
-    def __del__(self):
+    def __del__(self) -> None:
         stream = getattr(self, "_ready", None)
         if stream is not None:
             stream.release(ctypes.byref(stream))
@@ -163,7 +172,7 @@ class History:
         self._handle = ctypes.c_void_p()
         self._lock = threading.RLock()  # a handle answers one thread at a time, and ctypes releases the interpreter's lock
         error = Error()
-        name = None if where is None else os.fsencode(where)
+        name = None if where is None else c_string(os.fsencode(where))
         if library().occ_query_open(name, ctypes.byref(self._handle), ctypes.byref(error)) != OK:
             raise error.exception()
         self.where = where
@@ -177,7 +186,7 @@ class History:
         handle, self._handle = self._handle, ctypes.c_void_p()
         library().occ_query_close(handle)
 
-    def __del__(self):  # no other thread has the object; after fork() another thread's lock would stay held
+    def __del__(self) -> None:  # no other thread has the object; after fork() another thread's lock would stay held
         if getattr(self, "_handle", None):
             self._close()
 
@@ -212,7 +221,7 @@ class History:
         """Everything about a kernel: its number, a name as occq prints it, or a regular expression.
 
         document["kernels"]: a member for each kernel and device, each with launch_configs. The table has a row for
-        each launch configuration.
+        each launch configuration, with its kernel and device.
         """
         return Answer(self, "show", dict(options, kernel=str(kernel)))
 
@@ -299,7 +308,7 @@ class History:
     def _stream_sql(self, statement: str) -> ArrowStream:
         stream, error = ArrowStream(), Error()
         with self._lock:
-            status = library().occ_query_sql(self._open_handle(), statement.encode(), ctypes.byref(stream),
+            status = library().occ_query_sql(self._open_handle(), c_string(statement.encode()), ctypes.byref(stream),
                                              ctypes.byref(error))
         if status != OK:
             raise error.exception()

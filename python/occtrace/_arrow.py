@@ -15,11 +15,14 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.
 _owned: Dict[int, ArrowStream] = {}  # streams of capsules, by address
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _destroy(capsule, owned=_owned, pointer=_pointer, name=NAME, byref=ctypes.byref):  # names may be gone at exit
+def _release(capsule: int, owned: Dict[int, ArrowStream] = _owned, pointer: Any = _pointer, name: bytes = NAME,
+             byref: Any = ctypes.byref) -> None:  # names may be gone at exit
     stream = owned.pop(pointer(capsule, name), None)
     if stream is not None and stream.release:  # a consumer that took the stream has set it to NULL
         stream.release(byref(stream))
+
+
+_destroy = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_release)
 
 
 def capsule(stream: ArrowStream) -> Any:
@@ -27,6 +30,16 @@ def capsule(stream: ArrowStream) -> Any:
     address = ctypes.addressof(stream)
     _owned[address] = stream
     return _new(address, NAME, ctypes.cast(_destroy, ctypes.c_void_p))
+
+
+def _pieces(data: bytes, ends: List[int], is_text: bool) -> List[Any]:
+    """The values between the ends."""
+    if not is_text:
+        return [data[start:end] for start, end in zip(ends, ends[1:])]
+    if not data.isascii():
+        return [data[start:end].decode() for start, end in zip(ends, ends[1:])]
+    text = data.decode()  # its characters are bytes
+    return [text[start:end] for start, end in zip(ends, ends[1:])]
 
 
 class Batch:
@@ -37,21 +50,20 @@ class Batch:
         self._array = array
         self.length = array.length
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self._array.release:
             self._array.release(ctypes.byref(self._array))
 
     def child(self, index: int) -> ArrowArray:
         """The array of a column."""
-        return self._array.children[index].contents
+        child: ArrowArray = self._array.children[index].contents
+        return child
 
-    def is_valid(self, index: int) -> List[bool]:
-        """Which rows of a column have a value."""
-        array = self.child(index)
-        if array.null_count == 0:
-            return [True] * self.length
-        bits = ctypes.string_at(array.buffers[0], (self.length + 7) // 8)
-        return [bool(bits[row >> 3] >> (row & 7) & 1) for row in range(self.length)]
+    def valid_bits(self, index: int) -> bytes:
+        """A bit for each row of a column, the lowest of a byte first: whether the row has a value."""
+        array, size = self.child(index), (self.length + 7) // 8
+        bits: bytes = ctypes.string_at(array.buffers[0], size) if array.null_count else b"\xff" * size
+        return bits
 
     def values(self, index: int) -> List[Any]:
         """The values of a column: int, float, str, bytes or None."""
@@ -60,14 +72,12 @@ class Batch:
             of = ctypes.c_int64 if kind == "l" else ctypes.c_double
             found = list((of * self.length).from_address(array.buffers[1])) if self.length else []
         else:
-            ends = (ctypes.c_int32 * (self.length + 1)).from_address(array.buffers[1])
-            data = ctypes.string_at(array.buffers[2], ends[self.length])
-            found = [data[ends[row]:ends[row + 1]] for row in range(self.length)]
-            if kind == "u":
-                found = [value.decode() for value in found]
+            ends = list((ctypes.c_int32 * (self.length + 1)).from_address(array.buffers[1]))
+            found = _pieces(ctypes.string_at(array.buffers[2], ends[-1]), ends, kind == "u")
         if array.null_count == 0:
             return found
-        return [value if valid else None for value, valid in zip(found, self.is_valid(index))]
+        bits = self.valid_bits(index)
+        return [value if bits[row >> 3] >> (row & 7) & 1 else None for row, value in enumerate(found)]
 
 
 def read_schema(stream: ArrowStream) -> List[Tuple[str, str]]:
@@ -93,15 +103,19 @@ def batches(stream: ArrowStream) -> Iterator[Batch]:
         yield Batch(formats, array)
 
 
-def to_pandas(stream: ArrowStream):
-    """A DataFrame without pyarrow. Integers with gaps are Int64, other gaps NaN or None."""
+def to_pandas(stream: ArrowStream) -> Any:
+    """A DataFrame. Integers with gaps are Int64, other gaps NaN or None."""
     import numpy  # pylint: disable=import-outside-toplevel
     import pandas  # pylint: disable=import-outside-toplevel
 
     names = read_schema(stream)
     parts = list(batches(stream))
 
-    def column(index: int, kind: str):
+    def gaps_of(part: Batch, index: int) -> Any:
+        bits = numpy.frombuffer(part.valid_bits(index), dtype=numpy.uint8)
+        return numpy.unpackbits(bits, bitorder="little")[:part.length] == 0
+
+    def column(index: int, kind: str) -> Any:
         if kind not in "lg":
             return pandas.Series([value for part in parts for value in part.values(index)], dtype=object)
         of = numpy.int64 if kind == "l" else numpy.float64
@@ -112,7 +126,7 @@ def to_pandas(stream: ArrowStream):
         values = numpy.concatenate(arrays) if arrays else numpy.empty(0, of)
         if not any(part.child(index).null_count for part in parts):
             return pandas.Series(values)
-        gaps = numpy.array([not valid for part in parts for valid in part.is_valid(index)])
+        gaps = numpy.concatenate([gaps_of(part, index) for part in parts])
         if kind == "l":
             return pandas.Series(pandas.arrays.IntegerArray(values, gaps))
         values[gaps] = numpy.nan

@@ -1,7 +1,7 @@
 """ctypes over libocctrace-query. See occtrace-query.h for the contract."""
 import ctypes
 import os
-from typing import Optional
+from typing import Any, Iterator, Optional
 
 NAME = "libocctrace-query.so.0"
 MESSAGE_BYTES = 1024
@@ -47,7 +47,7 @@ class ArrowStream(ctypes.Structure):
     """struct ArrowArrayStream of the Arrow C stream interface."""
 
 
-def _method(result, *arguments):
+def _method(result: Any, *arguments: Any) -> Any:
     return ctypes.CFUNCTYPE(result, *arguments)
 
 
@@ -83,7 +83,7 @@ _FUNCTIONS = {
 }
 
 
-def _candidates():
+def _candidates() -> Iterator[Optional[str]]:
     """Paths of the library, the most specific first."""
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.environ.get("OCCTRACE_QUERY_LIBRARY")
@@ -111,6 +111,13 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
+def c_string(text: bytes) -> bytes:
+    """The text, which the library would read up to a NUL."""
+    if b"\0" in text:
+        raise UsageError("a text has a null character")
+    return text
+
+
 def version() -> str:
     """The version of the library, such as "0.1.0"."""
-    return library().occ_query_version().decode()
+    return str(library().occ_query_version(), "utf-8")

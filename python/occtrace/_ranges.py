@@ -45,7 +45,7 @@ def _injected_tool() -> Optional[_Functions]:
     slots = (ctypes.c_void_p * _SLOTS)()  # functions, which the tool sets
     table = (ctypes.c_void_p * (_SLOTS + 1))(*(ctypes.addressof(slots) + 8 * i for i in builtins.range(_SLOTS)))
 
-    def get_table(module, ret_table, ret_size):
+    def get_table(module: int, ret_table: Any, ret_size: Any) -> int:
         if module != _MODULE_CORE:
             return 0
         ret_table[0] = ctypes.addressof(table)
@@ -63,9 +63,12 @@ def _injected_tool() -> Optional[_Functions]:
         return None
     initialize.restype, initialize.argtypes = ctypes.c_int, [_GetExportTable]
     _kept.append(tool)
-    if initialize(get_export_table) != 1 or not slots[_PUSH_A] or not slots[_POP]:
+    if initialize(get_export_table) != 1:
         return None
-    return _Push(slots[_PUSH_A]), _Pop(slots[_POP])
+    push, pop = slots[_PUSH_A], slots[_POP]
+    if not push or not pop:
+        return None
+    return _Push(push), _Pop(pop)
 
 
 _functions: List[Optional[_Functions]] = []  # one entry after the first range

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """python/occtrace over the built library: answers, tables, errors, ranges. What is not installed is skipped and named.
 
-    python_package.py LIBRARY OCCQ CLI_HISTORY NVTX_TOOL SOURCE      NVTX_TOOL: nvtx_tool.c as a library
+    python_package.py LIBRARY OCCQ CLI_HISTORY NVTX_TOOL SOURCE [more]      NVTX_TOOL: nvtx_tool.c as a library
 """
 import ast
 import ctypes
@@ -10,27 +10,41 @@ import glob
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 LIBRARY, OCCQ, HISTORY, NVTX_TOOL, SOURCE = sys.argv[1:6]
+MORE = sys.argv[6:] == ["more"]
 del sys.argv[1:]
 os.environ.update(OCCTRACE_QUERY_LIBRARY=LIBRARY, NVTX_INJECTION64_PATH=NVTX_TOOL, TZ="UTC", COLUMNS="80", NO_COLOR="1",
                   XDG_CONFIG_HOME="/nonexistent")
-sys.path.insert(0, os.path.join(SOURCE, "python"))
+sys.path[:0] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "tests/unit")]
 import occtrace  # noqa: E402
+from duckdb_library import Connection  # noqa: E402
 
 WORK = tempfile.TemporaryDirectory()
 PATH = os.path.join(WORK.name, "m.db")
 subprocess.run([HISTORY, PATH, "measured"], check=True)
 ROWS = "SELECT kernel, start_ns, achieved FROM launch ORDER BY start_ns, correlation_id"
+COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "
+# Values that are hard to carry: the ends of int64, no value, infinities, NUL, bytes that are not UTF-8, an empty text.
+HARD = ("SELECT -9223372036854775808 AS i, -9e999 AS r, 'a' || char(0) || 'b' AS t, x'00ff' AS b, NULL AS n UNION ALL "
+        "SELECT NULL, NULL, NULL, NULL, NULL UNION ALL "
+        "SELECT 9223372036854775807, 9e999, CAST(x'61ff62' AS TEXT), x'', NULL UNION ALL SELECT 0, 0.5, '', x'01', NULL")
+HARD_ROWS = [(-2**63, float("-inf"), "a\0b", b"\0\xff", None), (None,) * 5, (2**63 - 1, float("inf"), "a\ufffdb", b"", None),
+             (0, 0.5, "", b"\1", None)]
 
 
 def occq(*arguments):
     return subprocess.run([OCCQ, *arguments, "-d", PATH], stdin=subprocess.DEVNULL, capture_output=True).stdout.decode()
+
+
+CAPSULE_POINTER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 def module(name):
@@ -66,8 +80,15 @@ class Answers(unittest.TestCase):
                                       for row in top["top"]])
         self.assertEqual(top.columns, list(top["top"][0]))
         self.assertEqual(self.history.top(since="1s").rows(), [])
-        configs = [config for kernel in self.history.show(".")["kernels"] for config in kernel["launch_configs"]]
-        self.assertEqual([row["config_id"] for row in self.history.show(".")], [config["config_id"] for config in configs])
+        rows = [(kernel["kernel_id"], kernel["kernel"], kernel["device_id"], config["config_id"])
+                for kernel in self.history.show(".")["kernels"] for config in kernel["launch_configs"]]
+        self.assertEqual([(row["kernel_id"], row["kernel"], row["device_id"], row["config_id"]) for row in self.history.show(".")], rows)
+
+    def test_members_of_any_row_are_columns(self):
+        verdict = self.history.verdict()
+        self.assertNotIn("needed", verdict["findings"][0])
+        self.assertEqual([row["needed"] for row in verdict], [finding.get("needed") for finding in verdict["findings"]])
+        self.assertTrue(any(row["needed"] for row in verdict))
 
     def test_sql(self):
         table = self.history.sql(ROWS)
@@ -79,8 +100,28 @@ class Answers(unittest.TestCase):
         self.assertEqual(len(repr(table).splitlines()), 62)
         kinds = self.history.sql("SELECT 1 AS i, 0.5 AS r, 'é' AS t, x'00ff' AS b, NULL AS n").rows()
         self.assertEqual(kinds, [{"i": 1, "r": 0.5, "t": "é", "b": b"\0\xff", "n": None}])
-        many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000) SELECT i FROM n"
-        self.assertEqual([row["i"] for row in self.history.sql(many)], list(range(1, 40001)))
+        self.assertEqual([row["i"] for row in self.history.sql(COUNT % 40000 + "SELECT i FROM n")], list(range(1, 40001)))
+        self.assertEqual([tuple(row.values()) for row in self.history.sql(HARD)], HARD_ROWS)
+
+    def test_a_name_of_two_columns(self):
+        table = self.history.sql("SELECT 1 AS a, 2 AS a")
+        self.assertEqual(table.columns, ["a", "a"])
+        with self.assertRaisesRegex(occtrace.UsageError, "two columns have the name 'a'"):
+            table.rows()
+
+    def test_text_is_one_line_without_controls(self):
+        table = self.history.sql("SELECT 'red' || char(27) || '[31m' || char(10) || char(8238) AS \"a\x1b[1m\"")
+        lines = repr(table).split("\n")
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(all(line.isprintable() for line in lines), lines)
+        self.assertEqual(table.rows(), [{"a\x1b[1m": "red\x1b[31m\n\u202e"}])  # values stay as they are
+        self.assertNotIn("\x1b", table._repr_html_())
+
+    def test_a_long_text_is_cut(self):
+        table = self.history.sql("SELECT hex(zeroblob(1000000)) AS a")
+        self.assertLess(len(repr(table)), 500)
+        self.assertLess(len(table._repr_html_()), 500)
+        self.assertEqual(len(table.rows()[0]["a"]), 2000000)
 
     def test_html_is_escaped(self):
         page = self.history.sql("SELECT '<script>&' AS \"<b>\"")._repr_html_()
@@ -97,12 +138,14 @@ class Answers(unittest.TestCase):
                                  (lambda: self.history.show("nothing"), LookupError, "no launches of such a kernel"),
                                  (lambda: self.history.hit_rate(), occtrace.NothingFound, "no outcome of advice"),
                                  (lambda: occtrace.open(PATH + ".none"), occtrace.NothingFound, "no history"),
+                                 (lambda: occtrace.open(PATH + "\0.none"), ValueError, "null character"),
+                                 (lambda: self.history.sql("SELECT 1\0; nonsense"), ValueError, "null character"),
+                                 (lambda: self.history.top(label="a\0b"), ValueError, "NUL"),
                                  (lambda: occtrace.open(__file__), occtrace.Failure, "")):
             with self.assertRaises(kind) as caught:
                 call()
             self.assertIn(part, str(caught.exception))
-        late = self.history.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-                                "SELECT CASE WHEN i < 18000 THEN i ELSE 'x' END AS late FROM n")
+        late = self.history.sql(COUNT % 20000 + "SELECT CASE WHEN i < 18000 THEN i ELSE 'x' END AS late FROM n")
         with self.assertRaisesRegex(occtrace.Failure, "column 'late'"):
             late.rows()
 
@@ -123,15 +166,40 @@ class Answers(unittest.TestCase):
             except occtrace.Failure as failure:
                 self.assertIn("closed", str(failure))
 
+    def test_a_removed_history(self):
+        path = os.path.join(WORK.name, "removed.db")
+        shutil.copy(PATH, path)
+        history = occtrace.open(path)
+        begun = history.sql(COUNT % 40000 + "SELECT i, kernel FROM n, (SELECT kernel FROM launch LIMIT 1)")
+        runs = history.runs()
+        os.remove(path)
+        self.assertEqual(len(begun.rows()), 40000)  # the stream has the file open
+        self.assertTrue(runs["runs"])
+        for ask in (history.top, begun.rows, runs.rows):
+            with self.assertRaises(occtrace.NothingFound):
+                ask()
+
     def test_threads_share_a_history(self):
+        table, expected, found = self.history.sql(ROWS), json.loads(occq("sql", ROWS, "--json"))["rows"], []
+
         def ask():
-            for _ in range(20):
+            for _ in range(5):
                 self.history.runs()
+            found.append(table.rows() == expected)
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        self.assertEqual(found, [True] * 8)
+
+    def test_the_end_of_the_process(self):
+        """Objects that live until the interpreter ends are no error and print nothing."""
+        code = ("import sys, occtrace; history = occtrace.open(sys.argv[1]); sys.kept = [history, history.sql('SELECT 1 AS a'), "
+                "history.sql('SELECT 2 AS a').__arrow_c_stream__()]; cycle = [history.sql('SELECT 3 AS a')]; cycle.append(cycle)")
+        environment = dict(os.environ, PYTHONPATH=os.path.join(SOURCE, "python"))
+        found = subprocess.run([sys.executable, "-B", "-c", code, PATH], env=environment, capture_output=True)
+        self.assertEqual((found.returncode, found.stdout, found.stderr), (0, b"", b""))
 
 
 class Arrow(unittest.TestCase):
@@ -146,6 +214,14 @@ class Arrow(unittest.TestCase):
         self.assertTrue(valid(capsule, b"arrow_array_stream"))
         del capsule  # releases a stream that nobody took
         gc.collect()
+
+    def test_a_stream_that_is_dropped(self):
+        stream = occtrace.open(PATH).sql(COUNT % 40000 + "SELECT i, 'row ' || i AS t FROM n")._open()
+        batches = occtrace._arrow.batches(stream)
+        first = next(batches)
+        stream.release(ctypes.byref(stream))
+        self.assertEqual(first.values(0)[-1], first.length)  # a batch owns its memory
+        self.assertEqual(first.values(1)[0], "row 1")
 
     def check_frame(self, frame):
         self.assertEqual(list(frame.columns), ["kernel", "start_ns", "achieved"])
@@ -163,16 +239,81 @@ class Arrow(unittest.TestCase):
         self.assertEqual(list(history.sql("SELECT kernel_id FROM kernel WHERE 0").to_pandas().columns), ["kernel_id"])
         self.assertEqual(len(history.top().to_pandas()), 5)
 
+    def test_pandas_of_hard_values(self):
+        pandas = module("pandas")
+        with unittest.mock.patch.dict(sys.modules, pyarrow=unittest.mock.MagicMock()):  # its integers with gaps are floats of 53 bits
+            frame = occtrace.open(PATH).sql(HARD).to_pandas()
+        self.assertEqual([str(kind) for kind in frame.dtypes], ["Int64", "float64", "object", "object", "float64"])
+        rows = [tuple(None if value is None or value is pandas.NA or value != value else value for value in row)
+                for row in frame.itertuples(index=False)]
+        self.assertEqual(rows, HARD_ROWS)
+
+    def check_duckdb(self, table, sql):
+        """The answer of DuckDB to a statement about the table "t"."""
+        try:
+            duckdb = Connection()
+        except FileNotFoundError as missing:
+            raise unittest.SkipTest(str(missing)) from None
+        capsule = table.__arrow_c_stream__()
+        duckdb.scan("t", CAPSULE_POINTER(capsule, b"arrow_array_stream"))
+        try:
+            return duckdb.ask(sql)
+        finally:
+            duckdb.close()
+
+    def test_duckdb(self):
+        found = self.check_duckdb(self.table, "SELECT * FROM t")
+        self.assertEqual([(kernel, int(start), achieved and float(achieved)) for kernel, start, achieved in found],
+                         [tuple(row.values()) for row in self.expected])
+        history = occtrace.open(PATH)
+        found = self.check_duckdb(history.sql(HARD), "SELECT i, r, replace(t, chr(0), '0'), to_hex(b), n, typeof(i), typeof(b) FROM t")
+        self.assertEqual([row[:5] for row in found], [("-9223372036854775808", "-inf", "a0b", "00FF", None), (None,) * 5,
+                                                      ("9223372036854775807", "inf", "a\ufffdb", "", None), ("0", "0.5", "", "01", None)])
+        self.assertEqual({row[5:] for row in found}, {("BIGINT", "BLOB")})
+        self.assertEqual(self.check_duckdb(history.sql("SELECT kernel FROM kernel WHERE 0"), "SELECT count(*), typeof(any_value(kernel)) FROM t"),
+                         [("0", "VARCHAR")])
+        many = history.sql(COUNT % 40000 + "SELECT i, 'row ' || i AS t FROM n")
+        self.assertEqual(self.check_duckdb(many, "SELECT count(*), sum(i), max(t) FROM t"), [("40000", "800020000", "row 9999")])
+        self.assertEqual(self.check_duckdb(many, "SELECT i FROM t LIMIT 1"), [("1",)])  # the rest is dropped
+        self.assertEqual(self.check_duckdb(history.top(), "SELECT count(*) FROM t"), [("5",)])
+        late = history.sql(COUNT % 20000 + "SELECT CASE WHEN i < 18000 THEN i ELSE 'x' END AS late FROM n")
+        with self.assertRaisesRegex(RuntimeError, "column 'late'"):
+            self.check_duckdb(late, "SELECT count(*) FROM t")
+
     def test_pyarrow(self):
         module("pyarrow")
         table = self.table.to_arrow()
         table.validate(full=True)
         self.assertEqual(table.to_pylist(), self.expected)
-        self.assertEqual(table.column("start_ns").num_chunks, 1)
+        hard = occtrace.open(PATH).sql(HARD).to_arrow()
+        hard.validate(full=True)
+        self.assertEqual([tuple(row.values()) for row in hard.to_pylist()], HARD_ROWS)
 
     def test_polars(self):
         module("polars")
         self.assertEqual(self.table.to_polars().to_dicts(), self.expected)
+        self.assertEqual(occtrace.open(PATH).sql(HARD).to_polars().rows(), HARD_ROWS)
+
+
+@unittest.skipUnless(MORE, "a slow test")
+class Million(unittest.TestCase):
+    def setUp(self):
+        self.table = occtrace.open(PATH).sql(
+            COUNT % 1000000 + "SELECT i, CASE WHEN i % 3 THEN i * 0.5 END AS half, 'k' || (i % 7) AS k FROM n")
+
+    def test_rows(self):
+        rows = self.table.rows()
+        self.assertEqual((len(rows), rows[2], rows[-1]), (1000000, {"i": 3, "half": None, "k": "k3"}, {"i": 1000000, "half": 500000.0, "k": "k1"}))
+
+    def test_pandas(self):
+        module("pandas")
+        frame = self.table.to_pandas()
+        self.assertEqual((len(frame), int(frame["i"].sum()), float(frame["half"].sum())), (1000000, 500000500000, 166666833333.5))
+        self.assertEqual((frame["half"].isna().sum(), frame["k"].nunique()), (333333, 7))
+
+    def test_duckdb(self):
+        self.assertEqual(Arrow.check_duckdb(self, self.table, "SELECT count(*), sum(i), count(half), count(DISTINCT k) FROM t"),
+                         [("1000000", "500000500000", "666667", "7")])
 
 
 class Ranges(unittest.TestCase):
@@ -212,4 +353,4 @@ class Sources(unittest.TestCase):
                     self.assertIn("return", member.__annotations__, member)
 
 
-unittest.main(verbosity=2)
+unittest.main(verbosity=2, defaultTest="Million" if MORE else None)

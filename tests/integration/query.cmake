@@ -26,6 +26,9 @@ if(OCC_SYSTEM_PYTHON3 AND NOT OCC_SANITIZE) # a sanitizer's library needs its ru
   occ_add_script_test(python_package
     COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_package.py" $<TARGET_FILE:occtrace_query> $<TARGET_FILE:occq>
             $<TARGET_FILE:cli_history> $<TARGET_FILE:nvtx_tool> "${PROJECT_SOURCE_DIR}")
+  occ_add_script_test(python_million
+    COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_package.py" $<TARGET_FILE:occtrace_query> $<TARGET_FILE:occq>
+            $<TARGET_FILE:cli_history> $<TARGET_FILE:nvtx_tool> "${PROJECT_SOURCE_DIR}" more LABELS slow)
   occ_add_script_test(python_wheel
     COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_wheel.py" "${PROJECT_SOURCE_DIR}" $<TARGET_FILE:occtrace_query>
             $<TARGET_FILE:cli_history>)

@@ -217,8 +217,9 @@ def check_table(path):
     groups = json.loads(ask(path, "show", {"kernel": "."}).stdout)["kernels"]
     configs = [config for group in groups for config in group["launch_configs"]]
     lines = client("table", path, "show", '{"kernel": "."}').stdout.decode().splitlines()
-    if len(lines) != len(configs) + len(configs[0]):
-        fail("the table of show:", len(lines), len(configs))
+    names = ["kernel_id", "kernel", "device_id", *configs[0]]
+    if [line.split(" ")[0] for line in lines[:len(names)]] != names or len(lines) != len(configs) + len(names):
+        fail("the table of show:", lines[:len(names)], len(configs))
     if client("table", path, "top", '{"format": "csv"}').returncode != 2:
         fail("a table has a format")
 
