@@ -5,11 +5,13 @@
 """
 import ast
 import ctypes
+import doctest
 import gc
 import glob
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -333,6 +335,23 @@ class Ranges(unittest.TestCase):
             code = "import occtrace\nwith occtrace.range('x'): print('inside')"
             found = subprocess.run([sys.executable, "-B", "-c", code], env=environment, capture_output=True)
             self.assertEqual((found.returncode, found.stdout, found.stderr), (0, b"inside\n", b""))
+
+
+class Document(unittest.TestCase):
+    def test_the_session_of_the_document(self):
+        with open(os.path.join(SOURCE, "docs/python.md"), encoding="utf-8") as file:
+            session = re.search(r"```pycon\n(.*?)```", file.read(), re.S)[1]
+        module("pandas")
+        subprocess.run([OCCQ, "import", "-d", os.path.join(WORK.name, "v100.db"), os.path.join(SOURCE, "tests/data/import/v100_step.json.gz")],
+                       check=True, capture_output=True)
+        test = doctest.DocTestParser().get_doctest(session, {}, "docs/python.md", "docs/python.md", 0)
+        lines, here = [], os.getcwd()
+        os.chdir(WORK.name)
+        with unittest.mock.patch.dict(os.environ, COLUMNS="112"):
+            doctest.DocTestRunner(verbose=False).run(test, out=lines.append)
+        os.chdir(here)
+        self.assertGreaterEqual(len(test.examples), 10)
+        self.assertEqual(lines, [], "".join(lines))
 
 
 class Sources(unittest.TestCase):
