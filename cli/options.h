@@ -121,7 +121,13 @@ static inline const char *cli_program(const struct cli_command *command)
 #define CLI_MOMENT_HELP "a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM', today, yesterday or @SECONDS"
 
 /* Exit statuses of occq. */
-enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_NOTHING = 3 };
+enum cli_exit {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_FAILURE = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_NOTHING = 3,
+    CLI_EXIT_RULE_FAILS = 4 /* occq check */
+};
 
 /* A row: struct cli_option's members, `field` of `type` instead of the offset; then other members by name
  * (.words = ..., .min = ...). */

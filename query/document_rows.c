@@ -49,9 +49,10 @@ static int make_statement(sqlite3 *db, const char *document, const char *rows, c
                           struct occ_error *err)
 {
     sqlite3_stmt *names = NULL;
-    char *text = sqlite3_mprintf("SELECT DISTINCT member.key FROM %s AS rows, json_each(rows.value) AS member "
-                                 "WHERE typeof(member.key) = 'text'",
-                                 rows);
+    char *text =
+        sqlite3_mprintf("SELECT DISTINCT member.key FROM %s AS rows, json_each(rows.value) AS member "
+                        "WHERE typeof(member.key) = 'text'",
+                        rows);
     int status = prepare(db, text, document, &names, err), n = 0, code = SQLITE_DONE;
     sqlite3_str *sql = sqlite3_str_new(db);
     sqlite3_str_appendall(sql, "SELECT ");

@@ -15,8 +15,8 @@
  *
  * Documents. occ_query_ask(query, "top", ...) gives the bytes that "occq top --json" prints, with the same
  * options; the JSON Schemas are in docs/schemas. SQL has the same names and units: ratios 0 to 1,
- * nanoseconds, bytes; null means not measured or not known, never 0. The settings of occq (occq.yaml) do not
- * apply.
+ * nanoseconds, bytes; null means not measured or not known, never 0. Of the settings of occq (occq.yaml) only
+ * the prices for "cost" of top apply.
  *
  * Effects. The library reads. It prints nothing, installs no signal handler, changes neither locale nor
  * environment, starts no thread or process, and never ends the process. A history is a file that other
@@ -82,7 +82,7 @@ struct ArrowArrayStream {
 #pragma GCC visibility push(default)
 #endif
 
-/* The numbers are the exit statuses of occq. */
+/* The numbers are the exit statuses of occq; a rule of "check" that fails is OCC_QUERY_OK. */
 enum {
     OCC_QUERY_OK = 0,
     OCC_QUERY_FAILURE = 1, /* no memory, a damaged file, a limit */
@@ -111,14 +111,15 @@ int occ_query_open(const char *where, occ_query **ret_query, occ_query_error *er
 void occ_query_close(occ_query *query);
 
 /*
- * Asks "top", "show", "diff", "history", "launches", "runs" or "sql"; "hit_rate", which is occq show
+ * Asks "top", "show", "diff", "history", "launches", "runs", "check" or "sql"; "hit_rate", which is occq show
  * --hit-rate; or "verdict": the members "gpu_time" and "findings" of top without its rows. `options`: a JSON
  * object; NULL: {}.
  *
  * Its members are the long options of the command ("since": "2h", "number": 5, "min-loss": 10; blanks in
  * names are "-" or "_"; true sets a flag, false and null leave an option out) and the operands: "kernel" of
- * show and history, "a" and "b" of diff, "statement" of sql. "format" is "json" (default), "csv", "markdown"
- * (diff) or "text", as people read it on a screen of "width" characters (default 0: unlimited).
+ * show and history, "a" and "b" of diff, "side" of check, "statement" of sql. "format" is "json" (default),
+ * "csv", "markdown" (diff) or "text", as people read it on a screen of "width" characters (default 0:
+ * unlimited).
  *
  * *ret_document is NUL-terminated UTF-8; free it with occ_query_free(). If OCC_QUERY_NOTHING is returned, it
  * is a document without rows or NULL; after other failures it is NULL.
@@ -132,8 +133,8 @@ void occ_query_free(char *document);
 const char *occ_query_notes(const occ_query *query);
 
 /* Asks like occ_query_ask() and gives the rows of the document as a stream of one batch; of show, the launch
- * configurations, each with its kernel_id, kernel and device_id. true and false are 1 and 0; objects and arrays are JSON texts. A document without
- * rows has a column "rows" and no row. */
+ * configurations, each with its kernel_id, kernel and device_id. true and false are 1 and 0; objects and
+ * arrays are JSON texts. A document without rows has a column "rows" and no row. */
 int occ_query_table(occ_query *query, const char *question, const char *options,
                     struct ArrowArrayStream *ret_stream, occ_query_error *error);
 

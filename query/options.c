@@ -10,11 +10,12 @@
 
 /* The long options of commands that a question may have. */
 static const char *const accepted[] = {
-    "since",      "until",   "run",   "label",   "user",          "job",   "rank",      "session",
-    "kernel",     "exclude", "gpu",   "device",  "stream",        "range", "graph",     "number",
-    "name",       "by",      "order", "cause",   "min-loss",      "depth", "operators", "unfold",
-    "advice",     "gaps",    "on",    "columns", "low-occupancy", "floor", "min-time",  "force",
-    "min-change", "info",    "with",  "rows"};
+    "since",         "until",     "run",      "label",    "user",       "job",    "rank",
+    "session",       "kernel",    "exclude",  "gpu",      "device",     "stream", "range",
+    "graph",         "number",    "name",     "by",       "order",      "cause",  "min-loss",
+    "depth",         "operators", "unfold",   "advice",   "gaps",       "on",     "columns",
+    "low-occupancy", "floor",     "min-time", "force",    "min-change", "info",   "with",
+    "rows",          "cost",      "rules",    "baseline", "strict",     "for",    "node"};
 
 /* Formats, and the option that chooses them; "": none. */
 static const struct {
@@ -181,10 +182,13 @@ static int add_operands(const struct query_question *question, struct query_opti
 static int complete(const struct query_question *question, const char *where, bool is_url,
                     struct query_options *options, struct occ_error *err)
 {
-    static const char cluster[] = "--cluster";
-    if (is_url && !cli_option_of(question->command->options, cluster, strlen(cluster)))
-        return occ_fail(err, OCC_E_INVALID, "a warehouse does not answer '%s'", question->name);
-    int status = add(options, is_url ? cluster : "--db", "", where, err);
+    const struct cli_command *form = cli_form_of(question->command, options->argv);
+    const char *source = is_url ? "--cluster" : "--db";
+    if (!cli_option_of(form->options, source, strlen(source)))
+        return occ_fail(err, OCC_E_INVALID,
+                        is_url ? "a warehouse does not answer '%s%s%s'" : "only a warehouse answers '%s%s%s'",
+                        question->name, form->form ? " " : "", form->form ? form->form : "");
+    int status = add(options, source, "", where, err);
     if (status == 0 && options->format[0])
         status = add(options, options->format, "", NULL, err);
     if (status == 0)

@@ -113,6 +113,14 @@ static bool is_removed(const occ_query *query)
     return !query->is_url && access(query->where, F_OK) != 0 && errno == ENOENT;
 }
 
+/* The document of "check" tells that a rule fails: the question has not failed. */
+static int code_of_exit(const occ_query *query, int exit_status)
+{
+    if (exit_status == CLI_EXIT_RULE_FAILS)
+        return OCC_QUERY_OK;
+    return exit_status == OCC_QUERY_FAILURE && is_removed(query) ? OCC_QUERY_NOTHING : exit_status;
+}
+
 /* Runs the command and keeps its notes. *ret_text NULL: no output. */
 static int run(occ_query *query, struct query_options *options, char **ret_text, occ_query_error *error)
 {
@@ -128,14 +136,14 @@ static int run(occ_query *query, struct query_options *options, char **ret_text,
     query->notes = occ_take(answer.notes);
     if (query->notes)
         tidy_notes(query->notes);
-    if (answer.status == OCC_QUERY_OK || answer.status == OCC_QUERY_NOTHING)
+    int status = code_of_exit(query, answer.status);
+    if (status == OCC_QUERY_OK || status == OCC_QUERY_NOTHING)
         *ret_text = occ_take(answer.text);
-    int status = answer.status == OCC_QUERY_FAILURE && is_removed(query) ? OCC_QUERY_NOTHING : answer.status;
     query_answer_free(&answer);
     if (status == OCC_QUERY_OK)
         return OCC_QUERY_OK;
     last_note(occ_query_notes(query), reason, sizeof reason);
-    return fail_with(error, status, reason);
+    return fail_with(error, status, reason[0] ? reason : "the document has the reason");
 }
 
 static int ask(occ_query *query, const char *question, const char *json, bool needs_json, char **ret_text,

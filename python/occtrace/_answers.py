@@ -251,6 +251,13 @@ class History:
         """
         return Answer(self, "hit_rate", {})
 
+    def check(self, rules: Union[str, "os.PathLike[str]"], side: Optional[str] = None, **options: Any) -> Answer:
+        """A side (default: the last run) against a file of rules, as `occq check --rules`.
+
+        document["verdict"]: "holds", "fails" or "nothing judged"; document["rules"]: a row for each rule.
+        """
+        return Answer(self, "check", dict(options, rules=os.fspath(rules), side=side))
+
     def sql(self, statement: str) -> Table:
         """The rows of a reading statement, in batches: a history of any size needs little memory.
 

@@ -32,6 +32,7 @@ from duckdb_library import Connection  # noqa: E402
 WORK = tempfile.TemporaryDirectory()
 PATH = os.path.join(WORK.name, "m.db")
 subprocess.run([HISTORY, PATH, "measured"], check=True)
+RULES = os.path.join(SOURCE, "docs/occq-rules.yaml")
 ROWS = "SELECT kernel, start_ns, achieved FROM launch ORDER BY start_ns, correlation_id"
 COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "
 # Values that are hard to carry: the ends of int64, no value, infinities, NUL, bytes that are not UTF-8, an empty text.
@@ -65,6 +66,7 @@ class Answers(unittest.TestCase):
                                   (self.history.show("gemm"), ["show", "gemm"]), (self.history.show(1), ["show", "1"]),
                                   (self.history.history(), ["history"]), (self.history.runs(), ["runs"]),
                                   (self.history.launches(number=3), ["launches", "-n3"]),
+                                  (self.history.check(RULES, "run:2"), ["check", "--rules", RULES, "run:2"]),
                                   (self.history.diff("run:1", "run:2", force=True), ["diff", "run:1", "run:2", "--force"])):
             self.assertEqual(answer.json, occq(*arguments, "--json"))
             self.assertEqual(answer.document, json.loads(answer.json))

@@ -13,6 +13,13 @@ import sys
 import tempfile
 
 OCCQ, HISTORY, CLIENT, SOURCE = sys.argv[1:5]
+WORK = tempfile.mkdtemp()
+RULES, BROKEN_RULES = os.path.join(SOURCE, "docs/occq-rules.yaml"), os.path.join(WORK, "rules.yaml")
+with open(BROKEN_RULES, "w", encoding="utf-8") as rules_file:  # a rule that fails: exit status 4 of occq
+    rules_file.write("config:\n  - rule: impossible\n    registers_per_thread: '<= 1'\n")
+os.mkdir(os.path.join(WORK, "occtrace"))
+with open(os.path.join(WORK, "occtrace/occq.yaml"), "w", encoding="utf-8") as settings_file:
+    settings_file.write("prices:\n  A100: 1.20 EUR\n  V100: 0.80 EUR\n")
 # Each question with its options, and the arguments of occq that mean the same.
 SAME = [
     ("top", None, ["top"]),
@@ -38,14 +45,21 @@ SAME = [
     ("launches", None, ["launches"]),
     ("runs", None, ["runs"]),
     ("runs", {"info": True}, ["runs", "--info"]),
+    ("top", {"cost": True, "by": "run"}, ["top", "--cost", "--by", "run"]),
+    ("check", {"rules": RULES}, ["check", "--rules", RULES]),
+    ("check", {"rules": RULES, "side": "run:2", "baseline": "run:1", "force": True},
+     ["check", "--rules", RULES, "run:2", "--baseline", "run:1", "--force"]),
+    ("check", {"rules": BROKEN_RULES}, ["check", "--rules", BROKEN_RULES]),
     ("sql", {"statement": "SELECT * FROM kernel"}, ["sql", "SELECT * FROM kernel"]),
     ("sql", {"statement": "SELECT 1.5 AS a, NULL AS b, 'x' AS c"}, ["sql", "SELECT 1.5 AS a, NULL AS b, 'x' AS c"]),
 ]
+STATUSES = {4: 0}  # a rule that fails is an answer
 SAME_TEXT = [
     ("top", {}, ["top"]), ("top", {"by": "layer"}, ["top", "--by", "layer"]), ("show", {"kernel": "."}, ["show", "."]),
     ("diff", {"a": "run:1", "b": "run:2", "force": True}, ["diff", "run:1", "run:2", "--force"]),
     ("history", {}, ["history"]), ("runs", {}, ["runs"]), ("launches", {}, ["launches"]),
     ("sql", {"statement": "SELECT 1 AS a; SELECT 2 AS b"}, ["sql", "SELECT 1 AS a; SELECT 2 AS b"]),
+    ("check", {"rules": RULES}, ["check", "--rules", RULES]),
 ]
 # Question, options (or their text), part of the message.
 WRONG = [
@@ -65,6 +79,11 @@ WRONG = [
     ("top", "{", "the options are a JSON object"),
     ("top", '{"run": "' + "x" * 65536 + '"}', "65536 bytes"),
     ("top", {"x" * 100: 1}, "unknown option 'xxx"),
+    ("calc", {}, "'calc' is no question: it needs no history; run 'occq calc'"),
+    ("top", {"by": "allocation"}, "only a warehouse answers 'top --by allocation'"),
+    ("check", {}, "--rules is missing"),
+    ("check", {"rules": "/nonexistent.yaml"}, "/nonexistent.yaml"),
+    ("check", {"rules": "/dev/null", "junit": "x.xml"}, "unknown option 'junit'"),
     ("show", {}, "kernel is missing"),
     ("diff", {"a": "run:1"}, "b is missing"),
     ("sql", {}, "statement is missing"),
@@ -91,7 +110,7 @@ def fail(*words):
 
 
 def run(*command):
-    environment = dict(os.environ, TZ="UTC", LC_ALL="C.UTF-8", NO_COLOR="1", OCCTRACE_CLUSTER="", XDG_CONFIG_HOME="/nonexistent")
+    environment = dict(os.environ, TZ="UTC", LC_ALL="C.UTF-8", NO_COLOR="1", OCCTRACE_CLUSTER="", XDG_CONFIG_HOME=WORK)
     environment.pop("COLUMNS", None)
     return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
 
@@ -106,18 +125,21 @@ def ask(path, question, options):
 
 
 def check_same(path):
-    rows = 0
+    rows, statuses = 0, set()
     for question, options, arguments in SAME:
         theirs = run(OCCQ, *arguments, "--db", path, "--json")
         ours = ask(path, question, options)
-        if (theirs.stdout, theirs.returncode) != (ours.stdout, ours.returncode):
+        if (theirs.stdout, STATUSES.get(theirs.returncode, theirs.returncode)) != (ours.stdout, ours.returncode):
             fail(path, question, options, ours.returncode, theirs.returncode, ours.stderr, theirs.stderr)
         rows += theirs.returncode == 0
+        statuses.add(theirs.returncode)
     for question, options, arguments in SAME_TEXT:
         theirs = run(OCCQ, *arguments, "--db", path)
         ours = ask(path, question, dict(options, format="text"))
         if (theirs.stdout, theirs.returncode) != (ours.stdout, ours.returncode):
             fail("text", path, question, options, ours.stdout.decode(), theirs.stdout.decode())
+    if 4 not in statuses:
+        fail(path, "breaks no rule:", statuses)
     if rows < 15:
         fail(path, "has only", rows, "answers: the comparison says little")
 
@@ -262,7 +284,7 @@ def check_hostile(work, path):
 
 
 def main():
-    work = tempfile.mkdtemp()
+    work = WORK
     try:
         path = os.path.join(work, "m.db")
         subprocess.run([HISTORY, path, "measured"], check=True)

@@ -21,11 +21,11 @@ static int print_all(const struct check_args *args, const struct judgement *judg
     if ((fails || args->json) && check_verdict_ask(sides, &verdict, err) != 0)
         return err->code;
     if (args->json)
-        judgement_print_json(stdout, judgement, &verdict);
+        judgement_print_json(cli_out(), judgement, &verdict);
     else
-        judgement_print(stdout, judgement);
+        judgement_print(cli_out(), judgement);
     if (fails && !args->json)
-        check_verdict_print(stdout, &verdict, sides->side[DIFF_B].facts.title);
+        check_verdict_print(cli_out(), &verdict, sides->side[DIFF_B].facts.title);
     const struct check_reports reports = {args->junit, args->gitlab, args->github};
     return check_write_reports(&reports, judgement, err);
 }

@@ -6,8 +6,6 @@
 #include "judge_print.h"
 #include "outcome.h"
 
-enum { EXIT_RULE_FAILS = 4 };
-
 typedef void print_judgement(FILE *out, const struct judgement *judgement);
 
 static bool is_same_file(const char *path, const char *other)
@@ -45,7 +43,7 @@ int check_exit_status(const struct judgement *judgement, bool strict)
     const size_t *count = judgement->count;
     bool is_open =
         count[RULE_NOT_JUDGED] > 0 || (strict && (count[RULE_UNDECIDED] > 0 || judgement->has_new));
-    return count[RULE_FAILS] > 0               ? EXIT_RULE_FAILS
+    return count[RULE_FAILS] > 0               ? CLI_EXIT_RULE_FAILS
            : is_open || count[RULE_HOLDS] == 0 ? CLI_EXIT_NOTHING
                                                : CLI_EXIT_OK;
 }
