@@ -23,6 +23,9 @@ add_library(nvtx_tool SHARED nvtx_tool.c)
 target_link_libraries(nvtx_tool PRIVATE occ_compile_options)
 target_include_directories(nvtx_tool PRIVATE "${PROJECT_SOURCE_DIR}")
 if(OCC_SYSTEM_PYTHON3 AND NOT OCC_SANITIZE) # a sanitizer's library needs its runtime in the program
+  occ_add_script_test(query_manual
+    COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_manual.py" "${CMAKE_C_COMPILER}" $<TARGET_FILE:occtrace_query>
+            $<TARGET_FILE:cli_history> "${PROJECT_SOURCE_DIR}")
   occ_add_script_test(python_package
     COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/python_package.py" $<TARGET_FILE:occtrace_query> $<TARGET_FILE:occq>
             $<TARGET_FILE:cli_history> $<TARGET_FILE:nvtx_tool> "${PROJECT_SOURCE_DIR}")
