@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "cluster/otlp/sums.h"
 #include "options.h"
 #include "ship.h"
 #include "support/clock.h"
 #include "support/log.h"
 #include "support/paths.h"
 
-#define MAINTAIN_S 3600 /* adding up an hour of a large cluster takes long */
+#define MAINTAIN_S       3600 /* adding up an hour of a large cluster takes long */
+#define SECOND_NS        INT64_C(1000000000)
+#define OTLP_INTERVAL_NS (60 * SECOND_NS)
 
 static int usage_error(const struct occ_error *err)
 {
@@ -27,6 +30,8 @@ static int load_settings(const struct occ_ship_options *options, struct occ_conf
         options->config ? occ_config_load(options->config, config, err) : occ_config_load_system(config, err);
     if (rc == 0 && options->log_level && occ_config_set(config, "log.level", options->log_level, err) != 0)
         rc = occ_error_prefix(err, "option '--log-level'");
+    if (rc == 0 && options->otlp && occ_config_set(config, "ship.otlp_url", options->otlp, err) != 0)
+        rc = occ_error_prefix(err, "option '--otlp'");
     if (rc == 0)
         occ_log_set_level((enum occ_log_level)config->log_level);
     return rc;
@@ -76,13 +81,64 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
     return rc;
 }
 
-static int ship(const struct occ_ship_options *options, const struct occ_config *config,
-                const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
-                struct occ_error *err)
+/* ---- duties ---- */
+
+/* The receivers; NULL: none. */
+struct receivers {
+    struct occ_ship *ship;
+    struct occ_otlp *otlp;
+    int64_t otlp_interval_ns;
+};
+
+static int otlp_pass(void *receivers_, struct occ_error *err)
 {
-    const struct occ_ship_settings settings = {.history = config->database_path[0]
-                                                              ? config->database_path
-                                                              : OCC_PATH_SERVICE_DIRECTORY "/history.db",
+    const struct receivers *receivers = receivers_;
+    return occ_otlp_pass(receivers->otlp, false, err);
+}
+
+static int64_t otlp_interval_ns(void *receivers)
+{
+    return ((const struct receivers *)receivers)->otlp_interval_ns;
+}
+
+static int64_t otlp_wait_ns(void *receivers_)
+{
+    const struct receivers *receivers = receivers_;
+    return occ_otlp_retry_after_s(receivers->otlp) * SECOND_NS;
+}
+
+/* Does not return. */
+static void run(struct receivers *receivers, const char *node)
+{
+    struct occ_ship_duty duties[2];
+    size_t n = 0;
+    if (receivers->ship)
+        duties[n++] = occ_ship_duty(receivers->ship);
+    if (receivers->otlp)
+        duties[n++] = (struct occ_ship_duty){.again = "the collector takes metrics again",
+                                             .of = receivers,
+                                             .pass = otlp_pass,
+                                             .interval_ns = otlp_interval_ns,
+                                             .wait_ns = otlp_wait_ns};
+    occ_ship_run(duties, n, node);
+}
+
+/* A pass for each receiver, also if the other one fails. Returns the first failure. */
+static int run_once(const struct receivers *receivers, struct occ_error *err)
+{
+    struct occ_error later = OCC_ERROR_INIT;
+    int rc = receivers->ship ? occ_ship_pass(receivers->ship, true, err) : 0;
+    int also = receivers->otlp ? occ_otlp_pass(receivers->otlp, true, rc == 0 ? err : &later) : 0;
+    if (rc != 0 && also != 0)
+        occ_log(OCC_LOG_ERROR, "%s", later.message);
+    return rc != 0 ? rc : also;
+}
+
+static int open_warehouse(const struct occ_config *config, const struct occ_raw_options *raw,
+                          const struct occ_warehouse_options *warehouse, struct occ_ship *ship,
+                          struct occ_error *err)
+{
+    const struct occ_ship_settings settings = {.history = occ_ship_history_path(config),
                                                .state = occ_ship_state_path(config),
                                                .metrics = config->ship_metrics_file,
                                                .jobs = config->job_directory,
@@ -90,19 +146,41 @@ static int ship(const struct occ_ship_options *options, const struct occ_config 
                                                .max_configs = config->ship_configs,
                                                .raw = *raw,
                                                .warehouse = *warehouse};
-    struct occ_ship shipper;
-    int rc = occ_ship_open(&settings, &shipper, err);
-    if (rc != 0)
-        return rc;
-    if (options->once)
-        rc = occ_ship_pass(&shipper, true, err);
-    else
-        occ_ship_run(&shipper);
-    occ_ship_close(&shipper);
+    return occ_ship_open(&settings, ship, err);
+}
+
+/* warehouse NULL: none. */
+static int ship(const struct occ_ship_options *options, const struct occ_config *config,
+                const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
+                struct occ_ship_names *names, struct occ_error *err)
+{
+    struct occ_ship shipper = {0};
+    struct occ_otlp_settings otlp;
+    struct receivers receivers = {.otlp_interval_ns =
+                                      config->ship_interval_ns ? config->ship_interval_ns : OTLP_INTERVAL_NS};
+    int rc = config->ship_otlp_url[0] ? occ_ship_otlp(config, names, &otlp, err) : 0;
+    if (rc == 0 && config->ship_otlp_url[0]) {
+        otlp.origin.version = OCC_VERSION;
+        rc = occ_otlp_open(&otlp, &receivers.otlp, err);
+        rc = rc == 0 ? 0 : occ_error_prefix(err, "ship.otlp_url");
+    }
+    if (rc == 0 && warehouse) {
+        rc = open_warehouse(config, raw, warehouse, &shipper, err);
+        receivers.ship = rc == 0 ? &shipper : NULL;
+    }
+    if (rc == 0 && options->check && receivers.otlp)
+        rc = occ_otlp_check(receivers.otlp, err);
+    else if (rc == 0 && options->once)
+        rc = run_once(&receivers, err);
+    else if (rc == 0)
+        run(&receivers, names->node);
+    if (receivers.ship)
+        occ_ship_close(receivers.ship);
+    occ_otlp_close(receivers.otlp);
     return rc;
 }
 
-static int print_status(const struct occ_config *config, struct occ_error *err)
+static int print_state(const struct occ_config *config, struct occ_error *err)
 {
     struct occ_state *state = NULL;
     int rc = occ_state_open(occ_ship_state_path(config), true, &state, err);
@@ -112,22 +190,56 @@ static int print_status(const struct occ_config *config, struct occ_error *err)
     return rc;
 }
 
+static int print_sums(const struct occ_config *config, struct occ_ship_names *names, struct occ_error *err)
+{
+    struct occ_sums *sums = NULL;
+    occ_ship_otlp_state(config, names);
+    int rc = occ_sums_open(names->otlp_state, true, &sums, err);
+    if (rc == 0)
+        rc = occ_sums_print(sums, stdout, err);
+    occ_sums_close(sums);
+    return rc;
+}
+
+static int print_status(const struct occ_config *config, struct occ_ship_names *names, struct occ_error *err)
+{
+    bool has_otlp = config->ship_otlp_url[0] != '\0';
+    int rc = config->ship_url[0] || !has_otlp ? print_state(config, err) : 0;
+    return rc == 0 && has_otlp ? print_sums(config, names, err) : rc;
+}
+
+static int check(const struct occ_ship_options *options, const struct occ_config *config,
+                 const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
+                 struct occ_ship_names *names, struct occ_error *err)
+{
+    int rc = warehouse ? ask_server(options, config, raw, warehouse, err) : 0;
+    if (rc == 0 && config->ship_otlp_url[0]) {
+        rc = ship(options, config, raw, NULL, names, err);
+        if (rc == 0)
+            (void)printf("OpenTelemetry: %s takes metrics\n", config->ship_otlp_url);
+    }
+    return rc;
+}
+
 static int serve(const struct occ_ship_options *options, const struct occ_config *config,
                  struct occ_error *err)
 {
-    struct occ_ship_names names;
+    static struct occ_ship_names names;
     struct occ_warehouse_options warehouse;
     struct occ_raw_options raw;
+    bool is_for_tables = options->init || options->accounts || options->maintain;
+    bool has_warehouse = is_for_tables || config->ship_url[0] || config->ship_otlp_url[0] == '\0';
     if (options->status)
-        return print_status(config, err);
+        return print_status(config, &names, err);
     int rc = occ_ship_raw(config, &raw, err);
-    if (rc == 0)
+    if (rc == 0 && has_warehouse)
         rc = occ_ship_warehouse(config, &names, &warehouse, err);
     if (rc != 0)
         return rc;
-    return options->init || options->accounts || options->check || options->maintain
-               ? ask_server(options, config, &raw, &warehouse, err)
-               : ship(options, config, &raw, &warehouse, err);
+    if (is_for_tables)
+        return ask_server(options, config, &raw, &warehouse, err);
+    return (options->check ? check : ship)(options, config, &raw, has_warehouse ? &warehouse : NULL, &names,
+                                           err);
 }
 
 int main(int argc, char **argv)

@@ -9,9 +9,11 @@
 #include "support/cleanup.h"
 #include "support/node.h"
 #include "support/options.h"
+#include "support/paths.h"
 #include "support/text.h"
 
-#define CREDENTIAL "clickhouse-password"
+#define PASSWORD "clickhouse-password"
+#define HEADERS  "otlp-headers"
 
 static const struct occ_option rows[] = {
 #define AT(member) offsetof(struct occ_ship_options, member)
@@ -30,6 +32,8 @@ static const struct occ_option rows[] = {
      "check the server, its tables and the account's rights," OCC_OPTION_INDENT "and end"},
     {0, "once", NULL, AT(once),
      "send all unsent rows, also of the minute that just ended," OCC_OPTION_INDENT "and end"},
+    {0, "otlp", "URL", AT(otlp),
+     "send metrics to this collector of OpenTelemetry, as" OCC_OPTION_INDENT "ship.otlp_url"},
     {0, "status", NULL, AT(status), "print the progress, the failures and the losses, and end"},
     {0, "maintain", NULL, AT(maintain),
      "sum up changed minutes by hour, drop old partitions" OCC_OPTION_INDENT
@@ -85,17 +89,75 @@ const char *occ_ship_state_path(const struct occ_config *config)
     return config->ship_state[0] ? config->ship_state : "/var/lib/occtrace-ship/ship.db";
 }
 
+const char *occ_ship_history_path(const struct occ_config *config)
+{
+    return config->database_path[0] ? config->database_path : OCC_PATH_SERVICE_DIRECTORY "/history.db";
+}
+
+/* The file of a setting, else the service's credential of that name (systemd), else none (*ret_path NULL). */
+static int find_secret(const char *setting, const char *credential, char **ret_path, struct occ_error *err)
+{
+    const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
+    *ret_path = NULL;
+    if (setting[0])
+        return occ_format_text(ret_path, err, "%s", setting);
+    int rc = directory ? occ_format_text(ret_path, err, "%s/%s", directory, credential) : 0;
+    if (rc == 0 && *ret_path && access(*ret_path, F_OK) != 0) {
+        free(*ret_path);
+        *ret_path = NULL;
+    }
+    return rc;
+}
+
 static int read_password(const struct occ_config *config, char *password, size_t size, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = NULL;
-    const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
     password[0] = '\0';
-    if (config->ship_password_file[0])
-        return occ_warehouse_read_secret(config->ship_password_file, password, size, err);
-    if (!directory)
-        return 0;
-    int rc = occ_format_text(&path, err, "%s/" CREDENTIAL, directory);
-    return rc == 0 && access(path, F_OK) == 0 ? occ_warehouse_read_secret(path, password, size, err) : rc;
+    int rc = find_secret(config->ship_password_file, PASSWORD, &path, err);
+    return rc == 0 && path ? occ_warehouse_read_secret(path, password, size, err) : rc;
+}
+
+static int read_headers(const struct occ_config *config, struct occ_otlp_headers *headers,
+                        struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    headers->lines[0] = NULL;
+    int rc = find_secret(config->ship_otlp_headers_file, HEADERS, &path, err);
+    return rc == 0 && path ? occ_otlp_headers_read(path, headers, err) : rc;
+}
+
+static int find_node(const struct occ_config *config, struct occ_ship_names *names, struct occ_error *err)
+{
+    (void)snprintf(names->node, sizeof names->node, "%s", config->ship_node);
+    return names->node[0] == '\0' ? occ_node_name(names->node, err) : 0;
+}
+
+void occ_ship_otlp_state(const struct occ_config *config, struct occ_ship_names *names)
+{
+    (void)snprintf(names->otlp_state, sizeof names->otlp_state, "%s.otlp", occ_ship_state_path(config));
+}
+
+int occ_ship_otlp(const struct occ_config *config, struct occ_ship_names *names,
+                  struct occ_otlp_settings *ret_settings, struct occ_error *err)
+{
+    int rc = find_node(config, names, err);
+    if (rc == 0)
+        rc = read_headers(config, &names->headers, err);
+    occ_ship_otlp_state(config, names);
+    *ret_settings = (struct occ_otlp_settings){
+        .url = config->ship_otlp_url,
+        .history = occ_ship_history_path(config),
+        .state = names->otlp_state,
+        .origin = {.node = names->node,
+                   .cluster = config->ship_cluster,
+                   .is_kubernetes = getenv("KUBERNETES_SERVICE_HOST") && getenv("OCCTRACE_NODE")},
+        .http = {.user = "",
+                 .password = "",
+                 .ca_file = config->ship_otlp_ca_file,
+                 .cert_file = config->ship_otlp_cert_file,
+                 .key_file = config->ship_otlp_key_file,
+                 .headers = names->headers.lines}};
+    return rc;
 }
 
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
@@ -103,8 +165,7 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
 {
     if (config->ship_url[0] == '\0')
         return occ_fail(err, OCC_E_INVALID, "ship.url is not set: occtrace.yaml names no warehouse");
-    (void)snprintf(names->node, sizeof names->node, "%s", config->ship_node);
-    int rc = names->node[0] == '\0' ? occ_node_name(names->node, err) : 0;
+    int rc = find_node(config, names, err);
     if (rc != 0)
         return rc;
     *ret_options = (struct occ_warehouse_options){.http = {.url = config->ship_url,

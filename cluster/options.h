@@ -9,11 +9,13 @@
 #include "config/config.h"
 #include "insert.h"
 #include "outbox.h"
+#include "cluster/otlp/headers.h"
+#include "cluster/otlp/otlp.h"
 #include "support/node.h"
 
 /* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
-    const char *config, *dialect, *log_level;
+    const char *config, *dialect, *log_level, *otlp;
     bool init, print, accounts, check, once, status, maintain, help, version;
 };
 
@@ -27,7 +29,12 @@ int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ
 /* Texts that are not in the settings. */
 struct occ_ship_names {
     char node[OCC_NODE_NAME_BYTES], password[1024];
+    char otlp_state[OCC_CONFIG_TEXT_BYTES + 8];
+    struct occ_otlp_headers headers;
 };
+
+/* Path of the daemon's history. */
+const char *occ_ship_history_path(const struct occ_config *config);
 
 /* Path of the state file. */
 const char *occ_ship_state_path(const struct occ_config *config);
@@ -36,6 +43,13 @@ const char *occ_ship_state_path(const struct occ_config *config);
  * *ret_options. OCC_E_INVALID: ship.url is not set, or other users may read the password file. */
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
                        struct occ_warehouse_options *ret_options, struct occ_error *err);
+
+/* Sets names->otlp_state, the path of the sums for OpenTelemetry. */
+void occ_ship_otlp_state(const struct occ_config *config, struct occ_ship_names *names);
+/* The collector according to the settings, without a version; reads the file of headers. The same texts must outlive
+ * *ret_settings. */
+int occ_ship_otlp(const struct occ_config *config, struct occ_ship_names *names,
+                  struct occ_otlp_settings *ret_settings, struct occ_error *err);
 
 /* Reads ship.raw_jobs, ship.raw_until and ship.raw_launches; config must outlive *ret_raw. OCC_E_INVALID:
  * malformed job list or time. */

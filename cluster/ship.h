@@ -6,10 +6,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "outbox.h"
-#include "seen.h"
+#include "cluster/seen/seen.h"
 #include "state.h"
 #include "insert.h"
 
@@ -43,9 +44,27 @@ void occ_ship_close(struct occ_ship *ship);
 /* Sends all changes. `all`: including minutes that have just ended. */
 int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err);
 
-/* Does a pass per interval, at an offset given by the node's name; after failures with exponential back-off
- * and jitter. Does not return. */
-void occ_ship_run(struct occ_ship *ship);
+/* ---- ship_run.c ---- */
+
+/* Work that is repeated for a receiver. */
+struct occ_ship_duty {
+    const char *again; /* message when it succeeds after failures */
+    void *of;
+    int (*pass)(void *of, struct occ_error *err);
+    int64_t (*interval_ns)(void *of);
+    int64_t (*wait_ns)(void *of); /* shortest time until the next pass, after a failure; NULL: none */
+    /* set by occ_ship_run(): */
+    int64_t next_ns; /* CLOCK_BOOTTIME */
+    unsigned int failures;
+    char last[OCC_ERROR_MESSAGE_BYTES];
+};
+
+/* Does each duty per interval, at an offset given by the node's name; after failures with exponential
+ * back-off and jitter. A failing duty changes no other duty's times, except for the time that a pass takes.
+ * Does not return. */
+void occ_ship_run(struct occ_ship_duty *duties, size_t n, const char *node);
+/* Of the warehouse. */
+struct occ_ship_duty occ_ship_duty(struct occ_ship *ship);
 
 /* ---- ship_history.c ---- */
 

@@ -1,4 +1,4 @@
-/* The shipper's endless loop of passes; see ship.h. */
+/* The shipper's endless loop of duties; see ship.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,18 +18,15 @@
 static void sleep_ns(int64_t ns)
 {
     const struct timespec time = {.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
-    (void)nanosleep(&time, NULL);
+    if (ns > 0)
+        (void)nanosleep(&time, NULL);
 }
 
 /* Time until this node's offset in the next interval. */
-static int64_t until_next_ns(const struct occ_ship *ship)
+static int64_t until_next_ns(const char *node, int64_t interval)
 {
-    int64_t interval = ship->settings.interval_ns, now = occ_now_ns();
-    const char *node = ship->settings.warehouse.node;
-    if (interval == 0)
-        interval = ship->warehouse->dialect == OCC_DIALECT_OLD ? OLD_INTERVAL_NS : NEW_INTERVAL_NS;
     int64_t share = (int64_t)(XXH3_64bits(node, strlen(node)) % (uint64_t)interval);
-    return interval - (now - share) % interval;
+    return interval - (occ_now_ns() - share) % interval;
 }
 
 /* Full jitter: nodes that failed together retry at different times. */
@@ -42,18 +39,60 @@ static int64_t back_off_ns(unsigned int failures)
     return BACK_OFF_MIN_NS / 2 + (int64_t)(number % (uint64_t)max);
 }
 
-void occ_ship_run(struct occ_ship *ship)
+static void report(struct occ_ship_duty *duty, int rc, const struct occ_error *err)
 {
-    char last[OCC_ERROR_MESSAGE_BYTES] = "";
-    for (unsigned int failures = 0;;) {
-        struct occ_error err = OCC_ERROR_INIT;
-        int rc = occ_ship_pass(ship, false, &err);
-        if (rc != 0 && strcmp(last, err.message) != 0)
-            occ_log(OCC_LOG_ERROR, "%s; nothing is lost as long as the history keeps it", err.message);
-        else if (rc == 0 && last[0])
-            occ_log(OCC_LOG_WARNING, "the warehouse takes what is sent again");
-        (void)snprintf(last, sizeof last, "%s", rc != 0 ? err.message : "");
-        failures = rc == 0 ? 0 : occ_warehouse_needs_help(rc) ? 16 : failures < 16 ? failures + 1 : failures;
-        sleep_ns(rc == 0 ? until_next_ns(ship) : back_off_ns(failures));
+    if (rc != 0 && strcmp(duty->last, err->message) != 0)
+        occ_log(OCC_LOG_ERROR, "%s; nothing is lost as long as the history keeps it", err->message);
+    else if (rc == 0 && duty->last[0])
+        occ_log(OCC_LOG_WARNING, "%s", duty->again);
+    (void)snprintf(duty->last, sizeof duty->last, "%s", rc != 0 ? err->message : "");
+}
+
+static void do_duty(struct occ_ship_duty *duty, const char *node)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    int rc = duty->pass(duty->of, &err);
+    report(duty, rc, &err);
+    duty->failures = rc == 0                        ? 0
+                     : occ_warehouse_needs_help(rc) ? 16
+                     : duty->failures < 16          ? duty->failures + 1
+                                                    : duty->failures;
+    int64_t wait_ns =
+        rc == 0 ? until_next_ns(node, duty->interval_ns(duty->of)) : back_off_ns(duty->failures);
+    int64_t least_ns = rc != 0 && duty->wait_ns ? duty->wait_ns(duty->of) : 0;
+    duty->next_ns = occ_boot_ns() + (wait_ns > least_ns ? wait_ns : least_ns);
+}
+
+void occ_ship_run(struct occ_ship_duty *duties, size_t n, const char *node)
+{
+    for (;;) {
+        struct occ_ship_duty *next = &duties[0];
+        for (size_t i = 1; i < n; i++)
+            next = duties[i].next_ns < next->next_ns ? &duties[i] : next;
+        sleep_ns(next->next_ns - occ_boot_ns());
+        do_duty(next, node);
     }
+}
+
+/* ---- the warehouse's duty ---- */
+
+static int pass(void *ship, struct occ_error *err)
+{
+    return occ_ship_pass(ship, false, err);
+}
+
+static int64_t interval_ns(void *ship_)
+{
+    const struct occ_ship *ship = ship_;
+    if (ship->settings.interval_ns != 0)
+        return ship->settings.interval_ns;
+    return ship->warehouse->dialect == OCC_DIALECT_OLD ? OLD_INTERVAL_NS : NEW_INTERVAL_NS;
+}
+
+struct occ_ship_duty occ_ship_duty(struct occ_ship *ship)
+{
+    return (struct occ_ship_duty){.again = "the warehouse takes what is sent again",
+                                  .of = ship,
+                                  .pass = pass,
+                                  .interval_ns = interval_ns};
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "seen.h"
+#include "cluster/seen/seen.h"
 #include "support/error.h"
 
 /* Position in a history's changes (stored_minute_change): all changes up to `done` are in the warehouse, and

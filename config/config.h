@@ -100,6 +100,11 @@
     X(ship, raw_launches, COUNT, uint64_t, ship_raw_launches, OTHER, "20000", 1000, 1000000)                 \
     X(ship, metrics_file, PATH, occ_config_text, ship_metrics_file, OTHER, "", 0, 0)                         \
     X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
+    X(ship, otlp_url, TEXT, occ_config_text, ship_otlp_url, OTHER, "", 0, 0)                                 \
+    X(ship, otlp_headers_file, PATH, occ_config_text, ship_otlp_headers_file, OTHER, "", 0, 0)               \
+    X(ship, otlp_ca_file, PATH, occ_config_text, ship_otlp_ca_file, OTHER, "", 0, 0)                         \
+    X(ship, otlp_cert_file, PATH, occ_config_text, ship_otlp_cert_file, OTHER, "", 0, 0)                     \
+    X(ship, otlp_key_file, PATH, occ_config_text, ship_otlp_key_file, OTHER, "", 0, 0)                       \
     X(cluster, url, TEXT, occ_config_text, cluster_url, OTHER, "", 0, 0)                                     \
     X(cluster, database, NAME, occ_config_text, cluster_database, OTHER, "occtrace", 0, 0)                   \
     X(cluster, user, TEXT, occ_config_text, cluster_user, OTHER, "default", 0, 0)                            \

@@ -75,7 +75,7 @@ static int open_curl(struct occ_error *err)
         return 0;
     return occ_fail(
         err, OCC_E_NOT_FOUND,
-        "a warehouse is reached with libcurl.so.4, which is missing: install libcurl4 (Debian, Ubuntu) "
+        "a server is reached with libcurl.so.4, which is missing: install libcurl4 (Debian, Ubuntu) "
         "or libcurl (RHEL)");
 }
 
@@ -165,6 +165,17 @@ static bool add_header(struct occ_http *http, const char *name, const char *valu
     return longer != NULL;
 }
 
+static bool add_lines(struct occ_http *http, const char *const *lines)
+{
+    for (; lines && *lines; lines++) {
+        struct curl_slist *longer = curl.slist_append(http->headers, *lines);
+        if (!longer)
+            return false;
+        http->headers = longer;
+    }
+    return true;
+}
+
 static void set_file(CURL *easy, CURLoption option, const char *path)
 {
     if (path[0] != '\0')
@@ -174,10 +185,11 @@ static void set_file(CURL *easy, CURLoption option, const char *path)
 static bool set_up(struct occ_http *http, const struct occ_http_options *options)
 {
     CURL *easy = http->easy = curl.easy_init();
+    const char *type = options->content_type ? options->content_type : "application/octet-stream";
     if (!easy || !add_header(http, "X-ClickHouse-User", options->user) ||
         !add_header(http, "X-ClickHouse-Key", options->password) ||
-        !add_header(http, "Content-Encoding", "gzip") ||
-        !add_header(http, "Content-Type", "application/octet-stream"))
+        !add_header(http, "Content-Encoding", "gzip") || !add_header(http, "Content-Type", type) ||
+        !add_lines(http, options->headers))
         return false;
     (void)curl.easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
     (void)curl.easy_setopt(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
@@ -263,6 +275,13 @@ static int compress_body(struct occ_http *http, const char *data, size_t n, stru
     return code == Z_STREAM_END ? 0 : occ_no_memory(err);
 }
 
+/* libcurl before 7.66 does not know the header. */
+static int64_t retry_after_s(CURL *easy)
+{
+    curl_off_t seconds = 0;
+    return curl.easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0 ? seconds : 0;
+}
+
 static int perform(struct occ_http *http, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *url = NULL;
@@ -281,6 +300,7 @@ static int perform(struct occ_http *http, struct occ_error *err)
     if (code != CURLE_OK)
         return occ_fail(err, OCC_E_IO, "%s: %s", http->url, curl.easy_strerror(code));
     (void)curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &http->answer->status);
+    http->answer->retry_after_s = retry_after_s(easy);
     http->sent_bytes += http->packed.n;
     return 0;
 }
@@ -290,6 +310,7 @@ int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_
 {
     ret_answer->status = 0;
     ret_answer->n = 0;
+    ret_answer->retry_after_s = 0;
     http->answer = ret_answer;
     http->is_too_long = false;
     int rc = reserve(ret_answer, 0, SIZE_MAX) ? compress_body(http, data, n, err) : occ_no_memory(err);

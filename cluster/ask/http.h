@@ -1,6 +1,6 @@
 /*
- * HTTP to the warehouse, with libcurl: one server, one request at a time, the connection kept. No redirects,
- * no proxies; TLS, or only this machine; answers and times are limited. One thread.
+ * HTTP to the warehouse or a collector, with libcurl: one server, one request at a time, the connection kept.
+ * No redirects, no proxies; TLS, or only this machine; answers and times are limited. One thread.
  */
 #pragma once
 
@@ -13,6 +13,8 @@ struct occ_http_options {
     const char *url;                            /* https, or http to this machine; without a query */
     const char *user, *password;                /* for ClickHouse's headers; "": none */
     const char *ca_file, *cert_file, *key_file; /* "": the system's authorities; no client certificate */
+    const char *content_type;                   /* NULL: application/octet-stream */
+    const char *const *headers;                 /* more lines, up to a NULL; NULL: none */
     size_t max_answer_bytes;                    /* 0: 64 KiB */
     long timeout_s;                             /* of a request; 0: 30 s */
 };
@@ -22,6 +24,7 @@ struct occ_http_answer {
     long status;
     char *text; /* the body, with a NUL */
     size_t n, allocated;
+    int64_t retry_after_s; /* of the header Retry-After, also as a date; 0: none */
 };
 
 struct occ_http;

@@ -1,5 +1,5 @@
-/* Asks for sums of minutes: which rows, by what, and what of them; hours.c puts the sums into the history.
- * See load.h. */
+/* Asks for sums of minutes: the rows, the keys and the summed columns; hours.c puts the sums into the
+ * history. See load.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

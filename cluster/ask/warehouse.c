@@ -343,19 +343,29 @@ int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_
 
 /* ---- the password ---- */
 
-int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err)
+int occ_warehouse_read_private(const char *path, const char *content, char *text, size_t size, size_t *ret_n,
+                               struct occ_error *err)
 {
     struct stat status;
     _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0)
-        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
+        return occ_fail_errno(err, errno, "cannot read the %s in %s", content, path);
     if (status.st_mode & S_IRWXO)
-        return occ_fail(err, OCC_E_INVALID,
-                        "%s: a password that every user may read is not used: chmod o= it", path);
-    ssize_t n = read(fd, secret, size - 1);
+        return occ_fail(err, OCC_E_INVALID, "%s: a %s that every user may read is not used: chmod o= it",
+                        path, content);
+    ssize_t n = read(fd, text, size - 1);
     if (n < 0)
-        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
-    secret[n] = '\0';
-    secret[strcspn(secret, "\r\n")] = '\0';
+        return occ_fail_errno(err, errno, "cannot read the %s in %s", content, path);
+    text[n] = '\0';
+    *ret_n = (size_t)n;
     return 0;
+}
+
+int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err)
+{
+    size_t n = 0;
+    int rc = occ_warehouse_read_private(path, "password", secret, size, &n, err);
+    if (rc == 0)
+        secret[strcspn(secret, "\r\n")] = '\0';
+    return rc;
 }

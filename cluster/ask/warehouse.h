@@ -74,5 +74,9 @@ int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint
 int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, struct occ_error *err);
 int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
 
-/* Reads the first line of a file, which must not be readable by every user. */
+/* Reads the first `size` - 1 bytes of a file that is not readable by every user, and adds a NUL. content:
+ * a word for messages ("password"). */
+int occ_warehouse_read_private(const char *path, const char *content, char *text, size_t size, size_t *ret_n,
+                               struct occ_error *err);
+/* Reads the first line of such a file. */
 int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err);

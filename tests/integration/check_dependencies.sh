@@ -21,8 +21,10 @@ cli/occtrace: answer cli config names store support
 cli/rules: cli cli/sides config store support
 cli/sides: cli cli/history cli/kernels compare explain names store support
 cli/trend: cli cli/history compare draw store support
-cluster: cluster/ask config occupancy schema store store/codec support
+cluster: cluster/ask cluster/otlp cluster/seen config occupancy schema store store/codec support
 cluster/ask: names occupancy schema store store/codec store/query support
+cluster/otlp: cluster/ask cluster/seen store support
+cluster/seen: support
 cluster/webhook: support
 compare: support
 config: support

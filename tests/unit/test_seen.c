@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/seen.h"
+#include "cluster/seen/seen.h"
 #include "cluster/state.h"
 
 #define SECOND_NS INT64_C(1000000000)

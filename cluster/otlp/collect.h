@@ -1,0 +1,25 @@
+/*
+ * Reads the changed minutes of a history into the node's sums. The history is only read. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sums.h"
+
+struct occ_collect {
+    struct occ_sums *sums;
+    struct occ_sums_counters *counters;
+    int64_t now_s;     /* minutes that ended less than OCC_COLLECT_WAIT_S before wait; 0: none waits */
+    int64_t rows_left; /* rows that the pass may still read; the rest comes with the next pass */
+};
+
+/* Measured values arrive seconds after their launches. */
+#define OCC_COLLECT_WAIT_S 30
+
+/* Counts the changed minutes of the history at `path`. *ret_is_whole: all of them. OCC_E_CORRUPT: the history
+ * cannot be read (`err` has the reason), and no part of the history was counted; any other failure is of the
+ * sums. */
+int occ_collect_history(struct occ_collect *collect, const char *path, bool *ret_is_whole,
+                        struct occ_error *err);

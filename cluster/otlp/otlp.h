@@ -1,0 +1,34 @@
+/*
+ * The node's metrics to an OTLP server. A pass counts the changed minutes of all histories (sums.h), then
+ * sends all series. A failure of the server changes nothing but the time of the next request, with the
+ * same sums and later minutes. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/ask/http.h"
+#include "document.h"
+
+struct occ_otlp_settings {
+    const char *url;     /* base of the server's URL */
+    const char *history; /* as in struct occ_ship_settings */
+    const char *state;   /* path of the sums */
+    struct occ_otlp_origin origin;
+    struct occ_http_options http; /* certificates and headers */
+};
+
+struct occ_otlp;
+
+/* The settings' texts must outlive the metrics. */
+int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **ret_otlp,
+                  struct occ_error *err);
+void occ_otlp_close(struct occ_otlp *otlp);
+
+/* `all`: including minutes that have just ended. */
+int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err);
+/* Seconds that the server asked us to wait for, in the last pass; 0: none. */
+int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp);
+/* Sends a request without metrics. */
+int occ_otlp_check(struct occ_otlp *otlp, struct occ_error *err);

@@ -1,0 +1,356 @@
+"""occtrace-ship --otlp and a collector: values against SQL, bounds, restarts, late launches, and a collector that fails.
+Arguments: OCCTRACE-SHIP MAKE_HISTORY values | faults."""
+
+import collections
+import json
+import math
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from collector import Collector, points_of
+from network import authority, certificate, server_side
+
+ship, make_history = sys.argv[1:3]
+NOW = int(time.time()) // 60 * 60
+HOUR = 3600
+
+
+class Node:
+    """A node without a warehouse."""
+
+    def __init__(self, otlp_url, **settings):
+        self.dir = tempfile.mkdtemp(prefix="occ-otlp-")
+        self.history, self.state = f"{self.dir}/histories/u1000/history.db", f"{self.dir}/state/ship.db"
+        self.settings(otlp_url, **settings)
+
+    def settings(self, otlp_url, **settings):
+        settings = {"node": "n1", "cluster": "c1", "state": self.state, "otlp_url": f"'{otlp_url}'", **settings}
+        with open(f"{self.dir}/occtrace.yaml", "w") as f:
+            f.write(f"ship: {{{', '.join(f'{key}: {value}' for key, value in settings.items())}}}\n"
+                    f"database: {{path: {self.dir}/histories/history.db}}\n")
+
+    def run(self, *options, code=0, says=""):
+        done = subprocess.run([ship, "-c", f"{self.dir}/occtrace.yaml", *options], capture_output=True, text=True)
+        said = done.stdout + done.stderr
+        assert done.returncode == code and says in said, f"{options}: exit code {done.returncode}: {said}"
+        return said
+
+    def status(self, what):
+        return next(line.strip()[len(what):].strip() for line in self.run("--status").splitlines() if line.strip().startswith(what))
+
+    def begin(self, since_s):
+        """The sums begin at this time, as if the shipper ran since then."""
+        self.run("--once")
+        with sqlite3.connect(self.state + ".otlp") as db:
+            db.execute("UPDATE counter SET value = ? WHERE name = 'since_minute'", (since_s // 60,))
+
+    def extend(self, from_s, minutes, runs=8, configs=12, seed=1, *more):
+        os.makedirs(os.path.dirname(self.history), exist_ok=True)
+        subprocess.run([make_history, self.history, str(seed), str(from_s), str(minutes), str(runs), str(configs), *more], check=True)
+
+    def close(self):
+        shutil.rmtree(self.dir)
+
+
+def by_sql(history, minute=None):
+    """Of a history: sums by job, GPU and kernel, as the storage has them."""
+    db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
+    found = collections.defaultdict(lambda: collections.defaultdict(float))
+    for row in db.execute("""SELECT coalesce('slurm:' || r.slurm_job, '(none)'), lower(hex(d.uuid)), k.short, m.launches, m.total_duration_ns,
+            d.sm_count * c.max_warps_per_sm, c.expected_elapsed_low, c.theoretical, c.expected_achieved_low, c.expected_achieved_high,
+            e.achieved_sum, e.achieved_ns, e.achieved_error_sum, e.achieved_error_ns
+            FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id) JOIN stored_kernel k USING(kernel_id)
+            JOIN stored_device d USING(device_id) LEFT JOIN stored_measured_minute e USING(minute, run_id, config_id)"""):
+        sums = found[(row[0], row[1], clean(row[2]))]
+        sums["launches"] += row[3]
+        sums["ns"] += row[4]
+        if row[5] and row[6] is not None:
+            sums["capacity"] += row[4] * 1e-9 * row[5]
+            sums["wasted"] += row[4] * 1e-9 * row[5] * max(0, 1 - row[6])
+        for name, value in zip(("theoretical", "low", "high"), row[7:10]):
+            if value is not None:
+                sums[name] += value * row[4]
+                sums[name + "_ns"] += row[4]
+        for name, value, ns in (("achieved", row[10], row[11]), ("error", row[12], row[13])):
+            if row[11]:
+                sums[name] += value
+                sums[name + "_ns"] += ns
+    db.close()
+    return found
+
+
+def clean(name):
+    return "".join("?" if c < " " or c == "\x7f" else c for c in name)
+
+
+def key(point):
+    return (point.resource["occtrace.job"], point.attributes["cuda.device.uuid"].replace("-", ""), point.attributes["occtrace.kernel.name"])
+
+
+def named(points, name):
+    return {key(point): point for point in points if point.name == name}
+
+
+COUNTERS = {"gpu.cuda.kernel.launch.calls": ("launches", 1), "occtrace.kernel.time": ("ns", 1e-9), "occtrace.kernel.capacity": ("capacity", 1),
+            "occtrace.kernel.wasted": ("wasted", 1)}
+MEANS = {"theoretical": "theoretical", "expected.low": "low", "expected.high": "high", "achieved": "achieved", "achieved.error": "error"}
+
+
+def compare_counters(points, wanted):
+    for name, (column, scale) in COUNTERS.items():
+        got = named(points, name)
+        expected = {k: sums[column] * scale for k, sums in wanted.items() if column in sums}
+        assert set(got) == set(expected), (name, set(got) ^ set(expected))
+        for k, value in expected.items():
+            assert math.isclose(got[k].value, value, rel_tol=1e-12), (name, k, got[k].value, value)
+
+
+def compare_means(points, wanted):
+    for name, column in MEANS.items():
+        got = named(points, f"occtrace.kernel.occupancy.{name}")
+        expected = {k: sums[column] / sums[column + "_ns"] for k, sums in wanted.items() if sums.get(column + "_ns")}
+        assert set(got) == set(expected), (name, set(got) ^ set(expected))
+        for k, value in expected.items():
+            assert math.isclose(got[k].value, value, rel_tol=1e-9), (name, k, got[k].value, value)
+
+
+def compare_sizes(points, history):
+    db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
+    for name, size in (("grid", "c.grid_x * c.grid_y * c.grid_z"), ("block", "c.block_x * c.block_y * c.block_z")):
+        wanted = collections.defaultdict(list)
+        for job, gpu, value, launches in db.execute(f"""SELECT coalesce('slurm:' || r.slurm_job, '(none)'), lower(hex(d.uuid)), {size}, sum(m.launches)
+                FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id) JOIN stored_device d USING(device_id)
+                GROUP BY 1, 2, 3"""):
+            wanted[job, gpu].append((value, launches))
+        got = {(p.resource["occtrace.job"], p.attributes["cuda.device.uuid"].replace("-", "")): p for p in points if p.name == f"gpu.cuda.kernel.{name}.size"}
+        assert set(got) == set(wanted)
+        for k, sizes in wanted.items():
+            counts = [0] * (len(got[k].bounds) + 1)
+            for value, launches in sizes:
+                counts[sum(value > bound for bound in got[k].bounds)] += launches
+            assert got[k].counts == counts and math.isclose(got[k].sum, sum(v * n for v, n in sizes)), (k, got[k].counts, counts)
+    db.close()
+
+
+# ---- tests ----
+
+def values(collector):
+    """Alone, without a warehouse: every value is SQL's, and a second pass repeats it."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    assert [p for p in collector.last() if p.name != "hw.gpu.memory.limit"] == []
+    node.extend(NOW - 600, 5, 8, 33, 1, "measured", "end")
+    node.run("--once")
+    assert set(collector.path) == {"/v1/metrics"}
+    points, wanted = collector.last(), by_sql(node.history)
+    compare_counters(points, wanted)
+    compare_means(points, wanted)
+    compare_sizes(points, node.history)
+    assert any(p.name.endswith("achieved") for p in points)
+    launches = named(points, "gpu.cuda.kernel.launch.calls")
+    assert {p.start for p in launches.values()} == {(NOW - 600) * 10**9} and {p.unit for p in launches.values()} == {""}
+    resource = next(iter(launches.values())).resource
+    assert resource["slurm.job.id"] in ("42", "43") and resource["occtrace.job.trust"] == "kernel" and resource["occtrace.cluster"] == "c1"
+    assert resource["service.instance.id"] == f"n1/{resource['occtrace.job']}" and "k8s.node.name" not in resource
+    node.run("--once")
+    compare_counters(collector.last(), wanted)
+    assert not [p for p in collector.last() if p.kind == "gauge"], "means of minutes that no pass counted"
+    node.close()
+
+
+def restarts_and_late_launches(collector):
+    """Sums go on after each restart; launches that come late add their difference; a lost state begins again."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    node.extend(NOW - 1200, 5)
+    node.extend(NOW - 900, 5, 8, 12, 2, "end")
+    node.run("--once")
+    compare_counters(collector.last(), by_sql(node.history))
+    db = sqlite3.connect(node.history)
+    newest, = db.execute("SELECT max(minute) FROM stored_minute").fetchone()
+
+    def change(minute, launches):
+        with db:
+            db.execute("UPDATE stored_minute SET launches = launches + ?, total_duration_ns = total_duration_ns + 1000 WHERE minute = ?", (launches, minute))
+            db.execute("INSERT OR REPLACE INTO stored_minute_change(minute, run_id) SELECT DISTINCT minute, run_id FROM stored_minute WHERE minute = ?", (minute,))
+
+    change(newest - 3, 5)
+    wanted = by_sql(node.history)
+    node.run("--once")
+    compare_counters(collector.last(), wanted)
+    assert node.status("changed too late") == "0"
+    with db:
+        db.execute("UPDATE stored_retention SET first_minute = 0")
+    with sqlite3.connect(node.state + ".otlp") as sums:  # as if these minutes were counted long ago
+        sums.execute("UPDATE position SET newest_minute = newest_minute + 100")
+    change(newest - 3, 7)
+    node.run("--once")
+    compare_counters(collector.last(), wanted)
+    assert int(node.status("changed too late")) == 8
+    db.close()
+    for name in os.listdir(f"{node.dir}/state"):
+        os.unlink(f"{node.dir}/state/{name}")
+    node.run("--once")
+    assert not named(collector.last(), "gpu.cuda.kernel.launch.calls"), "minutes before the new sums begin"
+    node.close()
+
+
+def a_collector_that_fails(collector):
+    """Nothing is lost, nothing counts twice, and each answer has its treatment."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    node.extend(NOW - 600, 3)
+    node.extend(NOW - 400, 2, 8, 12, 2, "end")
+    for status, code, says in ((503, 1, "not available"), (429, 1, "too many requests"), (502, 1, "proxy"), (504, 1, "proxy"),
+                               (400, 78, "the metrics are refused (HTTP 400): why"), (401, 78, "ship.otlp_headers_file"),
+                               (404, 78, "no server of OTLP takes metrics there"), (302, 78, "redirects are not followed"), (500, 78, "HTTP 500")):
+        collector.answers = [(status, {"Retry-After": "7", "Location": "http://127.0.0.1:1/"}, b'{"message": "why\\u0007"}')]
+        before = len(collector.requests)
+        node.run("--once", code=code, says=says)
+        assert len(collector.requests) == before + 1, "repeated"
+    assert node.status("failures") == "9" and "HTTP 500" in node.status("it fails")
+    collector.answers = [(200, {}, b'{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}')]
+    node.run("--once", says="3 points rejected: too old")
+    assert node.status("points rejected") == "3"
+    for body in (b"<html>", b"", b"x" * 60000, b'{"partialSuccess": {}}', b"[" * 1000):
+        collector.answers = [(200, {}, body)]
+        node.run("--once")
+    collector.answers = [(200, {}, b"x" * 100000)]
+    node.run("--once", code=1, says="the answer is longer")
+    compare_counters(collector.last(), by_sql(node.history))
+    node.settings("http://127.0.0.1:9")
+    node.run("--once", code=1, says="Couldn't connect")
+    for url, says in (("http://192.0.2.1:4318", "https is needed"), ("ftp://127.0.0.1/", "https is needed"), ("https://u:p@h", "only scheme"), ("x y", "no URL")):
+        node.settings(url)
+        node.run("--once", code=78, says=says)
+    node.close()
+
+
+def retry_after(collector):
+    """The service waits as long as the collector says, and longer than its interval."""
+    node = Node(collector.url)
+    before = len(collector.requests)
+    collector.answers = [(503, {"Retry-After": "3600"}, b"")]
+    process = subprocess.Popen([ship, "-c", f"{node.dir}/occtrace.yaml"], stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline()
+    assert "not available (HTTP 503)" in line, line
+    process.terminate()
+    process.wait()
+    assert len(collector.requests) == before + 1
+    node.close()
+
+
+def beside_a_warehouse(collector):
+    """A warehouse that is away delays nothing, and the other way round."""
+    node = Node(collector.url, url="'http://127.0.0.1:9'")
+    before = len(collector.requests)
+    node.run("--once", code=1, says="127.0.0.1:9")
+    assert len(collector.requests) == before + 1
+    said = node.run("--status")
+    assert "last version" in said and "OTLP:" in said and node.status("requests accepted") == "1"
+    node.close()
+
+
+def bounds(collector):
+    """Many jobs, GPUs and kernels: the series stay bounded, and (other) has the rest."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    node.extend(NOW - 600, 2, 8, 12, 1, "end")
+    db = sqlite3.connect(node.history)
+    with db:
+        template = db.execute("SELECT * FROM stored_run LIMIT 1").fetchone()
+        columns = [row[1] for row in db.execute("PRAGMA table_info(stored_run)")]
+        for i in range(60):
+            run = dict(zip(columns, template), run_id=1000 + i, uuid=os.urandom(16), slurm_job=f"{5000 + i}\x01<&\"\\")
+            db.execute(f"INSERT INTO stored_run({', '.join(run)}) VALUES({', '.join('?' * len(run))})", tuple(run.values()))
+        kernels = [db.execute("INSERT INTO stored_kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?)",
+                              (i, f"k{i}", f"k{i}", f"kernel_{i}_" + "\u00e4" * 200)).lastrowid for i in range(80)]
+        config = db.execute("SELECT * FROM stored_launch_config LIMIT 1").fetchone()
+        names = [row[1] for row in db.execute("PRAGMA table_info(stored_launch_config)")]
+        histogram, = db.execute("SELECT histogram FROM stored_minute LIMIT 1").fetchone()
+        minute = NOW // 60 - 8
+        for i, kernel in enumerate(kernels):
+            row = dict(zip(names, config), config_id=None, key=os.urandom(8), kernel_id=kernel)
+            row = db.execute(f"INSERT INTO stored_launch_config({', '.join(row)}) VALUES({', '.join('?' * len(row))})", tuple(row.values())).lastrowid
+            for run in range(1000, 1060):
+                db.execute("INSERT INTO stored_minute VALUES(?, ?, ?, 1, ?, 1, 1, 0, 0, ?)", (minute, run, row, 1000 * (i + 1) * (run - 990), histogram))
+        db.execute("INSERT INTO stored_minute_change(minute, run_id) SELECT DISTINCT minute, run_id FROM stored_minute WHERE run_id >= 1000")
+    db.close()
+    node.run("--once")
+    points, wanted = collector.last(), by_sql(node.history)
+    jobs = {p.resource["occtrace.job"] for p in points if "occtrace.job" in p.resource}
+    kernels = {p.attributes["occtrace.kernel.name"] for p in points if "occtrace.kernel.name" in p.attributes}
+    assert len(jobs) == 17 and "(other)" in jobs and len(kernels) == 21 and "(other)" in kernels, (len(jobs), len(kernels))
+    assert max(len(kernel.encode()) for kernel in kernels) <= 128
+    for name, (column, scale) in COUNTERS.items():
+        assert math.isclose(sum(p.value for p in named(points, name).values()), sum(s[column] for s in wanted.values()) * scale, rel_tol=1e-9)
+    assert not [p for p in points if p.kind == "gauge" and p.attributes["occtrace.kernel.name"] == "(other)"]
+    node.close()
+
+
+def headers_and_certificates(collector):
+    node = Node(collector.url, otlp_headers_file=f"{tempfile.gettempdir()}/occ-otlp-none")
+    node.run("--once", code=78)
+    path = f"{node.dir}/headers"
+    node.settings(collector.url, otlp_headers_file=path)
+    for text, mode, code, says in (("Authorization: Bearer s3cret\n# a comment\n\nX-Scope-OrgID: 7\r\n", 0o600, 0, ""),
+                                   ("Authorization: x\n", 0o604, 78, "every user may read"), ("no header\n", 0o600, 78, "line 1 is not NAME: VALUE"),
+                                   ("A: 1\nHost: x\n", 0o600, 78, "line 2 is a header that the request sets itself"),
+                                   ("A: s3cret\x01\n", 0o600, 78, "line 1 has a control character"), ("A: 1\n" * 17, 0o600, 78, "more than 16 headers"),
+                                   ("A: " + "x" * 9000, 0o600, 78, "longer than")):
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        said = node.run("--once", code=code, says=says)
+        assert "s3cret" not in said
+    assert collector.headers[-1]["Authorization"] == "Bearer s3cret" and collector.headers[-1]["X-Scope-OrgID"] == "7"
+    assert "X-ClickHouse-User" not in collector.headers[-1]
+    if not shutil.which("openssl"):
+        print("NOT TESTED: TLS, openssl is not installed", flush=True)
+        return
+    authority(node.dir, "ca")
+    certificate(node.dir, "server", "ca", "127.0.0.1")
+    secure = Collector(server_side(node.dir, "server"))
+    node.settings(secure.url)
+    node.run("--once", code=1, says="ertificate")
+    node.settings(secure.url, otlp_ca_file=f"{node.dir}/ca.pem")
+    node.run("--check", says=f"OpenTelemetry: {secure.url} takes metrics")
+    assert json.loads(secure.requests[-1]) == {"resourceMetrics": []}
+    node.settings("")
+    node.run("--once", "--otlp", "http://127.0.0.1:9", code=1, says="Couldn't connect")
+    node.run("--once", code=78, says="ship.url is not set")
+    secure.close()
+    node.close()
+
+
+def damaged_files(collector):
+    """A damaged history does not stop the others; damaged sums are an error, and no history is touched."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    node.extend(NOW - 600, 5, 8, 12, 1, "end")
+    os.makedirs(f"{node.dir}/histories/u1001")
+    with open(f"{node.dir}/histories/u1001/history.db", "wb") as f:
+        f.write(os.urandom(5000))
+    node.run("--once", says="u1001")
+    compare_counters(collector.last(), by_sql(node.history))
+    assert node.status("histories not readable") == "1"
+    with open(node.state + ".otlp", "r+b") as f:
+        f.write(b"x" * 100)
+    node.run("--once", code=1, says="not a database")
+    node.close()
+
+
+GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, bounds),
+          "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files)}
+collector = Collector()
+for test in GROUPS[sys.argv[3]]:
+    test(collector)
+    print(test.__name__, flush=True)
+assert not collector.mistakes, collector.mistakes
+for body in collector.requests:
+    points_of(json.loads(body))
