@@ -61,7 +61,7 @@ def by_sql(history, minute=None):
     """Of a history: sums by job, GPU and kernel, as the storage has them."""
     db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
     found = collections.defaultdict(lambda: collections.defaultdict(float))
-    for row in db.execute("""SELECT coalesce('slurm:' || r.slurm_job, '(none)'), lower(hex(d.uuid)), k.short, m.launches, m.total_duration_ns,
+    for row in db.execute("""SELECT coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, '(none)'), lower(hex(d.uuid)), k.short, m.launches, m.total_duration_ns,
             d.sm_count * c.max_warps_per_sm, c.expected_elapsed_low, c.theoretical, c.expected_achieved_low, c.expected_achieved_high,
             e.achieved_sum, e.achieved_ns, e.achieved_error_sum, e.achieved_error_ns
             FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id) JOIN stored_kernel k USING(kernel_id)
@@ -123,7 +123,7 @@ def compare_sizes(points, history):
     db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
     for name, size in (("grid", "c.grid_x * c.grid_y * c.grid_z"), ("block", "c.block_x * c.block_y * c.block_z")):
         wanted = collections.defaultdict(list)
-        for job, gpu, value, launches in db.execute(f"""SELECT coalesce('slurm:' || r.slurm_job, '(none)'), lower(hex(d.uuid)), {size}, sum(m.launches)
+        for job, gpu, value, launches in db.execute(f"""SELECT coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, '(none)'), lower(hex(d.uuid)), {size}, sum(m.launches)
                 FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id) JOIN stored_device d USING(device_id)
                 GROUP BY 1, 2, 3"""):
             wanted[job, gpu].append((value, launches))
@@ -145,6 +145,10 @@ def values(collector):
     node.begin(NOW - HOUR)
     assert [p for p in collector.last() if p.name != "hw.gpu.memory.limit"] == []
     node.extend(NOW - 600, 5, 8, 33, 1, "measured", "end")
+    memory = 80 << 30
+    with sqlite3.connect(node.history) as db:
+        db.execute("UPDATE stored_device SET memory_bytes = ? WHERE device_id <= 2", (memory,))
+        db.execute("UPDATE stored_run SET k8s_namespace = 'team', k8s_pod = 'train-0', k8s_pod_uid = 'u-1', slurm_job = NULL WHERE slurm_job = '43'")
     node.run("--once")
     assert set(collector.path) == {"/v1/metrics"}
     points, wanted = collector.last(), by_sql(node.history)
@@ -154,9 +158,18 @@ def values(collector):
     assert any(p.name.endswith("achieved") for p in points)
     launches = named(points, "gpu.cuda.kernel.launch.calls")
     assert {p.start for p in launches.values()} == {(NOW - 600) * 10**9} and {p.unit for p in launches.values()} == {""}
-    resource = next(iter(launches.values())).resource
-    assert resource["slurm.job.id"] in ("42", "43") and resource["occtrace.job.trust"] == "kernel" and resource["occtrace.cluster"] == "c1"
-    assert resource["service.instance.id"] == f"n1/{resource['occtrace.job']}" and "k8s.node.name" not in resource
+    resources = {p.resource["service.instance.id"]: p.resource for p in launches.values()}
+    assert set(resources) == {"n1/slurm:42", "n1/pod:u-1"}
+    common = {"service.name": "occtrace", "host.name": "n1", "occtrace.cluster": "c1", "occtrace.job.trust": "kernel"}
+    for instance, more in (("n1/slurm:42", {"occtrace.job": "slurm:42", "slurm.job.id": "42"}),
+                           ("n1/pod:u-1", {"occtrace.job": "pod:u-1", "k8s.namespace.name": "team", "k8s.pod.name": "train-0", "k8s.pod.uid": "u-1"})):
+        version = resources[instance]["service.version"]
+        assert resources[instance] == {**common, **more, "service.instance.id": instance, "service.version": version}, resources
+    limits = [p for p in points if p.name == "hw.gpu.memory.limit"]
+    assert {p.attributes["hw.id"] for p in limits} == {f"GPU-0{i}000000-0000-0000-0000-000000000000" for i in (1, 2)}
+    for point in limits:
+        assert point.value == memory and point.unit == "By" and point.attributes["hw.type"] == "gpu" and point.attributes["hw.vendor"] == "NVIDIA"
+        assert point.attributes["hw.model"] == "NVIDIA H100 (simulated)" and point.resource["service.instance.id"] == "n1"
     node.run("--once")
     compare_counters(collector.last(), wanted)
     assert not [p for p in collector.last() if p.kind == "gauge"], "means of minutes that no pass counted"
@@ -345,6 +358,34 @@ def damaged_files(collector):
     node.close()
 
 
+PROTOS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "occtrace/opentelemetry-proto")
+
+
+def protos(requests):
+    """The public proto files and their decoders read every request as the collector of this test does."""
+    if not os.path.isdir(PROTOS):
+        print("NOT TESTED: proto files, which scripts/setup --cluster gets", flush=True)
+        return
+    with tempfile.TemporaryDirectory() as work:
+        paths = [f"{work}/{i}" for i in range(len(requests))]
+        for path, body in zip(paths, requests):
+            with open(path, "wb") as f:
+                f.write(body)
+        decode = [os.path.join(os.path.dirname(__file__), "otlp_decode.py"), PROTOS, *paths]
+        for python in (sys.executable, "/usr/bin/python3"):  # Debian's has python3-protobuf
+            done = subprocess.run([python, "-B", *decode], capture_output=True, text=True)
+            if done.returncode != 77:
+                break
+    if done.returncode == 77:
+        print("NOT TESTED: proto files, protobuf-compiler or python3-protobuf is not installed", flush=True)
+        return
+    assert done.returncode == 0, done.stderr
+    for i, points in json.loads(done.stdout).items():
+        wanted = [[p.name, p.kind, p.counts if p.kind == "histogram" else p.value] for p in points_of(json.loads(requests[int(i)]))]
+        assert points == wanted, (points, wanted)
+    print(f"protos: {len(requests)} requests, {sum(map(len, json.loads(done.stdout).values()))} points", flush=True)
+
+
 GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, bounds),
           "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files)}
 collector = Collector()
@@ -352,5 +393,6 @@ for test in GROUPS[sys.argv[3]]:
     test(collector)
     print(test.__name__, flush=True)
 assert not collector.mistakes, collector.mistakes
-for body in collector.requests:
-    points_of(json.loads(body))
+for request in collector.requests:
+    points_of(json.loads(request))
+protos(collector.requests)
