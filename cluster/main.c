@@ -113,7 +113,7 @@ static void run(struct receivers *receivers, const char *node)
     struct occ_ship_duty duties[2];
     size_t n = 0;
     if (receivers->ship)
-        duties[n++] = occ_ship_duty(receivers->ship);
+        duties[n++] = occ_ship_warehouse_duty(receivers->ship);
     if (receivers->otlp)
         duties[n++] = (struct occ_ship_duty){.again = "the collector takes metrics again",
                                              .of = receivers,

@@ -46,8 +46,8 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
 
 /* Sets names->otlp_state, the path of the sums for OpenTelemetry. */
 void occ_ship_otlp_state(const struct occ_config *config, struct occ_ship_names *names);
-/* The collector according to the settings, without a version; reads the file of headers. The same texts must outlive
- * *ret_settings. */
+/* The collector according to the settings, without a version; reads the file of headers. The same texts must
+ * outlive *ret_settings. */
 int occ_ship_otlp(const struct occ_config *config, struct occ_ship_names *names,
                   struct occ_otlp_settings *ret_settings, struct occ_error *err);
 

@@ -63,8 +63,7 @@ struct occ_ship_duty {
  * back-off and jitter. A failing duty changes no other duty's times, except for the time that a pass takes.
  * Does not return. */
 void occ_ship_run(struct occ_ship_duty *duties, size_t n, const char *node);
-/* Of the warehouse. */
-struct occ_ship_duty occ_ship_duty(struct occ_ship *ship);
+struct occ_ship_duty occ_ship_warehouse_duty(struct occ_ship *ship);
 
 /* ---- ship_history.c ---- */
 

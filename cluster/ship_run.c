@@ -89,7 +89,7 @@ static int64_t interval_ns(void *ship_)
     return ship->warehouse->dialect == OCC_DIALECT_OLD ? OLD_INTERVAL_NS : NEW_INTERVAL_NS;
 }
 
-struct occ_ship_duty occ_ship_duty(struct occ_ship *ship)
+struct occ_ship_duty occ_ship_warehouse_duty(struct occ_ship *ship)
 {
     return (struct occ_ship_duty){.again = "the warehouse takes what is sent again",
                                   .of = ship,

@@ -70,7 +70,7 @@ struct history {
     sqlite3 *db;
     sqlite3_stmt *changes, *job, *rows;
     struct occ_sums_position position;
-    int64_t first_minute, oldest_minute; /* before: evicted; too old to be counted */
+    int64_t first_minute, oldest_minute; /* earlier minutes were evicted; have no counted launches any more */
     bool is_broken;                      /* the history failed, not the sums */
 };
 
@@ -127,7 +127,7 @@ static int load_position(struct history *h, struct occ_error *err)
     h->oldest_minute = h->position.newest_minute - OCC_SUMS_LATE_MINUTES;
     if (rc == 0 && h->position.done > last_change) {
         h->position.done = 0;
-        h->oldest_minute = h->position.newest_minute + 1;
+        h->oldest_minute = INT64_MAX;
     }
     return rc;
 }
@@ -232,17 +232,21 @@ static bool must_wait(const struct occ_collect *collect, int64_t minute)
 /* Counts the current change, or a loss. */
 static int add_change(struct history *h, struct occ_error *err)
 {
-    int64_t minute = sqlite3_column_int64(h->changes, CHANGED_MINUTE);
+    int64_t minute = sqlite3_column_int64(h->changes, CHANGED_MINUTE), counted = -1;
+    int64_t run = sqlite3_column_int64(h->changes, CHANGED_RUN), identity = h->position.identity;
     struct occ_sums_counters *counters = h->collect->counters;
-    if (minute < h->first_minute)
-        counters->evicted++;
-    else if (minute < h->oldest_minute)
-        counters->late++;
-    if (minute < h->first_minute || minute < h->oldest_minute)
+    int rc = occ_sums_load_run(h->collect->sums, identity, run, &counted, err);
+    bool is_late = minute < h->oldest_minute && minute <= counted;
+    if (rc != 0)
+        return rc;
+    if (minute < h->first_minute || is_late) {
+        *(minute < h->first_minute ? &counters->evicted : &counters->late) += 1;
         return 0;
+    }
     counters->minutes++;
     h->position.newest_minute = minute > h->position.newest_minute ? minute : h->position.newest_minute;
-    return add_minute(h, minute, sqlite3_column_int64(h->changes, CHANGED_RUN), err);
+    rc = occ_sums_store_run(h->collect->sums, identity, run, minute, err);
+    return rc == 0 ? add_minute(h, minute, run, err) : rc;
 }
 
 static int add_changes(struct history *h, bool *ret_is_whole, struct occ_error *err)

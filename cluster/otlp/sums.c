@@ -7,8 +7,8 @@
 
 #include "support/paths.h"
 
-#define BUSY_MS 5000
-#define FORGET  "400 days" /* a history that was not read for so long */
+#define BUSY_MS     5000
+#define RUN_MINUTES (31 * 1440) /* longer than histories keep minutes by default */
 
 const struct occ_sums_bounds occ_sums_bounds[] = {
     [OCC_SUMS_GRID] = {sizeof((const double[])OCC_SUMS_GRID_BOUNDS) / sizeof(double), OCC_SUMS_GRID_BOUNDS},
@@ -20,6 +20,8 @@ static const char schema[] =
     "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;"
     "CREATE TABLE IF NOT EXISTS position (identity INTEGER PRIMARY KEY, done, newest_minute, stored TEXT);"
     "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS run (identity, run, newest_minute, next_minute, PRIMARY KEY (identity, run)) "
+    "WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS counted (identity, minute, run, config, launches, ns, "
     "PRIMARY KEY (identity, minute, run, config)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS job (job TEXT PRIMARY KEY, slurm_job, k8s_namespace, k8s_pod, k8s_pod_uid, "
@@ -45,6 +47,10 @@ enum statement {
     GET_POSITION,
     PUT_POSITION,
     FORGET_COUNTED,
+    GET_RUN,
+    PUT_RUN,
+    END_RUNS,
+    FORGET_RUNS,
     GET_COUNTED,
     PUT_COUNTED,
     PUT_JOB,
@@ -57,6 +63,13 @@ static const char *const statements[N_STATEMENTS] = {
     [GET_POSITION] = "SELECT done, newest_minute FROM position WHERE identity = ?",
     [PUT_POSITION] = "INSERT OR REPLACE INTO position VALUES(?, ?, ?, datetime())",
     [FORGET_COUNTED] = "DELETE FROM counted WHERE identity = ? AND minute < ?",
+    [GET_RUN] = "SELECT newest_minute FROM run WHERE identity = ? AND run = ?",
+    [PUT_RUN] =
+        "INSERT INTO run VALUES(?, ?, -1, ?) ON CONFLICT DO UPDATE SET next_minute = max(next_minute, "
+        "excluded.next_minute)",
+    [END_RUNS] =
+        "UPDATE run SET newest_minute = next_minute WHERE identity = ? AND newest_minute <> next_minute",
+    [FORGET_RUNS] = "DELETE FROM run WHERE identity = ? AND next_minute < ?",
     [GET_COUNTED] =
         "SELECT launches, ns FROM counted WHERE identity = ? AND minute = ? AND run = ? AND config = ?",
     [PUT_COUNTED] = "INSERT OR REPLACE INTO counted VALUES(?, ?, ?, ?, ?, ?)",
@@ -211,14 +224,43 @@ int occ_sums_load_position(struct occ_sums *s, int64_t identity, struct occ_sums
     return rc;
 }
 
+static int run_integers(struct occ_sums *s, enum statement i, const int64_t *values, int n,
+                        struct occ_error *err)
+{
+    bind_integers(s->statements[i], values, n);
+    return finish(s, s->statements[i], err);
+}
+
 int occ_sums_store_position(struct occ_sums *s, const struct occ_sums_position *p, struct occ_error *err)
 {
-    const int64_t position[] = {p->identity, p->done, p->newest_minute},
-                  oldest[] = {p->identity, p->newest_minute - OCC_SUMS_LATE_MINUTES};
-    bind_integers(s->statements[PUT_POSITION], position, 3);
-    int rc = finish(s, s->statements[PUT_POSITION], err);
-    bind_integers(s->statements[FORGET_COUNTED], oldest, 2);
-    return rc == 0 ? finish(s, s->statements[FORGET_COUNTED], err) : rc;
+    const int64_t position[] = {p->identity, p->done, p->newest_minute};
+    int rc = run_integers(s, PUT_POSITION, position, 3, err);
+    if (rc == 0)
+        rc = run_integers(s, END_RUNS, position, 1, err);
+    if (rc == 0)
+        rc = run_integers(s, FORGET_COUNTED,
+                          (const int64_t[]){p->identity, p->newest_minute - OCC_SUMS_LATE_MINUTES}, 2, err);
+    return rc == 0 ? run_integers(s, FORGET_RUNS,
+                                  (const int64_t[]){p->identity, p->newest_minute - RUN_MINUTES}, 2, err)
+                   : rc;
+}
+
+int occ_sums_load_run(struct occ_sums *s, int64_t identity, int64_t run, int64_t *ret_minute,
+                      struct occ_error *err)
+{
+    sqlite3_stmt *stmt = s->statements[GET_RUN];
+    bool row = false;
+    bind_integers(stmt, (const int64_t[]){identity, run}, 2);
+    int rc = step(s, stmt, &row, err);
+    *ret_minute = row ? sqlite3_column_int64(stmt, 0) : -1;
+    (void)sqlite3_reset(stmt);
+    return rc;
+}
+
+int occ_sums_store_run(struct occ_sums *s, int64_t identity, int64_t run, int64_t minute,
+                       struct occ_error *err)
+{
+    return run_integers(s, PUT_RUN, (const int64_t[]){identity, run, minute}, 3, err);
 }
 
 int occ_sums_put_job(struct occ_sums *s, const struct occ_sums_job *job, struct occ_error *err)

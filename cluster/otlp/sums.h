@@ -32,7 +32,8 @@ struct occ_sums;
 #define OCC_SUMS_TEXT_BYTES   129 /* the longest name, with its NUL */
 
 /* Age, in minutes before a history's newest counted minute, up to which counted launches are kept, so that
- * late launches add only their difference. Older changes are not counted: `late` has their number. */
+ * late launches add only their difference. An older minute counts only if no later minute of its run has
+ * counted; `late` has the number of the other changes. */
 #define OCC_SUMS_LATE_MINUTES 15
 
 /* X(name, label, kind): integers of --status. since_minute: earlier minutes never count. */
@@ -85,9 +86,15 @@ struct occ_sums_position {
 };
 int occ_sums_load_position(struct occ_sums *sums, int64_t identity, struct occ_sums_position *ret_position,
                            struct occ_error *err);
-/* Also forgets counted launches of minutes that are too old for late launches. */
+/* Ends the history's part. Also forgets counted launches of minutes that are too old for late launches. */
 int occ_sums_store_position(struct occ_sums *sums, const struct occ_sums_position *position,
                             struct occ_error *err);
+
+/* The newest minute of a run that earlier passes have counted; -1: none. */
+int occ_sums_load_run(struct occ_sums *sums, int64_t identity, int64_t run, int64_t *ret_minute,
+                      struct occ_error *err);
+int occ_sums_store_run(struct occ_sums *sums, int64_t identity, int64_t run, int64_t minute,
+                       struct occ_error *err);
 
 /* Description of a job: attributes of a resource. "": unknown. */
 struct occ_sums_job {
