@@ -20,6 +20,7 @@ struct pass {
     uint32_t *count, *first_plain;      /* nodes of `plain` folded into the node: number, the first one */
     uint32_t *plain_from, *plain_order; /* nodes of `plain`, grouped by the node that they are folded into */
     uint32_t *child_from, *child_order; /* children, grouped by parent, the longest time first */
+    uint32_t *line, *own_line;          /* of the node, of its launches outside of its children; OCC_NO_LAYER */
 };
 
 struct work {
@@ -27,6 +28,7 @@ struct work {
     const struct occ_layer_options *options;
     struct occ_layers *out;
     double *differences; /* scratch for the largest group of folded nodes */
+    uint32_t *node_of;   /* of each of the totals: its node of `folded`; 0: it has no range */
 };
 
 /* ---- names ---- */
@@ -67,7 +69,8 @@ static const char *join(struct work *w, const char *left, const char *right)
 /* ---- building ---- */
 
 /* Adds the path and its totals to both trees. Returns false without memory. */
-static bool add_path(struct work *w, struct pass *pass, const struct occ_range_totals *totals)
+static bool add_path(struct work *w, struct pass *pass, const struct occ_range_totals *totals,
+                     uint32_t *ret_node)
 {
     uint32_t plain = 0, folded = 0;
     const char *name = totals->path;
@@ -88,6 +91,7 @@ static bool add_path(struct work *w, struct pass *pass, const struct occ_range_t
     }
     occ_layer_tree_add(&pass->plain, plain, totals);
     occ_layer_tree_add(&pass->folded, folded, totals);
+    *ret_node = folded;
     return true;
 }
 
@@ -143,8 +147,12 @@ static bool index_pass(struct work *w, struct pass *pass)
     pass->child_from = occ_arena_get(memory, (size_t)n + 1, sizeof *pass->child_from);
     pass->plain_order = occ_arena_get(memory, pass->plain.n, sizeof *pass->plain_order);
     pass->child_order = occ_arena_get(memory, n, sizeof *pass->child_order);
+    pass->line = occ_arena_get(memory, n, sizeof *pass->line);
+    pass->own_line = occ_arena_get(memory, n, sizeof *pass->own_line);
     if (memory->failed)
         return false;
+    for (uint32_t i = 0; i < n; i++)
+        pass->line[i] = pass->own_line[i] = OCC_NO_LAYER;
     group(&pass->plain, pass->plain_order, pass->plain_from, n, false);
     group(&pass->folded, pass->child_order, pass->child_from, n, true);
     for (uint32_t i = 1; i < n; i++) {
@@ -227,6 +235,7 @@ static void emit_direct(struct work *w, const struct pass *pass, uint32_t at, un
     const struct occ_layer_node *node = &pass->folded.nodes[at];
     if (node->own_launches == 0 || !is_shown(w, node->own_time_s))
         return;
+    pass->own_line[at] = (uint32_t)w->out->n;
     w->out->layers[w->out->n++] =
         (struct occ_layer){.depth = depth,
                            .name = "(directly)",
@@ -251,6 +260,7 @@ static void emit(struct work *w, const struct pass *pass, uint32_t at, unsigned 
         at = first_child(pass, at);
         name = join(w, name, name_of(w, pass, at));
     }
+    pass->line[at] = (uint32_t)w->out->n;
     w->out->layers[w->out->n++] =
         (struct occ_layer){.depth = depth,
                            .name = name,
@@ -288,18 +298,39 @@ static const char *emit_pass(struct work *w, const struct pass *pass)
     return prefix;
 }
 
+/* ---- lines of the totals ---- */
+
+/* A node without a line is in the line of the nearest layer around it. */
+static uint32_t line_of(const struct pass *pass, uint32_t node)
+{
+    if (pass->own_line[node] != OCC_NO_LAYER)
+        return pass->own_line[node];
+    while (node != 0 && pass->line[node] == OCC_NO_LAYER)
+        node = pass->folded.nodes[node].parent;
+    return pass->line[node];
+}
+
+static void find_lines(const struct work *w, const struct occ_range_totals *totals, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        w->out->line_of[i] =
+            w->node_of[i] == 0 ? OCC_NO_LAYER : line_of(&w->pass[totals[i].is_backward], w->node_of[i]);
+}
+
 /* ---- all ---- */
 
 static bool build(struct work *w, const struct occ_range_totals *totals, size_t n)
 {
     double uncovered_s = 0;
-    if (!occ_layer_tree_init(&w->pass[0].plain) || !occ_layer_tree_init(&w->pass[0].folded) ||
+    w->node_of = occ_arena_get(&w->out->memory, n + 1, sizeof *w->node_of);
+    w->out->line_of = occ_arena_get(&w->out->memory, n + 1, sizeof *w->out->line_of);
+    if (w->out->memory.failed || !occ_layer_tree_init(&w->pass[0].plain) || !occ_layer_tree_init(&w->pass[0].folded) ||
         !occ_layer_tree_init(&w->pass[1].plain) || !occ_layer_tree_init(&w->pass[1].folded))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (!totals[i].path || !totals[i].path[0])
             uncovered_s += isfinite(totals[i].time_s) && totals[i].time_s > 0 ? totals[i].time_s : 0;
-        else if (!add_path(w, &w->pass[totals[i].is_backward], &totals[i]))
+        else if (!add_path(w, &w->pass[totals[i].is_backward], &totals[i], &w->node_of[i]))
             return false;
     }
     if (!index_pass(w, &w->pass[0]) || !index_pass(w, &w->pass[1]))
@@ -322,6 +353,7 @@ static bool make(struct work *w, const struct occ_range_totals *totals, size_t n
         return false;
     w->out->prefix = emit_pass(w, &w->pass[0]);
     w->out->backward_prefix = emit_pass(w, &w->pass[1]);
+    find_lines(w, totals, n);
     return !w->out->memory.failed;
 }
 

@@ -71,8 +71,10 @@ struct occ_layers {
     double time_s;        /* of all launches */
     double covered_ratio; /* part of that time with a range; NaN: no time */
     size_t hidden;        /* layers left out */
+    uint32_t *line_of;    /* of each of the totals: the deepest line with its launches; OCC_NO_LAYER: none */
     struct occ_arena memory;
 };
+#define OCC_NO_LAYER UINT32_MAX
 
 #define OCC_LAYERS_DEPTH_MAX 64 /* deeper names stay joined by '/' */
 /* An outlier differs from the median by 20 % and by five standard deviations, estimated from the median of

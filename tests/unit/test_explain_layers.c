@@ -110,6 +110,29 @@ static void test_lines_add_up(void **state)
     occ_layers_free(&layers);
 }
 
+/* The totals of a line's subtree add up to the line, also if small lines are left out. */
+static void test_totals_know_their_lines(void **state)
+{
+    static struct recording r;
+    static const struct occ_layer_options options[] = {{.depth = 0}, {.min_share = 0.01}, {.depth = 2}};
+    (void)state;
+    load(&r);
+    for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
+        struct occ_layers layers;
+        assert_int_equal(occ_layers_make(r.rows, r.n, &options[o], &layers), 0);
+        for (size_t i = 0; i < layers.n; i++) {
+            size_t end = i + 1;
+            double time_s = 0;
+            while (end < layers.n && layers.layers[end].depth > layers.layers[i].depth)
+                end++;
+            for (size_t k = 0; k < r.n; k++)
+                time_s += layers.line_of[k] >= i && layers.line_of[k] < end ? r.rows[k].time_s : 0;
+            assert_float_equal(time_s, layers.layers[i].time_s, 1e-12);
+        }
+        occ_layers_free(&layers);
+    }
+}
+
 static void test_depth_and_small_lines(void **state)
 {
     static struct recording r;
@@ -298,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorded_model_fits_a_screen),
         cmocka_unit_test(test_lines_add_up),
+        cmocka_unit_test(test_totals_know_their_lines),
         cmocka_unit_test(test_depth_and_small_lines),
         cmocka_unit_test(test_unfold),
         cmocka_unit_test(test_outlier_is_named),
