@@ -198,8 +198,6 @@ static int conclude(struct work *w, size_t first, struct occ_error *err)
     for (size_t i = 0; i < n; i++) {
         groups[i].q = q[i];
         groups[i].verdict = verdict_of(w, &groups[i]);
-        if (groups[i].scope != DIFF_SCOPE_TOTAL && diff_is_change(groups[i].verdict))
-            mark_changed(w, &groups[i]);
     }
     return 0;
 }
@@ -233,6 +231,9 @@ static int make_scope(struct work *w, enum diff_scope scope, struct occ_error *e
     }
     if (status == 0)
         status = conclude(w, first, err);
+    for (size_t i = first; i < w->levels->n && scope != DIFF_SCOPE_TOTAL; i++)
+        if (diff_is_change(w->levels->groups[i].verdict))
+            mark_changed(w, &w->levels->groups[i]);
     if (w->levels->n > first)
         qsort(w->levels->groups + first, w->levels->n - first, sizeof *w->levels->groups, by_moved_time);
     return status;
@@ -256,29 +257,73 @@ static void find_control(struct work *w)
         w->levels->control = diff_change_ratio(&control, w->floor);
 }
 
+static int work_init(struct work *w, struct occ_error *err)
+{
+    size_t n = (size_t)w->diff->n_pairs + 1;
+    *w->levels = (struct diff_levels){0};
+    w->members = calloc(n, sizeof *w->members);
+    w->sorted = calloc(n, sizeof *w->sorted);
+    w->cells = calloc(n, sizeof *w->cells);
+    w->values = calloc(n, sizeof *w->values);
+    w->layers = calloc(n, sizeof *w->layers);
+    if (!w->members || !w->sorted || !w->cells || !w->values || !w->layers)
+        return occ_no_memory(err);
+    find_layers(w);
+    find_members(w);
+    return 0;
+}
+
 int diff_levels_make(const struct diff *diff, double floor, double min_share, struct diff_levels *ret_levels,
                      struct occ_error *err)
 {
-    size_t n = (size_t)diff->n_pairs + 1;
-    *ret_levels = (struct diff_levels){0};
-    _cleanup_(work_free) struct work w = {.diff = diff,
-                                          .floor = floor,
-                                          .min_share = min_share,
-                                          .members = calloc(n, sizeof *w.members),
-                                          .sorted = calloc(n, sizeof *w.sorted),
-                                          .cells = calloc(n, sizeof *w.cells),
-                                          .values = calloc(n, sizeof *w.values),
-                                          .layers = calloc(n, sizeof *w.layers),
-                                          .levels = ret_levels};
-    if (!w.members || !w.sorted || !w.cells || !w.values || !w.layers)
-        return occ_no_memory(err);
-    find_layers(&w);
-    find_members(&w);
-    int status = 0;
+    _cleanup_(work_free) struct work w = {
+        .diff = diff, .floor = floor, .min_share = min_share, .levels = ret_levels};
+    int status = work_init(&w, err);
     for (enum diff_scope scope = 0; scope < DIFF_SCOPE_COUNT && status == 0; scope++)
         status = make_scope(&w, scope, err);
-    find_control(&w);
+    if (status == 0)
+        find_control(&w);
     return status;
+}
+
+/* ---- nested groups ---- */
+
+static struct diff_group nested_group(struct work *w, const struct diff_nest *nest, uint32_t at)
+{
+    struct diff_group g = {.scope = DIFF_SCOPE_LAYER};
+    struct span span = {0, 0};
+    for (size_t i = 0; i < w->n; i++) {
+        uint32_t place = nest->place[w->sorted[i]->cell.pair];
+        bool is_inside = place >= at && place < nest->end[at];
+        w->sorted[i]->name = is_inside ? "" : "outside"; /* in the order of by_name() */
+        span.until += is_inside ? 1 : 0;
+    }
+    if (span.until > 0) {
+        qsort(w->sorted, w->n, sizeof *w->sorted, by_name);
+        g = sum_group(w, DIFF_SCOPE_LAYER, span);
+    }
+    g.name = "";
+    g.ratio = g.to_control = DIFF_RATIO_UNKNOWN;
+    g.q = NAN;
+    if (span.until > 0 && g.share >= w->min_share)
+        judge(w, span, &g);
+    return g;
+}
+
+int diff_levels_nested(const struct diff *diff, double floor, double min_share, const struct diff_nest *nest,
+                       struct diff_levels *ret_levels, struct occ_error *err)
+{
+    _cleanup_(work_free) struct work w = {
+        .diff = diff, .floor = floor, .min_share = min_share, .levels = ret_levels};
+    int status = work_init(&w, err);
+    if (status != 0)
+        return status;
+    ret_levels->groups = calloc((size_t)nest->n + 1, sizeof *ret_levels->groups);
+    if (!ret_levels->groups)
+        return occ_no_memory(err);
+    for (uint32_t i = 0; i < nest->n; i++)
+        ret_levels->groups[ret_levels->n++] = nested_group(&w, nest, i);
+    return conclude(&w, 0, err);
 }
 
 void diff_levels_free(struct diff_levels *levels)

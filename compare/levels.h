@@ -49,4 +49,16 @@ int diff_levels_make(const struct diff *diff, double floor, double min_share, st
                      struct occ_error *err);
 void diff_levels_free(struct diff_levels *levels);
 
+/* Groups inside of each other, such as a tree of layers in depth-first order: group k has the pairs with k <=
+ * place[pair] < end[k]. */
+struct diff_nest {
+    const uint32_t *place; /* of each pair; DIFF_NO_PAIR: in no group */
+    const uint32_t *end;
+    uint32_t n;
+};
+/* Judges nested groups as a scope: ret_levels->groups[k] is group k, without a name; NaN: it has no pooled
+ * configuration, or less than `min_share` of the time. Sets nothing but the groups. */
+int diff_levels_nested(const struct diff *diff, double floor, double min_share, const struct diff_nest *nest,
+                       struct diff_levels *ret_levels, struct occ_error *err);
+
 bool diff_is_change(enum diff_verdict verdict); /* worse or better */

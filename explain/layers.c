@@ -20,7 +20,7 @@ struct pass {
     uint32_t *count, *first_plain;      /* nodes of `plain` folded into the node: number, the first one */
     uint32_t *plain_from, *plain_order; /* nodes of `plain`, grouped by the node that they are folded into */
     uint32_t *child_from, *child_order; /* children, grouped by parent, the longest time first */
-    uint32_t *line, *own_line;          /* of the node, of its launches outside of its children; OCC_NO_LAYER */
+    uint32_t *line, *own_line; /* of the node, of its launches outside of its children; OCC_NO_LAYER */
 };
 
 struct work {
@@ -324,8 +324,9 @@ static bool build(struct work *w, const struct occ_range_totals *totals, size_t 
     double uncovered_s = 0;
     w->node_of = occ_arena_get(&w->out->memory, n + 1, sizeof *w->node_of);
     w->out->line_of = occ_arena_get(&w->out->memory, n + 1, sizeof *w->out->line_of);
-    if (w->out->memory.failed || !occ_layer_tree_init(&w->pass[0].plain) || !occ_layer_tree_init(&w->pass[0].folded) ||
-        !occ_layer_tree_init(&w->pass[1].plain) || !occ_layer_tree_init(&w->pass[1].folded))
+    if (w->out->memory.failed || !occ_layer_tree_init(&w->pass[0].plain) ||
+        !occ_layer_tree_init(&w->pass[0].folded) || !occ_layer_tree_init(&w->pass[1].plain) ||
+        !occ_layer_tree_init(&w->pass[1].folded))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (!totals[i].path || !totals[i].path[0])

@@ -168,6 +168,12 @@ static unsigned count_changes(const struct compared *c, enum diff_scope scope)
 static const struct world planted = {
     .noise = 0.02, .family_0 = 0.8, .all = 1, .runs = 1, .steps = 3, .launches_0 = 159, .has_layers = true};
 
+/* The pair's family: 0 to FAMILIES - 1. */
+static uint32_t family_of(const struct diff_pair *pair)
+{
+    return (uint32_t)pair->main_item[DIFF_A]->row->id / CONFIGS;
+}
+
 /* ---- tests ---- */
 
 static void a_planted_change_is_reported(void **state)
@@ -196,6 +202,39 @@ static void a_planted_change_is_reported(void **state)
     }
     assert_int_equal(others, 0);
     assert_true(covered >= SEEDS * 9 / 10); /* of intervals with a level of 95 % */
+}
+
+/* A tree: group 0 is families 0 to 2, with group 1 (family 0) and 2 (family 1) inside; group 3 has no pair.
+ */
+static void nested_groups_have_what_is_inside(void **state)
+{
+    static const uint32_t places[FAMILIES] = {
+        1, 2, 0, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR};
+    static const uint32_t ends[] = {3, 2, 3, 4};
+    struct world world = planted;
+    uint32_t place[ROWS];
+    struct diff_levels levels;
+    (void)state;
+    world.seed = 1;
+    struct compared *c = compare(&world);
+    for (uint32_t i = 0; i < c->diff.n_pairs; i++)
+        place[i] = places[family_of(&c->diff.pairs[i])];
+    const struct diff_nest nest = {place, ends, COUNT(ends)};
+    assert_int_equal(diff_levels_nested(&c->diff, FLOOR, MIN_SHARE, &nest, &levels, NULL), 0);
+    const struct diff_group *g = levels.groups, *layer = find(c, DIFF_SCOPE_LAYER, "Net/layer_0");
+    assert_int_equal(levels.n, COUNT(ends));
+    assert_int_equal(g[0].configurations, 3 * CONFIGS);
+    assert_int_equal(g[0].launches[DIFF_A], 159 + 2 * 120);
+    assert_int_equal(g[0].verdict, DIFF_UNDECIDED); /* a third of its configurations changed */
+    assert_true(g[0].ratio.ratio > 0.85 && g[0].ratio.ratio < 0.97 && g[0].ratio.high < 1);
+    assert_int_equal(g[1].verdict, DIFF_BETTER);
+    assert_int_equal(g[2].verdict, DIFF_SAME);
+    assert_int_equal(g[3].verdict, DIFF_UNDECIDED);
+    assert_true(g[3].launches[DIFF_A] == 0 && isnan(g[3].ratio.ratio));
+    assert_true(fabs(g[1].ratio.ratio - layer->ratio.ratio) < 1e-12); /* as the layer alone */
+    assert_true(fabs(g[1].to_control.low - layer->to_control.low) < 1e-12);
+    diff_levels_free(&levels);
+    end(c);
 }
 
 /* A slower clock is a change of the total, not of a layer or a kernel. */
@@ -371,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_planted_change_is_reported),
+        cmocka_unit_test(nested_groups_have_what_is_inside),
         cmocka_unit_test(what_all_kernels_have_is_no_kernels_change),
         cmocka_unit_test(a_small_change_is_the_same),
         cmocka_unit_test(runs_decide_where_there_are_three),
