@@ -33,7 +33,8 @@ void cli_json_value(struct occ_json *json, const char *key, struct cli_value val
 void cli_json_row(struct occ_json *json, const struct cli_column *table, const void *row)
 {
     for (; table->name; table++)
-        cli_json_value(json, table->key, table->get(table, row));
+        if (!(table->flags & CLI_TEXT_ONLY))
+            cli_json_value(json, table->key, table->get(table, row));
 }
 
 void cli_json_rows(struct occ_json *json, const char *key, const struct cli_column *table, const void *rows,

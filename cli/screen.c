@@ -77,6 +77,11 @@ const char *cli_screen_ellipsis(void)
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? OCC_ELLIPSIS : OCC_ASCII_ELLIPSIS;
 }
 
+const char *cli_screen_times(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? " \xc3\x97 " : " x ";
+}
+
 char *cli_screen_text(const char *text)
 {
     char *copy = strdup(text), *out = copy;

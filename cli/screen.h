@@ -20,6 +20,8 @@ bool cli_screen_has_colour(void);
 
 /* Returns the mark of omitted text: "\u2026", or ".." if the locale lacks this character. */
 const char *cli_screen_ellipsis(void);
+/* " × ", or " x " if the locale has no such sign. */
+const char *cli_screen_times(void);
 /* Prints like printf(), for people: a line wider than the screen continues on the next line, indented. A line
  * is written when it is complete, so other output must begin after a line end. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));

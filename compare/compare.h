@@ -74,6 +74,7 @@ struct diff_part {
     const char *range; /* its path; NULL: not known */
     const char *layer; /* of the range; NULL: not known */
     uint32_t range_id; /* for the caller */
+    const void *where; /* the range, for the caller; NULL: not known */
     uint32_t side, run;
     uint32_t item; /* set by diff_collect() */
 };
@@ -82,6 +83,7 @@ struct diff_part {
 struct diff_item {
     const struct diff_row *row; /* a row of the configuration */
     const char *range, *layer;  /* NULL: not known */
+    const void *where;          /* of one of the parts */
     uint32_t side, pair;
     uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
     uint64_t votes, voters;

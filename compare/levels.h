@@ -56,8 +56,8 @@ struct diff_nest {
     const uint32_t *end;
     uint32_t n;
 };
-/* Judges nested groups as a scope: ret_levels->groups[k] is group k, without a name; NaN: it has no pooled
- * configuration, or less than `min_share` of the time. Sets nothing but the groups. */
+/* Judges nested groups as a scope: ret_levels->groups[k] is group k, without a name. Its ratios are NaN
+ * without pooled configurations, or with less than `min_share` of the time. Sets the groups only. */
 int diff_levels_nested(const struct diff *diff, double floor, double min_share, const struct diff_nest *nest,
                        struct diff_levels *ret_levels, struct occ_error *err);
 

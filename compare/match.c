@@ -142,6 +142,7 @@ static void make_items(struct diff *diff, const struct keys *keys)
             diff->items[diff->n_items++] = (struct diff_item){.row = part->row,
                                                               .range = part->range,
                                                               .layer = part->layer,
+                                                              .where = part->where,
                                                               .side = part->side,
                                                               .pair = DIFF_NO_PAIR};
         part->item = diff->n_items - 1;

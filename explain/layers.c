@@ -298,7 +298,7 @@ static const char *emit_pass(struct work *w, const struct pass *pass)
     return prefix;
 }
 
-/* ---- lines of the totals ---- */
+/* ---- parents, and lines of the totals ---- */
 
 /* A node without a line is in the line of the nearest layer around it. */
 static uint32_t line_of(const struct pass *pass, uint32_t node)
@@ -308,6 +308,16 @@ static uint32_t line_of(const struct pass *pass, uint32_t node)
     while (node != 0 && pass->line[node] == OCC_NO_LAYER)
         node = pass->folded.nodes[node].parent;
     return pass->line[node];
+}
+
+static void find_parents(const struct occ_layers *layers)
+{
+    uint32_t last[OCC_LAYERS_DEPTH_MAX + 1] = {0}; /* the last line of each depth */
+    for (uint32_t i = 0; i < layers->n; i++) {
+        unsigned depth = layers->layers[i].depth;
+        layers->layers[i].parent = depth > 0 ? last[depth - 1] : OCC_NO_LAYER;
+        last[depth] = i;
+    }
 }
 
 static void find_lines(const struct work *w, const struct occ_range_totals *totals, size_t n)
@@ -354,6 +364,7 @@ static bool make(struct work *w, const struct occ_range_totals *totals, size_t n
         return false;
     w->out->prefix = emit_pass(w, &w->pass[0]);
     w->out->backward_prefix = emit_pass(w, &w->pass[1]);
+    find_parents(w->out);
     find_lines(w, totals, n);
     return !w->out->memory.failed;
 }

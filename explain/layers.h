@@ -48,9 +48,12 @@ struct occ_layer_outlier {
     double ratio;     /* its time / median */
 };
 
+#define OCC_NO_LAYER UINT32_MAX
+
 /* A line of the tree, after its parent. */
 struct occ_layer {
-    unsigned depth; /* 0: directly below the prefix */
+    unsigned depth;  /* 0: directly below the prefix */
+    uint32_t parent; /* index of the line around it; OCC_NO_LAYER: depth 0 */
     const char
         *name; /* without number if folded; "(directly)": launches of the parent, outside of its children */
     uint32_t count; /* folded siblings, over all folded parents; 1: a single layer */
@@ -74,7 +77,6 @@ struct occ_layers {
     uint32_t *line_of;    /* of each of the totals: the deepest line with its launches; OCC_NO_LAYER: none */
     struct occ_arena memory;
 };
-#define OCC_NO_LAYER UINT32_MAX
 
 #define OCC_LAYERS_DEPTH_MAX 64 /* deeper names stay joined by '/' */
 /* An outlier differs from the median by 20 % and by five standard deviations, estimated from the median of

@@ -155,6 +155,8 @@ int diff_answer(const struct sides *sides, bool force, struct diff_report *repor
         return occ_fail(err, OCC_E_INVALID, "not comparable: %s (occq diff --force compares all the same)",
                         report->incomparable);
     int status = diff_levels_make(&sides->diff, report->floor, report->min_share, &report->levels, err);
+    if (status == 0)
+        status = diff_layers_make(&sides->diff, report->floor, report->min_share, &report->layers, err);
     if (status != 0)
         return status;
     struct diff_line *lines = diff_make_lines(report);

@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "compare/levels.h"
 #include "diff_rows.h"
+#include "layers.h"
 #include "store/outcomes.h"
 #include "texts.h"
 
@@ -65,12 +66,14 @@ struct diff_report {
     size_t shown;              /* maximum number of printed rows */
     bool all_rows;             /* also rows that do not matter; see diff_row_matters() */
     struct diff_levels levels; /* set by diff_answer() */
+    struct diff_layers layers; /* set by diff_answer() */
     const char *incomparable;  /* reason, if the comparison was forced; NULL: comparable */
 };
 
 static inline void diff_report_done(struct diff_report *report)
 {
     diff_levels_free(&report->levels);
+    diff_layers_free(&report->layers);
 }
 
 /* Defaults of occq diff. */

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "groups.h"
 #include "support/array.h"
@@ -50,11 +51,14 @@ static bool add_range(struct split *s, sqlite3_stmt *stmt)
     row->total_ns = least((uint64_t)sqlite3_column_int64(stmt, 4), rest->total_ns);
     rest->launches -= row->launches;
     rest->total_ns -= row->total_ns;
+    const char *names = (const char *)sqlite3_column_text(stmt, 5),
+               *phase = (const char *)sqlite3_column_text(stmt, 6);
     s->ranges[s->rows->n++] =
         (struct side_range){.id = (uint32_t)sqlite3_column_int64(stmt, 1),
                             .path = occ_arena_copy(s->texts, (const char *)sqlite3_column_text(stmt, 2)),
-                            .layer = side_layer((const char *)sqlite3_column_text(stmt, 5),
-                                                (const char *)sqlite3_column_text(stmt, 6), s->texts)};
+                            .layer = side_layer(names, phase, s->texts),
+                            .names = occ_arena_copy(s->texts, names),
+                            .is_backward = phase && strcmp(phase, "backward") == 0};
     return !s->texts->failed;
 }
 

@@ -73,7 +73,7 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     struct diff_facts *facts = &sides->side[which].facts;
     struct occ_config_row *row = &sides->side[which].rows[run].rows[at];
     const struct side_range *ranges = sides->side[which].ranges[run];
-    const struct side_range range = ranges ? ranges[at] : (struct side_range){0};
+    const struct side_range range = ranges ? ranges[at] : (struct side_range){.id = 0};
     bool is_folded = sides->cluster && row->kernel.device_name[0] == '\0'; /* '(other)' is not one kernel */
     if (row->launches == 0 || is_folded) /* rows of ranges have all launches */
         return 0;
@@ -91,7 +91,8 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
                                                         .run = run,
                                                         .range = range.path,
                                                         .layer = range.layer,
-                                                        .range_id = range.id};
+                                                        .range_id = range.id,
+                                                        .where = range.id ? &ranges[at] : NULL};
     if (facts->device &&
         (strcmp(facts->device, row->kernel.device_name) != 0 || facts->sm_count != row->limits.sm_count))
         return occ_fail(err, OCC_E_INVALID, "%s: launches on several GPU models (%s, %s): choose with gpu:ID",

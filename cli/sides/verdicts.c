@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "support/text.h"
 
 enum { NAMED_MAX = 3 }; /* undecided kernels in a sentence */
@@ -14,6 +15,7 @@ enum { NAMED_MAX = 3 }; /* undecided kernels in a sentence */
 static const struct cli_column group_columns[] = {
     FIELD("level", CLI_PLAIN, level),
     FIELD("name", CLI_PLAIN, name),
+    FIELD("layers", CLI_PLAIN, layers),
     FIELD("kernel_mangled", CLI_PLAIN, mangled),
     FIELD("verdict", CLI_PLAIN, verdict),
     FIELD("time_ratio", CLI_RATIO, share),
@@ -34,36 +36,28 @@ static const struct cli_column group_columns[] = {
 
 /* ---- names ---- */
 
-/* Returns the length of the path that all layers start with, up to a '/'. */
-static size_t shared_prefix(const struct diff_levels *levels)
+/* Names a layer as occq top --by layer names its line. */
+static void name_layer(const struct diff_report *r, struct diff_group_line *line)
 {
-    const char *first = NULL;
-    size_t shared = 0;
-    for (size_t i = 0; i < levels->n; i++) {
-        const char *name = levels->groups[i].name;
-        size_t same = 0, end = 0;
-        if (levels->groups[i].scope != DIFF_SCOPE_LAYER)
-            continue;
-        if (!first) {
-            const char *slash = strrchr(name, '/');
-            first = name;
-            shared = slash ? (size_t)(slash - name) + 1 : 0;
-        }
-        for (; same < shared && name[same] == first[same]; same++)
-            end = name[same] == '/' ? same + 1 : end;
-        shared = end;
-    }
-    return shared;
+    const struct diff_group *group = line->group;
+    const struct diff_layer_line *layer =
+        diff_layer_of(&r->layers, r->diff, group->main_pair->main_item[DIFF_A]);
+    line->layers = layer ? layer->count : 1;
+    (void)snprintf(line->name, sizeof line->name, "%s%s", layer ? layer->path : group->name,
+                   layer && layer->phase ? " (backward)" : "");
 }
 
-static void name_group(const struct diff_group *group, size_t prefix, char *name, size_t size)
+static void name_group(const struct diff_report *r, struct diff_group_line *line)
 {
-    const char *text = group->scope == DIFF_SCOPE_LAYER ? group->name + prefix
-                       : group->scope == DIFF_SCOPE_KERNEL
+    const struct diff_group *group = line->group;
+    if (group->scope == DIFF_SCOPE_LAYER)
+        name_layer(r, line);
+    else
+        (void)snprintf(line->name, sizeof line->name, "%s",
+                       group->scope == DIFF_SCOPE_KERNEL
                            ? diff_config_row(group->main_pair->main_item[DIFF_A])->kernel.short_name
-                           : group->name;
-    (void)snprintf(name, size, "%s", text);
-    occ_text_sanitise(name);
+                           : group->name);
+    occ_text_sanitise(line->name);
 }
 
 static bool is_same_set(const struct diff_group *a, const struct diff_group *b)
@@ -77,7 +71,6 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
     static const char *const words[] = {DIFF_SCOPES(OCC_WORD)};
     const struct diff_levels *levels = &r->levels;
     struct diff_group_line *lines = calloc(levels->n + 1, sizeof *lines);
-    size_t prefix = shared_prefix(levels);
     for (size_t i = 0; lines && i < levels->n; i++) {
         const struct diff_group *g = &levels->groups[i];
         lines[i] = (struct diff_group_line){.group = g,
@@ -95,7 +88,7 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
                                             .configurations = g->configurations};
         memcpy(lines[i].launches, g->launches, sizeof g->launches);
         memcpy(lines[i].total_ns, g->total_ns, sizeof g->total_ns);
-        name_group(g, prefix, lines[i].name, sizeof lines[i].name);
+        name_group(r, &lines[i]);
         for (size_t k = 0; k < i; k++)
             lines[i].is_repeated |= is_same_set(lines[k].group, g);
     }
@@ -143,6 +136,8 @@ const char *diff_group_place(const struct diff_group_line *line, char place[DIFF
         [DIFF_SCOPE_KERNEL] = "in kernel ",
     };
     (void)snprintf(place, DIFF_PLACE_BYTES, "%s%s", places[line->group->scope], line->name);
+    if (line->layers > 1)
+        occ_text_append(place, DIFF_PLACE_BYTES, "", "%s%" PRIu32, cli_screen_times(), line->layers);
     return place;
 }
 
@@ -280,6 +275,13 @@ void diff_verdicts_json(struct occ_json *json, const struct diff_report *r,
     for (size_t i = 0; i < r->levels.n; i++) {
         occ_json_object(json, NULL, false);
         cli_json_row(json, group_columns, &lines[i]);
+        occ_json_close(json);
+    }
+    occ_json_close(json);
+    occ_json_array(json, "layers", false);
+    for (size_t i = 0; i < r->layers.tree.n; i++) {
+        occ_json_object(json, NULL, false);
+        cli_json_row(json, diff_layer_columns, &r->layers.lines[i]);
         occ_json_close(json);
     }
     occ_json_close(json);

@@ -8,13 +8,12 @@
 struct diff_group_line {
     const struct diff_group *group;
     const char *level, *verdict;
-    char
-        name[512]; /* the layer below the prefix that all layers share, the family, the kernel's short name */
+    char name[512];      /* the path of the layer, the family, the kernel's short name */
     const char *mangled; /* of a kernel; NULL: another group */
     double change, low, high;
     double to_control, to_control_low, to_control_high;
     double share, q;
-    uint32_t configurations;
+    uint32_t configurations, layers; /* layers: folded into it; 0: not a layer */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     bool is_repeated; /* an earlier line has the same launches and verdict */
 };
@@ -46,6 +45,6 @@ bool diff_row_matters(const struct diff_report *report, const struct diff_pair *
 const char *diff_row_reason(const struct diff_report *report, const struct diff_pair *pair,
                             char text[DIFF_GROUP_BYTES]);
 
-/* Writes the members "verdicts" and "control". */
+/* Writes the members "verdicts", "layers" and "control". */
 void diff_verdicts_json(struct occ_json *json, const struct diff_report *report,
                         const struct diff_group_line *lines);

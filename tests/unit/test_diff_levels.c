@@ -331,7 +331,7 @@ static void sentences_name_the_group_and_the_control(void **state)
     while (!diff_is_change(lines[i].group->verdict))
         i++;
     assert_string_equal(diff_group_word(lines[i].group->verdict), "FASTER");
-    assert_string_equal(diff_group_place(&lines[i], place), "in layer layer_0"); /* all layers are in Net */
+    assert_string_equal(diff_group_place(&lines[i], place), "in layer Net/layer_0");
     assert_false(lines[i].is_repeated);
     for (size_t k = 0; k < COUNT(words); k++)
         if (!strstr(diff_group_text(&report, &lines[i], text), words[k]))

@@ -123,8 +123,8 @@ static void test_totals_know_their_lines(void **state)
         for (size_t i = 0; i < layers.n; i++) {
             size_t end = i + 1;
             double time_s = 0;
-            while (end < layers.n && layers.layers[end].depth > layers.layers[i].depth)
-                end++;
+            for (; end < layers.n && layers.layers[end].depth > layers.layers[i].depth; end++)
+                assert_true(layers.layers[end].parent >= i && layers.layers[end].parent < end);
             for (size_t k = 0; k < r.n; k++)
                 time_s += layers.line_of[k] >= i && layers.line_of[k] < end ? r.rows[k].time_s : 0;
             assert_float_equal(time_s, layers.layers[i].time_s, 1e-12);

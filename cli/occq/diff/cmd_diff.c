@@ -1,74 +1,28 @@
 /* occq diff: changes between two sides, and their statistical significance. One thread. */
 
-#include "cli/usage.h"
-#include "diff_forms.h"
 #include "cli/history/cluster.h"
-#include "cli/sides/diff_advice.h"
-#include "cli/sides/outcomes.h"
 #include "cli/sides/sides.h"
+#include "diff_forms.h"
 
-struct diff_args {
-    struct history_args history;
-    double floor, min_share;
-    bool force, markdown, rows;
-};
-
-static void print_json(const struct diff_report *report, const struct diff_line *lines)
-{
-    struct occ_json json;
-    cli_json_begin(&json, cli_out());
-    diff_json(&json, report, lines);
-    cli_json_end(&json);
-}
-
-static int print(const struct diff_args *args, const struct diff_report *report,
-                 const struct diff_line *lines, struct occ_error *err)
+static int print(const struct cli_command *command, const struct diff_args *args,
+                 const struct diff_report *report, const struct diff_line *lines, struct occ_error *err)
 {
     const struct cli_list_args *list = &args->history.list;
     size_t n = report->diff->n_pairs;
+    (void)command;
     if (list->output.csv || list->output.columns)
         return cli_table_print("kernels", &list->selection, lines,
                                list->output.csv || n < report->shown ? n : report->shown, sizeof *lines, err);
     if (list->output.json)
-        print_json(report, lines);
+        diff_print_json(report, lines);
     else
         return args->markdown ? diff_print_markdown(report, lines, err) : diff_print_text(report, lines, err);
     return 0;
 }
 
-static int report_sides(const struct cli_command *command, const struct diff_args *args,
-                        const struct sides *sides)
-{
-    struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(diff_report_done) struct diff_report report = {.floor = args->floor,
-                                                             .min_share = args->min_share,
-                                                             .shown = (size_t)args->history.number,
-                                                             .all_rows = args->rows};
-    _cleanup_(occ_freep) struct diff_line *lines = NULL;
-    int status = diff_answer(sides, args->force, &report, &lines, &err);
-    if (status == 0)
-        status = print(args, &report, lines, &err);
-    if (status == 0 && !cli_is_redirected(&(size_t){0})) /* a library's question changes nothing */
-        diff_keep_outcomes(sides, &report, lines);
-    return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
-}
-
 static int run(const struct cli_command *command, const void *arguments)
 {
-    const struct diff_args *args = arguments;
-    struct occ_error err = OCC_ERROR_INIT;
-    bool in_cluster = cluster_url(&args->history) != NULL;
-    _cleanup_(sides_free) struct sides sides = {
-        .by_range = !in_cluster, .cluster = in_cluster ? &args->history : NULL, .command = command};
-    if (sides_parse(&sides, &args->history, &err) != 0)
-        return cli_usage_error(command, &err);
-    int status = sides_compare(&sides, &err);
-    if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
-        return cli_nothing(command, err.message);
-    uint32_t shared = status == 0 ? sides_shared_runs(&sides) : 0;
-    if (shared > 0)
-        cli_note(command, "%u run%s on both sides", shared, shared == 1 ? " is" : "s are");
-    return status == 0 ? report_sides(command, args, &sides) : cli_failure(command, &err);
+    return diff_run(command, arguments, print);
 }
 
 static int check(void *arguments, struct occ_error *err)
@@ -77,23 +31,18 @@ static int check(void *arguments, struct occ_error *err)
     const struct cli_output *output = &args->history.list.output;
     if (args->markdown && (output->json || output->csv || output->columns))
         return occ_fail(err, OCC_E_INVALID, "--markdown excludes --json, --csv and -o");
-    int status = cli_check_history(arguments, err);
-    return status == 0 ? cluster_check(arguments, CLUSTER_SUMS, err) : status;
+    return diff_check(arguments, err);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTIONS_CLUSTER,
+    DIFF_OPTION_BY,
     CLI_OPTION_KERNEL,
     CLI_OPTION_EXCLUDE,
-    CLI_OPTION(0, "floor", CLI_PERCENT, struct diff_args, floor, "PCT",
-               "changes of up to PCT percent are none (default 5); raised to 3 times the spread of A's runs "
-               "where there are 5 or more"),
-    CLI_OPTION(0, "min-time", CLI_PERCENT, struct diff_args, min_share, "PCT",
-               "worse and better are for kernels with PCT percent of A's or B's time (default 1)"),
-    CLI_OPTION(0, "force", CLI_FLAG, struct diff_args, force, NULL,
-               "also compare incomparable sides: other GPUs, simulated with real, --exact or ncu with "
-               "others, runs with losses"),
+    DIFF_OPTION_FLOOR,
+    DIFF_OPTION_MIN_TIME,
+    DIFF_OPTION_FORCE,
     CLI_OPTION(0, "rows", CLI_FLAG, struct diff_args, rows, NULL,
                "print a row of each kernel in each layer, also of the same and small ones"),
     CLI_OPTION_NUMBER("at most N rows (default 20)"),
@@ -102,7 +51,8 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_form forms[] = {{"image", NULL, NULL, &cli_diff_image}, {.option = NULL}};
+static const struct cli_form forms[] = {
+    {"by", "layer", NULL, &cli_diff_layers}, {"image", NULL, NULL, &cli_diff_image}, {.option = NULL}};
 
 const struct cli_command cli_diff = {
     .name = "diff",
@@ -137,18 +87,19 @@ const struct cli_command cli_diff = {
         "if both sides of a kernel have them, else expected values of both. diff extrapolates measured "
         "launches to a whole side; its waste can differ from the waste of 'occq top'.\n\n"
         "The devices of a side count together; gpu:ID on both sides compares one. A sentence follows the "
-         "sides if they ran on different GPUs of one model, or spread their launches differently over the "
-         "same ones: a difference may then come from the GPUs.\n\n"
-         "If a kernel of B has a change that 'occq show' advises for it in A, the predicted and the measured "
-         "effect are printed side by side. If nothing but this change differs and the verdict is not "
-         "undecided, prediction and result stay in the history (view advice_outcome), and 'occq show "
-         "--hit-rate' counts them. Both sides must be in one history that belongs to the user; diff never "
-         "waits for another program.",
+        "sides if they ran on different GPUs of one model, or spread their launches differently over the "
+        "same ones: a difference may then come from the GPUs.\n\n"
+        "If a kernel of B has a change that 'occq show' advises for it in A, the predicted and the measured "
+        "effect are printed side by side. If nothing but this change differs and the verdict is not "
+        "undecided, prediction and result stay in the history (view advice_outcome), and 'occq show "
+        "--hit-rate' counts them. Both sides must be in one history that belongs to the user; diff never "
+        "waits for another program.",
     .options = options,
     .columns = diff_columns,
     .examples = {{"occq diff run:3 run:5", "two runs"},
                  {"occq diff label:before label:after --markdown",
                   "all runs of two labels, for a pull request"},
+                 {"occq diff run:3 run:5 --by layer", "layers of a model, as a tree"},
                  {"occq diff before.db after.db", "two histories"}},
     CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE),
     .check = check,

@@ -82,10 +82,18 @@ static void print_group(const struct diff_report *r, const struct diff_group_lin
     (void)cli_print_wrapped(cli_out(), all, (int)strlen(word) + 1, INDENT);
 }
 
+void diff_print_others(const struct diff_report *r, const struct diff_group_line *groups)
+{
+    char text[DIFF_GROUP_BYTES];
+    if (diff_control_text(r, text)[0])
+        print_wrapped(text, 0);
+    if (diff_undecided_text(r, groups, text)[0])
+        print_wrapped(text, 0);
+}
+
 static int print_groups(const struct diff_report *r, struct occ_error *err)
 {
     _cleanup_(occ_freep) struct diff_group_line *lines = diff_make_group_lines(r);
-    char text[DIFF_GROUP_BYTES];
     size_t printed = 0;
     if (!lines)
         return occ_no_memory(err);
@@ -95,15 +103,12 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
         print_group(r, &lines[i]);
         printed++;
     }
-    if (diff_control_text(r, text)[0])
-        print_wrapped(text, 0);
-    if (diff_undecided_text(r, lines, text)[0])
-        print_wrapped(text, 0);
+    diff_print_others(r, lines);
     (void)fputs(r->levels.n > 0 ? "\n" : "", cli_out());
     return 0;
 }
 
-int diff_print_text(const struct diff_report *r, const struct diff_line *lines, struct occ_error *err)
+void diff_print_heading(const struct diff_report *r)
 {
     char side[DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES];
     print_wrapped(diff_side_text(r, DIFF_A, side), 0);
@@ -114,6 +119,11 @@ int diff_print_text(const struct diff_report *r, const struct diff_line *lines, 
         (void)fprintf(cli_out(), "Not comparable: %s.\n", r->incomparable);
     (void)cli_print_wrapped(cli_out(), diff_caveat(r->diff), 0, 0);
     (void)fputc('\n', cli_out());
+}
+
+int diff_print_text(const struct diff_report *r, const struct diff_line *lines, struct occ_error *err)
+{
+    diff_print_heading(r);
     int status = print_groups(r, err);
     diff_print_summary(cli_out(), r);
     size_t printed = 0;

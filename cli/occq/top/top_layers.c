@@ -1,13 +1,13 @@
 /* Prints layers of a model in a table; see top_layers.h. One thread. */
 #include "top_layers.h"
 
-#include <langinfo.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/screen.h"
+#include "cli/kernels/layer_names.h"
 #include "cli/kernels/top.h"
 #include "cli/kernels/top_ranges.h"
 #include "support/cleanup.h"
@@ -84,30 +84,6 @@ static int make_layers(const struct occ_range_totals *totals, size_t n, const st
 
 enum { NAME_WIDTH_MAX = 48 }; /* a wider name would displace other columns */
 
-/* Returns a chain of layers, or only its last name if the chain is too wide; the last name is never cut. */
-static const char *chain_or_last(const struct occ_layer *layer)
-{
-    const char *last = strrchr(layer->name, '/');
-    return last && layer->depth * 2 + strlen(layer->name) > NAME_WIDTH_MAX ? last : layer->name;
-}
-
-static const char *shown_name(struct occ_arena *texts, const struct occ_layer *layer)
-{
-    const char *times = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? " \xc3\x97 " : " x ";
-    const char *name = chain_or_last(layer);
-    char count[32] = "", *text = NULL;
-    if (layer->count > 1)
-        (void)snprintf(count, sizeof count, "%s%u", times, layer->count);
-    if (asprintf(&text, "%*s%s%s%s", (int)layer->depth * 2, "",
-                 name == layer->name ? "" : cli_screen_ellipsis(), name, count) < 0) {
-        texts->failed = true;
-        return "?";
-    }
-    const char *shown = occ_arena_copy(texts, text);
-    free(text);
-    return shown;
-}
-
 static struct layer_line *make_lines(const struct occ_layers *layers, const struct occ_overview *overview,
                                      struct occ_arena *texts)
 {
@@ -117,7 +93,7 @@ static struct layer_line *make_lines(const struct occ_layers *layers, const stru
         lines[i] = (struct layer_line){
             .layer = *layer,
             .gpu_share = occ_overview_share(overview, OCC_SHARE_OF_ALL, 0, layer->time_s * 1e9),
-            .shown = shown_name(texts, layer),
+            .shown = layer_line_name(texts, layer, NAME_WIDTH_MAX),
             .phase = layer->is_backward ? "backward" : NULL,
             .prefix = layer->is_backward ? layers->backward_prefix : layers->prefix,
             .depth = layer->depth,

@@ -1,0 +1,1 @@
+occq import -d y.db "$data/../import/v100_step.json.gz" >/dev/null 2>&1; COLUMNS=80 occq diff 1 1 -d y.db --by layer; occq diff 1 1 -d y.db --by layer --csv | cut -d, -f1-6 | head -n 4; occq diff 1 1 -d y.db --by layer --json | grep -c '"depth"'; occq diff run:1 run:1 -d h.db --force --by layer
