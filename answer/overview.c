@@ -47,6 +47,11 @@ static size_t gpu_of(struct work *w, int64_t device)
     return at;
 }
 
+static double grid_per_sm(const struct occ_dominant_config *config)
+{
+    return config->sm_count > 0 ? (double)config->grid_blocks / config->sm_count : 0;
+}
+
 static struct occ_kernel_totals kernel_of(const struct occ_top_row *row, size_t gpu)
 {
     struct occ_kernel_totals kernel = {.gpu = gpu,
@@ -57,6 +62,7 @@ static struct occ_kernel_totals kernel_of(const struct occ_top_row *row, size_t 
                                        .used = row->used,
                                        .measured_ratio = occ_positive(row->measured_ratio),
                                        .waves = row->dominant.waves,
+                                       .grid_per_sm = grid_per_sm(&row->dominant),
                                        .by_design = row->dominant.by_design,
                                        .simulated = row->kernel.simulated};
     memcpy(kernel.part, row->part, sizeof kernel.part);

@@ -5,8 +5,9 @@
 #define CHANGE(name) OCC_CHANGE_##name
 
 /* Rows: changes of a parameter. Columns: the change that the owner can make instead; NONE: no change. A
- * caller of a library chooses shapes, alignment and algorithm. Triton computes registers and shared memory
- * from the tile, num_warps and num_stages. */
+ * caller of a library chooses shapes, alignment and algorithm. A framework's kernels get other grids from one
+ * shape, so that no shape suits their waves. Triton computes registers and shared memory from the tile,
+ * num_warps and num_stages. */
 static const enum occ_owner_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
 #define ROW(kind, user, triton, framework, library)                                                          \
     [OCC_ADVICE_##                                                                                           \
@@ -21,9 +22,9 @@ static const enum occ_owner_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
     ROW(CLUSTER, CLUSTER, NONE, NONE, ALGORITHM),
     ROW(BLOCK_SIZE, BLOCK_SIZE, NUM_WARPS, NONE, ALGORITHM),
     ROW(FILL_WAVE, TILE, BLOCK, FUSE, BATCH),
-    ROW(EVEN_GRID, GRID, BLOCK, SHAPES, SHAPES),
-    ROW(GRID_DOWN, GRID, BLOCK, SHAPES, SHAPES),
-    ROW(GRID_UP, GRID, BLOCK, SHAPES, SHAPES),
+    ROW(EVEN_GRID, GRID, BLOCK, FUSE, SHAPES),
+    ROW(GRID_DOWN, GRID, BLOCK, FUSE, SHAPES),
+    ROW(GRID_UP, GRID, BLOCK, FUSE, SHAPES),
     ROW(GRID_STRIDE, GRID_STRIDE, BLOCK, NONE, NONE),
     ROW(FILL_SMS, TILE, BLOCK, FUSE, BATCH),
     ROW(SPLIT_BLOCK, BLOCK_SIZE, NUM_WARPS, NONE, ALGORITHM),

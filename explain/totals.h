@@ -60,6 +60,7 @@ struct occ_kernel_totals {
     double part[OCC_PART_COUNT];
     double measured_ratio; /* part of the time with measured values */
     double waves;          /* blocks / blocks of a full wave; NaN: unknown */
+    double grid_per_sm;    /* blocks of the grid / SMs; 0: unknown */
     uint32_t by_design;    /* enum occ_by_design bits */
     bool simulated;
     bool is_throughput_bound;               /* counters show that more warps would not help */

@@ -114,7 +114,8 @@ enum occ_design {
     X(SAVES_LESS, "a change for the largest cause is predicted to save less")                                \
     X(NO_CHANGE, "no useful change for the largest cause is known")                                          \
     X(NO_LOSS, "for its time only: no warp slots are empty")                                                 \
-    X(ALIGNMENT, "its operands are aligned to single elements")
+    X(ALIGNMENT, "its operands are aligned to single elements")                                              \
+    X(LAUNCH_TIME, "a launch without work takes as long")
 #define OCC_ASIDE_ENUMERATOR(name, text) OCC_ASIDE_##name,
 enum occ_aside { OCC_ASIDES(OCC_ASIDE_ENUMERATOR) OCC_ASIDE_COUNT };
 

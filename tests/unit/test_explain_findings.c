@@ -84,6 +84,7 @@ static void test_change_depends_on_the_owner(void **state)
     expect_change(TRITON, OCC_CAUSE_SMEM, "num_stages");
     expect_change(TRITON, OCC_CAUSE_SMALL_GRID, "block");
     expect_change(TORCH, OCC_CAUSE_SMALL_GRID, "fuse");
+    expect_change(TORCH, OCC_CAUSE_TAIL, "fuse"); /* one shape gives each of its kernels another grid */
     expect_change(CUBLAS, OCC_CAUSE_SMALL_GRID, "batch");
     expect_change(CUBLAS, OCC_CAUSE_TAIL, "shapes");
     expect_change(CUBLAS, OCC_CAUSE_REGISTERS, "algorithm");
@@ -108,6 +109,74 @@ static void test_low_by_design_is_labelled(void **state)
     assert_int_equal(w.findings[0].by_design, OCC_DESIGN_MAYBE_PERSISTENT);
     assert_int_equal(w.findings[0].change, OCC_CHANGE_TILE); /* a guess does not forbid advice */
     free(w.findings);
+}
+
+/* Tensor cores of SMs without a block are idle, whatever the other SMs need. */
+static void test_tensor_cores_need_a_block_for_each_sm(void **state)
+{
+    struct world w = world_of(ALIGNED, OCC_CAUSE_REGISTERS, 0.75);
+    (void)state;
+    w.kernels[0].waves = 0.2;
+    w.kernels[0].grid_per_sm = 0.6;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].by_design, 0);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_BATCH);
+    assert_int_equal(w.findings[0].aside, OCC_ASIDE_FEW_BLOCKS);
+    free(w.findings);
+    w.candidates[0] = candidate(OCC_ADVICE_FILL_WAVE, 80, 660, (struct occ_saving){0.2, 0.1, 0.3, 17});
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].needed, 660);
+    assert_float_equal(w.findings[0].saves.median, 0.02, 1e-12);
+    free(w.findings);
+    w.kernels[0].grid_per_sm = 0.97; /* the last blocks would gain less than 2 % */
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_LEAVE);
+    free(w.findings);
+    w = world_of(FMHA, OCC_CAUSE_REGISTERS, 0.75); /* a persistent kernel's grid is chosen */
+    w.kernels[0].grid_per_sm = 0.6;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].change, OCC_CHANGE_LEAVE);
+    free(w.findings);
+}
+
+/* No change of a kernel makes a launch faster than a launch without work; fewer launches do. */
+static void test_shortest_launches_are_fused(void **state)
+{
+    static const char *const names[] = {OWN, TRITON, TORCH, CUBLAS, ALIGN1, ALIGNED};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct world w = world_of(names[i], OCC_CAUSE_SMALL_GRID, 0.99);
+        w.candidates[0] = candidate(OCC_ADVICE_SPLIT_BLOCK, 128, 64, (struct occ_saving){0, 0, 0, 17});
+        w.kernels[0].candidates = w.candidates;
+        w.kernels[0].n_candidates = 1;
+        w.kernels[0].launches = 550000; /* of 1.8 us */
+        find(&w, 1);
+        assert_int_equal(w.findings[0].change, OCC_CHANGE_FUSE);
+        assert_int_equal(w.findings[0].aside, OCC_ASIDE_LAUNCH_TIME);
+        assert_int_equal(w.findings[0].advice, OCC_ADVICE_COUNT);
+        assert_true(isnan(w.findings[0].saves.median));
+        free(w.findings);
+        w.kernels[0].launches = 400000; /* of 2.5 us */
+        find(&w, 1);
+        assert_int_not_equal(w.findings[0].aside, OCC_ASIDE_LAUNCH_TIME);
+        free(w.findings);
+    }
+}
+
+/* The list has no advice about the tail of many waves, and neither has the finding. */
+static void test_tail_of_many_waves_has_no_change(void **state)
+{
+    static const char *const names[] = {OWN, TRITON, TORCH, CUBLAS};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct world w = world_of(names[i], OCC_CAUSE_TAIL, 0.06);
+        w.kernels[0].waves = 8.5;
+        find(&w, 1);
+        assert_int_equal(w.findings[0].change, OCC_CHANGE_NONE);
+        free(w.findings);
+    }
 }
 
 /* Fewer registers gain nothing while the blocks do not fill a wave. */
@@ -386,7 +455,8 @@ static void test_change_is_about_the_cause_or_says_why_not(void **state)
                 w.kernels[0].n_candidates = 2;
                 seen |= 1u << check_relation(&w, cause);
             }
-    assert_int_equal(seen | 1u << OCC_ASIDE_NO_LOSS, (1u << OCC_ASIDE_COUNT) - 1);
+    assert_int_equal(seen | 1u << OCC_ASIDE_NO_LOSS | 1u << OCC_ASIDE_LAUNCH_TIME,
+                     (1u << OCC_ASIDE_COUNT) - 1);
 }
 
 /* A grid below a wave is named before resources. */
@@ -427,6 +497,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_change_depends_on_the_owner),
         cmocka_unit_test(test_low_by_design_is_labelled),
+        cmocka_unit_test(test_tensor_cores_need_a_block_for_each_sm),
+        cmocka_unit_test(test_shortest_launches_are_fused),
+        cmocka_unit_test(test_tail_of_many_waves_has_no_change),
         cmocka_unit_test(test_no_register_advice_below_a_wave),
         cmocka_unit_test(test_cheapest_change_wins_a_tie),
         cmocka_unit_test(test_order_by_predicted_saving),
