@@ -72,16 +72,29 @@ static bool is_intended(uint32_t design)
     return (design & (OCC_DESIGN_COMMUNICATION | OCC_DESIGN_PERSISTENT | OCC_DESIGN_TENSOR_CORES)) != 0;
 }
 
-/* Returns true if `a` saves more than `b`, or about as much with less effort. */
+/* Savings below the smallest promise are noise if neither change is promised. */
+#define SAVINGS_NOISE (1 - OCC_PROMISED_RATIO)
+
+/* Returns true if `a`, and not `b`, divides the parameter's value: a smaller block that divides the present
+ * one still fits the kernel's tile. */
+static bool is_simpler(const struct occ_candidate *a, const struct occ_candidate *b)
+{
+    return a->kind == b->kind && a->needed > 0 && a->now % a->needed == 0 && b->needed > 0 &&
+           b->now % b->needed != 0;
+}
+
+/* Returns true if `a`, which is later in the list, saves more than `b`, or about as much with less effort. */
 static bool is_better(const struct occ_candidate *a, const struct occ_candidate *b, enum occ_owner owner)
 {
     double saves_a = occ_rank_of(&a->saving, 0), saves_b = occ_rank_of(&b->saving, 0);
     double larger = saves_a > saves_b ? saves_a : saves_b;
+    bool is_noise = larger < SAVINGS_NOISE && !a->forecast.is_promised && !b->forecast.is_promised;
     enum occ_effort effort_a = occ_change_effort(occ_change_for(owner, a->kind)),
                     effort_b = occ_change_effort(occ_change_for(owner, b->kind));
-    if (fabs(saves_a - saves_b) <= OCC_SAVINGS_EQUAL * larger && effort_a != effort_b)
+    bool is_equal = is_noise || fabs(saves_a - saves_b) <= OCC_SAVINGS_EQUAL * larger;
+    if (is_equal && effort_a != effort_b)
         return effort_a < effort_b;
-    return saves_a > saves_b;
+    return is_noise ? is_simpler(a, b) : saves_a > saves_b;
 }
 
 /* Returns true if the owner can make the change, and it is not known to be without effect. */
@@ -139,12 +152,15 @@ static enum occ_advice_kind advice_about(const struct occ_kernel_totals *kernel,
     return is_useless ? OCC_ADVICE_FILL_WAVE : kind;
 }
 
-/* Returns false for a change to which the prediction, which is about the same kernel, does not apply. */
-static bool is_predicted(enum occ_owner_change change, const struct occ_forecast *forecast)
+/* Returns true for a change that makes another kernel, to which a prediction of this one does not apply. */
+static bool is_other_kernel(enum occ_owner_change change)
 {
-    bool makes_room = change == OCC_CHANGE_USE_REGISTERS || change == OCC_CHANGE_USE_SMEM;
-    bool is_other_kernel = change == OCC_CHANGE_ALGORITHM || change == OCC_CHANGE_FUSE;
-    return forecast->is_promised || !(makes_room || is_other_kernel);
+    return change == OCC_CHANGE_ALGORITHM || change == OCC_CHANGE_FUSE;
+}
+
+static bool makes_room(enum occ_owner_change change)
+{
+    return change == OCC_CHANGE_USE_REGISTERS || change == OCC_CHANGE_USE_SMEM;
 }
 
 static void set_parameter(struct occ_finding *finding, const struct occ_candidate *candidate)
@@ -157,11 +173,14 @@ static void set_parameter(struct occ_finding *finding, const struct occ_candidat
 static void set_best(const struct occ_kernel_totals *kernel, const struct occ_candidate *best,
                      struct occ_finding *finding)
 {
-    finding->change = occ_change_for(owner_of(kernel), best->kind);
+    enum occ_owner_change change = occ_change_for(owner_of(kernel), best->kind);
+    bool is_other = is_other_kernel(change) && !best->forecast.is_promised;
+    bool is_predicted = !is_other && (best->forecast.is_promised || !makes_room(change));
+    finding->change = change;
     finding->aside = aside_of(kernel, finding->cause, best->kind);
     set_parameter(finding, best);
-    finding->saves = best->saving;
-    finding->forecast = is_predicted(finding->change, &best->forecast) ? best->forecast : occ_no_forecast;
+    finding->saves = is_other ? unknown_saving : best->saving;
+    finding->forecast = is_predicted ? best->forecast : occ_no_forecast;
 }
 
 /* Sets the change for the cause. Its parameter is known if the model knows the change, though not as a useful

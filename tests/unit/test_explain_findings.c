@@ -221,6 +221,30 @@ static void test_cheapest_change_wins_a_tie(void **state)
     free(w.findings);
 }
 
+/* Among changes without a promise, differences below the smallest promise do not choose: a size that divides
+ * the present one does, then the list's order. */
+static void test_noise_does_not_choose(void **state)
+{
+    static const uint64_t sizes[] = {192, 256, 384, 512};
+    struct world w = world_of(OWN, OCC_CAUSE_BLOCK_SIZE, 0.33);
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        double median = sizes[i] % 192 == 0 ? 0.009 : 0.001 * (double)i;
+        w.candidates[i] =
+            candidate(OCC_ADVICE_BLOCK_SIZE, 1024, sizes[i], (struct occ_saving){median, 0, 0.3, 54});
+        w.candidates[i].forecast.is_promised = false;
+    }
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 4;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].needed, 256);
+    free(w.findings);
+    w.candidates[2].saving.median = 0.05;
+    find(&w, 1);
+    assert_int_equal(w.findings[0].needed, 384);
+    free(w.findings);
+}
+
 /* The finding has the prediction of its change, and a joined finding that of its first configuration. */
 static void test_finding_has_the_prediction(void **state)
 {
@@ -300,6 +324,28 @@ static void test_order_by_predicted_saving(void **state)
     assert_int_equal(w.findings[1].kernel, 3);
     assert_int_equal(w.findings[2].kernel, 2);
     assert_int_equal(w.findings[3].kernel, 0);
+    free(w.findings);
+}
+
+/* The saving of the same kernel with fewer registers is none of another kernel: the larger loss is first. */
+static void test_other_kernel_has_no_saving(void **state)
+{
+    struct world w = world_of(CUBLAS, OCC_CAUSE_REGISTERS, 0.8);
+    (void)state;
+    w.kernels[1] = world_of(CUBLAS, OCC_CAUSE_REGISTERS, 0.5).kernels[0];
+    w.kernels[1].kernel = 2;
+    w.candidates[0] = candidate(OCC_ADVICE_REGISTERS, 64, 40, (struct occ_saving){0, 0, 0.4, 9});
+    w.candidates[0].forecast.is_promised = false;
+    w.kernels[0].candidates = w.candidates;
+    w.kernels[0].n_candidates = 1;
+    find(&w, 2);
+    assert_int_equal(w.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(w.findings[i].kernel, i);
+        assert_int_equal(w.findings[i].change, OCC_CHANGE_ALGORITHM);
+        assert_true(isnan(w.findings[i].saves.median));
+        assert_true(isnan(w.findings[i].saves.high));
+    }
     free(w.findings);
 }
 
@@ -503,9 +549,11 @@ int main(void)
         cmocka_unit_test(test_no_register_advice_below_a_wave),
         cmocka_unit_test(test_cheapest_change_wins_a_tie),
         cmocka_unit_test(test_order_by_predicted_saving),
+        cmocka_unit_test(test_noise_does_not_choose),
         cmocka_unit_test(test_finding_has_the_prediction),
         cmocka_unit_test(test_unlikely_change_is_left_out),
         cmocka_unit_test(test_busy_kernel_needs_no_change),
+        cmocka_unit_test(test_other_kernel_has_no_saving),
         cmocka_unit_test(test_configurations_of_a_kernel_are_one_subject),
         cmocka_unit_test(test_idle_time_and_communication),
         cmocka_unit_test(test_simulated_is_never_measured),
