@@ -1,13 +1,22 @@
 /* Tells whether a sanitizer is part of the test. */
 #pragma once
 
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED true
-#elif defined __has_feature
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#ifdef __has_feature /* clang */
+#define SANITIZED_ADDRESS __has_feature(address_sanitizer)
+#define SANITIZED_THREAD __has_feature(thread_sanitizer)
 #else
-#define SANITIZED false
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED_ADDRESS 1
+#else
+#define SANITIZED_ADDRESS 0
 #endif
+#ifdef __SANITIZE_THREAD__
+#define SANITIZED_THREAD 1
+#else
+#define SANITIZED_THREAD 0
+#endif
+#endif
+#define SANITIZED (SANITIZED_ADDRESS || SANITIZED_THREAD)
 
 /* Skips a test that repeats work of other tests very often, to reach a limit: a sanitizer finds nothing more
  * in it and takes minutes. After #include <cmocka.h>. */

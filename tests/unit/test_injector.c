@@ -4,6 +4,7 @@
  */
 #include "ring_samples.h"
 #include "injector_samples.h"
+#include "sanitized.h"
 #include "injector/guest.h"
 
 #include <dirent.h>
@@ -29,16 +30,14 @@ int InitializeInjection(void);
 
 /* Sanitizers misbehave in a program that forks beside another thread: they refuse threads in the child, and
  * look for leaks under locks that the other thread may have held. */
-#ifdef __SANITIZE_THREAD__
-#define OCC_TEST_SANITIZED
+#if SANITIZED_THREAD
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
     return "die_after_fork=0";
 }
 #endif
-#ifdef __SANITIZE_ADDRESS__
-#define OCC_TEST_SANITIZED
+#if SANITIZED_ADDRESS
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -525,7 +524,7 @@ static int program_that_clones(void)
 
 static void test_a_cloned_child_leaves_its_parent_alone(void **state)
 {
-#ifdef OCC_TEST_SANITIZED
+#if SANITIZED
     print_message("skipped: a sanitizer does not survive a clone by hand\n");
     skip();
 #endif
@@ -551,7 +550,7 @@ static int program_whose_child_uses_cuda(void)
 static void test_a_forked_child_may_begin_anew(void **state)
 {
     struct fixture *f = *state;
-#ifdef __SANITIZE_THREAD__
+#if SANITIZED_THREAD
     print_message(
         "skipped: a thread may hold the loader's lock while the child is forked, which then waits for it\n");
     skip();
@@ -740,7 +739,7 @@ static int program_whose_main_thread_ends(void)
 
 static void test_a_process_ends_with_its_last_thread(void **state)
 {
-#ifdef __SANITIZE_THREAD__
+#if SANITIZED_THREAD
     print_message(
         "skipped: the sanitizer's own thread never ends, so the process would not end without us either\n");
     skip();
@@ -788,7 +787,7 @@ static int program_with_a_thread_like_a_worker(void)
  * initialization. */
 static void test_a_process_ends_with_its_last_thread_before_the_first_launch(void **state)
 {
-#ifdef __SANITIZE_THREAD__
+#if SANITIZED_THREAD
     print_message("skipped: as above\n");
     skip();
 #endif
@@ -801,7 +800,7 @@ static void test_a_process_ends_with_its_last_thread_before_the_first_launch(voi
 
 static void test_a_thread_of_the_program_keeps_the_process(void **state)
 {
-#ifdef __SANITIZE_THREAD__
+#if SANITIZED_THREAD
     print_message("skipped: as above\n");
     skip();
 #endif
@@ -977,7 +976,7 @@ static int program_whose_worker_is_late(void)
 /* The worker's CPU time counts as overhead, and the process ends with the program's last thread. */
 static void test_a_late_worker_is_found(void **state)
 {
-#ifdef __SANITIZE_THREAD__
+#if SANITIZED_THREAD
     print_message("skipped: as above\n");
     skip();
 #endif

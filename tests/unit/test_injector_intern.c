@@ -2,6 +2,7 @@
  * unreadable names. */
 #include "ring_samples.h"
 #include "injector_samples.h"
+#include "sanitized.h"
 #include "injector/drain.h"
 #include "injector/watch.h"
 
@@ -167,7 +168,7 @@ static void test_a_torn_name_is_not_logged(void **state)
     struct fixture *f = *state;
     struct occ_intern *in = &f->drain.intern;
     pthread_t thread;
-#ifdef __SANITIZE_THREAD__
+#if SANITIZED_THREAD
     skip(); /* the race is the subject */
 #endif
     memset(torn.name, 'a', TORN_BYTES);
