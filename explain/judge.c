@@ -111,8 +111,8 @@ static bool is_useful(const struct occ_kernel_totals *kernel, const struct occ_c
 static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     const struct occ_candidate *best = NULL;
-    for (const struct occ_candidate *c = kernel->candidates; c < kernel->candidates + kernel->n_candidates;
-         c++) {
+    for (size_t i = 0; i < kernel->n_candidates; i++) {
+        const struct occ_candidate *c = &kernel->candidates[i];
         bool is_meant = cause == OCC_PART_COUNT || occ_advice_is_about(c->kind, cause);
         if (is_meant && is_useful(kernel, c) && (!best || is_better(c, best, owner_of(kernel))))
             best = c;
