@@ -112,16 +112,24 @@ int agent_row_open(struct agent_row *row, struct occ_error *err)
     return 0;
 }
 
-int agent_row_close(struct agent_row *row, struct agent_document *document, struct occ_error *err)
+int agent_member_close(struct agent_row *row, const char *key, struct agent_document *document,
+                       struct occ_error *err)
 {
+    size_t key_bytes = key ? strlen(key) + sizeof "\"\": " : 0;
     occ_json_close(&row->json);
     int status = fclose(row->json.out) == 0 ? 1 : occ_no_memory(err);
-    if (status == 1 && agent_document_bytes(document) + row->bytes + AGENT_TAIL_BYTES > document->limit)
+    size_t bytes = key_bytes + row->bytes + AGENT_TAIL_BYTES;
+    if (status == 1 && agent_document_bytes(document) + bytes > document->limit)
         status = 0;
     if (status == 1)
-        occ_json_raw(&document->json, NULL, row->text);
+        occ_json_raw(&document->json, key, row->text);
     free(row->text);
     return status;
+}
+
+int agent_row_close(struct agent_row *row, struct agent_document *document, struct occ_error *err)
+{
+    return agent_member_close(row, NULL, document, err);
 }
 
 void agent_list_open(struct agent_document *document, const char *const *columns)

@@ -49,6 +49,10 @@ int agent_row_open(struct agent_row *row, struct occ_error *err);
  * negative error. Frees the row in any case. */
 int agent_row_close(struct agent_row *row, struct agent_document *document, struct occ_error *err);
 
+/* The same for a member of the document. */
+int agent_member_close(struct agent_row *row, const char *key, struct agent_document *document,
+                       struct occ_error *err);
+
 /* Opens the members of a list: "columns" with the names (NULL-terminated), and the array "rows", which the
  * caller closes. */
 void agent_list_open(struct agent_document *document, const char *const *columns);

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 
 #include "cli/history/names.h"
-#include "cli/kernels/show.h"
+#include "cli/kernels/show_answers.h"
 #include "question.h"
 
 #define DEFINITIONS                                                                                          \
-    "theoretical: warps that resources allow / maximum; achieved, elapsed: resident warps, measured, of "    \
-    "active, of all SMs; expected: the model's range, no prediction; used + lost = 1: elapsed, else "        \
-    "expected; advice: change, predicted time after / before, 80 % interval"
+    "theoretical: warps that resources allow / maximum; achieved, elapsed: measured warps of active, of "    \
+    "all "                                                                                                   \
+    "SMs; expected: the model's range; used + lost = 1: elapsed, else expected; finding: why, change, "      \
+    "saved "                                                                                                 \
+    "part of GPU time, predicted time after / before; advice: change, time, 80 % interval"
 
 static const double lost_min = 0.005; /* a smaller part is not worth its bytes */
 
@@ -139,6 +141,47 @@ static int put_advice(struct agent_document *document, const struct analysis *a,
     return status < 0 ? status : 0;
 }
 
+/* ---- the finding ---- */
+
+/* Writes the finding about all launch configurations, if the document has room. */
+static int put_answer(struct agent_document *document, const struct show_group *group, struct occ_error *err)
+{
+    const struct occ_kernel_answer *answer = group->answer;
+    const struct occ_finding *f = &answer->finding;
+    struct analysis_advice item;
+    struct agent_row row;
+    char why[OCC_WHY_BYTES], change[96];
+    if (agent_row_open(&row, err) != 0)
+        return err->code;
+    occ_json_string(&row.json, NULL,
+                    answer->is_known ? occ_why_text(&answer->why, why, sizeof why) : "unknown");
+    occ_json_string(&row.json, NULL,
+                    show_find_change(group, &item)
+                        ? analysis_advice_change(&item.change, change, sizeof change)
+                        : occ_change_text(f->change));
+    agent_known(&row.json, NULL, f->forecast.is_promised ? f->saves.median : (double)NAN);
+    agent_known(&row.json, NULL, f->forecast.ratio);
+    int status = agent_member_close(&row, "finding", document, err);
+    if (status == 0)
+        occ_json_string(&document->json, "finding", "a larger max_bytes shows it");
+    return status < 0 ? status : 0;
+}
+
+static int put_finding(const struct agent_question *question, struct agent_document *document,
+                       struct show_group *group, struct occ_error *err)
+{
+    struct show_answers answers;
+    const struct show_question asked = {question->store, &question->filter, true};
+    int status = show_find_answers(&asked, group, 1, &answers, err);
+    if (status == 0 && group->answer && group->answer->is_of_gpu_time)
+        status = put_answer(document, group, err);
+    show_answers_free(&answers);
+    group->answer = NULL;
+    return status;
+}
+
+/* ---- the kernel ---- */
+
 static void put_kernel(struct occ_json *json, const struct show_group *group)
 {
     const struct occ_row_kernel *kernel = &group->configs[0].kernel;
@@ -152,35 +195,38 @@ static void put_kernel(struct occ_json *json, const struct show_group *group)
     occ_json_unsigned(json, "total_duration_ns", group->total_ns);
 }
 
-static int put_config(struct agent_document *document, const struct occ_config_row *row,
-                      struct occ_error *err)
+static void put_config(struct agent_document *document, const struct occ_config_row *row,
+                       const struct analysis *a, const struct occ_measurement *means)
 {
     struct occ_json *json = &document->json;
-    struct occ_measurement means;
-    const struct analysis a = show_analysis(row, &means);
     put_launch(json, row);
     if (row->analysed)
         put_model(json, &row->result);
     else
         occ_json_string(json, "not_analysed", row->refused);
-    put_measured(json, row, &means);
+    put_measured(json, row, means);
     if (row->analysed) {
-        put_lost(json, &a);
-        occ_json_string(json, "bound", occ_bound_text(analysis_bound(&a)));
+        put_lost(json, a);
+        occ_json_string(json, "bound", occ_bound_text(analysis_bound(a)));
     }
     occ_json_string(json, "definitions", DEFINITIONS);
-    return row->analysed ? put_advice(document, &a, err) : 0;
 }
 
 static int put_group_page(const struct agent_question *question, struct agent_document *document,
-                          const struct show_group *group, struct occ_error *err)
+                          struct show_group *group, struct occ_error *err)
 {
     size_t at = (size_t)question->args->offset;
     if (at >= group->n)
         return occ_fail(err, OCC_E_NOT_FOUND, "the kernel has %zu launch configuration%s", group->n,
                         group->n == 1 ? "" : "s");
+    const struct occ_config_row *row = &group->configs[at];
+    struct occ_measurement means;
+    const struct analysis a = show_analysis(row, &means);
     put_kernel(&document->json, group);
-    int status = put_config(document, &group->configs[at], err);
+    put_config(document, row, &a, &means);
+    int status = at == 0 ? put_finding(question, document, group, err) : 0;
+    if (status == 0 && row->analysed)
+        status = put_advice(document, &a, err);
     agent_more(document, at, 1, group->n);
     return status;
 }

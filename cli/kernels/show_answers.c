@@ -43,3 +43,24 @@ void show_answers_free(struct show_answers *answers)
     occ_top_free(&answers->top);
     free(answers->list);
 }
+
+/* Finds the finding's change in the advice for the configuration with most time. */
+static bool find_item(const struct analysis *a, const struct occ_finding *f, struct analysis_advice *ret_item)
+{
+    struct analysis_advice list[OCC_ADVICE_MAX];
+    size_t n = f->advice == OCC_ADVICE_COUNT ? 0 : analysis_advise(a, list), i = 0;
+    while (i < n && (list[i].change.kind != f->advice || list[i].change.needed != f->needed))
+        i++;
+    if (i < n)
+        *ret_item = list[i];
+    return i < n;
+}
+
+bool show_find_change(const struct show_group *group, struct analysis_advice *ret_item)
+{
+    struct occ_measurement means;
+    enum occ_owner owner = group->answer->owner.owner;
+    bool is_own = owner == OCC_OWNER_USER || owner == OCC_OWNER_UNKNOWN;
+    const struct analysis a = show_analysis(group->configs, &means);
+    return is_own && group->configs->analysed && find_item(&a, &group->answer->finding, ret_item);
+}

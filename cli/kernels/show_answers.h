@@ -22,3 +22,7 @@ struct show_question {
 int show_find_answers(const struct show_question *question, struct show_group *groups, size_t n,
                       struct show_answers *ret_answers, struct occ_error *err);
 void show_answers_free(struct show_answers *answers);
+
+/* Finds the answer's change as advice for the configuration with most time. False: the change is not the
+ * program's own, or has no parameter. The group needs an answer. */
+bool show_find_change(const struct show_group *group, struct analysis_advice *ret_item);

@@ -265,6 +265,25 @@ def examine(folder):
     return wrong, sizes
 
 
+def check_findings(folder):
+    """The kernel tool names the change, the saving and the predicted time of the kernel's finding in occq show."""
+    wrong = 0
+    for history, kernels in (("step", (60, 68, 54, 14)), ("measured", (1,))):
+        server = Server(occq, f"{folder}/{history}.db")
+        for kernel in kernels:
+            found = server.ask("kernel", {"kernel": str(kernel)})["finding"]
+            shown = json.loads(subprocess.run([occq, "show", str(kernel), "--json", "--db", f"{folder}/{history}.db"],
+                                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)["kernels"][0]["finding"]
+            predicted = shown["predicted"] or {"promised": False, "ratio": "unknown"}
+            saved = shown["saves"]["gpu_time_ratio"] if predicted["promised"] else "unknown"
+            change = shown["change_text"] if shown["owner"] in ("library", "communication") else str(shown["needed"])
+            if len(found) != 4 or change not in found[1] or not same(found[2], saved) or not same(found[3], predicted["ratio"]):
+                wrong += 1
+                print(f"WRONG {history}: finding of kernel {kernel}: {found}; occq show: {shown}")
+        server.close()
+    return wrong
+
+
 def main():
     about_step()
     about_small_traces()
@@ -276,10 +295,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         prepare(folder)
         wrong, sizes = examine(folder)
+        wrong_findings = check_findings(folder)
     kinds = {kind: sum(kind in q[-1] for q in questions) for kind in ("two tools", "not measured", "hostile name")}
     print(f"{len(questions) - wrong} of {len(questions)} questions: {kinds}")
     print(f"{len(sizes)} answers: at most {max(sizes)} bytes, median {statistics.median(sizes):.0f}")
-    sys.exit(wrong > 0)
+    sys.exit(wrong + wrong_findings > 0)
 
 
 main()

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/kernels/show_answers.h"
 #include "cli/screen.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -114,28 +115,15 @@ static void why_text(const struct show_group *group, char *text, size_t size)
         occ_text_append(text, size, "; ", "%s", design);
 }
 
-/* Finds the finding's change in the advice for the configuration with most time. */
-static bool find_item(const struct analysis *a, const struct occ_finding *f, struct analysis_advice *ret_item)
-{
-    struct analysis_advice list[OCC_ADVICE_MAX];
-    size_t n = f->advice == OCC_ADVICE_COUNT ? 0 : analysis_advise(a, list), i = 0;
-    while (i < n && (list[i].change.kind != f->advice || list[i].change.needed != f->needed))
-        i++;
-    if (i < n)
-        *ret_item = list[i];
-    return i < n;
-}
-
 static void do_text(const struct show_group *group, const struct analysis *a, char *text, size_t size)
 {
     const struct occ_kernel_answer *answer = group->answer;
     const struct occ_finding *f = &answer->finding;
     struct analysis_advice item;
-    bool is_own = answer->owner.owner == OCC_OWNER_USER || answer->owner.owner == OCC_OWNER_UNKNOWN;
     char change[96];
     if (f->change == OCC_CHANGE_BUSY)
         (void)analysis_advice_note(a, text, size);
-    else if (is_own && group->configs->analysed && find_item(a, f, &item))
+    else if (show_find_change(group, &item))
         (void)snprintf(text, size, "%s; %s", analysis_advice_change(&item.change, change, sizeof change),
                        item.knob);
     else
