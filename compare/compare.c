@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "support/cleanup.h"
+#include "work.h"
 
 enum { SPREAD_RUNS_MIN = 5 };
 #define SPREADS_OF_FLOOR     3.0
@@ -120,10 +121,12 @@ static void fill_ratios(const struct diff *diff, uint32_t index)
     for (int i = 0; i < DIFF_METRIC_COUNT; i++)
         pair->ratio[i] = DIFF_RATIO_UNKNOWN;
     pair->run_spread = NAN;
+    pair->work_factor = diff_work_factor(diff, pair);
     if (!is_of_both(pair) || pair->kernels[DIFF_A] != pair->kernels[DIFF_B])
         return;
     logs_of(diff, DIFF_A, index, &logs[DIFF_A]);
     logs_of(diff, DIFF_B, index, &logs[DIFF_B]);
+    logs[DIFF_B].mean += log(pair->work_factor);
     pair->ratio[DIFF_METRIC_TIME] = diff_welch(&logs[DIFF_A], &logs[DIFF_B], 0);
     pair->ratio[DIFF_METRIC_WASTE] = waste_ratio(pair, logs);
     pair->ratio[DIFF_METRIC_ACHIEVED] = achieved_ratio(pair);
@@ -133,8 +136,8 @@ static void fill_ratios(const struct diff *diff, uint32_t index)
 int diff_conclude(struct diff *diff, struct occ_error *err)
 {
     _cleanup_(occ_freep) double *p = calloc(diff->n_pairs + 1, sizeof *p);
-    bool done = p != NULL;
-    for (uint32_t i = 0; i < diff->n_pairs; i++)
+    bool done = p != NULL && diff_find_work(diff, err) == 0;
+    for (uint32_t i = 0; i < diff->n_pairs && done; i++)
         fill_ratios(diff, i);
     for (int metric = 0; metric < DIFF_METRIC_COUNT && done; metric++) {
         for (uint32_t i = 0; i < diff->n_pairs; i++)
@@ -211,6 +214,8 @@ void diff_sum_up(const struct diff *diff, double floor, double min_share, struct
                 !is_measured(&diff->pairs[i]) && is_side_measured(&diff->pairs[i], side);
         ret_summary->verdicts[diff_verdict_of(diff, &diff->pairs[i], DIFF_METRIC_TIME, floor, min_share)]++;
     }
+    ret_summary->work = diff->work;
+    ret_summary->per_work = ret_summary->time_ns[DIFF_B] / ret_summary->time_ns[DIFF_A] / diff->work - 1;
     for (uint32_t side = 0; side < DIFF_SIDES; side++)
         if (!(known_ns[side] > 0))
             ret_summary->elapsed[side] = ret_summary->elapsed_mix = ret_summary->elapsed_kernels = NAN;

@@ -90,7 +90,8 @@ struct diff_item {
     struct diff_sums sums;
 };
 
-/* Metrics of verdicts, per launch; less `achieved` is worse. X(NAME, word) */
+/* Metrics of verdicts, per launch; per unit of work where launches of the sides do different work (work.h).
+ * Less `achieved` is worse. X(NAME, word) */
 #define DIFF_METRICS(X)                    X(TIME, "time") X(WASTE, "waste") X(ACHIEVED, "achieved")
 #define DIFF_METRIC_ENUMERATOR(name, word) DIFF_METRIC_##name,
 enum diff_metric { DIFF_METRICS(DIFF_METRIC_ENUMERATOR) DIFF_METRIC_COUNT };
@@ -103,7 +104,8 @@ struct diff_pair {
     const struct diff_item *main_item[DIFF_SIDES]; /* the one with most time; NULL: there is none */
     const struct diff_item *last_item[DIFF_SIDES]; /* in the order of diff->items */
     struct diff_sums sums[DIFF_SIDES];
-    double run_spread; /* of A's runs, relative standard deviation; NaN: fewer than 5 runs */
+    double work_factor; /* ratio of the time for the same work / ratio of a launch; NaN: not known (work.h) */
+    double run_spread;  /* of A's runs, relative standard deviation; NaN: fewer than 5 runs */
     struct diff_ratio ratio[DIFF_METRIC_COUNT];
     double q[DIFF_METRIC_COUNT]; /* false discovery rate */
 };
@@ -130,6 +132,7 @@ struct diff {
     struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: there is none */
     struct diff_slice *slice[DIFF_SIDES]; /* [pair * DIFF_SLICES + i]; NULL: replicates are runs or minutes */
     uint64_t total_ns[DIFF_SIDES], launches[DIFF_SIDES];
+    double work;                 /* of B / A's, by numbers of launches; NaN: not known (work.h) */
     uint64_t sliced[DIFF_SIDES]; /* launches that diff_add_launch() has put into slices */
 };
 void diff_free(struct diff *diff);
@@ -183,6 +186,7 @@ struct diff_summary {
     double elapsed[DIFF_SIDES], elapsed_mix, elapsed_kernels;
     double waste[DIFF_SIDES]; /* warp-seconds */
     uint32_t verdicts[DIFF_VERDICT_COUNT];
+    double work, per_work; /* work of B / A's; the time for the same work, B / A - 1; NaN: not known */
     uint32_t only_measured[DIFF_SIDES]; /* pairs that are measured on this side and not on the other */
 };
 void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary);

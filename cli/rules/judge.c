@@ -153,11 +153,12 @@ static int judge_pair(const struct judge_terms *terms, struct rule_result *resul
     char text[128];
     result->undecided += verdict == DIFF_UNDECIDED ? 1 : 0;
     result->judged += verdict == DIFF_UNDECIDED ? 0 : 1;
+    result->of_other_work += verdict == DIFF_UNDECIDED && isnan(pair->work_factor) ? 1 : 0;
     if (verdict != DIFF_WORSE)
         return 0;
-    (void)snprintf(text, sizeof text, "%s of a launch %+.1f%% (95 %%: %+.1f%% to %+.1f%%)",
-                   metrics[rule->metric], 100 * (ratio->ratio - 1), 100 * (ratio->low - 1),
-                   100 * (ratio->high - 1));
+    (void)snprintf(text, sizeof text, "%s %s %+.1f%% (95 %%: %+.1f%% to %+.1f%%)", metrics[rule->metric],
+                   fabs(pair->work_factor - 1) > 0 ? "for the same work" : "of a launch",
+                   100 * (ratio->ratio - 1), 100 * (ratio->low - 1), 100 * (ratio->high - 1));
     return add_finding(terms, result, diff_config_row(pair->main_item[DIFF_B]), diff_share(terms->diff, pair),
                        text, err);
 }
@@ -204,6 +205,8 @@ static void conclude(struct rule_result *result, size_t matched, bool one_run)
                       : result->state == RULE_UNDECIDED && one_run && isnan(result->rule->floor) &&
                               result->rule->class == RULE_MEASURED
                           ? "fewer than three runs on a side: the rule needs a floor"
+                      : result->state == RULE_UNDECIDED && result->of_other_work == result->undecided
+                          ? "another number of launches, each with other work"
                       : result->state == RULE_UNDECIDED ? "too few launches, or too much spread"
                       : result->without_baseline > 0    ? "new kernels have no baseline"
                                                         : "";

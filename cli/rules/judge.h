@@ -26,6 +26,7 @@ struct rule_result {
     const struct rule *rule;
     enum rule_state state;
     size_t judged, allowed, undecided; /* launch configurations, or pairs of kernels */
+    size_t of_other_work;              /* of the undecided: pairs whose launches are not comparable */
     size_t without_baseline;           /* the same, for kernels only in the checked side: not judged */
     struct finding *findings;          /* by share, largest first */
     size_t n_findings, allocated;

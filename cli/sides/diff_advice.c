@@ -93,8 +93,10 @@ static bool is_certain(const struct diff_line *line)
     const struct diff_pair *pair = line->pair;
     bool is_judged = line->time_verdict == DIFF_WORSE || line->time_verdict == DIFF_BETTER ||
                      line->time_verdict == DIFF_SAME;
-    return is_judged && isfinite(line->low) && isfinite(line->high) && pair->configs[DIFF_A] == 1 &&
-           pair->configs[DIFF_B] == 1 && pair->kernels[DIFF_A] == 1 && pair->kernels[DIFF_B] == 1;
+    bool is_launch = !(fabs(pair->work_factor - 1) > 0);
+    return is_judged && is_launch && isfinite(line->low) && isfinite(line->high) &&
+           pair->configs[DIFF_A] == 1 && pair->configs[DIFF_B] == 1 && pair->kernels[DIFF_A] == 1 &&
+           pair->kernels[DIFF_B] == 1;
 }
 
 /* Sets the outcome of the first advice with the direction of a change that changed nothing else. */

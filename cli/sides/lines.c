@@ -35,6 +35,11 @@ const struct cli_column diff_columns[] = {
           "the larger of its shares of A's and of B's time"),
     FIELD("change", "mean_duration_change_ratio", CLI_RATIO, CLI_DEFAULT, change,
           "of the time of a launch: B / A - 1, as the verdict has it (without warm-up)"),
+    FIELD("basis", "basis", CLI_PLAIN, CLI_LEFT, basis,
+          "of change and verdict: launch, the time of a launch; work, the time for the same work, since "
+          "other numbers of launches do other work each; -: neither is comparable"),
+    FIELD("reason", "reason", CLI_PLAIN, CLI_LEFT | CLI_CUTS, reason,
+          "why the verdict differs from the one on its kernel, or is missing, for people"),
     FIELD("low", "change_low_ci95_ratio", CLI_RATIO, CLI_DEFAULT, low,
           "lower end of its 95 % confidence interval"),
     FIELD("high", "change_high_ci95_ratio", CLI_RATIO, CLI_DEFAULT, high, "upper end of the 95 % interval"),
@@ -200,7 +205,13 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
         for (enum diff_value i = 0; i < DIFF_VALUE_COUNT; i++)
             line->value[i][side] = diff_mean(sums, i);
     }
-    line->change = (isnan(ratio->ratio) ? line->mean_ns[DIFF_B] / line->mean_ns[DIFF_A] : ratio->ratio) - 1;
+    double of_means =
+        line->mean_ns[DIFF_B] / line->mean_ns[DIFF_A] * (isnan(pair->work_factor) ? 1 : pair->work_factor);
+    line->change = (isnan(ratio->ratio) ? of_means : ratio->ratio) - 1;
+    line->basis = pair->level == DIFF_ONE_SIDE || isnan(pair->work_factor) ? NULL
+                  : fabs(pair->work_factor - 1) > 0                        ? "work"
+                                                                           : "launch";
+    (void)diff_row_reason(r, pair, line->reason);
     write_names(pair, &(struct text){line->kernel, sizeof line->kernel});
     write_range(pair, &(struct text){line->range, sizeof line->range});
     write_changes(pair, &(struct text){line->changes, sizeof line->changes});

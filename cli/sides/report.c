@@ -10,6 +10,8 @@
 #include "support/text.h"
 #include "verdicts.h"
 
+#define WORK_SHOWN 0.005 /* smaller differences of the work are not mentioned */
+
 const char *diff_caveat(const struct diff *diff)
 {
     return diff->by_minutes
@@ -34,6 +36,21 @@ void diff_print_counts(FILE *out, const struct diff_summary *s)
     (void)fputc('\n', out);
 }
 
+/* Prints how much more work B did, unless the sides did the same. */
+static void print_work(FILE *out, const struct diff_summary *s)
+{
+    char change[16];
+    if (isnan(s->work) && fabs(s->time_launches) > WORK_SHOWN * s->time_ns[DIFF_A])
+        (void)fputs("work     unknown: numbers of launches changed, and not by one ratio; the total\n"
+                    "         times do not compare\n",
+                    out);
+    else if (fabs(s->work - 1) > WORK_SHOWN)
+        (void)fprintf(out,
+                      "work     B did %.3g times the work of A, by the launches of equal kernels:\n"
+                      "         time for the same work %s\n",
+                      s->work, diff_change_text(s->per_work, change));
+}
+
 void diff_print_sums(FILE *out, const struct diff_summary *s)
 {
     double a = s->time_ns[DIFF_A];
@@ -46,6 +63,7 @@ void diff_print_sums(FILE *out, const struct diff_summary *s)
                   diff_change_text(s->time_duration / a, text[1]),
                   diff_change_text(s->time_launches / a, text[2]), diff_change_text(s->time_new / a, text[3]),
                   diff_change_text(s->time_gone / a, text[4]));
+    print_work(out, s);
     (void)fprintf(out, "elapsed  %s -> %s", cli_percent_text(s->elapsed[DIFF_A], from, sizeof from),
                   cli_percent_text(s->elapsed[DIFF_B], to, sizeof to));
     if (!isnan(s->elapsed_kernels))
@@ -143,6 +161,8 @@ static const struct cli_column summary_columns[] = {
     SUM("elapsed_b", elapsed[DIFF_B]),
     SUM("elapsed_of_kernels", elapsed_kernels),
     SUM("elapsed_of_mix", elapsed_mix),
+    SUM("work_ratio", work),
+    SUM("time_per_work_change_ratio", per_work),
     SUM("waste_warp_seconds_a", waste[DIFF_A]),
     SUM("waste_warp_seconds_b", waste[DIFF_B]),
     SUM("kernels_measured_in_a_only", only_measured[DIFF_A]),

@@ -87,6 +87,8 @@ struct diff_line {
     char kernel[512];     /* "matmul", "matmul -> gemm", "sum +2 -> fused" */
     char range[512];      /* "model/linear", "model/linear -> model/fused"; "": unknown, or several */
     char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
+    char reason[160];     /* why the verdict differs from the kernel's, or there is none; "": no such case */
+    const char *basis;    /* of the change: "launch", "work"; NULL: the sides' launches are not comparable */
     char advice[320];     /* prediction of A's advice and the result; "": B follows no advice */
     double advised_saves; /* maximum saving, a part of a launch's time; NaN: B follows no advice */
     struct occ_advice_outcome outcome; /* of A's advice; "" as change: none to keep */

@@ -247,17 +247,20 @@ bool diff_row_matters(const struct diff_report *r, const struct diff_pair *pair)
 }
 
 const char *diff_row_reason(const struct diff_report *r, const struct diff_pair *pair,
-                            char text[DIFF_GROUP_BYTES])
+                            char text[DIFF_REASON_BYTES])
 {
     char change[16];
     text[0] = '\0';
+    if (isnan(pair->work_factor))
+        (void)snprintf(text, DIFF_REASON_BYTES,
+                       "not comparable: another number of launches, each with other work");
     if (!diff_is_change(diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share)))
         return text;
     for (size_t i = 0; i < r->levels.n; i++) {
         const struct diff_group *g = &r->levels.groups[i];
         if (g->scope == DIFF_SCOPE_KERNEL && g->verdict == DIFF_SAME &&
             strcmp(g->name, pair->main_item[DIFF_A]->row->mangled) == 0)
-            (void)snprintf(text, DIFF_GROUP_BYTES,
+            (void)snprintf(text, DIFF_REASON_BYTES,
                            "the kernel is the same over its %" PRIu32
                            " configurations (%s); this is a part of it",
                            g->configurations, diff_change_text(g->ratio.ratio - 1, change));

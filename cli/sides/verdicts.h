@@ -41,9 +41,11 @@ const char *diff_undecided_text(const struct diff_report *report, const struct d
  * min_share of the time and no verdict, if its kernel has none either and its family has not changed. */
 bool diff_row_matters(const struct diff_report *report, const struct diff_pair *pair);
 
-/* Formats the reason why a pair has changed although its kernel is the same; "": no such case. */
+/* Formats the reason why a pair has changed although its kernel is the same, or has no verdict since its
+ * launches do other work; "": no such case. */
+enum { DIFF_REASON_BYTES = 160 };
 const char *diff_row_reason(const struct diff_report *report, const struct diff_pair *pair,
-                            char text[DIFF_GROUP_BYTES]);
+                            char text[DIFF_REASON_BYTES]);
 
 /* Writes the members "verdicts", "layers" and "control". */
 void diff_verdicts_json(struct occ_json *json, const struct diff_report *report,

@@ -124,6 +124,46 @@ import nothing.db - nothing.json
 expect 0 "$occq" diff nothing.db nothing.db
 has stdout 'elapsed - -> - waste'
 
+# ---- other numbers of launches: a kernel with a larger grid, and steps of three other kernels ----
+steps() { # FILE GRID KERNEL_US KERNEL_LAUNCHES STEPS...: numbers of launches of the other kernels
+    local file=$1
+    shift
+    awk -v grid="$1" -v us="$2" -v n="$3" -v steps="$4 $5 $6" 'BEGIN {
+        split(steps, count, " ")
+        printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100-SXM4-40GB\", \"computeMajor\": 8, \"computeMinor\": 0, \"numSms\": 108}],\n\"traceEvents\": ["
+        for (i = 0; i < 400; i++)
+            for (k = 0; k < 4; k++)
+                if (i < (k ? count[k] : n))
+                    printf "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", \"pid\": 0, \"tid\": 7, \"ts\": %.0f, \"dur\": %.3f, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %d, \"registers per thread\": 32, \"shared memory\": 0, \"grid\": [%d, 1, 1], \"block\": [128, 1, 1]}}\n", at++ ? ", " : "", k ? "other" k : "batch", 1767225600000000 + at * 300, (k ? 20 * k : us) + i % 5 / 10, at, k ? 108 : grid
+        print "]}" }' >"$file"
+}
+steps base.json 108 100 300 300 300 300
+steps fused.json 216 160 150 300 300 300  # half of the launches, each with twice the work: 20 % less time
+steps faster.json 216 160 190 380 380 380 # the same program for a fixed time: more steps
+steps split.json 54 100 390 300 300 300   # a third more launches, each with half of the work: 30 % more time
+steps mixed.json 216 160 150 200 300 390  # no unit of work
+import steps.db - base.json fused.json faster.json split.json mixed.json
+printf 'measured:\n  - rule: no slower kernel\n    floor: 5%%\n' >steps.yaml
+for run in 2 3; do
+    expect 0 "$occq" check -d steps.db --rules steps.yaml --baseline run:1 run:$run
+    expect 0 "$occq" diff -d steps.db 1 $run
+    has stdout '0 worse, 1 better, 3 same, 0 undecided, 0 new, 0 gone'
+    has stdout '160.2 us a launch, -2'
+    has stdout ' for the same work ('
+done
+has stdout 'work B did 1.27 times the work of A, by the launches of equal kernels: time for the same work -'
+expect 4 "$occq" check -d steps.db --rules steps.yaml --baseline run:1 run:4
+has stdout 'batch: time for the same work +3'
+expect 3 "$occq" check -d steps.db --rules steps.yaml --baseline run:1 run:5
+has stdout 'undecided no slower kernel: 3 judged, 1 undecided; another number of launches, each with other work'
+expect 0 "$occq" diff -d steps.db 1 5
+has stdout 'undecided: batch'
+has stdout 'not comparable: another number of launches, each with other work'
+has stdout 'work unknown: numbers of launches changed, and not by one ratio; the total times do not compare'
+expect 0 "$occq" diff -d steps.db 1 5 --json
+has stdout '"work_ratio": null'
+has stdout '"basis": null, "reason": "not comparable: another number of launches, each with other work"'
+
 # ---- check: the sample's pipeline, which passes on what is unchanged and fails on the change ----
 rules=$source/docs/occq-rules.yaml
 check() { "$occq" check -d ci.db --rules "$rules" "$@"; }

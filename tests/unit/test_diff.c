@@ -404,6 +404,50 @@ static void small_kernels_are_no_alarm(void **state)
     diff_free(&c.diff);
 }
 
+/* Three kernels have `others` launches each in B, 200 in A; a fourth kernel goes from 200 launches to
+ * `launches` with another grid, each 1.6 times as long. */
+static void launches_with_other_work_are_compared_by_the_work(void **state)
+{
+    static const struct {
+        uint64_t launches, others[3];
+        double work, factor;
+        enum diff_verdict verdict;
+    } known[] = {
+        {100, {200, 200, 200}, 1, 0.5, DIFF_BETTER},      /* half of the launches do all of the work */
+        {125, {250, 250, 250}, 1.25, 0.5, DIFF_BETTER},   /* in more steps */
+        {250, {250, 250, 250}, 1.25, 1, DIFF_WORSE},      /* as many in a step as before */
+        {200, {250, 250, 250}, 1.25, 0.8, DIFF_WORSE},    /* 1.28 times the time of a step */
+        {100, {200, 300, 400}, NAN, NAN, DIFF_UNDECIDED}, /* no common step */
+        {200, {200, 300, 400}, NAN, 1, DIFF_WORSE},       /* but as many launches in all */
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        const struct occ_config_row a[] = {
+            config("k", 8, 128, 32, 200, 1000), config("x", 8, 128, 32, 200, 500),
+            config("y", 8, 128, 32, 200, 500), config("z", 8, 128, 32, 200, 500)};
+        const struct occ_config_row b[] = {config("k", 16, 128, 32, known[i].launches, 1600),
+                                           config("x", 8, 128, 32, known[i].others[0], 500),
+                                           config("y", 8, 128, 32, known[i].others[1], 500),
+                                           config("z", 8, 128, 32, known[i].others[2], 500)};
+        struct compared c;
+        compare_rows(&c, a, COUNT(a), b, COUNT(b));
+        assert_int_equal(diff_sample(&c.diff, NULL), 0);
+        const struct diff_pair *pair = pair_of(&c.diff, DIFF_A, "k");
+        uint32_t at = (uint32_t)(pair - c.diff.pairs);
+        assert_int_equal(pair->level, DIFF_NAME);
+        for (uint64_t k = 0; k < 200; k++)
+            diff_add_launch(&c.diff, DIFF_A, at, k, 1000 + k % 5);
+        for (uint64_t k = 0; k < known[i].launches; k++)
+            diff_add_launch(&c.diff, DIFF_B, at, k, 1600 + k % 5);
+        assert_int_equal(diff_conclude(&c.diff, NULL), 0);
+        assert_true(isnan(known[i].work) ? isnan(c.diff.work) : fabs(c.diff.work - known[i].work) < 1e-9);
+        assert_true(isnan(known[i].factor) ? isnan(pair->work_factor)
+                                           : fabs(pair->work_factor - known[i].factor) < 1e-9);
+        assert_int_equal(diff_verdict_of(&c.diff, pair, DIFF_METRIC_TIME, 0.05, 0.01), known[i].verdict);
+        diff_free(&c.diff);
+    }
+}
+
 /* The waste falls although the time rises, because the occupancy rises. */
 static void waste_counts_occupancy(void **state)
 {
@@ -900,6 +944,7 @@ int main(void)
         cmocka_unit_test(blocks_decide),
         cmocka_unit_test(warm_up_is_left_out),
         cmocka_unit_test(small_kernels_are_no_alarm),
+        cmocka_unit_test(launches_with_other_work_are_compared_by_the_work),
         cmocka_unit_test(waste_counts_occupancy),
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(many_to_one_is_not_judged),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/work.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -23,11 +24,22 @@ static bool choose_runs(const struct sides *sides, unsigned which, struct occ_fi
     return side->n_runs > 0 && (which == DIFF_B || side->n_runs == 1 || side->last == 0);
 }
 
+/* The work of B / A's. Equal numbers of launches in a run: a run's work is the same. */
+static double work_of(const struct sides *sides)
+{
+    const struct side *a = &sides->side[DIFF_A], *b = &sides->side[DIFF_B];
+    double runs = (double)b->n_runs / a->n_runs;
+    double launches = (double)b->facts.launches / (double)a->facts.launches;
+    if (!isnan(sides->diff.work))
+        return sides->diff.work;
+    return fabs(launches / runs - 1) <= DIFF_WORK_TOLERANCE ? runs : (double)NAN;
+}
+
 int check_verdict_ask(const struct sides *sides, struct check_verdict *ret_verdict, struct occ_error *err)
 {
     struct check_verdict *v = ret_verdict;
     int status = 0;
-    *v = (struct check_verdict){.is_known = {false}};
+    *v = (struct check_verdict){.is_known = {false}, .work = work_of(sides)};
     for (unsigned i = 0; i < DIFF_SIDES && status == 0; i++) {
         const struct side *side = &sides->side[i];
         struct occ_filter filter;
@@ -50,7 +62,7 @@ void check_verdict_free(struct check_verdict *verdict)
 
 enum { TIMES = 5 }; /* parts that are no cause of lost occupancy */
 
-/* Returns the seconds per run in a part, and its name. */
+/* Returns the seconds in a part of the work of a run of A, and the name of the part. */
 static double seconds_of(const struct check_verdict *v, unsigned side, unsigned part, const char **ret_text)
 {
     const struct occ_gpu_time *t = &v->overview[side].time;
@@ -63,7 +75,8 @@ static double seconds_of(const struct check_verdict *v, unsigned side, unsigned 
                       {"copies", t->copies},
                       {"kernels, used", t->used}};
     *ret_text = part < TIMES ? times[part].text : occ_part_text(part - TIMES, 1);
-    return (part < TIMES ? times[part].share : t->lost[part - TIMES]) * t->window_s / v->runs[side];
+    double work = side == DIFF_B ? v->runs[DIFF_A] * v->work : v->runs[DIFF_A];
+    return (part < TIMES ? times[part].share : t->lost[part - TIMES]) * t->window_s / work;
 }
 
 static void grown_text(const struct check_verdict *v, char *text, size_t size)
@@ -74,10 +87,11 @@ static void grown_text(const struct check_verdict *v, char *text, size_t size)
         const char *what;
         char before[32], after[32];
         double a = seconds_of(v, DIFF_A, part, &what), b = seconds_of(v, DIFF_B, part, &what);
-        if (b - a <= most)
+        if (!(b - a > most)) /* also without a known ratio of the work */
             continue;
         most = b - a;
-        (void)snprintf(text, size, "grew most since the baseline: %s%s, %s -> %s of GPU time per run",
+        (void)snprintf(text, size,
+                       "grew most since the baseline: %s%s, %s -> %s of GPU time for the same work",
                        part < TIMES ? "" : "kernels, ", what,
                        occ_format_duration(llround(a * 1e9), before, sizeof before),
                        occ_format_duration(llround(b * 1e9), after, sizeof after));

@@ -8,6 +8,7 @@ struct check_verdict {
     struct occ_overview overview[DIFF_SIDES];
     bool is_known[DIFF_SIDES]; /* false: the side has no GPU time, or no filter describes its runs */
     double runs[DIFF_SIDES];
+    double work; /* of B / A's, by numbers of launches (compare/work.h); NaN: not known */
 };
 
 /* Asks the histories of both sides; of B alone without a baseline. Free with check_verdict_free(), also after

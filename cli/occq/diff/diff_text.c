@@ -38,18 +38,19 @@ static void print_times(const struct diff_line *line)
                        line->launches[side] == 1 ? "" : "es", diff_duration_text(line->mean_ns[side], from),
                        share);
     else
-        (void)snprintf(text, sizeof text, "%s -> %s a launch, %s%s, %s of the time",
+        (void)snprintf(text, sizeof text, "%s -> %s a launch, %s%s%s, %s of the time",
                        diff_duration_text(line->mean_ns[DIFF_A], from),
                        diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
-                       interval, share);
+                       line->basis && strcmp(line->basis, "work") == 0 ? " for the same work" : "", interval,
+                       share);
     print_wrapped(text, INDENT);
 }
 
-static void print_line(const struct diff_report *r, const struct diff_line *line)
+static void print_line(const struct diff_line *line)
 {
 #define LEVEL_TEXT(name, word, text) text,
     static const char *const levels[] = {DIFF_LEVELS(LEVEL_TEXT)};
-    char text[LINE], reason[DIFF_GROUP_BYTES];
+    char text[LINE];
     print_colour(line->time_verdict, line->verdict);
     (void)snprintf(text, sizeof text, ": %s", line->kernel);
     (void)cli_print_wrapped(cli_out(), text, (int)strlen(line->verdict), 3);
@@ -58,8 +59,8 @@ static void print_line(const struct diff_report *r, const struct diff_line *line
         print_wrapped(text, INDENT);
     }
     print_times(line);
-    if (diff_row_reason(r, line->pair, reason)[0])
-        print_wrapped(reason, INDENT);
+    if (line->reason[0])
+        print_wrapped(line->reason, INDENT);
     if (line->changes[0])
         print_wrapped(line->changes, INDENT);
     if (line->advice[0])
@@ -129,7 +130,7 @@ int diff_print_text(const struct diff_report *r, const struct diff_line *lines, 
     size_t printed = 0;
     for (const struct diff_line *line = NULL; (line = diff_next_line(r, lines, line, &printed));) {
         (void)fputc('\n', cli_out());
-        print_line(r, line);
+        print_line(line);
     }
     diff_print_footer(cli_out(), r, printed);
     return status;

@@ -1,0 +1,74 @@
+/* See work.h. Any thread. */
+#include "work.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/cleanup.h"
+
+struct vote {
+    double ratio, ns;
+};
+
+static int by_ratio(const void *left, const void *right)
+{
+    const struct vote *a = left, *b = right;
+    return (a->ratio > b->ratio) - (a->ratio < b->ratio);
+}
+
+static double ratio_of(const struct diff_pair *pair)
+{
+    return (double)pair->sums[DIFF_B].launches / (double)pair->sums[DIFF_A].launches;
+}
+
+static bool agrees(double ratio, double with)
+{
+    return fabs(log(ratio / with)) <= log1p(DIFF_WORK_TOLERANCE);
+}
+
+/* The ratio in the middle of the time of n > 0 votes. */
+static double middle_of(struct vote *votes, size_t n, double ns)
+{
+    double below = 0;
+    size_t i = 0;
+    qsort(votes, n, sizeof *votes, by_ratio);
+    while (i + 1 < n && (below += votes[i].ns) < ns / 2)
+        i++;
+    return votes[i].ratio;
+}
+
+int diff_find_work(struct diff *diff, struct occ_error *err)
+{
+    _cleanup_(occ_freep) struct vote *votes = calloc((size_t)diff->n_pairs + 1, sizeof *votes);
+    double all = (double)diff->total_ns[DIFF_A] + (double)diff->total_ns[DIFF_B], voting = 0, agreeing = 0;
+    size_t n = 0;
+    diff->work = NAN;
+    if (!votes)
+        return occ_no_memory(err);
+    for (uint32_t i = 0; i < diff->n_pairs; i++) {
+        const struct diff_pair *pair = &diff->pairs[i];
+        const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];
+        if (pair->level > DIFF_CONFIG || a->launches == 0 || b->launches == 0)
+            continue;
+        votes[n] = (struct vote){ratio_of(pair), (double)a->total_ns + (double)b->total_ns};
+        voting += votes[n++].ns;
+    }
+    if (n < DIFF_WORK_PAIRS_MIN || !(voting >= DIFF_WORK_SHARE_MIN * all && voting > 0))
+        return 0;
+    double middle = middle_of(votes, n, voting);
+    for (size_t i = 0; i < n; i++)
+        agreeing += agrees(votes[i].ratio, middle) ? votes[i].ns : 0;
+    if (agreeing >= DIFF_WORK_AGREE_MIN * voting)
+        diff->work = middle;
+    return 0;
+}
+
+double diff_work_factor(const struct diff *diff, const struct diff_pair *pair)
+{
+    double ratio = ratio_of(pair), work = diff->work;
+    if (pair->level <= DIFF_WORK || pair->level == DIFF_ONE_SIDE)
+        return 1;
+    if (isnan(work)) /* equal numbers of launches: the same total work is the best guess */
+        return agrees(ratio, 1) ? 1 : (double)NAN;
+    return agrees(ratio, work) ? 1 : ratio / work;
+}
