@@ -12,6 +12,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}")
 set(CPACK_ARCHIVE_THREADS 0)
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/OccFileTimes.cmake")
-# gcc applies the last of several options that match
-add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=." "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/="
+# Packages have no debug information, which would have paths of the build and change the build ids of stripped files. gcc applies the
+# last of several options that match.
+add_compile_options(-g0 "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=." "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/="
                     "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build")
