@@ -33,8 +33,9 @@ add_executable(gpu_abba abba_main.c abba.c)
 set_target_properties(gpu_abba PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
 target_link_libraries(gpu_abba PRIVATE occ_compile_options occ_compare m)
 
+# Without symbols: one has the name of a temporary file of nvcc, which changes with each build.
 add_custom_command(OUTPUT "${kit}/runtime"
-  COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
+  COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -Xlinker -s -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
   DEPENDS runtime.cu COMMENT "nvcc runtime.cu" VERBATIM)
 add_custom_target(gpu_runtime ALL DEPENDS "${kit}/runtime")
 if(OCC_PORTABLE)
