@@ -10,8 +10,9 @@ extern const struct cli_command cli_top, cli_show, cli_show_hit_rate, cli_diff, 
 
 /* The launch configurations, each with its kernel and device in front of its members. */
 #define CONFIG_ROWS                                                                                          \
-    "(SELECT rtrim(json_object('kernel_id', k.value ->> 'kernel_id', 'kernel', k.value ->> 'kernel', "       \
-    "'device_id', k.value ->> 'device_id'), '}') || ',' || substr(c.value, 2) AS value "                     \
+    "(SELECT rtrim(json_object('kernel_id', json_extract(k.value, '$.kernel_id'), 'kernel', "                \
+    "json_extract(k.value, '$.kernel'), "                                                                    \
+    "'device_id', json_extract(k.value, '$.device_id')), '}') || ',' || substr(c.value, 2) AS value "        \
     "FROM json_each(?1, '$.kernels') k, json_each(k.value, '$.launch_configs') c)"
 
 #define PAIR_ROWS "json_each(?1, '$.kernels')"

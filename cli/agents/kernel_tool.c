@@ -9,11 +9,10 @@
 #include "question.h"
 
 #define DEFINITIONS                                                                                          \
-    "theoretical: warps that resources allow / maximum; achieved, elapsed: measured warps of active, of "    \
-    "all "                                                                                                   \
-    "SMs; expected: the model's range; used + lost = 1: elapsed, else expected; finding: why, change, "      \
-    "saved "                                                                                                 \
-    "part of GPU time, predicted time after / before; advice: change, time, 80 % interval"
+    "theoretical: warps that resources allow / maximum; achieved, elapsed: measured warps of active, "       \
+    "of all SMs; expected: the model's range; used + lost = 1: elapsed, else expected; "                     \
+    "finding: why, change, saved part of GPU time, predicted time after / before; "                          \
+    "advice: change, time, 80 % interval"
 
 static const double lost_min = 0.005; /* a smaller part is not worth its bytes */
 
