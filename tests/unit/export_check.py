@@ -19,6 +19,14 @@ def no_constant(name):
     sys.exit("export_check: no JSON number: " + name)
 
 
+def check_layers(layers, slices):
+    """Each launch is inside of the layers of its range, whose names have no number of a run or stream."""
+    for s in slices:
+        path = (["backward"] if s[4].get("phase") else []) + [p for p in s[4].get("layer", "").split("/") if p]
+        around = [name for start, end, name in sorted(layers, key=lambda l: (l[0], -l[1])) if start <= s[1] and s[2] <= end]
+        check(all(p in around for p in path), "%s: not in its layers %s: %s" % (s[3], path, around))
+
+
 def read_chrome(path):
     raw = open(path, "rb").read()
     check(not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", raw), "control characters")
@@ -31,6 +39,7 @@ def read_chrome(path):
         check(re.fullmatch(r"\d+\.\d{3}", us), "time " + us)
         return base + int(us.replace(".", ""))
 
+    open_layers, layers = {}, []
     for line in text.splitlines():
         if line.startswith('{"ph": "X"'):
             check(re.match(r'\{"ph": "X", "ts": [0-9.]+, "dur": [0-9.]+, "pid": \d+, "tid": \d+, +"name": ', line), "order: " + line)
@@ -44,8 +53,16 @@ def read_chrome(path):
             start = ns(e["ts"])
             slices.append((e["tid"], start, start + ns(e["dur"]) - base, e["name"], e.get("args", {}),
                            names["process_name", e["pid"]][1], re.sub(r" \(overlap \d+\)$", "", names["thread_name", e["tid"]][1])))
+        elif e["ph"] == "B":
+            check(names["thread_name", e["tid"]][1].startswith("layers of ") and names["thread_name", e["tid"]][0] == e["pid"], "layer outside of a track of layers")
+            open_layers.setdefault(e["tid"], []).append((ns(e["ts"]), e["name"]))
+        elif e["ph"] == "E":
+            start, name = open_layers[e["tid"]].pop()
+            layers.append((start, ns(e["ts"]), name))
         elif e["ph"] == "C":
             counters.append((names["process_name", e["pid"]][1], e["name"], ns(e["ts"]), float(e["args"][""])))
+    check(not any(open_layers.values()), "a layer does not end")
+    check_layers(layers, slices)
     return slices, counters
 
 
@@ -54,7 +71,7 @@ PERFETTO_NAMES = {"device": "device_id", "shared_mem_static": "static_shared_byt
                   "waves_per_multiprocessor": "waves"}
 PERFETTO_ONLY = re.compile("occupancy_limit_.*|launch[.].*|sm__.*|first_change|predicted_saving_.*|kernel_.*|process_.*|arch|context_id|"
                            "grid_size|workgroup_size|thread_count|shared_mem_config_size|func_cache_config|barriers_per_block|stream|run_id|"
-                           "limit_cluster|layer|phase")
+                           "limit_cluster")
 
 
 def read_perfetto(path):

@@ -96,6 +96,16 @@ static char *put_slice(char *at, struct export_writer *w, const struct export_tr
     return export_put_text(export_put_digits(export_put_text(at, ", \"tid\": "), track->id, 1), ",");
 }
 
+/* Writes the ranges around a launch as further members of its open object. */
+static void add_range(struct export_writer *w, const struct export_range *range)
+{
+    struct occ_json json = {
+        .out = w->out, .depth = 1, .open = {{.end = '}', .compact = true, .filled = true}}};
+    occ_json_string(&json, "layer", range->path);
+    if (range->is_backward)
+        occ_json_string(&json, "phase", "backward");
+}
+
 static void chrome_add_launch(struct export_writer *w, const struct export_track *track,
                               const struct export_config *config, const struct export_launch *launch)
 {
@@ -110,6 +120,8 @@ static void chrome_add_launch(struct export_writer *w, const struct export_track
     next_event(w);
     (void)fwrite_unlocked(head, 1, (size_t)(head_end - head), w->out);
     (void)fwrite_unlocked(config->bytes, 1, config->size, w->out);
+    if (launch->range)
+        add_range(w, launch->range);
     (void)fwrite_unlocked(tail, 1, (size_t)(end - tail), w->out);
 }
 
@@ -122,6 +134,35 @@ static void chrome_add_value(struct export_writer *w, const struct export_track 
     (void)fprintf(
         w->out, "{\"ph\": \"C\", \"ts\": %s, \"pid\": %" PRIu32 ", \"name\": \"%s\", \"args\": {\"\": %.3f}}",
         time, track->gpu, track->name, value);
+}
+
+/* Begins "{"ph": "B", "ts": 1.000, "pid": 1, "tid": 3", without the closing brace. */
+static void begin_mark(struct export_writer *w, char phase, uint32_t gpu, uint32_t track, int64_t ns)
+{
+    char time[48];
+    *put_us(time, ns - w->base_ns) = '\0';
+    next_event(w);
+    (void)fprintf(w->out, "{\"ph\": \"%c\", \"ts\": %s, \"pid\": %" PRIu32 ", \"tid\": %" PRIu32, phase, time,
+                  gpu, track);
+}
+
+static void chrome_begin_layer(struct export_writer *w, const struct export_track *track, int64_t ns,
+                               const char *name, size_t n)
+{
+    struct occ_json json = {
+        .out = w->out, .depth = 1, .open = {{.end = '}', .compact = true, .filled = true}}};
+    char *copy = strndup(name, n);
+    w->failed |= !copy;
+    begin_mark(w, 'B', track->gpu, track->id, ns);
+    occ_json_string(&json, "name", copy);
+    (void)fputc('}', w->out);
+    free(copy);
+}
+
+static void chrome_end_layer(struct export_writer *w, const struct export_track *track, int64_t ns)
+{
+    begin_mark(w, 'E', track->gpu, track->id, ns);
+    (void)fputc('}', w->out);
 }
 
 static void chrome_add_hole(struct export_writer *w, const struct export_track *lane, int64_t start_ns,
@@ -144,5 +185,7 @@ const struct export_format export_chrome = {.name = "chrome",
                                             .add_config = chrome_add_config,
                                             .add_launch = chrome_add_launch,
                                             .add_value = chrome_add_value,
+                                            .begin_layer = chrome_begin_layer,
+                                            .end_layer = chrome_end_layer,
                                             .add_hole = chrome_add_hole,
                                             .end = chrome_end};

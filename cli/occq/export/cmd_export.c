@@ -182,12 +182,12 @@ const struct cli_command cli_export = {
     .summary = "launches as a timeline for Perfetto or chrome://tracing, as CSV or JSON lines",
     .description =
         "Writes launches as slices, by GPU, run and stream, with launch configuration, occupancies and "
-        "causes as arguments, and the GPU's counters as tracks where they were recorded. Overlapping kernels "
-        "of a stream are in several lanes, since viewers drop overlapping slices.\n\n"
+        "causes as arguments, the GPU's counters as tracks where they were recorded, and a track of layers "
+        "beside each stream with ranges. Overlapping kernels of a stream are in several lanes, since viewers "
+        "drop overlapping slices.\n\n"
         "Format perfetto is for Perfetto's GPU compute view (version 55 or newer): launches have its names "
         "of arguments (occupancy_limit_*, waves_per_multiprocessor and others), besides them the expected "
-        "range, the causes, the first change by the model alone with its predicted saving, and a track of "
-        "layers beside each stream with ranges. The counter "
+        "range, the causes, and the first change by the model alone with its predicted saving. The counter "
         "sm__warps_active.avg.pct_of_peak_sustained_active is the achieved occupancy of the launch that "
         "starts there; launches that overlap another one of their GPU have it only as an argument, "
         "achieved.\n\n"

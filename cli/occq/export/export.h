@@ -107,8 +107,9 @@ struct export_format {
     void (*add_hole)(struct export_writer *writer, const struct export_track *holes, int64_t start_ns,
                      int64_t end_ns);
     /* Begin and end a layer; layers of a track nest. NULL: the format has no layers. `name` has `n` bytes. */
-    void (*begin_layer)(struct export_writer *writer, uint32_t track, int64_t ns, const char *name, size_t n);
-    void (*end_layer)(struct export_writer *writer, uint32_t track, int64_t ns);
+    void (*begin_layer)(struct export_writer *writer, const struct export_track *track, int64_t ns,
+                        const char *name, size_t n);
+    void (*end_layer)(struct export_writer *writer, const struct export_track *track, int64_t ns);
     void (*end)(struct export_writer *writer);
     void (*release)(struct export_writer *writer); /* frees the state, also after a failure */
 };

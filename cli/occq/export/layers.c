@@ -103,7 +103,7 @@ static void close_to(struct export_layers *layers, struct export_writer *w,
     while (layers->depth > depth) {
         struct export_layer *layer = &layers->open[--layers->depth];
         if (format)
-            format->end_layer(w, layers->track, layer->end_ns < latest_ns ? layer->end_ns : latest_ns);
+            format->end_layer(w, &layers->track, layer->end_ns < latest_ns ? layer->end_ns : latest_ns);
         free(layer->name);
     }
 }
@@ -128,7 +128,7 @@ static void enter(struct export_layers *layers, struct export_writer *w, const s
         w->failed |= !name;
         if (!name)
             return;
-        format->begin_layer(w, layers->track, launch->start_ns, part->name, part->n);
+        format->begin_layer(w, &layers->track, launch->start_ns, part->name, part->n);
         layers->open[layers->depth] = (struct export_layer){name, part->n, launch->end_ns};
     }
 }

@@ -25,8 +25,8 @@ int export_ranges_find(struct export_ranges *ranges, struct sqlite3 *db, int64_t
 
 /* The open layers of a stream. */
 struct export_layers {
-    uint32_t track;
-    int64_t range; /* of the last launch; 0: none */
+    struct export_track track; /* its numbers alone */
+    int64_t range;             /* of the last launch; 0: none */
     size_t depth;
     struct export_layer {
         char *name;

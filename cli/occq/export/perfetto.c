@@ -128,27 +128,27 @@ static uint8_t *put_slice(uint8_t *at, unsigned type, uint32_t track)
     return protobuf_put_number(protobuf_put_number(at, EVENT_TYPE, type), EVENT_TRACK, track);
 }
 
-static void perfetto_begin_layer(struct export_writer *w, uint32_t track, int64_t ns, const char *name,
-                                 size_t n)
+static void perfetto_begin_layer(struct export_writer *w, const struct export_track *track, int64_t ns,
+                                 const char *name, size_t n)
 {
     uint8_t event[3 * PROTOBUF_FIELD_MAX];
-    uint8_t *end = protobuf_put_head(put_slice(event, TYPE_BEGIN, track), EVENT_NAME_TEXT, n);
+    uint8_t *end = protobuf_put_head(put_slice(event, TYPE_BEGIN, track->id), EVENT_NAME_TEXT, n);
     const struct perfetto_piece pieces[] = {from_to(event, end), piece(name, n)};
     perfetto_write_event(w, ns, PACKET_EVENT, pieces, sizeof pieces / sizeof *pieces);
 }
 
-static void perfetto_end_layer(struct export_writer *w, uint32_t track, int64_t ns)
+static void perfetto_end_layer(struct export_writer *w, const struct export_track *track, int64_t ns)
 {
     uint8_t event[2 * PROTOBUF_FIELD_MAX];
-    const struct perfetto_piece pieces[] = {from_to(event, put_slice(event, TYPE_END, track))};
+    const struct perfetto_piece pieces[] = {from_to(event, put_slice(event, TYPE_END, track->id))};
     perfetto_write_event(w, ns, PACKET_EVENT, pieces, 1);
 }
 
 static void perfetto_add_hole(struct export_writer *w, const struct export_track *holes, int64_t start_ns,
                               int64_t end_ns)
 {
-    perfetto_begin_layer(w, holes->id, start_ns, holes->name, strlen(holes->name));
-    perfetto_end_layer(w, holes->id, end_ns);
+    perfetto_begin_layer(w, holes, start_ns, holes->name, strlen(holes->name));
+    perfetto_end_layer(w, holes, end_ns);
 }
 
 static void perfetto_end(struct export_writer *w)

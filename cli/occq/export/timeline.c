@@ -57,8 +57,12 @@ static void add_lane_tracks(struct timeline *t, uint32_t gpu, const struct expor
         t, (struct export_track){
                .kind = EXPORT_LANE, .gpu = gpu, .name = name, .lane = number, .source = source});
     if (lane->layers)
-        lane->layers->track = timeline_add_track(
-            t, (struct export_track){.kind = EXPORT_LAYERS, .gpu = gpu, .name = layers, .source = source});
+        lane->layers->track = (struct export_track){
+            .kind = EXPORT_LAYERS,
+            .gpu = gpu,
+            .id = timeline_add_track(
+                t, (struct export_track){
+                       .kind = EXPORT_LAYERS, .gpu = gpu, .name = layers, .lane = number, .source = source})};
 }
 
 /* Names a new lane by its run and stream. */
