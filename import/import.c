@@ -223,6 +223,8 @@ static int import_spooled(struct recording *r, struct occ_store *store,
     result.source = r->format->source;
     if (status == OCC_E_NOT_FOUND)
         status = read_and_load(r, store, options, &result, err);
+    if (status == 0 && result.known && store && options->label)
+        status = occ_store_label_run(store, result.run, options->label, &result.relabelled, err);
     if (status == 0)
         *ret_result = result;
     return status;

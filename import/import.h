@@ -27,7 +27,8 @@ struct occ_import_options {
 struct occ_import_result {
     int64_t run;            /* in the history */
     const char *source;     /* "nsys", "kineto", "ncu" */
-    bool known;             /* the file was already imported, as `run`; nothing was done */
+    bool known;             /* the file was already imported, as `run`; only its label may have changed */
+    bool relabelled;        /* the known run has another label now */
     bool repaired;          /* the file is not strict JSON (repair_json.c) */
     bool time_base_unknown; /* its times do not count from 1970 */
     uint64_t launches, kernels, configs, devices;

@@ -225,6 +225,7 @@
     X(ADD_NCU_METRIC, "INSERT INTO stored_ncu_metric VALUES(?, ?, ?, ?, ?, ?, ?)") \
     X(DROP_NCU_METRICS, "DELETE FROM stored_ncu_metric WHERE hour < ?") \
     X(FIND_IMPORT, "SELECT run_id FROM stored_run WHERE source_hash = ? ORDER BY run_id DESC LIMIT 1") \
+    X(SET_RUN_LABEL, "UPDATE stored_run SET label = ?2 WHERE run_id = ?1 AND label IS NOT ?2") \
     X(COUNT_UNKNOWN_TIME_BASE, "SELECT count(*) FROM stored_run WHERE time_base = 'unknown'") \
     X(SESSION_LAUNCHES, "SELECT coalesce(sum(launches), 0) FROM stored_run WHERE session_id = ?") \
     X(SET_POSITION, "INSERT INTO stored_ring(uuid, launches_read) VALUES(?, ?) " \

@@ -275,6 +275,11 @@ int occ_store_end_bulk(struct occ_store *store, struct occ_error *err);
 int occ_store_find_import(struct occ_store *store, const char *source_hash, int64_t *ret_run,
                           struct occ_error *err);
 
+/* Replaces the label of a run that no daemon writes any more. *ret_changed: false if the run has it already.
+ */
+int occ_store_label_run(struct occ_store *store, int64_t run, const char *label, bool *ret_changed,
+                        struct occ_error *err);
+
 /* The achieved occupancy that a recording itself reports for a configuration; neither measured nor modelled
  * by us. */
 struct occ_reported_occupancy {

@@ -147,6 +147,20 @@ int occ_store_end_lost_runs(struct occ_store *s, const char *hostname, const cha
     return rc == 0 ? occ_store_commit(s, err) : rc; /* writes the last minutes of the ended runs */
 }
 
+int occ_store_label_run(struct occ_store *s, int64_t run, const char *label, bool *ret_changed,
+                        struct occ_error *err)
+{
+    int rc = occ_store_begin(s, err);
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_SET_RUN_LABEL);
+    occ_bind_int(&b, run);
+    occ_bind_text(&b, label);
+    rc = occ_store_run(s, b.stmt, err);
+    *ret_changed = rc == 0 && sqlite3_changes(s->db) > 0;
+    return occ_store_conclude(s, rc, err);
+}
+
 /* ---- bulk transactions ---- */
 
 int occ_store_begin_bulk(struct occ_store *s, struct occ_error *err)

@@ -31,6 +31,11 @@ is_there && fail "the number of its process is another one's: it is removed"
 fresh "pid = $$"
 expect 0 "$occq" prune -d "$db" --keep 1
 is_there && fail "prune removes it, too"
+fresh "pid = $$"
+expect 0 "$occq" prune -d "$db" --keep 1 --dry-run
+is_there || fail "--dry-run removes nothing"
+"$occq" prune -d "$db" --keep 1 --dry-run --csv -o run >wanted 2>/dev/null
+"$occq" prune -d "$db" --keep 1 --csv -o run 2>/dev/null | cmp -s - wanted || fail "--dry-run prints other runs than a removal"
 fresh "pid = $$, start_ns = $(now)"
 expect 1 "$occq" rm -d "$db" 2
 is_there || fail "its process lives"

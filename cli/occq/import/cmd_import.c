@@ -141,8 +141,9 @@ static void note_result(const struct cli_command *command, const struct import_r
         cli_note(command, "%s: not strict JSON (control characters, backslashes, NaN): read all the same",
                  row->path);
     if (row->result.known)
-        cli_note(command, "%s: is in the history already, as run %" PRId64 " (--again imports it once more)",
-                 row->path, row->result.run);
+        cli_note(command,
+                 "%s: is in the history already, as run %" PRId64 "%s (--again imports it once more)",
+                 row->path, row->result.run, row->result.relabelled ? ", and has the new label now" : "");
     else if (row->result.time_base_unknown)
         cli_note(command, "%s: it has no absolute times; --since and --until ignore run %" PRId64, row->path,
                  row->result.run);
@@ -244,8 +245,9 @@ static int run(const struct cli_command *command, const void *arguments)
 static const struct cli_option options[] = {
     CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",
                "the history to import into (default: $XDG_STATE_HOME/occtrace/history.db)"),
-    CLI_OPTION(0, "label", CLI_TEXT, struct import_args, label, "TEXT",
-               "a text kept with the runs, to find them again"),
+    CLI_OPTION(
+        0, "label", CLI_TEXT, struct import_args, label, "TEXT",
+        "a text kept with the runs, to find them again; a file that is in the history already gets it, too"),
     CLI_OPTION(0, "gpu", CLI_TEXT, struct import_args, gpu, "NAME",
                "the model of GPUs that the recording does not describe ('occq calc --list' names them)"),
     CLI_OPTION(0, "again", CLI_FLAG, struct import_args, again, NULL,

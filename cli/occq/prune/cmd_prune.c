@@ -20,6 +20,7 @@
 struct remove_args {
     struct history_args history;
     int64_t keep;
+    bool dry_run;
 };
 
 struct row {
@@ -171,7 +172,7 @@ static int choose(void *context, struct occ_store *store, const int64_t **ret_ru
     for (size_t i = 0; i < rows->n; i++)
         removal->runs[i] = rows->rows[i].run;
     *ret_runs = removal->runs;
-    *ret_n = rows->n;
+    *ret_n = removal->args->dry_run ? 0 : rows->n;
     return 0;
 }
 
@@ -185,9 +186,12 @@ static int print_removed(const struct cli_command *command, const struct removal
         return cli_failure(command, &err);
     if (rows->n == 0)
         return cli_nothing(command, "no runs to remove");
-    cli_footer(command, selection, "removed %zu run%s; the file is %s smaller", rows->n,
-               rows->n == 1 ? "" : "s",
-               occ_format_bytes(freed > 0 ? (uint64_t)freed : 0, bytes, sizeof bytes));
+    const char *plural = rows->n == 1 ? "" : "s";
+    if (removal->args->dry_run)
+        cli_footer(command, selection, "without --dry-run, %zu run%s would be removed", rows->n, plural);
+    else
+        cli_footer(command, selection, "removed %zu run%s; the file is %s smaller", rows->n, plural,
+                   occ_format_bytes(freed > 0 ? (uint64_t)freed : 0, bytes, sizeof bytes));
     return CLI_EXIT_OK;
 }
 
@@ -204,7 +208,14 @@ static int remove_chosen(struct removal *removal, int64_t *ret_freed, struct occ
 {
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     const struct occ_run_chooser chooser = {choose, removal};
-    int status = open_history(&removal->args->history.list.common, &store, err);
+    const struct cli_args *common = &removal->args->history.list.common;
+    const int64_t *runs;
+    size_t n;
+    if (removal->args->dry_run) {
+        int status = cli_open_history(common, OCC_STORE_READ, &store, err);
+        return status == 0 ? choose(removal, store, &runs, &n, err) : status;
+    }
+    int status = open_history(common, &store, err);
     if (status != 0)
         return status;
     int64_t before = cli_history_bytes(store);
@@ -281,10 +292,13 @@ static int check(void *arguments, struct occ_error *err)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTION(0, "before", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN",
-               "runs that ended before then: " CLI_MOMENT_HELP),
+    CLI_OPTION(
+        0, "before", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN",
+        "runs that ended before then, imported runs by the times in their recording: " CLI_MOMENT_HELP),
     CLI_OPTION(0, "keep", CLI_NUMBER, struct remove_args, keep, "N", "but not the newest N runs", .min = 1,
                .max = INT64_MAX),
+    CLI_OPTION('n', "dry-run", CLI_FLAG, struct remove_args, dry_run, NULL,
+               "remove nothing, and print the runs"),
     CLI_OPTIONS_LIST,
 };
 
@@ -297,7 +311,10 @@ const struct cli_command cli_prune = {
     .description =
         "Removes runs with their launches and all measured values, without a question, and prints them: the "
         "runs named, or runs that ended before a moment, or all but the newest; with both options only runs "
-        "that both choose. A run in progress stays, and so does a run that ended less than a minute ago; if "
+        "that both choose. The age of an imported run is that of its recording: --before 30d also removes a "
+        "trace "
+        "from last year that was imported today; --dry-run shows what would go. A run in progress stays, and "
+        "so does a run that ended less than a minute ago; if "
         "such a run is named, nothing is removed.\n\n"
         "A daemon may write the same history meanwhile: it waits during the removal. Names of kernels and "
         "launch configurations stay. The node's next occtrace-ship also removes these runs from the "
@@ -305,7 +322,7 @@ const struct cli_command cli_prune = {
     .options = options,
     .columns = columns,
     .examples = {{"occq prune 3 4", "two runs"},
-                 {"occq prune --before 30d", "runs that ended a month ago or earlier"},
+                 {"occq prune --before 30d --dry-run", "which runs ended a month ago or earlier"},
                  {"occq prune --keep 100", "all but the newest hundred runs"}},
     CLI_ARGS(struct remove_args, ),
     .check = check,
