@@ -221,7 +221,7 @@ static int take(struct walk *walk, const struct cli_option *row, const char *nam
 /* Spellings that users know from other tools, and the option's name here. */
 static const struct {
     const char *spelling, *name;
-} habits[] = {{"limit", "number"}, {"colour", "color"}};
+} habits[] = {{"limit", "number"}, {"colour", "color"}, {"sort", "order"}};
 
 static const struct cli_option *find_habit(const struct cli_option *options, const char *name, size_t length)
 {

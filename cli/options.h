@@ -156,12 +156,13 @@ enum cli_exit {
     CLI_OPTION('V', "version", CLI_FLAG, struct cli_args, version, NULL, "show the version and exit")
 /* Options of commands that print for people. */
 extern const char *const cli_colour_words[];
-#define CLI_OPTIONS_SCREEN                                                                                   \
+#define CLI_OPTION_COLOUR                                                                                    \
     CLI_OPTION(0, "color", CLI_WORD, struct cli_args, colour, "WHEN",                                        \
                "auto (default: on a terminal, unless NO_COLOR is set), always or never",                     \
-               .words = cli_colour_words),                                                                   \
-        CLI_OPTION(0, "no-pager", CLI_FLAG, struct cli_args, no_pager, NULL,                                 \
-                   "do not page on a terminal (pager: $OCC_PAGER, $PAGER, else less)")
+               .words = cli_colour_words)
+#define CLI_OPTIONS_SCREEN                                                                                   \
+    CLI_OPTION_COLOUR, CLI_OPTION(0, "no-pager", CLI_FLAG, struct cli_args, no_pager, NULL,                  \
+                                  "do not page on a terminal (pager: $OCC_PAGER, $PAGER, else less)")
 #define CLI_OPTION_END                                                                                       \
     {                                                                                                        \
         .name = NULL                                                                                         \

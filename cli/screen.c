@@ -57,6 +57,16 @@ bool cli_screen_has_colour(void)
     return screen.has_colour;
 }
 
+void cli_put_word(FILE *out, enum cli_tone tone, const char *word, int width)
+{
+    static const char *const colours[CLI_TONES] = {
+        [CLI_TONE_BAD] = "\x1b[1;31m", [CLI_TONE_GOOD] = "\x1b[1;32m", [CLI_TONE_UNSURE] = "\x1b[2m"};
+    bool has_colour = cli_screen_has_colour() && colours[tone];
+    int rest = width - (int)strlen(word);
+    (void)fprintf(out, "%s%s%s%*s", has_colour ? colours[tone] : "", word, has_colour ? "\x1b[0m" : "",
+                  rest > 0 ? rest : 0, "");
+}
+
 /* ---- text ---- */
 
 static bool lost_text;

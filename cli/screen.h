@@ -18,6 +18,11 @@ size_t cli_screen_width(void);
 /* Returns the setting of --color; auto: true for a terminal with colours if NO_COLOR is not set. */
 bool cli_screen_has_colour(void);
 
+/* Meanings with a colour: red, green, dim. */
+enum cli_tone { CLI_TONE_NONE, CLI_TONE_BAD, CLI_TONE_GOOD, CLI_TONE_UNSURE, CLI_TONES };
+/* Writes `word` in the colour of its meaning if the screen has colours, then blanks up to `width` columns. */
+void cli_put_word(FILE *out, enum cli_tone tone, const char *word, int width);
+
 /* Returns the mark of omitted text: "\u2026", or ".." if the locale lacks this character. */
 const char *cli_screen_ellipsis(void);
 /* " × ", or " x " if the locale has no such sign. */

@@ -33,7 +33,8 @@ static const struct cli_command *find_command(const char *name)
 static const struct {
     const char *word, *command;
 } habits[] = {{"stats", "top"},     {"summary", "top"},  {"list", "runs"}, {"ls", "runs"},
-              {"status", "doctor"}, {"compare", "diff"}, {"query", "sql"}};
+              {"status", "doctor"}, {"compare", "diff"}, {"query", "sql"}, {"ps", "runs"},
+              {"delete", "prune"},  {"log", "history"}};
 
 static int fail_unknown(const char *name)
 {

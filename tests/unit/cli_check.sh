@@ -51,6 +51,12 @@ import ci.db same again21.json again22.json again23.json
 import before.db before before1.json
 import after.db after after11.json
 
+# ---- check without a file of rules ----
+expect 4 "$occq" check -d ci.db --baseline label:main label:pr
+has stdout 'no slower kernel: 4 judged, 1 fail'
+expect 0 "$occq" check -d ci.db --baseline label:main label:same
+expect 2 "$occq" check -d ci.db label:pr
+
 # ---- diff: two imports, and three runs a side ----
 for sides in 'before.db after.db' 'label:main label:pr -d ci.db'; do
     expect 0 "$occq" diff $sides

@@ -49,6 +49,7 @@ expect 2 "--format needs a value" "$occq" top -d h.db --format
 expect 2 "unknown option '-k'" "$occq" runs -d h.db -k gemm
 expect 2 "unknown command 'stats'; did you mean 'top'?" "$occq" stats
 expect 2 "unknown command 'summary'; did you mean 'top'?" "$occq" summary
+expect 2 "unknown command 'ps'; did you mean 'runs'?" "$occq" ps
 expect 2 "unknown command 'nonsense'" "$occq" -d h.db nonsense
 for moment in yesterday today; do expect 0 RUN "$occq" runs -d m.db --until "$moment"; done
 expect 2 "'tomorrow' is neither" "$occq" top -d h.db --since tomorrow
@@ -100,6 +101,7 @@ settings() { printf -- "$@" >config/occtrace/occq.yaml; }
 settings 'history: %s\n' "$work/h.db"
 same top -- top -d h.db
 same top -d m.db -- top -d m.db --limit 20
+same top -d m.db --order time -- top -d m.db --sort time
 OCCTRACE_DB=$work/m.db same top -- top -d m.db
 settings 'columns:\n  top: kernel,time\n  runs: run,program\n'
 same top -d h.db -- top -d h.db -o kernel,time

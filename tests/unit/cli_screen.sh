@@ -66,6 +66,12 @@ grep -q 'status [01]' out || fail "a pager that ends at once: $(cat out)"
 OCC_PAGER='sed s/^/paged:/' "$occq" top -d h.db -n 2 -o +loss --color=always >out
 grep -q paged: out && fail "paged into a file"
 grep -q $'\033\[31m' out || fail "no colour for a large loss"
+printf 'config:\n  - {rule: fits, theoretical: ">= 1%%"}\n  - {rule: large, registers_per_thread: ">= 999"}\n' >rules.yaml
+"$occq" check -d h.db --rules rules.yaml --color=always >out
+grep -q $'\033\[1;32mholds\033' out && grep -q $'\033\[1;31mfails\033' out || fail "check: no colours: $(cat out)"
+"$occq" doctor -d h.db --color=always >out
+grep -q $'^\033\[1;3[12]m[a-z]*\033' out || fail "doctor: no colours: $(cat out)"
+"$occq" doctor -d h.db | grep -q $'\033' && fail "doctor: colours in a pipe"
 for kernel in 1 2 3; do # of what `show` prints only words without a blank may be wider
     { COLUMNS=80 "$occq" show $kernel -d h.db && COLUMNS=80 "$occq" show $kernel --all -d h.db; } >out || fail "show"
     wide=$(grep -vE '[^ ]{40}' out | wc -L)

@@ -32,11 +32,30 @@ static int print_all(const struct check_args *args, const struct judgement *judg
 
 /* ---- the command ---- */
 
+/* The rules of a check with --baseline alone. */
+static const char built_in_rules[] = "measured:\n"
+                                     "  - rule: no slower kernel\n"
+                                     "    metric: time\n"
+                                     "    floor: 5%\n"
+                                     "    min_time: 1%\n";
+
+static const char *rules_file(const struct check_args *args)
+{
+    return args->rules ? args->rules : "built-in rules";
+}
+
+static int load_rules(const struct check_args *args, struct rules *ret_rules, struct occ_error *err)
+{
+    return args->rules
+               ? rules_load(args->rules, ret_rules, err)
+               : rules_parse(rules_file(args), built_in_rules, sizeof built_in_rules - 1, ret_rules, err);
+}
+
 static int judge_sides(const struct cli_command *command, const struct check_args *args,
                        const struct rules *rules, const struct sides *sides)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(judgement_free) struct judgement judgement = {.file = args->rules};
+    _cleanup_(judgement_free) struct judgement judgement = {.file = rules_file(args)};
     char note[DIFF_NOTE_BYTES];
     struct judge_terms terms = {
         .diff = &sides->diff, .rules = rules, .one_run = !sides->diff.by_runs, .now_ns = occ_now_ns()};
@@ -58,14 +77,14 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(sides_free) struct sides sides = {0};
     _cleanup_(rules_free) struct rules rules = {0};
     const char *checked = args->common.operand_count ? args->common.operands[0] : "run:last";
-    if (rules_load(args->rules, &rules, &err) != 0)
+    if (load_rules(args, &rules, &err) != 0)
         return err.code == OCC_E_INVALID ? cli_usage_error(command, &err) : cli_failure(command, &err);
     if (side_parse(&sides.side[DIFF_A], args->baseline, &args->common, &err) != 0 ||
         side_parse(&sides.side[DIFF_B], checked, &args->common, &err) != 0)
         return cli_usage_error(command, &err);
     int status = sides_compare(&sides, &err);
     if (status == 0)
-        status = rules_choose_kernels(&rules, args->rules, sides.side[DIFF_B].store, &err);
+        status = rules_choose_kernels(&rules, rules_file(args), sides.side[DIFF_B].store, &err);
     if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
         return cli_nothing(command, err.message);
     return status == 0 ? judge_sides(command, args, &rules, &sides) : cli_failure(command, &err);
@@ -76,12 +95,16 @@ static int check(void *arguments, struct occ_error *err)
     const struct check_args *args = arguments;
     if (args->json && args->github)
         return occ_fail(err, OCC_E_INVALID, "--json and --github exclude each other");
-    return args->rules ? 0 : occ_fail(err, OCC_E_INVALID, "--rules is missing");
+    return args->rules || args->baseline
+               ? 0
+               : occ_fail(err, OCC_E_INVALID, "--rules is missing, or --baseline with the built-in rule");
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTION(0, "rules", CLI_TEXT, struct check_args, rules, "FILE", "the rules (YAML)"),
+    CLI_OPTION(
+        0, "rules", CLI_TEXT, struct check_args, rules, "FILE",
+        "the rules (YAML); default with --baseline: no kernel with 1% of the time is slower by more than 5%"),
     CLI_OPTION(0, "baseline", CLI_TEXT, struct check_args, baseline, "SIDE",
                "the side to compare with, as in occq diff; last:5 leaves out the runs of SIDE"),
     CLI_OPTION(
@@ -96,6 +119,7 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "junit", CLI_TEXT, struct check_args, junit, "FILE", "also write JUnit XML"),
     CLI_OPTION(0, "json", CLI_FLAG, struct check_args, json, NULL,
                "print JSON: the rules, and gpu_time and findings of the checked side"),
+    CLI_OPTION_COLOUR,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
@@ -133,7 +157,8 @@ const struct cli_command cli_check = {
         "largest loss.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",
     .options = options,
-    .examples = {{"occq check --rules occq-rules.yaml", "the newest run, by values that every run has"},
+    .examples = {{"occq check --baseline label:old label:new", "whether a kernel became slower"},
+                 {"occq check --rules occq-rules.yaml", "the newest run, by values that every run has"},
                  {"occq check --rules r.yaml --baseline label:main,last:5 label:pr",
                   "three or more runs against the last five of main"},
                  {"occq check --rules r.yaml --json", "for a program"}},

@@ -71,9 +71,13 @@ static void put_safe(FILE *out, char c)
 
 void judgement_print(FILE *out, const struct judgement *j)
 {
+    static const enum cli_tone tones[RULE_STATE_COUNT] = {[RULE_FAILS] = CLI_TONE_BAD,
+                                                          [RULE_HOLDS] = CLI_TONE_GOOD,
+                                                          [RULE_SKIPPED] = CLI_TONE_UNSURE,
+                                                          [RULE_UNDECIDED] = CLI_TONE_UNSURE};
     for (size_t i = 0; i < j->n; i++) {
         const struct rule_result *r = &j->results[i];
-        (void)fprintf(out, "%-10s  ", rule_state_word(r->state));
+        cli_put_word(out, tones[r->state], rule_state_word(r->state), 12);
         put_text(out, r->rule->name, put_safe);
         (void)fputs(": ", out);
         describe(out, r, "\n          - "); /* GitHub runs a line that begins with "::" */

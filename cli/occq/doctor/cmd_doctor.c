@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/screen.h"
 #include "cli/usage.h"
 #include "doctor.h"
 #include "support/cleanup.h"
@@ -70,13 +71,17 @@ static void print_below(const char *lead, const char *text)
  * state. */
 static void print_ability(const struct doctor_page *page, enum doctor_ability ability, const char *name)
 {
-    static const char *const words[] = {"yes", "limited", "no"};
+    static const struct {
+        const char *word;
+        enum cli_tone tone;
+    } words[] = {{"yes", CLI_TONE_GOOD}, {"limited", CLI_TONE_NONE}, {"no", CLI_TONE_BAD}};
     enum doctor_state worst = DOCTOR_OK;
     const char *last = NULL;
     for (const struct doctor_line *line = page->lines; line < page->lines + page->n; line++)
         if (line->fault && line->fault->affects & ability && line->fault->state > worst)
             worst = line->fault->state;
-    (void)printf("%-*s%s", INDENT, name, words[worst]);
+    (void)printf("%-*s", INDENT, name);
+    cli_put_word(stdout, words[worst].tone, words[worst].word, 0);
     for (const struct doctor_line *line = page->lines; line < page->lines + page->n; line++)
         if (line->fault && line->fault->affects & ability && line->fault->state == worst &&
             !(last && strcmp(line->check, last) == 0)) {
@@ -84,6 +89,18 @@ static void print_ability(const struct doctor_page *page, enum doctor_ability ab
             last = line->check;
         }
     (void)putchar('\n');
+}
+
+static enum cli_tone tone_of(const char *state)
+{
+    static const struct {
+        const char *state;
+        enum cli_tone tone;
+    } tones[] = {{"problem", CLI_TONE_BAD}, {"ok", CLI_TONE_GOOD}};
+    size_t i = 0;
+    while (i < sizeof tones / sizeof *tones && strcmp(tones[i].state, state) != 0)
+        i++;
+    return i < sizeof tones / sizeof *tones ? tones[i].tone : CLI_TONE_NONE;
 }
 
 static void print_page(const struct doctor_page *page)
@@ -94,8 +111,8 @@ static void print_page(const struct doctor_page *page)
     print_ability(page, DOCTOR_KEEP, "keep a history");
     (void)putchar('\n');
     for (const struct doctor_line *line = page->lines; line < page->lines + page->n; line++) {
-        (void)printf("%-*s%-*s", STATE_WIDTH, line->state, INDENT - STATE_WIDTH,
-                     strcmp(line->check, last) == 0 ? "" : line->check);
+        cli_put_word(stdout, tone_of(line->state), line->state, STATE_WIDTH);
+        (void)printf("%-*s", INDENT - STATE_WIDTH, strcmp(line->check, last) == 0 ? "" : line->check);
         (void)cli_print_wrapped(stdout, line->found, INDENT, INDENT);
         print_below("", line->meaning);
         print_below("-> ", line->remedy);
