@@ -23,7 +23,7 @@
 struct occ_answer_kernel {
     const char *name, *demangled; /* short and full name; NULL: a small kernel beyond the limit for names */
     const char *label;            /* family and tile in words: "GEMM 128x64"; "": no rule knows the kernel */
-    size_t row;                   /* in the table of kernels; a kernel's part without a model shares its row */
+    size_t row; /* in the table of kernels; a kernel's part without a model shares its row */
     int64_t device;
     const char *device_name;
     struct occ_dominant_config config; /* the configuration with the longest time; changes are for it */
@@ -116,6 +116,7 @@ struct occ_kernel_answer {
     double used;        /* elapsed occupancy: measured, else the low end of the expected range */
     double cause_ratio; /* part of the occupancy that finding.cause takes */
     double rest_ratio;  /* part of its time in configurations without a predicted saving */
+    int64_t config;     /* the launch configuration with most time, which the saving is predicted for */
     double gpu_share;   /* share of its durations in the GPU time, as in `occq top`; NaN: not known */
     struct occ_why why;
     bool is_known;       /* false: the model rejects all launch configurations; `finding` has no cause */

@@ -75,6 +75,7 @@ int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row
                                          .is_known = isfinite(kernel.used),
                                          .is_of_gpu_time = has_time,
                                          .rest_ratio = kernel.rest_ratio,
+                                         .config = dominant->id,
                                          .gpu_share = occ_overview_share(o, occ_overview_share_of(o, at),
                                                                          dominant->kernel.device,
                                                                          (double)o->kernels[at].total_ns),
@@ -126,8 +127,8 @@ const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, 
                         answer->is_of_gpu_time ? "the GPU time" : "the kernel's time");
     }
     if (p->is_promised && answer->rest_ratio > 0.005)
-        occ_text_append(text, size, "", "in the configuration with %.2g%% of its time, ",
-                        100 * (1 - answer->rest_ratio));
+        occ_text_append(text, size, "", "in configuration %" PRId64 ", with %.2g%% of its time, ",
+                        answer->config, 100 * (1 - answer->rest_ratio));
     occ_text_append(text, size, "", "%spredicted time x%.2f (80%% interval x%.2f to x%.2f)",
                     p->is_promised ? "" : "measure it: ", p->ratio, p->low, p->high);
     if (f->saves.cases == 0)

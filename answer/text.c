@@ -74,23 +74,27 @@ static void parts_text(const struct occ_overview *o, char *text, size_t size)
 /* ---- the largest loss ---- */
 
 /* Prints the loss in kernels, with its largest cause. */
-static void kernel_loss_text(const struct occ_gpu_time *t, double lost, char *text, size_t size)
+static void kernel_loss_text(const struct occ_gpu_time *t, const struct occ_gpu_steps *percent, char *text,
+                             size_t size)
 {
     unsigned cause = occ_largest_part(t->lost, OCC_PART_COUNT);
-    (void)snprintf(text, size, "largest loss: empty warp slots in kernels, %.0f%%; %.0f%% %s", lost * 100,
-                   t->lost[cause] * 100, occ_part_text(cause, 1));
+    (void)snprintf(text, size, "largest loss: empty warp slots in kernels, %u%%; %u%% %s", sum_lost(percent),
+                   percent->lost[cause], occ_part_text(cause, 1));
 }
 
+/* Prints the same percentages as parts_text(). */
 static void loss_text(const struct occ_gpu_time *t, char *text, size_t size)
 {
+    const struct occ_gpu_steps percent = occ_overview_steps(t, 100);
     const struct {
         double share;
+        unsigned percent;
         enum occ_finding_kind kind;
         enum occ_owner_change change;
-    } losses[] = {{t->pause, OCC_FINDING_PAUSE, OCC_CHANGE_FIND_WAIT},
-                  {t->launch_wait, OCC_FINDING_LAUNCH_WAIT, OCC_CHANGE_CUDA_GRAPHS},
-                  {t->communication, OCC_FINDING_COMMUNICATION, OCC_CHANGE_OVERLAP},
-                  {t->copies, OCC_FINDING_COPIES, OCC_CHANGE_OVERLAP}};
+    } losses[] = {{t->pause, percent.pause, OCC_FINDING_PAUSE, OCC_CHANGE_FIND_WAIT},
+                  {t->launch_wait, percent.launch_wait, OCC_FINDING_LAUNCH_WAIT, OCC_CHANGE_CUDA_GRAPHS},
+                  {t->communication, percent.communication, OCC_FINDING_COMMUNICATION, OCC_CHANGE_OVERLAP},
+                  {t->copies, percent.copies, OCC_FINDING_COPIES, OCC_CHANGE_OVERLAP}};
     double lost = 0;
     size_t largest = 0;
     for (unsigned i = 0; i < OCC_PART_COUNT; i++)
@@ -99,10 +103,10 @@ static void loss_text(const struct occ_gpu_time *t, char *text, size_t size)
         largest = losses[i].share > losses[largest].share ? i : largest;
     text[0] = '\0';
     if (lost > 0 && lost >= losses[largest].share)
-        kernel_loss_text(t, lost, text, size);
+        kernel_loss_text(t, &percent, text, size);
     else if (losses[largest].share >= OCC_FINDING_MIN)
-        (void)snprintf(text, size, "largest loss: %s, %.0f%%; %s", occ_finding_text(losses[largest].kind),
-                       losses[largest].share * 100, occ_change_text(losses[largest].change));
+        (void)snprintf(text, size, "largest loss: %s, %u%%; %s", occ_finding_text(losses[largest].kind),
+                       losses[largest].percent, occ_change_text(losses[largest].change));
 }
 
 /* ---- source of the occupancy ---- */

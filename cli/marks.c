@@ -12,6 +12,7 @@ static const struct {
     {CLI_MARK_SIMULATED, 's', NULL, "simulated device"},
     {CLI_MARK_ESTIMATED, 'e', NULL, "limits are estimated, since the compute capability is not known here"},
     {CLI_MARK_PARTLY, 'm', NULL, "measured in less than 90 % of the time"},
+    {CLI_MARK_LOSS, 'l', NULL, "an unknown number of its last launches is lost"},
     {CLI_MARK_COMMUNICATION, 'c', "communication", "communication, low by design"},
     {OCC_BY_DESIGN_PERSISTENT, 'p', "persistent",
      "maybe a persistent kernel: the grid is a multiple of the SMs"},

@@ -13,7 +13,8 @@ enum {
     CLI_MARK_SIMULATED = 1 << 16,
     CLI_MARK_COMMUNICATION = 1 << 17,
     CLI_MARK_ESTIMATED = 1 << 18,
-    CLI_MARK_PARTLY = 1 << 19
+    CLI_MARK_PARTLY = 1 << 19,
+    CLI_MARK_LOSS = 1 << 20
 };
 
 /* Returns the bits of marks. `name`: of the kernel, whose owner decides on communication; NULL: unknown. */

@@ -187,6 +187,7 @@ struct occ_why {
 };
 
 #define OCC_WHY_BYTES 48
-/* Prints the cause: "32 blocks, 148 SMs", "96 registers" (per thread), "shared memory, 2/SM" (blocks); "": no
- * cause. A grid below a wave is named before resources, which matter only with more blocks. */
+/* Prints the cause: "32 blocks, 148 SMs", "512 of 2112 blocks" (of a full wave), "96 registers" (per thread),
+ * "shared memory, 2/SM" (blocks); "": no cause. A grid below a wave is named before resources, which matter
+ * only with more blocks. */
 const char *occ_why_text(const struct occ_why *why, char *text, size_t size);

@@ -31,8 +31,7 @@ static void few_blocks(const struct occ_why *why, char *text, size_t size)
     if (why->grid_blocks < why->sm_count)
         (void)snprintf(text, size, "%" PRIu64 " block%s, %u SMs", why->grid_blocks, plural, why->sm_count);
     else
-        (void)snprintf(text, size, "%" PRIu64 " block%s, wave: %" PRIu64, why->grid_blocks, plural,
-                       why->wave_blocks);
+        (void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " blocks", why->grid_blocks, why->wave_blocks);
 }
 
 static void cause_text(const struct occ_why *why, char *text, size_t size)

@@ -94,7 +94,8 @@ const struct cli_column runs_columns[] = {
                "coalesce(recording_periods, ''), '; '), '')",
                "invalid variables; periods with less recording"),
     SQL_COLUMN("marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE,
-               "iif(simulated, 's', NULL)", "letters: s simulated"),
+               "nullif(iif(simulated, 's', '') || iif(lost_causes GLOB '*unknown*', 'l', ''), '')",
+               "letters: s simulated; l an unknown number of its last launches is lost"),
     CLI_COLUMN_END,
 };
 

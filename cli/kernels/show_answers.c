@@ -1,7 +1,10 @@
 /* Judges the kernels of `occq show`; see show_answers.h. One thread. */
 #include "show_answers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "support/text.h"
 
 static int make_overview(const struct show_question *question, struct show_answers *answers,
                          struct occ_error *err)
@@ -63,4 +66,23 @@ bool show_find_change(const struct show_group *group, struct analysis_advice *re
     bool is_own = owner == OCC_OWNER_USER || owner == OCC_OWNER_UNKNOWN;
     const struct analysis a = show_analysis(group->configs, &means);
     return is_own && group->configs->analysed && find_item(&a, &group->answer->finding, ret_item);
+}
+
+const char *show_change_text(const struct show_group *group, char *text, size_t size)
+{
+    struct occ_measurement means;
+    const struct analysis a = show_analysis(group->configs, &means);
+    const struct occ_finding *f = &group->answer->finding;
+    struct analysis_advice item;
+    char change[96];
+    if (f->change == OCC_CHANGE_BUSY)
+        (void)analysis_advice_note(&a, text, size);
+    else if (show_find_change(group, &item))
+        (void)snprintf(text, size, "%s; %s", analysis_advice_change(&item.change, change, sizeof change),
+                       item.knob);
+    else
+        (void)snprintf(text, size, "%s", occ_change_text(f->change));
+    if (f->aside != OCC_ASIDE_NONE)
+        occ_text_append(text, size, "; ", "%s", occ_aside_text(f->aside));
+    return text;
 }

@@ -26,3 +26,6 @@ void show_answers_free(struct show_answers *answers);
 /* Finds the answer's change as advice for the configuration with most time. False: the change is not the
  * program's own, or has no parameter. The group needs an answer. */
 bool show_find_change(const struct show_group *group, struct analysis_advice *ret_item);
+/* Prints the answer's change in words, with its parameter and, for own kernels, its place in the code.
+ * Returns `text`. */
+const char *show_change_text(const struct show_group *group, char *text, size_t size);

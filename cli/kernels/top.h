@@ -19,11 +19,11 @@ struct top_line {
     char why[OCC_WHY_BYTES]; /* the largest cause in words; "": none */
     const char *whose;       /* owner of the kernel in words; NULL: the row is no kernel */
     char by_design[CLI_MARKS_BYTES], letters[CLI_LETTERS_BYTES];
-    /* the change with the largest predicted saving among the first advice of each configuration, the saving,
-     * and the configuration; "" and NaN: no promised change, or top_advise() was not called */
+    /* of a configuration the advice with the largest predicted saving; of a kernel the change of `occq show`;
+     * with the saving, and the configuration; "" and NaN: none, or not asked */
     char advice[96], knob[192];
     double advice_saves_ns, advice_config;
-    /* bound of the configuration with the longest total time; "": top_advise() was not called, or no model */
+    /* bound of the configuration with the longest total time; "": not asked, or no model */
     const char *bound;
     uint64_t bound_ns; /* total time of this configuration */
 };
@@ -64,11 +64,10 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, const struct occ_overview *overview,
                                 struct top_sums *ret_all);
 
-/* Add advice to lines of kernels or of configurations. */
+/* Adds to lines of kernels or of configurations the advice with the largest predicted saving, in the owner's
+ * words. */
 int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
                     struct occ_error *err);
-int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
-               struct top_line *lines, size_t n, struct occ_error *err);
 
 #define TOP_COLUMNS_MAX CLI_MAX_COLUMNS
 /* The first two columns are the row's number and name. */

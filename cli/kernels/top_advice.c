@@ -52,6 +52,7 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
     struct occ_measurement means;
     struct analysis_advice advice[OCC_ADVICE_MAX];
     const struct analysis a = show_analysis(config, &means);
+    enum occ_owner owner = analysis_owner(&a).owner;
     if (config->total_ns >= line->bound_ns) {
         line->bound_ns = config->total_ns;
         line->bound = occ_bound_word(analysis_bound(&a));
@@ -63,7 +64,11 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
         return;
     line->advice_saves_ns = saves_ns;
     line->advice_config = (double)config->id;
-    (void)analysis_advice_change(&advice[0].change, line->advice, sizeof line->advice);
+    if (owner == OCC_OWNER_USER || owner == OCC_OWNER_UNKNOWN)
+        (void)analysis_advice_change(&advice[0].change, line->advice, sizeof line->advice);
+    else
+        (void)snprintf(line->advice, sizeof line->advice, "%s",
+                       occ_change_text(occ_change_for(owner, advice[0].change.kind)));
     (void)snprintf(line->knob, sizeof line->knob, "%s", advice[0].knob);
 }
 
@@ -83,14 +88,4 @@ int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struc
             add_config(line, row);
     }
     return 0;
-}
-
-int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
-               struct top_line *lines, size_t n, struct occ_error *err)
-{
-    _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
-    int status = occ_store_configs(store, filter, &configs, err);
-    if (status == 0)
-        status = occ_store_add_uses(store, filter, &configs, err);
-    return status == 0 ? top_advise_rows(&configs, by_config, lines, n, err) : status;
 }

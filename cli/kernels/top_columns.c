@@ -128,13 +128,15 @@ const struct cli_column top_columns[] = {
     FIELD("bound", "bound", CLI_PLAIN, CLI_LEFT | CLI_RARE | CLI_SPARE(15), bound,
           "with --advice: whether more warps would help, of the configuration with most time: latency (they "
           "would), between, throughput (they would not), too_little_work, not_measured"),
-    FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice, "with --advice: the change that would save most"),
-    FIELD("saves", "advice_saves_ns", CLI_DURATION, 0, advice_saves_ns,
-          "with --advice: predicted saving, as a part of the configuration's time"),
+    FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice,
+          "with --advice: the change that would save most, in the words of the kernel's owner"),
+    FIELD(
+        "saves", "advice_saves_ns", CLI_DURATION, 0, advice_saves_ns,
+        "with --advice: predicted saving in that configuration; - where the sign of the effect is not known"),
     FIELD("advice_config", "advice_config_id", CLI_PLAIN, 0, advice_config,
           "with --advice: the configuration that it is for"),
     FIELD("knob", "knob", CLI_PLAIN, CLI_LEFT | CLI_SPARE(16), knob,
-          "with --advice: the change in CUDA's terms"),
+          "with --advice: the change in CUDA's terms, of own kernels"),
     FIELD("marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE, letters,
           "letters: s simulated; e estimated; m measured in less than 90 % of the time; low by design: c "
           "communication; maybe: p persistent, o one "

@@ -67,6 +67,8 @@ occ_add_script_test(cli_labels COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_lab
 occ_add_script_test(cli_pasted_names
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_pasted_names.py" "$<TARGET_FILE:occq>"
           "${PROJECT_SOURCE_DIR}/tests/data/names/pytorch.txt" TEXTS)
+occ_add_script_test(cli_advice
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_advice.py" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}/tests/data" TEXTS)
 occ_add_script_test(cli_show
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_show.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_check

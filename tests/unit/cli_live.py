@@ -110,7 +110,7 @@ def test_table():
     s = Screen("-d a.db -w 1h")
     s.wait_rows([">kernel_0", "kernel_1", "kernel_2", "kernel_3", "kernel_4"])
     for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  \u00b7", " busy ", " used ", "GPU 2 ", "NVIDIA H100",
-                 "(simulated)", "loss by main cause: ", "WHY", "1000 blocks, wave: 1056", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
+                 "(simulated)", "loss by main cause: ", "WHY", "1000 of 1056 blocks", "TREND", "SHARE", "USED", "by waste%  h help", "\u2588"):
         s.wait(text)
     if any(len(line) > 80 for line in s.lines()):
         fail("wider than the screen:\n" + s.text())

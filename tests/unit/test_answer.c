@@ -301,8 +301,9 @@ static void test_texts_of_savings(void **state)
                         "about 4.9% of the GPU time: predicted time x0.85 (80% interval x0.56 to x1.14); "
                         "9 published cases: 8 faster, 1 slower");
     a.rest_ratio = 0.4;
+    a.config = 7;
     assert_non_null(strstr(occ_saving_text(&a, text, sizeof text),
-                           "of the GPU time: in the configuration with 60% of its time, predicted time"));
+                           "of the GPU time: in configuration 7, with 60% of its time, predicted time"));
     a.is_of_gpu_time = false;
     assert_true(strncmp(occ_saving_text(&a, text, sizeof text), "about 4.9% of the kernel's time", 31) == 0);
     a.finding.forecast.is_promised = false;

@@ -515,7 +515,7 @@ static void test_why_names_few_blocks_first(void **state)
                           .sm_count = 132,
                           .registers_per_thread = 128};
     (void)state;
-    assert_string_equal(occ_why_text(&why, text, sizeof text), "200 blocks, wave: 264");
+    assert_string_equal(occ_why_text(&why, text, sizeof text), "200 of 264 blocks");
     why.grid_blocks = 264;
     assert_string_equal(occ_why_text(&why, text, sizeof text), "128 registers");
 }

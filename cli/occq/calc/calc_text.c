@@ -55,11 +55,12 @@ static void print_kernel(const struct calc_kernel *kernel)
     (void)putchar('\n');
 }
 
-static void print_launch(const struct calc_case *c)
+static void print_launch(const struct calc_case *c, const struct calc_target *target)
 {
     const struct occ_launch *l = &c->launch;
     char size[48];
-    (void)printf("  LAUNCH: block %s, ", analysis_dimensions(l->block, size, sizeof size));
+    (void)printf("  LAUNCH on %s: block %s, ", target->title,
+                 analysis_dimensions(l->block, size, sizeof size));
     if (c->has_grid)
         (void)printf("grid %s, ", analysis_dimensions(l->grid, size, sizeof size));
     if (calc_cluster_blocks(l) > 1)
@@ -106,13 +107,29 @@ static void print_curve(const struct calc_curve *curve, bool ascii)
     (void)printf("%*s%s\n", PLOT_INDENT, "", plot.ticks);
 }
 
+static bool is_flat(const struct calc_curve *curve)
+{
+    size_t i = 1;
+    while (i < curve->n && curve->points[i].status == curve->points[0].status &&
+           curve->points[i].full_wave == curve->points[0].full_wave)
+        i++;
+    return i >= curve->n;
+}
+
+/* Prints the curves, and the names of flat curves. */
 static int print_curves(const struct calc_case *c, struct occ_error *err)
 {
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
+    char flat[160] = "";
     bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     int status = calc_curves_new(&c->target->device, &c->launch, &curves, err);
     for (size_t i = 0; i < curves.n && status == 0; i++)
-        print_curve(&curves.list[i], ascii);
+        if (is_flat(&curves.list[i]))
+            occ_text_append(flat, sizeof flat, ", ", "%s", calc_axis_title(curves.list[i].axis));
+        else
+            print_curve(&curves.list[i], ascii);
+    if (flat[0])
+        (void)printf("\n  the same OCCUPANCY over %s\n", flat);
     return status;
 }
 
@@ -120,9 +137,7 @@ int calc_text(const struct calc_case *c, struct occ_error *err)
 {
     const struct analysis analysis = calc_analysis(c);
     print_kernel(c->kernel);
-    print_device(c->target);
-    (void)putchar('\n');
-    print_launch(c);
+    print_launch(c, c->target);
     print_allocated(&c->result);
     int status = analysis_print(&analysis, err);
     if (status == 0)
@@ -131,7 +146,10 @@ int calc_text(const struct calc_case *c, struct occ_error *err)
         return status;
     analysis_print_latency(&analysis, "\n    ");
     analysis_print_advice(&analysis, 0);
-    return print_curves(c, err);
+    status = print_curves(c, err);
+    (void)putchar('\n');
+    print_device(c->target);
+    return status;
 }
 
 /* ---- many kernels ---- */

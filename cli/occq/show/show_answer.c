@@ -115,23 +115,6 @@ static void why_text(const struct show_group *group, char *text, size_t size)
         occ_text_append(text, size, "; ", "%s", design);
 }
 
-static void do_text(const struct show_group *group, const struct analysis *a, char *text, size_t size)
-{
-    const struct occ_kernel_answer *answer = group->answer;
-    const struct occ_finding *f = &answer->finding;
-    struct analysis_advice item;
-    char change[96];
-    if (f->change == OCC_CHANGE_BUSY)
-        (void)analysis_advice_note(a, text, size);
-    else if (show_find_change(group, &item))
-        (void)snprintf(text, size, "%s; %s", analysis_advice_change(&item.change, change, sizeof change),
-                       item.knob);
-    else
-        (void)snprintf(text, size, "%s", occ_change_text(f->change));
-    if (f->aside != OCC_ASIDE_NONE)
-        occ_text_append(text, size, "; ", "%s", occ_aside_text(f->aside));
-}
-
 static void confidence_text(const struct occ_kernel_answer *answer, char *text, size_t size)
 {
     static const char *const more[OCC_CONFIDENCE_COUNT] = {
@@ -157,8 +140,7 @@ static void print_answer(const struct show_group *group)
         return;
     why_text(group, text, sizeof text);
     cli_print("\n  WHY         %s\n", text);
-    do_text(group, &a, text, sizeof text);
-    cli_print("  DO          %s\n", text);
+    cli_print("  DO          %s\n", show_change_text(group, text, sizeof text));
     if (!isnan(a.launch_gap_ns))
         cli_print("              also CUDA graphs: the GPU waits for the CPU, %s before a launch\n",
                   occ_format_duration((int64_t)a.launch_gap_ns, gap, sizeof gap));

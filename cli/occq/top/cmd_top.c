@@ -13,6 +13,7 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "cli/kernels/top.h"
+#include "top_advice_text.h"
 #include "top_forms.h"
 #include "top_layers.h"
 
@@ -170,18 +171,35 @@ static int print_lines(const struct report *report, const struct cli_selection *
     return status == 0 ? cli_table_finish(table, err) : status;
 }
 
+/* True if the answer is a table of the chosen or the default columns. */
+static bool has_table(const struct top_args *args)
+{
+    const struct cli_output *output = &args->history.list.output;
+    return !args->advice || by_of(args) != OCC_TOP_BY_KERNEL || output->columns || output->json ||
+           output->csv || output->gather;
+}
+
 /* Prints the advice, which needs all lines at once. */
 static int print_advice(const struct report *report, const struct cli_selection *selection,
                         struct occ_error *err)
 {
+    const struct history_args *args = &report->args->history;
+    const struct occ_filter *f = &args->filter;
+    bool has_gpu_time = !cluster_url(args) && f->stream == 0 && !f->range_regex && !f->graphs;
+    const struct show_question question = {report->store, f, has_gpu_time};
+    _cleanup_(top_changes_free) struct top_changes changes = {.n = 0};
     struct top_sums all;
     _cleanup_(occ_freep) struct top_line *lines =
         top_make_lines(report->top, report->shown, report->overview, &all);
     if (!lines)
         return occ_no_memory(err);
-    int status = top_advise(report->store, &report->args->history.filter,
-                            by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown, err);
-    return status == 0 ? cli_table_print("top", selection, lines, report->shown, sizeof *lines, err) : status;
+    int status = top_changes_find(&question, by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown,
+                                  &changes, err);
+    if (status == 0 && has_table(report->args))
+        return cli_table_print("top", selection, lines, report->shown, sizeof *lines, err);
+    if (status == 0)
+        top_advice_print(lines, changes.of_lines, report->shown);
+    return status;
 }
 
 /* Returns the share of the shown rows in all waste; NaN: no rows. */
@@ -255,8 +273,9 @@ static int print_top(const struct report *report, struct occ_error *err)
 
 /* ---- the command ---- */
 
-/* Rows that fit on a screen of 24 lines with the overview, heading, legend and footers. */
-enum { SCREEN_ROWS = 14 };
+/* Rows that fit on a screen of 24 lines: of a table with the overview, heading, legend and footers; of advice
+ * in words. */
+enum { SCREEN_ROWS = 14, SCREEN_CHANGES = 5 };
 
 /* True if the number of rows is the default of text. */
 static bool fits_screen(const struct cli_command *command, const struct top_args *args)
@@ -336,8 +355,9 @@ static int run_rows(const struct cli_command *command, const struct top_args *ar
     filter_losses(top, args);
     /* the sums of all owners need all rows of an owner */
     size_t number = args->history.list.output.gather ? top->n
-                    : fits_screen(command, args)     ? SCREEN_ROWS
-                                                     : (size_t)args->history.number;
+                    : !fits_screen(command, args)    ? (size_t)args->history.number
+                    : has_table(args)                ? SCREEN_ROWS
+                                                     : SCREEN_CHANGES;
     report.shown = top->n < number ? top->n : number;
     if (print_top(&report, &err) != 0)
         return cli_failure(command, &err);
@@ -477,8 +497,11 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "unfold", CLI_TEXT, struct top_args, layers.unfold, "NAME",
                "with --by layer: a row for each layer of this name (without its number)"),
     CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
-               "print the change that saves most time for each kernel or configuration"),
-    CLI_OPTION_NUMBER("at most N rows (default 20; of kernels as text 14, which fit on a screen)"),
+               "print the change of 'occq show' for each kernel, as text in words; of configurations the "
+               "change with "
+               "the largest predicted saving"),
+    CLI_OPTION_NUMBER("at most N rows (default 20; of kernels as text 14, with --advice 5, which fit on "
+                      "a screen)"),
     CLI_OPTION_NAME,
     CLI_OPTIONS_LIST,
 };

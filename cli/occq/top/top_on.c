@@ -119,8 +119,10 @@ static void print_verdict(const struct calc_target *target, const struct elsewhe
 {
     double ns = 0, here = 0, there = 0;
     size_t more = 0, less = 0, equal = 0;
-    char texts[2][16];
+    uint64_t refused = 0;
+    char texts[2][16], cannot[64] = "";
     for (size_t i = 0; i < n; i++) {
+        refused += rows[i].refused;
         double now = rows[i].here.expected_elapsed_low, then = rows[i].there.expected_elapsed_low;
         if (!(rows[i].compared_ns > 0))
             continue;
@@ -136,25 +138,28 @@ static void print_verdict(const struct calc_target *target, const struct elsewhe
         return;
     }
     cli_print("Faster on %s? Not known: the model has no times of other GPUs.\n", target->title);
+    if (refused)
+        (void)snprintf(cannot, sizeof cannot, "; %" PRIu64 " launch configuration%s cannot run there",
+                       refused, refused == 1 ? "" : "s");
     cli_print("Occupancy there: %s of the warp slots instead of %s (model, mean by recorded time); %zu "
-              "kernel%s more, %zu less, %zu equal.\n",
+              "kernel%s more, %zu less, %zu equal%s.\n",
               cli_percent_text(there / ns, texts[0], sizeof texts[0]),
-              cli_percent_text(here / ns, texts[1], sizeof texts[1]), more, more == 1 ? "" : "s", less,
-              equal);
+              cli_percent_text(here / ns, texts[1], sizeof texts[1]), more, more == 1 ? "" : "s", less, equal,
+              cannot);
 }
 
 /* ---- the command ---- */
 
 /* Notes configurations without numbers on a side. */
 static void note_left_out(const struct cli_command *command, const struct calc_target *target,
-                          const struct elsewhere_row *rows, size_t n)
+                          const struct elsewhere_row *rows, size_t n, bool is_text)
 {
     uint64_t refused = 0, not_analysed = 0;
     for (size_t i = 0; i < n; i++) {
         refused += rows[i].refused;
         not_analysed += rows[i].not_analysed;
     }
-    if (refused)
+    if (refused && !is_text) /* print_verdict() has the number */
         cli_note(command, "%" PRIu64 " launch configuration%s cannot run on %s", refused,
                  refused == 1 ? "" : "s", target->title);
     if (not_analysed)
@@ -211,7 +216,7 @@ static int run(const struct cli_command *command, const void *arguments)
         simulated |= rows[i].simulated;
     if (simulated)
         cli_note_simulated(command, &args->history.list.selection);
-    note_left_out(command, target, rows, n);
+    note_left_out(command, target, rows, n, selection.format == CLI_FORMAT_TEXT);
     return n ? CLI_EXIT_OK
              : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
