@@ -38,6 +38,8 @@ start_slurm() {
   chmod 755 "$work" "$work/munge"
   head -c 128 /dev/urandom >"$work/munge/key"
   chmod 600 "$work/munge/key"
+  printf '#!/bin/sh\nSLURM_CONF=%s OCCTRACE_STATE=%s exec %s/opt-in/slurm-epilog\n' "$work/slurm/slurm.conf" "$work" "$share" >"$work/slurm/epilog"
+  chmod +x "$work/slurm/epilog"
   cat >"$work/slurm/slurm.conf" <<S
 ClusterName=test
 SlurmctldHost=occtest(127.0.0.1)
@@ -59,6 +61,7 @@ MpiDefault=none
 SelectType=select/linear
 ReturnToService=2
 TaskProlog=$share/opt-in/slurm-task-prolog
+Epilog=$work/slurm/epilog
 NodeName=occtest NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 S
@@ -100,6 +103,9 @@ slurm() {
   [ ${#hello[@]} -gt 0 ] || return 0
   recorded "SELECT max(ranks) FROM (SELECT count(*) AS ranks FROM run WHERE launches = 5 GROUP BY slurm_job)" 2 \
     srun -n 2 --overcommit "${hello[@]}" --launches 5
+  recorded "SELECT DISTINCT slurm_account || ' ' || slurm_partition || ' ' || slurm_array_task FROM run WHERE slurm_array_task IS NOT NULL" \
+    "phys test 3" sbatch --wait -A phys --array=3 -o "$work/batch-%j" --wrap "srun ${hello[*]} --launches 6"
+  wait_for 30 grep -q '^occtrace occtest: largest loss: ' "$work"/batch-[0-9]*
 }
 
 # ---- containers: the CDI device, and the hook for all containers ----

@@ -27,9 +27,9 @@ mount -t tmpfs tmpfs /run
 mkdir -p /run/occtrace "$plugins" "$share/opt-in" "$work/home/.config/occtrace"
 cp "$build"/lib/occtrace/libocctrace.so "$plugins"
 for file in "$here"/packaging/opt-in/*.in; do
-  sed "s|@plugins@|$plugins|g; s|@share@|$share|g" "$file" >"$share/opt-in/$(basename "$file" .in)"
+  sed "s|@plugins@|$plugins|g; s|@share@|$share|g; s|@bin@|$build/bin|g" "$file" >"$share/opt-in/$(basename "$file" .in)"
 done
-chmod +x "$share/opt-in/slurm-task-prolog" "$share/opt-in/oci-hook"
+chmod +x "$share"/opt-in/{slurm-task-prolog,slurm-epilog,oci-hook}
 export HOME=$work/home XDG_CONFIG_HOME=$work/home/.config
 unset CUDA_INJECTION64_PATH OCCTRACE_SOCKET OCCTRACE_DISABLE LD_PRELOAD OCCTRACE_CUPTI XDG_RUNTIME_DIR
 library=$plugins/libocctrace.so

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cli_slurm_epilog.sh OCCQ CLI_HISTORY EPILOG.in: the Slurm epilog writes a job's verdict by a scontrol that keeps its words, once
-# a job, and ends with 0 whatever it finds.
+# cli_slurm_epilog.sh OCCQ CLI_HISTORY EPILOG.in: the Slurm epilog appends a job's verdict to the job's output, once a job, with the
+# user's rights, and ends with 0 whatever it finds. scontrol and setpriv are stand-ins.
 set -u
 occq=$1 history=$2 epilog=$3
 work=$(mktemp -d)
@@ -10,57 +10,66 @@ fail() { echo "FAILED: $*"; failed=1; }
 
 mkdir -p "$work/bin" "$work/state/u1000"
 "$history" "$work/state/u1000/history.db" || exit 1
-# The words of "update" are kept, one a line.
-cat >"$work/bin/scontrol" <<'S'
-#!/bin/sh
-case $1 in
-show) printf 'node1\nnode2\n' ;;
-*) printf '%s\n' "$@" >>"$SAID" ;;
-esac
-exit ${SCONTROL_STATUS:-0}
-S
+printf '#!/bin/sh\nprintf "node1\\nnode2\\n"\n' >"$work/bin/scontrol"
+printf '#!/bin/sh\necho "$1 $2 $3 $4 $5" >>"%s/rights"\nshift 5\nexec "$@"\n' "$work" >"$work/bin/setpriv"
 ln -s "$occq" "$work/bin/occq"
-sed "s|@bin@|$work/bin|; s|@bin@|$work/bin|g" "$epilog" >"$work/epilog"
-chmod +x "$work/bin/scontrol" "$work/epilog"
+sed "s|@bin@|$work/bin|g" "$epilog" >"$work/epilog"
+chmod +x "$work/bin/scontrol" "$work/bin/setpriv" "$work/epilog"
 
-# epilog NAME=VALUE...: what it told scontrol is in $work/said
+# epilog NAME=VALUE...: appends to $work/a job's output
 epilog() {
-    rm -f "$work/said"
-    env -i "PATH=$work/bin:$PATH" "SAID=$work/said" "OCCTRACE_STATE=$work/state" SLURM_JOB_ID=4713 SLURM_JOB_UID=1000 \
-        'SLURM_JOB_NODELIST=node[1-2]' SLURMD_NODENAME=node1 "$@" "$work/epilog" >"$work/out" 2>&1
+    rm -f "$work/rights"
+    echo "the job's line" >"$work/a job's output"
+    env -i "PATH=$work/bin:$PATH" "OCCTRACE_STATE=$work/state" SLURM_JOB_ID=4713 SLURM_JOB_UID=1000 SLURM_JOB_GID=100 \
+        'SLURM_NODELIST=node[1-2]' SLURMD_NODENAME=node1 "SLURM_JOB_STDOUT=$work/a job's output" "$@" "$work/epilog" >"$work/out" 2>&1
     local status=$?
     [ $status -eq 0 ] || fail "$*: status $status"
     [ ! -s "$work/out" ] || fail "$*: prints $(cat "$work/out")"
+    said=$(sed 1d "$work/a job's output")
 }
+silent() { [ -z "$said" ] || fail "$*: $said"; }
 
 sqlite3 "$work/state/u1000/history.db" "UPDATE stored_run SET end_ns = start_ns + 1000000000" || exit 1
 epilog
-[ "$(sed -n 1,2p "$work/said" | tr '\n' ' ')" = "update JobId=4713 " ] || fail "the job: $(cat "$work/said")"
-grep -q '^AdminComment=occtrace node1: Tesla T4, .* recorded: .*; GPU time: .*; largest loss: ' "$work/said" || fail "the verdict: $(cat "$work/said")"
-[ "$(wc -l <"$work/said")" -eq 3 ] || fail "more than one comment"
+[ "$(grep -c '^occtrace node1: ' <<<"$said")" -eq 3 ] && [ "$(wc -l <<<"$said")" -eq 3 ] || fail "three lines: $said"
+for words in 'Tesla T4, .* recorded: ' 'GPU time: ' 'largest loss: '; do
+    grep -q "^occtrace node1: $words" <<<"$said" || fail "$words: $said"
+done
+[ "$(cat "$work/rights")" = "--reuid 1000 --regid 100 --clear-groups" ] || fail "rights: $(cat "$work/rights")"
 
-# One node of the job writes; a job without launches, or without a history, has no comment; a scontrol that fails is no failure.
-silent() { [ ! -e "$work/said" ] || fail "$*: $(cat "$work/said")"; }
+# One node of the job writes, to a file that exists; a job without launches, or without a history, gets nothing.
 epilog SLURMD_NODENAME=node2
 silent "another node"
+epilog SLURM_JOB_STDOUT=
+silent "no output"
+epilog "SLURM_JOB_STDOUT=$work/none"
+[ ! -e "$work/none" ] || fail "a file is made"
+mkfifo "$work/fifo" && epilog "SLURM_JOB_STDOUT=$work/fifo"
 epilog SLURM_JOB_ID=99
 silent "a job that is not recorded"
 epilog SLURM_JOB_UID=1001
 silent "a user without a history"
-epilog SCONTROL_STATUS=1
 for value in '' '4713;touch x' "4713' OR 1=1 --" '1000/../u1000' '-1'; do
-    epilog SLURM_JOB_ID="$value"
-    silent "job '$value'"
-    epilog SLURM_JOB_UID="$value"
-    silent "uid '$value'"
+    for name in SLURM_JOB_ID SLURM_JOB_UID SLURM_JOB_GID; do
+        epilog "$name=$value"
+        silent "$name '$value'"
+    done
 done
 
-# Names of devices and kernels that a program chose stay one printable word of at most 500 bytes and its head.
-sqlite3 "$work/state/u1000/history.db" "UPDATE stored_device SET name = 'x' || char(10) || 'JobId=1' || char(27) || '\$(id)\`id\`é' || replace(hex(zeroblob(400)), '0', 'y')"
-epilog SLURM_JOB_NAME='a
-b'
-[ "$(wc -l <"$work/said")" -eq 3 ] || fail "a hostile name: $(cat "$work/said")"
-[ "$(tail -n 1 "$work/said" | wc -c)" -le 540 ] || fail "a long name"
-LC_ALL=C grep -q '[^ -~]' "$work/said" && fail "control characters"
-grep -q '^JobId=1' "$work/said" && fail "another job"
+# sbatch's patterns; an unknown one has no output.
+pattern() { # PATTERN NAME
+    echo >"$work/$2"
+    epilog "SLURM_JOB_STDOUT=$work/$1" SLURM_ARRAY_JOB_ID=4711 SLURM_ARRAY_TASK_ID=2 SLURM_JOB_USER=ada
+    [ "$(wc -l <"$work/$2")" -eq 4 ] || fail "$1 is not $2"
+}
+pattern slurm-%j.out slurm-4713.out
+pattern %A_%a.%u%% 4711_2.ada%
+echo >"$work/n%5j" && epilog "SLURM_JOB_STDOUT=$work/n%5j"
+[ "$(wc -l <"$work/n%5j")" -eq 1 ] || fail "an unknown pattern"
+
+# Names that a program chose stay printable and short.
+sqlite3 "$work/state/u1000/history.db" "UPDATE stored_device SET name = 'x' || char(10) || 'y' || char(27) || '\$(id)\`id\`é' || replace(hex(zeroblob(400)), '0', 'y')"
+epilog
+[ "$(wc -l <<<"$said")" -eq 3 ] && ! LC_ALL=C grep -q '[^ -~]' <<<"$said" || fail "a hostile name: $said"
+[ "$(wc -L <<<"$said")" -le 230 ] || fail "a long name: $said"
 exit $failed
