@@ -22,13 +22,14 @@
 const struct cli_column diff_columns[] = {
     FIELD("verdict", "verdict", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, verdict,
           "of the time of a launch: worse, better, same, undecided; new, gone: on one side only"),
-    FIELD("verdict_waste", "verdict_waste", CLI_PLAIN, CLI_LEFT, verdict_waste, "the same of its waste"),
-    FIELD("verdict_achieved", "verdict_achieved", CLI_PLAIN, CLI_LEFT, verdict_achieved,
+    FIELD("verdict_waste", "verdict_waste", CLI_PLAIN, CLI_LEFT, verdict_by[DIFF_METRIC_WASTE],
+          "the same of its waste"),
+    FIELD("verdict_achieved", "verdict_achieved", CLI_PLAIN, CLI_LEFT, verdict_by[DIFF_METRIC_ACHIEVED],
           "the same of its achieved occupancy"),
     FIELD("match", "match", CLI_PLAIN, CLI_LEFT, match, "how A's kernel was found in B"),
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, kernel, "short name"),
-    FIELD("mangled_a", "kernel_mangled_a", CLI_PLAIN, CLI_LEFT, mangled_a, "name in the driver, of A"),
-    FIELD("mangled_b", "kernel_mangled_b", CLI_PLAIN, CLI_LEFT, mangled_b, "name in the driver, of B"),
+    FIELD("mangled_a", "kernel_mangled_a", CLI_PLAIN, CLI_LEFT, mangled[DIFF_A], "name in the driver, of A"),
+    FIELD("mangled_b", "kernel_mangled_b", CLI_PLAIN, CLI_LEFT, mangled[DIFF_B], "name in the driver, of B"),
     FIELD("range", "range", CLI_PLAIN, CLI_LEFT | CLI_CUTS, range,
           "where its launches were made, as in occq top --by range"),
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT, share,
@@ -182,20 +183,20 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
     static const char *const levels[] = {DIFF_LEVELS(OCC_WORD)};
     const struct diff_ratio *ratio = &pair->ratio[DIFF_METRIC_TIME];
     const struct diff_item *a = pair->main_item[DIFF_A], *b = pair->main_item[DIFF_B];
-    *line = (struct diff_line){.pair = pair,
-                               .verdict = verdict_of(r, pair, DIFF_METRIC_TIME),
-                               .verdict_waste = verdict_of(r, pair, DIFF_METRIC_WASTE),
-                               .verdict_achieved = verdict_of(r, pair, DIFF_METRIC_ACHIEVED),
-                               .match = levels[pair->level],
-                               .mangled_a = a ? a->row->mangled : NULL,
-                               .mangled_b = b ? b->row->mangled : NULL,
-                               .time_verdict =
-                                   diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share),
-                               .matters = diff_row_matters(r, pair),
-                               .share = diff_share(r->diff, pair),
-                               .low = ratio->low - 1,
-                               .high = ratio->high - 1,
-                               .q = pair->q[DIFF_METRIC_TIME]};
+    *line = (struct diff_line){
+        .pair = pair,
+        .verdict = verdict_of(r, pair, DIFF_METRIC_TIME),
+        .verdict_by = {[DIFF_METRIC_TIME] = verdict_of(r, pair, DIFF_METRIC_TIME),
+                       [DIFF_METRIC_WASTE] = verdict_of(r, pair, DIFF_METRIC_WASTE),
+                       [DIFF_METRIC_ACHIEVED] = verdict_of(r, pair, DIFF_METRIC_ACHIEVED)},
+        .match = levels[pair->level],
+        .mangled = {a ? a->row->mangled : NULL, b ? b->row->mangled : NULL},
+        .time_verdict = diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share),
+        .matters = diff_row_matters(r, pair),
+        .share = diff_share(r->diff, pair),
+        .low = ratio->low - 1,
+        .high = ratio->high - 1,
+        .q = pair->q[DIFF_METRIC_TIME]};
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         const struct diff_sums *sums = &pair->sums[side];
         line->launches[side] = sums->launches;

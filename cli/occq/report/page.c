@@ -214,9 +214,11 @@ static void put_diff(FILE *out, const struct report *r)
     struct cli_selection columns;
     char side[DIFF_SIDES][DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES];
     size_t n = diff->diff->n_pairs < diff->shown ? diff->diff->n_pairs : diff->shown;
-    bool has_ranges = false;
-    for (size_t i = 0; i < n; i++)
+    bool has_ranges = false, has_reasons = false;
+    for (size_t i = 0; i < n; i++) {
         has_ranges = has_ranges || r->diff_lines[i].range[0];
+        has_reasons = has_reasons || r->diff_lines[i].reason[0];
+    }
     html_put(out,
              "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What "
              "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@ @</p>\n",
@@ -226,10 +228,10 @@ static void put_diff(FILE *out, const struct report *r)
     (void)fputs("<pre>", out);
     diff_print_summary(out, diff);
     (void)fputs("</pre>\n", out);
-    html_choose(diff_columns,
-                has_ranges ? "verdict,kernel,range,share,change,low,high,changes"
-                           : "verdict,kernel,share,change,low,high,changes",
-                &columns);
+    char chosen[96];
+    (void)snprintf(chosen, sizeof chosen, "verdict,kernel%s,share,change,low,high%s,changes",
+                   has_ranges ? ",range" : "", has_reasons ? ",reason" : "");
+    html_choose(diff_columns, chosen, &columns);
     html_table_begin(out, "changed", "Kernels by change of their time", &columns);
     html_rows(out, &columns, r->diff_lines, n, sizeof *r->diff_lines);
     html_table_end(out);
