@@ -39,8 +39,8 @@ struct occ_filter {
     X(session, "session_id = ", "")                                                                          \
     X(label, "label GLOB replace(", ", '[', '[[]')")                                                         \
     X(user, "user = ", "")                                                                                   \
-    X(job, "", " IN (slurm_job, k8s_pod)") X(rank, "rank = ", "") X(account, "slurm_account = ", "")         \
-        X(partition, "slurm_partition = ", "")
+    X(job, "", " IN (slurm_job, k8s_pod)")                                                                   \
+    X(rank, "rank = ", "") X(account, "slurm_account = ", "") X(partition, "slurm_partition = ", "")
 /* The conditions, with the texts as parameters; NULL matches any run. */
 #define OCC_FILTER_RUN_TEXT(member, before, after)                                                           \
     " AND (:" #member " IS NULL OR " before ":" #member after ")"

@@ -76,8 +76,9 @@ struct occ_top_row {
     X(LAYER, "layer")                                                                                        \
     X(STREAM, "stream")                                                                                      \
     X(RUN, "run")                                                                                            \
-    X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job") X(ACCOUNT, "account")                    \
-        X(PARTITION, "partition") X(NODE, "node")
+    X(RANK, "rank")                                                                                          \
+    X(USER, "user") X(LABEL, "label") X(JOB, "job") X(ACCOUNT, "account") X(PARTITION, "partition")          \
+        X(NODE, "node")
 /* Units of time: all launches that start in the unit. X(NAME, label) */
 #define OCC_TOP_BY_TIME(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day")
 enum occ_top_by {
