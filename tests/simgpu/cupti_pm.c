@@ -22,8 +22,8 @@
 
 #define LAG_NS           UINT64_C(5000000)
 #define SYSTEM_CLOCK_HZ  UINT64_C(1000000000)
-#define RAW_SAMPLE_BYTES 2048                 /* bytes of the hardware buffer per sample */
-#define SAMPLE_BYTES     (UINT32_C(18) << 10) /* of a counter data image; PyTorch's value with four metrics */
+#define RAW_SAMPLE_BYTES 2048  /* bytes of the hardware buffer per sample */
+#define SAMPLE_BYTES     23301 /* of a counter data image; seen on an H100 with CUPTI 13.0.1 */
 #define LEAST_INTERVAL   1000
 #define FAULTY_DECODES   9 /* decodes before the fault pm_decode */
 

@@ -91,7 +91,7 @@ static void sets_take_turns(void)
 {
     open_well(0, SHORT_TURN_NS);
     await_rotations(0, 7);
-    CHECK(stats(0).failed_changes == 0 && stats(0).bytes_per_sample >= 18u << 10);
+    CHECK(stats(0).failed_changes == 0 && stats(0).bytes_per_sample >= 23301);
     await_sample(0);
     CHECK_EQUAL(occ_source_pm.set_interval(sources[0], 50000, NULL), OCC_SOURCE_OK);
     await_sample(0);

@@ -23,7 +23,7 @@
 /* an image holds four rounds of the reading thread at long intervals, */
 #define IMAGE_NS          INT64_C(200000000)
 #define IMAGE_MIN_SAMPLES 64u
-/* two rounds at short intervals; 400 samples of 18 KiB take 7.2 MB */
+/* two rounds at short intervals; 400 samples of 23.3 KB take 9.3 MB */
 #define IMAGE_MAX_SAMPLES 400u
 #define MAIN_SET_NS       INT64_C(5000000000) /* length of the first set's turn */
 #define OTHER_SETS_PART   10                  /* the other sets together have 1/OTHER_SETS_PART of that */

@@ -16,7 +16,7 @@ const char *occ_source_state_text(enum occ_source_state state)
 }
 
 #define READ_EVERY_NS INT64_C(50000000)
-#define READ_SAMPLES  200 /* 3.6 MB at 18 KiB per sample */
+#define READ_SAMPLES  200 /* 4.7 MB at 23.3 KB per sample */
 
 int64_t occ_source_read_every_ns(int64_t interval_ns)
 {
