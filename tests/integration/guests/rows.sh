@@ -25,6 +25,9 @@ row -l 20 "50 threads left behind" "$g" threads_left 2
 row -l 20 "pthread_exit in main" "$g" pthread_exit
 row -l 20 "pthread_exit in main, another thread goes on" "$g" pthread_exit on
 row -l 0 "pthread_exit in main before the first launch" "$g" pthread_exit_early
+before=(env OCCSIM_FAULT=late_worker:1) # CUPTI's thread is not the program's, though a thread that launches starts it
+row -l 20 "pthread_exit in main, a late thread of CUPTI" "$g" pthread_exit
+before=()
 
 # ---- threads and signals ----
 slow "1000 threads" "$g" threads 1000
