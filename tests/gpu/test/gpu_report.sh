@@ -22,6 +22,7 @@ C|crashes.sh|1|100|100|Crashes|Does the rest go on?
 D|garbage.sh|1|100|100|Garbage|Is it told apart?
 E|skips.sh|1|100|100|Skips|Does it say why?
 F|silent.sh|2|100|100|Silent|Is that a failure?
+G|surplus.sh|1|100|100|Surplus|Are more records than launches refused?
 TABLE
 make() { cat >"$kit/$1"; chmod +x "$kit/$1"; }
 make good.sh <<'S'
@@ -54,6 +55,14 @@ make skips.sh <<'S'
 . "$OCC_KIT/report.sh"
 skip "no such thing here"
 S
+make surplus.sh <<'S'
+#!/usr/bin/env bash
+. "$OCC_KIT/report.sh"
+count_surplus 11 10
+count_surplus 9 10
+refute_surplus
+decide confirmed "one more does not matter"
+S
 make silent.sh <<'S'
 #!/usr/bin/env bash
 exit 0
@@ -62,10 +71,11 @@ OCC_BIN=$build/bin OCC_SAMPLES=$build/samples "${simgpu[@]}" "$source/scripts/gp
 [ $? -eq 1 ] || { cat "$work/err"; fail "failures must be told by exit 1"; }
 "$build/gpu/gpu_report_check" "$work/out/report.json" || fail "not sound JSON"
 verdict() { awk -v id="\"id\": \"$1\"" 'index($0, id) { on = 1 } on && /"verdict"/ { gsub(/[", ]/, ""); sub("verdict:", ""); print; exit }' "$work/out/report.json"; }
-for pair in A:confirmed B:timeout C:failed D:failed E:skipped F:failed; do
+for pair in A:confirmed B:timeout C:failed D:failed E:skipped F:failed G:refuted; do
   got=$(verdict "${pair%%:*}")
   [ "$got" = "${pair##*:}" ] || fail "experiment ${pair%%:*}: $got, expected ${pair##*:}"
 done
+grep -q '1 records more than launches that were made' "$work/out/report.json" || fail "records without a launch"
 grep -q '"reason": "no such thing here"' "$work/out/report.json" || fail "why it was skipped"
 grep -q '"simulated": "yes"' "$work/out/report.json" || fail "the simulated device is not marked"
 state=$(sed 's/.*) //' "/proc/$(cat "$work/child")/stat" 2>/dev/null | cut -c1)
@@ -122,6 +132,10 @@ if [ -x "$build/gpu/e04_other_process" ]; then
   has as_shipped.achieved '0\.5 ratio'
   has opened_again.achieved '0\.5 ratio'
   has enable.turns '6 turns'
+  # Blocks last as long as E10 asks for, and its check of the launched blocks sees it.
+  OCCSIM_COUNTERS=$work/told "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$build/gpu" --quick --only E10 --out "$work/counters" 2>"$work/err"
+  has half_100us.direct '0\.(5|49[89]|50[01])[0-9]* ratio'
+  has half_100us.block '(99|100)(\.[0-9]+)? us'
   # GPM, read as nobody if we are root: what is told of the device must be readable then, and the programs.
   chmod 755 "$work" "$work/told"
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
