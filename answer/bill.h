@@ -1,5 +1,5 @@
 /*
- * The bill: what the time costs in which programs held GPUs, in parts that add up to the cent.
+ * The bill: the cost of the time in which programs held GPUs, in parts that add up to the cent.
  *
  * A run holds a GPU from its first launch to the end of its last one. While several runs hold one GPU, each
  * pays an equal part of that time, so that the GPU's time is counted once. Two GPUs are held at twice the

@@ -59,8 +59,8 @@ static double alone_ratio(struct span *spans, size_t n)
     return sum > 0 ? together / sum : 1;
 }
 
-/* Sets `sums`' part of time alone. Runs of a device without a UUID may be of several machines, and replays
- * have no times: they do not overlap. Returns 0 or OCC_E_NO_MEMORY. */
+/* Sets sums->alone: the union of the runs' times / their sum. Leaves out runs on a device without a UUID,
+ * which may come from several machines, and replays, which have no times. Returns 0 or OCC_E_NO_MEMORY. */
 static int set_alone(const struct occ_gpu_estimates *estimates, int64_t device, struct sums *sums)
 {
     struct span *spans = malloc((estimates->n + 1) * sizeof *spans);

@@ -10,8 +10,8 @@
 /* Returns the columns of a sanitised UTF-8 text on a screen, in any locale; an East Asian character has 2. */
 size_t cli_text_width(const char *text);
 
-/* Returns a locale that knows the width of UTF-8 characters, for uselocale(); the user's locale if no such
- * locale is installed. */
+/* Returns a locale that knows the width of UTF-8 characters, for uselocale(); the process's global locale
+ * if no such locale is installed. */
 locale_t cli_text_locale(void);
 
 /* Replaces texts (malloc'ed, sanitised) that are wider than `width`, which is at least 8. `ellipsis` marks

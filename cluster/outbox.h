@@ -70,7 +70,7 @@ struct occ_batch_options {
     uint64_t max_configs;  /* maximum number per job and minute */
     int64_t first_change;  /* evicted minutes with a later change count as lost */
     bool has_evidence;     /* the warehouse's table `minute` has the column `evidence` */
-    bool has_accounts;     /* its tables have the columns of OCC_SHIP_*_ACCOUNT_COLUMNS */
+    bool has_accounts;     /* the warehouse's tables have the columns of OCC_SHIP_*_ACCOUNT_COLUMNS */
     int64_t newest_minute; /* rows of this and earlier minutes may have been sent */
     /* minutes that ended less than OCC_BATCH_WAIT_S before this time wait; 0: none waits */
     int64_t now_s;

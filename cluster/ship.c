@@ -164,7 +164,7 @@ int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
     if (rc == 0)
         rc = put_watermark(ship, pass.complete_minute, err);
     end_pass(ship, &pass, rc);
-    /* storing may fail too, if the failure was the state's */
+    /* keep the pass's error: storing may fail for the same reason */
     int stored = occ_state_store_seen(ship->state, &ship->seen, rc == 0 ? err : NULL);
     if (stored == 0)
         stored = occ_state_store(ship->state, NULL, &ship->counters, rc == 0 ? "" : err->message,

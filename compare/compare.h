@@ -147,7 +147,7 @@ void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct
 int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err);
 /* True if both sides have items without a pair. */
 bool diff_has_rest(const struct diff *diff);
-/* A launch of an item without a pair stood between launches of these two pairs. */
+/* Counts a launch of an item without a pair that stood between launches of these two pairs. */
 void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after);
 
 /* Makes a pair of one side of each item that is left, sums pairs up, and makes the replicates: runs where
@@ -156,7 +156,7 @@ void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after
  * others on a side are no evidence. */
 enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8, DIFF_SLICES = 20 };
 int diff_sample(struct diff *diff, struct occ_error *err);
-/* The next launch of a side in their order; the i-th of its pair. */
+/* Adds the next launch of a side; `i`: number of earlier launches of its pair on this side. */
 void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i, uint64_t duration_ns);
 
 /* Ratios of all pairs, and their false discovery rates over the pairs of both sides. */

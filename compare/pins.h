@@ -102,8 +102,8 @@ void pins_free(struct pins *pins);
 
 /* Copies a pin and its texts. OCC_E_FULL: too many pins. */
 int pins_add(struct pins *pins, const struct pin *pin, struct occ_error *err);
-/* Adds a block size of a kernel; the first PIN_LAUNCHES different ones are kept. Call for all sizes of a
- * kernel, then for the next kernel. */
+/* Adds a launch size (threads, dynamic bytes) of a kernel; the first PIN_LAUNCHES different ones are kept.
+ * Call for all sizes of a kernel, then for the next kernel. */
 int pins_add_launch(struct pins *pins, const char *kernel, struct pin_launch launch, struct occ_error *err);
 /* Sorts the pins of a build by kernel and architecture, drops equal ones, and numbers copies. */
 void pins_sort(struct pins *pins);

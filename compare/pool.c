@@ -4,12 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CONFIDENCE         0.95
-#define ERROR_MIN          1e-6   /* of a logarithm: durations are whole nanoseconds */
-#define NORMAL_MAD         0.6745 /* median absolute difference of a normal distribution / its deviation */
-#define MAD_BIAS           0.8    /* values that the median takes from its absolute differences */
-#define MEDIAN_ERROR       1.2533 /* error of the median of a normal distribution / error of its mean */
-#define RUNS_EFFECTIVE_MIN 2.0    /* of runs: the caller has asked for DIFF_RUNS_MIN on each side */
+#define CONFIDENCE   0.95
+#define ERROR_MIN    1e-6   /* of a logarithm: durations are whole nanoseconds */
+#define NORMAL_MAD   0.6745 /* median absolute difference of a normal distribution / its deviation */
+#define MAD_BIAS     0.8    /* values that the median takes from its absolute differences */
+#define MEDIAN_ERROR 1.2533 /* error of the median of a normal distribution / error of its mean */
+#define RUNS_EFFECTIVE_MIN                                                                                   \
+    2.0 /* effective number of runs; diff_sample() requires DIFF_RUNS_MIN on each side */
 
 /* ---- cells ---- */
 

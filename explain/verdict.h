@@ -22,7 +22,7 @@
 /* Shares of the GPU time; they add up to 1. All 0: there is no recorded time. */
 struct occ_gpu_time {
     int64_t key;     /* identifies the GPU, run or job; 0: all */
-    double window_s; /* 1 */
+    double window_s; /* the GPU time in seconds */
     double launch_wait, pause, communication, copies, kernels;
     double used, unknown, lost[OCC_PART_COUNT]; /* add up to `kernels` */
     bool has_copies;                            /* copies are recorded on all GPUs */

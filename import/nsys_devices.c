@@ -372,7 +372,7 @@ static const struct link *find_link(const struct occ_nsys_devices *all, int64_t 
     return first != OCC_MAP_NONE && all->links[first].agreed ? &all->links[first] : NULL;
 }
 
-/* An ordinal without links is the GPU's own ordinal. */
+/* Without links, a launch's ordinal is the GPU's ordinal, or the GPU's id if the file gives no ordinals. */
 int occ_nsys_devices_find(struct occ_nsys_devices *all, int64_t process, int64_t ordinal,
                           uint64_t *ret_number)
 {

@@ -162,7 +162,7 @@ static const char *common_words(struct occ_arena *arena, const struct occ_name_p
     return occ_arena_part(arena, line.text, line.n);
 }
 
-/* Shortens a long head without the common words. */
+/* Shortens a long head by leaving out the common words. */
 static const char *shorten_head(struct occ_arena *arena, const char *head, const char *common)
 {
     struct occ_name_line line = {.n = 0};
@@ -244,7 +244,7 @@ static void cut_kernels(struct occ_arena *arena, const struct occ_kernel_name *k
 }
 
 /* Sets the names, cut to OCC_NAME_BYTES at the start of a UTF-8 sequence. Adds " #ID" if the name is not
- * unique or already ends like such a name. */
+ * unique or contains " #". */
 static int set_names(struct occ_arena *arena, struct occ_kernel_name *kernels, size_t n, const char **names)
 {
     uint32_t *class_of = NEW(arena, n, class_of), *uses = NEW(arena, n, uses);

@@ -60,8 +60,8 @@ static void divide(const char *name, struct occ_name_parts *ret_parts)
     }
 }
 
-/* Writes "a::b::c" of the mangled name "_ZN1a1b1cE..." or "_Z1c...", and its first argument if the argument
- * is a plain type. false: another kind of name. */
+/* Writes "a::b::c" of the mangled name "_ZN1a1b1cE..." or "_Z1c...", and its first template argument if
+ * that is a plain type. false: another kind of name. */
 static bool read_mangled(const char *mangled, char *text, size_t size)
 {
     const char *s = mangled + 2;

@@ -47,8 +47,8 @@ static void expect(const struct occ_device *device, const struct occ_result *res
 }
 
 /* An only wave that does not divide over the SMs: `more` SMs hold one block more than the others. If a
- * block's time is proportional to the blocks on its SM, the others are done earlier: active SMs hold more
- * blocks in the mean, and elapsed cycles fewer. */
+ * block's time is proportional to the blocks on its SM, the others are done earlier: the mean number of
+ * blocks is higher over active SM cycles, and lower over elapsed cycles. */
 static void expect_uneven(const struct occ_device *device, struct occ_result *result)
 {
     uint64_t sms = min_u64(result->wave_blocks, device->sm_count);

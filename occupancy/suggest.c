@@ -291,8 +291,9 @@ static bool is_of_block(enum occ_advice_kind kind)
            kind == OCC_ADVICE_LARGER_BLOCK || kind == OCC_ADVICE_WHOLE_WARPS;
 }
 
-/* Fewer registers spill where a kernel spills already, or was cut to the largest number. Tiles of tensor
- * cores stay in registers. */
+/* Returns true if a forced lower number of registers is likely to cause spills: the kernel may spill already,
+ * has the device's maximum, would lose a large part of its registers, or keeps tiles of tensor cores there.
+ */
 static bool spills_by_force(const struct occ_suggest_input *in, const struct occ_suggestion *s)
 {
     return s->is_forced && (may_spill(in) || in->traits & OCC_TRAIT_TENSOR_CORES ||
@@ -360,7 +361,8 @@ static size_t drop_farther_grid(struct occ_suggestion *list, size_t n)
     return n - 1;
 }
 
-/* Of several reasons for one size of blocks one stays: the first in order, BLOCK_SIZE last. */
+/* Returns true if another item advises the same block size: the first in order stays, BLOCK_SIZE only alone.
+ */
 static bool is_repeated(const struct occ_suggestion *list, size_t n, size_t i)
 {
     const struct occ_advice *this = &list[i].advice;

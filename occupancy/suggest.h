@@ -26,7 +26,7 @@ extern "C" {
 
 /* The shortest kernels of recordings take about 2 us. */
 #define OCC_LAUNCH_NS   2000.0
-#define OCC_PROMISED_NS 5000.0 /* of shorter launches too little is work */
+#define OCC_PROMISED_NS 5000.0 /* shorter launches: no gain is promised, since fixed time is a large part */
 
 struct occ_suggest_input {
     const struct occ_device *device;

@@ -32,8 +32,8 @@ static int prepare(sqlite3 *db, char *sql, const char *document, sqlite3_stmt **
     return code == SQLITE_OK ? 0 : fail(db, err);
 }
 
-/* Adds a member of the rows as a column. A path in quotes can hold no quote: such a name, of a statement's
- * column, is searched. */
+/* Adds a member of the rows as a column. A quoted JSON path cannot hold a quote: json_each() finds the name
+ * of such a column of a statement. */
 static void add_column(sqlite3_str *sql, const char *name, bool is_first)
 {
     sqlite3_str_appendall(sql, is_first ? "" : ", ");

@@ -19,15 +19,17 @@
  * the prices for "cost" of top apply.
  *
  * Effects. The library reads. It prints nothing, installs no signal handler, changes neither locale nor
- * environment, starts no thread or process, and never ends the process. A history is a file that other
- * programs may have written: a damaged or foreign file is an error.
+ * environment, starts no process, no thread except libcurl's for the name of a warehouse's host, and never
+ * ends the process. A history is a file that other programs may have written: a damaged or foreign file is an
+ * error.
  *
  * Threads. A handle and a stream belong to one thread at a time; different handles and streams may be used by
  * different threads. occ_query_ask(), occ_query_table() and questions to a warehouse take turns within the
  * process; SQL over a file does not wait. After fork() a child opens handles of its own.
  *
  * Limits. Options have at most 64 KiB, a document 256 MiB, a value of SQL 256 MiB, a statement of SQL 96
- * columns. A batch of a stream has at most 16384 rows, and ends with the row that reaches 16 MiB.
+ * columns. A batch of SQL over a file has at most 16384 rows, and ends with the row that reaches 16 MiB;
+ * other streams have one batch.
  *
  * Two SQLite libraries in one process. POSIX locks belong to the process: a program that writes the same
  * history by an SQLite of its own must not hold a lock on it while this library closes it.

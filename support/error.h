@@ -24,8 +24,8 @@ enum occ_error_code {
     OCC_E_READ_ONLY = -8,
     OCC_E_FULL = -9,    /* no space, or a limit is reached */
     OCC_E_DENIED = -10, /* permission denied */
-    OCC_E_USAGE =
-        -11, /* wrong usage that only a file shows: a text names nothing in it, and is no expression */
+    OCC_E_USAGE = -11,  /* wrong usage that shows after a file is read: an argument is no name in it, and no
+                           expression */
 };
 
 #define OCC_ERROR_MESSAGE_BYTES 512

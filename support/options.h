@@ -20,8 +20,9 @@ struct occ_option {
     const char *help;
 };
 
-/* Sets the members of the given options; texts point into argv. At most OCC_OPTIONS_MAX options and no other
- * arguments. OCC_E_INVALID: the message names the option. */
+/* Sets the member of each option on the command line; texts point into argv. The table has at most
+ * OCC_OPTIONS_MAX rows. OCC_E_INVALID: an unknown option, a missing argument, or an argument of no option;
+ * the message names it. */
 int occ_options_read(const struct occ_option *options, size_t n, int argc, char **argv, void *values,
                      struct occ_error *err);
 void occ_options_print(const struct occ_option *options, size_t n, FILE *out);

@@ -21,7 +21,7 @@ bool occ_process_is_ending(const char *root, int32_t pid);
  * directory that stands for "/" (tests). */
 int64_t occ_process_start_boot_ns(const char *root, int32_t pid);
 
-/* The same since the epoch, by the present setting of the clock; 0: unknown. */
+/* Start of a process in nanoseconds since the epoch, by the present setting of the clock; 0: unknown. */
 int64_t occ_process_start_ns(const char *root, int32_t pid);
 
 /* True if no process has this pid, or if the process with this pid began after `observed_ns` (with a

@@ -52,5 +52,5 @@ void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct c
 enum { CALC_PANEL_X = 390, CALC_PANEL_Y = 235 };
 /* Writes a panel into a picture. */
 void calc_svg_curve(FILE *out, double x, double y, const struct calc_curve *curve);
-/* Writes an <svg> element with one panel for a page; see draw_svg_hatch(). */
+/* Writes an <svg> element with one panel for a page, which needs draw_svg_hatch() once. */
 void calc_svg_panel(FILE *out, const struct calc_curve *curve);

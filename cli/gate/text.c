@@ -29,7 +29,7 @@ const char *gate_change_text(const struct pin *before, const struct pin *after, 
     return text;
 }
 
-/* A predicted change below half a percent has no sign. */
+/* A smaller predicted change is not printed: its direction is uncertain. */
 #define NO_CHANGE 0.005
 
 const char *gate_prediction_text(const struct gate_effect *effect, char *text, size_t size)

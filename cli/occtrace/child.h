@@ -47,8 +47,8 @@ void child_environment_freep(char ***environment); /* for _cleanup_ */
 int child_start(const struct child_signals *signals, char *const *argv,
                 const struct child_variable *variables, pid_t *ret_pid, struct occ_error *err);
 
-/* Waits for the end of `program` and returns its wait status. Calls `other_ended` for every other child that
- * ends. */
+/* Waits for the end of `program` and returns its wait status; meanwhile handles `signals` for the program.
+ * Calls `other_ended` for every other child that ends. */
 int child_wait(const struct child_signals *signals, pid_t program,
                void (*other_ended)(pid_t pid, void *context), void *context);
 

@@ -106,7 +106,7 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     return 0;
 }
 
-/* Adds a run to the side if it has launches there. */
+/* Adds a run to the side if the side's filter matches launches of the run. */
 static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, struct occ_error *err)
 {
     struct side *side = &sides->side[which];

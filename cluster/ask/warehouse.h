@@ -78,5 +78,5 @@ int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version,
  * a word for messages ("password"). */
 int occ_warehouse_read_private(const char *path, const char *content, char *text, size_t size, size_t *ret_n,
                                struct occ_error *err);
-/* Reads the first line of such a file. */
+/* Reads the first line of a file that not every user may read. */
 int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err);

@@ -41,7 +41,7 @@ static const char pass_schema[] =
                                "launches, total, "
                                "PRIMARY KEY (job, gpu, kind, bucket)) WITHOUT ROWID;";
 
-/* A sum over two rows: unknown only if both are unknown. */
+/* Keeps the earlier minute of two rows that are added up. */
 #define FIRST "minute = min(minute, excluded.minute)"
 enum statement {
     GET_POSITION,

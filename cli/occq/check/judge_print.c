@@ -183,7 +183,7 @@ void judgement_print_gitlab(FILE *out, const struct judgement *j)
 
 /* ---- JUnit ---- */
 
-/* Escapes a character; XML 1.0 has no control characters except newlines. */
+/* Escapes a character, and drops control characters except newlines: XML 1.0 forbids most of them. */
 static void put_xml(FILE *out, char c)
 {
     const char *entity = c == '&'    ? "&amp;"
