@@ -1,6 +1,6 @@
-/* All tuned numbers and limits of the attribution. Limits bound memory and hostile input. The other numbers
- * were tuned with bench_attribution and the "Guards" tests in test_attribution.c. Assumptions that no
- * counter tests are in attribution.h. */
+/* The tuned numbers and limits of the attribution; clock_search.c has its own. Limits bound memory and
+ * hostile input. The other numbers were tuned with bench_attribution and the "Guards" tests in
+ * test_attribution.c. Assumptions that no counter tests are in attribution.h. */
 #pragma once
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* Makes reported values from the solution: mean, standard error, variance inflation, and groups of kernels
- * whose values cannot be separated. The standard error is the larger of two estimates: one from the
+ * whose values cannot be separated. The variance is the larger of two estimates: one from the
  * equations, and half of one from the scatter of the scores of row clusters, which also covers effects
  * outside the model (MacKinnon, Nielsen and Webb, Cluster-robust inference, 2023). A cluster has the rows
  * that begin at the same phase of the same kernel, because their errors repeat. See state.h. */

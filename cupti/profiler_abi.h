@@ -90,7 +90,8 @@ struct occ_params_enable { /* for the range profiler and for PM sampling */
     uintptr_t subject;
     void *object;
 };
-struct occ_params_object { /* start and disable of both, stop of PM sampling, end of the profiler host */
+struct occ_params_object { /* start and disable of range profiler and PM sampling, stop of PM sampling, end of
+                              the profiler host */
     OCC_PARAMS;
     void *object;
 };

@@ -10,7 +10,7 @@
  * and histories that exceed their share of the time wait (share.h). Only a commit, which writes the launches
  * that one history read in a second, may take longer.
  *
- * The timer is disarmed while no program is observed: an idle daemon sleeps.
+ * The timer is armed for due work only (polls, upkeep, the watchdog): a daemon without such work sleeps.
  *
  * Flush: handle waiting events of its user, then poll and commit, until no dead program of the session is
  * left; then send the answer.
@@ -19,7 +19,8 @@
  * daemon listens; after the other end is closed, the daemon ends as soon as no program reports. SIGINT is
  * ignored: Ctrl-C is meant for the program, and the daemon ends after it.
  *
- * One thread; the sampler (sampler.h) and the lookup of names (name_service.h) have threads. Logs.
+ * One thread; the sampler (sampler.h), the lookup of names (name_service.h), the scan for coverage
+ * (coverage.h) and the closing of descriptors (close_thread.h) have threads. Logs.
  */
 #include "server.h"
 
@@ -433,8 +434,8 @@ static void close_all(struct occ_server *s)
     occ_pages_close(s);
     occ_coverage_free(s->coverage);
     occ_listen_close(&s->listener);
-    /* made for this socket; the starter removes it while it lives: another user could take its name, which
-     * the program still has */
+    /* The directory was made for this socket. A living starter removes the directory itself, later: while the
+     * program knows the path, no other user may make a directory there. */
     if (s->private.on && s->private.fd < 0) {
         char directory[OCC_LISTEN_PATH_BYTES];
         occ_listen_directory(s->options->socket_path, directory);

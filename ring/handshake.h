@@ -47,5 +47,5 @@ enum occ_hello_answer {
 /* Takes the next answer from the socket. Does not wait. */
 enum occ_hello_answer occ_hello_receive(int socket);
 
-/* The daemon's side. Does not block: a program that does not read gets no answer. */
+/* The daemon's side: sends OCC_HELLO_TAKEN. Does not block: a program that does not read gets no answer. */
 void occ_hello_accept(int socket);

@@ -26,7 +26,8 @@ struct occ_ring_producer {
     uint8_t *log;
     uint64_t head; /* private copies; published with release stores */
     uint64_t log_head;
-    uint64_t tail_seen; /* last loaded tail; loaded again only when the ring seems full */
+    uint64_t tail_seen; /* last loaded tail; loaded again if the ring seems full, for a memory operation half
+                           full */
     uint64_t log_bytes;
     uint32_t mask;
     int fd;
@@ -95,7 +96,7 @@ void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
                                               const struct occ_log_record **ret_record);
 
-/* True if the log had unread records when the consumer last loaded log_head. */
+/* True if the log has unread records now. */
 bool occ_ring_has_log(const struct occ_ring_consumer *consumer);
 
 /* Copies up to `max` launches and advances the private position; *ret_n is 0 when empty. Verifies each

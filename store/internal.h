@@ -156,8 +156,8 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
 
 /* write/runs.c: state of the runs that this handle writes, loaded when first needed */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
-/* Call inside a transaction, before occ_run_write(): another writer may have rolled up the run to make
- * room. */
+/* Reads the run's watermark again, and marks the totals stale if the watermark has moved: another writer may
+ * have rolled up the run to make room. Call inside a transaction, before occ_run_write(). */
 int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 /* Call inside a transaction: writes all pending data of a run. Call occ_run_written() after the commit. */
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);

@@ -336,7 +336,7 @@ uint64_t occ_store_memory_bytes(const struct occ_store *store);
 /* The file of a writing handle, without its log. */
 struct occ_store_stats {
     uint64_t bytes, quota_bytes; /* quota 0: none */
-    uint64_t evicted_chunks;     /* evicted by this handle: chunks of launches, and of samples */
+    uint64_t evicted_chunks;     /* chunks of launches and samples that this handle evicted for the quota */
     int64_t oldest_ns;           /* last start in the oldest chunk of launches; 0: no chunk */
 };
 void occ_store_get_stats(struct occ_store *store, struct occ_store_stats *ret_stats);

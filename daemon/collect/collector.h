@@ -78,7 +78,7 @@ struct occ_collector_stats {
     uint64_t quarantined;
     uint64_t held_bytes; /* memory of the store for launches that are not committed */
     int64_t commit_ns;   /* how long the last commit took */
-    bool stalled;        /* the store failed and no ring is read; */
+    bool stalled;        /* the store failed and no ring is read */
     int stall_code;      /* code (support/error.h) of the failure */
     const char *stall_reason;
     int64_t waiting_since_ns; /* no launch read before this time is uncommitted; 0: all are committed */
@@ -111,7 +111,8 @@ void occ_collector_restart(struct occ_collector *collector, int64_t now_ns);
 
 /* The program is dead: the next poll drains its ring and ends its run. */
 void occ_collector_died(struct occ_collector *collector, struct occ_producer *producer);
-/* The connection is lost but the program lives. The owner stays and may still call occ_collector_died(). */
+/* The connection is lost but the program lives. The producer keeps its `owner`, which may still call
+ * occ_collector_died(). */
 void occ_collector_orphaned(struct occ_collector *collector, struct occ_producer *producer, int64_t now_ns);
 
 /* One round. Errors are logged and the work is repeated in the next round. */

@@ -14,7 +14,7 @@
 #include "support/text.h"
 
 #define PERIODS_MAX   100u /* per run */
-#define INVERSE_SHARE 3    /* reading a log may use a third of the time, as reading launches */
+#define INVERSE_SHARE 3    /* with the charge for the poll, reading a log may use a quarter of the time */
 /* surcharge per byte of a record: the store writes each byte several times */
 #define BYTE_COST_NS INT64_C(500)
 /* per transaction; with names of maximum length they fit into the store's reserve */

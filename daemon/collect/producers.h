@@ -151,11 +151,11 @@ struct occ_producer {
     uint64_t name_bytes;     /* approximate size of its kernels and configurations in the history */
     struct occ_ring_consumer *consumer;
     const struct occ_log_record *waiting_record; /* the store failed to take it; the next poll repeats it */
-    int64_t log_cost_ns;                         /* surcharge for the bytes of taken records */
-    uint64_t waiting_launches;                   /* in the ring at the last poll */
-    bool is_drained;                             /* the last poll read all launches */
-    bool is_broken;                              /* in quarantine: never read again */
-    uint64_t position_put;                       /* position that the next commit makes durable */
+    int64_t log_cost_ns;       /* surcharge for reading the log: by time, and by bytes of records */
+    uint64_t waiting_launches; /* in the ring at the last poll */
+    bool is_drained;           /* the last poll read all launches */
+    bool is_broken;            /* in quarantine: never read again */
+    uint64_t position_put;     /* position that the next commit makes durable */
     bool position_in_commit;
     struct occ_producer_life life;
     struct occ_producer_run run;
@@ -176,7 +176,7 @@ void occ_producer_free(struct occ_producer *producer);
 /* Call it in each round with the time of day and the time since boot. Detects steps of the clock. */
 void occ_producer_follow_clock(struct occ_producer *producer, int64_t wall_ns, int64_t boot_ns);
 
-/* Memory of the id tables, in bytes. */
+/* Memory of the tables of devices, kernels and configurations and of waiting measured values, in bytes. */
 size_t occ_producer_table_bytes(const struct occ_producer *producer);
 
 /* Writes the exact values whose launches have been read, and their number. The run's row must be in the

@@ -34,7 +34,7 @@ void occ_registry_restart(struct occ_registry *registry, int64_t now_ns);
 /* Rotates the list so that it begins with `first` (NULL: no change). Not while the list is walked. */
 void occ_registry_begin_with(struct occ_registry *registry, struct occ_producer *first);
 
-/* Rate at which rings fill, of the fastest: 1 means POLL_LAUNCHES per poll, or a half-full ring. */
+/* How fast the busiest ring fills: 1 means POLL_LAUNCHES waiting at a poll, or a half-full ring. */
 double occ_registry_pressure(const struct occ_registry *registry);
 
 /* See occ_collector_uses_gpu(). */
@@ -52,5 +52,6 @@ void occ_registry_add_totals(const struct occ_registry *registry, struct occ_col
 /* true if all id tables together are too large and this program's exceed an equal share. */
 bool occ_registry_exceeds_share(const struct occ_registry *registry, const struct occ_producer *producer);
 
-/* Frees the finished producers, or `all`, after gone() was called. Not while the list is walked. */
+/* Calls gone() for each finished producer, or for each producer if `all`, and frees the producer. Not while
+ * the list is walked. */
 void occ_registry_reap(struct occ_registry *registry, bool all);

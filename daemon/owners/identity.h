@@ -53,7 +53,7 @@ void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
 /* The pod or container; the user if the process runs outside of containers or in a rootless one. */
 void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner);
 
-/* The owner of the history: a pod's namespace if known, otherwise the result of occ_identity_owner(). */
+/* The owner of the history: the result of occ_identity_owner(), but for a pod its namespace, if known. */
 void occ_identity_history(const struct occ_identity *identity, struct occ_owner *ret_owner);
 
 /* The owner with this directory name. false: not the name of an owner. */

@@ -122,7 +122,7 @@ static bool is_key(const struct entry *e, bool by_name, uint32_t uid, const char
     return e->by_name == by_name && (by_name ? strcmp(e->name, name) == 0 : e->uid == uid);
 }
 
-/* A free entry, or the entry with the oldest answer. NULL: all wait for lookups. */
+/* Returns a free entry, or the entry whose answer expires first. NULL: all entries wait for a lookup. */
 static struct entry *find_free_entry(struct occ_name_service *s)
 {
     struct entry *oldest = NULL;

@@ -98,7 +98,8 @@ int64_t occ_sampler_paused_ns(const struct occ_sampler *sampler);
 enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *sampler);
 const char *occ_sampler_mode_word(enum occ_sampler_mode mode);
 
-/* Copies the status of at most `max` GPUs; returns the number of GPUs. */
+/* Copies the status of the first GPUs, at most `max`. Returns the number of all GPUs, which may exceed `max`.
+ */
 size_t occ_sampler_get_status(struct occ_sampler *sampler, struct occ_gpu_status *status, size_t max);
 /* The status of the GPU with this uuid. false: the sampler does not know it; ret_status->reason says why. */
 bool occ_sampler_find_status(struct occ_sampler *sampler, const uint8_t uuid[16],

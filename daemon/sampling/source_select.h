@@ -31,9 +31,9 @@ struct occ_sampler_options {
     const struct occ_attribution_assumptions *assumptions; /* NULL: the usual values */
 };
 
-/* A kind of source that is not in use. */
+/* The last refusal of a kind of source. */
 struct occ_source_slot {
-    enum occ_source_state state; /* why it is not in use; OK: not tried yet */
+    enum occ_source_state state; /* why the kind was refused last; OK: not since the slots were cleared */
     char detail[OCC_ERROR_MESSAGE_BYTES];
     int64_t retry_ns; /* monotonic */
 };

@@ -21,7 +21,8 @@ struct occ_refusals {
 
 /* `owner`: the name in a struct occ_owner. */
 void occ_refusals_count(struct occ_refusals *refusals, const char *owner, enum occ_refusal cause);
-/* Counts for the user of SO_PEERCRED if the peer's control groups are unknown. */
+/* Counts a refusal of a peer whose control groups are unknown. `uid`: the user; a subordinate uid counts for
+ * its owner. */
 void occ_refusals_count_uid(struct occ_refusals *refusals, uint32_t uid, enum occ_refusal cause);
 
 /* OCC_REFUSAL_COUNT numbers of this owner. NULL: none are recorded. */

@@ -45,8 +45,9 @@ extern const struct occ_nvtx_library occ_nvtx_library;
 
 /* ---- inside the library ---- */
 
-/* The id (> 0) of a name below the path `parent` (0: none). `domain`: "domain:name"; NULL: the default one.
- * Names of strings and domains are stored below roots of their own. */
+/* Returns the id (> 0) of a name below the path `parent` (0: none). `domain`: the domain's name, stored as a
+ * prefix ("domain:name"); NULL: the default domain. Registered strings and domains have roots of their own.
+ */
 enum { OCC_NVTX_STRINGS = 0xffff, OCC_NVTX_DOMAINS = 0xfffe };
 uint32_t occ_nvtx_intern(uint32_t parent, const char *domain, const char *name);
 const char *occ_nvtx_name(uint64_t id);

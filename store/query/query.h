@@ -79,8 +79,9 @@ static inline bool occ_filter_has_config(const struct occ_resolved_filter *f, ui
     return f->any_config || occ_map_get(&f->configs, config) != OCC_MAP_NONE;
 }
 
-/* Totals by configuration. Key: group << 32 | configuration; the group is the run's, the range's or the
- * stream's. `detailed`: with histograms and first and last start; otherwise without them (faster). */
+/* Totals by configuration. Key: group << 32 | configuration; the group is that of the run, the range,
+ * the stream or the unit of time. `detailed`: with histograms and first and last start; otherwise without
+ * them (faster). */
 int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool detailed,
                       struct occ_totals_table *table, struct occ_error *err);
 

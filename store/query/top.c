@@ -198,7 +198,7 @@ static bool is_measured_by_group(const struct top *t)
     return t->filter.unit_ns || t->answers[0].by > OCC_TOP_BY_STREAM;
 }
 
-/* Reads measured values for a group of the configuration. */
+/* Reads measured values of the configuration: of the group if is_measured_by_group(), otherwise of all. */
 static int read_measured(struct top *t, struct occ_top_config *config, uint32_t group,
                          struct occ_measured_sums *ret_sums)
 {

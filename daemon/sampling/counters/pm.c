@@ -1,8 +1,9 @@
 /*
  * PM sampling through CUPTI: the counters of a whole GPU at a fixed interval, in one pass, without
  * serialising kernels and without a context. The chip's counter sets take turns; the first set has 10/11 of
- * the time. Each read decodes the hardware buffer once into an image, which is copied from an empty image
- * before each decode since a full image stays full.
+ * the time. A read decodes the hardware buffer into an image, and again while the buffer has more samples
+ * than the image holds. An empty image is copied over the image before each decode, since a full image stays
+ * full.
  *
  * Another set or interval needs another session (pm_session.h). After a change that fails, or after which
  * samples cannot be decoded, no further change is made: the first set is sampled at the first interval.

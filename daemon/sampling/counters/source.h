@@ -3,8 +3,8 @@
  * (gpm.c). Both libraries are bound at run time. A source that cannot work reports a state and a reason that
  * a person can act on.
  *
- * Threads: an object belongs to one thread; several may open at once (occ_source_open). No function blocks
- * longer than one decode.
+ * Threads: an object belongs to one thread; several may open at once (occ_source_open). A function blocks no
+ * longer than decodes and a new session take.
  */
 #pragma once
 
