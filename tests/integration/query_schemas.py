@@ -30,6 +30,7 @@ FORMS = {
     "top --cost": ("top", {"cost": True}, "cost", "costs"),
     "show": ("show", {"kernel": "."}, "show", None),
     "diff": ("diff", {"a": "run:1", "b": "run:1", "force": True}, "diff", "kernels"),
+    "diff --by layer": ("diff", {"a": "run:1", "b": "run:1", "force": True, "by": "layer"}, "diff", "layers"),
     "history": ("history", {}, "history", "points"),
     "launches": ("launches", {"number": 300}, "launches", "launches"),
     "runs": ("runs", {}, "runs", "runs"),

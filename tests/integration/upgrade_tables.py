@@ -46,13 +46,14 @@ def tables(sql):
     found, added = {}, {}
     for statement in re.split(r";\s*\n", chosen(sql) + "\n"):
         create = re.match(r"\s*CREATE TABLE IF NOT EXISTS \$db\.(\w+)", statement)
-        alter = re.match(r"\s*ALTER TABLE \$db\.(\w+) ADD COLUMN (?:IF NOT EXISTS )?(.*)", statement, re.S)
+        alter = re.match(r"\s*ALTER TABLE \$db\.(\w+) (ADD COLUMN .*)", statement, re.S)
         if create:
             columns, rest = body(statement)
             key = re.search(r"ORDER BY (\([^()]*\)|\w+)", rest)[1]
             found[create[1]] = (dict(column(part) for part in pieces(columns) if not part.startswith("CONSTRAINT")), key)
         elif alter:
-            added.setdefault(alter[1], {}).update([column(alter[2])])
+            added.setdefault(alter[1], {}).update(
+                column(re.sub(r"ADD COLUMN (IF NOT EXISTS )?", "", part)) for part in pieces(alter[2]))
     return {name: (columns, key, added.get(name, {})) for name, (columns, key) in found.items()}
 
 
