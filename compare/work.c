@@ -63,12 +63,18 @@ int diff_find_work(struct diff *diff, struct occ_error *err)
     return 0;
 }
 
+/* Returns the runs of B for each of A. Blocks of minutes are parts of a single run. */
+static double runs_ratio(const struct diff *diff)
+{
+    return diff->by_minutes ? 1 : (double)diff->runs[DIFF_B] / (double)diff->runs[DIFF_A];
+}
+
 double diff_work_factor(const struct diff *diff, const struct diff_pair *pair)
 {
     double ratio = ratio_of(pair), work = diff->work;
     if (pair->level <= DIFF_WORK || pair->level == DIFF_ONE_SIDE)
         return 1;
-    if (isnan(work)) /* equal numbers of launches: the same total work is the best guess */
-        return agrees(ratio, 1) ? 1 : (double)NAN;
+    if (isnan(work)) /* as many launches in a run: the same work of a run is the best guess */
+        return agrees(ratio, runs_ratio(diff)) ? 1 : (double)NAN;
     return agrees(ratio, work) ? 1 : ratio / work;
 }

@@ -17,6 +17,7 @@
 #include "compare/compare.h"
 #include "compare/mix.h"
 #include "compare/names.h"
+#include "compare/work.h"
 #include "cli/occq/diff/diff_forms.h"
 #include "cli/sides/report.h"
 #include "store/store.h"
@@ -405,20 +406,26 @@ static void small_kernels_are_no_alarm(void **state)
 }
 
 /* Three kernels have `others` launches each in B, 200 in A; a fourth kernel goes from 200 launches to
- * `launches` with another grid, each 1.6 times as long. */
+ * `launches` with another grid, each 1.6 times as long. `runs`: of both sides.
+ * `of_minutes`: the factor if these are blocks of one run's minutes. */
 static void launches_with_other_work_are_compared_by_the_work(void **state)
 {
     static const struct {
         uint64_t launches, others[3];
         double work, factor;
         enum diff_verdict verdict;
+        uint32_t runs[DIFF_SIDES];
+        double of_minutes;
     } known[] = {
-        {100, {200, 200, 200}, 1, 0.5, DIFF_BETTER},      /* half of the launches do all of the work */
-        {125, {250, 250, 250}, 1.25, 0.5, DIFF_BETTER},   /* in more steps */
-        {250, {250, 250, 250}, 1.25, 1, DIFF_WORSE},      /* as many in a step as before */
-        {200, {250, 250, 250}, 1.25, 0.8, DIFF_WORSE},    /* 1.28 times the time of a step */
-        {100, {200, 300, 400}, NAN, NAN, DIFF_UNDECIDED}, /* no common step */
-        {200, {200, 300, 400}, NAN, 1, DIFF_WORSE},       /* but as many launches in all */
+        {100, {200, 200, 200}, 1, 0.5, DIFF_BETTER, {1, 1}, 0.5},      /* half of the launches do the work */
+        {125, {250, 250, 250}, 1.25, 0.5, DIFF_BETTER, {1, 1}, 0.5},   /* in more steps */
+        {250, {250, 250, 250}, 1.25, 1, DIFF_WORSE, {1, 1}, 1},        /* as many in a step as before */
+        {200, {250, 250, 250}, 1.25, 0.8, DIFF_WORSE, {1, 1}, 0.8},    /* 1.28 times the time of a step */
+        {100, {200, 300, 400}, NAN, NAN, DIFF_UNDECIDED, {1, 1}, NAN}, /* no common step */
+        {200, {200, 300, 400}, NAN, 1, DIFF_WORSE, {1, 1}, 1},         /* but as many launches in all */
+        {200, {200, 300, 400}, NAN, NAN, DIFF_UNDECIDED, {1, 2}, 1},   /* of twice the runs */
+        {100, {200, 300, 400}, NAN, 1, DIFF_WORSE, {2, 1}, NAN},       /* as many launches in a run */
+        {100, {200, 200, 200}, 1, 0.5, DIFF_BETTER, {2, 1}, 0.5},      /* runs do not matter beside steps */
     };
     (void)state;
     for (size_t i = 0; i < COUNT(known); i++) {
@@ -431,6 +438,7 @@ static void launches_with_other_work_are_compared_by_the_work(void **state)
                                            config("z", 8, 128, 32, known[i].others[2], 500)};
         struct compared c;
         compare_rows(&c, a, COUNT(a), b, COUNT(b));
+        memcpy(c.diff.runs, known[i].runs, sizeof c.diff.runs);
         assert_int_equal(diff_sample(&c.diff, NULL), 0);
         const struct diff_pair *pair = pair_of(&c.diff, DIFF_A, "k");
         uint32_t at = (uint32_t)(pair - c.diff.pairs);
@@ -443,6 +451,11 @@ static void launches_with_other_work_are_compared_by_the_work(void **state)
         assert_true(isnan(known[i].work) ? isnan(c.diff.work) : fabs(c.diff.work - known[i].work) < 1e-9);
         assert_true(isnan(known[i].factor) ? isnan(pair->work_factor)
                                            : fabs(pair->work_factor - known[i].factor) < 1e-9);
+        c.diff.by_minutes = true;
+        double of_minutes = diff_work_factor(&c.diff, pair);
+        assert_true(isnan(known[i].of_minutes) ? isnan(of_minutes)
+                                               : fabs(of_minutes - known[i].of_minutes) < 1e-9);
+        c.diff.by_minutes = false;
         assert_int_equal(diff_verdict_of(&c.diff, pair, DIFF_METRIC_TIME, 0.05, 0.01), known[i].verdict);
         diff_free(&c.diff);
     }
