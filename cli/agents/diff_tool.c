@@ -7,9 +7,9 @@
 #include "question.h"
 
 #define DEFINITIONS                                                                                          \
-    "change: time of a launch, b / a - 1, with its 95 % interval low to high; verdict: worse or better "     \
-    "only "                                                                                                  \
-    "beyond 5 %, with 5 % false discoveries; undecided is no evidence of equality"
+    "change: b / a - 1 of the time of a launch (basis launch) or for the same work (work), with its 95 % "   \
+    "interval low to high; basis null: not comparable; verdict: worse or better only beyond 5 %, with 5 % "  \
+    "false discoveries; undecided is no evidence of equality"
 
 static void put_side(struct occ_json *json, const char *key, const struct diff_facts *facts)
 {
@@ -46,6 +46,7 @@ static int put_line(struct agent_document *document, const struct diff_line *lin
         return err->code;
     agent_quote(&row.json, NULL, line->kernel);
     occ_json_string(&row.json, NULL, line->verdict);
+    occ_json_string(&row.json, NULL, line->basis);
     agent_known(&row.json, NULL, line->change);
     agent_known(&row.json, NULL, line->low);
     agent_known(&row.json, NULL, line->high);
@@ -59,7 +60,7 @@ static int put_lines(const struct agent_question *question, struct agent_documen
                      const struct diff_line *lines, size_t n, struct occ_error *err)
 {
     static const char *const columns[] = {
-        "quoted_kernel",       "verdict",        "change", "low", "high", "total_duration_ns_a",
+        "quoted_kernel",       "verdict",        "basis", "change", "low", "high", "total_duration_ns_a",
         "total_duration_ns_b", "quoted_changes", NULL};
     size_t offset = (size_t)question->args->offset, shown = 0;
     int status = 1;

@@ -21,7 +21,8 @@
 
 const struct cli_column diff_columns[] = {
     FIELD("verdict", "verdict", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, verdict,
-          "of the time of a launch: worse, better, same, undecided; new, gone: on one side only"),
+          "of the time of a launch, or for the same work (basis): worse, better, same, undecided; new, gone: "
+          "on one side only"),
     FIELD("verdict_waste", "verdict_waste", CLI_PLAIN, CLI_LEFT, verdict_by[DIFF_METRIC_WASTE],
           "the same of its waste"),
     FIELD("verdict_achieved", "verdict_achieved", CLI_PLAIN, CLI_LEFT, verdict_by[DIFF_METRIC_ACHIEVED],
@@ -35,10 +36,11 @@ const struct cli_column diff_columns[] = {
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT, share,
           "the larger of its shares of A's and of B's time"),
     FIELD("change", "mean_duration_change_ratio", CLI_RATIO, CLI_DEFAULT, change,
-          "of the time of a launch: B / A - 1, as the verdict has it (without warm-up)"),
+          "B / A - 1 of the time of a launch, or for the same work (basis), as the verdict has it (without "
+          "warm-up)"),
     FIELD("basis", "basis", CLI_PLAIN, CLI_LEFT, basis,
           "of change and verdict: launch, the time of a launch; work, the time for the same work, since "
-          "other numbers of launches do other work each; -: neither is comparable"),
+          "other numbers of launches do other work each; no value: neither is comparable"),
     FIELD("reason", "reason", CLI_PLAIN, CLI_LEFT | CLI_CUTS, reason,
           "why the verdict differs from the one on its kernel, or is missing, for people"),
     FIELD("low", "change_low_ci95_ratio", CLI_RATIO, CLI_DEFAULT, low,
@@ -60,6 +62,8 @@ const struct cli_column diff_columns[] = {
 };
 
 /* ---- words ---- */
+
+static const char basis_work[] = "work";
 
 struct text {
     char *buffer;
@@ -170,6 +174,11 @@ static void write_changes(const struct diff_pair *pair, struct text *text)
         ADD(text, "; ", "not judged: %u kernels -> %u", pair->kernels[DIFF_A], pair->kernels[DIFF_B]);
 }
 
+const char *diff_work_words(const struct diff_line *line)
+{
+    return line->basis == basis_work ? " for the same work" : "";
+}
+
 /* ---- lines ---- */
 
 static const char *verdict_of(const struct diff_report *r, const struct diff_pair *pair,
@@ -206,11 +215,10 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
         for (enum diff_value i = 0; i < DIFF_VALUE_COUNT; i++)
             line->value[i][side] = diff_mean(sums, i);
     }
-    double of_means =
-        line->mean_ns[DIFF_B] / line->mean_ns[DIFF_A] * (isnan(pair->work_factor) ? 1 : pair->work_factor);
+    double of_means = line->mean_ns[DIFF_B] / line->mean_ns[DIFF_A] * pair->work_factor;
     line->change = (isnan(ratio->ratio) ? of_means : ratio->ratio) - 1;
     line->basis = pair->level == DIFF_ONE_SIDE || isnan(pair->work_factor) ? NULL
-                  : fabs(pair->work_factor - 1) > 0                        ? "work"
+                  : fabs(pair->work_factor - 1) > 0                        ? basis_work
                                                                            : "launch";
     (void)diff_row_reason(r, pair, line->reason);
     write_names(pair, &(struct text){line->kernel, sizeof line->kernel});

@@ -41,8 +41,8 @@ static void print_work(FILE *out, const struct diff_summary *s)
 {
     char change[16];
     if (isnan(s->work) && fabs(s->time_launches) > WORK_SHOWN * s->time_ns[DIFF_A])
-        (void)fputs("work     unknown: numbers of launches changed, and not by one ratio; the total\n"
-                    "         times do not compare\n",
+        (void)fputs("work     unknown: numbers of launches changed, and too few equal kernels agree on\n"
+                    "         one ratio; the total times do not compare\n",
                     out);
     else if (fabs(s->work - 1) > WORK_SHOWN)
         (void)fprintf(out,

@@ -96,13 +96,16 @@ struct diff_line {
     double mean_ns[DIFF_SIDES], waste[DIFF_SIDES], value[DIFF_VALUE_COUNT][DIFF_SIDES];
     enum diff_verdict time_verdict;
     bool matters;                       /* is printed without --rows */
-    double share, change, low, high, q; /* change: of a launch's time, b / a - 1, with its 95 % interval */
+    double share, change, low, high, q; /* change: b / a - 1 by basis, with its 95 % interval */
 };
 extern const struct cli_column diff_columns[];
 
 /* Makes an array of report->diff->n_pairs rows, largest change of total time first; the caller frees it.
  * NULL: no memory. */
 struct diff_line *diff_make_lines(const struct diff_report *report);
+
+/* Returns the words after the row's change: " for the same work", or "" for a launch. */
+const char *diff_work_words(const struct diff_line *line);
 
 /* Formats "A: run 3 before; 42 launches, 1.2 ms; NVIDIA A100". Safe to print. */
 #define DIFF_SIDE_BYTES 2048

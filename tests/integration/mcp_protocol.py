@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from mcp_client import META, Server
+from mcp_client import META, Server, rows
 
 occq, cli_history = sys.argv[1:3]
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"
@@ -142,6 +142,13 @@ def arguments():
         assert word in document["quoted_message"], (tool, given, document)
 
 
+def basis():
+    document = talk([call(1, "diff", {"a": "run:1", "b": "run:2", "force": True}, META)])[0]["result"]["structuredContent"]
+    assert "basis null: not comparable" in document["definitions"], document["definitions"]
+    found = {row["verdict"]: row["basis"] for row in rows(document)}
+    assert all(basis == (None if verdict in ("new", "gone") else "launch") for verdict, basis in found.items()) and found, document
+
+
 def limits():
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT i FROM n"
     answer = talk([call(1, "sql", {"statement": many}, META)])[0]["result"]["structuredContent"]
@@ -201,6 +208,6 @@ def nothing_written():
     assert before == (open(db, "rb").read(), sorted(os.listdir(folder.name)))
 
 
-for test in (sessions, modern, tools, refusals, arguments, limits, cancellation, equal_layers, nothing_written):
+for test in (sessions, modern, tools, refusals, arguments, basis, limits, cancellation, equal_layers, nothing_written):
     test()
 print("the protocol is kept")

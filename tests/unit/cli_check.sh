@@ -165,10 +165,33 @@ has stdout 'undecided no slower kernel: 3 judged, 1 undecided; another number of
 expect 0 "$occq" diff -d steps.db 1 5
 has stdout 'undecided: batch'
 has stdout 'not comparable: another number of launches, each with other work'
-has stdout 'work unknown: numbers of launches changed, and not by one ratio; the total times do not compare'
+has stdout 'work unknown: numbers of launches changed, and too few equal kernels agree on one ratio; the total times do not compare'
 expect 0 "$occq" diff -d steps.db 1 5 --json
 has stdout '"work_ratio": null'
 has stdout '"basis": null, "reason": "not comparable: another number of launches, each with other work"'
+python3 - <<'END' || fail "diff --json: $(cat stdout)"
+import json
+(row,) = [row for row in json.load(open("stdout"))["kernels"] if row["basis"] is None]
+assert row["mean_duration_change_ratio"] is None and row["change_low_ci95_ratio"] is None, row
+END
+expect 0 "$occq" diff -d steps.db 1 5 --markdown
+has stdout '| - | - to - | not comparable: another number of launches, each with other work; '
+expect 0 "$occq" diff -d steps.db 1 2 --markdown
+has stdout '% for the same work | -'
+# the number of launches in a run tells whether the work of a launch may have changed: sides have other numbers of runs
+for i in 1 2 3; do steps one$i.json 108 100.0$i 400 0 0 0; done
+for i in 1 2; do steps half$i.json 216 200.0$i 200 0 0 0; done
+steps wide.json 216 200 400 0 0 0
+import runs.db one one1.json
+import runs.db halves half1.json half2.json
+import runs.db wide wide.json
+expect 0 "$occq" diff -d runs.db label:one label:halves
+has stdout '0 worse, 0 better, 0 same, 1 undecided'
+has stdout 'not comparable: another number of launches, each with other work'
+import runs.db one one2.json one3.json
+expect 0 "$occq" diff -d runs.db label:one label:wide
+has stdout 'A: label:one, 3 runs;'
+has stdout '1 worse, 0 better, 0 same, 0 undecided'
 
 # ---- check: the sample's pipeline, which passes on what is unchanged and fails on the change ----
 rules=$source/docs/occq-rules.yaml

@@ -221,6 +221,8 @@ for database, a, b, runs, filters in [
     changed = Page(text).tables["changed"]
     assert [row[1] for row in changed[1:]] == [line["kernel"].replace("\u2028", "?").replace("\u2029", "?").replace("\u202e", "?") for line in diff["kernels"][:20]]
     has_ranges = any(line["range"] for line in diff["kernels"][:20])
+    basis = changed[0].index("basis")
+    assert [row[basis] for row in changed[1:]] == [line["basis"] or "-" for line in diff["kernels"][:20]]
     assert has_ranges == ("range" in changed[0]) and (not has_ranges or [row[2] for row in changed[1:]] == [line["range"] or "-" for line in diff["kernels"][:20]])
     said = html.unescape(re.sub("<[^>]*>", " ", re.search('<h2 id="diff">.*?</section>', text, re.S)[0])).split()
     for line in run("diff", "-d", database, a, b, *filters).stdout.decode().split("\n\n")[:2]:

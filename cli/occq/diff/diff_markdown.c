@@ -22,6 +22,19 @@ void diff_markdown_code(FILE *out, const char *text)
         (void)fputc('`', out);
 }
 
+/* Prints what changed, after the reason for the verdict. */
+static void print_changes(const struct diff_line *line)
+{
+    const char *const texts[] = {line->reason, line->changes, line->advice};
+    const char *separator = "";
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (!texts[i][0])
+            continue;
+        (void)fprintf(cli_out(), "%s%s", separator, texts[i]);
+        separator = "; ";
+    }
+}
+
 static void print_markdown_line(const struct diff_line *line)
 {
     char from[32], to[32], change[16], low[16], high[16];
@@ -31,11 +44,12 @@ static void print_markdown_line(const struct diff_line *line)
         (void)fprintf(cli_out(), " in ");
         diff_markdown_code(cli_out(), line->range);
     }
-    (void)fprintf(cli_out(), " | %s | %s | %s | %s to %s | %s%s%s |\n",
-                  diff_duration_text(line->mean_ns[DIFF_A], from),
-                  diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
-                  diff_change_text(line->low, low), diff_change_text(line->high, high), line->changes,
-                  line->advice[0] ? "; " : "", line->advice);
+    (void)fprintf(
+        cli_out(), " | %s | %s | %s%s | %s to %s | ", diff_duration_text(line->mean_ns[DIFF_A], from),
+        diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
+        diff_work_words(line), diff_change_text(line->low, low), diff_change_text(line->high, high));
+    print_changes(line);
+    (void)fputs(" |\n", cli_out());
 }
 
 static int print_groups(const struct diff_report *r, struct occ_error *err)

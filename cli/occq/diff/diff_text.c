@@ -41,8 +41,7 @@ static void print_times(const struct diff_line *line)
         (void)snprintf(text, sizeof text, "%s -> %s a launch, %s%s%s, %s of the time",
                        diff_duration_text(line->mean_ns[DIFF_A], from),
                        diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
-                       line->basis && strcmp(line->basis, "work") == 0 ? " for the same work" : "", interval,
-                       share);
+                       diff_work_words(line), interval, share);
     print_wrapped(text, INDENT);
 }
 

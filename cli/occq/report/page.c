@@ -229,7 +229,7 @@ static void put_diff(FILE *out, const struct report *r)
     diff_print_summary(out, diff);
     (void)fputs("</pre>\n", out);
     char chosen[96];
-    (void)snprintf(chosen, sizeof chosen, "verdict,kernel%s,share,change,low,high%s,changes",
+    (void)snprintf(chosen, sizeof chosen, "verdict,kernel%s,share,change,basis,low,high%s,changes",
                    has_ranges ? ",range" : "", has_reasons ? ",reason" : "");
     html_choose(diff_columns, chosen, &columns);
     html_table_begin(out, "changed", "Kernels by change of their time", &columns);
