@@ -34,7 +34,7 @@ struct rule_result {
 };
 
 struct judgement {
-    const char *file;            /* path of the rules file */
+    const char *file;            /* path of the rules file; NULL: the rules are built in */
     struct rule_result *results; /* one per rule, without exceptions */
     size_t n;
     size_t count[RULE_STATE_COUNT];

@@ -54,6 +54,9 @@ import after.db after after11.json
 # ---- check without a file of rules ----
 expect 4 "$occq" check -d ci.db --baseline label:main label:pr
 has stdout 'no slower kernel: 4 judged, 1 fail'
+expect 4 "$occq" check -d ci.db --baseline label:main label:pr --github --gitlab gitlab.json # a rule without a file has no place
+has stdout '::error title=no slower kernel::fails%0A4 judged, 1 fail'
+has gitlab.json '"path": "built-in rules"'
 expect 0 "$occq" check -d ci.db --baseline label:main label:same
 expect 2 "$occq" check -d ci.db label:pr
 

@@ -41,7 +41,7 @@ static const char built_in_rules[] = "measured:\n"
 
 static const char *rules_file(const struct check_args *args)
 {
-    return args->rules ? args->rules : "built-in rules";
+    return args->rules ? args->rules : JUDGE_BUILT_IN;
 }
 
 static int load_rules(const struct check_args *args, struct rules *ret_rules, struct occ_error *err)
@@ -55,7 +55,7 @@ static int judge_sides(const struct cli_command *command, const struct check_arg
                        const struct rules *rules, const struct sides *sides)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(judgement_free) struct judgement judgement = {.file = rules_file(args)};
+    _cleanup_(judgement_free) struct judgement judgement = {.file = args->rules};
     char note[DIFF_NOTE_BYTES];
     struct judge_terms terms = {
         .diff = &sides->diff, .rules = rules, .one_run = !sides->diff.by_runs, .now_ns = occ_now_ns()};
@@ -115,7 +115,8 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "github", CLI_FLAG, struct check_args, github, NULL,
                "also print workflow commands, which GitHub shows as annotations"),
     CLI_OPTION(0, "gitlab", CLI_TEXT, struct check_args, gitlab, "FILE",
-               "also write GitLab's code quality report"),
+               "also write GitLab's code quality report; the path of the built-in rule is '" JUDGE_BUILT_IN
+               "'"),
     CLI_OPTION(0, "junit", CLI_TEXT, struct check_args, junit, "FILE", "also write JUnit XML"),
     CLI_OPTION(0, "json", CLI_FLAG, struct check_args, json, NULL,
                "print JSON: the rules, and gpu_time and findings of the checked side"),
@@ -140,9 +141,10 @@ const struct cli_command cli_check = {
         "local_bytes_per_thread, theoretical, expected_elapsed_low, expected_elapsed_high, waves, "
         "limited_by_registers, limited_by_shared_memory, limited_by_blocks (1 or 0). One launch suffices. A "
         "value is a comparison: '>= 25%', '<= 64', '<= baseline'.\n\n"
-        "measured: rules are about metric: time (default), waste or achieved, per launch, or for the same "
-        "work "
-        "if launches do other work each in another number, with the verdicts of occq diff; they need "
+        "measured: rules are about metric: time (default), waste or achieved, with the verdicts of occq "
+        "diff. "
+        "Time and waste are per launch, or for the same work if launches do other work each in another "
+        "number. The rules need "
         "--baseline, and with fewer than three runs on a side a floor: of their own. "
         "Worse fails; undecided does not, but for --strict.\n\n"
         "Kernels that the baseline lacks are not judged by measured rules and by '<= baseline'. The rule "

@@ -112,6 +112,17 @@ static int worst_first(const void *left, const void *right)
     return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
 }
 
+/* Prints the place in the file of rules. Built-in rules have none. */
+static void put_github_place(FILE *out, const struct judgement *j, const struct rule_result *r)
+{
+    if (!j->file)
+        return;
+    (void)fputs("file=", out);
+    put_text(out, j->file, put_github);
+    (void)fprintf(out, ",line=%zu,",
+                  r->n_findings && r->findings[0].line ? r->findings[0].line : r->rule->line);
+}
+
 /* Prints the worst rules first: GitHub shows the first ten errors and the first ten warnings of a step. */
 void judgement_print_github(FILE *out, const struct judgement *j)
 {
@@ -125,10 +136,9 @@ void judgement_print_github(FILE *out, const struct judgement *j)
         bool holds = r->state == RULE_HOLDS;
         if ((holds && r->without_baseline == 0) || r->state == RULE_SKIPPED || !text)
             continue;
-        (void)fprintf(out, "::%s file=", r->state == RULE_FAILS ? "error" : holds ? "notice" : "warning");
-        put_text(out, j->file, put_github);
-        (void)fprintf(out, ",line=%zu,title=",
-                      r->n_findings && r->findings[0].line ? r->findings[0].line : r->rule->line);
+        (void)fprintf(out, "::%s ", r->state == RULE_FAILS ? "error" : holds ? "notice" : "warning");
+        put_github_place(out, j, r);
+        (void)fputs("title=", out);
         put_text(out, r->rule->name, put_github);
         (void)fprintf(out, "::%s%%0A", rule_state_word(r->state));
         put_text(out, text, put_github_message);
@@ -177,7 +187,8 @@ void judgement_print_gitlab(FILE *out, const struct judgement *j)
     occ_json_array(&json, NULL, false);
     for (size_t i = 0; i < j->n; i++)
         for (size_t k = 0; k < j->results[i].n_findings; k++)
-            print_finding(&json, j->file, j->results[i].rule, &j->results[i].findings[k]);
+            print_finding(&json, j->file ? j->file : JUDGE_BUILT_IN, j->results[i].rule,
+                          &j->results[i].findings[k]);
     cli_json_end(&json);
 }
 
