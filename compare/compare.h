@@ -90,8 +90,8 @@ struct diff_item {
     struct diff_sums sums;
 };
 
-/* Metrics of verdicts, per launch; per unit of work where launches of the sides do different work (work.h).
- * Less `achieved` is worse. X(NAME, word) */
+/* Metrics of verdicts. Time and waste are per launch; per unit of work where launches of the sides do
+ * different work (work.h). `achieved` depends on neither, and less is worse. X(NAME, word) */
 #define DIFF_METRICS(X)                    X(TIME, "time") X(WASTE, "waste") X(ACHIEVED, "achieved")
 #define DIFF_METRIC_ENUMERATOR(name, word) DIFF_METRIC_##name,
 enum diff_metric { DIFF_METRICS(DIFF_METRIC_ENUMERATOR) DIFF_METRIC_COUNT };

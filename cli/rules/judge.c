@@ -139,6 +139,12 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
 
 #define FLOOR 0.05
 
+/* The factor of the work in the rule's metric. An occupancy does not depend on the work. */
+static double work_factor_of(const struct rule *rule, const struct diff_pair *pair)
+{
+    return rule->metric == DIFF_METRIC_ACHIEVED ? 1 : pair->work_factor;
+}
+
 static int judge_pair(const struct judge_terms *terms, struct rule_result *result,
                       const struct diff_pair *pair, struct occ_error *err)
 {
@@ -150,15 +156,16 @@ static int judge_pair(const struct judge_terms *terms, struct rule_result *resul
     enum diff_verdict verdict = needs_floor
                                     ? DIFF_UNDECIDED
                                     : diff_verdict_of(terms->diff, pair, rule->metric, floor, rule->min_time);
+    double factor = work_factor_of(rule, pair);
     char text[128];
     result->undecided += verdict == DIFF_UNDECIDED ? 1 : 0;
     result->judged += verdict == DIFF_UNDECIDED ? 0 : 1;
-    result->of_other_work += verdict == DIFF_UNDECIDED && isnan(pair->work_factor) ? 1 : 0;
+    result->of_other_work += verdict == DIFF_UNDECIDED && isnan(factor) ? 1 : 0;
     if (verdict != DIFF_WORSE)
         return 0;
     (void)snprintf(text, sizeof text, "%s %s %+.1f%% (95 %%: %+.1f%% to %+.1f%%)", metrics[rule->metric],
-                   fabs(pair->work_factor - 1) > 0 ? "for the same work" : "of a launch",
-                   100 * (ratio->ratio - 1), 100 * (ratio->low - 1), 100 * (ratio->high - 1));
+                   fabs(factor - 1) > 0 ? "for the same work" : "of a launch", 100 * (ratio->ratio - 1),
+                   100 * (ratio->low - 1), 100 * (ratio->high - 1));
     return add_finding(terms, result, diff_config_row(pair->main_item[DIFF_B]), diff_share(terms->diff, pair),
                        text, err);
 }

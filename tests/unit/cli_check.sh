@@ -181,6 +181,10 @@ expect 0 "$occq" diff -d steps.db 1 5 --markdown
 has stdout '| - | - to - | not comparable: another number of launches, each with other work; '
 expect 0 "$occq" diff -d steps.db 1 2 --markdown
 has stdout '% for the same work | -'
+# an occupancy does not depend on the work: no launch is measured here
+printf 'measured:\n  - {rule: occupancy, kernel: batch, metric: achieved, floor: 5%%}\n' >achieved.yaml
+expect 3 "$occq" check -d steps.db --rules achieved.yaml --baseline run:1 run:5
+has stdout 'undecided occupancy: 0 judged, 1 undecided; too few launches, or too much spread'
 # the number of launches in a run tells whether the work of a launch may have changed: sides have other numbers of runs
 for i in 1 2 3; do steps one$i.json 108 100.0$i 400 0 0 0; done
 for i in 1 2; do steps half$i.json 216 200.0$i 200 0 0 0; done
