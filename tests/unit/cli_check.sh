@@ -185,6 +185,9 @@ has stdout '% for the same work | -'
 printf 'measured:\n  - {rule: occupancy, kernel: batch, metric: achieved, floor: 5%%}\n' >achieved.yaml
 expect 3 "$occq" check -d steps.db --rules achieved.yaml --baseline run:1 run:5
 has stdout 'undecided occupancy: 0 judged, 1 undecided; too few launches, or too much spread'
+expect 2 env OCCTRACE_CLUSTER=http://127.0.0.1:1/ "$occq" diff job:1 job:2 --by layer
+has stderr "--by layer: the cluster's minutes have no ranges; only the nodes know (--db FILE)"
+OCCTRACE_CLUSTER=http://127.0.0.1:1/ expect 0 "$occq" diff -d steps.db 1 2 --by layer
 # the number of launches in a run tells whether the work of a launch may have changed: sides have other numbers of runs
 for i in 1 2 3; do steps one$i.json 108 100.0$i 400 0 0 0; done
 for i in 1 2; do steps half$i.json 216 200.0$i 200 0 0 0; done

@@ -91,7 +91,12 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static int check(void *arguments, struct occ_error *err)
 {
-    return diff_check(arguments, err);
+    const struct diff_args *args = arguments;
+    int status = diff_check(arguments, err);
+    return status == 0 && cluster_url(&args->history)
+               ? occ_fail(err, OCC_E_INVALID,
+                          "--by layer: the cluster's minutes have no ranges; only the nodes know (--db FILE)")
+               : status;
 }
 
 static const struct cli_option options[] = {
