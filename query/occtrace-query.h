@@ -89,7 +89,7 @@ enum {
     OCC_QUERY_OK = 0,
     OCC_QUERY_FAILURE = 1, /* no memory, a damaged file, a limit */
     OCC_QUERY_USAGE = 2,   /* an unknown question, a wrong option or statement */
-    OCC_QUERY_NOTHING = 3  /* there is no such history, or nothing matches */
+    OCC_QUERY_NOTHING = 3  /* there is no such history, nothing matches, or a check did not judge all rules */
 };
 
 #define OCC_QUERY_MESSAGE_BYTES 1024
@@ -124,7 +124,8 @@ void occ_query_close(occ_query *query);
  * unlimited).
  *
  * *ret_document is NUL-terminated UTF-8; free it with occ_query_free(). If OCC_QUERY_NOTHING is returned, it
- * is a document without rows or NULL; after other failures it is NULL.
+ * is the document of a check whose rules were not all judged, a document without rows, or NULL; after other
+ * failures it is NULL.
  */
 int occ_query_ask(occ_query *query, const char *question, const char *options, char **ret_document,
                   occ_query_error *error);

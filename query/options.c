@@ -10,12 +10,12 @@
 
 /* The long options of commands that a question may have. */
 static const char *const accepted[] = {
-    "since",         "until",     "run",      "label",    "user",       "job",    "rank",
-    "session",       "kernel",    "exclude",  "gpu",      "device",     "stream", "range",
-    "graph",         "number",    "name",     "by",       "order",      "cause",  "min-loss",
-    "depth",         "operators", "unfold",   "advice",   "gaps",       "on",     "columns",
-    "low-occupancy", "floor",     "min-time", "force",    "min-change", "info",   "with",
-    "rows",          "cost",      "rules",    "baseline", "strict",     "for",    "node"};
+    "since",     "until",     "run",        "label",   "user",  "job",     "rank",          "session",
+    "account",   "partition", "kernel",     "exclude", "gpu",   "device",  "stream",        "range",
+    "graph",     "number",    "name",       "by",      "order", "cause",   "min-loss",      "depth",
+    "operators", "unfold",    "advice",     "gaps",    "on",    "columns", "low-occupancy", "floor",
+    "min-time",  "force",     "min-change", "info",    "with",  "rows",    "cost",          "rules",
+    "baseline",  "strict",    "all",        "explain", "for",   "node"};
 
 /* Formats, and the option that chooses them; "": none. */
 static const struct {

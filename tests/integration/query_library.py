@@ -6,6 +6,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -165,6 +166,22 @@ def check_notes(path):
         fail("the width of text:", narrow)
 
 
+# Long options that are none of a question's: they write files, name other histories, programs or formats, or concern a terminal.
+OF_PROGRAMS = {"all-users", "cluster", "color", "csv", "db", "github", "gitlab", "help", "hit-rate", "image", "interactive", "json", "junit",
+               "markdown", "no-pager", "raw", "schema", "socket", "svg", "utc"}
+
+
+def check_options(path):
+    for question in "top", "show", "diff", "history", "launches", "runs", "check", "sql":
+        names = set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", run(OCCQ, question, "--help").stdout.decode(), re.M))
+        if not names & OF_PROGRAMS:
+            fail(question, "has the options", names)
+        for name in sorted(names):
+            refused = b"unknown option '%s'" % name.encode() in ask(path, question, {name: "x"}).stderr
+            if refused != (name in OF_PROGRAMS):
+                fail(question, "option", name, "is refused" if refused else "is accepted")
+
+
 def check_wrong(path):
     for question, options, part in WRONG:
         found = ask(path, question, json.dumps(options) if not isinstance(options, str) else options)
@@ -295,7 +312,7 @@ def main():
             check_hostile(work, path)
             sys.exit(failed)
         check_same(path)
-        for check in (check_verdict, check_notes, check_wrong, check_stream, check_table):
+        for check in (check_verdict, check_notes, check_options, check_wrong, check_stream, check_table):
             check(path)
         for how in ("threads", "fork"):
             found = client(how, path)

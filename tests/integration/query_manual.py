@@ -45,8 +45,11 @@ def check_page(page, header):
     for code in re.findall(r"^ +(OCC_QUERY_[A-Z]+) =", header, re.M):
         if f".It Dv {code}\n" not in page:
             fail("the page does not describe", code)
-    questions = re.findall(r'^    \{"([a-z]+)", &', read("query/questions.c"), re.M)
-    if len(questions) < 9:
+    for text in page, header:
+        if not re.search(r"check\s+(?:\*\s+)?whose\s+rules\s+were\s+not\s+all\s+judged", text):
+            fail("the page or the header does not say what a check returns that did not judge all rules")
+    questions = re.findall(r'^    \{"([a-z_]+)", &', read("query/questions.c"), re.M)
+    if len(questions) < 10:
         fail("only", questions)
     for question in questions:
         if f".Ql {question}" not in page or f"`{question}`" not in read("docs/query.md") or f'"{question}"' not in header:
