@@ -67,6 +67,7 @@ class Answers(unittest.TestCase):
                                   (self.history.history(), ["history"]), (self.history.runs(), ["runs"]),
                                   (self.history.launches(number=3), ["launches", "-n3"]),
                                   (self.history.check(RULES, "run:2"), ["check", "--rules", RULES, "run:2"]),
+                                  (self.history.check(side="run:1", baseline="run:1"), ["check", "run:1", "--baseline", "run:1"]),
                                   (self.history.diff("run:1", "run:2", force=True), ["diff", "run:1", "run:2", "--force"])):
             self.assertEqual(answer.json, occq(*arguments, "--json"))
             self.assertEqual(answer.document, json.loads(answer.json))
