@@ -12,7 +12,8 @@ static const char *const questions[] = {"top", "show", "diff", "sql", "verdict",
 
 static void check(const struct query_options *options)
 {
-    static const char *const refused[] = {"--help", "--all-users", "--svg", "--cluster", "--socket", "--color"};
+    static const char *const refused[] = {"--help",    "--all-users", "--svg",
+                                          "--cluster", "--socket",    "--color"};
     bool has_history = false, is_operand = false;
     for (char *const *argument = options->argv; *argument; argument++) {
         is_operand |= strcmp(*argument, "--") == 0;
