@@ -32,17 +32,17 @@ void occ_body_clear(struct occ_body *body)
     body->in_row = body->failed = false;
 }
 
-/* Room for `n` bytes more, or NULL. */
+/* Room for `n` > 0 bytes more, or NULL. */
 static char *reserve(struct occ_body *body, size_t n)
 {
-    body->failed |= n && !occ_grow((void **)&body->data, &body->allocated, body->n + n - 1, SIZE_MAX, 1);
+    body->failed |= !occ_grow((void **)&body->data, &body->allocated, body->n + n - 1, SIZE_MAX, 1);
     return body->failed ? NULL : body->data + body->n;
 }
 
 void occ_body_put_raw(struct occ_body *body, const char *text, size_t n)
 {
-    char *at = reserve(body, n);
-    if (at && n > 0) {
+    char *at = n > 0 ? reserve(body, n) : NULL;
+    if (at) {
         memcpy(at, text, n);
         body->n += n;
     }
@@ -91,7 +91,7 @@ void occ_body_put_float(struct occ_body *body, double value)
 void occ_body_put_text(struct occ_body *body, const char *text, size_t n)
 {
     begin_column(body);
-    char *at = reserve(body, 2 * n);
+    char *at = n > 0 ? reserve(body, 2 * n) : NULL;
     for (size_t i = 0; at && i < n; i++) {
         const char *escaped = memchr("\t\n\r\\", text[i], 4);
         if (escaped || text[i] == '\0')
