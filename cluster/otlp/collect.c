@@ -10,7 +10,8 @@
 #include "store/store.h"
 #include "support/text.h"
 
-#define FUTURE_S 60 /* a minute that ends later than this does not wait: its clock is wrong */
+#define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: more than a GPU can start in a minute */
+#define FUTURE_S     60 /* a minute that ends later than this does not wait: its clock is wrong */
 
 /* Runs of this node; minute -1 is the row of a run. */
 static const char read_changes[] =
@@ -158,6 +159,7 @@ static int add_row(struct history *h, const char *job, int64_t minute, int64_t r
 {
     char gpu[OCC_SUMS_TEXT_BYTES], model[OCC_SUMS_TEXT_BYTES], kernel[OCC_SUMS_TEXT_BYTES];
     sqlite3_stmt *stmt = h->rows;
+    int64_t launches = sqlite3_column_int64(stmt, LAUNCHES);
     const struct occ_sums_minute row = {.identity = h->position.identity,
                                         .minute = minute,
                                         .run = run,
@@ -165,7 +167,7 @@ static int add_row(struct history *h, const char *job, int64_t minute, int64_t r
                                         .job = job,
                                         .gpu = name_of(stmt, GPU, gpu),
                                         .kernel = name_of(stmt, KERNEL, kernel),
-                                        .launches = sqlite3_column_int64(stmt, LAUNCHES),
+                                        .launches = launches < LAUNCHES_MAX ? launches : LAUNCHES_MAX,
                                         .total_ns = sqlite3_column_int64(stmt, TOTAL),
                                         .warps = sqlite3_column_double(stmt, WARPS),
                                         .theoretical = real(stmt, THEORETICAL),

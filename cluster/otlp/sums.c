@@ -348,7 +348,7 @@ int occ_sums_add(struct occ_sums *s, const struct occ_sums_minute *m, struct occ
     bind_texts(stmt, (const char *const[]){m->job, m->gpu, m->kernel}, 3);
     (void)sqlite3_bind_int64(stmt, 4, m->minute);
     (void)sqlite3_bind_int64(stmt, 5, launches);
-    (void)sqlite3_bind_int64(stmt, 6, ns);
+    (void)sqlite3_bind_double(stmt, 6, (double)ns); /* a sum of integers fails where it overflows */
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         bind_real(stmt, 7 + (int)i, reals[i]);
     rc = finish(s, stmt, err);

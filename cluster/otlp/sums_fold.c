@@ -9,6 +9,8 @@
 #define HALF_LIFE        60.0  /* minutes */
 #define PLACE_MARGIN     "1.5" /* GPU time of a name with a place counts so many times */
 #define NAMES_MAX        "2000"
+/* GPU time of a name in a pass, at most: a forged duration keeps a place for hours, not for days. */
+#define PASS_NS "6e13"
 
 /* ?1: the minute; ?2: the weight of earlier GPU time */
 #define BUSY        "last_minute >= ?1 - " NUMBER(OCC_SUMS_IDLE_MINUTES)
@@ -17,9 +19,9 @@
 #kind " IN ('" OCC_SUMS_NO_JOB "', '" OCC_SUMS_OTHER "') OR " #kind " IN (" NAMES(kind) "AND has_place)"
 #define NAMED(kind) "iif(" PLACED(kind) ", " #kind ", '" OCC_SUMS_OTHER "') AS " #kind
 #define RANK(kind, limit)                                                                                    \
-    "INSERT INTO place SELECT '" #kind "', " #kind ", sum(ns), 0, max(minute) FROM fresh WHERE " #kind       \
-    " NOT IN ('" OCC_SUMS_NO_JOB "', '" OCC_SUMS_OTHER "') GROUP BY " #kind                                  \
-    " ON CONFLICT DO UPDATE SET ns = ns + excluded.ns, "                                                     \
+    "INSERT INTO place SELECT '" #kind "', " #kind ", min(total(ns), " PASS_NS                               \
+    "), 0, max(minute) FROM fresh WHERE " #kind " NOT IN ('" OCC_SUMS_NO_JOB "', '" OCC_SUMS_OTHER           \
+    "') GROUP BY " #kind " ON CONFLICT DO UPDATE SET ns = ns + excluded.ns, "                                \
     "last_minute = max(last_minute, excluded.last_minute)",                                                  \
         "UPDATE place SET has_place = name IN (" NAMES(                                                      \
             kind) "AND " BUSY " ORDER BY ns * iif(has_place, " PLACE_MARGIN                                  \

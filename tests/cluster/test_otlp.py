@@ -307,6 +307,26 @@ def bounds(collector):
     node.close()
 
 
+def forged_durations(collector):
+    """Durations and launches of a program that lies: the largest integers, in several rows, stop nothing and keep no place for long."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    node.extend(NOW - 600, 1, 1, 5, 1, "end")
+    with sqlite3.connect(node.history) as db:
+        db.execute("UPDATE stored_minute SET total_duration_ns = 9223372036854775807")
+    node.run("--once")
+    compare_counters(collector.last(), by_sql(node.history))
+    with sqlite3.connect(node.state + ".otlp") as db:
+        assert db.execute("SELECT count(*), max(ns) FROM place WHERE kind = 'kernel'").fetchone() == (5, 6e13)
+    with sqlite3.connect(node.history) as db:
+        db.execute("UPDATE stored_minute SET launches = 9223372036854775807")
+        db.execute("INSERT OR REPLACE INTO stored_minute_change(minute, run_id) SELECT DISTINCT minute, run_id FROM stored_minute")
+    node.run("--once")
+    calls = named(collector.last(), "gpu.cuda.kernel.launch.calls").values()
+    assert calls and all(isinstance(point.value, int) and point.value > 0 for point in calls)
+    node.close()
+
+
 def headers_and_certificates(collector):
     node = Node(collector.url, otlp_headers_file=f"{tempfile.gettempdir()}/occ-otlp-none")
     node.run("--once", code=78)
@@ -388,7 +408,7 @@ def protos(requests):
 
 
 GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, bounds),
-          "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files)}
+          "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files, forged_durations)}
 collector = Collector()
 for test in GROUPS[sys.argv[3]]:
     test(collector)
