@@ -149,20 +149,33 @@ static int open_warehouse(const struct occ_config *config, const struct occ_raw_
     return occ_ship_open(&settings, ship, err);
 }
 
-/* warehouse NULL: none. */
+/* No metrics if ship.otlp_url is empty. */
+static int open_otlp(const struct occ_config *config, struct occ_ship_names *names,
+                     struct occ_otlp **ret_otlp, struct occ_error *err)
+{
+    struct occ_otlp_settings settings;
+    if (config->ship_otlp_url[0] == '\0')
+        return 0;
+    int rc = occ_ship_otlp(config, names, &settings, err);
+    if (rc != 0)
+        return rc;
+    settings.origin.version = OCC_VERSION;
+    rc = occ_otlp_open(&settings, ret_otlp, err);
+    return rc == 0 ? 0 : occ_error_prefix(err, "ship.otlp_url");
+}
+
+/* warehouse NULL: none. A service with a warehouse goes on without metrics if their settings are wrong. */
 static int ship(const struct occ_ship_options *options, const struct occ_config *config,
                 const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
                 struct occ_ship_names *names, struct occ_error *err)
 {
     struct occ_ship shipper = {0};
-    struct occ_otlp_settings otlp;
     struct receivers receivers = {.otlp_interval_ns =
                                       config->ship_interval_ns ? config->ship_interval_ns : OTLP_INTERVAL_NS};
-    int rc = config->ship_otlp_url[0] ? occ_ship_otlp(config, names, &otlp, err) : 0;
-    if (rc == 0 && config->ship_otlp_url[0]) {
-        otlp.origin.version = OCC_VERSION;
-        rc = occ_otlp_open(&otlp, &receivers.otlp, err);
-        rc = rc == 0 ? 0 : occ_error_prefix(err, "ship.otlp_url");
+    int rc = open_otlp(config, names, &receivers.otlp, err);
+    if (rc != 0 && warehouse && !options->once) {
+        occ_log(OCC_LOG_ERROR, "no metrics for OpenTelemetry until a restart: %s", err->message);
+        rc = 0;
     }
     if (rc == 0 && warehouse) {
         rc = open_warehouse(config, raw, warehouse, &shipper, err);

@@ -270,6 +270,27 @@ def beside_a_warehouse(collector):
     node.close()
 
 
+def mistakes_beside_a_warehouse(collector):
+    """A mistake in the settings of OpenTelemetry does not stop the shipper to the warehouse; --check reports the mistake."""
+    node = Node(collector.url)
+    headers = f"{node.dir}/headers"
+    with open(headers, "w") as f:
+        f.write("A: 1\n")
+    os.chmod(headers, 0o644)
+    for url, more, says in ((collector.url, {"otlp_headers_file": headers}, "every user may read"), ("ftp://127.0.0.1/", {}, "https is needed")):
+        node.settings(url, url="'http://127.0.0.1:9'", **more)
+        process = subprocess.Popen([ship, "-c", f"{node.dir}/occtrace.yaml"], stderr=subprocess.PIPE, text=True)
+        lines = [process.stderr.readline() for _ in range(2)]
+        process.terminate()
+        process.wait()
+        assert says in lines[0] and "no metrics" in lines[0] and "127.0.0.1:9" in lines[1], lines
+        node.run("--once", code=78, says=says)
+        node.settings(url, **more)
+        for option in ("--check", "--log-level=error"):
+            node.run(option, code=78, says=says)
+    node.close()
+
+
 def bounds(collector):
     """Many jobs, GPUs and kernels: the series stay bounded, and (other) has the rest."""
     node = Node(collector.url)
@@ -407,7 +428,7 @@ def protos(requests):
     print(f"protos: {len(requests)} requests, {sum(map(len, json.loads(done.stdout).values()))} points", flush=True)
 
 
-GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, bounds),
+GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, mistakes_beside_a_warehouse, bounds),
           "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files, forged_durations)}
 collector = Collector()
 for test in GROUPS[sys.argv[3]]:
