@@ -24,9 +24,10 @@ enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN };
 static const char last_change_ever[] =
     "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'stored_minute_change'), 0)";
 
+/* A program's claim makes a job of its own: it adds nothing to the job that it names. */
 static const char read_job[] =
-    "SELECT coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, 'container:' || r.container, "
-    "'" OCC_SUMS_NO_JOB
+    "SELECT coalesce(iif(r.job_trust = 'claimed', 'claimed:', '') || coalesce('slurm:' || r.slurm_job, "
+    "'pod:' || r.k8s_pod_uid, 'container:' || r.container), '" OCC_SUMS_NO_JOB
     "'), r.slurm_job, r.k8s_namespace, r.k8s_pod, r.k8s_pod_uid, r.container, r.job_trust "
     "FROM stored_run r WHERE r.run_id = ?1";
 enum { N_JOB_TEXTS = 7 };

@@ -57,11 +57,14 @@ class Node:
         shutil.rmtree(self.dir)
 
 
+JOB = "coalesce(iif(r.job_trust = 'claimed', 'claimed:', '') || coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid), '(none)')"
+
+
 def by_sql(history, minute=None):
     """Of a history: sums by job, GPU and kernel, as the storage has them."""
     db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
     found = collections.defaultdict(lambda: collections.defaultdict(float))
-    for row in db.execute("""SELECT coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, '(none)'), lower(hex(d.uuid)), k.short, m.launches, m.total_duration_ns,
+    for row in db.execute(f"""SELECT {JOB}, lower(hex(d.uuid)), k.short, m.launches, m.total_duration_ns,
             d.sm_count * c.max_warps_per_sm, c.expected_elapsed_low, c.theoretical, c.expected_achieved_low, c.expected_achieved_high,
             e.achieved_sum, e.achieved_ns, e.achieved_error_sum, e.achieved_error_ns
             FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id) JOIN stored_kernel k USING(kernel_id)
@@ -123,7 +126,7 @@ def compare_sizes(points, history):
     db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
     for name, size in (("grid", "c.grid_x * c.grid_y * c.grid_z"), ("block", "c.block_x * c.block_y * c.block_z")):
         wanted = collections.defaultdict(list)
-        for job, gpu, value, launches in db.execute(f"""SELECT coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, '(none)'), lower(hex(d.uuid)), {size}, sum(m.launches)
+        for job, gpu, value, launches in db.execute(f"""SELECT {JOB}, lower(hex(d.uuid)), {size}, sum(m.launches)
                 FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id) JOIN stored_device d USING(device_id)
                 GROUP BY 1, 2, 3"""):
             wanted[job, gpu].append((value, launches))
@@ -328,6 +331,21 @@ def bounds(collector):
     node.close()
 
 
+def claimed_jobs(collector):
+    """A program that only claims the number of a job does not get into the sums of that job."""
+    node = Node(collector.url)
+    node.begin(NOW - HOUR)
+    node.extend(NOW - 600, 3, 8, 12, 1, "end")
+    with sqlite3.connect(node.history) as db:
+        db.execute("UPDATE stored_run SET job_trust = 'claimed' WHERE run_id IN (1, 8)")
+        db.execute("UPDATE stored_run SET job_trust = 'claimed', slurm_job = NULL WHERE run_id = 2")
+    node.run("--once")
+    compare_counters(collector.last(), by_sql(node.history))
+    trust = {p.resource["occtrace.job"]: (p.resource.get("occtrace.job.trust"), p.resource.get("slurm.job.id")) for p in collector.last() if "occtrace.job" in p.resource}
+    assert trust == {"slurm:42": ("kernel", "42"), "claimed:slurm:42": ("claimed", "42"), "claimed:slurm:43": ("claimed", "43"), "(none)": (None, None)}, trust
+    node.close()
+
+
 def forged_durations(collector):
     """Durations and launches of a program that lies: the largest integers, in several rows, stop nothing and keep no place for long."""
     node = Node(collector.url)
@@ -428,7 +446,7 @@ def protos(requests):
     print(f"protos: {len(requests)} requests, {sum(map(len, json.loads(done.stdout).values()))} points", flush=True)
 
 
-GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, mistakes_beside_a_warehouse, bounds),
+GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, mistakes_beside_a_warehouse, claimed_jobs, bounds),
           "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files, forged_durations)}
 collector = Collector()
 for test in GROUPS[sys.argv[3]]:
