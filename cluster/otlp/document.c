@@ -45,8 +45,9 @@ static void put_attribute(struct occ_json *json, const char *key, const char *va
 static void put_times(struct document *d, int64_t start_minute)
 {
     uint64_t start_ns = start_minute > 0 ? (uint64_t)start_minute * MINUTE_NS : 0;
-    if (start_minute >= 0) /* a clock was set back: the interval is empty */
-        put_unsigned(&d->json, "startTimeUnixNano", start_ns < d->until_ns ? start_ns : d->until_ns);
+    /* The shortest interval if a clock was set back: a point with start = time covers nothing. */
+    if (start_minute >= 0)
+        put_unsigned(&d->json, "startTimeUnixNano", start_ns < d->until_ns ? start_ns : d->until_ns - 1);
     put_unsigned(&d->json, "timeUnixNano", d->until_ns);
 }
 
@@ -372,7 +373,7 @@ static int put_all(struct document *d, struct occ_error *err)
     return rc;
 }
 
-int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origin, int64_t until_s,
+int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origin, int64_t until_ns,
                       char **ret_text, size_t *ret_n, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *text = NULL;
@@ -380,7 +381,7 @@ int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origi
     FILE *out = open_memstream(&text, &n);
     if (!out)
         return occ_no_memory(err);
-    struct document d = {.sums = sums, .origin = origin, .until_ns = (uint64_t)until_s * 1000000000};
+    struct document d = {.sums = sums, .origin = origin, .until_ns = (uint64_t)until_ns};
     occ_json_begin(&d.json, out);
     occ_json_array(&d.json, "resourceMetrics", false);
     int rc = put_all(&d, err);

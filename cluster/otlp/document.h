@@ -20,7 +20,7 @@ struct occ_otlp_origin {
 /* The largest request: far above the bounds of the series, and an eighth of the specification's limit. */
 #define OCC_OTLP_BODY_MAX (8u << 20)
 
-/* Writes a document of the sums until `until_s`; the caller frees *ret_text. OCC_E_FULL: longer than
- * OCC_OTLP_BODY_MAX. */
-int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origin, int64_t until_s,
+/* Writes a document of the sums, with the time `until_ns` > 0; the caller frees *ret_text. OCC_E_FULL: longer
+ * than OCC_OTLP_BODY_MAX. */
+int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origin, int64_t until_ns,
                       char **ret_text, size_t *ret_n, struct occ_error *err);

@@ -146,11 +146,11 @@ static int send_document(struct occ_otlp *otlp, const char *document, size_t n, 
     return 0;
 }
 
-static int send_sums(struct occ_otlp *otlp, int64_t until_s, struct occ_error *err)
+static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *err)
 {
     char *document = NULL;
     size_t n = 0;
-    int rc = occ_otlp_document(otlp->sums, &otlp->settings.origin, until_s, &document, &n, err);
+    int rc = occ_otlp_document(otlp->sums, &otlp->settings.origin, until_ns, &document, &n, err);
     if (rc == 0)
         rc = send_document(otlp, document, n, err);
     free(document);
@@ -159,11 +159,12 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_s, struct occ_error *e
 
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)
 {
-    int64_t now_ns = occ_now_ns(), minute = (now_ns / SECOND_NS - (all ? 0 : OCC_COLLECT_WAIT_S)) / 60;
+    /* the time of each request is its own: two requests of one minute may have other sums */
+    int64_t now_ns = occ_now_ns(), until_ns = now_ns - (all ? 0 : OCC_COLLECT_WAIT_S * SECOND_NS);
     otlp->retry_after_s = 0;
-    int rc = count(otlp, all, minute, now_ns, err);
+    int rc = count(otlp, all, until_ns / SECOND_NS / 60, now_ns, err);
     if (rc == 0)
-        rc = send_sums(otlp, minute * 60, err);
+        rc = send_sums(otlp, until_ns, err);
     otlp->counters.failures += rc != 0;
     int stored = otlp->sums ? occ_sums_store_counters(otlp->sums, &otlp->counters,
                                                       rc == 0 ? "" : err->message, rc == 0 ? err : NULL)

@@ -1,7 +1,7 @@
 /*
  * The node's cumulative sums for OpenTelemetry: a SQLite file. A pass is one transaction and adds the minutes
  * that the histories have changed, stores how far each history was read, and bounds the number of series. The
- * sums alone decide the content of a request, so that a repeated request repeats the same numbers, and a
+ * sums alone decide the numbers of a request, so that a repeated request repeats the same numbers, and a
  * failed pass leaves no trace. If the file is lost, sums begin again at 0 with a later start time. One
  * thread.
  */

@@ -176,6 +176,7 @@ def values(collector):
     node.run("--once")
     compare_counters(collector.last(), wanted)
     assert not [p for p in collector.last() if p.kind == "gauge"], "means of minutes that no pass counted"
+    assert min(p.time for p in collector.last()) > max(p.time for p in points), "two requests at one time"
     node.close()
 
 
@@ -453,6 +454,9 @@ for test in GROUPS[sys.argv[3]]:
     test(collector)
     print(test.__name__, flush=True)
 assert not collector.mistakes, collector.mistakes
+times = {}
 for request in collector.requests:
-    points_of(json.loads(request))
+    for point in points_of(json.loads(request)):
+        value = (point.counts, point.sum) if point.kind == "histogram" else point.value
+        assert times.setdefault((point.series, point.start, point.time), value) == value, f"two values at one time: {point.series}"
 protos(collector.requests)

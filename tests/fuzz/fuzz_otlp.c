@@ -158,7 +158,7 @@ static void use_sums(void)
         return;
     (void)occ_sums_load_counters(sums, &counters, &err);
     (void)count_minute(sums, &err);
-    if (occ_otlp_document(sums, &origin, (MINUTE + 1) * 60, &text, &n, &err) == 0)
+    if (occ_otlp_document(sums, &origin, (MINUTE + 1) * 60 * 1000000000, &text, &n, &err) == 0)
         must(n == strlen(text) && n <= OCC_OTLP_BODY_MAX);
     free(text);
     occ_sums_close(sums);
