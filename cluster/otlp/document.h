@@ -1,7 +1,7 @@
 /*
- * A request of OTLP/HTTP with JSON: the sums and the means of the last pass as metrics. Names and units: the
- * semantic conventions for hardware (hw.*) and hosts (host.*, k8s.*), the metrics of OpenTelemetry's eBPF
- * instrumentation (gpu.cuda.*), and occtrace.* (docs/cluster.md). One thread.
+ * A request of OTLP/HTTP with JSON: the sums, and the means since the last accepted request, as metrics.
+ * Names and units: the semantic conventions for hardware (hw.*) and hosts (host.*, k8s.*), the metrics of
+ * OpenTelemetry's eBPF instrumentation (gpu.cuda.*), and occtrace.* (docs/cluster.md). One thread.
  */
 #pragma once
 

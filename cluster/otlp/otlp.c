@@ -154,7 +154,7 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *
     if (rc == 0)
         rc = send_document(otlp, document, n, err);
     free(document);
-    return rc;
+    return rc == 0 ? occ_sums_clear_means(otlp->sums, err) : rc;
 }
 
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)

@@ -125,11 +125,14 @@ int occ_sums_add(struct occ_sums *sums, const struct occ_sums_minute *minute, st
 /* Names the series, adds the pass's part to the sums, and commits. minute: the first one after the counted
  * minutes. */
 int occ_sums_end(struct occ_sums *sums, int64_t minute, struct occ_error *err);
+/* Forgets the means, which a server has accepted. */
+int occ_sums_clear_means(struct occ_sums *sums, struct occ_error *err);
 
 /* ---- internal ---- */
 
 /* Columns of a series. TOTALS: cumulative; capacity, wasted: warp-seconds of launches that the model
- * analyses. MEANS: of the last pass, weighted with nanoseconds. NULL: no launch has the value. X(column) */
+ * analyses. MEANS: of the minutes since the last accepted request, weighted with nanoseconds. NULL: no launch
+ * has the value. X(column) */
 #define OCC_SUMS_TOTALS(X) X(launches) X(ns) X(capacity) X(wasted)
 #define OCC_SUMS_MEANS(X)                                                                                    \
     X(theoretical)                                                                                           \

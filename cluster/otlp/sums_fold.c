@@ -44,7 +44,6 @@ static const char *const steps[] = {
     "DELETE FROM size WHERE NOT (" PLACED(job) ") OR NOT (" PLACED(gpu) ")",
     "DELETE FROM job WHERE NOT (" PLACED(job) ")",
     "DELETE FROM gpu WHERE NOT (" PLACED(gpu) ")",
-    "UPDATE series SET " OCC_SUMS_MEANS(UNKNOWN) "start_minute = start_minute",
     /* the pass's part, by the names of series */
     "CREATE TEMP TABLE mapped AS SELECT " NAMED(job) ", " NAMED(gpu) ", " NAMED(
         kernel) ", min(minute) AS minute" OCC_SUMS_TOTALS(SUM)
@@ -92,6 +91,11 @@ static int last_fold(struct occ_sums *s, int64_t minute, int64_t *ret_minute, st
     int rc = done ? 0 : occ_sums_fail(s, err);
     (void)sqlite3_finalize(stmt);
     return rc;
+}
+
+int occ_sums_clear_means(struct occ_sums *s, struct occ_error *err)
+{
+    return occ_sums_run(s, "UPDATE series SET " OCC_SUMS_MEANS(UNKNOWN) "start_minute = start_minute", err);
 }
 
 int occ_sums_end(struct occ_sums *s, int64_t minute, struct occ_error *err)

@@ -222,8 +222,8 @@ def a_collector_that_fails(collector):
     """Nothing is lost, nothing counts twice, and each answer has its treatment."""
     node = Node(collector.url)
     node.begin(NOW - HOUR)
-    node.extend(NOW - 600, 3)
-    node.extend(NOW - 400, 2, 8, 12, 2, "end")
+    node.extend(NOW - 600, 3, 8, 12, 1, "measured")
+    node.extend(NOW - 400, 2, 8, 12, 2, "measured", "end")
     for status, code, says in ((503, 1, "not available"), (429, 1, "too many requests"), (502, 1, "proxy"), (504, 1, "proxy"),
                                (400, 78, "the metrics are refused (HTTP 400): why"), (401, 78, "ship.otlp_headers_file"),
                                (404, 78, "no server of OTLP takes metrics there"), (302, 78, "redirects are not followed"), (500, 78, "HTTP 500")):
@@ -235,9 +235,11 @@ def a_collector_that_fails(collector):
     collector.answers = [(200, {}, b'{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}')]
     node.run("--once", says="3 points rejected: too old")
     assert node.status("points rejected") == "3"
+    compare_means(collector.last(), by_sql(node.history))  # of all minutes since the last accepted request
     for body in (b"<html>", b"", b"x" * 60000, b'{"partialSuccess": {}}', b"[" * 1000):
         collector.answers = [(200, {}, body)]
         node.run("--once")
+        assert not [p for p in collector.last() if p.kind == "gauge"], "means of minutes that an accepted request had"
     collector.answers = [(200, {}, b"x" * 100000)]
     node.run("--once", code=1, says="the answer is longer")
     compare_counters(collector.last(), by_sql(node.history))
