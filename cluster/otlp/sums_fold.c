@@ -29,10 +29,9 @@
         "DELETE FROM place WHERE kind = '" #kind                                                             \
         "' AND name NOT IN (" NAMES(kind) "ORDER BY has_place DESC, ns DESC LIMIT " NAMES_MAX ")"
 #define SUM(column)     ", sum(" #column ") AS " #column
-#define NAME(column)    ", " #column
 #define UNKNOWN(column) #column " = NULL, "
-#define FIRST           "start_minute = min(start_minute, excluded.start_minute)"
-#define MAPPED_COLUMNS  "job, gpu, kernel, minute" OCC_SUMS_TOTALS(NAME) OCC_SUMS_MEANS(NAME)
+/* A stream keeps its start, also when late minutes come: receivers take another start for a new stream. */
+#define SAME_START "start_minute = start_minute"
 
 static const char *const steps[] = {
     "UPDATE place SET ns = ns * ?2",
@@ -54,12 +53,16 @@ static const char *const steps[] = {
     "m.ns DESC LIMIT -1 OFFSET max(0, " NUMBER(OCC_SUMS_SERIES) " - (SELECT count(*) FROM series)))",
     "INSERT INTO series SELECT job, gpu, kernel, min(minute)" OCC_SUMS_TOTALS(SUM) OCC_SUMS_MEANS(
         SUM) " FROM mapped GROUP BY job, gpu, kernel ON CONFLICT DO UPDATE SET " OCC_SUMS_TOTALS(OCC_SUMS_ADD)
-        OCC_SUMS_MEANS(OCC_SUMS_ADD) FIRST,
+        OCC_SUMS_MEANS(OCC_SUMS_ADD) SAME_START,
     "DROP TABLE mapped",
-    "INSERT INTO size SELECT " NAMED(job) ", " NAMED(
-        gpu) ", kind, bucket, min(minute), sum(launches), sum(total) FROM fresh_size GROUP BY 1, 2, 3, 4 ON "
-             "CONFLICT DO UPDATE SET launches = launches + excluded.launches, total = total + "
-             "excluded.total, " FIRST,
+    /* the start of a histogram is the first one of its buckets: a new bucket does not change it */
+    "INSERT INTO size SELECT job, gpu, kind, bucket, coalesce((SELECT min(s.start_minute) FROM size s WHERE "
+    "s.job = m.job AND s.gpu = m.gpu AND s.kind = m.kind), minute), launches, total FROM (SELECT " NAMED(
+        job) ", " NAMED(gpu) ", kind, bucket, min(minute) AS minute, sum(launches) AS launches, sum(total) "
+                             "AS "
+                             "total FROM fresh_size GROUP BY 1, 2, 3, 4) m WHERE true ON CONFLICT DO UPDATE "
+                             "SET launches = launches + excluded.launches, total = total + "
+                             "excluded.total, " SAME_START,
     "INSERT OR REPLACE INTO counter VALUES('folded_minute', ?1)",
 };
 
@@ -95,7 +98,7 @@ static int last_fold(struct occ_sums *s, int64_t minute, int64_t *ret_minute, st
 
 int occ_sums_clear_means(struct occ_sums *s, struct occ_error *err)
 {
-    return occ_sums_run(s, "UPDATE series SET " OCC_SUMS_MEANS(UNKNOWN) "start_minute = start_minute", err);
+    return occ_sums_run(s, "UPDATE series SET " OCC_SUMS_MEANS(UNKNOWN) SAME_START, err);
 }
 
 int occ_sums_end(struct occ_sums *s, int64_t minute, struct occ_error *err)
