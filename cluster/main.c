@@ -2,8 +2,10 @@
  * occtrace-ship: command line and settings, then ship.c. Exit codes: 0 done, 1 failure, 2 usage, 78 an error
  * that needs a person (EX_CONFIG of sysexits.h; a restart does not help).
  */
+#include <errno.h>
 #include <stdio.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "cluster/otlp/sums.h"
 #include "options.h"
@@ -207,6 +209,10 @@ static int print_sums(const struct occ_config *config, struct occ_ship_names *na
 {
     struct occ_sums *sums = NULL;
     occ_ship_otlp_state(config, names);
+    if (access(names->otlp_state, F_OK) != 0 && errno == ENOENT) {
+        (void)printf("OTLP:\n  no pass yet\n");
+        return 0;
+    }
     int rc = occ_sums_open(names->otlp_state, true, &sums, err);
     if (rc == 0)
         rc = occ_sums_print(sums, stdout, err);

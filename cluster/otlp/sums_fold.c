@@ -58,11 +58,10 @@ static const char *const steps[] = {
     /* the start of a histogram is the first one of its buckets: a new bucket does not change it */
     "INSERT INTO size SELECT job, gpu, kind, bucket, coalesce((SELECT min(s.start_minute) FROM size s WHERE "
     "s.job = m.job AND s.gpu = m.gpu AND s.kind = m.kind), minute), launches, total FROM (SELECT " NAMED(
-        job) ", " NAMED(gpu) ", kind, bucket, min(minute) AS minute, sum(launches) AS launches, sum(total) "
-                             "AS "
-                             "total FROM fresh_size GROUP BY 1, 2, 3, 4) m WHERE true ON CONFLICT DO UPDATE "
-                             "SET launches = launches + excluded.launches, total = total + "
-                             "excluded.total, " SAME_START,
+        job) ", " NAMED(gpu) ", kind, bucket, min(minute) AS minute, sum(launches) AS launches, "
+                             "sum(total) AS total FROM fresh_size GROUP BY 1, 2, 3, 4) m "
+                             "WHERE true ON CONFLICT DO UPDATE SET launches = launches + excluded.launches, "
+                             "total = total + excluded.total, " SAME_START,
     "INSERT OR REPLACE INTO counter VALUES('folded_minute', ?1)",
 };
 

@@ -145,6 +145,7 @@ def compare_sizes(points, history):
 def values(collector):
     """Alone, without a warehouse: every value is SQL's, and a second pass repeats it."""
     node = Node(collector.url)
+    assert node.run("--status") == "OTLP:\n  no pass yet\n" and not os.path.exists(node.state + ".otlp")
     node.begin(NOW - HOUR)
     assert [p for p in collector.last() if p.name != "hw.gpu.memory.limit"] == []
     node.extend(NOW - 600, 5, 8, 33, 1, "measured", "end")
