@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cli_slurm_epilog.sh OCCQ CLI_HISTORY EPILOG.in: the Slurm epilog appends a job's verdict to the job's output, once a job, with the
-# user's rights, and ends with 0 whatever it finds. scontrol and setpriv are stand-ins.
+# user's rights, and ends with 0 whatever it finds. scontrol, setpriv and findmnt are stand-ins.
 set -u
 occq=$1 history=$2 epilog=$3
 work=$(mktemp -d)
@@ -11,10 +11,12 @@ fail() { echo "FAILED: $*"; failed=1; }
 mkdir -p "$work/bin" "$work/state/u1000"
 "$history" "$work/state/u1000/history.db" || exit 1
 printf '#!/bin/sh\nprintf "node1\\nnode2\\n"\n' >"$work/bin/scontrol"
-printf '#!/bin/sh\necho "$1 $2 $3 $4 $5" >>"%s/rights"\nshift 5\nexec "$@"\n' "$work" >"$work/bin/setpriv"
+printf '#!/bin/sh\necho "$1 $2 $3 $4 $5 $6" >>"%s/rights"\nshift 6\nexec "$@"\n' "$work" >"$work/bin/setpriv"
+printf '#!/bin/sh\nfor last; do :; done\n[ -e "$last" ] && echo "${FSTYPE-ext4}"\n' >"$work/bin/findmnt"
+printf '#!/bin/sh\n[ "$1 $2" = "-k 1" ] || echo "$*" >>"%s/patient"\nexec "%s" "$@"\n' "$work" "$(command -v timeout)" >"$work/bin/timeout"
 ln -s "$occq" "$work/bin/occq"
 sed "s|@bin@|$work/bin|g" "$epilog" >"$work/epilog"
-chmod +x "$work/bin/scontrol" "$work/bin/setpriv" "$work/epilog"
+chmod +x "$work/bin/scontrol" "$work/bin/setpriv" "$work/bin/findmnt" "$work/bin/timeout" "$work/epilog"
 
 # epilog NAME=VALUE...: appends to $work/a job's output
 epilog() {
@@ -35,7 +37,7 @@ epilog
 for words in 'Tesla T4, .* recorded: ' 'GPU time: ' 'largest loss: '; do
     grep -q "^occtrace node1: $words" <<<"$said" || fail "$words: $said"
 done
-[ "$(cat "$work/rights")" = "--reuid 1000 --regid 100 --clear-groups" ] || fail "rights: $(cat "$work/rights")"
+[ "$(sort -u "$work/rights")" = "--reuid 1000 --regid 100 --clear-groups --no-new-privs" ] || fail "rights: $(cat "$work/rights")"
 
 # One node of the job writes, to a file that exists; a job without launches, or without a history, gets nothing.
 epilog SLURMD_NODENAME=node2
@@ -55,6 +57,21 @@ for value in '' '4713;touch x' "4713' OR 1=1 --" '1000/../u1000' '-1'; do
         silent "$name '$value'"
     done
 done
+
+# A relative path is one in the job's directory; a file system of a user's process (FUSE), or an unknown one, gets nothing.
+epilog "SLURM_JOB_STDOUT=a job's output" "SLURM_JOB_WORK_DIR=$work"
+[ "$(wc -l <<<"$said")" -eq 3 ] || fail "a relative path: $said"
+for directory in '' relative; do
+    epilog "SLURM_JOB_STDOUT=a job's output" "SLURM_JOB_WORK_DIR=$directory"
+    silent "a relative path in '$directory'"
+done
+for type in fuse fuse.sshfs fuseblk ''; do
+    epilog "FSTYPE=$type"
+    silent "file system '$type'"
+done
+epilog FSTYPE=nfs4
+[ "$(wc -l <<<"$said")" -eq 3 ] || fail "nfs4: $said"
+[ ! -e "$work/patient" ] || fail "a process may outlive its time limit: $(cat "$work/patient")"
 
 # sbatch's patterns; an unknown one has no output.
 pattern() { # PATTERN NAME
