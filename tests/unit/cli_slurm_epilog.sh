@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # cli_slurm_epilog.sh OCCQ CLI_HISTORY EPILOG.in: the Slurm epilog appends a job's verdict to the job's output, once a job, with the
-# user's rights, and ends with 0 whatever it finds. scontrol, setpriv and findmnt are stand-ins.
+# user's rights, and ends with 0 whatever it finds. scontrol, setpriv, findmnt, timeout and
+# sleep are stand-ins.
 set -u
 occq=$1 history=$2 epilog=$3
 work=$(mktemp -d)
@@ -16,7 +17,8 @@ printf '#!/bin/sh\nfor last; do :; done\n[ -e "$last" ] && echo "${FSTYPE-ext4}"
 printf '#!/bin/sh\n[ "$1 $2" = "-k 1" ] || echo "$*" >>"%s/patient"\nexec "%s" "$@"\n' "$work" "$(command -v timeout)" >"$work/bin/timeout"
 ln -s "$occq" "$work/bin/occq"
 sed "s|@bin@|$work/bin|g" "$epilog" >"$work/epilog"
-chmod +x "$work/bin/scontrol" "$work/bin/setpriv" "$work/bin/findmnt" "$work/bin/timeout" "$work/epilog"
+printf '#!/bin/sh\necho "$*" >>"%s/waits"\n' "$work" >"$work/bin/sleep"
+chmod +x "$work/bin/sleep" "$work/bin/scontrol" "$work/bin/setpriv" "$work/bin/findmnt" "$work/bin/timeout" "$work/epilog"
 
 # epilog NAME=VALUE...: appends to $work/a job's output
 epilog() {
@@ -31,8 +33,13 @@ epilog() {
 }
 silent() { [ -z "$said" ] || fail "$*: $said"; }
 
+sqlite3 "$work/state/u1000/history.db" "UPDATE stored_run SET end_ns = NULL" || exit 1
+epilog
+[ "$(wc -l <"$work/waits")" -eq 3 ] || fail "a job whose end is not stored: $(cat "$work/waits")"
+rm "$work/waits"
 sqlite3 "$work/state/u1000/history.db" "UPDATE stored_run SET end_ns = start_ns + 1000000000" || exit 1
 epilog
+[ ! -e "$work/waits" ] || fail "waits for a job that has ended"
 [ "$(grep -c '^occtrace node1: ' <<<"$said")" -eq 3 ] && [ "$(wc -l <<<"$said")" -eq 3 ] || fail "three lines: $said"
 for words in 'Tesla T4, .* recorded: ' 'GPU time: ' 'largest loss: '; do
     grep -q "^occtrace node1: $words" <<<"$said" || fail "$words: $said"
