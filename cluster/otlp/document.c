@@ -45,8 +45,7 @@ static void put_attribute(struct occ_json *json, const char *key, const char *va
 static void put_times(struct document *d, int64_t start_minute)
 {
     uint64_t start_ns = start_minute > 0 ? (uint64_t)start_minute * MINUTE_NS : 0;
-    /* The shortest interval if a clock was set back: a point with start = time covers nothing. */
-    if (start_minute >= 0)
+    if (start_minute >= 0) /* a clock was set back: 1 ns, since start = time covers nothing */
         put_unsigned(&d->json, "startTimeUnixNano", start_ns < d->until_ns ? start_ns : d->until_ns - 1);
     put_unsigned(&d->json, "timeUnixNano", d->until_ns);
 }
