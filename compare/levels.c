@@ -188,9 +188,11 @@ static void mark_changed(struct work *w, const struct diff_group *g)
 
 static int conclude(struct work *w, size_t first, struct occ_error *err)
 {
-    struct diff_group *groups = w->levels->groups + first;
     size_t n = w->levels->n - first;
-    _cleanup_(occ_freep) double *q = calloc(n + 1, sizeof *q);
+    if (n == 0)
+        return 0;
+    struct diff_group *groups = w->levels->groups + first;
+    _cleanup_(occ_freep) double *q = calloc(n, sizeof *q);
     for (size_t i = 0; q && i < n; i++)
         q[i] = groups[i].q;
     if (!q || !diff_adjust_any(q, n))
