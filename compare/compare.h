@@ -147,7 +147,7 @@ void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct
 int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err);
 /* True if both sides have items without a pair. */
 bool diff_has_rest(const struct diff *diff);
-/* Counts a launch of an item without a pair that stood between launches of these two pairs. */
+/* Counts a launch of an item without a pair that stood between launches of the two pairs. */
 void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after);
 
 /* Makes a pair of one side of each item that is left, sums pairs up, and makes the replicates: runs where

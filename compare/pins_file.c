@@ -113,7 +113,7 @@ static bool take_copy(char *text, struct pin *pin)
            pin->copy > 0 && pin->copy <= pin->copies;
 }
 
-/* `given`: bits of the resources read so far; the function adds the bit of this one. */
+/* `given`: bits of the resources read before; the function adds the bit of this one. */
 static bool take_value(const char *name, const char *text, uint32_t *given, struct pin *pin)
 {
     for (int i = 0; i < PIN_RESOURCE_COUNT; i++) {

@@ -21,5 +21,5 @@ enum { DIFF_WORK_PAIRS_MIN = 3 };
 int diff_find_work(struct diff *diff, struct occ_error *err);
 
 /* Returns the factor from the ratio of the time of a launch to the ratio of the time for the same work: 1 for
- * pairs whose launches do the same work on both sides. NaN: not known. */
+ * pairs with launches that do the same work on both sides. NaN: not known. */
 double diff_work_factor(const struct diff *diff, const struct diff_pair *pair);

@@ -184,7 +184,7 @@ def printed_without_a_server():
     for text in (old, new):
         assert text.count("CREATE TABLE") == 14 and text.count("CREATE MATERIALIZED VIEW") == 7, text
         assert "{" not in text and "|" not in text and "$" not in text, text
-        assert "--" not in text.replace("-- of tables that were made before: ALTER TABLE", "", text is old), text
+        assert "--" not in text.replace("-- of tables that were made before: ALTER TABLE", "", 5 if text is old else 0), text
     assert "CODEC" not in old and "TTL" not in old
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/occtrace-ship.8")) as f:
         page = f.read()
