@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/seen/changes.h"
 #include "store/store.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -15,7 +16,6 @@
 #define BATCH_DAYS    31       /* a server refuses an insert with rows of too many partitions */
 #define FIRST_MINUTE  16666667 /* from here on seconds have ten digits, */
 #define LAST_MINUTE   71582787 /* up to here they fit 32 bits */
-#define FUTURE_S      60       /* do not wait for a minute that ends later than this: its clock is wrong */
 #define MINUTES_A_DAY 1440
 
 static const char read_changes[] = "SELECT c.change, c.minute, coalesce(" OCC_OUTBOX_RUN_OF(
@@ -29,10 +29,6 @@ static const char read_changes[] = "SELECT c.change, c.minute, coalesce(" OCC_OU
          "USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
 enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN, IS_RECORDING, IS_EMPTY, HAS_NO_RUN, IS_REMOVED };
 
-/* The last number ever given, even if its row was deleted. */
-static const char last_change[] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = "
-                                  "'stored_minute_change'), 0)";
-
 int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *err)
 {
     *r = (struct occ_outbox){0};
@@ -45,7 +41,7 @@ int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *er
         rc =
             occ_outbox_number(r, "SELECT first_minute FROM stored_retention", NULL, 0, &r->first_minute, err);
     if (rc == 0)
-        rc = occ_outbox_number(r, last_change, NULL, 0, &r->last_change, err);
+        rc = occ_outbox_number(r, occ_changes_last_sql, NULL, 0, &r->last_change, err);
     if (rc == 0 && sqlite3_prepare_v2(r->db, read_changes, -1, &r->read_changes, NULL) != SQLITE_OK)
         rc = occ_outbox_fail(r, err);
     if (rc == 0)
@@ -87,13 +83,6 @@ void occ_batch_free(struct occ_batch *batch)
     occ_map_free(&batch->ids);
     occ_map_free(&batch->runs);
     occ_map_free(&batch->minutes);
-}
-
-/* Measured values arrive seconds after their launches: a minute sent at once would soon be sent again. */
-static bool must_wait(const struct occ_batch *batch, int64_t minute)
-{
-    int64_t over_s = batch->options.now_s - (minute + 1) * 60;
-    return batch->options.now_s != 0 && over_s < OCC_BATCH_WAIT_S && over_s > -FUTURE_S;
 }
 
 static bool is_full(const struct occ_batch *batch, uint32_t days)
@@ -159,7 +148,8 @@ static int read_all(struct occ_outbox *r, struct occ_batch *batch, struct occ_er
     int rc = 0, code = SQLITE_DONE;
     uint32_t days = 0;
     while (rc == 0 && !batch->is_full && (code = sqlite3_step(r->read_changes)) == SQLITE_ROW) {
-        if (must_wait(batch, sqlite3_column_int64(r->read_changes, CHANGED_MINUTE)))
+        if (occ_changes_must_wait(batch->options.now_s,
+                                  sqlite3_column_int64(r->read_changes, CHANGED_MINUTE)))
             break;
         rc = add_change(r, batch, &days, err);
         batch->last_change = sqlite3_column_int64(r->read_changes, CHANGE);

@@ -72,14 +72,12 @@ struct occ_batch_options {
     bool has_evidence;     /* the warehouse's table `minute` has the column `evidence` */
     bool has_accounts;     /* the warehouse's tables have the columns of OCC_SHIP_*_ACCOUNT_COLUMNS */
     int64_t newest_minute; /* rows of this and earlier minutes may have been sent */
-    /* minutes that ended less than OCC_BATCH_WAIT_S before this time wait; 0: none waits */
+    /* minutes that ended less than OCC_CHANGES_WAIT_S before this time wait; 0: none waits */
     int64_t now_s;
     const struct occ_sent *sent;
     struct occ_kept *kept;
     struct occ_raw_options raw;
 };
-
-enum { OCC_BATCH_WAIT_S = 30 };
 
 struct occ_batch {
     struct occ_batch_options options;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "cluster/seen/changes.h"
 #include "metrics.h"
 #include "support/clock.h"
 #include "support/log.h"
@@ -72,7 +73,7 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
 static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct occ_error *err)
 {
     struct occ_ship_counters *c = &ship->counters;
-    int64_t now_s = occ_now_ns() / SECOND_NS, until_s = (now_s - OCC_BATCH_WAIT_S) / 60 * 60;
+    int64_t now_s = occ_now_ns() / SECOND_NS, until_s = (now_s - OCC_CHANGES_WAIT_S) / 60 * 60;
     if (c->unreadable > 0)
         return 0; /* the watermark is unknown */
     until_s = complete_minute < until_s / 60 ? complete_minute * 60 : until_s;

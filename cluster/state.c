@@ -4,12 +4,9 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "support/paths.h"
+#include "cluster/seen/state_file.h"
 #include "support/text.h"
-
-#define BUSY_MS 5000
 
 struct occ_state {
     sqlite3 *db;
@@ -24,8 +21,7 @@ struct occ_state {
 static const char schema[] =
     "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;"
     "CREATE TABLE IF NOT EXISTS position (" OCC_POSITION(
-        COLUMN) "stored TEXT NOT NULL, PRIMARY KEY (identity));"
-                "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;"
+        COLUMN) "stored TEXT NOT NULL, PRIMARY KEY (identity));" OCC_STATE_FILE_COUNTERS
                 "CREATE TABLE IF NOT EXISTS seen (" OCC_SEEN_COLUMNS(
                     SEEN_COLUMN) "path TEXT PRIMARY KEY) WITHOUT ROWID;";
 
@@ -40,13 +36,8 @@ int occ_state_open(const char *path, bool read_only, struct occ_state **ret_stat
 {
     struct occ_state *s = calloc(1, sizeof *s);
     int rc = s ? 0 : occ_no_memory(err);
-    if (rc == 0 && !read_only)
-        rc = occ_path_make_parents(path, err);
-    int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    if (rc == 0 && sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK)
-        rc = occ_fail(err, OCC_E_NOT_FOUND, "%s: %s", path, s->db ? sqlite3_errmsg(s->db) : "out of memory");
     if (rc == 0)
-        (void)sqlite3_busy_timeout(s->db, BUSY_MS);
+        rc = occ_state_file_open(path, read_only, &s->db, err);
     if (rc == 0 && !read_only && sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
         rc = fail_sql(s, err, "cannot make it");
     if (rc == 0) {
@@ -125,21 +116,6 @@ static bool run(struct occ_state *s, const char *sql, const int64_t *values, int
     return done;
 }
 
-static bool put_counter(struct occ_state *s, const char *name, int64_t value, const char *text)
-{
-    sqlite3_stmt *stmt = NULL;
-    bool row = false;
-    (void)sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO counter VALUES(?, ?)", -1, &stmt, NULL);
-    (void)sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    if (text)
-        (void)sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
-    else
-        (void)sqlite3_bind_int64(stmt, 2, value);
-    bool done = step(stmt, &row);
-    (void)sqlite3_finalize(stmt);
-    return done;
-}
-
 /* Deletes positions of histories not seen for 400 days. */
 static bool put_position(struct occ_state *s, const struct occ_ship_position *p)
 {
@@ -155,8 +131,8 @@ int occ_state_store(struct occ_state *s, const struct occ_ship_position *positio
                     const struct occ_ship_counters *counters, const char *failure, struct occ_error *err)
 {
     bool stored = run(s, "BEGIN IMMEDIATE", NULL, 0) && (!position || put_position(s, position)) &&
-                  (!failure || put_counter(s, "failure", 0, failure));
-#define X(name, label, kind) stored = stored && put_counter(s, #name, counters->name, NULL);
+                  (!failure || occ_state_file_put(s->db, "failure", 0, failure));
+#define X(name, label, kind) stored = stored && occ_state_file_put(s->db, #name, counters->name, NULL);
     OCC_SHIP_COUNTERS(X)
 #undef X
     if (stored && run(s, "COMMIT", NULL, 0))
@@ -242,34 +218,16 @@ int occ_state_store_seen(struct occ_state *s, struct occ_seen *seen, struct occ_
 
 /* ---- --status ---- */
 
-static void print_counter(const char *label, int64_t value, bool is_time, FILE *out)
-{
-    char text[64] = "never";
-    time_t time = (time_t)value;
-    struct tm tm = {0};
-    (void)localtime_r(&time, &tm);
-    if (is_time && value > 0)
-        (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
-    else if (!is_time)
-        (void)snprintf(text, sizeof text, "%lld", (long long)value);
-    (void)fprintf(out, "  %-24s %s\n", label, text);
-}
-
 int occ_state_print(struct occ_state *s, FILE *out, struct occ_error *err)
 {
     struct occ_ship_counters counters;
-    sqlite3_stmt *stmt = NULL;
     enum { COUNT, TIME };
     int rc = occ_state_load_counters(s, &counters, err);
     if (rc != 0)
         return rc;
-#define X(name, label, kind) print_counter(label, counters.name, kind == TIME, out);
+#define X(name, label, kind) occ_state_file_print(out, label, counters.name, kind == TIME);
     OCC_SHIP_COUNTERS(X)
 #undef X
-    (void)sqlite3_prepare_v2(s->db, "SELECT value FROM counter WHERE name = 'failure' AND value <> ''", -1,
-                             &stmt, NULL);
-    if (stmt && sqlite3_step(stmt) == SQLITE_ROW)
-        (void)fprintf(out, "  %-24s %s\n", "it fails", (const char *)sqlite3_column_text(stmt, 0));
-    (void)sqlite3_finalize(stmt);
+    occ_state_file_print_failure(out, s->db);
     return 0;
 }

@@ -164,8 +164,8 @@
       "excluded.pid, " \
       "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = end_ns /* see its trigger */, " \
       "cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated" \
-      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) OCC_SQL_JOB_TEXTS(OCC_SQL_KEEP_OF_JOB) ", level_reason = CASE WHEN excluded.level IS NULL THEN " \
-      "level_reason " \
+      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) OCC_SQL_JOB_TEXTS(OCC_SQL_KEEP_OF_JOB) \
+      ", level_reason = CASE WHEN excluded.level IS NULL THEN level_reason " \
       "ELSE excluded.level_reason END RETURNING run_id") \
     X(ADD_DEVICE, "INSERT INTO stored_device(key, uuid, name, simulated, clock_khz, memory_bytes, " \
       "driver_version" \

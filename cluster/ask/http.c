@@ -153,27 +153,26 @@ static size_t receive(char *data, size_t size, size_t n, void *http_)
     return bytes;
 }
 
-static bool add_header(struct occ_http *http, const char *name, const char *value)
+static bool add_line(struct occ_http *http, const char *line)
 {
-    _cleanup_(occ_freep) char *line = NULL;
-    if (value[0] == '\0')
-        return true;
-    if (occ_format_text(&line, NULL, "%s: %s", name, value) != 0)
-        return false;
     struct curl_slist *longer = curl.slist_append(http->headers, line);
     http->headers = longer ? longer : http->headers;
     return longer != NULL;
 }
 
+static bool add_header(struct occ_http *http, const char *name, const char *value)
+{
+    _cleanup_(occ_freep) char *line = NULL;
+    if (value[0] == '\0')
+        return true;
+    return occ_format_text(&line, NULL, "%s: %s", name, value) == 0 && add_line(http, line);
+}
+
 static bool add_lines(struct occ_http *http, const char *const *lines)
 {
-    for (; lines && *lines; lines++) {
-        struct curl_slist *longer = curl.slist_append(http->headers, *lines);
-        if (!longer)
-            return false;
-        http->headers = longer;
-    }
-    return true;
+    while (lines && *lines && add_line(http, *lines))
+        lines++;
+    return !lines || !*lines;
 }
 
 static void set_file(CURL *easy, CURLoption option, const char *path)

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "cluster/ask/tables.h"
+#include "cluster/seen/changes.h"
 #include "store/store.h"
 #include "support/text.h"
 
 #define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: more than a GPU can start in a minute */
-#define FUTURE_S     60 /* a minute that ends later than this does not wait: its clock is wrong */
 
 /* Runs of this node; minute -1 is the row of a run. */
 static const char read_changes[] =
@@ -19,10 +19,6 @@ static const char read_changes[] =
     "c.change > ?1 AND c.minute >= ?2 AND r.source_hash IS NULL AND r.time_base IS NOT 'unknown' ORDER BY "
     "c.change";
 enum { CHANGE, CHANGED_MINUTE, CHANGED_RUN };
-
-/* also if its row was deleted */
-static const char last_change_ever[] =
-    "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'stored_minute_change'), 0)";
 
 /* A program's claim makes a job of its own: it adds nothing to the job that it names. */
 static const char read_job[] =
@@ -125,7 +121,7 @@ static int load_position(struct history *h, struct occ_error *err)
     int64_t last_change = 0;
     int rc = occ_sums_load_position(h->collect->sums, h->position.identity, &h->position, err);
     if (rc == 0)
-        rc = read_number(h, last_change_ever, &last_change, err);
+        rc = read_number(h, occ_changes_last_sql, &last_change, err);
     h->oldest_minute = h->position.newest_minute - OCC_SUMS_LATE_MINUTES;
     if (rc == 0 && h->position.done > last_change) {
         h->position.done = 0;
@@ -226,12 +222,6 @@ static int add_minute(struct history *h, int64_t minute, int64_t run, struct occ
 
 /* ---- changes ---- */
 
-static bool must_wait(const struct occ_collect *collect, int64_t minute)
-{
-    int64_t over_s = collect->now_s - (minute + 1) * 60;
-    return collect->now_s != 0 && over_s < OCC_COLLECT_WAIT_S && over_s > -FUTURE_S;
-}
-
 /* Counts the current change, or a loss. */
 static int add_change(struct history *h, struct occ_error *err)
 {
@@ -259,7 +249,7 @@ static int add_changes(struct history *h, bool *ret_is_whole, struct occ_error *
     (void)sqlite3_bind_int64(h->changes, 1, h->position.done);
     (void)sqlite3_bind_int64(h->changes, 2, h->collect->counters->since_minute);
     while (rc == 0 && h->collect->rows_left > 0 && (code = sqlite3_step(h->changes)) == SQLITE_ROW) {
-        waits = must_wait(h->collect, sqlite3_column_int64(h->changes, CHANGED_MINUTE));
+        waits = occ_changes_must_wait(h->collect->now_s, sqlite3_column_int64(h->changes, CHANGED_MINUTE));
         if (waits)
             break;
         rc = add_change(h, err);

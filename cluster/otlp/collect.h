@@ -11,12 +11,9 @@
 struct occ_collect {
     struct occ_sums *sums;
     struct occ_sums_counters *counters;
-    int64_t now_s;     /* minutes that ended less than OCC_COLLECT_WAIT_S before wait; 0: none waits */
+    int64_t now_s;     /* minutes that ended less than OCC_CHANGES_WAIT_S before wait; 0: none waits */
     int64_t rows_left; /* rows that the pass may still read; the rest comes with the next pass */
 };
-
-/* Measured values arrive seconds after their launches. */
-#define OCC_COLLECT_WAIT_S 30
 
 /* Counts the changed minutes of the history at `path`. *ret_is_whole: all of them. OCC_E_CORRUPT: the history
  * cannot be read (`err` has the reason), and no part of the history was counted; any other failure is of the

@@ -52,7 +52,7 @@ static void put_times(struct document *d, int64_t start_minute)
 
 /* ---- metrics ---- */
 
-enum kind { GAUGE, COUNTER, UP_DOWN_COUNTER };
+enum kind { GAUGE, COUNTER, UP_DOWN_COUNTER, HISTOGRAM };
 /* Columns of a point: the GPU's UUID, its model, the kernel (NULL: none), the first minute (NULL: none), the
  * value. Integers stay integers. ?1: the job. */
 enum { GPU, MODEL, KERNEL, START, VALUE };
@@ -92,12 +92,21 @@ static const struct metric job_metrics[] = {
      MEAN("error", "error_ns")},
 };
 
+/* Buckets of the sizes of one kind; ?1: the job, ?2: the kind. */
+static const char read_sizes[] =
+    "SELECT s.gpu, coalesce(g.model, ''), s.bucket, s.launches, s.total, min(s.start_minute) OVER (PARTITION "
+    "BY "
+    "s.gpu) FROM size s LEFT JOIN gpu g USING(gpu) WHERE s.job = ?1 AND s.kind = ?2 ORDER BY s.gpu, s.bucket";
+enum { SIZE_GPU, SIZE_MODEL, SIZE_BUCKET, SIZE_LAUNCHES, SIZE_TOTAL, SIZE_START };
+
 static const struct size_metric {
     enum occ_sums_size size;
-    const char *name, *description;
+    struct metric metric;
 } size_metrics[] = {
-    {OCC_SUMS_GRID, "gpu.cuda.kernel.grid.size", "Blocks of the grids of launches"},
-    {OCC_SUMS_BLOCK, "gpu.cuda.kernel.block.size", "Threads of the blocks of launches"},
+    {OCC_SUMS_GRID,
+     {HISTOGRAM, "gpu.cuda.kernel.grid.size", "1", "Blocks of the grids of launches", read_sizes}},
+    {OCC_SUMS_BLOCK,
+     {HISTOGRAM, "gpu.cuda.kernel.block.size", "1", "Threads of the blocks of launches", read_sizes}},
 };
 
 static const char *text(sqlite3_stmt *stmt, int i)
@@ -144,24 +153,21 @@ static void put_point(struct document *d, sqlite3_stmt *stmt, const struct metri
     occ_json_close(json);
 }
 
-static void begin_metric(struct occ_json *json, const char *name, const char *unit, const char *description)
-{
-    occ_json_object(json, NULL, false);
-    occ_json_string(json, "name", name);
-    if (unit[0])
-        occ_json_string(json, "unit", unit);
-    occ_json_string(json, "description", description);
-}
-
 static void begin_points(struct document *d, const struct metric *metric)
 {
+    static const char *const members[] = {
+        [GAUGE] = "gauge", [COUNTER] = "sum", [UP_DOWN_COUNTER] = "sum", [HISTOGRAM] = "histogram"};
     struct occ_json *json = &d->json;
-    begin_metric(json, metric->name, metric->unit, metric->description);
-    occ_json_object(json, metric->kind == GAUGE ? "gauge" : "sum", false);
-    if (metric->kind != GAUGE) {
+    occ_json_object(json, NULL, false);
+    occ_json_string(json, "name", metric->name);
+    if (metric->unit[0])
+        occ_json_string(json, "unit", metric->unit);
+    occ_json_string(json, "description", metric->description);
+    occ_json_object(json, members[metric->kind], false);
+    if (metric->kind != GAUGE)
         occ_json_integer(json, "aggregationTemporality", CUMULATIVE);
+    if (metric->kind == COUNTER || metric->kind == UP_DOWN_COUNTER)
         occ_json_bool(json, "isMonotonic", metric->kind == COUNTER);
-    }
     occ_json_array(json, "dataPoints", false);
 }
 
@@ -211,11 +217,6 @@ struct histogram {
     uint64_t counts[OCC_SUMS_BOUNDS_MAX + 1], launches;
     double total;
 };
-static const char read_sizes[] =
-    "SELECT s.gpu, coalesce(g.model, ''), s.bucket, s.launches, s.total, min(s.start_minute) OVER (PARTITION "
-    "BY "
-    "s.gpu) FROM size s LEFT JOIN gpu g USING(gpu) WHERE s.job = ?1 AND s.kind = ?2 ORDER BY s.gpu, s.bucket";
-enum { SIZE_GPU, SIZE_MODEL, SIZE_BUCKET, SIZE_LAUNCHES, SIZE_TOTAL, SIZE_START };
 
 static void put_histogram(struct document *d, const struct histogram *h, const struct occ_sums_bounds *bounds)
 {
@@ -266,11 +267,8 @@ static int put_sizes(struct document *d, const struct size_metric *metric, const
     struct histogram h = {.launches = 0};
     const struct occ_sums_bounds *bounds = &occ_sums_bounds[metric->size];
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(d, read_sizes, job, &stmt, err), code = SQLITE_DONE;
-    begin_metric(&d->json, metric->name, "1", metric->description);
-    occ_json_object(&d->json, "histogram", false);
-    occ_json_integer(&d->json, "aggregationTemporality", CUMULATIVE);
-    occ_json_array(&d->json, "dataPoints", false);
+    int rc = prepare(d, metric->metric.sql, job, &stmt, err), code = SQLITE_DONE;
+    begin_points(d, &metric->metric);
     (void)sqlite3_bind_int64(stmt, 2, metric->size);
     while (rc == 0 && (code = sqlite3_step(stmt)) == SQLITE_ROW)
         add_bucket(d, stmt, &h, bounds);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/seen/changes.h"
 #include "cluster/seen/seen.h"
 #include "collect.h"
 #include "endpoint.h"
@@ -160,7 +161,7 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)
 {
     /* the time of each request is its own: two requests of one minute may have other sums */
-    int64_t now_ns = occ_now_ns(), until_ns = now_ns - (all ? 0 : OCC_COLLECT_WAIT_S * SECOND_NS);
+    int64_t now_ns = occ_now_ns(), until_ns = now_ns - (all ? 0 : OCC_CHANGES_WAIT_S * SECOND_NS);
     otlp->retry_after_s = 0;
     int rc = count(otlp, all, until_ns / SECOND_NS / 60, now_ns, err);
     if (rc == 0)

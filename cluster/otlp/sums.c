@@ -5,9 +5,8 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
-#include "support/paths.h"
+#include "cluster/seen/state_file.h"
 
-#define BUSY_MS     5000
 #define RUN_MINUTES (31 * 1440) /* longer than histories keep minutes by default */
 
 const struct occ_sums_bounds occ_sums_bounds[] = {
@@ -18,8 +17,8 @@ const struct occ_sums_bounds occ_sums_bounds[] = {
 #define COLUMN(name) #name ","
 static const char schema[] =
     "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;"
-    "CREATE TABLE IF NOT EXISTS position (identity INTEGER PRIMARY KEY, done, newest_minute, stored TEXT);"
-    "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS position (identity INTEGER PRIMARY KEY, done, newest_minute, stored "
+    "TEXT);" OCC_STATE_FILE_COUNTERS
     "CREATE TABLE IF NOT EXISTS run (identity, run, newest_minute, next_minute, PRIMARY KEY (identity, run)) "
     "WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS counted (identity, minute, run, config, launches, ns, "
@@ -119,13 +118,8 @@ int occ_sums_open(const char *path, bool read_only, struct occ_sums **ret_sums, 
 {
     struct occ_sums *s = calloc(1, sizeof *s);
     int rc = s ? 0 : occ_no_memory(err);
-    if (rc == 0 && !read_only)
-        rc = occ_path_make_parents(path, err);
-    int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    if (rc == 0 && sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK)
-        rc = occ_fail(err, OCC_E_NOT_FOUND, "%s: %s", path, s->db ? sqlite3_errmsg(s->db) : "out of memory");
     if (rc == 0)
-        (void)sqlite3_busy_timeout(s->db, BUSY_MS);
+        rc = occ_state_file_open(path, read_only, &s->db, err);
     if (rc == 0 && !read_only)
         rc = prepare(s, err);
     if (rc == 0) {
@@ -190,12 +184,6 @@ static void bind_real(sqlite3_stmt *stmt, int at, double value)
 int occ_sums_begin(struct occ_sums *s, struct occ_error *err)
 {
     return occ_sums_run(s, "BEGIN IMMEDIATE; DELETE FROM fresh; DELETE FROM fresh_size", err);
-}
-
-void occ_sums_cancel(struct occ_sums *s)
-{
-    if (!sqlite3_get_autocommit(s->db))
-        (void)occ_sums_run(s, "ROLLBACK", NULL);
 }
 
 int occ_sums_begin_history(struct occ_sums *s, struct occ_error *err)

@@ -72,9 +72,8 @@ int occ_sums_print(struct occ_sums *sums, FILE *out, struct occ_error *err);
 
 /* ---- a pass: begin, any number of histories, end ---- */
 
+/* Begins the pass. After a failure close the file, which takes the pass back. */
 int occ_sums_begin(struct occ_sums *sums, struct occ_error *err);
-/* Ends the transaction without a change. */
-void occ_sums_cancel(struct occ_sums *sums);
 /* A history's part of the transaction, to be taken back alone. */
 int occ_sums_begin_history(struct occ_sums *sums, struct occ_error *err);
 int occ_sums_end_history(struct occ_sums *sums, bool keep, struct occ_error *err);

@@ -82,7 +82,7 @@ static int count_minute(struct occ_sums *sums, struct occ_error *err)
     if (rc == 0)
         rc = occ_sums_end(sums, MINUTE + 1, err);
     if (rc != 0)
-        occ_sums_cancel(sums);
+        (void)occ_sums_run(sums, "ROLLBACK", NULL);
     return rc;
 }
 
