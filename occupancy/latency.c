@@ -30,10 +30,12 @@ static bool is_counted(double ratio)
     return ratio > 0 && ratio <= RATIO_MAX;
 }
 
-/* The relative error of a product or a quotient of two values with independent errors. */
+/* The relative error of a product or a quotient of two values with independent errors. Without hypot(), which
+ * would need glibc 2.35. */
 static double relative_error(double a, double a_error, double b, double b_error)
 {
-    return a_error >= 0 && b_error >= 0 ? hypot(a_error / a, b_error / b) : (double)NAN;
+    double of_a = a_error / a, of_b = b_error / b;
+    return a_error >= 0 && b_error >= 0 ? sqrt(of_a * of_a + of_b * of_b) : (double)NAN;
 }
 
 static struct occ_latency measure(const struct occ_device *device, const struct occ_measurement *m)

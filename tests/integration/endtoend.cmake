@@ -32,7 +32,8 @@ endif()
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
                       $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact> $<TARGET_FILE:occtrace_nvtx>
-                      $<TARGET_FILE:occtrace_preload>)
+                      $<TARGET_FILE:occtrace_preload>
+                      $<TARGET_FILE:occtrace> $<TARGET_FILE:occq> $<TARGET_FILE:occtraced> $<TARGET_FILE:occtrace-ship>)
   occ_add_script_test(old_glibc COMMAND bash "${_here}/old_glibc.sh" "${PROJECT_BINARY_DIR}" LABELS long)
   add_executable(exit_order exit_order.c)
   target_link_libraries(exit_order PRIVATE occ_compile_options ${CMAKE_DL_LIBS})

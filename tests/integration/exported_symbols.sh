@@ -1,18 +1,22 @@
 #!/bin/sh
 # The libraries that live in other people's processes export what others look for, link nothing but libc, and need no version
-# of glibc above 2.17; the always-on one has nothing of what --exact does in it.
-#   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT LIBOCCTRACE_NVTX LIBOCCTRACE_PRELOAD
+# of glibc above 2.17; the always-on one has nothing of what --exact does in it. Programs need no version above 2.34.
+#   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT LIBOCCTRACE_NVTX LIBOCCTRACE_PRELOAD PROGRAM...
 status=0
 fail() {
   echo "$1"
   status=1
 }
 
-# Symbols above GLIBC_2.17. A symbol that glibc 2.34 moved into libc has its old version and the library that had it.
+works_with() { # file, minor version of glibc
+  newer=$(objdump -T "$1" | awk -v most="$2" 'NF > 4 { version = $(NF - 1); gsub(/[()]/, "", version)
+    if (split(version, part, /[_.]/) >= 3 && part[1] == "GLIBC" && part[2] == 2 && part[3] > most + 0) print $NF "@" version }' | xargs)
+  [ -z "$newer" ] || fail "$1 needs a newer glibc than 2.$2: $newer"
+}
+
+# A symbol that glibc 2.34 moved into libc has its old version and the library that had it.
 old_enough() {
-  newer=$(objdump -T "$1" | awk 'NF > 4 { version = $(NF - 1); gsub(/[()]/, "", version)
-    if (split(version, part, /[_.]/) >= 3 && part[1] == "GLIBC" && part[2] == 2 && part[3] > 17) print $NF "@" version }' | xargs)
-  [ -z "$newer" ] || fail "$1 needs a newer glibc than 2.17: $newer"
+  works_with "$1" 17
   links() { readelf -d "$1" | grep -q "NEEDED.*\[$2"; }
   for old in libdl.so.2:dlopen libpthread.so.0:pthread_create libpthread.so.0:pthread_mutex_trylock; do
     objdump -T "$1" | grep -q "UND.* ${old#*:}\$" || continue
@@ -39,4 +43,11 @@ has() { grep -aqE 'cupti(Subscribe|EnableCallback|RangeProfiler|ProfilerHost)' "
 has "$2" || fail "$2 does not bind the range profiler: this test looks for the wrong names"
 has "$1" && fail "$1 subscribes to callbacks"
 nm "$1" | grep -E 'on_callback|occ_exact_(watch|library)|occ_matching' && fail "$1 has code of --exact"
+
+# The bundle's and the RPM's minimum. A program that a newer glibc builds has its versions of strtol() and others.
+shift 4
+here=$(getconf GNU_LIBC_VERSION | sed 's/.*\.//')
+for program in "$@"; do
+  [ "$here" -gt 36 ] || works_with "$program" 34
+done
 exit $status
