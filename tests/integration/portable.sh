@@ -44,7 +44,7 @@ if grep -rlF "$here/" "$top"; then
   fail "the build directory is in these files"
 fi
 for unit in "$top"/lib/systemd/system/*.service; do
-  program=$(sed -n 's|^ExecStart=/opt/occtrace/||p' "$unit")
+  program=$(sed -n 's|^ExecStart=/opt/occtrace/\([^ ]*\).*|\1|p' "$unit")
   [ -n "$program" ] && [ -x "$top/$program" ] || fail "$unit starts what is not in the bundle"
 done
 
