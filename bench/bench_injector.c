@@ -10,6 +10,7 @@
  */
 #include "bench_report.h"
 #include "injector/drain.h"
+#include "ring/consumer.h"
 
 #include <math.h>
 

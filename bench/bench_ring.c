@@ -11,7 +11,8 @@
  * Prints one JSON object. The rings are drained between rounds, untimed.
  */
 #include "bench_report.h"
-#include "ring/ring.h"
+#include "ring/consumer.h"
+#include "ring/producer.h"
 
 #include <linux/seccomp.h>
 #include <sched.h>

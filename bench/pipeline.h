@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "ring/ring.h"
+#include "ring/producer.h"
 #include "support/error.h"
 
 #define SHAPES     1000

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "fds.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 struct occ_link {
     char path[108]; /* sun_path; "" = none */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 #define OCC_DEVICES_FULL UINT32_MAX
 

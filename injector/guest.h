@@ -27,7 +27,7 @@
 #include "fds.h"
 #include "daemon_link.h"
 #include "recording.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 #include "tracing.h"
 #include "workers.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "readable.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 #define OCC_INTERN_POINTERS (1u << 16) /* 1 MiB */
 #define OCC_INTERN_KERNELS  (1u << 16) /* 2 MiB of table */

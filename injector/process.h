@@ -2,7 +2,7 @@
 #pragma once
 
 #include "env.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 /* false: the log is full. `get` is secure_getenv except in tests. */
 bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,

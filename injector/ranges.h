@@ -5,7 +5,7 @@
 
 #include "cupti/activity_abi.h"
 #include "nvtx/nvtx.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 /* Correlations count up: the table holds the latest calls. 8 MiB, used as needed. */
 #define OCC_RANGES_CALLS (1u << 20)

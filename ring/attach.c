@@ -1,4 +1,4 @@
-/* Attaching to a ring (contract: ring.h, design: consumer_state.h). Threads: one. */
+/* Attaching to a ring (contract: consumer.h, design: consumer_state.h). Threads: one. */
 #include "consumer_state.h"
 
 #include <errno.h>

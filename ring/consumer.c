@@ -1,4 +1,4 @@
-/* Reading launches, and the rest of the header (contract: ring.h, design: consumer_state.h). Threads: one. */
+/* Reading launches and the header (contract: consumer.h, design: consumer_state.h). One thread. */
 #include "consumer_state.h"
 
 /* Loads head once and clamps it. Returns NULL, or the error as text. */

@@ -14,7 +14,9 @@
 
 #include <unistd.h>
 
-#include "ring.h"
+#include <stdatomic.h>
+
+#include "consumer.h"
 
 struct occ_ring_consumer {
     struct occ_ring_header *header; /* one page, writable, for tail */

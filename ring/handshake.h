@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ring.h"
+#include "producer.h"
 
 #define OCC_HELLO_MAGIC                                                                                      \
     UINT64_C(0x4f4c4c4548434301) /* first byte 0x01: never a text request's first letter */

@@ -1,4 +1,4 @@
-/* Reading the ring's log (format: ring_abi.h, contract: ring.h, design: consumer_state.h). Threads: one. */
+/* Reading the log of a ring (contract: consumer.h, design: consumer_state.h). One thread. */
 #include "consumer_state.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
- * The producer's end of the ring (format: ring_abi.h, contract: ring.h).
+ * The producer's end of the ring (format: ring_abi.h, contract: producer.h).
  *
  * Runs inside other people's processes: create makes every system call and every allocation; push and log
  * only write memory. Threads: one producer thread calls push, log, heartbeat and close; any thread may count
  * losses and set costs.
  */
-#include "ring.h"
+#include "producer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 #include "daemon/owners/accounts.h"
 #include "daemon/owners/identity.h"
-#include "ring/ring.h"
+#include "ring/consumer.h"
 #include "store/measured.h"
 #include "store/store.h"
 #include "support/error.h"

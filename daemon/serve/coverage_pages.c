@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring/ring.h"
+#include "ring/consumer.h"
 #include "ring/ring_abi.h"
 #include "support/array.h"
 #include "support/clock.h"

@@ -18,7 +18,7 @@
 #include "daemon/serve/packet.h"
 #include "daemon_fake_store.h"
 #include "ring/handshake.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 #include "support/log.h"
 
 #define SECOND_NS INT64_C(1000000000)

@@ -8,7 +8,7 @@
  */
 #include "recording.h"
 #include "ring/handshake.h"
-#include "ring/ring.h"
+#include "ring/consumer.h"
 
 #include <errno.h>
 #include <poll.h>

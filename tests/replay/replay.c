@@ -5,7 +5,7 @@
  */
 #include "recording.h"
 #include "ring/handshake.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "cupti/activity_abi.h"
 #include "ring/handshake.h"
-#include "ring/ring.h"
+#include "ring/producer.h"
 
 #include <poll.h>
 #include <stdbool.h>

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "daemon/collect/producers.h"
-#include "ring/ring.h"
+#include "ring/consumer.h"
+#include "ring/producer.h"
 
 static inline void give_ring(struct occ_producer *producer, struct occ_ring_producer *ring)
 {

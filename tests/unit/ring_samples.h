@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "ring/ring.h"
+#include "ring/consumer.h"
+#include "ring/producer.h"
 
 #include <stdbool.h>
 #include <string.h>

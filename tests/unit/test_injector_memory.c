@@ -14,6 +14,7 @@
 
 #include "injector/drain.h"
 #include "injector_samples.h"
+#include "ring/consumer.h"
 
 #define RECORD_BYTES OCC_CUPTI_KERNEL_BYTES_13
 #define COMPUTE      OCC_CUPTI_CHANNEL_COMPUTE

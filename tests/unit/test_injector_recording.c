@@ -14,7 +14,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ring/ring.h"
+#include "ring/consumer.h"
+#include "ring/producer.h"
 
 #define SECOND   UINT64_C(1000000000)
 #define MS       UINT64_C(1000000)
