@@ -16,11 +16,19 @@
 #define FIRST_S          1000000000                    /* from 2001-09-09 on seconds have ten digits */
 #define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* a version is a time in milliseconds since 1970 */
 
-#define X(NAME, name, columns, of_accounts) {name, columns, of_accounts},
+#define X(NAME, name, columns, added) {name, columns, added},
 static const struct table {
-    const char *name, *columns, *of_accounts;
+    const char *name, *columns, *added;
 } tables[OCC_SHIP_TABLE_COUNT] = {OCC_SHIP_TABLES(X)};
 #undef X
+
+static unsigned int count_added(const struct occ_warehouse *w, enum occ_ship_table table)
+{
+    const unsigned int n[OCC_SHIP_TABLE_COUNT] = {[OCC_SHIP_RUN] = w->added.run,
+                                                  [OCC_SHIP_MINUTE] = w->added.minute,
+                                                  [OCC_SHIP_LAUNCH] = w->added.launch};
+    return n[table];
+}
 
 /* Writes the condition: cluster = '...' AND node = '...' */
 static void write_origin(const struct occ_warehouse *w, char *out, size_t size)
@@ -38,8 +46,10 @@ int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, con
     bool batches = w->dialect == OCC_DIALECT_NEW && rows->rows < SYNC_INSERT_ROWS;
     const char *columns =
         table == OCC_SHIP_MINUTE && !w->has_evidence ? OCC_SHIP_MINUTE_COLUMNS("") : tables[table].columns;
-    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s%s) FORMAT TabSeparated", w->options.database,
-                   tables[table].name, columns, w->has_accounts ? tables[table].of_accounts : "");
+    const char *added = tables[table].added;
+    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s%.*s) FORMAT TabSeparated", w->options.database,
+                   tables[table].name, columns, (int)occ_warehouse_names_length(added, count_added(w, table)),
+                   added);
     (void)snprintf(token, sizeof token, "%s:%llu:%s", w->options.node, (unsigned long long)version,
                    tables[table].name);
     int rc = occ_http_add(w->http, "query", sql, err);

@@ -29,9 +29,16 @@ int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_
 
 /* ---- tables.c ---- */
 
-/* Makes missing tables and the database. */
+/* Makes missing tables and the database, and applies the migrations that the warehouse lacks, in their order;
+ * another call may run at the same time. */
 int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err);
-/* Prints the statements of occ_warehouse_init(). */
+/* False for tables without a column that this version sends, before its --init; after occ_warehouse_check().
+ */
+bool occ_warehouse_has_sent_columns(const struct occ_warehouse *w);
+/* Prints the tables and the migrations that occ_warehouse_init() would make and apply, with a last line that
+ * counts them: SQL and comments. Changes nothing. */
+int occ_warehouse_print_plan(struct occ_warehouse *w, FILE *out, struct occ_error *err);
+/* Prints the statements of occ_warehouse_init() for an empty server. */
 int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, FILE *out,
                                struct occ_error *err);
 /* Prints roles and users: SQL, or XML for old servers. Names in capitals are placeholders. */

@@ -50,6 +50,10 @@ static int print_check(struct occ_warehouse *w, const struct occ_config *config,
     if (rc == 0)
         (void)printf("ClickHouse %s, database %s: version %d, as needed; our clock is %+.1f s off\n",
                      w->version, w->options.database, OCC_WAREHOUSE_SCHEMA, (double)w->clock_offset_ms / 1e3);
+    if (rc == 0 && !occ_warehouse_has_sent_columns(w))
+        (void)printf(
+            "the tables lack columns of this version, whose values are not sent: occtrace-ship --init adds "
+            "them\n");
     if (rc == 0 && w->unseen[0])
         (void)printf("not looked at, since %s may not see them: %s\n", config->ship_user, w->unseen);
     return rc;
@@ -71,13 +75,15 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
         occ_warehouse_print_accounts(w->dialect, config->ship_database, stdout);
     else if (rc == 0 && options->print)
         rc = occ_warehouse_print_schema(w->dialect, config->ship_database, stdout, err);
+    else if (rc == 0 && options->plan)
+        rc = occ_warehouse_print_plan(w, stdout, err);
     else if (rc == 0 && options->init)
         rc = occ_warehouse_init(w, err);
     else if (rc == 0 && options->maintain)
         rc = occ_warehouse_maintain(w, occ_now_ns() / 1000000000, &hours, err);
     if (rc == 0 && options->maintain)
         (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
-    if (rc == 0 && !options->print && !options->accounts)
+    if (rc == 0 && !options->print && !options->plan && !options->accounts)
         rc = print_check(w, config, raw, err);
     occ_warehouse_close(w);
     return rc;

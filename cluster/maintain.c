@@ -22,21 +22,23 @@
 /* `at`: seconds since 1970. Rows without launches add nothing. */
 static int sum_hour(struct occ_warehouse *w, uint64_t at, uint64_t version, struct occ_error *err)
 {
+    static const char added[] = OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_NAME),
+                      sums[] = OCC_SHIP_JOB_ADDED_COLUMNS(ANY_OF);
+    unsigned int n = w->added.minute < w->added.hour ? w->added.minute : w->added.hour;
     char sql[SQL_BYTES];
     (void)snprintf(
         sql, sizeof sql,
         "INSERT INTO %s.hour (bucket, cluster, job, user, config, nodes, launches, total_ns, min_ns, max_ns, "
-        "achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, version%s) "
+        "achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, version%.*s) "
         "SELECT toDateTime(%llu), cluster, job, user, config, uniqExactIf(node, launches > 0), "
         "sum(launches), sum(total_ns), minIf(min_ns, launches > 0), max(max_ns), "
         "sum(toFloat64(achieved_sum)), "
         "sum(toFloat64(achieved_ns)), sum(toFloat64(elapsed_sum)), sum(toFloat64(elapsed_ns)), "
-        "sum(toFloat64(wasted_warp_s)), sum(toFloat64(capacity_warp_s)), %llu%s FROM %s.minute "
+        "sum(toFloat64(wasted_warp_s)), sum(toFloat64(capacity_warp_s)), %llu%.*s FROM %s.minute "
         "FINAL WHERE bucket >= toDateTime(%llu) AND bucket < toDateTime(%llu) GROUP BY "
         "cluster, job, user, config",
-        w->options.database, w->has_accounts ? OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_NAME) : "",
-        (unsigned long long)at, (unsigned long long)version,
-        w->has_accounts ? OCC_SHIP_JOB_ACCOUNT_COLUMNS(ANY_OF) : "", w->options.database,
+        w->options.database, (int)occ_warehouse_names_length(added, n), added, (unsigned long long)at,
+        (unsigned long long)version, (int)occ_warehouse_names_length(sums, n), sums, w->options.database,
         (unsigned long long)at, (unsigned long long)at + 3600);
     return occ_warehouse_ask(w, sql, err);
 }

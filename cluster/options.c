@@ -20,8 +20,11 @@ static const struct occ_option rows[] = {
     {'c', "config", "FILE", AT(config),
      "settings (default: occtrace.yaml and conf.d/*.yaml" OCC_OPTION_INDENT
      "in /etc/occtrace, installed in another prefix than" OCC_OPTION_INDENT "/usr: in PREFIX/etc/occtrace)"},
-    {0, "init", NULL, AT(init), "make the database and its tables, and end"},
-    {0, "print", NULL, AT(print), "with --init: print the SQL instead"},
+    {0, "init", NULL, AT(init),
+     "make the database and its tables, apply the migrations" OCC_OPTION_INDENT
+     "that the tables lack, and end"},
+    {0, "plan", NULL, AT(plan), "with --init: print these migrations instead"},
+    {0, "print", NULL, AT(print), "with --init: print the SQL for an empty server instead"},
     {0, "accounts", NULL, AT(accounts),
      "print accounts for administrators, nodes and readers:" OCC_OPTION_INDENT
      "SQL, or for dialect 18 a file for users.d; and end"},
@@ -53,6 +56,8 @@ int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_o
         return rc;
     if (options.print && !options.init)
         return occ_fail(err, OCC_E_INVALID, "--print goes with --init");
+    if (options.plan && (!options.init || options.print))
+        return occ_fail(err, OCC_E_INVALID, "--plan goes with --init, and without --print");
     if (options.dialect && !options.print && !options.accounts)
         return occ_fail(err, OCC_E_INVALID, "--dialect goes with --init --print or --accounts");
     if (options.init + options.accounts + options.check + options.once + options.status + options.maintain >

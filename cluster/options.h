@@ -16,7 +16,7 @@
 /* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
     const char *config, *dialect, *log_level, *otlp;
-    bool init, print, accounts, check, once, status, maintain, help, version;
+    bool init, plan, print, accounts, check, once, status, maintain, help, version;
 };
 
 /* OCC_E_INVALID: the message names the option. */

@@ -64,7 +64,7 @@ void occ_outbox_close(struct occ_outbox *r)
     for (size_t i = 0; i < r->n_runs; i++) {
         free(r->runs[i].job);
         free(r->runs[i].user);
-        occ_body_free(&r->runs[i].accounts);
+        occ_body_free(&r->runs[i].added);
     }
     free(r->runs);
     free(r->configs);

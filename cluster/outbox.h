@@ -12,6 +12,7 @@
 #include "store/measured.h"
 #include "cluster/ask/body.h"
 #include "cluster/ask/tables.h"
+#include "cluster/ask/warehouse.h"
 #include "support/error.h"
 #include "support/map.h"
 
@@ -30,7 +31,7 @@ struct occ_outbox_run {
     int64_t id;
     uint64_t group; /* hash of job and user: rows with the same hash are merged */
     char *job, *user;
-    struct occ_body accounts; /* the last columns of its job's rows, if the warehouse has them */
+    struct occ_body added; /* the columns of OCC_SHIP_JOB_ADDED_COLUMNS in its job's rows */
     char uuid[40];
 };
 
@@ -66,12 +67,12 @@ struct occ_raw_options {
 /* The origin of the rows, and limits of a batch. */
 struct occ_batch_options {
     const char *cluster, *node;
-    uint64_t version;      /* of the rows */
-    uint64_t max_configs;  /* maximum number per job and minute */
-    int64_t first_change;  /* evicted minutes with a later change count as lost */
-    bool has_evidence;     /* the warehouse's table `minute` has the column `evidence` */
-    bool has_accounts;     /* the warehouse's tables have the columns of OCC_SHIP_*_ACCOUNT_COLUMNS */
-    int64_t newest_minute; /* rows of this and earlier minutes may have been sent */
+    uint64_t version;                 /* of the rows */
+    uint64_t max_configs;             /* maximum number per job and minute */
+    int64_t first_change;             /* evicted minutes with a later change count as lost */
+    bool has_evidence;                /* the warehouse's table `minute` has the column `evidence` */
+    struct occ_warehouse_added added; /* the warehouse's added columns */
+    int64_t newest_minute;            /* rows of this and earlier minutes may have been sent */
     /* minutes that ended less than OCC_CHANGES_WAIT_S before this time wait; 0: none waits */
     int64_t now_s;
     const struct occ_sent *sent;
@@ -132,9 +133,8 @@ int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
 int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                    const struct occ_outbox_run **ret_run, struct occ_error *err);
-/* Writes the last columns of a row of the run's job, for tables that have them. */
-void occ_outbox_put_accounts(struct occ_body *rows, const struct occ_batch *batch,
-                             const struct occ_outbox_run *run);
+/* Writes the first `n` added columns of a row of the run's job. */
+void occ_outbox_put_added(struct occ_body *rows, const struct occ_outbox_run *run, unsigned int n);
 /* Id of the configuration "(other)" for configurations with this main cause. */
 uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
 

@@ -23,19 +23,19 @@ static const char read_config[] = "SELECT " OCC_SHIP_UUID(
 enum { CONFIG_GPU, CONFIG_WARPS, CONFIG_EXPECTED, CONFIG_CAUSE, CONFIG_KERNEL };
 
 /* Includes removed runs. */
-#define READ_RUN(table, accounts)                                                                            \
-    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER ", " OCC_SHIP_UUID("r.uuid") accounts                \
+#define READ_RUN(table, added)                                                                               \
+    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER ", " OCC_SHIP_UUID("r.uuid") added                   \
         " FROM " table " r WHERE r.run_id = ?1"
 static const char read_run[] =
-    READ_RUN("stored_run", OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_EXPRESSION)) " UNION ALL " READ_RUN(
-        "stored_removed_run", OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_REMOVED_EXPRESSION));
-enum { RUN_ID, RUN_JOB, RUN_USER, RUN_UUID, RUN_ACCOUNTS };
+    READ_RUN("stored_run", OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_EXPRESSION)) " UNION ALL " READ_RUN(
+        "stored_removed_run", OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_REMOVED_EXPRESSION));
+enum { RUN_ID, RUN_JOB, RUN_USER, RUN_UUID, RUN_ADDED };
 #define READ_RUN_ROW(table, X)                                                                               \
     "SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(X)                                                \
-        OCC_SHIP_RUN_ACCOUNT_COLUMNS(X) " FROM " table " r WHERE r.run_id = ?1"
+        OCC_SHIP_RUN_ADDED_COLUMNS(X) " FROM " table " r WHERE r.run_id = ?1"
 static const char read_run_row[] = READ_RUN_ROW("stored_run", OCC_SHIP_EXPRESSION) " UNION ALL " READ_RUN_ROW(
     "stored_removed_run", OCC_SHIP_REMOVED_EXPRESSION);
-#define N_RUN_COL (0 OCC_SHIP_RUN_COLUMNS(OCC_SHIP_COUNT)) /* without UUID and accounts */
+#define N_RUN_COL (0 OCC_SHIP_RUN_COLUMNS(OCC_SHIP_COUNT)) /* without UUID and added columns */
 
 int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
 {
@@ -229,17 +229,20 @@ static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
     run->group = XXH3_64bits_digest(state);
     (void)XXH3_freeState(state);
     (void)snprintf(run->uuid, sizeof run->uuid, "%s", (const char *)sqlite3_column_text(stmt, RUN_UUID));
-    occ_body_put_columns(&run->accounts, stmt, RUN_ACCOUNTS, sqlite3_column_count(stmt) - RUN_ACCOUNTS);
-    return !run->accounts.failed;
+    occ_body_put_columns(&run->added, stmt, RUN_ADDED, sqlite3_column_count(stmt) - RUN_ADDED);
+    return !run->added.failed;
 }
 
-void occ_outbox_put_accounts(struct occ_body *rows, const struct occ_batch *batch,
-                             const struct occ_outbox_run *run)
+void occ_outbox_put_added(struct occ_body *rows, const struct occ_outbox_run *run, unsigned int n)
 {
-    if (!batch->options.has_accounts)
-        return;
-    occ_body_put_raw(rows, "\t", 1);
-    occ_body_put_raw(rows, run->accounts.data, run->accounts.n);
+    const char *at = run->added.data, *end = at + run->added.n;
+    for (unsigned int i = 0; i < n; i++) {
+        const char *tab = at < end ? memchr(at, '\t', (size_t)(end - at)) : NULL;
+        size_t length = (size_t)((tab ? tab : end) - at);
+        occ_body_put_raw(rows, "\t", 1);
+        occ_body_put_raw(rows, at, length);
+        at = tab ? tab + 1 : end;
+    }
 }
 
 /* Adds the run's row, once per batch. */
@@ -259,9 +262,7 @@ static int add_run_row(struct occ_outbox *r, struct occ_batch *batch, int64_t id
     occ_body_put_u64(rows, (uint64_t)r->identity);
     occ_body_put_columns(rows, r->read_run_row, 1, N_RUN_COL);
     occ_body_put_u64(rows, batch->options.version);
-    if (batch->options.has_accounts)
-        occ_body_put_columns(rows, r->read_run_row, 1 + N_RUN_COL,
-                             sqlite3_column_count(r->read_run_row) - 1 - N_RUN_COL);
+    occ_body_put_columns(rows, r->read_run_row, 1 + N_RUN_COL, (int)batch->options.added.run);
     occ_body_end_row(rows);
     (void)sqlite3_reset(r->read_run_row);
     return 0;

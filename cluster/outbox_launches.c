@@ -98,7 +98,7 @@ static int add_row(struct occ_outbox *r, struct occ_batch *batch, const struct o
         occ_body_put_u64(rows, columns[i]);
     occ_body_put_u64(rows, copy);
     occ_body_put_u64(rows, batch->options.version);
-    occ_outbox_put_accounts(rows, batch, run);
+    occ_outbox_put_added(rows, run, batch->options.added.launch);
     occ_body_end_row(rows);
     return 0;
 }

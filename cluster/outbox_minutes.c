@@ -300,7 +300,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);
     occ_body_put_u64(rows, m->batch->options.version);
-    occ_outbox_put_accounts(rows, m->batch, run);
+    occ_outbox_put_added(rows, run, m->batch->options.added.minute);
     occ_body_end_row(rows);
 }
 

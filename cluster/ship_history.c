@@ -75,7 +75,7 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                                               .version = occ_ship_next_version(h->ship),
                                               .max_configs = settings->max_configs,
                                               .has_evidence = h->ship->warehouse->has_evidence,
-                                              .has_accounts = h->ship->warehouse->has_accounts,
+                                              .added = h->ship->warehouse->added,
                                               .first_change = p->first,
                                               .newest_minute = p->newest_minute,
                                               .now_s = h->all || of_gap ? 0 : occ_now_ns() / SECOND_NS,

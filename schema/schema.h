@@ -17,5 +17,9 @@ struct occ_schema_migration {
 /* Ends with a row whose version is 0. */
 extern const struct occ_schema_migration occ_schema_migrations[];
 
+/* clickhouse/migrations/, applied after warehouse.sql; `version`: the number. Ends like the first list. Each
+ * statement may be repeated and only adds, since programs of other versions use the same tables. */
+extern const struct occ_schema_migration occ_schema_warehouse_migrations[];
+
 /* clickhouse/; $db: the database. */
 extern const char occ_schema_warehouse_sql[], occ_schema_accounts_sql[], occ_schema_accounts_xml[];

@@ -48,7 +48,8 @@ static int check_columns(const struct occ_warehouse *w, const struct occ_remote_
 {
     bool is_asked = question->account || question->partition || question->by == OCC_TOP_BY_ACCOUNT ||
                     question->by == OCC_TOP_BY_PARTITION;
-    return is_asked && !w->has_accounts
+    unsigned int needed = OCC_SHIP_JOB_ADDED_slurm_partition + 1;
+    return is_asked && (w->added.minute < needed || w->added.run < needed)
                ? occ_fail(err, OCC_E_INVALID,
                           "%s: the tables of database %s have no accounts and partitions yet: occtrace-ship "
                           "--init adds them",

@@ -31,22 +31,30 @@ char *occ_load_runs_where(const struct occ_load *l)
 
 #define NO_COLUMN(column, ...) ", '' AS " #column
 
+/* The added columns that the table has, and empty texts in place of the others; the caller frees it. */
+static char *added_columns(const struct occ_warehouse *w)
+{
+    static const char columns[] = OCC_SHIP_RUN_ADDED_COLUMNS(OCC_LOAD_COMMA),
+                      none[] = OCC_SHIP_RUN_ADDED_COLUMNS(NO_COLUMN);
+    return sqlite3_mprintf("%.*s%s", (int)occ_warehouse_names_length(columns, w->added.run), columns,
+                           none + occ_warehouse_names_length(none, w->added.run));
+}
+
 static int fetch_runs(const struct occ_load *l)
 {
     static const char head[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA),
                       names[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA)
-                          OCC_SHIP_RUN_ACCOUNT_COLUMNS(OCC_LOAD_COMMA);
-    char *where = occ_load_runs_where(l);
+                          OCC_SHIP_RUN_ADDED_COLUMNS(OCC_LOAD_COMMA);
+    char *where = occ_load_runs_where(l), *added = added_columns(l->w);
     int rc = occ_load_fetch(
         l, "runs", names,
         sqlite3_mprintf("SELECT bitAnd(reinterpretAsUInt32(reverse(unhex(substring(toString(run), 1, "
                         "8)))), 2147483647) AS number, run, node, history%s%s FROM %s.run FINAL "
                         "WHERE %s ORDER BY start_ns DESC LIMIT %lld",
-                        head + strlen("number, run, node, history"),
-                        l->w->has_accounts ? OCC_SHIP_RUN_ACCOUNT_COLUMNS(OCC_LOAD_COMMA)
-                                           : OCC_SHIP_RUN_ACCOUNT_COLUMNS(NO_COLUMN),
-                        l->w->options.database, where, (long long)l->question->max_runs));
+                        head + strlen("number, run, node, history"), added, l->w->options.database, where,
+                        (long long)l->question->max_runs));
     sqlite3_free(where);
+    sqlite3_free(added);
     return rc;
 }
 

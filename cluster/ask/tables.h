@@ -169,19 +169,24 @@ enum occ_ship_table {
       "NULL")                                                                                                \
     X(start, OCC_SHIP_START, OCC_SHIP_START)
 
-/* The columns that tables lack until --init adds them, after the row's version. Over r (stored_run). Third:
- * over r (stored_removed_run). */
-#define OCC_SHIP_RUN_ACCOUNT_COLUMNS(X)                                                                      \
+/* The columns that migrations add (schema/clickhouse/migrations/), in their order, after the row's version. A
+ * table has the first struct occ_warehouse_added of them: a new column is a new last row. Over r
+ * (stored_run). Third: over r (stored_removed_run). */
+#define OCC_SHIP_RUN_ADDED_COLUMNS(X)                                                                        \
     X(slurm_account, "coalesce(r.slurm_account, '')", "''")                                                  \
     X(slurm_partition, "coalesce(r.slurm_partition, '')", "''")                                              \
     X(slurm_qos, "coalesce(r.slurm_qos, '')", "''")                                                          \
     X(slurm_array_job, "coalesce(r.slurm_array_job, '')", "''")                                              \
     X(slurm_array_task, "coalesce(r.slurm_array_task, '')", "''")
 /* Of tables with a column `job`: of one of the job's runs. */
-#define OCC_SHIP_JOB_ACCOUNT_COLUMNS(X)                                                                      \
+#define OCC_SHIP_JOB_ADDED_COLUMNS(X)                                                                        \
     X(slurm_account, "coalesce(r.slurm_account, '')", "''")                                                  \
     X(slurm_partition, "coalesce(r.slurm_partition, '')", "''")                                              \
     X(namespace, "coalesce(r.k8s_namespace, '')", "''")
+
+/* Positions in the last list. */
+#define OCC_SHIP_JOB_ADDED_ID(column, ...) OCC_SHIP_JOB_ADDED_##column,
+enum { OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_JOB_ADDED_ID) OCC_SHIP_JOB_ADDED_COUNT };
 
 #define OCC_SHIP_COUNT(column, ...)                              +1
 #define OCC_SHIP_NAME(column, ...)                               ", " #column
@@ -193,14 +198,14 @@ enum occ_ship_table {
     "bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, "         \
     "hist_bin, hist_n, sources, means, shares" evidence ", wasted_warp_s, capacity_warp_s, version"
 
-/* X(NAME, table, columns, columns of a table with accounts) */
+/* X(NAME, table, columns, added columns) */
 #define OCC_SHIP_TABLES(X)                                                                                   \
     X(KERNEL, "kernel", "kernel" OCC_SHIP_KERNEL_COLUMNS(OCC_SHIP_NAME) ", cluster, node, version", "")      \
     X(LAUNCH_CONFIG, "launch_config",                                                                        \
       "config, kernel" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_SHIP_NAME) ", cluster, node, version", "")         \
     X(RUN, "run", "run, cluster, node, history" OCC_SHIP_RUN_COLUMNS(OCC_SHIP_NAME) ", version",             \
-      OCC_SHIP_RUN_ACCOUNT_COLUMNS(OCC_SHIP_NAME))                                                           \
-    X(MINUTE, "minute", OCC_SHIP_MINUTE_COLUMNS(", evidence"), OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_NAME))  \
+      OCC_SHIP_RUN_ADDED_COLUMNS(OCC_SHIP_NAME))                                                             \
+    X(MINUTE, "minute", OCC_SHIP_MINUTE_COLUMNS(", evidence"), OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_NAME))    \
     X(RANK_MINUTE, "rank_minute",                                                                            \
       "bucket, cluster, node, history, run, gpu, user, launches, busy_ns, wasted_warp_s, capacity_warp_s, "  \
       "version",                                                                                             \
@@ -208,4 +213,4 @@ enum occ_ship_table {
     X(LAUNCH, "launch",                                                                                      \
       "bucket, cluster, job, user, node, history, run, gpu, config, start_ns, duration_ns, stream, "         \
       "correlation, graph_node, copy, version",                                                              \
-      OCC_SHIP_JOB_ACCOUNT_COLUMNS(OCC_SHIP_NAME))
+      OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_NAME))

@@ -249,6 +249,19 @@ int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint
     return rc;
 }
 
+bool occ_warehouse_has_all(uint64_t there)
+{
+    return there == (UINT64_C(1) << TABLES) - 1;
+}
+
+void occ_warehouse_name_missing(uint64_t there, char *out, size_t size)
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < TABLES; i++)
+        if (!(there >> i & 1))
+            occ_text_append(out, size, ", ", "%s", tables[i].name);
+}
+
 int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, struct occ_error *err)
 {
     char names[SQL_BYTES] = "";
@@ -258,21 +271,6 @@ int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, st
     return occ_fail(err, OCC_E_INVALID,
                     "%s: in database %s these are not occtrace's: %s; %s.database names another database",
                     w->options.http.url, w->options.database, names, w->options.section);
-}
-
-/* Looks for columns that older tables lack until --init adds them; accounts last in `minute`. */
-static int find_columns(struct occ_warehouse *w, struct occ_error *err)
-{
-    char sql[SQL_BYTES];
-    uint64_t n[2] = {0};
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT countIf(name = 'evidence'), countIf(name = 'slurm_account') FROM system.columns "
-                   "WHERE database = '%s' AND table = 'minute'",
-                   w->options.database);
-    int rc = occ_warehouse_ask_numbers(w, sql, n, 2, err);
-    w->has_evidence = n[0] > 0;
-    w->has_accounts = n[1] > 0;
-    return rc;
 }
 
 /* Checks a name that the server does not list: the table is missing, or the account may not see it. */
@@ -338,7 +336,7 @@ int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_
             "them with occtrace-ship --init",
             w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
     int found = check_tables(w, needs, err);
-    return found == 0 ? find_columns(w, err) : found;
+    return found == 0 ? occ_warehouse_find_columns(w, err) : found;
 }
 
 /* ---- the password ---- */

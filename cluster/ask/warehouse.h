@@ -24,15 +24,21 @@ struct occ_warehouse_options {
     const char *cluster, *node; /* values in sent rows */
 };
 
+/* For each table, the number of added columns that it has: the first of OCC_SHIP_RUN_ADDED_COLUMNS or
+ * OCC_SHIP_JOB_ADDED_COLUMNS (tables.h). Fewer than all: --init of this version has not run yet. */
+struct occ_warehouse_added {
+    unsigned int run, launch, minute, hour;
+};
+
 struct occ_warehouse {
     struct occ_warehouse_options options;
     struct occ_http *http;
     struct occ_http_answer answer; /* answer to the last request */
     enum occ_dialect dialect;      /* dialect of the server, after occ_warehouse_meet() */
     char version[32];
-    bool has_no_answer;      /* the last request had no answer */
-    bool has_evidence;       /* the table of minutes has the column; after occ_warehouse_check() */
-    bool has_accounts;       /* tables have the columns of OCC_SHIP_*_ACCOUNT_COLUMNS; likewise */
+    bool has_no_answer;               /* the last request had no answer */
+    bool has_evidence;                /* the table of minutes has the column; after occ_warehouse_check() */
+    struct occ_warehouse_added added; /* likewise */
     char unseen[512];        /* tables and views that the account may not see; after occ_warehouse_check() */
     int64_t clock_offset_ms; /* our clock minus the server's, to half a second */
 };
@@ -55,6 +61,9 @@ int occ_warehouse_exception(const struct occ_warehouse *w);
 int occ_warehouse_ask_numbers(struct occ_warehouse *w, const char *sql, uint64_t *ret_numbers, int n,
                               struct occ_error *err);
 
+/* The length of the first `n` names of ", a, b, c". */
+size_t occ_warehouse_names_length(const char *names, unsigned int n);
+
 /* Writes 'text' as a literal of SQL. `size`: twice the text's length + 3; a longer text is cut. */
 void occ_warehouse_quote(const char *text, char *out, size_t size);
 
@@ -66,10 +75,15 @@ enum { OCC_FOR_QUESTIONS = 1, OCC_FOR_SHIPPING = 2, OCC_FOR_MAINTENANCE = 4 };
  * OCC_E_VERSION: another version; OCC_E_INVALID: some are missing, or another program's. w->unseen gets the
  * names that the account may not see. */
 int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_error *err);
+/* Sets w->has_evidence and w->added. */
+int occ_warehouse_find_columns(struct occ_warehouse *w, struct occ_error *err);
 /* Finds the names that the server lists, and the names whose engine is not ours, as bits; the lowest bit is
  * the table schema_version. */
 int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint64_t *ret_others,
                               struct occ_error *err);
+/* True if these bits are all names; the other function writes the names that are missing, with commas. */
+bool occ_warehouse_has_all(uint64_t there);
+void occ_warehouse_name_missing(uint64_t there, char *out, size_t size);
 /* Fails because these tables are another program's. */
 int occ_warehouse_fail_others(const struct occ_warehouse *w, uint64_t others, struct occ_error *err);
 int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);

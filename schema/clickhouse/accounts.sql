@@ -26,6 +26,7 @@ GRANT SELECT(cluster, node, version) ON $db.launch TO occ_node;
 GRANT INSERT ON $db.batch TO occ_node;
 GRANT INSERT ON $db.hour_change TO occ_node;
 GRANT SELECT ON $db.schema_version TO occ_node;
+GRANT SELECT ON $db.migration TO occ_node;
 GRANT SELECT ON $db.batch TO occ_node;
 CREATE ROW POLICY IF NOT EXISTS occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
 CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node;

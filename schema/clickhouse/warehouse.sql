@@ -1,14 +1,20 @@
 -- The warehouse of a cluster: occtrace-ship --init makes it, --init --print prints it. {new|old}: what ClickHouse from
 -- 21.11 on takes, and what 18.16 takes; $db: the database. A statement ends with a semicolon at the end of its line.
 --
+-- A new column or table is a new file in migrations/, and CREATE TABLE here stays: programs of other versions write and read the
+-- same tables (docs/decisions/0063-warehouse-migrations.md).
+--
 -- Every row is state: a later version of the same key takes its place, so that a row that is sent twice counts once. Ask
 -- with FINAL. Ids are hashes of content, the same on every node. Times of facts are the nodes' own. own_node: an account
 -- occ_node_NAME sends rows of the node NAME only (occtrace-ship --accounts).
 CREATE DATABASE IF NOT EXISTS $db;
 
--- The highest version is this schema's; 0: it is being made.
+-- The highest version is that of the tables' meanings; 0: they are being made. A migration does not raise it.
 CREATE TABLE IF NOT EXISTS $db.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version;
 INSERT INTO $db.schema_version SELECT 0, now();
+
+-- The migrations (migrations/NNNN_words.sql) that were applied after these statements.
+CREATE TABLE IF NOT EXISTS $db.migration (number UInt32, name String, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY number;
 
 -- kernel: XXH3, 64 bits, of the mangled name.
 CREATE TABLE IF NOT EXISTS $db.kernel (
@@ -271,16 +277,6 @@ CREATE TABLE IF NOT EXISTS $db.hour (
     namespace       LowCardinality(String)
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(bucket) ORDER BY (cluster, job, user, config, bucket){
   TTL bucket + INTERVAL 400 DAY SETTINGS ttl_only_drop_parts = 1|};
-
--- Tables that were made before get the columns of Slurm and Kubernetes; minute last, where shippers look for them.
-{ALTER TABLE $db.run ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_qos LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_array_job String, ADD COLUMN IF NOT EXISTS slurm_array_task String|
-ALTER TABLE $db.run ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN slurm_qos LowCardinality(String), ADD COLUMN slurm_array_job String, ADD COLUMN slurm_array_task String};
-{ALTER TABLE $db.launch ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS namespace LowCardinality(String)|
-ALTER TABLE $db.launch ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN namespace LowCardinality(String)};
-{ALTER TABLE $db.hour ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS namespace LowCardinality(String)|
-ALTER TABLE $db.hour ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN namespace LowCardinality(String)};
-{ALTER TABLE $db.minute ADD COLUMN IF NOT EXISTS slurm_account LowCardinality(String), ADD COLUMN IF NOT EXISTS slurm_partition LowCardinality(String), ADD COLUMN IF NOT EXISTS namespace LowCardinality(String)|
-ALTER TABLE $db.minute ADD COLUMN slurm_account LowCardinality(String), ADD COLUMN slurm_partition LowCardinality(String), ADD COLUMN namespace LowCardinality(String)};
 
 -- When minutes of an hour last came in, and up to when such changes are in `hour`: hours with a later one are behind.
 CREATE TABLE IF NOT EXISTS $db.hour_change (hour DateTime('UTC'), changed DateTime) ENGINE = ReplacingMergeTree(changed)

@@ -28,6 +28,7 @@ class Proxy:
         self.fault(None)
         self.kill_number, self.kill_before, self.inserts = None, False, 0
         self.late, self.partition = [], threading.Event()
+        self.is_of_bodies = False  # statements without data are bodies, too
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -113,12 +114,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         proxy, n = self.server.proxy, int(self.headers.get("Content-Length", 0))
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(self.path).query))
         sql = query.get("query", "")
-        fault = proxy.chosen(sql)
+        body = self.rfile.read(n) if proxy.is_of_bodies else b""
+        fault = proxy.chosen(sql or gzip.decompress(body).decode() if body else sql)
         if fault == "cut":
-            self.rfile.read(n // 2)
+            self.rfile.read((n - len(body)) // 2)
             self.reset()
             return
-        body = self.rfile.read(n)
+        body += self.rfile.read(n - len(body))
         self.kill(sql, True)
         if fault == "error":
             self.send(500, b"Code: 252, e.displayText() = DB::Exception: Too many parts (300). Merges are processing slower")

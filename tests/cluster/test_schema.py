@@ -3,7 +3,9 @@ Arguments: OCCTRACE-SHIP [18|26]. 18: that server alone."""
 
 import atexit
 import http.server
+import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +13,11 @@ import tempfile
 import threading
 
 import engines
+from faults import Proxy
 
 ship = sys.argv[1]
-TABLES = ["allocation", "hour", "hour_change", "hour_done", "kernel", "launch", "launch_config", "minute", "rank_minute", "reader", "run", "schema_version",
+HERE = os.path.dirname(os.path.abspath(__file__))
+TABLES = ["allocation", "hour", "hour_change", "hour_done", "kernel", "launch", "launch_config", "migration", "minute", "rank_minute", "reader", "run", "schema_version",
           "watermark"]
 
 
@@ -86,6 +90,122 @@ def made_and_checked(engine):
         engine.ask("DROP TABLE occtrace.minute")
         site.run("--check", code=78, says="lacks minute, batch_of_minute, hour_change_of_minute: ")
         site.run("--init", says="as needed")
+
+
+NAMES = sorted(os.path.basename(path)[:-4] for path in glob.glob(os.path.join(HERE, "../../schema/clickhouse/migrations/*.sql")))
+ALL = [[str(i + 1), name] for i, name in enumerate(NAMES)]
+COUNTED = "-- database occtrace: {} of " + f"{len(NAMES)} migrations to be applied"
+
+
+def applied(engine):
+    if engine.ask("EXISTS TABLE occtrace.migration") == [["0"]]:
+        return []
+    return engine.ask("SELECT DISTINCT number, name FROM occtrace.migration ORDER BY number")
+
+
+def definitions(engine):
+    """Tables and views, without the order of columns."""
+    return engine.ask("SELECT table, name, type FROM system.columns WHERE database = 'occtrace' ORDER BY table, name")
+
+
+def of_version_0_1_0(engine):
+    """The tables as that version made them."""
+    engine.ask("DROP DATABASE IF EXISTS occtrace")
+    with open(os.path.join(HERE, "../data/upgrade/0.1.0/warehouse.sql")) as f:
+        sql = re.sub(r"--.*", "", f.read())
+    sql = re.sub(r"\{([^{}|]*)\|([^{}]*)\}", r"\1" if engine.name == "26" else r"\2", sql).replace("$db", "occtrace")
+    url = engine.url
+    engine.url += "?allow_experimental_low_cardinality_type=1" if engine.name == "18" else ""
+    for statement in re.split(r";\s*\n", sql):
+        if statement.strip() and not (engine.name == "18" and " ADD COLUMN " in statement):
+            engine.ask(statement)
+    engine.url = url
+
+
+def planned(engine):
+    """--plan changes nothing, and its statements are those of --init."""
+    site = Site(engine.url)
+    engine.ask("DROP DATABASE IF EXISTS occtrace")
+    said = site.run("--init", "--plan", says=COUNTED.format(len(NAMES)))
+    assert "tables and views to be made: schema_version, kernel, launch_config, run, " in said and all(f"-- migration {name}\n" in said for name in NAMES), said
+    assert engine.ask("SELECT count() FROM system.databases WHERE name = 'occtrace'") == [["0"]]
+    of_version_0_1_0(engine)
+    before = definitions(engine)
+    said = site.run("--init", "--plan", says=COUNTED.format(len(NAMES)))
+    assert "to be made" not in said and definitions(engine) == before
+    site.run("--check", says="the tables lack columns of this version, whose values are not sent: occtrace-ship --init adds them")
+    for statement in re.split(r";\s*\n", re.sub(r"^-- (of tables.*?: )?(migration.*|database.*)?", "", said, flags=re.M)):
+        if statement.strip():
+            engine.ask(statement.strip())
+    assert "lack columns" not in site.run("--check")
+    site.run("--init", says="as needed")
+    assert applied(engine) == ALL
+    said = site.run("--init", "--plan", says=COUNTED.format(0))
+    assert said.count("\n") == 1, said
+    site.run("--plan", code=2, says="--plan goes with --init")
+    site.run("--init", "--plan", "--print", code=2, says="without --print")
+
+
+def migrated(engine):
+    """Of this version from nothing, and from the tables of an older version: the same. Again where a table was made anew."""
+    site = Site(engine.url)
+    engine.ask("DROP DATABASE IF EXISTS occtrace")
+    site.run("--init", says="as needed")
+    made, count = definitions(engine), engine.ask("SELECT count() FROM occtrace.migration")
+    assert applied(engine) == ALL
+    site.run("--init")
+    assert definitions(engine) == made and engine.ask("SELECT count() FROM occtrace.migration") == count, "applied twice"
+    of_version_0_1_0(engine)
+    site.run("--init", says="as needed")
+    assert definitions(engine) == made
+    for spoil in ("DROP TABLE occtrace.run", "ALTER TABLE occtrace.launch DROP COLUMN namespace", "DROP TABLE occtrace.migration"):
+        engine.ask(spoil)
+        site.run("--init", says="as needed")
+        assert definitions(engine) == made and applied(engine) == ALL, spoil
+    engine.ask("INSERT INTO occtrace.migration SELECT 1000, '1000_of_the_future', now()")
+    site.run("--check", says="as needed")
+    site.run("--init", says="as needed")
+    site.run("--init", "--plan", says=COUNTED.format(0) + "; it has 1 of a newer occtrace")
+
+
+def interrupted(engine):
+    """At each statement in turn, before the server has it and after: the next --init completes it."""
+    with Proxy(engine) as proxy:
+        site, direct, proxy.is_of_bodies = Site(proxy.url), Site(engine.url), True
+        engine.ask("DROP DATABASE IF EXISTS occtrace")
+        direct.run("--init")
+        made = definitions(engine)
+        for fault in ("cut", "answer_lost"):
+            for begin in ("ALTER TABLE occtrace.", "INSERT INTO occtrace.migration"):
+                number = 0
+                while True:
+                    of_version_0_1_0(engine)
+                    proxy.fault(fault, begin, number)
+                    done = subprocess.run([ship, "-c", site.settings, "--init"], capture_output=True, text=True)
+                    if not proxy.happened:
+                        break
+                    assert done.returncode == 1, (fault, begin, number, done)
+                    assert applied(engine) == ALL[:len(applied(engine))]
+                    proxy.fault(None)
+                    direct.run("--init", says="as needed")
+                    assert definitions(engine) == made and applied(engine) == ALL, (fault, begin, number)
+                    number += 3 if "ALTER" in begin else 1
+                assert number, begin
+
+
+def several_at_once(engine):
+    site = Site(engine.url)
+    engine.ask("DROP DATABASE IF EXISTS occtrace")
+    site.run("--init")
+    made = definitions(engine)
+    for prepare in (lambda: engine.ask("DROP DATABASE occtrace"), lambda: of_version_0_1_0(engine)):
+        prepare()
+        ships = [subprocess.Popen([ship, "-c", site.settings, "--init"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+        for process in ships:
+            said = process.communicate()[0]
+            assert process.returncode == 0 and "as needed" in said, said
+        assert definitions(engine) == made and applied(engine) == ALL
+        assert engine.ask("SELECT count() FROM system.tables WHERE database = 'occtrace'") == [["22"]]
 
 
 def not_allowed_in(engine):
@@ -182,9 +302,9 @@ def printed_without_a_server():
     site = Site("")
     old, new = (site.run("--init", "--print", "--dialect", d) for d in ("18", "26"))
     for text in (old, new):
-        assert text.count("CREATE TABLE") == 14 and text.count("CREATE MATERIALIZED VIEW") == 7, text
+        assert text.count("CREATE TABLE") == 15 and text.count("CREATE MATERIALIZED VIEW") == 7, text
         assert "{" not in text and "|" not in text and "$" not in text, text
-        assert "--" not in text.replace("-- of tables that were made before: ALTER TABLE", "", 5 if text is old else 0), text
+        assert "--" not in text.replace("-- of tables that were made before: ALTER TABLE", "", 15 if text is old else 0), text
     assert "CODEC" not in old and "TTL" not in old
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/occtrace-ship.8")) as f:
         page = f.read()
@@ -205,6 +325,6 @@ if sys.argv[2:] != ["18"]:
     servers_that_are_no_clickhouse()
 for name in engines.chosen(sys.argv[2:]):
     with engines.started(name) as server_:
-        for test in (made_and_checked, not_allowed_in, of_another_version, of_another_program):
+        for test in (made_and_checked, planned, migrated, interrupted, several_at_once, not_allowed_in, of_another_version, of_another_program):
             test(server_)
             print(f"{name}: {test.__name__}", flush=True)

@@ -281,7 +281,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     w->dialect = control & 128 ? OCC_DIALECT_NEW : OCC_DIALECT_OLD;
     w->has_evidence = control & 32;
-    w->has_accounts = control & 16;
+    w->added =
+        control & 16 ? (struct occ_warehouse_added){5, 3, 3, 3} : (struct occ_warehouse_added){1, 0, 2, 3};
     switch (control % 8) {
     case 5:
         run_statement(w);

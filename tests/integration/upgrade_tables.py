@@ -1,7 +1,8 @@
 """The warehouse of an older version (tests/data/upgrade/VERSION/warehouse.sql) after --init of this one: no column is gone or has
-another type, keys of rows are the same, and columns that are new come by ALTER TABLE, too.   upgrade_tables.py SOURCES [SQL]
+another type, keys of rows are the same, and columns that are new come by ALTER TABLE, too. Migrations only add, one column a
+statement, and the server fills what a program does not know.   upgrade_tables.py SOURCES [SQL...]
 
-SQL: the present definitions, for a test of this test; else schema/clickhouse/warehouse.sql.
+SQL: the present definitions, for a test of this test; else schema/clickhouse/warehouse.sql and its migrations.
 """
 import glob
 import os
@@ -57,6 +58,18 @@ def tables(sql):
     return {name: (columns, key, added.get(name, {})) for name, (columns, key) in found.items()}
 
 
+MAY = (r"CREATE (TABLE|MATERIALIZED VIEW) IF NOT EXISTS \$db\.\w+ ", r"ALTER TABLE \$db\.\w+ ADD COLUMN IF NOT EXISTS [^,]*(\([^()]*\)[^,]*)*$",
+       r"ALTER TABLE \$db\.\w+ MODIFY (SETTING|TTL) ")
+
+
+def statements_that_may_not_be(name, sql):
+    """What makes older programs fail, or cannot be repeated. 18.16 answers a statement with a column that is there with an error for
+    all of the statement's columns."""
+    for statement in re.split(r";\s*\n", chosen(sql).strip() + "\n"):
+        if statement.strip() and not any(re.match(pattern, statement.strip(), re.S) for pattern in MAY):
+            yield f"{name}: a migration may not: {statement.strip()[:80]}"
+
+
 def faults(old, new):
     for name, (columns, key, added) in old.items():
         if name not in new:
@@ -76,11 +89,15 @@ def faults(old, new):
 
 def main():
     sources = sys.argv[1]
-    with open(sys.argv[2] if len(sys.argv) > 2 else os.path.join(sources, "schema/clickhouse/warehouse.sql"), encoding="utf-8") as file:
-        new = tables(file.read())
+    base = os.path.join(sources, "schema/clickhouse")
+    texts = {}
+    for path in sys.argv[2:] or [f"{base}/warehouse.sql", *sorted(glob.glob(f"{base}/migrations/*.sql"))]:
+        with open(path, encoding="utf-8") as file:
+            texts[os.path.basename(path)] = file.read()
+    new = tables("\n".join(texts.values()))
     versions = sorted(glob.glob(os.path.join(sources, "tests/data/upgrade/*/warehouse.sql")))
     assert versions and len(new) > 10, "no definitions"
-    found = []
+    found = [fault for name, text in texts.items() if name[:4].isdigit() for fault in statements_that_may_not_be(name, text)]
     for path in versions:
         with open(path, encoding="utf-8") as file:
             found += [f"{os.path.basename(os.path.dirname(path))}: {fault}" for fault in faults(tables(file.read()), new)]

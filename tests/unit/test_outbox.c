@@ -282,7 +282,7 @@ static bool ship_batch(struct world *w, struct occ_outbox *outbox, enum death de
                                               .node = "n",
                                               .version = ++w->version,
                                               .max_configs = MAX_CONFIGS,
-                                              .has_accounts = true,
+                                              .added = {.run = 5, .launch = 3, .minute = 3, .hour = 3},
                                               .newest_minute = w->newest_minute,
                                               .sent = &w->sent,
                                               .kept = &w->kept,
