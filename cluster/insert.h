@@ -27,25 +27,31 @@ int occ_warehouse_put_allocations(struct occ_warehouse *w, const char *directory
 int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
                                 uint64_t version, struct occ_error *err);
 
+/* Days that the warehouse keeps rows: of the tables launch, minute and rank_minute, and of all others. */
+struct occ_warehouse_keep {
+    unsigned int launches, minutes, ranks, hours;
+};
+
 /* ---- tables.c ---- */
 
-/* Makes missing tables and the database, and applies the migrations that the warehouse lacks, in their order;
- * another call may run at the same time. */
-int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err);
+/* Makes missing tables and the database, applies the migrations that the warehouse lacks, in their order, and
+ * `keep`; another call may run at the same time. */
+int occ_warehouse_init(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, struct occ_error *err);
 /* False for tables without a column that this version sends, before its --init; after occ_warehouse_check().
  */
 bool occ_warehouse_has_sent_columns(const struct occ_warehouse *w);
 /* Prints the tables and the migrations that occ_warehouse_init() would make and apply, with a last line that
  * counts them: SQL and comments. Changes nothing. */
-int occ_warehouse_print_plan(struct occ_warehouse *w, FILE *out, struct occ_error *err);
+int occ_warehouse_print_plan(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, FILE *out,
+                             struct occ_error *err);
 /* Prints the statements of occ_warehouse_init() for an empty server. */
-int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, FILE *out,
-                               struct occ_error *err);
+int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
+                               const struct occ_warehouse_keep *keep, FILE *out, struct occ_error *err);
 /* Prints roles and users: SQL, or XML for old servers. Names in capitals are placeholders. */
 void occ_warehouse_print_accounts(enum occ_dialect dialect, const char *database, FILE *out);
 
 /* ---- maintain.c ---- */
 
 /* Adds up changed hours, and drops old partitions if the server does not do so itself. */
-int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, uint64_t *ret_hours,
-                           struct occ_error *err);
+int occ_warehouse_maintain(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, int64_t now_s,
+                           uint64_t *ret_hours, struct occ_error *err);

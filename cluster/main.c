@@ -65,22 +65,25 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
                       struct occ_error *err)
 {
     struct occ_warehouse_options patient = *warehouse;
+    struct occ_warehouse_keep keep;
     struct occ_warehouse *w = NULL;
     uint64_t hours = 0;
     patient.http.timeout_s = options->maintain ? MAINTAIN_S : 0;
-    int rc = occ_warehouse_open(&patient, &w, err);
+    int rc = occ_ship_keep(config, &keep, err);
+    if (rc == 0)
+        rc = occ_warehouse_open(&patient, &w, err);
     if (rc == 0)
         rc = occ_warehouse_meet(w, err);
     if (rc == 0 && options->accounts)
         occ_warehouse_print_accounts(w->dialect, config->ship_database, stdout);
     else if (rc == 0 && options->print)
-        rc = occ_warehouse_print_schema(w->dialect, config->ship_database, stdout, err);
+        rc = occ_warehouse_print_schema(w->dialect, config->ship_database, &keep, stdout, err);
     else if (rc == 0 && options->plan)
-        rc = occ_warehouse_print_plan(w, stdout, err);
+        rc = occ_warehouse_print_plan(w, &keep, stdout, err);
     else if (rc == 0 && options->init)
-        rc = occ_warehouse_init(w, err);
+        rc = occ_warehouse_init(w, &keep, err);
     else if (rc == 0 && options->maintain)
-        rc = occ_warehouse_maintain(w, occ_now_ns() / 1000000000, &hours, err);
+        rc = occ_warehouse_maintain(w, &keep, occ_now_ns() / 1000000000, &hours, err);
     if (rc == 0 && options->maintain)
         (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
     if (rc == 0 && !options->print && !options->plan && !options->accounts)
@@ -267,6 +270,13 @@ static int serve(const struct occ_ship_options *options, const struct occ_config
                                            err);
 }
 
+static int print_schema(const struct occ_config *config, enum occ_dialect dialect, struct occ_error *err)
+{
+    struct occ_warehouse_keep keep;
+    int rc = occ_ship_keep(config, &keep, err);
+    return rc == 0 ? occ_warehouse_print_schema(dialect, config->ship_database, &keep, stdout, err) : rc;
+}
+
 int main(int argc, char **argv)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -285,7 +295,7 @@ int main(int argc, char **argv)
         return 0;
     int rc = load_settings(&options, &config, &err);
     if (rc == 0 && options.print && dialect != OCC_DIALECT_AUTO)
-        rc = occ_warehouse_print_schema(dialect, config.ship_database, stdout, &err);
+        rc = print_schema(&config, dialect, &err);
     else if (rc == 0 && options.accounts && dialect != OCC_DIALECT_AUTO)
         occ_warehouse_print_accounts(dialect, config.ship_database, stdout);
     else if (rc == 0)

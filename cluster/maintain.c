@@ -1,5 +1,7 @@
 /* Maintenance that the warehouse does not do by itself: sums by hour, and on old servers dropping old
  * partitions. */
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,8 +13,8 @@
 #define DAY_S     INT64_C(86400)
 /* Changes within this time are added up again: an insert may still be running. */
 #define MARGIN_S 600
-/* Minutes of older hours may be deleted, so their sums stay. */
-#define HOURS_DAYS 29
+/* Minutes of hours that are older than the minutes' time without this may be deleted, so their sums stay. */
+#define LAST_DAYS 1
 
 /* ---- hours ---- */
 
@@ -59,16 +61,18 @@ static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret
 
 /* Adds up hours that changed since the last call, whatever their age: outages delay minutes. Future hours are
  * excluded: a node with a wrong clock could send any number of them, each of which costs a statement. */
-static int sum_hours(struct occ_warehouse *w, uint64_t *ret_hours, struct occ_error *err)
+static int sum_hours(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, uint64_t *ret_hours,
+                     struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    uint64_t now_s = 0, done_s = 0, n = 0;
+    uint64_t now_s = 0, done_s = 0, n = 0, summed_s = (keep->minutes - LAST_DAYS) * (uint64_t)DAY_S;
     int rc = read_done(w, &now_s, &done_s, err);
     (void)snprintf(sql, sizeof sql,
                    "SELECT toUInt32(hour) AS at FROM %s.hour_change WHERE changed >= toDateTime(%llu) AND "
                    "toUInt32(hour) > %llu AND toUInt32(hour) < %llu GROUP BY at ORDER BY at",
                    w->options.database, (unsigned long long)done_s,
-                   (unsigned long long)(now_s - HOURS_DAYS * DAY_S), (unsigned long long)(now_s + DAY_S));
+                   (unsigned long long)(now_s > summed_s ? now_s - summed_s : 0),
+                   (unsigned long long)(now_s + DAY_S));
     rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
     _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
     char *rest = list;
@@ -83,18 +87,34 @@ static int sum_hours(struct occ_warehouse *w, uint64_t *ret_hours, struct occ_er
 
 /* ---- partitions that are too old ---- */
 
+#define BATCH      SIZE_MAX /* in place of an offset: BATCH_DAYS, as the shipper needs */
+#define BATCH_DAYS 8
+
 static const struct {
     const char *table;
-    int days;
+    size_t days; /* offset in struct occ_warehouse_keep */
     bool by_month;
-} partitions[] = {{"minute", 30, false}, {"rank_minute", 90, false}, {"launch", 7, false},
-                  {"batch", 8, false},   {"run", 400, true},         {"allocation", 400, true},
-                  {"hour", 400, true}};
+} partitions[] = {{"minute", offsetof(struct occ_warehouse_keep, minutes), false},
+                  {"rank_minute", offsetof(struct occ_warehouse_keep, ranks), false},
+                  {"launch", offsetof(struct occ_warehouse_keep, launches), false},
+                  {"batch", BATCH, false},
+                  {"run", offsetof(struct occ_warehouse_keep, hours), true},
+                  {"allocation", offsetof(struct occ_warehouse_keep, hours), true},
+                  {"hour", offsetof(struct occ_warehouse_keep, hours), true}};
 
-static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)
+static unsigned int days_of(const struct occ_warehouse_keep *keep, size_t i)
+{
+    unsigned int days = BATCH_DAYS;
+    if (partitions[i].days != BATCH)
+        memcpy(&days, (const char *)keep + partitions[i].days, sizeof days);
+    return days;
+}
+
+static int drop_old(struct occ_warehouse *w, size_t i, unsigned int days, int64_t now_s,
+                    struct occ_error *err)
 {
     char sql[SQL_BYTES], first[32];
-    time_t first_s = (time_t)(now_s - partitions[i].days * INT64_C(86400));
+    time_t first_s = (time_t)(now_s - days * DAY_S);
     const char *quote = partitions[i].by_month ? "" : "'";
     struct tm day = {0};
     (void)gmtime_r(&first_s, &day);
@@ -119,13 +139,14 @@ static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ
     return rc;
 }
 
-int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, uint64_t *ret_hours, struct occ_error *err)
+int occ_warehouse_maintain(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, int64_t now_s,
+                           uint64_t *ret_hours, struct occ_error *err)
 {
     int rc = occ_warehouse_check(w, OCC_FOR_MAINTENANCE, err);
     if (rc == 0)
-        rc = sum_hours(w, ret_hours, err);
+        rc = sum_hours(w, keep, ret_hours, err);
     for (size_t i = 0; i < sizeof partitions / sizeof *partitions && rc == 0 && w->dialect == OCC_DIALECT_OLD;
          i++)
-        rc = drop_old(w, i, now_s, err);
+        rc = drop_old(w, i, days_of(keep, i), now_s, err);
     return rc;
 }

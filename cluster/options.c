@@ -187,6 +187,30 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
     return read_password(config, names->password, sizeof names->password, err);
 }
 
+#define DAY_NS INT64_C(86400000000000)
+
+int occ_ship_keep(const struct occ_config *config, struct occ_warehouse_keep *ret_keep, struct occ_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t ns;
+        unsigned int *days;
+    } times[] = {{"launches", config->warehouse_launches_ns, &ret_keep->launches},
+                 {"minutes", config->warehouse_minutes_ns, &ret_keep->minutes},
+                 {"ranks", config->warehouse_ranks_ns, &ret_keep->ranks},
+                 {"hours", config->warehouse_hours_ns, &ret_keep->hours}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        *times[i].days = (unsigned int)((times[i].ns + DAY_NS - 1) / DAY_NS);
+        if (times[i].ns > config->warehouse_hours_ns)
+            return occ_fail(
+                err, OCC_E_INVALID,
+                "warehouse.hours is shorter than warehouse.%s: programs and kernels, which it keeps, "
+                "would be missing",
+                times[i].name);
+    }
+    return 0;
+}
+
 static int check_jobs(const char *jobs, struct occ_error *err)
 {
     static const char letters[] =

@@ -44,6 +44,10 @@ const char *occ_ship_state_path(const struct occ_config *config);
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
                        struct occ_warehouse_options *ret_options, struct occ_error *err);
 
+/* The days of warehouse.*, rounded up. OCC_E_INVALID: warehouse.hours is shorter than another time. */
+int occ_ship_keep(const struct occ_config *config, struct occ_warehouse_keep *ret_keep,
+                  struct occ_error *err);
+
 /* Sets names->otlp_state, the path of the sums for OpenTelemetry. */
 void occ_ship_otlp_state(const struct occ_config *config, struct occ_ship_names *names);
 /* The collector according to the settings, without a version; reads the file of headers. The same texts must

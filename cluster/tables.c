@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "schema/schema.h"
 #include "support/text.h"
 #include "insert.h"
@@ -24,14 +25,58 @@ static int use_statement(struct occ_body *sql, use_fn *use, void *context, struc
     return rc;
 }
 
+/* The words of the schema that settings replace. */
+#define VARIABLES_MAX 6
+struct variable {
+    const char *name; /* "$..." */
+    char text[OCC_CONFIG_TEXT_BYTES];
+};
+
+#define CHANGES_MORE 30 /* days that changes of hours are known after their minutes */
+
+static void set_variables(const char *database, const struct occ_warehouse_keep *keep,
+                          struct variable variables[VARIABLES_MAX])
+{
+    const struct {
+        const char *name;
+        unsigned int days;
+    } times[] = {{"$launches", keep->launches},
+                 {"$minutes", keep->minutes},
+                 {"$ranks", keep->ranks},
+                 {"$hours", keep->hours},
+                 {"$changes", keep->minutes + CHANGES_MORE}};
+    variables[0].name = "$db";
+    (void)snprintf(variables[0].text, sizeof variables[0].text, "%s", database);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        variables[i + 1].name = times[i].name;
+        (void)snprintf(variables[i + 1].text, sizeof variables[i + 1].text, "%u", times[i].days);
+    }
+}
+
+/* Puts the value of the variable at `at`, and returns the length of its name; 0: no variable. */
+static size_t put_variable(struct occ_body *sql, const struct variable variables[VARIABLES_MAX],
+                           const char *at)
+{
+    for (int i = 0; *at == '$' && i < VARIABLES_MAX; i++) {
+        size_t n = strlen(variables[i].name);
+        if (strncmp(at, variables[i].name, n) == 0) {
+            occ_body_put_raw(sql, variables[i].text, strlen(variables[i].text));
+            return n;
+        }
+    }
+    return 0;
+}
+
 /* Calls `use` with each statement of a text in a dialect. */
-static int for_statements(const char *text, enum occ_dialect dialect, const char *database, use_fn *use,
+static int for_statements(const char *text, enum occ_dialect dialect,
+                          const struct variable variables[VARIABLES_MAX], use_fn *use,
                           void *context, struct occ_error *err)
 {
     struct occ_body sql = {0};
     int rc = 0, choice = -1; /* position in {new|old}: -1 outside, else the index of the part */
     for (const char *at = text; *at && rc == 0; at++) {
         bool is_others = choice >= 0 && (choice == 0) != (dialect == OCC_DIALECT_NEW);
+        size_t n = 0;
         if (choice < 0 && strncmp(at, "--", 2) == 0) {
             at += strcspn(at, "\n") - 1; /* comments are for readers of the file */
         } else if (choice < 0 && *at == '{') {
@@ -42,9 +87,8 @@ static int for_statements(const char *text, enum occ_dialect dialect, const char
             choice = -1;
         } else if (is_others) {
             continue;
-        } else if (strncmp(at, "$db", 3) == 0) {
-            occ_body_put_raw(&sql, database, strlen(database));
-            at += 2;
+        } else if ((n = put_variable(&sql, variables, at)) > 0) {
+            at += n - 1;
         } else if (choice < 0 && strncmp(at, ";\n", 2) == 0) {
             rc = use_statement(&sql, use, context, err);
         } else {
@@ -71,12 +115,14 @@ static int print_statement(void *out, const char *statement, struct occ_error *e
     return 0;
 }
 
-int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, FILE *out,
-                               struct occ_error *err)
+int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
+                               const struct occ_warehouse_keep *keep, FILE *out, struct occ_error *err)
 {
-    int rc = for_statements(occ_schema_warehouse_sql, dialect, database, print_statement, out, err);
+    struct variable variables[VARIABLES_MAX];
+    set_variables(database, keep, variables);
+    int rc = for_statements(occ_schema_warehouse_sql, dialect, variables, print_statement, out, err);
     for (const struct occ_schema_migration *m = occ_schema_warehouse_migrations; m->version && rc == 0; m++) {
-        rc = for_statements(m->sql, dialect, database, print_statement, out, err);
+        rc = for_statements(m->sql, dialect, variables, print_statement, out, err);
         (void)fprintf(out, "INSERT INTO %s.migration SELECT %d, '%s', now();\n\n", database, m->version,
                       m->name);
     }
@@ -146,10 +192,11 @@ static bool is_due(const struct plan *plan, const struct occ_schema_migration *m
 }
 
 /* Applies a migration and records it then: an interrupted one is applied again. */
-static int apply(struct occ_warehouse *w, const struct occ_schema_migration *m, struct occ_error *err)
+static int apply(struct occ_warehouse *w, const struct variable variables[VARIABLES_MAX],
+                 const struct occ_schema_migration *m, struct occ_error *err)
 {
     char sql[512];
-    int rc = for_statements(m->sql, w->dialect, w->options.database, run_statement, w, err);
+    int rc = for_statements(m->sql, w->dialect, variables, run_statement, w, err);
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s.migration SELECT %d, '%s', now()", w->options.database,
                    m->version, m->name);
     rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
@@ -192,20 +239,24 @@ static int make_plan(struct occ_warehouse *w, struct plan *plan, uint64_t *ret_t
     return rc;
 }
 
-int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
+int occ_warehouse_init(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, struct occ_error *err)
 {
+    struct variable variables[VARIABLES_MAX];
     struct plan plan;
     uint64_t there = 0;
     int rc = make_plan(w, &plan, &there, err);
+    set_variables(w->options.database, keep, variables);
     if (rc == 0)
-        rc = for_statements(occ_schema_warehouse_sql, w->dialect, w->options.database, run_statement, w, err);
+        rc = for_statements(occ_schema_warehouse_sql, w->dialect, variables, run_statement, w, err);
     for (const struct occ_schema_migration *m = occ_schema_warehouse_migrations; m->version && rc == 0; m++)
-        rc = is_due(&plan, m) ? apply(w, m, err) : 0;
+        rc = is_due(&plan, m) ? apply(w, variables, m, err) : 0;
     return rc;
 }
 
-int occ_warehouse_print_plan(struct occ_warehouse *w, FILE *out, struct occ_error *err)
+int occ_warehouse_print_plan(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, FILE *out,
+                             struct occ_error *err)
 {
+    struct variable variables[VARIABLES_MAX];
     struct plan plan;
     uint64_t there = 0;
     char missing[1024];
@@ -213,6 +264,7 @@ int occ_warehouse_print_plan(struct occ_warehouse *w, FILE *out, struct occ_erro
     int rc = make_plan(w, &plan, &there, err);
     if (rc != 0)
         return rc;
+    set_variables(w->options.database, keep, variables);
     occ_warehouse_name_missing(there, missing, sizeof missing);
     if (missing[0])
         (void)fprintf(out, "-- tables and views to be made: %s\n\n", missing);
@@ -222,7 +274,7 @@ int occ_warehouse_print_plan(struct occ_warehouse *w, FILE *out, struct occ_erro
             continue;
         due++;
         (void)fprintf(out, "-- migration %s\n", m->name);
-        rc = for_statements(m->sql, w->dialect, w->options.database, print_statement, out, err);
+        rc = for_statements(m->sql, w->dialect, variables, print_statement, out, err);
     }
     (void)fprintf(out, "-- database %s: %u of %u migrations to be applied", w->options.database, due, n);
     if (plan.n_newer > 0)

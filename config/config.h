@@ -15,10 +15,13 @@
 
 #include "support/error.h"
 
-#define OCC_CONFIG_MAX_BYTES   (64u * 1024u)
-#define OCC_CONFIG_TEXT_BYTES  1024 /* longest scalar, with its NUL */
-#define OCC_CONFIG_AGE_MIN_NS  INT64_C(3600000000000)
-#define OCC_CONFIG_AGE_MAX_NS  INT64_C(3153600000000000000) /* 36500 days */
+#define OCC_CONFIG_MAX_BYTES  (64u * 1024u)
+#define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar, with its NUL */
+#define OCC_CONFIG_AGE_MIN_NS INT64_C(3600000000000)
+#define OCC_CONFIG_AGE_MAX_NS INT64_C(3153600000000000000) /* 36500 days */
+#define OCC_CONFIG_KEEP_MIN_NS                                                                               \
+    INT64_C(172800000000000) /* 2 days: an hour is added up a day after its minutes */
+#define OCC_CONFIG_KEEP_MAX_NS INT64_C(315360000000000000) /* 3650 days: a DateTime ends in 2106 */
 #define OCC_CONFIG_SHIP_MIN_NS INT64_C(10000000000)
 #define OCC_CONFIG_SHIP_MAX_NS INT64_C(3600000000000)
 
@@ -105,7 +108,16 @@
     X(ship, otlp_ca_file, PATH, occ_config_text, ship_otlp_ca_file, OTHER, "", 0, 0)                         \
     X(ship, otlp_cert_file, PATH, occ_config_text, ship_otlp_cert_file, OTHER, "", 0, 0)                     \
     X(ship, otlp_key_file, PATH, occ_config_text, ship_otlp_key_file, OTHER, "", 0, 0)                       \
+    X(warehouse, launches, DURATION, int64_t, warehouse_launches_ns, OTHER, "7d", OCC_CONFIG_KEEP_MIN_NS,    \
+      OCC_CONFIG_KEEP_MAX_NS)                                                                                \
+    X(warehouse, minutes, DURATION, int64_t, warehouse_minutes_ns, OTHER, "30d", OCC_CONFIG_KEEP_MIN_NS,     \
+      OCC_CONFIG_KEEP_MAX_NS)                                                                                \
+    X(warehouse, ranks, DURATION, int64_t, warehouse_ranks_ns, OTHER, "90d", OCC_CONFIG_KEEP_MIN_NS,         \
+      OCC_CONFIG_KEEP_MAX_NS)                                                                                \
+    X(warehouse, hours, DURATION, int64_t, warehouse_hours_ns, OTHER, "400d", OCC_CONFIG_KEEP_MIN_NS,        \
+      OCC_CONFIG_KEEP_MAX_NS)                                                                                \
     X(cluster, url, TEXT, occ_config_text, cluster_url, OTHER, "", 0, 0)                                     \
+    X(cluster, name, TEXT, occ_config_text, cluster_name, OTHER, "", 0, 0)                                   \
     X(cluster, database, NAME, occ_config_text, cluster_database, OTHER, "occtrace", 0, 0)                   \
     X(cluster, user, TEXT, occ_config_text, cluster_user, OTHER, "default", 0, 0)                            \
     X(cluster, password_file, PATH, occ_config_text, cluster_password_file, OTHER, "", 0, 0)                 \

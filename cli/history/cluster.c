@@ -30,7 +30,9 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
     struct occ_filter *f = &args->filter;
     bool is_of_run = f->run != 0 || f->label || f->rank || f->session;
     if (!cluster_url(args))
-        return args->node ? occ_fail(err, OCC_E_INVALID, "--node goes with --cluster") : 0;
+        return args->node           ? occ_fail(err, OCC_E_INVALID, "--node goes with --cluster")
+               : args->cluster_name ? occ_fail(err, OCC_E_INVALID, "--cluster-name goes with --cluster")
+                                    : 0;
     if (args->cluster && (args->list.common.db || args->list.common.all_users))
         return occ_fail(err, OCC_E_INVALID, "--cluster goes with neither --db nor --all-users");
     if (f->stream != 0 || f->range_regex || f->graphs)
@@ -113,7 +115,7 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
                                                   .section = "cluster",
                                                   .url_of = "--cluster or OCCTRACE_CLUSTER",
                                                   .database = config.cluster_database,
-                                                  .cluster = "",
+                                                  .cluster = config.cluster_name,
                                                   .node = ""};
     if (rc == 0)
         rc = occ_warehouse_open(&options, &w, err);
@@ -131,6 +133,8 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
 
 static struct occ_remote_state state; /* of the printed answer */
 static bool is_reported;              /* printed once, before the rows of both sides of a comparison */
+static bool has_name;                 /* the answer is about one cluster, */
+static char state_of[OCC_REMOTE_TEXT_MAX + 2]; /* with this name */
 
 void cluster_begin(void)
 {
@@ -140,6 +144,10 @@ void cluster_begin(void)
 static void put_state(struct occ_json *json)
 {
     occ_json_object(json, "cluster", true);
+    if (has_name)
+        occ_json_string(json, "name", state_of);
+    else
+        occ_json_null(json, "name");
     occ_json_unsigned(json, "nodes", state.nodes);
     if (state.complete_until_ns > 0)
         occ_json_integer(json, "complete_until_ns", state.complete_until_ns);
@@ -153,14 +161,16 @@ static void put_state(struct occ_json *json)
     occ_json_close(json);
 }
 
-int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
+int cluster_report(const struct cli_command *command, struct occ_warehouse *w, const char *name, bool in_json,
                    struct occ_error *err)
 {
     char until[32], silent[320] = "", lost[64] = "";
     if (is_reported)
         return 0;
     is_reported = true;
-    int rc = occ_remote_get_state(w, &state, err);
+    has_name = name != NULL;
+    (void)snprintf(state_of, sizeof state_of, "%s", name ? name : "");
+    int rc = occ_remote_get_state(w, name, &state, err);
     if (rc != 0)
         return rc;
     if (in_json) {
@@ -181,13 +191,29 @@ int cluster_report(const struct cli_command *command, struct occ_warehouse *w, b
     return 0;
 }
 
+/* Chooses the cluster of the option, else of the settings, else the only one. */
+static int choose(struct occ_warehouse *w, const struct history_args *args, char **ret_name,
+                  struct occ_error *err)
+{
+    const char *of_settings = w->options.cluster;
+    return occ_remote_choose_cluster(w,
+                                     args->cluster_name ? args->cluster_name
+                                     : of_settings[0]   ? of_settings
+                                                        : NULL,
+                                     ret_name, err);
+}
+
 int cluster_ask(const struct cli_command *command, const struct history_args *args,
                 struct occ_remote_question *question, struct occ_store **ret_store, struct occ_error *err)
 {
     _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
+    _cleanup_(occ_freep) char *name = NULL;
     int rc = cluster_connect(cluster_url(args), &w, err);
+    if (rc == 0)
+        rc = choose(w, args, &name, err);
     if (rc == 0) /* before the query of the rows: nodes may send more data in between */
-        rc = cluster_report(command, w, args->list.output.json, err);
+        rc = cluster_report(command, w, name, args->list.output.json, err);
+    question->cluster = name;
     question->since_ns = args->asked.since_ns;
     question->until_ns = args->asked.until_ns;
     question->job = args->asked.job;
@@ -197,6 +223,7 @@ int cluster_ask(const struct cli_command *command, const struct history_args *ar
     question->node = args->node;
     if (rc == 0)
         rc = occ_remote_ask(w, question, &state, ret_store, err);
+    question->cluster = NULL;
     if (rc == 0 && state.left_out_rows > 0 && !args->list.output.json)
         cli_note(command, "%" PRIu64 " row%s left out that cannot be: %s", state.left_out_rows,
                  state.left_out_rows == 1 ? "" : "s", state.left_out);

@@ -10,6 +10,8 @@
                "ask the cluster's warehouse (default: $OCCTRACE_CLUSTER, without --db)")
 #define CLI_OPTIONS_CLUSTER                                                                                  \
     CLI_OPTION_CLUSTER,                                                                                      \
+        CLI_OPTION(0, "cluster-name", CLI_TEXT, struct history_args, cluster_name, "NAME",                   \
+                   "with it: only this cluster; needed if the warehouse has rows of several"),               \
         CLI_OPTION(0, "node", CLI_TEXT, struct history_args, node, "NAME", "with it: only this node")
 
 /* The data that a command needs from the warehouse. */
@@ -35,8 +37,8 @@ OCC_CLEANUP(occ_warehouse, occ_warehouse_close)
 void cluster_begin(void);
 
 /* Reports how complete the answer is, once for each answer: a line on stderr, or the member "cluster" of
- * JSON. */
-int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
+ * JSON. name: of the cluster; NULL: the answer is about all. */
+int cluster_report(const struct cli_command *command, struct occ_warehouse *w, const char *name, bool in_json,
                    struct occ_error *err);
 
 /* Asks the warehouse `question` with the arguments' filters. Returns the answer as a store in *ret_store. */

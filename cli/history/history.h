@@ -9,10 +9,10 @@
 struct history_args {
     struct cli_list_args list;
     struct occ_filter filter;
-    const char *cluster, *node; /* see cluster.h */
-    struct occ_filter asked;    /* the filter as given, for the warehouse */
-    const char *name;           /* form of kernel names; see names.h */
-    int64_t number;             /* maximum number of rows */
+    const char *cluster, *cluster_name, *node; /* see cluster.h */
+    struct occ_filter asked;                   /* the filter as given, for the warehouse */
+    const char *name;                          /* form of kernel names; see names.h */
+    int64_t number;                            /* maximum number of rows */
 };
 
 #define CLI_OPTIONS_PERIOD                                                                                   \

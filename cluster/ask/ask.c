@@ -31,11 +31,9 @@ static int check_texts(const struct occ_remote_question *question, struct occ_er
 {
     const struct {
         const char *name, *text;
-    } texts[] = {{"user", question->user},
-                 {"job", question->job},
-                 {"node", question->node},
-                 {"account", question->account},
-                 {"partition", question->partition}};
+    } texts[] = {{"cluster", question->cluster}, {"user", question->user},
+                 {"job", question->job},         {"node", question->node},
+                 {"account", question->account}, {"partition", question->partition}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].text && strlen(texts[i].text) > OCC_REMOTE_TEXT_MAX)
             return occ_fail(err, OCC_E_INVALID, "the %s has %zu bytes: the warehouse is asked for at most %d",

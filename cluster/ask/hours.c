@@ -64,13 +64,15 @@ int occ_load_pack_histograms(const struct occ_load *l)
 static int fetch_pods(const struct occ_load *l)
 {
     const char *database = l->w->options.database;
-    return l->question->by == OCC_TOP_BY_JOB
-               ? occ_load_fetch(
-                     l, "pods", "n, job, pod",
-                     sqlite3_mprintf("SELECT DISTINCT 0 AS n, job, pod FROM %s.run WHERE pod <> '' "
-                                     "AND job IN (SELECT DISTINCT job FROM %s.minute WHERE %s)",
-                                     database, database, l->where))
-               : occ_load_run(l, sqlite3_mprintf("CREATE TEMP TABLE pods(n, job, pod)"));
+    if (l->question->by != OCC_TOP_BY_JOB)
+        return occ_load_run(l, sqlite3_mprintf("CREATE TEMP TABLE pods(n, job, pod)"));
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendf(sql,
+                        "SELECT DISTINCT 0 AS n, job, pod FROM %s.run WHERE pod <> '' AND job IN (SELECT "
+                        "DISTINCT job FROM %s.minute WHERE %s)",
+                        database, database, l->where);
+    occ_load_append_cluster(l, sql);
+    return occ_load_fetch(l, "pods", "n, job, pod", sqlite3_str_finish(sql));
 }
 
 /* Makes a run for each group, within the hour of the first minute; its launches are rolled up and evicted. */

@@ -17,12 +17,14 @@ static char *make_where(const struct occ_load *l)
     const struct occ_remote_question *q = l->question;
     sqlite3_str *sql = sqlite3_str_new(l->db);
     sqlite3_str_appendall(sql, "1");
+    occ_load_append_cluster(l, sql);
     occ_load_append_period(l, sql);
     occ_load_append_text(sql, " AND user = ", q->user, "");
     occ_load_append_text(sql, " AND node = ", q->node, "");
     if (q->job || q->account || q->partition) {
         sqlite3_str_appendf(sql, " AND job IN (SELECT DISTINCT job FROM %s.run WHERE 1",
                             l->w->options.database);
+        occ_load_append_cluster(l, sql);
         if (q->job) {
             sqlite3_str_appendall(sql, " AND ");
             occ_load_append_job(sql, q->job);
@@ -43,8 +45,18 @@ static bool has_groups(const struct occ_load *l)
            by == OCC_TOP_BY_PARTITION || by == OCC_TOP_BY_NODE || by == OCC_TOP_BY_MINUTE;
 }
 
-/* Makes the expression of the group. Programs without a job or pod are separated from programs with one, but
- * not further. */
+/* Programs without a job or pod are separated from programs with one, but not further. */
+static char *make_job_group(const struct occ_load *l)
+{
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendf(sql, "if(job LIKE 'slurm:%%' OR job IN (SELECT job FROM %s.run WHERE pod <> ''",
+                        l->w->options.database);
+    occ_load_append_cluster(l, sql);
+    sqlite3_str_appendall(sql, "), toString(job), '')");
+    return sqlite3_str_finish(sql);
+}
+
+/* Makes the expression of the group. */
 static char *make_group(const struct occ_load *l)
 {
     if (l->question->by == OCC_TOP_BY_MINUTE) { /* begins at 100: all numbers have three digits */
@@ -59,9 +71,7 @@ static char *make_group(const struct occ_load *l)
                                           [OCC_TOP_BY_NODE] = "node"};
     enum occ_top_by by = l->question->by;
     return by == OCC_TOP_BY_JOB
-               ? sqlite3_mprintf("if(job LIKE 'slurm:%%' OR job IN (SELECT job FROM %s.run WHERE pod <> ''), "
-                                 "toString(job), '')",
-                                 l->w->options.database)
+               ? make_job_group(l)
                : sqlite3_mprintf("%s",
                                  by < sizeof columns / sizeof *columns && columns[by] ? columns[by] : "''");
 }

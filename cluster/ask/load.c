@@ -51,6 +51,11 @@ void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text
     }
 }
 
+void occ_load_append_cluster(const struct occ_load *l, sqlite3_str *sql)
+{
+    occ_load_append_text(sql, " AND cluster = ", l->question->cluster, "");
+}
+
 void occ_load_append_job(sqlite3_str *sql, const char *job)
 {
     occ_load_append_text(sql, "(job = ", job, "");

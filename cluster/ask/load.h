@@ -34,6 +34,8 @@ int occ_load_run(const struct occ_load *l, char *sql);
 int64_t occ_load_number(const struct occ_load *l, const char *sql);
 /* Appends BEFORE 'text' AFTER; nothing for NULL. */
 void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text, const char *after);
+/* Appends the condition on the cluster, from AND on. */
+void occ_load_append_cluster(const struct occ_load *l, sqlite3_str *sql);
 /* Appends a condition on a job: Slurm's number, the pod, or the job's name in the warehouse. */
 void occ_load_append_job(sqlite3_str *sql, const char *job);
 

@@ -11,6 +11,7 @@ static char *select_runs(const struct occ_load *l, const char *columns, const ch
     sqlite3_str *sql = sqlite3_str_new(l->db);
     sqlite3_str_appendf(sql, "SELECT %s FROM %s.run FINAL WHERE " OCC_LOAD_IS_RUN " AND %s", columns,
                         l->w->options.database, more);
+    occ_load_append_cluster(l, sql);
     occ_load_append_text(sql, " AND user = ", q->user, "");
     occ_load_append_text(sql, " AND node = ", q->node, "");
     if (q->job) {
@@ -27,6 +28,7 @@ static char *make_where(const struct occ_load *l, const char *more)
     sqlite3_str *where = sqlite3_str_new(l->db);
     sqlite3_str_appendf(where, "run IN (%s)", runs ? runs : "");
     sqlite3_free(runs);
+    occ_load_append_cluster(l, where);
     occ_load_append_period(l, where);
     return sqlite3_str_finish(where);
 }
@@ -100,68 +102,81 @@ static int load_idle_runs(struct occ_load *l)
 /* Fetches the last launches on the allocated GPUs since their allocation, the owners of the jobs, and the
  * GPUs without a launch for the question's time. These GPUs come last, so that a GPU used in the meantime is
  * not among them. */
-static int fetch_allocated(const struct occ_load *l, const char *allocated)
+static int fetch_allocated(const struct occ_load *l, const char *allocated, const char *cluster)
 {
     const char *db = l->w->options.database;
     int rc = occ_load_fetch(
         l, "uses", "gpu, last",
         sqlite3_mprintf(
             "SELECT toString(used) AS gpu, last FROM (SELECT gpu AS used, toUInt32(max(bucket)) AS "
-            "last FROM %s.rank_minute WHERE launches > 0 AND gpu IN (SELECT gpu FROM %s) AND bucket "
+            "last FROM %s.rank_minute WHERE launches > 0%s AND gpu IN (SELECT gpu FROM %s) AND bucket "
             ">= (SELECT min(since) FROM %s) GROUP BY gpu)",
-            db, allocated, allocated));
+            db, cluster, allocated, allocated));
     if (rc == 0)
         rc = occ_load_fetch(l, "users", "job, user",
                             sqlite3_mprintf("SELECT job, max(user) AS user FROM %s.run WHERE job IN (SELECT "
-                                            "job FROM %s) GROUP BY job",
-                                            db, allocated));
+                                            "job FROM %s)%s GROUP BY job",
+                                            db, allocated, cluster));
     return rc == 0
                ? occ_load_fetch(
                      l, "allocations", "gpu, node, job, since",
                      sqlite3_mprintf("SELECT toString(id) AS gpu, node, job, toUInt32(begin) AS since FROM "
                                      "(SELECT gpu AS id, node, job, since AS begin FROM %s WHERE gpu NOT IN "
-                                     "(SELECT gpu FROM %s.rank_minute WHERE launches > 0 AND bucket >= "
+                                     "(SELECT gpu FROM %s.rank_minute WHERE launches > 0%s AND bucket >= "
                                      "now() - %lld))",
-                                     allocated, db, (long long)(l->question->idle_ns / 1000000000)))
+                                     allocated, db, cluster, (long long)(l->question->idle_ns / 1000000000)))
                : rc;
 }
 
-static int fetch_allocations(const struct occ_load *l)
+static int fetch_allocations(const struct occ_load *l, const char *cluster)
 {
     const struct occ_remote_question *q = l->question;
     const char *db = l->w->options.database;
     sqlite3_str *where = sqlite3_str_new(l->db);
+    sqlite3_str_appendall(where, cluster);
     occ_load_append_text(where, " AND node = ", q->node, "");
     occ_load_append_text(where, " AND (job = ", q->job, "");
     occ_load_append_text(where, " OR job = concat('slurm:', ", q->job, "))");
     char *condition = sqlite3_str_finish(where),
          *allocated = sqlite3_mprintf(ALLOCATED, db, condition ? condition : "", db);
-    int rc = allocated ? fetch_allocated(l, allocated) : occ_no_memory(l->err);
+    int rc = allocated ? fetch_allocated(l, allocated, cluster) : occ_no_memory(l->err);
     sqlite3_free(condition);
     sqlite3_free(allocated);
     return rc;
 }
 
 /* Loads GPUs without such a run of the job. */
-static int load_idle_gpus(const struct occ_load *l)
+static int load_idle_gpus(const struct occ_load *l, const char *cluster)
 {
-    int rc = fetch_allocations(l);
+    int rc = fetch_allocations(l, cluster);
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_GPUS, l->question->user == NULL, l->question->user))
+                   : rc;
+}
+
+/* `cluster`: the condition on the cluster, from AND on. */
+static int load_idle(struct occ_load *l, const char *cluster)
+{
+    int rc =
+        occ_load_fetch(l, "watermarks", "until, node",
+                       sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node FROM %s.watermark "
+                                       "FINAL WHERE complete_until >= now() - %d%s",
+                                       l->w->options.database, OCC_REMOTE_SILENT_S, cluster));
+    if (rc == 0)
+        rc = load_idle_runs(l);
+    if (rc == 0)
+        rc = load_idle_gpus(l, cluster);
+    return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.idle WHERE idle_ns < %lld",
+                                                     (long long)l->question->idle_ns))
                    : rc;
 }
 
 int occ_load_idle(struct occ_load *l)
 {
-    int rc =
-        occ_load_fetch(l, "watermarks", "until, node",
-                       sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node FROM %s.watermark "
-                                       "FINAL WHERE complete_until >= now() - %d",
-                                       l->w->options.database, OCC_REMOTE_SILENT_S));
-    if (rc == 0)
-        rc = load_idle_runs(l);
-    if (rc == 0)
-        rc = load_idle_gpus(l);
-    return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.idle WHERE idle_ns < %lld",
-                                                     (long long)l->question->idle_ns))
-                   : rc;
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    occ_load_append_cluster(l, sql);
+    int code = sqlite3_str_errcode(sql);
+    char *cluster = sqlite3_str_finish(sql); /* NULL: empty */
+    int rc = code == SQLITE_OK ? load_idle(l, cluster ? cluster : "") : occ_no_memory(l->err);
+    sqlite3_free(cluster);
+    return rc;
 }

@@ -35,6 +35,7 @@ struct occ_remote_question {
     int64_t since_ns, until_ns; /* minutes that begin in this time; 0: open */
     const char *job;            /* Slurm's number, the pod, or the warehouse's own name of a job; NULL: any */
     const char *user, *node;    /* NULL: any */
+    const char *cluster;        /* of occ_remote_choose_cluster(); NULL: the warehouse has none */
     const char *account, *partition; /* of the Slurm job; NULL: any */
     /* Groups launches by USER, JOB, ACCOUNT, PARTITION, NODE, or MINUTE (at most OCC_REMOTE_BLOCKS blocks of
      * equally many minutes, the oldest is run 1); other values: one group. */
@@ -65,7 +66,15 @@ struct occ_remote_state {
 int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
                    struct occ_remote_state *state, struct occ_store **ret_store, struct occ_error *err);
 
-int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_state, struct occ_error *err);
+/* Chooses the cluster of an answer: `wanted`, or, if that is NULL, the only cluster with runs that the
+ * account sees. Clusters are never added up: two of them may have nodes, jobs and users of the same name.
+ * *ret_name: free with free(); NULL: the account sees no rows. OCC_E_USAGE: several clusters and none wanted,
+ * or no cluster has the wanted name; the message lists the clusters. */
+int occ_remote_choose_cluster(struct occ_warehouse *w, const char *wanted, char **ret_name,
+                              struct occ_error *err);
+/* The state of a cluster; NULL: of all nodes of the warehouse. */
+int occ_remote_get_state(struct occ_warehouse *w, const char *cluster, struct occ_remote_state *ret_state,
+                         struct occ_error *err);
 
 /* Fetches rows of a statement, as texts, into a temporary table of `db`. `names`: names of the result
  * columns, joined by ", ". */

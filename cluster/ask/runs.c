@@ -9,6 +9,7 @@ char *occ_load_runs_where(const struct occ_load *l)
     const struct occ_remote_question *q = l->question;
     sqlite3_str *sql = sqlite3_str_new(l->db);
     sqlite3_str_appendall(sql, OCC_LOAD_IS_RUN);
+    occ_load_append_cluster(l, sql);
     if (q->since_ns > 0)
         sqlite3_str_appendf(
             sql, " AND greatest(greatest(coalesce(end_ns, 0), coalesce(last_start_ns, 0)), start_ns) >= %lld",

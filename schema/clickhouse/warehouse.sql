@@ -1,5 +1,6 @@
 -- The warehouse of a cluster: occtrace-ship --init makes it, --init --print prints it. {new|old}: what ClickHouse from
--- 21.11 on takes, and what 18.16 takes; $db: the database. A statement ends with a semicolon at the end of its line.
+-- 21.11 on takes, and what 18.16 takes; $db: the database; $launches, $minutes, $ranks, $hours: days
+-- by the settings warehouse.*; $changes: 30 days more than $minutes. A statement ends with a semicolon at the end of its line.
 --
 -- A new column or table is a new file in migrations/, and CREATE TABLE here stays: programs of other versions write and read the
 -- same tables (docs/decisions/0063-warehouse-migrations.md).
@@ -26,7 +27,7 @@ CREATE TABLE IF NOT EXISTS $db.kernel (
     node      LowCardinality(String),
     version   UInt64{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
-) ENGINE = ReplacingMergeTree(version) ORDER BY kernel{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
+) ENGINE = ReplacingMergeTree(version) ORDER BY kernel{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
 
 -- Launch configurations and what the model says of them. config: XXH3, 64 bits, of the row's text. Minutes of more
 -- configurations than ship.configs are added up in configurations of the kernel '(other)', one a main_cause.
@@ -104,7 +105,7 @@ CREATE TABLE IF NOT EXISTS $db.launch_config (
     node                   LowCardinality(String),
     version                UInt64{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
-) ENGINE = ReplacingMergeTree(version) ORDER BY config{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
+) ENGINE = ReplacingMergeTree(version) ORDER BY config{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
 
 -- history: the file on the node that a row comes from; one that is deleted and made anew is another.
 CREATE TABLE IF NOT EXISTS $db.run (
@@ -151,7 +152,7 @@ CREATE TABLE IF NOT EXISTS $db.run (
     slurm_array_task String{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, node, history){
-  TTL start + INTERVAL 400 DAY|};
+  TTL start + INTERVAL $hours DAY|};
 
 -- Launches by minute, launch configuration, job and node, over all ranks of the job on the node. job: slurm:ID, pod:UID,
 -- container:ID, session:ID or run:UUID. A row without launches counts nothing: its configuration went to '(other)'.
@@ -186,7 +187,7 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     namespace       LowCardinality(String){,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
-  TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+  TTL bucket + INTERVAL $minutes DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
 -- evidence: [variance of elapsed occupancy between blocks of launches; rest_shift_sum, rest_error_sum, rest_ns (store/measured.h), each divided
 -- by total_ns]. The variance is larger by as much as rounding enlarged the square of elapsed's standard error in `means`. Each number is rounded
@@ -225,7 +226,7 @@ CREATE TABLE IF NOT EXISTS $db.rank_minute (
     version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, run, gpu, node, history, bucket){
-  TTL bucket + INTERVAL 90 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+  TTL bucket + INTERVAL $ranks DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
 -- Single launches of the jobs in ship.raw_jobs of the node. copy: from 0 on, of launches that are the same in everything else.
 CREATE TABLE IF NOT EXISTS $db.launch (
@@ -251,7 +252,7 @@ CREATE TABLE IF NOT EXISTS $db.launch (
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket)
   ORDER BY (cluster, job, user, node, history, run, gpu, start_ns, stream, correlation, graph_node, config, duration_ns, copy){
-  TTL bucket + INTERVAL 7 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+  TTL bucket + INTERVAL $launches DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
 -- Minutes by hour, over all nodes. Written by occtrace-ship --maintain from the minutes of hours that have changed.
 CREATE TABLE IF NOT EXISTS $db.hour (
@@ -276,11 +277,11 @@ CREATE TABLE IF NOT EXISTS $db.hour (
     slurm_partition LowCardinality(String),
     namespace       LowCardinality(String)
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(bucket) ORDER BY (cluster, job, user, config, bucket){
-  TTL bucket + INTERVAL 400 DAY SETTINGS ttl_only_drop_parts = 1|};
+  TTL bucket + INTERVAL $hours DAY SETTINGS ttl_only_drop_parts = 1|};
 
 -- When minutes of an hour last came in, and up to when such changes are in `hour`: hours with a later one are behind.
 CREATE TABLE IF NOT EXISTS $db.hour_change (hour DateTime('UTC'), changed DateTime) ENGINE = ReplacingMergeTree(changed)
-  ORDER BY hour{ TTL hour + INTERVAL 60 DAY|};
+  ORDER BY hour{ TTL hour + INTERVAL $changes DAY|};
 CREATE MATERIALIZED VIEW IF NOT EXISTS $db.hour_change_of_minute TO $db.hour_change AS SELECT
     toStartOfHour(bucket) AS hour, now() AS changed FROM $db.minute GROUP BY hour;
 CREATE TABLE IF NOT EXISTS $db.hour_done (name String, done DateTime) ENGINE = ReplacingMergeTree(done) ORDER BY name;
@@ -325,7 +326,7 @@ CREATE TABLE IF NOT EXISTS $db.allocation (
     version UInt64{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(since) ORDER BY (cluster, node, gpu, job, since){
-  TTL since + INTERVAL 400 DAY|};
+  TTL since + INTERVAL $hours DAY|};
 
 -- All minutes of the node before complete_until are in. lost: minutes of runs that its history evicted unsent.
 CREATE TABLE IF NOT EXISTS $db.watermark (
@@ -336,6 +337,18 @@ CREATE TABLE IF NOT EXISTS $db.watermark (
     lost            UInt64,
     version         UInt64{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
-) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node){ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
+) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node){ TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
+
+-- Tables that were made before get the times of the settings. The server changes nothing where they are the same.
+{ALTER TABLE $db.launch MODIFY TTL bucket + INTERVAL $launches DAY|};
+{ALTER TABLE $db.minute MODIFY TTL bucket + INTERVAL $minutes DAY|};
+{ALTER TABLE $db.rank_minute MODIFY TTL bucket + INTERVAL $ranks DAY|};
+{ALTER TABLE $db.hour MODIFY TTL bucket + INTERVAL $hours DAY|};
+{ALTER TABLE $db.hour_change MODIFY TTL hour + INTERVAL $changes DAY|};
+{ALTER TABLE $db.run MODIFY TTL start + INTERVAL $hours DAY|};
+{ALTER TABLE $db.allocation MODIFY TTL since + INTERVAL $hours DAY|};
+{ALTER TABLE $db.kernel MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
+{ALTER TABLE $db.launch_config MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
+{ALTER TABLE $db.watermark MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
 
 INSERT INTO $db.schema_version SELECT 2, now();

@@ -219,7 +219,7 @@ def check_metrics(found, source):
 # ---- the warehouse ----
 
 def expand_sql(query):
-    for macro, value in (("$__interval_s", "60"), ("${database}", "occtrace"), ("${job:singlequote}", "'slurm:42'"),
+    for macro, value in (("$__interval_s", "60"), ("${database}", "occtrace"), ("${job:singlequote}", "'slurm:42'"), ("${cluster:singlequote}", "'c1'"),
                          ("${hostname:singlequote}", "'" + NODE.replace("'", "\\'") + "'")):
         query = query.replace(macro, value)
     query = re.sub(r"\$__timeFilter\((\w+)\)", rf"\1 >= toDateTime({NOW - 86400}) AND \1 <= toDateTime({NOW + 60})", query)

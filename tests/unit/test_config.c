@@ -39,7 +39,8 @@ static const char all_different[] =
     "  raw_until: u, raw_launches: 5000, otlp_url: v, otlp_headers_file: /a/h, otlp_ca_file: /a/x,\n"
     "  otlp_cert_file: /a/y, otlp_key_file: /a/z}\n"
     "coverage: {mode: none}\n"
-    "cluster: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x,\n"
+    "warehouse: {launches: 2d, minutes: 3d, ranks: 4d, hours: 3650d}\n"
+    "cluster: {url: 'https://h:8443/', name: c, database: d, user: u, password_file: /a/p, ca_file: /a/x,\n"
     "  cert_file: /a/y, key_file: /a/z, command: 'x {node} {arguments}', nodes: n}\n"
     "log: {level: debug}\n";
 

@@ -159,7 +159,7 @@ static int ask_cluster(const struct cli_command *command, const struct sql_args 
     char *select = NULL;
     int status = cluster_connect(cluster_url(&args->history), &w, &err);
     if (status == 0)
-        status = cluster_report(command, w, format == CLI_FORMAT_JSON, &err);
+        status = cluster_report(command, w, NULL, format == CLI_FORMAT_JSON, &err);
     if (status == 0)
         status = occ_store_open_memory(&store, &err);
     struct output output = {.db = store ? occ_store_sqlite(store) : NULL, .format = format};

@@ -58,7 +58,7 @@ bool top_asks_cluster(char *const *argv)
     const char *url = secure_getenv("OCCTRACE_CLUSTER");
     bool has_history = false;
     for (; *argv; argv++) {
-        if (strncmp(*argv, "--cluster", strlen("--cluster")) == 0)
+        if (strcmp(*argv, "--cluster") == 0 || strncmp(*argv, "--cluster=", strlen("--cluster=")) == 0)
             return true;
         has_history = has_history || strncmp(*argv, "-d", 2) == 0 || strncmp(*argv, "--db", 4) == 0 ||
                       strncmp(*argv, "--all-users", strlen("--all-users")) == 0;

@@ -1,0 +1,147 @@
+"""Several tenants in one warehouse: clusters are never added up.
+Arguments: OCCQ OCCTRACE-SHIP MAKE_HISTORY ENGINE."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import engines
+from asked import Asker, difference, is_same, without_gpu_time
+from merge import canonical, merge
+from site_ import Site
+
+occq, ship, make_history, wanted = sys.argv[1:5]
+NOW = int(time.time()) // 60 * 60
+CLUSTERS = {"c1": "5", "o'c\\2": "7"}  # minutes of each
+QUESTIONS = (("top",), ("top", "--by", "config", "-n", "500"), ("top", "--by", "job"), ("top", "--by", "node"), ("top", "--by", "user"),
+             ("top", "--by", "account"), ("top", "--job", "42"), ("top", "--account", "chem"), ("top", "--kernel", "kernel..3"), ("runs", "-n", "100"),
+             ("runs", "--job", "43"), ("show", "kernel"), ("what-if", "--gpu", "b200"))
+
+
+def node_of(engine, cluster, **settings):
+    """A node named node0, whose runs, jobs and GPUs have the names of any other cluster's."""
+    site = Site(ship, engine.url)
+    site.set(engine.url, node="node0", cluster="'" + cluster.replace("'", "''") + "'", **settings)
+    os.makedirs(os.path.dirname(site.history))
+    return site
+
+
+def two_clusters(engine, directory):
+    engine.ask("DROP DATABASE IF EXISTS occtrace")
+    histories, sites = {}, {}
+    for i, (cluster, minutes) in enumerate(CLUSTERS.items()):
+        site = sites[cluster] = node_of(engine, cluster)
+        if i == 0:
+            site.run("--init")
+        subprocess.run([make_history, site.history, str(i), str(NOW - 7200), minutes, "9", "20", "measured", "end", "node0"], check=True)
+        site.run("--once")
+        histories[cluster] = os.path.join(directory, f"{i}.db")
+        merge(histories[cluster], [site.history])
+    return histories, sites
+
+
+def clusters_are_never_added_up(asker, histories):
+    assert json.loads(asker.ask("sql", "SELECT uniqExact(cluster) AS c, uniqExact(run) AS r, count() AS n FROM run FINAL", "--json"))["rows"] == [
+        {"c": 2, "r": 9, "n": 18}]
+    for words in (*QUESTIONS, ("top", "--by", "gpu"), ("stragglers",), ("idle",), ("diff", "job:42", "job:43")):
+        asker.ask(*words, code=2, says="--cluster-name NAME chooses one: c1, o'c\\2\n")
+        asker.ask(*words, "--cluster-name", "c", code=2, says="the warehouse has no rows of cluster 'c'; it has: c1, o'c\\2\n")
+    for cluster, history in histories.items():
+        for words in QUESTIONS:
+            theirs = without_gpu_time(canonical(asker.ask(*words, "--cluster-name", cluster, "--json")))
+            ours = without_gpu_time(canonical(asker.run(words[0], "--db", history, *words[1:], "--json")))
+            assert is_same(theirs, ours), difference(theirs, ours, (cluster, words))
+        state = json.loads(asker.ask("top", "--cluster-name", cluster, "--json"))["cluster"]
+        assert (state["name"], state["nodes"], state["silent_nodes"], state["left_out_rows"]) == (cluster, 1, 0, 0), state
+        launches = sum(row["launches"] for row in json.loads(asker.run("top", "--db", history, "-n", "500", "--json"))["top"])
+        for words, key in ((("top", "--by", "gpu"), "top"), (("stragglers", "-n", "500"), "ranks")):
+            rows = json.loads(asker.ask(*words, "--cluster-name", cluster, "--json"))[key]
+            assert sum(row["launches"] for row in rows) == launches, (cluster, words, rows, launches)
+    # the settings' cluster, and an option before it
+    first, second = CLUSTERS
+    asker.set(engines.PASSWORD, name=first)
+    assert json.loads(asker.ask("top", "--json"))["cluster"]["name"] == first
+    assert json.loads(asker.ask("top", "--json", "--cluster-name", second))["cluster"]["name"] == second
+    asker.set(engines.PASSWORD)
+    asker.run("top", "--db", histories[first], "--cluster-name", first, code=2, says="--cluster-name goes with --cluster")
+    asker.run("top", "--by", "rank", "--cluster-name", first, code=2)
+
+
+def idle_gpus_by_cluster(asker, engine):
+    """A GPU of one UUID is idle in one cluster and used in the other; a program waits in one alone."""
+    gpu, run = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+    versions = dict(engine.ask("SELECT cluster, version FROM occtrace.watermark FINAL"))
+    first, second = ("c1", versions["c1"]), ("o\\'c\\\\2", next(version for name, version in versions.items() if name != "c1"))
+    for cluster, version in (first, second):
+        engine.ask(f"INSERT INTO occtrace.allocation VALUES ('{cluster}', 'node0', '{gpu}', 'slurm:77', {NOW - 7200}, {version})")
+    engine.ask("INSERT INTO occtrace.rank_minute (bucket, cluster, node, run, gpu, launches, version) VALUES "
+               f"({NOW - 60}, '{first[0]}', 'node0', '{run}', '{gpu}', 1, 1)")
+    engine.ask("INSERT INTO occtrace.run (run, cluster, node, job, user, program, start_ns, start, version) VALUES "
+               f"('{run}', '{second[0]}', 'node0', 'slurm:9', 'bob', 'notebook', {(NOW - 7200) * 10**9}, {NOW - 7200}, 1)")
+    asker.ask("idle", "--cluster-name", "c1", code=3)
+    rows = json.loads(asker.ask("idle", "--cluster-name", "o'c\\2", "--json"))["idle"]
+    assert sorted((row["gpu"] or "", row["job"], row["last_ns"]) for row in rows) == [("", "slurm:9", None), (gpu, "slurm:77", None)], rows
+
+
+KEPT = {"launch": 7, "minute": 30, "rank_minute": 90, "hour": 400, "run": 400, "kernel": 400, "launch_config": 400, "allocation": 400, "watermark": 400,
+        "hour_change": 60, "batch": 8}
+
+
+def times_of(engine):
+    made = dict(engine.ask("SELECT name, create_table_query FROM system.tables WHERE database = 'kept' AND engine NOT LIKE '%View'"))
+    return {table: int(re.search(r"(?:toIntervalDay\(|INTERVAL )(\d+)", made[table])[1]) for table in KEPT}
+
+
+def times_are_settings(asker, engine):
+    """--init applies a change, and changes nothing where there is none; before 21.11 --maintain drops partitions."""
+    site = node_of(engine, "c1", database="kept")
+    def settings(**times):
+        node = open(site.file).read().split("warehouse:")[0]
+        with open(site.file, "w") as f:
+            f.write(node + "warehouse: {" + ", ".join(f"{key}: {value}" for key, value in times.items()) + "}\n")
+    site.run("--init")
+    if engine.name == "26":
+        assert times_of(engine) == KEPT, times_of(engine)
+        settings(launches="2d", minutes="9d", ranks="36h")
+        site.run("--init", code=78, says="warehouse.ranks: '36h' is out of range (2 d to 3650 d)")
+        settings(launches="2d", minutes="9d", ranks="50h", hours="3650d")
+        wanted_times = {**{table: 3650 if days == 400 else days for table, days in KEPT.items()}, "launch": 2, "minute": 9, "rank_minute": 3, "hour_change": 39}
+        for _ in range(2):
+            site.run("--init")
+            assert times_of(engine) == wanted_times, times_of(engine)
+            mutations = engine.ask("SELECT count() FROM system.mutations WHERE database = 'kept'")
+        site.run("--init")
+        assert engine.ask("SELECT count() FROM system.mutations WHERE database = 'kept'") == mutations, "nothing is calculated again"
+        printed = site.run("--init", "--print", "--dialect", "26")
+        assert "TTL bucket + INTERVAL 9 DAY" in printed and "$" not in printed
+    settings(minutes="10d", hours="9d")
+    site.run("--init", code=78, says="warehouse.hours is shorter than warehouse.minutes")
+    columns = "INSERT INTO kept.minute (bucket, cluster, node, job, launches, total_ns, version) VALUES "
+    for days in (2, 5):
+        engine.ask(columns + f"({NOW - 86400 * days}, 'c1', 'node0', 'slurm:{days}', 1, 5, 1)")
+    settings(minutes="3d")
+    site.run("--init")
+    site.run("--maintain")
+    if engine.name == "26":
+        engine.ask("OPTIMIZE TABLE kept.minute FINAL")
+    assert engine.ask("SELECT job FROM kept.minute") == [["slurm:2"]]
+    # an hour whose minutes may be gone is not added up again
+    assert engine.ask("SELECT count() FROM kept.hour FINAL WHERE job = 'slurm:5'") == [["0"]]
+
+
+for name in engines.available():
+    if name != wanted:
+        continue
+    with engines.started(name) as engine_, tempfile.TemporaryDirectory() as directory_:
+        histories_, sites_ = two_clusters(engine_, directory_)
+        asker_ = Asker(occq, engine_.url)
+        for test, about in ((clusters_are_never_added_up, histories_), (idle_gpus_by_cluster, engine_), (times_are_settings, engine_)):
+            began = time.monotonic()
+            test(asker_, about)
+            print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
+        sys.exit(0)
+sys.exit(77)
