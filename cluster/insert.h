@@ -47,8 +47,6 @@ int occ_warehouse_print_plan(struct occ_warehouse *w, const struct occ_warehouse
 /* Prints the statements of occ_warehouse_init() for an empty server. */
 int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
                                const struct occ_warehouse_keep *keep, FILE *out, struct occ_error *err);
-/* Prints roles and users: SQL, or XML for old servers. Names in capitals are placeholders. */
-void occ_warehouse_print_accounts(enum occ_dialect dialect, const char *database, FILE *out);
 
 /* ---- maintain.c ---- */
 

@@ -7,6 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "accounts.h"
 #include "cluster/otlp/sums.h"
 #include "options.h"
 #include "ship.h"
@@ -59,6 +60,19 @@ static int print_check(struct occ_warehouse *w, const struct occ_config *config,
     return rc;
 }
 
+static int print_accounts(const struct occ_ship_options *options, const struct occ_config *config,
+                          enum occ_dialect dialect, struct occ_error *err)
+{
+    const struct occ_accounts_options accounts = {.dialect = dialect,
+                                                  .database = config->ship_database,
+                                                  .nodes = options->nodes,
+                                                  .passwords = options->passwords};
+    int rc = occ_accounts_print(&accounts, stdout, err);
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = occ_fail_errno(err, errno, "cannot write the accounts");
+    return rc;
+}
+
 /* Options that need the server. */
 static int ask_server(const struct occ_ship_options *options, const struct occ_config *config,
                       const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
@@ -75,7 +89,7 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
     if (rc == 0)
         rc = occ_warehouse_meet(w, err);
     if (rc == 0 && options->accounts)
-        occ_warehouse_print_accounts(w->dialect, config->ship_database, stdout);
+        rc = print_accounts(options, config, w->dialect, err);
     else if (rc == 0 && options->print)
         rc = occ_warehouse_print_schema(w->dialect, config->ship_database, &keep, stdout, err);
     else if (rc == 0 && options->plan)
@@ -297,7 +311,7 @@ int main(int argc, char **argv)
     if (rc == 0 && options.print && dialect != OCC_DIALECT_AUTO)
         rc = print_schema(&config, dialect, &err);
     else if (rc == 0 && options.accounts && dialect != OCC_DIALECT_AUTO)
-        occ_warehouse_print_accounts(dialect, config.ship_database, stdout);
+        rc = print_accounts(&options, &config, dialect, &err);
     else if (rc == 0)
         rc = serve(&options, &config, &err);
     if (rc == 0)

@@ -28,6 +28,10 @@ static const struct occ_option rows[] = {
     {0, "accounts", NULL, AT(accounts),
      "print accounts for administrators, nodes and readers:" OCC_OPTION_INDENT
      "SQL, or for dialect 18 a file for users.d; and end"},
+    {0, "nodes", "FILE", AT(nodes), "with --accounts: accounts for these nodes, a name a line"},
+    {0, "passwords", "DIR", AT(passwords),
+     "with --nodes: a file DIR/NAME for each node's password," OCC_OPTION_INDENT
+     "made if it is missing; prints only hashes"},
     {0, "dialect", "D", AT(dialect),
      "with --print, --accounts: 26 for ClickHouse from 21.11 on, 18" OCC_OPTION_INDENT
      "for 18.16 to 21.10, auto (default) for the server's"},
@@ -58,6 +62,10 @@ int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_o
         return occ_fail(err, OCC_E_INVALID, "--print goes with --init");
     if (options.plan && (!options.init || options.print))
         return occ_fail(err, OCC_E_INVALID, "--plan goes with --init, and without --print");
+    if (options.nodes && !options.accounts)
+        return occ_fail(err, OCC_E_INVALID, "--nodes goes with --accounts");
+    if (options.passwords && !options.nodes)
+        return occ_fail(err, OCC_E_INVALID, "--passwords goes with --nodes");
     if (options.dialect && !options.print && !options.accounts)
         return occ_fail(err, OCC_E_INVALID, "--dialect goes with --init --print or --accounts");
     if (options.init + options.accounts + options.check + options.once + options.status + options.maintain >

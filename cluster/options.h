@@ -15,7 +15,7 @@
 
 /* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
-    const char *config, *dialect, *log_level, *otlp;
+    const char *config, *dialect, *log_level, *otlp, *nodes, *passwords;
     bool init, plan, print, accounts, check, once, status, maintain, help, version;
 };
 

@@ -129,14 +129,6 @@ int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
     return rc;
 }
 
-void occ_warehouse_print_accounts(enum occ_dialect dialect, const char *database, FILE *out)
-{
-    const char *text = dialect == OCC_DIALECT_OLD ? occ_schema_accounts_xml : occ_schema_accounts_sql;
-    for (const char *at; (at = strstr(text, "$db")); text = at + 3)
-        (void)fprintf(out, "%.*s%s", (int)(at - text), text, database);
-    (void)fputs(text, out);
-}
-
 static int run_statement(void *warehouse, const char *statement, struct occ_error *err)
 {
     struct occ_warehouse *w = warehouse;

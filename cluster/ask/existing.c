@@ -35,7 +35,8 @@ static const struct {
               {"hour_change", WRITERS},
               {"hour_change_of_minute", WRITERS},
               {"hour_done", OCC_FOR_MAINTENANCE},
-              {"reader", OCC_FOR_MAINTENANCE}};
+              {"reader", OCC_FOR_MAINTENANCE},
+              {"reader_scope", 0}}; /* of a newer --init than the oldest that works */
 #define TABLES (sizeof tables / sizeof *tables)
 
 int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint64_t *ret_others,

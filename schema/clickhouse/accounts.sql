@@ -28,27 +28,31 @@ GRANT INSERT ON $db.hour_change TO occ_node;
 GRANT SELECT ON $db.schema_version TO occ_node;
 GRANT SELECT ON $db.migration TO occ_node;
 GRANT SELECT ON $db.batch TO occ_node;
-CREATE ROW POLICY IF NOT EXISTS occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node;
+CREATE ROW POLICY OR REPLACE occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node;
 
--- A reader: rows of the user that has the account's name, and of those that the table reader names beside it (a team).
+-- A reader: rows of the user that has the account's name, of users that the table reader names beside it (a team), and of clusters, Slurm
+-- accounts and namespaces that the table reader_scope gives the account. OR REPLACE: a second call renews the policies.
 CREATE ROLE IF NOT EXISTS occ_reader;
 GRANT SELECT ON $db.* TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.reader USING account = currentUser() TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.run USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.hour USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.launch USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.reader USING account = currentUser() TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.reader_scope USING reader = currentUser() TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.run USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.hour USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.launch USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
+-- by the run, which has the account and the namespace
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, run) IN (SELECT cluster, run FROM $db.run) TO occ_reader;
 -- of jobs of which it sees a run
-CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.allocation USING job IN (SELECT job FROM $db.run) TO occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.reader USING 1 TO ALL EXCEPT occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.run USING 1 TO ALL EXCEPT occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.minute USING 1 TO ALL EXCEPT occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.hour USING 1 TO ALL EXCEPT occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.rank_minute USING 1 TO ALL EXCEPT occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.launch USING 1 TO ALL EXCEPT occ_reader;
-CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.allocation USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.allocation USING cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, job) IN (SELECT cluster, job FROM $db.run) TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.reader USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.reader_scope USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.run USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.minute USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.hour USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.rank_minute USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.launch USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.allocation USING 1 TO ALL EXCEPT occ_reader;
 
 -- Who sees every user's rows: dashboards of the fleet.
 CREATE ROLE IF NOT EXISTS occ_reader_all;
@@ -61,3 +65,4 @@ GRANT occ_node TO `occ_node_NODE`;
 CREATE USER IF NOT EXISTS `USER` IDENTIFIED WITH sha256_password BY 'PASSWORD' SETTINGS readonly = 2 DEFAULT ROLE occ_reader;
 GRANT occ_reader TO `USER`;
 -- INSERT INTO $db.reader (account, user) VALUES ('USER', 'COLLEAGUE');
+-- INSERT INTO $db.reader_scope (reader, cluster, kind, name) VALUES ('USER', 'CLUSTER', 'cluster', ''), ('USER', 'CLUSTER', 'account', 'ACCOUNT'), ('USER', 'CLUSTER', 'namespace', 'NAMESPACE');

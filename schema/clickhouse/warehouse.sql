@@ -289,6 +289,11 @@ CREATE TABLE IF NOT EXISTS $db.hour_done (name String, done DateTime) ENGINE = R
 -- Whose rows an account sees beside those of the user of its name: occtrace-ship --accounts.
 CREATE TABLE IF NOT EXISTS $db.reader (account String, user String) ENGINE = ReplacingMergeTree ORDER BY (account, user);
 
+-- Rows that an account sees beside these: of a cluster (kind 'cluster'), or of a Slurm account or a namespace of a cluster (kind 'account',
+-- 'namespace'; name).
+CREATE TABLE IF NOT EXISTS $db.reader_scope (reader String, cluster String, kind String, name String) ENGINE = ReplacingMergeTree
+  ORDER BY (reader, cluster, kind, name);
+
 -- What came in: written by the server with the rows themselves, and read by their sender before it goes on.
 CREATE TABLE IF NOT EXISTS $db.batch (
     name    String,                     -- the table

@@ -9,9 +9,11 @@ import re
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+import xml.etree.ElementTree as xml_parser
 
 import engines
 from site_ import Site, check_all
@@ -106,7 +108,7 @@ def rights_of(role):
     """The printed grants and row policies of a role, as libchdb's only user has them; a node's with the node's account in them."""
     sql = text("26")
     grants = re.findall(rf"^GRANT (.* ON .*) TO {role};$", sql, re.M)
-    policies = re.findall(rf"^CREATE ROW POLICY IF NOT EXISTS \w+ ON occtrace\.(\w+) USING (.*) TO {role};$", sql, re.M)
+    policies = re.findall(rf"^CREATE ROW POLICY OR REPLACE \w+ ON occtrace\.(\w+) USING (.*) TO {role};$", sql, re.M)
     assert grants, role
     filters = "".join(f"<{table}><filter>{xml(condition)}</filter></{table}>" for table, condition in policies)
     if role == "occ_node":
@@ -149,6 +151,103 @@ def rows_of_another_node(engine):
             raise AssertionError(f"{name} takes rows of another node")
 
 
+SCOPES = (("('default', 'c1', 'cluster', '')", {"default", "bob", "carol"}), ("('default', 'c2', 'cluster', '')", {"default"}),
+          ("('default', 'c1', 'account', 'chem')", {"default", "carol"}), ("('default', 'c2', 'account', 'chem')", {"default"}),
+          ("('default', 'c1', 'namespace', 'team')", {"default", "bob"}), ("('default', 'c1', 'namespace', '')", {"default"}),
+          ("('someone', 'c1', 'cluster', '')", {"default"}), ("('default', 'c1', 'nonsense', 'chem')", {"default"}))
+
+
+def what_a_scope_shows(engine):
+    """A cluster, a Slurm account of a cluster or a namespace of a cluster: rows of all users in it, in each table; others see none of them."""
+    as_role(engine, "occ_admin")
+    engine.ask("TRUNCATE TABLE occtrace.reader")
+    for table in FACTS:
+        names = [row[0] for row in engine.ask(f"SELECT name FROM system.columns WHERE database = 'occtrace' AND table = '{table}' AND default_kind <> 'ALIAS'")]
+        changes = {"slurm_account": "if(user = 'carol', 'chem', '')", "namespace": "if(user = 'bob', 'team', 'default')"}
+        engine.ask(f"CREATE TABLE occtrace.copy AS occtrace.{table}")
+        engine.ask(f"INSERT INTO occtrace.copy ({', '.join(names)}) SELECT {', '.join(changes.get(name, name) for name in names)} FROM occtrace.{table} FINAL")
+        engine.ask(f"TRUNCATE TABLE occtrace.{table}")
+        engine.ask(f"INSERT INTO occtrace.{table} ({', '.join(names)}) SELECT {', '.join(names)} FROM occtrace.copy")
+        engine.ask("DROP TABLE occtrace.copy")
+    for row, users in SCOPES:
+        as_role(engine, "occ_admin")
+        engine.ask("TRUNCATE TABLE occtrace.reader_scope")
+        engine.ask(f"INSERT INTO occtrace.reader_scope (reader, cluster, kind, name) VALUES {row}")
+        as_role(engine, "occ_reader", "<readonly>2</readonly>")
+        for table in FACTS:
+            found = {user for user, in engine.ask(f"SELECT DISTINCT user FROM occtrace.{table} FINAL")}
+            assert found == users, (row, table, found)
+        jobs = {job for job, in engine.ask("SELECT job FROM occtrace.allocation WHERE cluster = 'c1'")}
+        assert ("slurm:43" in jobs) == ("carol" in users) and ("slurm:1" in jobs) == (len(users) == 3), (row, jobs)
+        assert engine.ask("SELECT count() FROM occtrace.reader_scope") == [["0" if "someone" in row else "1"]]
+    as_role(engine, "occ_admin")
+    engine.ask("TRUNCATE TABLE occtrace.reader_scope")
+
+
+NAMES = "# two racks\n gpu-17 \r\ngpu-18.example.org # the new one\n\n"
+HOSTILE = (("gpu 17", ":1: 'gpu 17'"), ("n1`; DROP DATABASE occtrace; --", ":1: "), ("ok\n../../etc/passwd", ":2: "), ("a'b", ":1: "), ("</occ_node_x>", ":1: "),
+           ("-rf", ":1: "), (".hidden", ":1: "), ("n\x1b[31m", ":1: 'n?[31m'"), ("\u00fc", ":1: "), ("a" * 254, ":1: "), ("n1\nn2\nn1", "names n1 twice"),
+           ("# none", "names no node"), ("n1\0n2", "is no text"))
+
+
+TEMPLATE = "CREATE USER IF NOT EXISTS `occ_node_NODE` IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_node;\nGRANT occ_node TO `occ_node_NODE`;\n"
+NODE_LINES = TEMPLATE, "".join(TEMPLATE.replace("NODE", name) for name in ("gpu-17", "gpu-18.example.org"))
+
+
+def xml_of(text_):
+    return xml_parser.fromstring(text_)
+
+
+def accounts_of_nodes():
+    """A file of names: an account for each, hostile names are refused, passwords are files that stay."""
+    with tempfile.TemporaryDirectory() as directory:
+        names, passwords = os.path.join(directory, "names"), os.path.join(directory, "passwords")
+        os.mkdir(passwords)
+        def run(*options, code=0, says=""):
+            done = subprocess.run([ship, "--accounts", *options], capture_output=True, text=True)
+            assert done.returncode == code and says in done.stderr and "\x1b" not in done.stderr, (options, done.returncode, done.stderr)
+            return done.stdout
+        for text_, says in HOSTILE:
+            with open(names, "w", newline="") as f:
+                f.write(text_)
+            for dialect in ("18", "26"):
+                assert run("--nodes", names, "--passwords", passwords, "--dialect", dialect, code=78, says=says) == ""
+            assert os.listdir(passwords) == [] and not os.path.exists(os.path.join(directory, "etc")), text_
+        with open(names, "w", newline="") as f:
+            f.write(NAMES)
+        plain = run("--nodes", names, "--dialect", "26")
+        assert plain == text("26").replace(*NODE_LINES) and plain.count("'PASSWORD'") == 4, plain
+        first = run("--nodes", names, "--passwords", passwords, "--dialect", "26")
+        assert sorted(os.listdir(passwords)) == ["gpu-17", "gpu-18.example.org"]
+        secrets = {}
+        for name in os.listdir(passwords):
+            path = os.path.join(passwords, name)
+            assert os.stat(path).st_mode & 0o777 == 0o600
+            secrets[name] = open(path).read()
+            assert re.fullmatch("[0-9a-f]{32}\n", secrets[name])
+            sha = hashlib.sha256(secrets[name].strip().encode()).hexdigest()
+            assert f"CREATE USER IF NOT EXISTS `occ_node_{name}` IDENTIFIED WITH sha256_hash BY '{sha}' DEFAULT ROLE occ_node;\n" in first
+            assert f"GRANT occ_node TO `occ_node_{name}`;\n" in first and secrets[name].strip() not in first
+            old = run("--nodes", names, "--passwords", passwords, "--dialect", "18")
+            assert f"<occ_node_{name}>\n      <password_sha256_hex>{sha}</password_sha256_hex>" in old and f"</occ_node_{name}>" in old and "$" not in old
+            xml_of(old)
+        assert len(set(secrets.values())) == 2 and first == run("--nodes", names, "--passwords", passwords, "--dialect", "26")
+        with open(names, "a") as f:
+            f.write("gpu-19\n")
+        more = run("--nodes", names, "--passwords", passwords, "--dialect", "26")
+        assert set(first.splitlines()) < set(more.splitlines()) and more.count("sha256_hash BY") == 3
+        os.chmod(os.path.join(passwords, "gpu-17"), 0o644)
+        run("--nodes", names, "--passwords", passwords, "--dialect", "26", code=78, says="every user may read is not used")
+        run("--nodes", names, "--passwords", os.path.join(directory, "none"), "--dialect", "26", code=78, says="cannot write")
+        run("--nodes", os.path.join(directory, "none"), "--dialect", "26", code=78, says="cannot read")
+        with open("/dev/full", "w") as full:
+            assert subprocess.run([ship, "--accounts", "--dialect", "26"], stdout=full, stderr=subprocess.DEVNULL).returncode == 1
+        for words in (("--passwords", passwords), ):
+            run(*words, "--dialect", "26", code=2, says="--passwords goes with --nodes")
+        assert subprocess.run([ship, "--nodes", names], capture_output=True).returncode == 2
+    print("accounts of nodes", flush=True)
+
+
 def on_26():
     engine = engines.Engine("26")
     with open(f"{engine.dir}/config.xml", "w") as f:
@@ -174,7 +273,7 @@ def on_26():
         check_all(engine, site.history)
         assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
         # 42 is a job of all of them, 43 carol's, 1 nobody's
-        engine.ask("INSERT INTO occtrace.allocation (node, job, since) SELECT 'n1', arrayJoin(['slurm:42', 'slurm:43', 'slurm:1']), now()")
+        engine.ask("INSERT INTO occtrace.allocation (cluster, node, job, since) SELECT 'c1', 'n1', arrayJoin(['slurm:42', 'slurm:43', 'slurm:1']), now()")
         engine.ask("INSERT INTO occtrace.batch SELECT 'minute', 'c1', 'n2', 7, 1, today()")
         as_role(engine, "occ_node")
         assert engine.ask("SELECT DISTINCT node FROM occtrace.batch") == [["n1"]]
@@ -191,6 +290,7 @@ def on_26():
             assert sorted(engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}")) == [["carol"], ["default"]], table
         assert sorted(engine.ask("SELECT job FROM occtrace.allocation")) == [["slurm:42"], ["slurm:43"]]
         assert engine.ask("SELECT * FROM occtrace.reader") == [["default", "carol"]]
+        what_a_scope_shows(engine)
         as_role(engine, "occ_reader_all", "<readonly>2</readonly>")
         assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
         assert len(engine.ask("SELECT job FROM occtrace.allocation")) == 3
@@ -198,6 +298,7 @@ def on_26():
         engine.close()
 
 
+accounts_of_nodes()
 for name in engines.chosen(sys.argv[3:]):
     {"18": on_18, "26": on_26}[name]()
     print(f"{name}: accounts", flush=True)

@@ -17,7 +17,7 @@ from faults import Proxy
 
 ship = sys.argv[1]
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLES = ["allocation", "hour", "hour_change", "hour_done", "kernel", "launch", "launch_config", "migration", "minute", "rank_minute", "reader", "run", "schema_version",
+TABLES = ["allocation", "hour", "hour_change", "hour_done", "kernel", "launch", "launch_config", "migration", "minute", "rank_minute", "reader", "reader_scope", "run", "schema_version",
           "watermark"]
 
 
