@@ -15,6 +15,7 @@
 
 #include "store/store.h"
 #include "support/error.h"
+#include "support/held.h"
 
 /* ---- prices ---- */
 
@@ -43,17 +44,6 @@ const struct occ_price *occ_price_of(const struct occ_prices *prices, const char
  * are 0 if all weights are. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_share_out(int64_t total, const double *weights, size_t n, int64_t *ret_shares);
 
-/* ---- held time ---- */
-
-/* The time from first_ns to last_ns in which a run holds a GPU. */
-struct occ_holder {
-    int64_t gpu, first_ns, last_ns;
-    bool is_alone; /* the times of other runs are not comparable: the whole time counts */
-    double held_s; /* the run's part of the time */
-};
-/* Sets held_s: holders of one GPU share each moment equally. Returns 0 or OCC_E_NO_MEMORY. */
-int occ_held_divide(struct occ_holder *holders, size_t n);
-
 /* ---- the bill ---- */
 
 /* Parts of the held time. X(NAME, word, text) */
@@ -67,9 +57,19 @@ int occ_held_divide(struct occ_holder *holders, size_t n);
 #define OCC_BILL_ENUMERATOR(name, word, text) OCC_BILL_##name,
 enum occ_bill_part { OCC_BILL_PARTS(OCC_BILL_ENUMERATOR) OCC_BILL_PART_COUNT };
 
+/* The unit of a row. */
+enum occ_bill_by {
+    OCC_BILL_BY_RUN,    /* the runs' keys */
+    OCC_BILL_BY_KERNEL, /* the runs' keys are ignored, here and below */
+    OCC_BILL_BY_LAYER,  /* ranges around a launch; equal names with different numbers are one layer */
+    OCC_BILL_BY_RANGE   /* the same with numbers */
+};
+/* Key of kernels without a range; also of launches that are no longer stored individually. */
+#define OCC_BILL_NO_LAYER "(no layer)"
+
 /* All time of one key on GPUs of one model. */
 struct occ_bill_row {
-    const char *key, *model;       /* NULL: unknown; by kernel: no kernel */
+    const char *key, *model;       /* NULL: unknown; by kernel, layer and range: no kernel */
     const struct occ_price *price; /* NULL: no price; amounts are 0 then and mean nothing */
     double held_s, part_s[OCC_BILL_PART_COUNT];
     double lost_low_s; /* the smallest lost time; the difference may be used time */
@@ -81,6 +81,7 @@ struct occ_bill_row {
 struct occ_bill {
     struct occ_bill_row *rows; /* the largest amount first, then rows without a price by held time */
     size_t n;
+    int64_t first_ns, last_ns; /* of the billed time of runs that count from 1970; 0: none */
     size_t replays; /* runs whose times are not the program's (Nsight Compute), and which are not billed */
     void *memory;
 };
@@ -96,7 +97,7 @@ struct occ_bill_question {
     int64_t since_ns, until_ns;      /* as in struct occ_filter */
     const struct occ_bill_run *runs; /* all runs of the history, in ascending order */
     size_t n_runs;
-    bool by_kernel; /* rows are kernels, and the runs' keys are ignored */
+    enum occ_bill_by by;
     const struct occ_prices *prices;
 };
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 OCCQ, CLI_HISTORY, TWO_GPUS, RECORDINGS = sys.argv[1:5]
-UNITS = ["user", "job", "account", "partition", "namespace", "label", "node", "run", "kernel"]
+UNITS = ["user", "job", "account", "partition", "namespace", "label", "node", "run", "kernel", "layer", "range"]
 PARTS = ["idle", "waiting", "communication", "lost", "used", "unknown"]
 # High prices, since the recordings last seconds: a cent is then much less than a part.
 PRICES = "prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\n"
@@ -95,6 +95,16 @@ runs = {row["name"]: row for row in bill(two_gpus, "run")}
 assert len(runs) == 2 and all(row["is_estimate"] for row in runs.values()), runs
 alone = bill(two_gpus, "run", "--run", "2")
 assert len(alone) == 1 and alone[0]["held_ns"] == runs["2"]["held_ns"], (alone, runs)
+# Layers add up to their run, and a layer of a model has its kernels' time; the same with numbers has more rows.
+run = bill(imported, "run")[0]
+layers, ranges = bill(imported, "layer"), bill(imported, "range")
+assert sum(cents(row["cost"]) for row in layers) == cents(run["cost"]), layers
+named = {row["name"] for row in layers} - {"(no kernel)", "(no layer)"}
+assert named and len(ranges) >= len(layers), (named, len(ranges))
+for row in layers:
+    assert row["name"] == "(no kernel)" or row["idle_cost"] == row["waiting_cost"] == 0, row
+ended = {part: sum(cents(row[part + "_cost"]) for row in layers) for part in PARTS}
+assert all(abs(ended[part] - cents(run[part + "_cost"])) <= len(layers) + 0.02 * cents(run["cost"]) for part in PARTS), (ended, run)
 # A kernel has no idle time; the time without a kernel has no used time.
 for row in bill(one, "kernel"):
     outside = row["name"] == "(no kernel)"

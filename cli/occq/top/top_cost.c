@@ -1,5 +1,6 @@
 /* occq top --cost: what the time costs in which programs held GPUs, by prices of occq.yaml; see
  * answer/bill.h. One thread. */
+#include "top_cost_focus.h"
 #include "top_forms.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 
 struct cost_args {
     struct history_args history;
-    const char *by;
+    const char *by, *focus; /* focus: who bills; NULL: our own columns */
     bool cost;
 };
 
@@ -33,11 +34,27 @@ struct cost_args {
     X("label", "label")                                                                                      \
     X("node", "hostname")                                                                                    \
     X("run", "CAST(run_id AS TEXT)")
-#define COST_WORD(word, expression)       word,
-#define COST_EXPRESSION(word, expression) expression,
-#define BY_KERNEL                         "kernel"
-static const char *const by_words[] = {COST_BY(COST_WORD) BY_KERNEL, NULL};
-static const char *const by_expressions[] = {COST_BY(COST_EXPRESSION) "NULL"};
+#define COST_WORD(word, unit) word,
+/* Units inside of a run. X(word, enumerator) */
+#define COST_INSIDE(X)                                                                                       \
+    X("kernel", OCC_BILL_BY_KERNEL)                                                                          \
+    X("layer", OCC_BILL_BY_LAYER)                                                                            \
+    X("range", OCC_BILL_BY_RANGE)
+#define COST_RUN_UNIT(word, expression) {expression, OCC_BILL_BY_RUN},
+#define COST_UNIT(word, by)             {"NULL", by},
+static const char *const by_words[] = {COST_BY(COST_WORD) COST_INSIDE(COST_WORD) NULL};
+static const struct unit {
+    const char *expression;
+    enum occ_bill_by by;
+} units[] = {COST_BY(COST_RUN_UNIT) COST_INSIDE(COST_UNIT)};
+
+static const struct unit *unit_of(const struct cost_args *args)
+{
+    size_t at = 0;
+    while (strcmp(by_words[at], args->by) != 0)
+        at++;
+    return &units[at];
+}
 
 /* ---- columns ---- */
 
@@ -57,7 +74,8 @@ struct line {
 
 static const struct cli_column columns[] = {
     FIELD("name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, name,
-          "the user, job ... of the row; by kernel '(no kernel)' is the time of the run without one"),
+          "the user, job ... of the row; by kernel, layer and range '(no kernel)' is the time without a "
+          "kernel, '(no layer)' that of kernels without a range"),
     FIELD("model", "model", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(3), model,
           "name of the GPUs"),
     FIELD("price", "price", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, price,
@@ -96,9 +114,9 @@ static void set_amounts(const struct occ_bill_row *row, struct line *line)
         (void)snprintf(line->price, sizeof line->price, "no price");
 }
 
-static struct line line_of(const struct occ_bill_row *row, bool by_kernel)
+static struct line line_of(const struct occ_bill_row *row, enum occ_bill_by by)
 {
-    struct line line = {.name = row->key || !by_kernel ? row->key : "(no kernel)",
+    struct line line = {.name = row->key || by == OCC_BILL_BY_RUN ? row->key : "(no kernel)",
                         .model = row->model,
                         .held_ns = (uint64_t)llround(row->held_s * 1e9),
                         .is_estimate = row->is_estimate,
@@ -139,14 +157,13 @@ static int read_runs(struct occ_store *store, const struct cost_args *args, stru
                      struct occ_error *err)
 {
     char sql[1024];
-    size_t by = 0;
     int status = 0, step = 0;
     sqlite3_stmt *s = NULL;
     sqlite3 *db = occ_store_sqlite(store);
-    while (strcmp(by_words[by], args->by) != 0)
-        by++;
-    (void)snprintf(sql, sizeof sql, "SELECT run_id, %s, time_base = 'epoch', %s FROM run ORDER BY run_id",
-                   by_expressions[by], HISTORY_RUNS_OF_FILTER);
+    /* a charge of FOCUS needs times since 1970 */
+    (void)snprintf(sql, sizeof sql, "SELECT run_id, %s, time_base = 'epoch', %s%s FROM run ORDER BY run_id",
+                   unit_of(args)->expression, args->focus ? "time_base = 'epoch' AND " : "",
+                   HISTORY_RUNS_OF_FILTER);
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
         return occ_fail(err, OCC_E_CORRUPT, "the runs cannot be read: %s", sqlite3_errmsg(db));
     history_bind_runs(s, &args->history.filter);
@@ -181,17 +198,29 @@ static void print_sums(const struct cli_command *command, const struct cli_selec
     }
 }
 
+/* Notes on stderr what the rows do not tell. */
+static void note_bill(const struct cli_command *command, const struct cost_args *args,
+                      const struct occ_bill *bill)
+{
+    bool simulated = false;
+    for (size_t i = 0; i < bill->n; i++)
+        simulated = simulated || bill->rows[i].simulated;
+    if (bill->replays > 0)
+        cli_note(command, "%zu run%s of Nsight Compute: replayed kernels have no held time", bill->replays,
+                 bill->replays == 1 ? "" : "s");
+    if (simulated)
+        cli_note_simulated(command, &args->history.list.selection);
+}
+
 static int print(const struct cli_command *command, const struct cost_args *args,
                  const struct occ_prices *prices, const struct occ_bill *bill)
 {
     const struct cli_selection *selection = &args->history.list.selection;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    bool simulated = false;
     int status = cli_table_new(cli_out(), "costs", selection, &table, &err);
     for (size_t i = 0; i < bill->n && status == 0; i++) {
-        struct line line = line_of(&bill->rows[i], strcmp(args->by, BY_KERNEL) == 0);
-        simulated = simulated || line.simulated;
+        struct line line = line_of(&bill->rows[i], unit_of(args)->by);
         status = cli_table_add(table, &line, &err);
     }
     if (status == 0)
@@ -200,12 +229,21 @@ static int print(const struct cli_command *command, const struct cost_args *args
         return cli_failure(command, &err);
     if (selection->format == CLI_FORMAT_TEXT)
         print_sums(command, selection, prices, bill);
-    if (bill->replays > 0)
-        cli_note(command, "%zu run%s of Nsight Compute: replayed kernels have no held time", bill->replays,
-                 bill->replays == 1 ? "" : "s");
-    if (simulated)
-        cli_note_simulated(command, selection);
+    note_bill(command, args, bill);
     return CLI_EXIT_OK;
+}
+
+static int print_focus(const struct cli_command *command, const struct cost_args *args,
+                       const struct occ_bill *bill)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct top_focus focus = {.provider = args->focus,
+                                    .by = args->by,
+                                    .since_ns = args->history.filter.since_ns,
+                                    .until_ns = args->history.filter.until_ns};
+    int status = top_focus_print(command, &focus, bill, &err);
+    note_bill(command, args, bill);
+    return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
 static int load_prices(struct occq_settings *settings, struct occ_error *err)
@@ -235,7 +273,7 @@ static int run(const struct cli_command *command, const void *arguments)
                                                .until_ns = args->history.filter.until_ns,
                                                .runs = runs.list,
                                                .n_runs = runs.n,
-                                               .by_kernel = strcmp(args->by, BY_KERNEL) == 0,
+                                               .by = unit_of(args)->by,
                                                .prices = &settings.prices};
     if (occ_bill_make(store, &question, &bill, &err) != 0)
         return cli_failure(command, &err);
@@ -243,15 +281,31 @@ static int run(const struct cli_command *command, const void *arguments)
     sql_note_partial(command, store, &args->history.filter);
     if (bill.n == 0 && bill.replays == 0)
         return sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
-    return print(command, args, &settings.prices, &bill);
+    return args->focus ? print_focus(command, args, &bill) : print(command, args, &settings.prices, &bill);
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    const struct cost_args *args = arguments;
+    const struct cli_output *output = &args->history.list.output;
+    if (args->focus && (!output->csv || output->columns))
+        return occ_fail(err, OCC_E_INVALID, "--focus has its own columns: use it with --csv and without -o");
+    if (args->focus && !args->focus[0])
+        return occ_fail(err, OCC_E_INVALID, "--focus needs the name of who bills");
+    return cli_check_history(arguments, err);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION(0, "cost", CLI_FLAG, struct cost_args, cost, NULL, "what the held time of GPUs costs"),
-    CLI_OPTION(0, "by", CLI_WORD, struct cost_args, by, "WHAT",
-               "what a row is, on GPUs of one model: user (default), job (Slurm's, or the pod), account and "
-               "partition (Slurm's), namespace (Kubernetes), label, node, run, kernel",
-               .words = by_words),
+    CLI_OPTION(
+        0, "by", CLI_WORD, struct cost_args, by, "WHAT",
+        "what a row is, on GPUs of one model: user (default), job (Slurm's, or the pod), account and "
+        "partition (Slurm's), namespace (Kubernetes), label, node, run, kernel, layer (the ranges around a "
+        "launch, equal names with different numbers in one row), range (the same with numbers)",
+        .words = by_words),
+    CLI_OPTION(0, "focus", CLI_TEXT, struct cost_args, focus, "NAME",
+               "with --csv: the columns of FOCUS 1.2, a row for each part; NAME is who bills (provider, "
+               "invoice issuer, billing account)"),
     CLI_OPTION_DB,
     CLI_OPTIONS_PERIOD,
     CLI_OPTIONS_RUN,
@@ -274,14 +328,18 @@ const struct cli_command cli_top_cost = {
         "Prices are of GPU-hours: 'prices: {H100: 2.50 EUR, A100-SXM4-80GB: 1.20 EUR}' in occq.yaml. A price "
         "is for GPUs whose name contains the text; the longest text wins. A model without one has no "
         "amounts.\n\n"
+        "By layer and range, kernels without a range, and launches that are no longer stored individually, "
+        "are '(no layer)'.\n\n"
         "Lost is not what a change saves: a kernel with empty warp slots may be as fast as it can be. "
         "'occq top --advice' predicts savings.",
     .options = options,
     .columns = columns,
     .examples = {{"occq top --cost", "what each user's GPU time costs"},
                  {"occq top --cost --by job --since 7d", "the jobs of a week"},
-                 {"occq top --cost --by kernel --run last --json", "kernels of the last run, for a program"}},
+                 {"occq top --cost --by layer --run last", "which layers of a model cost most"},
+                 {"occq top --cost --by kernel --run last --json", "kernels of the last run, for a program"},
+                 {"occq top --cost --by account --csv --focus gpu-cluster", "for a FinOps tool"}},
     CLI_ARGS(struct cost_args, .by = "user"),
-    .check = cli_check_history,
+    .check = check,
     .run = run,
 };

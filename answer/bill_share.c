@@ -1,0 +1,334 @@
+/* The time of one run on its GPUs, divided into the bill's rows and parts; see bill_state.h. One thread. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "bill_state.h"
+#include "explain/layers.h"
+#include "support/cleanup.h"
+
+/* A smaller part of the launches makes parts estimates. */
+#define READ_ALL 0.995
+
+/* One run on one GPU. */
+struct share {
+    const struct occ_bill_run *run;
+    const struct occ_top *top;
+    const struct occ_overview *overview;
+    const struct occ_gpu_estimates *estimates; /* of the run in the question's time */
+    struct occ_top layers;                     /* by layer and kernel, ordered by kernel; of this GPU */
+    const struct occ_gpu_time *time;
+    int64_t device;
+    /* parts of held_s: with a recording; before the first and after the last launch in the question's time */
+    double held_s, recorded_s, edges_s;
+    bool is_shared;
+    const char *model;
+};
+
+static void add_part(struct occ_bill_row *row, enum occ_bill_part part, double seconds)
+{
+    row->part_s[part] += seconds;
+    row->held_s += seconds;
+}
+
+/* Occupancy of launches: used NaN: unknown; the model's interval is of launches that were not measured. */
+struct use {
+    double used, spread;
+    bool is_communication;
+};
+
+static struct use use_of(const struct occ_kernel_totals *kernel, const struct occ_top_row *row)
+{
+    return (struct use){kernel->used, occ_positive(row->tail_spread) + occ_positive(row->small_grid_spread),
+                        occ_is_communication(kernel)};
+}
+
+static void add_use(const struct use *use, double seconds, struct occ_bill_row *row)
+{
+    if (use->is_communication) {
+        add_part(row, OCC_BILL_COMMUNICATION, seconds);
+    } else if (!isfinite(use->used)) {
+        add_part(row, OCC_BILL_UNKNOWN, seconds);
+    } else {
+        double used = occ_at_most(occ_positive(use->used), 1);
+        add_part(row, OCC_BILL_USED, seconds * used);
+        add_part(row, OCC_BILL_LOST, seconds * (1 - used));
+        row->lost_low_s += seconds * occ_positive(1 - used - use->spread);
+    }
+}
+
+/* ---- layers ---- */
+
+static bool is_by_layer(const struct occ_bill_work *w)
+{
+    return w->question->by == OCC_BILL_BY_LAYER || w->question->by == OCC_BILL_BY_RANGE;
+}
+
+static int by_kernel(const void *left, const void *right)
+{
+    const struct occ_top_row *a = left, *b = right;
+    return (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id);
+}
+
+/* Reads the layers of the run's launches on the GPU. */
+static int find_layers(struct occ_bill_work *w, struct share *s)
+{
+    char device[24];
+    const struct occ_filter filter = {.run = s->run->run,
+                                      .since_ns = w->question->since_ns,
+                                      .until_ns = w->question->until_ns,
+                                      .gpu = device};
+    (void)snprintf(device, sizeof device, "%" PRId64, s->device);
+    occ_top_free(&s->layers);
+    int rc = occ_store_top(w->store, &filter, OCC_TOP_BY_LAYER, &s->layers, w->err);
+    if (rc == 0 && s->layers.n > 1)
+        qsort(s->layers.rows, s->layers.n, sizeof *s->layers.rows, by_kernel);
+    return rc;
+}
+
+/* Copies the path without the numbers of its names, so that equal layers are one row. */
+static void fold_path(const char *path, char *folded)
+{
+    while (*path) {
+        size_t bytes = strcspn(path, "/"), kept = occ_layer_name_bytes(path, bytes);
+        memcpy(folded, path, kept);
+        folded += kept;
+        path += bytes;
+        if (*path)
+            *folded++ = *path++;
+    }
+    *folded = 0;
+}
+
+/* Returns the row's name for the layer, which lives as long as the bill; NULL: no memory. */
+static const char *layer_name(struct occ_bill_work *w, const struct occ_row_kernel *layer)
+{
+    static const char backward[] = " (backward)";
+    if (!layer->range || !*layer->range)
+        return OCC_BILL_NO_LAYER;
+    _cleanup_(occ_freep) char *name = malloc(strlen(layer->range) + sizeof backward);
+    if (!name)
+        return NULL;
+    if (w->question->by == OCC_BILL_BY_LAYER)
+        fold_path(layer->range, name);
+    else
+        memcpy(name, layer->range, strlen(layer->range) + 1);
+    if (layer->is_backward)
+        memcpy(name + strlen(name), backward, sizeof backward);
+    return occ_bill_intern(w, name);
+}
+
+/* Returns the first of the kernel's layers. */
+static size_t first_layer(const struct occ_top *layers, int64_t kernel)
+{
+    size_t low = 0, high = layers->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (layers->rows[middle].kernel.id < kernel)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Returns the row's time in configurations that the model knows, or refuses: the time of a kernel's totals.
+ */
+static double layer_ns(const struct occ_top_row *layer, bool is_known)
+{
+    double known = layer->analysed_ratio > 0 ? occ_at_most(layer->analysed_ratio, 1) : 0;
+    return (double)layer->total_ns * (is_known ? known : 1 - known);
+}
+
+static int put_unit(struct occ_bill_work *w, const char *name, const struct use *use, double seconds,
+                    const struct occ_bill_row *all)
+{
+    struct occ_bill_row row = {
+        .key = name, .model = all->model, .is_estimate = all->is_estimate, .simulated = all->simulated};
+    if (!name)
+        return occ_no_memory(w->err);
+    add_use(use, seconds, &row);
+    return occ_bill_put_row(w, &row);
+}
+
+/* Adds `seconds` of kernel `at` to the layers in which it was launched, in proportion to durations. Launches
+ * that are no longer stored individually have no layer. */
+static int add_layers(struct occ_bill_work *w, const struct share *s, size_t at, double seconds,
+                      const struct occ_bill_row *all)
+{
+    const struct occ_kernel_totals *kernel = &s->overview->totals.kernels[at];
+    const struct occ_top_row *of = &s->top->rows[s->overview->kernels[at].row];
+    const struct use use = use_of(kernel, of);
+    bool is_known = isfinite(kernel->used);
+    size_t first = first_layer(&s->layers, of->kernel.id), end = first;
+    double stored_ns = 0, all_ns = kernel->time_s * 1e9, rest_s = seconds;
+    int rc = 0;
+    while (end < s->layers.n && s->layers.rows[end].kernel.id == of->kernel.id)
+        stored_ns += layer_ns(&s->layers.rows[end++], is_known);
+    double scale = seconds / (stored_ns > all_ns ? stored_ns : all_ns);
+    for (size_t i = first; i < end && rc == 0 && isfinite(scale); i++) {
+        const struct occ_top_row *layer = &s->layers.rows[i];
+        struct use own = use;
+        double own_s = layer_ns(layer, is_known) * scale;
+        if (is_known && isfinite(layer->used)) {
+            own.used = layer->used;
+            own.spread = occ_positive(layer->tail_spread) + occ_positive(layer->small_grid_spread);
+        }
+        rest_s -= own_s;
+        rc = own_s > 0 ? put_unit(w, layer_name(w, &layer->kernel), &own, own_s, all) : 0;
+    }
+    return rc == 0 && rest_s > 1e-9 * seconds ? put_unit(w, OCC_BILL_NO_LAYER, &use, rest_s, all) : rc;
+}
+
+/* ---- kernels ---- */
+
+/* Adds `seconds` of kernel `at` to `all`, or to the rows of its unit. */
+static int add_kernel(struct occ_bill_work *w, const struct share *s, size_t at, double seconds,
+                      struct occ_bill_row *all)
+{
+    const struct occ_kernel_totals *kernel = &s->overview->totals.kernels[at];
+    const struct occ_top_row *of = &s->top->rows[s->overview->kernels[at].row];
+    const struct use use = use_of(kernel, of);
+    if (is_by_layer(w))
+        return add_layers(w, s, at, seconds, all);
+    if (w->question->by == OCC_BILL_BY_KERNEL) {
+        const char *name = of->kernel.short_name ? of->kernel.short_name : "?";
+        return put_unit(w, occ_bill_intern(w, name), &use, seconds, all);
+    }
+    add_use(&use, seconds, all);
+    return 0;
+}
+
+/* Adds the kernels. *told: their seconds are added. */
+static int add_kernels(struct occ_bill_work *w, const struct share *s, struct occ_bill_row *all, double *told)
+{
+    const struct occ_overview *o = s->overview;
+    int rc = 0;
+    for (size_t i = 0; i < o->totals.n_kernels && rc == 0; i++) {
+        const struct occ_kernel_totals *kernel = &o->totals.kernels[i];
+        bool is_communication = occ_is_communication(kernel);
+        double communication_s = o->communication_s[kernel->gpu];
+        double of = is_communication ? communication_s : o->duration_s[kernel->gpu] - communication_s;
+        double part = is_communication ? s->time->communication : s->time->kernels;
+        if (o->kernels[i].device != s->device || !(of > 0))
+            continue;
+        double seconds = s->recorded_s * part * (kernel->time_s / of);
+        *told += seconds;
+        rc = add_kernel(w, s, i, seconds, all);
+    }
+    return rc;
+}
+
+static int add_share(struct occ_bill_work *w, const struct share *s)
+{
+    const struct occ_gpu_time *time = s->time;
+    struct occ_bill_row row = {.key = w->question->by == OCC_BILL_BY_RUN ? s->run->key : NULL,
+                               .model = s->model,
+                               .is_estimate = s->is_shared || s->overview->is_busy_most || time->is_divided ||
+                                              !(s->overview->read_ratio >= READ_ALL),
+                               .simulated = s->overview->is_simulated};
+    add_part(&row, OCC_BILL_IDLE, s->edges_s + s->recorded_s * time->pause);
+    add_part(&row, OCC_BILL_WAITING, s->recorded_s * time->launch_wait);
+    double told = row.held_s;
+    int rc = add_kernels(w, s, &row, &told);
+    add_part(&row, OCC_BILL_UNKNOWN, occ_positive(s->held_s - told));
+    return rc == 0 ? occ_bill_put_row(w, &row) : rc;
+}
+
+/* True if the question is about a part of time. */
+static bool has_time(const struct occ_bill_work *w)
+{
+    return w->question->since_ns > 0 || w->question->until_ns > 0;
+}
+
+/* Returns the GPU's name among kernels; NULL: unknown. */
+static const char *name_in(const struct occ_top *top, int64_t device)
+{
+    for (size_t i = 0; i < top->n; i++)
+        if (top->rows[i].kernel.device == device && top->rows[i].kernel.device_name)
+            return top->rows[i].kernel.device_name;
+    return NULL;
+}
+
+/* Sets the GPU's name, a copy, by the kernels of the run; NULL: unknown. A run without a kernel in the
+ * question's time has kernels at other times. */
+static int find_model(struct occ_bill_work *w, struct share *s)
+{
+    const struct occ_filter whole = {.run = s->run->run};
+    _cleanup_(occ_top_free) struct occ_top other = {0};
+    s->model = name_in(s->top, s->device);
+    if (!s->model && has_time(w)) {
+        int rc = occ_store_top(w->store, &whole, OCC_TOP_BY_KERNEL, &other, w->err);
+        if (rc != 0)
+            return rc;
+        s->model = name_in(&other, s->device);
+    }
+    if (s->model && !(s->model = occ_bill_intern(w, s->model)))
+        return occ_no_memory(w->err);
+    return 0;
+}
+
+/* Returns the seconds of [first_ns, last_ns] outside the run's launches on the GPU. has_launches: launches of
+ * the run are stored, at any time. */
+static double edges_of(const struct share *s, int64_t first_ns, int64_t last_ns, bool has_launches)
+{
+    for (size_t i = 0; i < s->estimates->n; i++) {
+        const struct occ_gpu_estimate *e = &s->estimates->list[i];
+        if (e->device == s->device && (e->launches > 0 || !has_launches))
+            return occ_positive((double)(e->first_ns - first_ns) * 1e-9) +
+                   occ_positive((double)(last_ns - e->last_ns) * 1e-9);
+    }
+    return (double)(last_ns - first_ns) * 1e-9;
+}
+
+/* Adds the run's time on the GPU of estimate `at`. */
+static int add_gpu(struct occ_bill_work *w, struct share *s, size_t at, const struct occ_gpu_time *times,
+                   size_t n)
+{
+    const struct occ_holder *holder = &w->holders[at];
+    static const struct occ_gpu_time nothing;
+    double span_s = (double)(holder->last_ns - holder->first_ns) * 1e-9;
+    s->device = w->estimates.list[at].device;
+    s->held_s = holder->held_s;
+    if (!(span_s > 0) || !(s->held_s > 0))
+        return 0;
+    s->time = &nothing;
+    for (size_t i = 0; i < n; i++)
+        if (times[i].key == s->device)
+            s->time = &times[i];
+    double edges_s =
+        has_time(w) ? edges_of(s, holder->first_ns, holder->last_ns, w->estimates.list[at].launches > 0) : 0;
+    s->edges_s = s->held_s * occ_at_most(edges_s / span_s, 1);
+    s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1 - occ_at_most(edges_s / span_s, 1));
+    s->is_shared = s->held_s < span_s * (1 - 1e-9);
+    int rc = find_model(w, s);
+    if (rc == 0 && is_by_layer(w))
+        rc = find_layers(w, s);
+    return rc == 0 ? add_share(w, s) : rc;
+}
+
+int occ_bill_add_run(struct occ_bill_work *w, const struct occ_bill_run *run, size_t low, size_t high)
+{
+    const struct occ_filter filter = {
+        .run = run->run, .since_ns = w->question->since_ns, .until_ns = w->question->until_ns};
+    _cleanup_(occ_top_free) struct occ_top top = {0};
+    _cleanup_(occ_overview_free) struct occ_overview overview = {0};
+    _cleanup_(occ_gpu_estimates_free) struct occ_gpu_estimates estimates = {0};
+    _cleanup_(occ_freep) struct occ_gpu_time *times = NULL;
+    struct share share = {.run = run, .top = &top, .overview = &overview, .estimates = &estimates};
+    size_t n = 0;
+    int rc = occ_store_top(w->store, &filter, OCC_TOP_BY_KERNEL, &top, w->err);
+    if (rc == 0)
+        rc = occ_overview_make_times(w->store, &filter, &top, &overview, w->err);
+    if (rc == 0 && has_time(w))
+        rc = occ_store_gpu_estimates(w->store, &filter, NULL, &estimates, w->err);
+    if (rc == 0 && occ_gpu_times(&overview.totals, OCC_TIME_BY_GPU, &times, &n) != 0)
+        rc = occ_no_memory(w->err);
+    for (size_t i = low; i < high && rc == 0; i++)
+        rc = add_gpu(w, &share, i, times, n);
+    occ_top_free(&share.layers);
+    return rc;
+}
