@@ -29,6 +29,7 @@ MANIFEST = ["image.repository=example/occtrace", "webhook.enabled=false", "ship.
             "ship.passwordSecret=clickhouse", "ship.cluster=example"]
 IMAGE = "image.repository=example/occtrace"
 SHIP = [IMAGE, "ship.enabled=true", "ship.url=https://c:8443/", "ship.password=p"]
+OTLP = [IMAGE, "ship.enabled=true", "ship.otlp.url=https://o:4318"]
 MONITORING = [IMAGE, "metrics.podMonitor.enabled=true", "metrics.rules.enabled=true", "metrics.dashboards.enabled=true"]
 CHOICES = {
     "defaults": [IMAGE], "shipper": SHIP, "monitoring": MONITORING,
@@ -36,7 +37,10 @@ CHOICES = {
     "cert-manager": [IMAGE, "webhook.certificates=cert-manager"], "counters": [IMAGE, "node.counters=pm", "node.runtimeClassName=nvidia"],
     "restricted clusters": [IMAGE, "webhook.defaultPodSecurity=restricted"], "no webhook, no metrics": [IMAGE, "webhook.enabled=false", "metrics.enabled=false"],
     "another directory": SHIP + ["directories.library=/opt/occtrace", "node.settings={http: {max_runs: 5}, log: {level: info}}"],
-    "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
+    "OpenTelemetry alone": OTLP + ["metrics.enabled=false"], "OpenTelemetry and a warehouse": SHIP + ["ship.otlp.url=https://o:4318"],
+    "OpenTelemetry with secrets": OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a"],
+    "OpenTelemetry by the settings": [IMAGE, "ship.enabled=true", "node.settings={ship: {otlp_url: https://o:4318}}"],
+    "Prometheus alone": MONITORING + ["ship.enabled=false"], "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
 }
 CLUSTER_WIDE = {"MutatingWebhookConfiguration"}
 
@@ -228,6 +232,25 @@ def check_node(chart):
     assert "occtrace-ship:x:64064:" in find(chart.documents(SHIP), "ConfigMap", "groups")["data"]["group"]
 
 
+def check_receivers(chart):
+    """Without a warehouse the shipper has no account of one; without a shipper nothing of it is left."""
+    import yaml
+    for values, sections, secrets in ((OTLP, {"otlp_url": "https://o:4318", "cluster": ""}, {}), (
+            OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a", "ship.cluster=c"],
+            {"otlp_url": "https://o:4318", "cluster": "c", "otlp_headers_file": "/run/secrets/otlp/headers", "otlp_ca_file": "/run/secrets/otlp-ca/ca.crt"}, {"otlp-headers": "h", "otlp-ca": "a"}), (
+            SHIP, {"url": "https://c:8443/", "user": "occ_nodes", "cluster": "", "password_file": "/run/secrets/clickhouse/password"},
+            {"password": "occtrace-clickhouse"})):
+        documents = chart.documents(values)
+        settings = next(d for d in documents if d["kind"] == "ConfigMap" and "occtrace.yaml" in d["data"])["data"]["occtrace.yaml"]
+        pod = find(documents, "DaemonSet")["spec"]["template"]["spec"]
+        assert yaml.safe_load(settings)["ship"] == sections, settings
+        assert {v["name"]: v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v} == secrets
+        assert ("password" in secrets) == any(d["kind"] == "Secret" and d["metadata"]["name"] == "occtrace-clickhouse" for d in documents)
+    documents = chart.documents(MONITORING)
+    assert [c["name"] for c in find(documents, "DaemonSet")["spec"]["template"]["spec"]["containers"]] == ["occtraced"]
+    assert find(documents, "PodMonitor") and not [d for d in documents if d["metadata"]["name"].endswith(("-clickhouse", "-groups"))]
+
+
 def check_copies(chart, source):
     """Rules and dashboards are the files of the project."""
     import yaml
@@ -290,7 +313,7 @@ def main():
             for pod in pods([d for d in documents if d["kind"] == "Deployment"]):
                 check_restricted(pod)
             print("ok", title, verdict)
-        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (
+        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (check_receivers, ()), (
                 check_copies, (source,)), (check_component, (source, work)), (check_manifest, (source, update)):
             check(chart, *arguments)
             print("ok", check.__name__)

@@ -26,6 +26,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.ship.passwordSecret | default (printf "%s-clickhouse" (include "occtrace.name" .)) }}
 {{- end }}
 
+{{/* The collector of OpenTelemetry; the settings may name it, too. */}}
+{{- define "occtrace.otlpUrl" -}}
+{{ .Values.ship.otlp.url | default (dig "ship" "otlp_url" "" .Values.node.settings) }}
+{{- end }}
+
 {{/* What every container may do: nothing beyond its user. */}}
 {{- define "occtrace.confined" -}}
 allowPrivilegeEscalation: false
