@@ -137,8 +137,7 @@ static double real(sqlite3_stmt *stmt, int i)
     return sqlite3_column_type(stmt, i) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, i);
 }
 
-/* A text of a traced program as a name: printable, and not longer than a name may be. */
-static const char *name_of(sqlite3_stmt *stmt, int i, char name[OCC_SUMS_TEXT_BYTES])
+const char *occ_collect_name(sqlite3_stmt *stmt, int i, char name[OCC_SUMS_TEXT_BYTES])
 {
     const char *text = (const char *)sqlite3_column_text(stmt, i);
     char whole[4 * OCC_SUMS_TEXT_BYTES];
@@ -162,8 +161,8 @@ static int add_row(struct history *h, const char *job, int64_t minute, int64_t r
                                         .run = run,
                                         .config = sqlite3_column_int64(stmt, CONFIG),
                                         .job = job,
-                                        .gpu = name_of(stmt, GPU, gpu),
-                                        .kernel = name_of(stmt, KERNEL, kernel),
+                                        .gpu = occ_collect_name(stmt, GPU, gpu),
+                                        .kernel = occ_collect_name(stmt, KERNEL, kernel),
                                         .launches = launches < LAUNCHES_MAX ? launches : LAUNCHES_MAX,
                                         .total_ns = sqlite3_column_int64(stmt, TOTAL),
                                         .warps = sqlite3_column_double(stmt, WARPS),
@@ -179,7 +178,7 @@ static int add_row(struct history *h, const char *job, int64_t minute, int64_t r
                                         .block_threads = sqlite3_column_double(stmt, BLOCK)};
     if (row.launches <= 0 || row.total_ns < 0)
         return 0;
-    int rc = occ_sums_put_gpu(h->collect->sums, gpu, name_of(stmt, MODEL, model),
+    int rc = occ_sums_put_gpu(h->collect->sums, gpu, occ_collect_name(stmt, MODEL, model),
                               sqlite3_column_int64(stmt, MEMORY), err);
     return rc == 0 ? occ_sums_add(h->collect->sums, &row, err) : rc;
 }
@@ -191,7 +190,7 @@ static int add_job(struct history *h, int64_t run, char job[OCC_SUMS_TEXT_BYTES]
     (void)sqlite3_bind_int64(h->job, 1, run);
     int rc = sqlite3_step(h->job) == SQLITE_ROW ? 0 : fail_history(h, err);
     for (int i = 0; i < N_JOB_TEXTS && rc == 0; i++)
-        (void)name_of(h->job, i, texts[i]);
+        (void)occ_collect_name(h->job, i, texts[i]);
     (void)sqlite3_reset(h->job);
     if (rc != 0)
         return rc;

@@ -8,6 +8,8 @@
 
 #include "sums.h"
 
+struct sqlite3_stmt;
+
 struct occ_collect {
     struct occ_sums *sums;
     struct occ_sums_counters *counters;
@@ -20,3 +22,7 @@ struct occ_collect {
  * sums. */
 int occ_collect_history(struct occ_collect *collect, const char *path, bool *ret_is_whole,
                         struct occ_error *err);
+
+/* Column `i` of a row, a text of a traced program, as a name: printable, and cut to the length of a name.
+ * Returns `name`. */
+const char *occ_collect_name(struct sqlite3_stmt *row, int i, char name[OCC_SUMS_TEXT_BYTES]);

@@ -11,43 +11,23 @@
 
 #define CUMULATIVE 2 /* AGGREGATION_TEMPORALITY_CUMULATIVE of metrics.proto */
 #define MINUTE_NS  UINT64_C(60000000000)
-#define SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
 
 struct document {
     struct occ_json json;
     struct occ_sums *sums;
-    const struct occ_otlp_origin *origin;
+    const struct occ_otlp_node *node;
     uint64_t until_ns;
 };
 
 /* ---- elements ---- */
 
-static void put_unsigned(struct occ_json *json, const char *key, uint64_t number)
-{
-    char digits[32]; /* integers of 64 bits are texts */
-    (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
-    occ_json_string(json, key, digits);
-}
-
-/* Writes an attribute; none if the text is empty. */
-static void put_attribute(struct occ_json *json, const char *key, const char *value)
-{
-    if (!value || value[0] == '\0')
-        return;
-    occ_json_object(json, NULL, true);
-    occ_json_string(json, "key", key);
-    occ_json_object(json, "value", true);
-    occ_json_string(json, "stringValue", value);
-    occ_json_close(json);
-    occ_json_close(json);
-}
-
 static void put_times(struct document *d, int64_t start_minute)
 {
     uint64_t start_ns = start_minute > 0 ? (uint64_t)start_minute * MINUTE_NS : 0;
     if (start_minute >= 0) /* a clock was set back: 1 ns, since start = time covers nothing */
-        put_unsigned(&d->json, "startTimeUnixNano", start_ns < d->until_ns ? start_ns : d->until_ns - 1);
-    put_unsigned(&d->json, "timeUnixNano", d->until_ns);
+        occ_otlp_put_unsigned(&d->json, "startTimeUnixNano",
+                              start_ns < d->until_ns ? start_ns : d->until_ns - 1);
+    occ_otlp_put_unsigned(&d->json, "timeUnixNano", d->until_ns);
 }
 
 /* ---- metrics ---- */
@@ -120,10 +100,10 @@ static void put_hardware(struct occ_json *json, const char *gpu, const char *mod
 {
     char id[sizeof "GPU-" + OCC_SUMS_TEXT_BYTES];
     (void)snprintf(id, sizeof id, "%s%s", strlen(gpu) == 36 ? "GPU-" : "", gpu);
-    put_attribute(json, "hw.id", id);
-    put_attribute(json, "hw.type", "gpu");
-    put_attribute(json, "hw.model", model);
-    put_attribute(json, "hw.vendor", "NVIDIA");
+    occ_otlp_put_attribute(json, "hw.id", id);
+    occ_otlp_put_attribute(json, "hw.type", "gpu");
+    occ_otlp_put_attribute(json, "hw.model", model);
+    occ_otlp_put_attribute(json, "hw.vendor", "NVIDIA");
 }
 
 static void put_point_attributes(struct occ_json *json, sqlite3_stmt *stmt, bool is_hardware)
@@ -132,9 +112,9 @@ static void put_point_attributes(struct occ_json *json, sqlite3_stmt *stmt, bool
     if (is_hardware) {
         put_hardware(json, text(stmt, GPU), text(stmt, MODEL));
     } else {
-        put_attribute(json, "cuda.device.uuid", text(stmt, GPU));
-        put_attribute(json, "cuda.device.model", text(stmt, MODEL));
-        put_attribute(json, "occtrace.kernel.name", text(stmt, KERNEL));
+        occ_otlp_put_attribute(json, "cuda.device.uuid", text(stmt, GPU));
+        occ_otlp_put_attribute(json, "cuda.device.model", text(stmt, MODEL));
+        occ_otlp_put_attribute(json, "occtrace.kernel.name", text(stmt, KERNEL));
     }
     occ_json_close(json);
 }
@@ -225,15 +205,15 @@ static void put_histogram(struct document *d, const struct histogram *h, const s
         return;
     occ_json_object(json, NULL, true);
     occ_json_array(json, "attributes", true);
-    put_attribute(json, "cuda.device.uuid", h->gpu);
-    put_attribute(json, "cuda.device.model", h->model);
+    occ_otlp_put_attribute(json, "cuda.device.uuid", h->gpu);
+    occ_otlp_put_attribute(json, "cuda.device.model", h->model);
     occ_json_close(json);
     put_times(d, h->start_minute);
-    put_unsigned(json, "count", h->launches);
+    occ_otlp_put_unsigned(json, "count", h->launches);
     occ_json_real(json, "sum", h->total);
     occ_json_array(json, "bucketCounts", true);
     for (size_t i = 0; i <= bounds->n; i++)
-        put_unsigned(json, NULL, h->counts[i]);
+        occ_otlp_put_unsigned(json, NULL, h->counts[i]);
     occ_json_close(json);
     occ_json_array(json, "explicitBounds", true);
     for (size_t i = 0; i < bounds->n; i++)
@@ -282,49 +262,17 @@ static int put_sizes(struct document *d, const struct size_metric *metric, const
 
 /* ---- resources ---- */
 
-/* Attributes of a job, in the order of read_jobs after its name. */
-static const char *const job_attributes[] = {"slurm.job.id", "k8s.namespace.name", "k8s.pod.name",
-                                             "k8s.pod.uid",  "container.id",       "occtrace.job.trust"};
 static const char read_jobs[] =
-    "SELECT s.job, j.slurm_job, j.k8s_namespace, j.k8s_pod, j.k8s_pod_uid, j.container, j.trust "
-    "FROM (SELECT DISTINCT job FROM series) s LEFT JOIN job j USING(job) ORDER BY s.job";
-
-/* Resources differ in service.instance.id, since receivers may keep no other attribute with a series
- * (Prometheus). job: NULL for the node itself. */
-static void put_resource(struct document *d, sqlite3_stmt *job)
-{
-    const struct occ_otlp_origin *origin = d->origin;
-    struct occ_json *json = &d->json;
-    char instance[2 * OCC_SUMS_TEXT_BYTES + 256];
-    (void)snprintf(instance, sizeof instance, "%s%s%s", origin->node, job ? "/" : "",
-                   job ? text(job, 0) : "");
-    occ_json_object(json, "resource", false);
-    occ_json_array(json, "attributes", false);
-    put_attribute(json, "service.name", "occtrace");
-    put_attribute(json, "service.version", origin->version);
-    put_attribute(json, "service.instance.id", instance);
-    put_attribute(json, "host.name", origin->node);
-    put_attribute(json, "k8s.node.name", origin->is_kubernetes ? origin->node : "");
-    put_attribute(json, "occtrace.cluster", origin->cluster);
-    put_attribute(json, "occtrace.job", job ? text(job, 0) : "");
-    for (size_t i = 0; job && i < sizeof job_attributes / sizeof *job_attributes; i++)
-        put_attribute(json, job_attributes[i], text(job, (int)i + 1));
-    occ_json_close(json);
-    occ_json_close(json);
-}
+    "SELECT s.job, " OCC_OTLP_JOB_COLUMNS
+    " FROM (SELECT DISTINCT job FROM series) s LEFT JOIN job j USING(job) ORDER BY s.job";
 
 static void begin_resource(struct document *d, sqlite3_stmt *job)
 {
     struct occ_json *json = &d->json;
-    occ_json_object(json, NULL, false);
-    put_resource(d, job);
-    occ_json_string(json, "schemaUrl", SCHEMA_URL);
+    occ_otlp_begin_resource(json, &d->node->origin, job);
     occ_json_array(json, "scopeMetrics", false);
     occ_json_object(json, NULL, false);
-    occ_json_object(json, "scope", true);
-    occ_json_string(json, "name", "occtrace");
-    occ_json_string(json, "version", d->origin->version);
-    occ_json_close(json);
+    occ_otlp_put_scope(json, &d->node->origin);
     occ_json_array(json, "metrics", false);
 }
 
@@ -334,12 +282,40 @@ static void end_resource(struct occ_json *json)
         occ_json_close(json);
 }
 
+static const struct metric utilization = {
+    GAUGE, "hw.gpu.utilization", "1",
+    "Part of the time in which at least one recorded kernel ran, of all programs together", NULL};
+
+/* A point starts with the time that it covers. */
+static void put_utilization(struct document *d)
+{
+    const struct occ_busy *busy = &d->node->busy;
+    struct occ_json *json = &d->json;
+    if (busy->n == 0)
+        return;
+    begin_points(d, &utilization);
+    for (size_t i = 0; i < busy->n; i++) {
+        uint64_t from_ns = (uint64_t)busy->gpus[i].from_ns;
+        occ_json_object(json, NULL, true);
+        occ_json_array(json, "attributes", true);
+        put_hardware(json, busy->gpus[i].gpu, busy->gpus[i].model);
+        occ_otlp_put_attribute(json, "hw.gpu.task", "general");
+        occ_json_close(json);
+        occ_otlp_put_unsigned(json, "startTimeUnixNano", from_ns < d->until_ns ? from_ns : d->until_ns - 1);
+        occ_otlp_put_unsigned(json, "timeUnixNano", d->until_ns);
+        occ_json_real(json, "asDouble", busy->gpus[i].ratio);
+        occ_json_close(json);
+    }
+    end_points(json);
+}
+
 static int put_node(struct document *d, struct occ_error *err)
 {
     int rc = 0;
     begin_resource(d, NULL);
     for (size_t i = 0; i < sizeof node_metrics / sizeof *node_metrics && rc == 0; i++)
         rc = put_metric(d, &node_metrics[i], "", err);
+    put_utilization(d);
     end_resource(&d->json);
     return rc;
 }
@@ -370,7 +346,7 @@ static int put_all(struct document *d, struct occ_error *err)
     return rc;
 }
 
-int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origin, int64_t until_ns,
+int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_node *node, int64_t until_ns,
                       char **ret_text, size_t *ret_n, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *text = NULL;
@@ -378,7 +354,7 @@ int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origi
     FILE *out = open_memstream(&text, &n);
     if (!out)
         return occ_no_memory(err);
-    struct document d = {.sums = sums, .origin = origin, .until_ns = (uint64_t)until_ns};
+    struct document d = {.sums = sums, .node = node, .until_ns = (uint64_t)until_ns};
     occ_json_begin(&d.json, out);
     occ_json_array(&d.json, "resourceMetrics", false);
     int rc = put_all(&d, err);

@@ -9,18 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "busy.h"
+#include "resource.h"
 #include "sums.h"
 
-/* Attributes of every resource; "": unknown. */
-struct occ_otlp_origin {
-    const char *node, *cluster, *version;
-    bool is_kubernetes; /* `node` is a node of Kubernetes */
+/* The node's values that the sums do not have. */
+struct occ_otlp_node {
+    struct occ_otlp_origin origin;
+    struct occ_busy busy;
 };
-
-/* The largest request: far above the bounds of the series, and an eighth of the specification's limit. */
-#define OCC_OTLP_BODY_MAX (8u << 20)
 
 /* Writes a document of the sums, with the time `until_ns` > 0; the caller frees *ret_text. OCC_E_FULL: longer
  * than OCC_OTLP_BODY_MAX. */
-int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_origin *origin, int64_t until_ns,
+int occ_otlp_document(struct occ_sums *sums, const struct occ_otlp_node *node, int64_t until_ns,
                       char **ret_text, size_t *ret_n, struct occ_error *err);

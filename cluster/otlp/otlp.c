@@ -19,6 +19,7 @@ struct occ_otlp {
     struct occ_otlp_settings settings;
     struct occ_otlp_endpoint *endpoint;
     struct occ_sums *sums; /* NULL: not open */
+    struct occ_otlp_node node;
     struct occ_sums_counters counters;
     struct occ_seen seen;
     int64_t retry_after_s;
@@ -31,6 +32,7 @@ int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **re
     if (!otlp)
         return occ_no_memory(err);
     otlp->settings = *settings;
+    otlp->node.origin = settings->origin;
     occ_seen_open(&otlp->seen);
     int rc = occ_otlp_endpoint_open(settings->url, &settings->http, &otlp->endpoint, err);
     if (rc == 0)
@@ -151,7 +153,7 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *
 {
     char *document = NULL;
     size_t n = 0;
-    int rc = occ_otlp_document(otlp->sums, &otlp->settings.origin, until_ns, &document, &n, err);
+    int rc = occ_otlp_document(otlp->sums, &otlp->node, until_ns, &document, &n, err);
     if (rc == 0)
         rc = send_document(otlp, document, n, err);
     free(document);
@@ -164,8 +166,10 @@ int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)
     int64_t now_ns = occ_now_ns(), until_ns = now_ns - (all ? 0 : OCC_CHANGES_WAIT_S * SECOND_NS);
     otlp->retry_after_s = 0;
     int rc = count(otlp, all, until_ns / SECOND_NS / 60, now_ns, err);
-    if (rc == 0)
+    if (rc == 0) {
+        occ_busy_read(&otlp->seen, otlp->sums, until_ns, &otlp->node.busy);
         rc = send_sums(otlp, until_ns, err);
+    }
     otlp->counters.failures += rc != 0;
     int stored = otlp->sums ? occ_sums_store_counters(otlp->sums, &otlp->counters,
                                                       rc == 0 ? "" : err->message, rc == 0 ? err : NULL)

@@ -1,5 +1,5 @@
 """occtrace-ship --otlp and a collector: values against SQL, bounds, restarts, late launches, and a collector that fails.
-Arguments: OCCTRACE-SHIP MAKE_HISTORY values | faults."""
+Arguments: OCCTRACE-SHIP MAKE_HISTORY OCCQ values | faults."""
 
 import collections
 import json
@@ -15,7 +15,7 @@ import time
 from collector import Collector, points_of
 from network import authority, certificate, server_side
 
-ship, make_history = sys.argv[1:3]
+ship, make_history, occq = sys.argv[1:4]
 NOW = int(time.time()) // 60 * 60
 HOUR = 3600
 
@@ -101,6 +101,10 @@ def named(points, name):
 
 COUNTERS = {"gpu.cuda.kernel.launch.calls": ("launches", 1), "occtrace.kernel.time": ("ns", 1e-9), "occtrace.kernel.capacity": ("capacity", 1),
             "occtrace.kernel.wasted": ("wasted", 1)}
+def is_mean(point):
+    return point.kind == "gauge" and not point.name.startswith("hw.")
+
+
 MEANS = {"theoretical": "theoretical", "expected.low": "low", "expected.high": "high", "achieved": "achieved", "achieved.error": "error"}
 
 
@@ -147,7 +151,7 @@ def values(collector):
     node = Node(collector.url)
     assert node.run("--status") == "OTLP:\n  no pass yet\n" and not os.path.exists(node.state + ".otlp")
     node.begin(NOW - HOUR)
-    assert [p for p in collector.last() if p.name != "hw.gpu.memory.limit"] == []
+    assert [p for p in collector.last() if not p.name.startswith("hw.")] == []
     node.extend(NOW - 600, 5, 8, 33, 1, "measured", "end")
     memory = 80 << 30
     with sqlite3.connect(node.history) as db:
@@ -176,8 +180,86 @@ def values(collector):
         assert point.attributes["hw.model"] == "NVIDIA H100 (simulated)" and point.resource["service.instance.id"] == "n1"
     node.run("--once")
     compare_counters(collector.last(), wanted)
-    assert not [p for p in collector.last() if p.kind == "gauge"], "means of minutes that no pass counted"
+    assert not [p for p in collector.last() if is_mean(p)], "means of minutes that no pass counted"
     assert min(p.time for p in collector.last()) > max(p.time for p in points), "two requests at one time"
+    node.close()
+
+
+def busy_by_sql(histories, from_ns, until_ns):
+    """Union of the launches of each GPU in these histories, one nanosecond counted once."""
+    launches = collections.defaultdict(list)
+    for history in histories:
+        said = subprocess.run([occq, "--db", history, "sql", "--csv", f"""SELECT d.uuid, l.start_ns, l.end_ns FROM launch l JOIN device d USING(device_id)
+                               JOIN run r USING(run_id) WHERE r.source = 'trace' AND l.start_ns < {until_ns} AND l.end_ns > {from_ns}"""],
+                              capture_output=True, text=True, check=True).stdout
+        for line in said.splitlines()[1:]:
+            uuid, start, end = line.replace('"', "").split(",")
+            launches[uuid].append((max(int(start), from_ns), min(int(end), until_ns)))
+    busy = {}
+    for uuid, intervals in launches.items():
+        busy[uuid], at = 0, from_ns
+        for start, end in sorted(intervals):
+            busy[uuid] += max(0, end - max(start, at))
+            at = max(at, end)
+    return busy
+
+
+def utilization(collector):
+    """The union of launches over runs and histories of a minute; no point where a history cannot know it."""
+    def points():
+        return {p.attributes["hw.id"][4:].replace("-", ""): p for p in collector.last() if p.name == "hw.gpu.utilization"}
+
+    def check(histories, gpus):
+        node.run("--once")
+        found = points()
+        assert len(found) == gpus, (len(found), gpus)
+        for uuid, point in found.items():
+            assert point.attributes == {"hw.id": point.attributes["hw.id"], "hw.type": "gpu", "hw.model": "NVIDIA H100 (simulated)", "hw.vendor": "NVIDIA",
+                                        "hw.gpu.task": "general"} and point.unit == "1" and point.start % (60 * 10**9) == 0, point.attributes
+            wanted = busy_by_sql(histories, point.start, point.start + 60 * 10**9)
+            assert math.isclose(point.value, wanted.get(uuid, 0) / 60e9, rel_tol=1e-12, abs_tol=1e-15), (uuid, point.value)
+        return found
+
+    def change(sql, *values):
+        with sqlite3.connect(node.history) as db:
+            db.execute(sql, values)
+
+    node = Node(collector.url)
+    node.run("--once")
+    assert not points()
+    now = int(time.time()) // 60 * 60
+    node.extend(now - 300, 12, 8, 400)  # past and future minutes: the clock goes on
+    found = check([node.history], 4)
+    assert all(point.value > 0.01 for point in found.values())
+    sums = {}
+    for row in sqlite3.connect(f"file:{node.history}?mode=ro", uri=True).execute("SELECT lower(hex(d.uuid)), sum(total_duration_ns) FROM stored_minute "
+            "JOIN stored_launch_config USING(config_id) JOIN stored_device d USING(device_id) WHERE minute = ? GROUP BY 1", (min(p.start for p in found.values()) // (60 * 10**9),)):
+        sums[row[0]] = row[1] / 60e9
+    assert any(point.value < 0.999 * sums[uuid] for uuid, point in found.items() if uuid in sums), "no kernels overlap: nothing is tested"
+    other = f"{node.dir}/histories/u1001/history.db"  # another user on the same GPUs
+    os.makedirs(os.path.dirname(other))
+    subprocess.run([make_history, other, "9", str(now - 300), "12", "3", "200", "first20"], check=True)
+    check([node.history, other], 4)
+    change("INSERT INTO stored_period(run_id, from_ns, until_ns, level, reason) VALUES(1, ?, NULL, 'configs', 'budget')", (now - 300) * 10**9)
+    check([node.history, other], 3)
+    change("UPDATE stored_period SET until_ns = from_ns + 1000")  # long before the minute
+    check([node.history, other], 4)
+    change("INSERT INTO stored_loss VALUES(3, 'ring_full', 7)")
+    check([node.history, other], 3)
+    change("UPDATE stored_loss SET launches = 0")
+    change("UPDATE stored_run SET evicted_ns = ? WHERE run_id IN (5, 6)", (now + 3600) * 10**9)
+    check([node.history, other], 3)
+    change("UPDATE stored_run SET evicted_ns = 0")
+    change("UPDATE stored_device SET uuid = NULL WHERE device_id = 1")
+    with sqlite3.connect(other) as db:
+        db.execute("UPDATE stored_device SET uuid = NULL WHERE device_id = 1")
+    check([node.history, other], 3)
+    change("UPDATE stored_run SET start_ns = ?", (now + 3600) * 10**9)
+    check([other], 1)  # its three runs use two GPUs, of which one has no UUID
+    with open(f"{node.dir}/histories/u1001/history.db", "wb") as f:
+        f.write(os.urandom(5000))
+    node.run("--once", says="u1001")
+    assert not points(), "a history that nobody can read"
     node.close()
 
 
@@ -243,7 +325,7 @@ def a_collector_that_fails(collector):
     for body in (b"<html>", b"", b"x" * 60000, b'{"partialSuccess": {}}', b"[" * 1000):
         collector.answers = [(200, {}, body)]
         node.run("--once")
-        assert not [p for p in collector.last() if p.kind == "gauge"], "means of minutes that an accepted request had"
+        assert not [p for p in collector.last() if is_mean(p)], "means of minutes that an accepted request had"
     collector.answers = [(200, {}, b"x" * 100000)]
     node.run("--once", code=1, says="the answer is longer")
     compare_counters(collector.last(), by_sql(node.history))
@@ -334,7 +416,7 @@ def bounds(collector):
     assert max(len(kernel.encode()) for kernel in kernels) <= 128
     for name, (column, scale) in COUNTERS.items():
         assert math.isclose(sum(p.value for p in named(points, name).values()), sum(s[column] for s in wanted.values()) * scale, rel_tol=1e-9)
-    assert not [p for p in points if p.kind == "gauge" and p.attributes["occtrace.kernel.name"] == "(other)"]
+    assert not [p for p in points if is_mean(p) and p.attributes["occtrace.kernel.name"] == "(other)"]
     node.close()
 
 
@@ -453,10 +535,10 @@ def protos(requests):
     print(f"protos: {len(requests)} requests, {sum(map(len, json.loads(done.stdout).values()))} points", flush=True)
 
 
-GROUPS = {"values": (values, restarts_and_late_launches, beside_a_warehouse, mistakes_beside_a_warehouse, claimed_jobs, bounds),
+GROUPS = {"values": (values, utilization, restarts_and_late_launches, beside_a_warehouse, mistakes_beside_a_warehouse, claimed_jobs, bounds),
           "faults": (a_collector_that_fails, retry_after, headers_and_certificates, damaged_files, forged_durations)}
 collector = Collector()
-for test in GROUPS[sys.argv[3]]:
+for test in GROUPS[sys.argv[4]]:
     test(collector)
     print(test.__name__, flush=True)
 assert not collector.mistakes, collector.mistakes

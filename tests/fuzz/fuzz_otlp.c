@@ -148,7 +148,7 @@ static void put_file(struct fuzz_bytes patches)
 
 static void use_sums(void)
 {
-    const struct occ_otlp_origin origin = {.node = "n", .cluster = "", .version = "1"};
+    const struct occ_otlp_node node = {.origin = {.node = "n", .cluster = "", .version = "1"}};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_sums *sums = NULL;
     struct occ_sums_counters counters;
@@ -158,7 +158,7 @@ static void use_sums(void)
         return;
     (void)occ_sums_load_counters(sums, &counters, &err);
     (void)count_minute(sums, &err);
-    if (occ_otlp_document(sums, &origin, (MINUTE + 1) * 60 * 1000000000, &text, &n, &err) == 0)
+    if (occ_otlp_document(sums, &node, (MINUTE + 1) * 60 * 1000000000, &text, &n, &err) == 0)
         must(n == strlen(text) && n <= OCC_OTLP_BODY_MAX);
     free(text);
     occ_sums_close(sums);
