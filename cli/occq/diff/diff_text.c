@@ -17,12 +17,11 @@ static void print_wrapped(const char *text, int indent)
     (void)cli_print_wrapped(cli_out(), text, indent, indent ? indent : 3);
 }
 
-static void print_colour(enum diff_verdict verdict, const char *word)
+static void print_verdict(enum diff_verdict verdict, const char *word)
 {
-    static const char *const colours[DIFF_VERDICT_COUNT] = {
-        [DIFF_WORSE] = "\x1b[1;31m", [DIFF_BETTER] = "\x1b[1;32m", [DIFF_UNDECIDED] = "\x1b[2m"};
-    bool has_colour = cli_screen_has_colour() && colours[verdict];
-    (void)fprintf(cli_out(), "%s%s%s", has_colour ? colours[verdict] : "", word, has_colour ? "\x1b[0m" : "");
+    static const enum cli_tone tones[DIFF_VERDICT_COUNT] = {
+        [DIFF_WORSE] = CLI_TONE_BAD, [DIFF_BETTER] = CLI_TONE_GOOD, [DIFF_UNDECIDED] = CLI_TONE_UNSURE};
+    cli_put_word(cli_out(), tones[verdict], word, 0);
 }
 
 static void print_times(const struct diff_line *line)
@@ -50,7 +49,7 @@ static void print_line(const struct diff_line *line)
 #define LEVEL_TEXT(name, word, text) text,
     static const char *const levels[] = {DIFF_LEVELS(LEVEL_TEXT)};
     char text[LINE];
-    print_colour(line->time_verdict, line->verdict);
+    print_verdict(line->time_verdict, line->verdict);
     (void)snprintf(text, sizeof text, ": %s", line->kernel);
     (void)cli_print_wrapped(cli_out(), text, (int)strlen(line->verdict), 3);
     if (line->range[0]) {
@@ -77,7 +76,7 @@ static void print_group(const struct diff_report *r, const struct diff_group_lin
     char place[DIFF_PLACE_BYTES], text[DIFF_GROUP_BYTES], all[DIFF_PLACE_BYTES + DIFF_GROUP_BYTES + 4];
     const char *word = diff_group_word(line->group->verdict);
     (void)snprintf(all, sizeof all, "%s: %s", diff_group_place(line, place), diff_group_text(r, line, text));
-    print_colour(line->group->verdict, word);
+    print_verdict(line->group->verdict, word);
     (void)fputc(' ', cli_out());
     (void)cli_print_wrapped(cli_out(), all, (int)strlen(word) + 1, INDENT);
 }
