@@ -184,7 +184,8 @@ struct occ_chunk {
     int64_t run, device;
     const struct occ_store_launch *rows; /* sorted by start */
     uint32_t n;
-    bool full, compress; /* a level-0 chunk is compressed only if merged from others */
+    bool full;     /* false: a level-0 chunk */
+    bool compress; /* always if full; a level-0 chunk only if merged from others */
 };
 int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, struct occ_error *err);
 

@@ -183,7 +183,8 @@ static void widen_throughput(const struct occ_measured_sums *sums, double time_n
     u->throughput_error = widest;
 }
 
-/* The part of launches' errors that a mean over many has. */
+/* Factor from the mean error of launches to the error of their mean: below 1 for regression, whose errors are
+ * partly independent. */
 static double part_of_error(const struct occ_measured_sums *sums)
 {
     return 2 * sums->regression >= own_launches(sums) ? OCC_MEASURED_WINDOWS : 1;

@@ -90,7 +90,8 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
 static const char *const added[] = {"slurm_account", "slurm_partition", "slurm_qos", "slurm_array_job",
                                     "slurm_array_task"};
 
-/* The statement fails after SQLite has read the tables anew, if another process has changed them. */
+/* Tries to prepare a statement: before it fails for a missing column, SQLite reads the schema again if
+ * another process has changed it. */
 static bool has_column(struct occ_store *s, const char *name)
 {
     char sql[96];
@@ -194,7 +195,7 @@ static int set_up_writing(struct occ_store *s, int64_t version, struct occ_error
     return rc;
 }
 
-/* Makes later commits survive according to the options, and the page that makes the file a database. */
+/* Sets the durability of commits to the options, and synchronises the first page of a new file. */
 static int make_durable(struct occ_store *s, int64_t version, struct occ_error *err)
 {
     sqlite3_file *file = NULL;

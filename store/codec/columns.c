@@ -74,7 +74,7 @@ static int read_codes(struct occ_columns_decoder *d, struct occ_reader *r, uint3
     for (unsigned p = 0; p < planes; p++) {
         uint8_t compressed = occ_read_u8(r);
         size_t size = compressed ? ZSTD_findFrameCompressedSize(r->at, (size_t)(r->end - r->at)) : n;
-        const uint8_t *restrict plane = occ_read_bytes(r, size); /* an error code is larger than any size */
+        const uint8_t *restrict plane = occ_read_bytes(r, size); /* zstd's error codes exceed any size */
         if (!plane || compressed > 1)
             return OCC_E_CORRUPT;
         if (codes && compressed) {

@@ -53,7 +53,8 @@ enum occ_column { OCC_COLUMNS(OCC_COLUMN_ID) OCC_COLUMN_none /* also the number 
 #define OCC_COLUMNS_SLOTS        4096u /* length of last[] */
 
 extern const struct occ_column_format {
-    uint8_t bits, key, added; /* enum occ_column */
+    uint8_t bits;       /* width of a value */
+    uint8_t key, added; /* enum occ_column; OCC_COLUMN_none: no such column */
     bool as_is;
 } occ_column_formats[OCC_COLUMN_none];
 

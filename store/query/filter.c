@@ -67,7 +67,8 @@ static bool is_same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The first run with the same text as the last run, by the text's hash; OCC_MAP_NONE: no memory. */
+/* Returns the index of the first run with this text; the caller is about to append a run with it.
+ * OCC_MAP_NONE: no memory. */
 static uint32_t find_group(struct occ_resolved_filter *f, const char *text)
 {
     uint64_t hash = text ? XXH3_64bits(text, strlen(text)) : 0;
@@ -171,7 +172,7 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
         rc = find_runs(s, filter, by, f, err);
     if (rc == 0)
         rc = occ_filter_resolve_ranges(s, filter->range_regex, f, err);
-    if (rc == 0) /* measured values depend on the runs */
+    if (rc == 0) /* after find_runs(): below_achieved compares values of these runs */
         rc = find_configs(s, filter, f, err);
     if (rc != 0)
         occ_resolved_filter_free(f);

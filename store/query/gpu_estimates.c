@@ -277,7 +277,8 @@ static bool is_picked(const struct query *q, uint64_t picks, uint64_t before, ui
            (uint64_t)(((double)(before + launches) + offset) / distance);
 }
 
-/* Reads some chunks, each as a time of its own. *before: launches in the chunks before. */
+/* Reads a sample of the chunks (is_picked()) and sweeps each alone: the time between two chunks is no gap.
+ * *before: launches in the chunks before. */
 static int read_some(struct query *q, size_t at, struct chunks chunks, struct occ_holes *holes,
                      uint64_t *before)
 {

@@ -76,7 +76,7 @@ int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, 
     const struct read read = {s, f, config, group, ret_sums, err};
     struct occ_span minutes = {f->time.low / MINUTE_NS, occ_round_up(f->time.high, MINUTE_NS) / MINUTE_NS};
     struct occ_span hours = {f->hours.low / HOUR_NS, f->hours.high / HOUR_NS};
-    if (hours.low >= hours.high) /* no whole hour: minutes cover the whole time */
+    if (hours.low >= hours.high) /* no whole hour in the time: read minutes only */
         hours.low = hours.high = minutes.high / 60 + 1;
     int64_t before = hours.low * 60 < minutes.high ? hours.low * 60 : minutes.high;
     *ret_sums = (struct occ_measured_sums){0};

@@ -348,7 +348,7 @@ static double whole_error(const struct line *line, double value, double error)
 {
     double part = line->weight > 0 ? line->unmeasured_max.weight / line->weight : 0;
     double unmeasured = mean_of(line->unmeasured_max.sum, line->unmeasured_max.weight);
-    double most = fmax(value, unmeasured - value); /* without a value (NaN), max is the value */
+    double most = fmax(value, unmeasured - value); /* fmax() ignores NaN: no value */
     double known = isnan(error) && part > 0 ? 0 : error;
     return (1 - part) * known + part * most / OCC_ERRORS_OF_95_PERCENT;
 }

@@ -17,7 +17,7 @@
 
 static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NAN, NULL};
 
-/* A row's own value. */
+/* The values measured directly for one row, as codes. */
 struct own {
     uint16_t code[VALUE_COUNT];
     bool known;

@@ -1,4 +1,4 @@
-/* Shared by the virtual tables. */
+/* Functions that both virtual tables use. */
 #include "vtab.h"
 
 #include <string.h>

@@ -120,7 +120,7 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
         rc = occ_store_end_run(s, s->runs[i].id, err);
     if (rc == 0)
         rc = occ_store_commit(s, err);
-    if (rc == 0) /* as much as readers allow */
+    if (rc == 0) /* readers may keep a part of the log */
         (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return rc;
 }

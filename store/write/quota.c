@@ -228,10 +228,10 @@ static const struct rollup hours = {
     3};
 static const struct rollup seconds = {SECOND_NS, OCC_SQL_SECOND_ENDS, {OCC_SQL_DROP_SECONDS}, 1};
 
-/* Tiers of eviction from rollups, in order: rows that end before a multiple of `multiple` units; at least
- * ROWS_AT_ONCE rows for each share after the first, beyond the oldest unit; no row of the newest `keep`
- * units. From the share `with_older` on, a tier is used even if earlier tiers evicted something, but too
- * little. */
+/* Tiers of eviction from rollups, in order. Attempt `share` (1, 2, ...) deletes from a tier the oldest unit
+ * and about (share - 1) x ROWS_AT_ONCE rows more, up to a multiple of `multiple` units; the newest `keep`
+ * units always stay. A tier is used if nothing older was evicted, and from attempt `with_older` on also if
+ * too little was. */
 static const struct tier {
     const struct rollup *rollup;
     int64_t multiple, keep;

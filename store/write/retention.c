@@ -7,7 +7,7 @@
 #define CHUNKS_AT_ONCE 16u
 #define PAGES_AT_ONCE  128
 #define GIVE_BACK      "PRAGMA incremental_vacuum(128)"
-#define LOG_MAX_PAGES  4096 /* pages that a reader keeps in the log */
+#define LOG_MAX_PAGES  4096 /* more unmoved pages, held by a reader, stop the shrinking */
 #define STEPS_A_LOOK   16u  /* steps between two looks at the log; each step waits for the disk */
 #define IDLE_NS        (90 * SECOND_NS)
 
@@ -39,7 +39,7 @@ static int expire(struct occ_store *s, enum occ_sql statement, int64_t first, in
     return rc;
 }
 
-/* Deletes keys of removed runs that are older than minutes may be, or that the warehouse has dropped. */
+/* Deletes keys of removed runs once their minutes are beyond the age of minutes here or in the warehouse. */
 static int expire_removed(struct occ_store *s, int64_t minutes_ns, int64_t now_ns, struct occ_error *err)
 {
     int64_t kept = minutes_ns / MINUTE_NS, sent = now_ns / MINUTE_NS - OCC_SENT_MINUTES;

@@ -149,8 +149,8 @@ int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
     for (uint32_t i = 0; closed && i < r->minutes.n; i++)
         if (r->minutes.entries[i].key < first_key(r->planned_ns))
             closed[n++] = &r->minutes.entries[i];
-    if (n > 0)
-        qsort(closed, n, sizeof(*closed), compare_keys); /* order of the tables */
+    if (n > 0) /* key order of the tables; the loop needs equal minutes together */
+        qsort(closed, n, sizeof(*closed), compare_keys);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         int64_t minute = (int64_t)(closed[i]->key >> 32);
         rc = write_minute(s, r->id, closed[i], err);
@@ -197,7 +197,7 @@ static int load_minutes(struct occ_store *s, struct occ_run_state *r, struct occ
     return rc;
 }
 
-/* Adds launches that are not committed yet to the file's. */
+/* Adds the launches that wait for a commit to the minutes, which have the file's launches already. */
 static int add_pending(struct occ_run_state *r)
 {
     int rc = 0;

@@ -6,7 +6,7 @@
 #define WINDOW 64 /* number of seconds computed at a time */
 
 struct number_sums {
-    double sum, ns, min, max; /* in codes */
+    double sum, ns, min, max; /* of 16-bit codes (codes.h); sum: x time */
 };
 
 struct second_sums {
