@@ -198,11 +198,11 @@ static void process_block(struct occ_attribution *a, size_t n, bool is_last)
         occ_clock_search(a, n);
     int trials = is_first ? BEGIN_ROUNDS : is_finer ? BEGIN_ROUNDS / 2 : 0;
     for (int next; trials >= 0; trials = next) {
-        a->again_ns = trials > 0 ? first_ns : INT64_MAX;
-        /* coarse samples may have told nothing of the clocks: finer samples find the offset first */
+        a->rejoin_from_ns = trials > 0 ? first_ns : INT64_MAX;
+        /* coarse samples may not show the clocks' offset: with finer samples the first trials find it */
         bool is_young = a->joined_ns - a->estimate.begun_ns < WINDOW_NS && !(is_finer && trials > 0);
         a->estimate.drift_sd_us = is_young ? CLOCK_DRIFT_US : CLOCK_SD_US;
-        a->estimate.room = is_finer && trials > 1 ? 0 : PROFILES_MAX;
+        a->estimate.profile_columns_max = is_finer && trials > 1 ? 0 : PROFILES_MAX;
         for (size_t i = 0; i < n; i++)
             occ_design_add(a, &a->samples[i]);
         bool is_old = 2 * (a->joined_ns - a->estimate.made_ns) >= WINDOW_NS && a->rows.fresh > 0;

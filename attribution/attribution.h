@@ -31,7 +31,7 @@ enum occ_ratio {
     OCC_RATIO_WARPS,
     OCC_RATIO_ACTIVE,
     OCC_RATIO_BLOCKS,
-    OCC_RATIO_STALLS, /* registers, shared memory, blocks, warps, barriers */
+    OCC_RATIO_STALLS, /* first of OCC_STALL_COUNT: registers, shared memory, blocks, warps, barriers */
     OCC_STALL_COUNT = 5,
     OCC_RATIO_UTILIZATION = OCC_RATIO_STALLS + OCC_STALL_COUNT,
     OCC_RATIO_COUNT = OCC_RATIO_UTILIZATION + OCC_UTILIZATION_COUNT

@@ -149,9 +149,9 @@ static double share_of(const struct occ_block_sums *sums)
     return fmax(sums->others - sqrt(sums->others_squares), 0) / fmax(sums->launched, 1);
 }
 
-/* True if rows without operations show other work: they have enough of the blocks, and launches at the edges
- * of rows cannot hide it. */
-static bool tells(const struct occ_balance *b)
+/* True if rows without operations are evidence of other work: they have enough of the blocks, and launches at
+ * the edges of rows cannot hide it. */
+static bool shows_other_work(const struct occ_balance *b)
 {
     const struct occ_block_sums *without = &b->without;
     if (b->n_kinds == 0 || !(without->launched > 0))
@@ -164,7 +164,7 @@ struct occ_others occ_balance_solve(struct occ_balance *b)
 {
     struct equations e = {.n = b->n_kinds + 1};
     struct occ_others others = {share_of(&b->without), b->all.launched > 0 ? share_of(&b->all) : INFINITY,
-                                tells(b)};
+                                shows_other_work(b)};
     close_observation(b);
     if (b->is_full)
         return (struct occ_others){others.least, INFINITY, false};

@@ -10,7 +10,7 @@
 
 #define ITERATIONS 30
 #define CONVERGED  1e-9 /* part of the first squared gradient: a later step would be rounding */
-#define COMMON_SD  0.5  /* all means of a program relative to their priors */
+#define COMMON_SD  0.5  /* prior standard deviation of a factor that all means of a program share */
 
 /* Columns: regressor x OCC_COLUMNS + function as in occ_entry, then the idle occupancy and the common factor
  * of the means' priors. */
@@ -197,7 +197,7 @@ void occ_clock_search(struct occ_attribution *a, size_t samples)
     if (a->rows.busy > 0 || (double)a->n_regressors > MEANS_MAX || !allocate(&s))
         return;
     set_priors(&s);
-    a->again_ns = a->samples[0].start_ns;
+    a->rejoin_from_ns = a->samples[0].start_ns;
     double misfit = misfit_of(&s, &best);
     look_around(&s, &best, &misfit, SEARCH_US, false);
     look_around(&s, &best, &misfit, SEARCH_PPM, true);

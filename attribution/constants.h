@@ -31,15 +31,15 @@
 #define BOUND_SLACK      1.02
 #define BOUND_MIN        1e-5    /* a single warp on the whole GPU */
 #define IDLE_SD          0.002   /* standard deviation of occupancy while no launch is known to run */
-#define SCALE_MIN        1e-4    /* minimum scale of row variances: launches differ by 1 % at least */
+#define SCALE_MIN        1e-4    /* minimum scale of row variances: launches differ by at least 1 % */
 #define DRIFT_TIME_NS    4e9     /* time in which a kernel's mean drifts by the spread of its launches */
 #define NOISE            0.03    /* relative noise of a sample's count */
 #define OVERLAPPED       0.1     /* share of a launch's time; with more overlap, active cycles are shared */
 #define OVERLAPPED_MARGIN 2.0    /* factor of the variance of overlapping launches, whose mutual effect varies */
 #define CLOCKS_NS        INT64_C(112000) /* maximum offset between the clocks of launches and samples */
-#define SEARCH_US        96.0            /* offsets searched in the first block, ... */
-#define SEARCH_PPM       48.0            /* ... and drifts, also the standard deviations of both; ... */
-#define SEARCH_STEP      16.0            /* ... step of the coarse search */
+#define SEARCH_US        96.0            /* largest offset searched in the first block, ... */
+#define SEARCH_PPM       48.0            /* ... and largest drift; also their standard deviations; ... */
+#define SEARCH_STEP      16.0            /* ... step of the coarse search for both */
 #define BEGIN_ROUNDS     6               /* joins and estimates of the first block; half as many if samples get finer */
 #define CLOCK_SD_US      16.0            /* step of the offset, or of the drift in WINDOW_NS, per estimate */
 #define CLOCK_DRIFT_US   500.0           /* drift in the first WINDOW_NS: crystals drift by 20 to 50 ppm */
@@ -47,8 +47,8 @@
 #define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
 #define UTILIZATION_NS   INT64_C(120000000000) /* the same for the rare samples with utilization */
 #define BLOCK_NS         INT64_C(250000000)    /* samples joined at once; minimum time between estimates */
-#define BEGIN_NS         INT64_C(750000000)    /* added to the first block that has launches, ... */
-#define BEGIN_MANY_NS    INT64_C(1250000000)   /* ... and with more than BEGIN_FEW regressors */
+#define BEGIN_NS         INT64_C(750000000)    /* longer first block with launches, by this time, ... */
+#define BEGIN_MANY_NS    INT64_C(1250000000)   /* ... or by this time with more than BEGIN_FEW regressors */
 #define FRESH            4                     /* one in FRESH rows must be new before the next estimate, ... */
 #define COST_MAX         0.05                  /* ... which may use this share of one core */
 #define CUBE_NS          0.3                   /* estimated cost of an estimate: CUBE_NS x columns^3 */
@@ -66,9 +66,9 @@
 #define DIRECT_ERROR_MAX 0.05    /* ... and of the value of a single launch */
 #define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
 #define BALANCE_NS       INT64_C(50000000) /* observations of blocks: few edges cut launches */
-#define BALANCE_EDGE     0.4     /* standard deviation of operations at the edges of an observation */
-#define BALANCE_PART     0.1     /* minimum part of the blocks in rows without operations that tell, ... */
-#define BALANCE_ERROR    0.02    /* ... and maximum error of other work's blocks there, as a share */
+#define BALANCE_EDGE     0.4     /* standard deviation of the operations cut by an observation's edges */
+#define BALANCE_PART     0.1     /* with this share of the blocks, rows without operations are evidence, ... */
+#define BALANCE_ERROR    0.02    /* ... if the error of other work's blocks there is at most this share */
 #define BALANCE_RIDGE    1e-9    /* relative; kinds that always come together share the blocks */
 #define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */
 #define INTERVALS        3       /* minimum number of samples during a launch that is read directly */

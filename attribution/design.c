@@ -61,7 +61,7 @@ void occ_design_forget(struct occ_attribution *a, struct occ_rows *rows, int64_t
         next = row->next;
         if (row->end_ns <= from_ns && rows->bytes <= bytes_max)
             continue;
-        if (rows == &a->rows && row->start_ns < a->again_ns)
+        if (rows == &a->rows && row->start_ns < a->rejoin_from_ns)
             put_into_past(a, row);
         rows->fresh += rows != &a->rows;
         free(take_out(rows, row));

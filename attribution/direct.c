@@ -95,7 +95,8 @@ void occ_direct_mark(struct occ_attribution *a, const struct occ_queued_launch *
 {
     int64_t offset = (int64_t)occ_clock_offset(a, l->end_ns), start_ns = l->start_ns + offset;
     int64_t end_ns = l->end_ns + offset, end = end_ns / OCC_PAST_NS;
-    int64_t first = (start_ns - SAMPLE_NS_MAX) / OCC_PAST_NS - 1; /* earlier rows end before the launch */
+    /* rows of earlier intervals end before the launch */
+    int64_t first = (start_ns - SAMPLE_NS_MAX) / OCC_PAST_NS - 1;
     occ_design_forget(a, &a->rows, start_ns, end_ns, SIZE_MAX);
     occ_design_forget(a, &a->utilization_rows, start_ns, end_ns, SIZE_MAX);
     for (int64_t at = end; at + OCC_PAST_COUNT > end && at >= first; at--) {
@@ -112,12 +113,13 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
     double ns = (double)(end_ns - start_ns), usual = l->is_late ? ns : r->launch_ns / r->launches;
     double longest = l->is_late ? fmax(a->longest_ns, (double)OCC_PAST_NS) : a->longest_ns;
     bool is_alone = l->is_late || r->overlapped_ns <= OVERLAPPED * r->launch_ns;
-    if (!is_alone || fmin(ns, usual) < INTERVALS * longest) /* rare long launches are not typical */
+    /* `usual`: an exceptionally long launch of a short kernel says nothing about the kernel */
+    if (!is_alone || fmin(ns, usual) < INTERVALS * longest)
         return false;
     struct occ_measured own = {.source = OCC_ATTRIBUTION_DIRECT, .variance_inflation = 1};
     bool is_enough =
         l->is_late ? read_past(a, start_ns, end_ns, &own) : read_rows(a, r, start_ns, end_ns, &own);
-    if (is_enough && own.elapsed > 0 && /* 0: attributed to other launches */
+    if (is_enough && own.elapsed > 0 && /* 0: other launches explain all of it */
         own.elapsed_se <= DIRECT_ERROR_MAX && a->estimate.untraced_sd <= ERROR_MAX)
         *m = own;
     m->imbalance = own.imbalance;

@@ -39,9 +39,9 @@ static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
 {
     s->n = OCC_SPECIAL;
     for (uint32_t function = 0; function < OCC_COLUMNS; function++) {
-        /* other counter sets have few rows */
+        /* other counter sets have few rows: only the mean and the wavelets of two levels */
         bool has_room = s->first_response == OCC_RATIO_WARPS || function < OCC_ELASTICITY;
-        double room = function == 0 ? MEANS_MAX : has_room ? a->estimate.room : 0;
+        double room = function == 0 ? MEANS_MAX : has_room ? a->estimate.profile_columns_max : 0;
         double max = OCC_SPECIAL + fmin(room, s->rows / 2);
         for (size_t i = 0; i < a->n_regressors; i++) {
             uint32_t *column_index = &a->regressors[i].column_index[function];
@@ -322,18 +322,18 @@ static bool forget(struct occ_attribution *a)
                    a->estimate.due_ns > a->estimate.made_ns + DEAR_NS;
     a->estimate.made_ns = a->joined_ns;
     a->estimate.due_ns = a->joined_ns + BLOCK_NS;
-    a->estimate.faded = exp(-past_ns / (double)WINDOW_NS);
-    a->longest_ns *= a->estimate.faded;
-    a->shortest_ns /= a->estimate.faded;
+    a->estimate.decay = exp(-past_ns / (double)WINDOW_NS);
+    a->longest_ns *= a->estimate.decay;
+    a->shortest_ns /= a->estimate.decay;
     for (size_t i = 0; i < a->n_regressors; i++) {
         struct occ_regressor *r = &a->regressors[i];
         r->measured = OCC_NOT_MEASURED;
         r->before = r->value[OCC_RATIO_WARPS];
         for (int k = 0; k < OCC_UTILIZATION_COUNT && !is_kept; k++)
             r->utilization_se[k] = NAN;
-        r->launches *= a->estimate.faded;
-        r->launch_ns *= a->estimate.faded;
-        r->overlapped_ns *= a->estimate.faded;
+        r->launches *= a->estimate.decay;
+        r->launch_ns *= a->estimate.decay;
+        r->overlapped_ns *= a->estimate.decay;
     }
     return is_kept;
 }

@@ -79,12 +79,14 @@ void occ_inference_variances(struct occ_solution *s)
     }
 }
 
-/* The part of the counted warps that can be other work, by the spread of launches and by blocks. Either the
- * most blocks are taken for other work's, or blocks are no evidence beyond their least number. */
+/* The share of the counted warps that other work can have: the smaller of two bounds, each the sum of a part
+ * for the spread of launches and a part for launched blocks of no known launch. The first bound assumes the
+ * most such blocks; the second the least, with a larger factor for the spread unless blocks would show other
+ * work. */
 static double varied_by_others(const struct occ_attribution_assumptions *assumed, double spread,
                                struct occ_others others)
 {
-    double above = others.is_told ? assumed->above_counted : assumed->above;
+    double above = others.is_counted ? assumed->above_counted : assumed->above;
     return fmin(assumed->above_counted * spread + assumed->blocks_last * others.most,
                 above * spread + assumed->blocks_last * others.least);
 }
@@ -115,11 +117,11 @@ void occ_inference_fill(const struct occ_attribution *a, const double *ratio, do
     double x = clamp(ratio[OCC_RATIO_WARPS] - a->estimate.untraced), y = clamp(ratio[OCC_RATIO_ACTIVE]);
     m->elapsed = x;
     m->elapsed_se = occ_quadrature(sqrt(variance), occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
-    /* otherwise elapsed or active is wrong */
+    /* more warps than active SMs can hold: one of the two is wrong */
     bool defined = !m->overlapped && y > 0 && x <= y + 2 * m->elapsed_se;
     m->sm_active = m->overlapped ? NAN : y;
     m->achieved = defined ? fmin(x / y, 1) : NAN;
-    /* y has an error too */
+    /* y is taken to have the standard error of x */
     m->achieved_se = defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN;
     m->blocks =
         defined && ratio[OCC_RATIO_BLOCKS] >= 0 ? fmin(ratio[OCC_RATIO_BLOCKS] / y, OCC_BLOCKS_MAX) : NAN;

@@ -40,11 +40,11 @@ struct occ_regressor {
     double prior[OCC_RATIO_COUNT], value[OCC_RATIO_COUNT]; /* value: the last estimate */
     double grid;                                           /* blocks of a launch; NaN: unknown */
     bool is_memory;                                        /* fills or copies */
-    double before;                                         /* warps, by the previous estimate */
-    double profile[OCC_COLUMNS];                           /* warps, by function (the mean excepted) */
-    double utilization_se[OCC_UTILIZATION_COUNT];          /* NaN: not known */
-    double launches, launch_ns, overlapped_ns;             /* sums that decay with WINDOW_NS */
-    /* by function: index in the current row; valid if that entry has this column */
+    double before;                                /* occupancy (OCC_RATIO_WARPS) by the previous estimate */
+    double profile[OCC_COLUMNS];                  /* occupancy by function; the mean is in `value` */
+    double utilization_se[OCC_UTILIZATION_COUNT]; /* NaN: not known */
+    double launches, launch_ns, overlapped_ns;    /* sums that decay with WINDOW_NS */
+    /* by function: index of its entry in the row being made; valid only if that entry has this column */
     uint32_t entry[OCC_COLUMNS];
     uint32_t column_index[OCC_COLUMNS]; /* by function: column in the current equations; OCC_NONE: none */
     struct occ_measured measured;       /* by the last estimate */
@@ -81,9 +81,10 @@ struct occ_row {
     double imbalance; /* 1 - cycles of the least / most active SM; NaN: not a single launch */
     float ratio[OCC_RATIO_COUNT];
     uint16_t phase; /* equal for rows that begin at the same phase of the same regressor */
-    uint16_t n_operations : 15, has_more_operations : 1; /* more: kinds without room */
+    uint16_t n_operations : 15, has_more_operations : 1; /* has_more_operations: of kinds that did not fit */
     uint32_t n;
-    struct occ_entry *entries; /* n; in a kept row n_operations struct occ_operations follow */
+    /* n entries; in a kept row, n_operations elements of struct occ_operations lie behind them */
+    struct occ_entry *entries;
 };
 
 /* The unexplained counts of dropped rows that start in the same interval of OCC_PAST_NS. */
@@ -104,8 +105,9 @@ struct occ_rows {
 
 struct occ_estimate {
     bool known;
-    double room;  /* columns for functions other than means; 0 if profiles would hide the clocks' offset */
-    double faded; /* factor of decay since the previous estimate */
+    /* maximum columns of functions other than means; 0 if profiles would hide the clocks' offset */
+    double profile_columns_max;
+    double decay;            /* factor of sums since the previous estimate */
     int64_t made_ns, due_ns; /* made_ns: end of the last sample; due_ns: time of the next estimate */
     int64_t begun_ns;        /* start of the first sample */
     double drift_sd_us;      /* prior of the drift's next step, in us per WINDOW_NS */
@@ -135,7 +137,8 @@ struct occ_attribution {
     /* all launches that start before advanced_ns have arrived; joined samples end at joined_ns */
     int64_t advanced_ns, joined_ns;
     double longest_ns, shortest_ns; /* longest and shortest duration of the samples */
-    int64_t again_ns;               /* rows that start at this time or later will be joined again */
+    /* rows that start at this time or later are joined again by the next trial; INT64_MAX: none */
+    int64_t rejoin_from_ns;
     /* the row in the making: its launches, and its entries until the next row */
     size_t next_launch, n_running; /* next_launch: the first launch that has not started */
     uint32_t running[OCC_RUNNING_MAX];
@@ -209,7 +212,7 @@ struct occ_block_sums {
  * The rate describes steady other work, whose blocks would otherwise go to the operations. */
 struct occ_balance {
     struct occ_block_sums all, without; /* without: rows without fills and copies */
-    bool is_full;                       /* rows are missing: there was no room for their kinds */
+    bool is_full; /* some rows had kinds that did not fit, so their blocks are missing here */
     uint32_t n_kinds, kinds[OCC_KINDS_MAX];
     double operations[OCC_KINDS_MAX], groups; /* groups: number of observations */
     /* the observation in the making; number: start / BALANCE_NS; x[OCC_KINDS_MAX]: busy time in ms */
@@ -221,7 +224,7 @@ struct occ_balance {
 /* Blocks of other work, as shares of all blocks. */
 struct occ_others {
     double least, most; /* most: INFINITY if unknown */
-    bool is_told;       /* by rows without fills and copies: `least` is not below the truth */
+    bool is_counted;    /* enough blocks ran without fills and copies to show other work, as `least` does */
 };
 
 /* Adds the row, unless idle time shows other work or blocks are not known. Rows come in the order of time. */
