@@ -71,7 +71,7 @@ struct occ_producer_tables {
 /* Exact values (--exact) of a group of launches. */
 struct occ_producer_measured {
     uint64_t head;   /* ring position after these launches: the values are stored once it was read */
-    uint64_t number; /* of the MEASURED record */
+    uint64_t number; /* number of the MEASURED record */
     int64_t minute;
     uint32_t config; /* in the store */
     struct occ_measured_sums sums;

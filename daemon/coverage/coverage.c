@@ -21,14 +21,14 @@
 struct occ_coverage {
     char root[4096], socket[OCC_EVIDENCE_SOCKET_BYTES], nvml_path[4096];
     int64_t interval_ns, daemon_start_boot_ns;
-    int64_t next_ns; /* the loop's: monotonic time of the next scan */
+    int64_t next_ns; /* used by the loop only; monotonic time of the next scan */
 
     pthread_mutex_t mutex; /* guards the following members */
     pthread_cond_t ended;  /* a scan has ended */
     bool is_scanning, is_abandoned;
     struct occ_coverage_table *table;
 
-    /* of the thread while is_scanning, else of the loop */
+    /* written by the thread while is_scanning, else by the loop */
     struct occ_coverage_table *next;
     struct occ_coverage_program *programs;
     size_t n_programs;

@@ -9,7 +9,7 @@
 
 #define GPUS_MAX      64
 #define INSTANCES_MAX 64 /* of one GPU */
-#define MORE          8  /* places for processes that begin between two calls */
+#define MORE          8  /* room for processes that begin between two calls */
 #define TRIES         4
 
 struct occ_gpu_lister {
@@ -60,7 +60,7 @@ void occ_gpu_lister_close(struct occ_gpu_lister *lister)
 static int get_processes(struct occ_gpu_lister *l, void *device, unsigned int *ret_n)
 {
     unsigned int max = sizeof l->infos / sizeof *l->infos, n = 0;
-    int result = l->gpus.processes(device, &n, NULL); /* asks for the number */
+    int result = l->gpus.processes(device, &n, NULL); /* without a buffer NVML returns the number */
     for (int i = 0; result == OCC_NVML_INSUFFICIENT_SIZE && i < TRIES; i++) {
         n = n > max - MORE ? max : n + MORE;
         result = l->gpus.processes(device, &n, l->infos);
@@ -100,7 +100,8 @@ static bool add_instances(struct occ_gpu_lister *l, void *device, struct occ_gpu
         l->gpus.mig_count(device, &n) != OCC_NVML_SUCCESS)
         return false;
     for (unsigned int i = 0; i < n && i < INSTANCES_MAX; i++)
-        if (l->gpus.mig_handle(device, i, &instance) == OCC_NVML_SUCCESS) /* NOT_FOUND: a free place */
+        if (l->gpus.mig_handle(device, i, &instance) ==
+            OCC_NVML_SUCCESS) /* NOT_FOUND: no instance has this index */
             add_device(l, instance, p);
     return true;
 }

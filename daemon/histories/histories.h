@@ -30,7 +30,7 @@
     X(READ_ONLY, "read_only")                                                                                \
     X(LOCKED, "locked")                                                                                      \
     X(REPLACED, "replaced") /* the file was deleted or replaced and its successor cannot be opened */        \
-    X(STALLED, "stalled")   /* for another reason */
+    X(STALLED, "stalled")   /* the store failed for another reason */
 
 #define OCC_HISTORY_STATE(name, word) OCC_HISTORY_##name,
 enum occ_history_state { OCC_HISTORY_STATES(OCC_HISTORY_STATE) OCC_HISTORY_STATE_COUNT };
@@ -40,7 +40,7 @@ struct occ_history {
     void *context;   /* the options' context */
     uint32_t number; /* never used again while the daemon runs */
     struct occ_owner owner;
-    char *path; /* of the file */
+    char *path; /* path of the file */
     struct occ_store *store;
     struct occ_collector *collector;
     /* monotonic, as all times here; INT64_MAX: no poll before a program connects */

@@ -130,9 +130,9 @@ static void find_word(const char *path, const char *prefix, char *word, size_t s
         (void)snprintf(word, size, "%.*s", (int)strcspn(at + strlen(prefix), "/ \n"), at + strlen(prefix));
 }
 
-/* What Slurm's daemon makes, from the hierarchy's root: "/slurm" or "/slurm_NODE" (version 1), or
- * "/system.slice/slurmstepd.scope" or "/system.slice/NODE_slurmstepd.scope". Elsewhere users and containers
- * give such names. */
+/* True for a control group that Slurm's daemon makes at the hierarchy's root: "/slurm" or "/slurm_NODE"
+ * (version 1), "/system.slice/slurmstepd.scope" or "/system.slice/NODE_slurmstepd.scope". Further down, users
+ * and containers can give the same names. */
 static bool is_slurms(const char *path)
 {
     static const char slice[] = "/system.slice/", scope[] = "slurmstepd.scope";

@@ -121,7 +121,8 @@ static void add_second(void *worker, const struct occ_attribution_second *second
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
-/* Records of other programs may still arrive for the time since the watermark. */
+/* Closes the seconds for which every launch has arrived: at the end too, records of other programs may still
+ * arrive for the time since the watermark. */
 static void close_seconds(struct occ_gpu_worker *w, bool final)
 {
     int64_t until_ns = w->advanced_ns - (final ? w->watermark_ns : 0);
@@ -207,7 +208,7 @@ static int handle_restart(struct occ_gpu_worker *w, bool is_other_source, struct
     w->ahead_ns = ahead_ns;
     if (!was_set && !is_other_source && stats.keys_refused == 0)
         return 0;
-    /* final: launches of later samples are still in `waiting` */
+    /* final: the attribution reports all launches that it has, before it is replaced */
     occ_attribution_advance(w->attribution, w->advanced_ns, true);
     if (was_set) {
         drop_waiting(w);
@@ -248,7 +249,7 @@ static void fail_round(struct occ_gpu_worker *w, const struct orders *orders, co
     publish(w, orders->settle);
 }
 
-/* Launches that wait in the attribution are settled by later rounds only. */
+/* True if the thread may sleep until a request: nothing waits that only a further round settles. */
 static bool is_idle(const struct occ_gpu_worker *w)
 {
     return !w->sources.source && w->waiting.n == 0 && !w->has_unsettled && w->inbox.n == 0 &&

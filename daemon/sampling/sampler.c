@@ -18,7 +18,7 @@
 #define REDISCOVER_NS INT64_C(30000000000) /* interval of the search for GPUs while none is found */
 #define AWAIT_STEP_NS 200000
 #define FEED_BATCH    256
-#define MODELS_MAX    (1u << 16) /* each of the two caches: 7 MB of models, 3 MB of maps for both */
+#define MODELS_MAX    (1u << 16) /* models in a cache; both caches: 7 MB of models, 3 MB of maps */
 
 OCC_WORDS(occ_sampler_mode_word, enum occ_sampler_mode, OCC_SAMPLER_MODES)
 

@@ -13,7 +13,7 @@ static const struct row {
     const char *word;
     enum occ_request_kind kind;
     enum argument argument;
-    uint64_t min, max; /* range of a NUMBER */
+    uint64_t min, max; /* range of an argument of kind NUMBER */
 } requests[] = {
     {"ping", OCC_REQUEST_PING, NOTHING, 0, 0},
     {"flush", OCC_REQUEST_FLUSH, SESSION, 0, 0},

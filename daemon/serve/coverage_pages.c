@@ -17,14 +17,14 @@
 static const char *const reason_words[] = {OCC_COVERAGE_REASONS(OCC_WORD)};
 static const char *const level_words[] = {OCC_LEVELS(OCC_WORD)};
 
-/* A program that another pid namespace hides has pid 0. */
+/* True for a live program with a known process; a pid namespace that the daemon cannot see gives pid 0. */
 static bool is_program(const struct occ_client *client)
 {
     return client->producer && client->producer->state == OCC_PRODUCER_LIVE && !client->producer->life.dead &&
            client->peer.pid > 0;
 }
 
-/* From its start, or for the present. */
+/* True if the program records nothing: by its current period, else by its level since its start. */
 static bool is_quiet(const struct occ_producer *producer)
 {
     const struct occ_producer_period *period = &producer->run.period;
@@ -95,9 +95,9 @@ void occ_pages_write_coverage(const struct occ_server *s, const struct occ_expos
 
 /* ---- the answer ---- */
 
-/* The `number`th row that the client may see, NULL if there are fewer; their number in *ret_n. Who may
- * command the daemon sees all, another user the processes of their uid, and a container, whose uids mean
- * nothing outside, none. */
+/* Returns row `number` of the rows that the client may see (NULL: there are fewer), and their number in
+ * *ret_n. A client that may command the daemon sees all rows, another user the processes of the user's uid, a
+ * container none: its uids mean nothing outside. */
 static const struct occ_coverage_row *find_row(const struct occ_server *s, const struct occ_client *client,
                                                const struct occ_coverage_table *t, uint64_t number,
                                                size_t *ret_n)

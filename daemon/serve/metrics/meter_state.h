@@ -18,7 +18,7 @@ struct occ_meter_sums {
 struct occ_meter_gpu {
     uint8_t uuid[16];
     char model[64];
-    struct occ_meter_sums sums, minutes[2]; /* current; at the last two ends of minutes */
+    struct occ_meter_sums sums, minutes[2]; /* sums: now; minutes: at the last two ends of minutes */
     int64_t last_ns;
 };
 
@@ -29,7 +29,7 @@ enum { OCC_METER_OTHER_JOB = OCC_METER_JOBS, OCC_METER_NO_JOB, OCC_METER_JOB_SUM
 
 struct occ_meter_kernel {
     char name[64];
-    double wasted, hour; /* while it was shown; in this hour */
+    double wasted, hour; /* wasted: while the kernel was shown; hour: in this hour */
     bool is_shown;
     double job_wasted_ns[OCC_METER_JOB_SUMS]; /* the part of `wasted` that a job has, in warp-nanoseconds */
 };
