@@ -8,11 +8,11 @@
 #include "statistics.h"
 #include "support/cleanup.h"
 
-#define CANDIDATE_P      0.01 /* other changes beside it still widen the spread */
-#define POSSIBLE_SPREADS 4.0  /* standard deviations */
+#define CANDIDATE_P      0.01 /* loose, since other changes nearby widen the spread; DIFF_CHANGE_P decides */
+#define POSSIBLE_SPREADS 4.0  /* distance of a possible change, in deviations of the points before */
 
 struct series {
-    const double *logs; /* of the values */
+    const double *logs; /* logarithms of `values` */
     const double *values;
     size_t n;
     bool *candidate; /* a change before this point */
@@ -75,7 +75,8 @@ static void find_candidates(struct series *s, size_t from, size_t to)
 {
     size_t best = find_best(s, from, to);
     while (best && (best < from + DIFF_CHANGE_SEGMENT || best + DIFF_CHANGE_SEGMENT > to)) {
-        from = best < from + DIFF_CHANGE_SEGMENT ? best : from; /* too few points: others may still change */
+        /* too few points on one side for a change: search the rest */
+        from = best < from + DIFF_CHANGE_SEGMENT ? best : from;
         to = best > from ? best : to;
         best = find_best(s, from, to);
     }
@@ -98,7 +99,8 @@ static void search_windows(struct series *s)
 
 /* ---- decisions ---- */
 
-/* Index of the worst change; n: all hold. A change has the points up to its neighbours, a window at most. */
+/* Returns the index of the least certain change; n: all are certain. A change is tested on the points up to
+ * its neighbours, at most a window. */
 static size_t find_worst(const struct series *s, struct diff_change *changes, size_t n)
 {
     size_t worst = n;
@@ -159,7 +161,7 @@ static bool find_possible(const struct series *s, size_t from, struct diff_chang
 
 /* ---- all ---- */
 
-/* Positive values only; index[i]: where the i-th was. */
+/* Keeps positive values only. index[i]: index in `values` of the i-th kept value. */
 static size_t take_values(const double *values, size_t n, double *kept, double *logs, size_t *index)
 {
     size_t m = 0;

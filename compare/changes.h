@@ -10,19 +10,19 @@
 
 enum {
     DIFF_CHANGE_WINDOW = 50, /* points */
-    DIFF_CHANGE_SEGMENT = 3, /* points at least between two changes, so that one spike is none */
+    DIFF_CHANGE_SEGMENT = 3, /* minimum points between two changes, so that one spike is no change */
     DIFF_DRIFT_POINTS = 16,
 };
-/* A change is accepted up to this: a candidate is the best of fifty, so that of 40 000 points of noise alone
- * less than one is expected to be taken for a change. */
+/* Maximum p value of a change. A candidate is the best of fifty points, so 40 000 points of noise alone give
+ * less than one change. */
 #define DIFF_CHANGE_P 1e-6
 
 struct diff_change {
-    size_t at;            /* the first point after it */
+    size_t at;            /* index of the first point after the change */
     double before, after; /* geometric means of the points up to the next changes, 50 at most */
-    double p;             /* NaN for a possible one */
-    bool possible;        /* of the newest points, too few to tell */
-    bool is_drift;        /* no step: `at` is its first point, before and after are its ends */
+    double p;             /* NaN for a possible change */
+    bool possible;        /* the newest points differ, but are too few for a test */
+    bool is_drift; /* not a step but a slope: `at` is its first point, before and after are the line's ends */
 };
 
 /* Changes by `min_change` (0.05: 5 %) and more, in the order of time, of values that are positive (others are

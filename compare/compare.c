@@ -9,7 +9,7 @@
 
 enum { SPREAD_RUNS_MIN = 5 };
 #define SPREADS_OF_FLOOR     3.0
-#define ERRORS_OF_95_PERCENT 1.96 /* standard errors in the half of such an interval */
+#define ERRORS_OF_95_PERCENT 1.96 /* half-width of a 95 % interval, in standard errors */
 
 double diff_mean(const struct diff_sums *sums, enum diff_value value)
 {
@@ -93,7 +93,8 @@ static struct diff_ratio waste_ratio(const struct diff_pair *pair, const struct 
     return diff_welch(&logs[DIFF_A], &b, idle_variance(pair, DIFF_A) + idle_variance(pair, DIFF_B));
 }
 
-/* The ratio by the standard errors of the measurement, which hold for the measured runs. */
+/* The ratio with an interval from the standard errors of the measurement: it covers these runs, not the
+ * variation from run to run. */
 static struct diff_ratio achieved_ratio(const struct diff_pair *pair)
 {
     const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];
@@ -157,7 +158,7 @@ enum diff_verdict diff_verdict_of(const struct diff *diff, const struct diff_pai
         return pair->n[DIFF_A] ? DIFF_GONE : DIFF_NEW;
     if (metric == DIFF_METRIC_ACHIEVED) /* less is worse */
         ratio = (struct diff_ratio){1 / ratio.ratio, 1 / ratio.high, 1 / ratio.low, ratio.p};
-    floor = fmax(floor, SPREADS_OF_FLOOR * pair->run_spread); /* fmax() leaves out NaN */
+    floor = fmax(floor, SPREADS_OF_FLOOR * pair->run_spread); /* fmax() ignores NaN: fewer than 5 runs */
     enum diff_verdict verdict = diff_judge(&ratio, pair->q[metric], floor);
     return verdict != DIFF_SAME && diff_share(diff, pair) < min_share ? DIFF_UNDECIDED : verdict;
 }

@@ -22,8 +22,8 @@
 enum { DIFF_A, DIFF_B, DIFF_SIDES };
 #define DIFF_NO_PAIR UINT32_MAX
 enum {
-    DIFF_RUNS_MAX = 100, /* of a side */
-    DIFF_PARTS_MAX = 24, /* of lost occupancy */
+    DIFF_RUNS_MAX = 100, /* maximum number of runs of a side */
+    DIFF_PARTS_MAX = 24, /* maximum number of parts of lost occupancy */
     DIFF_LAUNCH_NUMBERS = 17
 };
 
@@ -51,29 +51,29 @@ enum diff_value { DIFF_VALUES(DIFF_VALUE_ENUMERATOR) DIFF_VALUE_COUNT };
 struct diff_sums {
     uint64_t launches, total_ns;
     double warp_ns;                                     /* time x SMs x maximum warps per SM */
-    double sum[DIFF_VALUE_COUNT], ns[DIFF_VALUE_COUNT]; /* value x time, the time for which it is known */
-    double part_ns[DIFF_PARTS_MAX];          /* parts of lost occupancy x time, where they are measured */
-    double expected_part_ns[DIFF_PARTS_MAX]; /* the model's, of all of the time */
+    double sum[DIFF_VALUE_COUNT], ns[DIFF_VALUE_COUNT]; /* value x time; time with a known value */
+    double part_ns[DIFF_PARTS_MAX];                     /* measured parts of lost occupancy x time */
+    double expected_part_ns[DIFF_PARTS_MAX];            /* the model's parts x time, for all launches */
 };
 double diff_mean(const struct diff_sums *sums, enum diff_value value); /* NaN: not known */
 
 /* A launch configuration, described for the comparison. */
 struct diff_row {
     const void *of;                      /* the caller's row */
-    int64_t id;                          /* tells the kernel's configurations on a side apart */
+    int64_t id;                          /* identifies the configuration among the kernel's on its side */
     const char *mangled, *demangled;     /* the kernel's names */
-    const char *family;                  /* of the kernel; NULL: not known */
+    const char *family;                  /* the kernel's family; NULL: not known */
     int64_t launch[DIFF_LAUNCH_NUMBERS]; /* every parameter of a launch */
-    double threads;                      /* in a launch */
+    double threads;                      /* number of threads of a launch */
     uint64_t launches, total_ns;
 };
 
 /* A launch configuration in a run (the index of the run in its side), or its launches in a range. */
 struct diff_part {
     const struct diff_row *row;
-    const char *range; /* its path; NULL: not known */
-    const char *layer; /* of the range; NULL: not known */
-    uint32_t range_id; /* for the caller */
+    const char *range; /* path of the range; NULL: not known */
+    const char *layer; /* layer of the range; NULL: not known */
+    uint32_t range_id; /* only the caller uses it */
     const void *where; /* the range, for the caller; NULL: not known */
     uint32_t side, run;
     uint32_t item; /* set by diff_collect() */
@@ -83,9 +83,10 @@ struct diff_part {
 struct diff_item {
     const struct diff_row *row; /* a row of the configuration */
     const char *range, *layer;  /* NULL: not known */
-    const void *where;          /* of one of the parts */
+    const void *where;          /* as in one of its parts */
     uint32_t side, pair;
-    uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
+    /* the pairs before and after most of its launches, by the majority vote of Boyer and Moore */
+    uint32_t before, after;
     uint64_t votes, voters;
     struct diff_sums sums;
 };
@@ -99,13 +100,13 @@ enum diff_metric { DIFF_METRICS(DIFF_METRIC_ENUMERATOR) DIFF_METRIC_COUNT };
 struct diff_pair {
     enum diff_level level;
     uint32_t n[DIFF_SIDES];                        /* items */
-    uint32_t kernels[DIFF_SIDES];                  /* different names among them */
-    uint32_t configs[DIFF_SIDES];                  /* different launch configurations */
-    const struct diff_item *main_item[DIFF_SIDES]; /* the one with most time; NULL: there is none */
-    const struct diff_item *last_item[DIFF_SIDES]; /* in the order of diff->items */
+    uint32_t kernels[DIFF_SIDES];                  /* number of different kernels */
+    uint32_t configs[DIFF_SIDES];                  /* number of different launch configurations */
+    const struct diff_item *main_item[DIFF_SIDES]; /* the item with the most time; NULL: there is none */
+    const struct diff_item *last_item[DIFF_SIDES]; /* the last item in the order of diff->items */
     struct diff_sums sums[DIFF_SIDES];
     double work_factor; /* ratio of the time for the same work / ratio of a launch; NaN: not known (work.h) */
-    double run_spread;  /* of A's runs, relative standard deviation; NaN: fewer than 5 runs */
+    double run_spread;  /* relative standard deviation of A's runs; NaN: fewer than 5 runs */
     struct diff_ratio ratio[DIFF_METRIC_COUNT];
     double q[DIFF_METRIC_COUNT]; /* false discovery rate */
 };
@@ -114,8 +115,8 @@ struct diff_replicate {
     double launches, ns;
 };
 
-/* Launches of a pair in a slice of its side: in one of DIFF_SLICES parts of all of its launches in their
- * order. */
+/* The launches of a pair in one slice. All launches of a side, in their order, make DIFF_SLICES slices of
+ * equal numbers of launches. */
 struct diff_slice {
     double launches, log_ns; /* sum of the logarithms of durations */
 };
@@ -126,13 +127,13 @@ struct diff {
     struct diff_pair *pairs;
     size_t n_parts;
     uint32_t n_items, n_pairs;
-    uint32_t runs[DIFF_SIDES], replicates[DIFF_SIDES]; /* replicates: at most, of a pair */
+    uint32_t runs[DIFF_SIDES], replicates[DIFF_SIDES]; /* replicates: maximum of a pair */
     bool by_runs;
     bool by_minutes; /* runs are blocks of one run's minutes, the newest first; set before diff_sample() */
-    struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: there is none */
+    struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: does not exist */
     struct diff_slice *slice[DIFF_SIDES]; /* [pair * DIFF_SLICES + i]; NULL: replicates are runs or minutes */
     uint64_t total_ns[DIFF_SIDES], launches[DIFF_SIDES];
-    double work;                 /* of B / A's, by numbers of launches; NaN: not known (work.h) */
+    double work;                 /* work of B / work of A, by numbers of launches; NaN: not known (work.h) */
     uint64_t sliced[DIFF_SIDES]; /* launches that diff_add_launch() has put into slices */
 };
 void diff_free(struct diff *diff);
@@ -147,13 +148,13 @@ void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct
 int diff_match(struct diff *diff, enum diff_level level, struct occ_error *err);
 /* True if both sides have items without a pair. */
 bool diff_has_rest(const struct diff *diff);
-/* Counts a launch of an item without a pair that stood between launches of the two pairs. */
+/* Counts a launch of an item without a pair: the launches before and after it belong to these two pairs. */
 void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after);
 
-/* Makes a pair of one side of each item that is left, sums pairs up, and makes the replicates: runs where
- * each side has DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each,
- * of consecutive launches or minutes. The first block is left out (warm-up); fewer than DIFF_BLOCKS_MIN
- * others on a side are no evidence. */
+/* Gives each item that is left a pair without the other side, adds up the pairs, and makes their replicates:
+ * runs if each side has DIFF_RUNS_MIN; otherwise up to DIFF_BLOCKS blocks of consecutive launches or minutes,
+ * with at least DIFF_BLOCK_LAUNCHES launches each. The first block does not count (warm-up); fewer than
+ * DIFF_BLOCKS_MIN further blocks on a side are no evidence. */
 enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8, DIFF_SLICES = 20 };
 int diff_sample(struct diff *diff, struct occ_error *err);
 /* Adds the next launch of a side; `i`: number of earlier launches of its pair on this side. */
@@ -162,8 +163,8 @@ void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i
 /* Ratios of all pairs, and their false discovery rates over the pairs of both sides. */
 int diff_conclude(struct diff *diff, struct occ_error *err);
 
-/* `floor`: changes up to it are none; raised to 3 times the spread of the baseline's runs where that is
- * known. Worse and better need `min_share` of A's or B's time. */
+/* `floor`: a change up to this ratio counts as the same; at least 3 times the spread of the baseline's runs
+ * if known. Worse and better need `min_share` of A's or B's time. */
 enum diff_verdict diff_verdict_of(const struct diff *diff, const struct diff_pair *pair,
                                   enum diff_metric metric, double floor, double min_share);
 
@@ -186,7 +187,7 @@ struct diff_summary {
     double elapsed[DIFF_SIDES], elapsed_mix, elapsed_kernels;
     double waste[DIFF_SIDES]; /* warp-seconds */
     uint32_t verdicts[DIFF_VERDICT_COUNT];
-    double work, per_work; /* work of B / A's; the time for the same work, B / A - 1; NaN: not known */
+    double work, per_work; /* work of B / of A; time for the same work, B / A - 1; NaN: not known */
     uint32_t only_measured[DIFF_SIDES]; /* pairs that are measured on this side and not on the other */
 };
 void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary);

@@ -14,8 +14,8 @@
 struct member {
     struct diff_cell cell;
     const struct diff_pair *pair;
-    const char *names[DIFF_SCOPE_COUNT]; /* ""; in no group of the scope */
-    const char *name;                    /* in the scope at hand */
+    const char *names[DIFF_SCOPE_COUNT]; /* name of its group in each scope; "": in no group */
+    const char *name;                    /* name of its group in the scope being judged */
     bool is_changed;                     /* in a group that is worse or better */
 };
 
@@ -24,9 +24,9 @@ struct work {
     double floor, min_share;
     struct member *members, **sorted; /* sorted: by name */
     size_t n;
-    const struct diff_cell **cells; /* of the group at hand */
+    const struct diff_cell **cells; /* cells of the group being judged */
     struct diff_weighted *values;   /* scratch */
-    const char **layers;            /* of each pair */
+    const char **layers;            /* layer of each pair */
     struct diff_levels *levels;
     size_t allocated;
 };
@@ -147,7 +147,7 @@ static void judge(struct work *w, struct span span, struct diff_group *g)
     struct diff_change less = diff_less_control(&change, &control);
     bool agree = (less.change > 0) == (change.change > 0);
     g->to_control = diff_change_ratio(&less, w->floor);
-    if (!isnan(g->q)) /* fmax() takes the other value for NaN */
+    if (!isnan(g->q)) /* fmax() ignores NaN */
         g->q = agree ? fmax(g->q, g->to_control.p) : 1;
 }
 
@@ -297,7 +297,7 @@ static struct diff_group nested_group(struct work *w, const struct diff_nest *ne
     for (size_t i = 0; i < w->n; i++) {
         uint32_t place = nest->place[w->sorted[i]->cell.pair];
         bool is_inside = place >= at && place < nest->end[at];
-        w->sorted[i]->name = is_inside ? "" : "outside"; /* in the order of by_name() */
+        w->sorted[i]->name = is_inside ? "" : "outside"; /* by_name() sorts "" first */
         span.until += is_inside ? 1 : 0;
     }
     if (span.until > 0) {

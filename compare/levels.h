@@ -22,12 +22,12 @@ enum diff_scope { DIFF_SCOPES(DIFF_SCOPE_ENUMERATOR) DIFF_SCOPE_COUNT };
 struct diff_group {
     enum diff_scope scope;
     const char *name; /* the layer, the family, or the kernel's name in the driver; "": total */
-    const struct diff_pair *main_pair; /* the one with most time in A */
+    const struct diff_pair *main_pair; /* the pair with the most time in A */
     uint32_t configurations;
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
-    double share;                 /* the larger of its shares of A's and of B's time */
-    struct diff_ratio ratio;      /* of the time of a launch */
-    struct diff_ratio to_control; /* NaN: no control */
+    double share;                 /* its share of A's or of B's time, whichever is larger */
+    struct diff_ratio ratio;      /* time of a launch, B / A */
+    struct diff_ratio to_control; /* `ratio` / change of the control; NaN: no control */
     double q;                     /* chance of a false verdict in the scope; NaN: not judged */
     enum diff_verdict verdict;
 };
@@ -38,10 +38,10 @@ struct diff_group {
 struct diff_levels {
     struct diff_group *groups; /* by scope, in each the largest change of time first */
     size_t n;
-    /* Configurations outside of the groups that are worse or better: their median change. NaN: too few. */
+    /* Median change of the configurations outside of all groups that are worse or better. NaN: too few. */
     struct diff_ratio control;
     uint32_t control_configurations;
-    double pooled_share; /* of the time of both sides */
+    double pooled_share; /* share of both sides' time in pooled configurations */
 };
 
 /* Judges groups with `min_share` of A's or B's time, and the total. Texts are those of `diff`. */

@@ -12,7 +12,7 @@
 
 /* ---- keys ---- */
 
-/* Entries with the same key belong together. `index`: the place of the part or item. */
+/* Entries with the same key belong together. `index`: index of the part or item. */
 struct keyed {
     char *key;
     uint32_t side, index;
@@ -58,7 +58,7 @@ static int make_name_key(const char *demangled, bool loose, char **ret_key, stru
     return 0;
 }
 
-/* *ret_key stays NULL: no such item is paired on this level. */
+/* *ret_key stays NULL if the level pairs no such items. */
 static int make_key(const struct diff_item *item, enum diff_level level, char **ret_key,
                     struct occ_error *err)
 {
@@ -93,7 +93,7 @@ static int by_key(const void *left, const void *right)
                                 : (a->index > b->index) - (a->index < b->index);
 }
 
-/* The end of the entries from `first` on that have its key. */
+/* Returns the end of the entries that have the key of entry `first`. */
 static size_t end_of_key(const struct keys *keys, size_t first)
 {
     size_t end = first + 1;
@@ -238,7 +238,7 @@ void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after
 
 /* ---- sums and replicates of pairs ---- */
 
-/* Items are in the order of their key: name, configuration, range. */
+/* Items are sorted by name, configuration and range, so equal names and configurations follow each other. */
 static void fill_pairs(struct diff *diff, uint32_t side)
 {
     for (const struct diff_item *item = diff->items; item < diff->items + diff->n_items; item++) {

@@ -8,8 +8,8 @@
 
 struct indexed {
     const struct diff_mix_side *side;
-    struct occ_map places; /* key -> place of the part */
-    double weight, mean;   /* of the parts whose value is known */
+    struct occ_map index; /* key -> index of the part */
+    double weight, mean;  /* sum of weights, and mean, of the parts with a known value */
 };
 
 static double known_weight(const struct diff_mix_part *part)
@@ -25,7 +25,7 @@ static int read_side(const struct diff_mix_side *side, struct indexed *ret_index
     for (size_t i = 0; i < side->n && status == 0; i++) {
         const struct diff_mix_part *part = &side->parts[i];
         double weight = known_weight(part);
-        if (occ_map_put(&ret_indexed->places, part->key, (uint32_t)i) == OCC_MAP_NONE)
+        if (occ_map_put(&ret_indexed->index, part->key, (uint32_t)i) == OCC_MAP_NONE)
             status = occ_no_memory(err);
         ret_indexed->weight += weight;
         sum += weight > 0 ? weight * part->value : 0;
@@ -34,7 +34,7 @@ static int read_side(const struct diff_mix_side *side, struct indexed *ret_index
     return status;
 }
 
-/* NULL: the part is on the other side only. */
+/* Adds the two terms of one part. parts[side] NULL: the part is on the other side only. */
 static void add(const struct indexed sides[2], const struct diff_mix_part *parts[2], struct diff_mix *mix)
 {
     double w[2], x[2];
@@ -52,7 +52,7 @@ static void add(const struct indexed sides[2], const struct diff_mix_part *parts
 
 static const struct diff_mix_part *find(const struct indexed *indexed, const struct diff_mix_part *part)
 {
-    uint32_t i = occ_map_get(&indexed->places, part->key);
+    uint32_t i = occ_map_get(&indexed->index, part->key);
     return i == OCC_MAP_NONE ? NULL : &indexed->side->parts[i];
 }
 
@@ -72,8 +72,8 @@ int diff_mix_split(const struct diff_mix_side sides[2], struct diff_mix *ret_mix
         if (!find(&indexed[0], part))
             add(indexed, (const struct diff_mix_part *[]){NULL, part}, &mix);
     }
-    occ_map_free(&indexed[0].places);
-    occ_map_free(&indexed[1].places);
+    occ_map_free(&indexed[0].index);
+    occ_map_free(&indexed[1].index);
     if (status == 0)
         *ret_mix = mix;
     return status;

@@ -8,7 +8,7 @@
 
 /* A part of a side, such as a kernel. */
 struct diff_mix_part {
-    uint64_t key;         /* the same on both sides; unique on one */
+    uint64_t key;         /* the same for a part on both sides; unique on a side */
     double weight, value; /* value: NaN: not known */
 };
 struct diff_mix_side {
@@ -16,7 +16,7 @@ struct diff_mix_side {
     size_t n;
 };
 
-/* The two terms of (the ratio of both means - 1): the change of the parts, and of their mix. */
+/* The relative change of the mean as the sum of two terms: from the parts' values, and from their mix. */
 struct diff_mix {
     double parts, mix;
 };

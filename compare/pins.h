@@ -28,12 +28,12 @@
 
 enum {
     PINS_VERSION = 1,
-    PINS_MAX = 1 << 20,            /* pins of a file or a build */
-    PINS_MAX_STATEMENTS = 1 << 16, /* statements of another kind */
-    PINS_FILE_MAX = 1 << 28,       /* bytes of a file */
-    PINS_NAME_MAX = 16384,         /* bytes of a kernel's name */
+    PINS_MAX = 1 << 20,            /* maximum pins of a file or a build */
+    PINS_MAX_STATEMENTS = 1 << 16, /* maximum statements of each other kind */
+    PINS_FILE_MAX = 1 << 28,       /* maximum bytes of a file */
+    PINS_NAME_MAX = 16384,         /* maximum bytes of a kernel's name */
     PINS_REASON_MAX = 200,
-    PIN_LAUNCHES = 8, /* block sizes of a launch statement */
+    PIN_LAUNCHES = 8, /* maximum block sizes of a launch statement */
 };
 
 /* X(NAME, word, text, maximum) */
@@ -64,11 +64,11 @@ struct pin {
     uint32_t sm;           /* 90 */
     char suffix;           /* 'a' of sm_90a, 'f' of sm_100f; 0: none */
     uint32_t copy, copies; /* from 1; copies > 1: a build has different kernels of this name */
-    uint32_t line;         /* in the lock file; 0: from a build */
+    uint32_t line;         /* line number in the lock file; 0: from a build */
     uint32_t value[PIN_RESOURCE_COUNT];
 };
 
-/* A launch of a kernel to compare. */
+/* A block size for which two builds of the kernel are compared. */
 struct pin_launch {
     uint32_t threads, dynamic_bytes;
 };
@@ -84,7 +84,7 @@ struct pin_allowance {
     enum pin_rule rule;
     const char *kernel, *reason;
     char until[12];  /* "2027-01-31" */
-    int64_t until_s; /* the end in seconds since 1970 */
+    int64_t until_s; /* `until` in seconds since 1970: the rule counts again from then on */
     uint32_t line;
 };
 
@@ -131,7 +131,7 @@ const char *pin_rule_word(enum pin_rule rule);
 
 #define PINS_HEADER "occq-pins"
 
-/* True for a byte of a kernel's name that the file has as it is. */
+/* True for a byte of a kernel's name that the file does not escape. */
 static inline bool pin_is_plain(char c)
 {
     return c > ' ' && c <= '~' && c != '%';
@@ -153,10 +153,11 @@ struct pin_pairs {
     size_t n, allocated;
 };
 
-/* Pairs the kernels of two sorted builds: by name and architecture; of the others by the name without hashes
- * that change with every build, then without parameters, if the name in that form is unique. A copy has the
- * pair of the other build's copy with equal resources, else of the copy in its place. */
+/* Pairs the kernels of two sorted builds by name and architecture. Kernels left over are paired by their name
+ * without hashes that change with every build, then also without parameters, if that form is unique in both
+ * builds. A copy is paired with the other build's copy of equal resources, else with the copy of the same
+ * number. */
 int pins_match(const struct pins *before, const struct pins *after, struct pin_pairs *ret_pairs,
                struct occ_error *err);
-/* True if all resources that both know are equal. */
+/* True if all resources are equal that are known in both pins. */
 bool pin_is_same(const struct pin *a, const struct pin *b);

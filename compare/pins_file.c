@@ -139,14 +139,15 @@ static int take_resource(const struct reader *r, char *word, uint32_t *given, st
     return broken(r, OCC_E_INVALID, "not a resource and its value", word);
 }
 
-/* True if the word is a resource; names of kernels are escaped and may have '=' too, but are the last word.
- */
+/* True if another word follows, so that the present one is a resource: the last word is the kernel's name,
+ * which may have '=' too. */
 static bool has_more(const char *rest)
 {
     return rest[strspn(rest, " \t")] != '\0';
 }
 
-/* A line without a resource may be the beginning of a line. */
+/* All resources must be there: a line that lacks one may be cut, and its last word is then no kernel's name.
+ */
 static int read_pin(struct reader *r, char *rest)
 {
     struct pin pin = {.copy = 1, .copies = 1, .line = r->line};
@@ -210,7 +211,7 @@ static bool take_day(const char *text, struct pin_allowance *allowance)
     if (!end || *end)
         return false;
     time_t seconds = timegm(&day);
-    (void)gmtime_r(&seconds, &back); /* 2027-02-30 is another day */
+    (void)gmtime_r(&seconds, &back); /* 2027-02-30 comes back as 2027-03-02 */
     (void)strftime(again, sizeof again, "%Y-%m-%d", &back);
     (void)snprintf(allowance->until, sizeof allowance->until, "%s", text);
     allowance->until_s = seconds;

@@ -92,8 +92,8 @@ static const struct pin *find_same(const struct pin *pin, uint32_t known, const 
     return low < n && compare_known(list[low], pin, known) == 0 ? list[low] : NULL;
 }
 
-/* Lets each copy of `after` that knows `set` have an equal copy among `list`, which knows `other`, if that
- * copy comes before the present one. */
+/* For the copies of `after` with the known resources `set`: finds an equal copy in `list`, whose known
+ * resources are `other`, and keeps it as partner if it comes before the partner found so far. */
 static void find_partners(struct copies after, uint32_t set, const struct pin **list, size_t n,
                           uint32_t other, const struct pin **partners)
 {
@@ -108,9 +108,10 @@ static void find_partners(struct copies after, uint32_t set, const struct pin **
     }
 }
 
-/* Writes the first copy of `before` with equal resources for each copy of `after`; NULL: none. A resource
- * that one of them does not know is equal to any, so that equality is no order: pins are compared by sets of
- * known resources. A build has one or two sets. `list` has room for `before`. */
+/* Finds the partner of each copy of `after`: the first copy of `before` with equal resources; NULL: none. An
+ * unknown resource equals any, so equality is not transitive and copies cannot be sorted once: they are
+ * compared for each pair of sets of known resources, of which a build has one or two. `list`: scratch for
+ * before.n pins. */
 static void find_equal(struct copies before, struct copies after, const struct pin **list,
                        const struct pin **partners)
 {
@@ -125,8 +126,8 @@ static void find_equal(struct copies before, struct copies after, const struct p
     }
 }
 
-/* Pairs each copy of `after` with a copy of equal resources; else with the copy in the same place, or the
- * last copy. */
+/* Pairs each copy of `after` with a copy of equal resources, else with the copy of the same number, else with
+ * the last copy. */
 static int pair_all(struct pin_pairs *pairs, struct copies before, struct copies after, struct occ_error *err)
 {
     const struct pin **list = calloc(before.n + after.n, sizeof *list), **partners = list + before.n;
@@ -141,7 +142,7 @@ static int pair_all(struct pin_pairs *pairs, struct copies before, struct copies
     return status;
 }
 
-/* A kernel that loses a copy is not gone. */
+/* Without `after`, copies are gone; a kernel that only loses some copies is not. */
 static int pair_copies(struct pin_pairs *pairs, struct copies before, struct copies after,
                        struct occ_error *err)
 {
@@ -191,7 +192,7 @@ static void cut_parameters(char *name)
     name[n > 0 ? n : strlen(name)] = '\0';
 }
 
-/* A pair without a partner, by its name in another form. */
+/* A kernel that only one build has, with its name in another form. */
 struct single {
     const char *name;
     size_t pair;
@@ -218,7 +219,7 @@ static int by_single(const void *left, const void *right, void *pairs)
     return order ? order : (a->pair > b->pair) - (a->pair < b->pair);
 }
 
-/* `brief`: without parameters, too. */
+/* Lists the kernels that only one build has, by their normalised names. `brief`: names without parameters. */
 static bool list_singles(const struct pin_pairs *pairs, bool brief, struct occ_arena *texts,
                          struct single *singles, size_t *ret_n)
 {
@@ -239,7 +240,7 @@ static bool list_singles(const struct pin_pairs *pairs, bool brief, struct occ_a
     return !texts->failed;
 }
 
-/* Joins a kernel that is gone with the new one of the same name, if both are the only ones. */
+/* Joins a kernel that is gone with the new kernel of the same name if no other kernel has this name. */
 static void join_singles(struct pin_pairs *pairs, const struct single *singles, size_t n)
 {
     for (size_t first = 0, end; first < n; first = end) {

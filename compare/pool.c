@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #define CONFIDENCE   0.95
-#define ERROR_MIN    1e-6   /* of a logarithm: durations are whole nanoseconds */
+#define ERROR_MIN    1e-6   /* minimum error of a mean logarithm: durations are whole nanoseconds */
 #define NORMAL_MAD   0.6745 /* median absolute difference of a normal distribution / its deviation */
-#define MAD_BIAS     0.8    /* values that the median takes from its absolute differences */
+#define MAD_BIAS     0.8    /* correction for few values: Croux and Rousseeuw, below */
 #define MEDIAN_ERROR 1.2533 /* error of the median of a normal distribution / error of its mean */
 #define RUNS_EFFECTIVE_MIN                                                                                   \
     2.0 /* effective number of runs; diff_sample() requires DIFF_RUNS_MIN on each side */
@@ -59,7 +59,7 @@ bool diff_cell_of(const struct diff *diff, uint32_t index, struct diff_cell *ret
 /* ---- spreads ---- */
 
 struct spread {
-    double mean, variance, effective; /* variance: of the mean */
+    double mean, variance, effective; /* variance: of the mean; effective: number of values */
 };
 
 static struct spread spread_of(const struct diff_weighted *values, size_t n)
@@ -80,8 +80,8 @@ static struct spread spread_of(const struct diff_weighted *values, size_t n)
     return (struct spread){mean, squares / (weight * weight) * effective / (effective - 1), effective};
 }
 
-/* The values of the cells in a replicate, less their centres, weighted with time. Returns no weight without
- * launches. */
+/* The group's mean logarithm in a replicate, relative to the cells' centres, weighted with time. Without
+ * launches the weight is 0. */
 static struct diff_weighted group_value(const struct diff *diff, const struct diff_cell *const *cells,
                                         size_t n, uint32_t side, uint32_t replicate)
 {
@@ -151,7 +151,7 @@ static int by_value(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-/* Sorts the values. Half of the weight between two values: their mean. */
+/* The weighted median; sorts the values. If half of the weight ends between two values, their mean. */
 static double median_of(struct diff_weighted *values, size_t n, double weight)
 {
     double below = 0;
@@ -175,7 +175,7 @@ bool diff_control(struct diff_weighted *changes, size_t n, struct diff_change *r
     double effective = weight * weight / squares, median = median_of(changes, n, weight);
     for (size_t i = 0; i < n; i++)
         changes[i].value = fabs(changes[i].value - median);
-    /* Few values are nearer to their own median (Croux and Rousseeuw 1992). */
+    /* the median absolute difference of few values is too small (Croux and Rousseeuw 1992) */
     double deviation = median_of(changes, n, weight) / NORMAL_MAD * effective / (effective - MAD_BIAS);
     *ret_control =
         (struct diff_change){.change = median,

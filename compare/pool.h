@@ -26,11 +26,12 @@ struct diff_cell {
     uint32_t pair;
     double change;    /* d */
     double weight;    /* w, ns */
-    double centre;    /* mean of both sides' mean logarithms */
+    double centre;    /* mean of the two sides' mean logarithms of durations */
     double launch_ns; /* typical duration: exp(centre) */
-    double witness;   /* weight in the control: launches on the side with fewer, at most DIFF_WITNESS_MAX */
+    double witness;   /* weight in a control: the smaller number of launches, at most DIFF_WITNESS_MAX */
 };
-/* One configuration with many launches is one witness of the clock, not many. */
+/* A control shows what changed everywhere, such as the clock: one configuration with many launches must not
+ * decide it. */
 #define DIFF_WITNESS_MAX 10.0
 
 /* The effective number of values of a usable estimate: three values of almost equal weight, such as three
@@ -51,7 +52,7 @@ struct diff_weighted {
     double value, weight;
 };
 
-/* The change of n > 0 cells. `scratch`: n items. */
+/* The pooled change of n > 0 cells. `scratch`: n items. */
 struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
                              struct diff_weighted *scratch);
 

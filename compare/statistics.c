@@ -10,7 +10,7 @@
 #define CONFIDENCE     0.95
 #define MAX_Q          0.05
 #define CORRELATED_MIN 0.2
-#define CORRELATED_MAX 0.9 /* of few values more is noise, and the factor has a pole at 1 */
+#define CORRELATED_MAX 0.9 /* a larger one of few values is noise, and the factor has a pole at 1 */
 
 /* The regularised incomplete beta function for x below (a + 1) / (a + b + 2), where its continued fraction
  * 1 + d1 / (1 + d2 / (1 + ...)) converges fast; by the modified Lentz method. */
@@ -168,7 +168,7 @@ enum diff_verdict diff_judge(const struct diff_ratio *ratio, double q, double fl
 
 struct diff_share diff_share_of(size_t successes, size_t n)
 {
-    const double z = 1.959964; /* of 95 % */
+    const double z = 1.959964; /* half-width of a 95 % interval, in standard errors */
     if (n == 0)
         return (struct diff_share){NAN, NAN, NAN};
     double trials = (double)n, share = (double)successes / trials, scale = 1 + z * z / trials;

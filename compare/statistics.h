@@ -19,7 +19,7 @@ double diff_student_quantile(double p, double df);
 struct diff_logs {
     size_t n;
     double mean;
-    double variance; /* of the mean */
+    double variance; /* variance of the mean */
 };
 /* Values that are not positive make the mean NaN. `in_order`: the values follow each other in time. A
  * correlation rho > 0.2 of neighbours then widens the variance of the mean by (1 + rho) / (1 - rho). */

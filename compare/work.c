@@ -26,7 +26,7 @@ static bool agrees(double ratio, double with)
     return fabs(log(ratio / with)) <= log1p(DIFF_WORK_TOLERANCE);
 }
 
-/* The ratio in the middle of the time of n > 0 votes. */
+/* The median of the ratios of n > 0 votes, weighted with time. */
 static double middle_of(struct vote *votes, size_t n, double ns)
 {
     double below = 0;
@@ -74,7 +74,7 @@ double diff_work_factor(const struct diff *diff, const struct diff_pair *pair)
     double ratio = ratio_of(pair), work = diff->work;
     if (pair->level <= DIFF_WORK || pair->level == DIFF_ONE_SIDE)
         return 1;
-    if (isnan(work)) /* as many launches in a run: the same work of a run is the best guess */
+    if (isnan(work)) /* as many launches per run on both sides: assume that a run does the same work */
         return agrees(ratio, runs_ratio(diff)) ? 1 : (double)NAN;
     return agrees(ratio, work) ? 1 : ratio / work;
 }
