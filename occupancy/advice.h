@@ -92,7 +92,7 @@ struct occ_advice {
     uint64_t now;                     /* the parameter's value; the unit depends on the kind */
     uint64_t needed;                  /* its value after the change */
     uint64_t also_now, also_needed;   /* the second parameter of a kind that changes two; both 0: none */
-    uint32_t blocks_now, blocks_then; /* per SM */
+    uint32_t blocks_now, blocks_then; /* blocks per SM */
     double theoretical_now, theoretical_then;
     double elapsed_low_now, elapsed_low_then; /* expected_elapsed_low */
     double elapsed_high_now, elapsed_high_then;

@@ -107,7 +107,7 @@ double occ_decide_least_active(const struct occ_result *r, double expected, bool
         r->expected_elapsed_high / (r->full_waves ? r->expected_achieved_high : r->expected_achieved_low);
     if (r->full_waves == 0)
         return full < 1 - SMALL ? 0 : has_range(r) ? time_of_others(r, expected) : 1;
-    if (!has_range(r)) /* t is 1 */
+    if (!has_range(r)) /* the range is a point: t = 1 */
         return full < 1 - SMALL ? (double)r->full_waves / (double)(r->full_waves + 1) : 1;
     struct last_wave last = last_wave_at(r, expected);
     return is_packed || last.sms < 1 - SMALL ? last.full_waves / (last.full_waves + last.time) : 1;

@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-/* More work changes the width no further than a factor of four does. */
+/* log(4): a change of the work by more than a factor of four widens the interval no further. */
 #define WORK_LOG_MAX 1.4
 
 /* ---- one side ---- */
@@ -48,7 +48,7 @@ static double log_of(double value)
     return value > 0 ? log(value) : 0;
 }
 
-/* A partial wave takes the time of a whole one. */
+/* Whole waves per wave of work: a partial wave takes the time of a whole one. */
 static double tail_of(const struct occ_side *side)
 {
     return side->waves > 1 ? ceil(side->waves) / side->waves : 1;
@@ -60,7 +60,8 @@ static double crowded(const struct occ_side *side)
            side->blocks_per_sm <= OCC_CROWDED_BLOCKS;
 }
 
-/* Below one wave every block starts at once. */
+/* Halvings of the block below OCC_SMALL_BLOCK, 0 to 1. Below one wave all blocks start at once, so their size
+ * does not matter. */
 static double halvings(const struct occ_side *side)
 {
     bool is_below_a_wave = side->waves > 0 && side->waves < 1;
@@ -93,10 +94,11 @@ static void measure_terms(const struct occ_prediction_table *table, const struct
 
 /* ---- their sum ---- */
 
-#define LEAST_PART       0.01 /* of a term that a prediction is named after */
+#define LEAST_PART       0.01 /* minimum part of the term that names a prediction */
 #define SPILLS_LESS_PART 0.5  /* removed spills gain half of what added ones cost: predict_table.c */
 
-/* Cases of a gain are no evidence for a loss: only parts with the sum's sign count. */
+/* Returns the term that names the prediction: the largest part with the sum's sign, since published cases of
+ * a gain are no evidence for a loss. */
 static enum occ_term largest(const double part[OCC_TERM_COUNT], double sum)
 {
     enum occ_term best = OCC_TERM_NONE;
@@ -117,9 +119,9 @@ double occ_prediction_width(const struct occ_prediction_table *table, const stru
     return width;
 }
 
-/* Time of communication is time of waiting. Added spills were slower in most published cases, and tails one
- * of two; a gain has to hold without the gain of a tail. Work that leaves SMs is not made good by more warps
- * on the others. */
+/* True if users may be shown the predicted gain. Not for communication, whose time is waiting. Not with added
+ * spills, slower in most published cases. A gain by whole waves came true in one of two cases, so the rest
+ * must suffice without it. Not if SMs lose their work: more warps on the other SMs do not make up for it. */
 static bool may_be_promised(const struct occ_prediction *p, enum occ_owner owner)
 {
     double without_tail = p->ratio / exp(fmin(p->part[OCC_TERM_TAIL], 0));

@@ -57,7 +57,7 @@ enum occ_term { OCC_TERMS(OCC_TERM_ENUMERATOR) OCC_TERM_COUNT };
 
 struct occ_term_row {
     double exponent;
-    uint32_t cases, faster, slower; /* published: below 0.98, above 1.02 times the time before */
+    uint32_t cases, faster, slower; /* published changes; faster: time ratio below 0.98, slower: above 1.02 */
 };
 
 struct occ_prediction_table {
@@ -76,31 +76,31 @@ extern const struct occ_prediction_table occ_published_cases;
 struct occ_side {
     double busy_sms; /* 0 ... 1 of the SMs; 1 where the grid is not known */
     double warps;    /* per busy SM */
-    double lanes;    /* 0 ... 1 */
+    double lanes;    /* share of the lanes of a warp that have a thread, 0 ... 1 */
     double waves;    /* 0: not known */
-    double blocks;   /* of the grid; 0: not known */
-    double threads;  /* of the grid; 0: not known */
+    double blocks;   /* number of blocks of the grid; 0: not known */
+    double threads;  /* number of threads of the grid; 0: not known */
     double block_threads;
     uint32_t blocks_per_sm; /* 0: not known */
     uint32_t smem_bytes;    /* static and dynamic, per block */
-    bool is_free;           /* warps or blocks per SM limit */
+    bool is_free;           /* warps or blocks per SM are among the limiters */
     int64_t spill_bytes;    /* per thread; -1: not known */
 };
 
 struct occ_prediction {
     double ratio, low, high; /* time after / before: median, ends of the 80 % interval */
-    enum occ_term term;      /* with the largest part of the sum's sign */
+    enum occ_term term;      /* the term with the largest part in the direction of the prediction */
     double part[OCC_TERM_COUNT];
-    bool is_promised; /* a gain that may be told to users */
+    bool is_promised; /* users may be shown the gain */
     struct occ_term_row published;
 };
 
-/* A gain below 2 % is none in the corpus. */
+/* Maximum time ratio of a promised gain: among the published changes, less than 2 % is no change. */
 #define OCC_PROMISED_RATIO 0.98
 
 struct occ_launch_change {
     const struct occ_launch *before, *after;
-    const struct occ_result *result;   /* of occ_analyse() for `before` */
+    const struct occ_result *result;   /* the result of occ_analyse() for `before` */
     int64_t spill_before, spill_after; /* bytes per thread; -1: not known */
     enum occ_work_bound bound;
     enum occ_owner owner;

@@ -6,17 +6,18 @@
 
 #include "model.h"
 
-/* A prediction above this ratio is of a loss. */
+/* A change with a predicted time ratio above this is a loss, and left out. */
 #define LOSS_RATIO 1.02
-/* Below this share of busy SMs nothing that an SM holds more of matters. */
+/* Below this share of busy SMs, more blocks or warps per SM do not matter. */
 #define SERIAL_SMS 0.5
-/* Free room below an eighth of what is used is none. */
+/* Free room below 1 / LEAST_ROOM of the used amount is not worth advice. */
 #define LEAST_ROOM 8
-#define LEAST_HALF 64 /* threads of half a block */
-/* A kernel with fewer has no use for more: it was not short of registers, or has no tile to enlarge. */
+#define LEAST_HALF 64 /* minimum threads of a halved block */
+/* Free registers or shared memory are of no use to a kernel that uses less than this: it is not short of
+ * registers, or has no tile to enlarge. */
 #define USEFUL_REGISTERS  32
 #define USEFUL_SMEM_BYTES 1024
-/* Below three quarters of its registers a compiler spills. */
+/* With less than this share of a kernel's registers the compiler is likely to spill. */
 #define LEAST_REGISTERS_KEPT 0.75
 
 /* ---- changes that need no more occupancy ---- */
@@ -87,7 +88,8 @@ static bool keeps_blocks(const struct adviser *a, enum occ_axis axis, uint32_t v
            then.blocks_per_sm >= a->result->blocks_per_sm;
 }
 
-/* The largest value of a resource that costs no block; blocks per SM never grow with it. */
+/* Advises the largest value of a resource that costs no block per SM, by bisection: blocks per SM never grow
+ * with the value. */
 static void add_free(struct adviser *a, enum occ_advice_kind kind, enum occ_axis axis, uint32_t max)
 {
     uint32_t now = occ_sweep_present(a->launch, axis), enough = now, too_much = max + 1;
@@ -151,7 +153,9 @@ static bool is_of_grid(enum occ_advice_kind kind)
     return (kind >= OCC_ADVICE_FILL_WAVE && kind <= OCC_ADVICE_GRID_STRIDE) || kind == OCC_ADVICE_FILL_SMS;
 }
 
-/* By its name, or with one block for every SM by choice: a power of two is the number of SMs by chance. */
+/* True for a persistent kernel: by its name, or by a grid of whole multiples of the SMs in one wave with a
+ * sign of choice: exactly one block for each SM (a power of two may be chance), one block per SM with most of
+ * the shared memory, or clusters. */
 static bool is_persistent(const struct occ_suggest_input *in)
 {
     const struct occ_result *result = in->result;
@@ -212,16 +216,16 @@ static bool is_left_out(const struct occ_suggest_input *in, const struct occ_sug
 
 /* ---- order ---- */
 
-/* True for a change that users of a library cannot make: another algorithm, or a kernel that a framework
- * fuses, is another kernel. Callers of a library choose shapes. */
+/* True for a change that the user of a framework or library cannot make: the kernel's code is the
+ * framework's; a library's caller chooses only shapes, which set the grid. */
 static bool is_of_others(enum occ_owner owner, enum occ_advice_kind kind)
 {
     return owner == OCC_OWNER_FRAMEWORK ||
            (!is_of_grid(kind) && (owner == OCC_OWNER_LIBRARY || owner == OCC_OWNER_COMMUNICATION));
 }
 
-/* Hours of work, roughly: 1 a launch parameter, 2 a change of few lines, 3 the compiler decides, 4 code. A
- * library's caller only chooses shapes. */
+/* Rank of the work, not hours: 1 a launch parameter, 2 a few lines, 3 the compiler decides, 4 new code; 4
+ * more for a change that the caller of a library cannot make. */
 static int effort(enum occ_advice_kind kind, enum occ_owner owner)
 {
     static const int of_kind[OCC_ADVICE_COUNT] = {
@@ -241,13 +245,13 @@ double occ_confidence(const struct occ_term_row *published)
     return (published->faster + 1.0) / (published->cases + 2.0);
 }
 
-/* In whole percent: effort decides between nearly equal ones. */
+/* Predicted saving x confidence, rounded to percent, so that effort decides between nearly equal items. */
 static double worth(const struct occ_suggestion *s)
 {
     return round(100 * (1 - s->prediction.ratio) * occ_confidence(&s->prediction.published));
 }
 
-/* Of the items without a promise, more theoretical occupancy first. */
+/* The order of items without a promise: the gain of theoretical occupancy. */
 static double gain_of(const struct occ_suggestion *s)
 {
     return s->advice.theoretical_then - s->advice.theoretical_now;
@@ -271,7 +275,7 @@ static int by_rank(const struct occ_suggestion *a, const struct occ_suggestion *
     return order ? order : (int)a->advice.kind - (int)b->advice.kind;
 }
 
-/* Insertion: few items, stable, and no allocation. */
+/* Insertion sort: stable, without allocation, fast enough for a few items. */
 static void sort(struct occ_suggestion *list, size_t n, enum occ_owner owner)
 {
     for (size_t i = 1; i < n; i++) {
@@ -301,7 +305,8 @@ static bool spills_by_force(const struct occ_suggest_input *in, const struct occ
                             (double)s->advice.needed < LEAST_REGISTERS_KEPT * (double)s->advice.now);
 }
 
-/* More warps through another block size helped in one of six published cases. */
+/* True if the gain is not promised. Among other reasons: more warps by another block size helped in one of
+ * six published cases. */
 static bool is_withheld(const struct occ_suggest_input *in, const struct occ_suggestion *s)
 {
     bool gains_warps = s->prediction.term == OCC_TERM_WARPS;
@@ -310,7 +315,7 @@ static bool is_withheld(const struct occ_suggest_input *in, const struct occ_sug
            (in->duration_ns > 0 && in->duration_ns < OCC_PROMISED_NS);
 }
 
-/* The time of a launch that has no work left. */
+/* Limits the prediction: the time of an empty launch remains. */
 static void keep_launch_time(struct occ_prediction *p, double duration_ns)
 {
     double least = duration_ns > 0 ? fmin(OCC_LAUNCH_NS / duration_ns, 1) : 0;
@@ -350,7 +355,7 @@ static size_t index_of(const struct occ_suggestion *list, size_t n, enum occ_adv
     return i;
 }
 
-/* Of a smaller and a larger grid of whole waves the nearer one stays. */
+/* Drops one of a smaller and a larger grid of whole waves: the one farther from the present grid. */
 static size_t drop_farther_grid(struct occ_suggestion *list, size_t n)
 {
     size_t down = index_of(list, n, OCC_ADVICE_GRID_DOWN), up = index_of(list, n, OCC_ADVICE_GRID_UP);
@@ -361,8 +366,8 @@ static size_t drop_farther_grid(struct occ_suggestion *list, size_t n)
     return n - 1;
 }
 
-/* Returns true if another item advises the same block size: the first in order stays, BLOCK_SIZE only alone.
- */
+/* Returns true if another item advises the same block size and takes precedence: an earlier item, or for
+ * BLOCK_SIZE an item of any other kind. */
 static bool is_repeated(const struct occ_suggestion *list, size_t n, size_t i)
 {
     const struct occ_advice *this = &list[i].advice;

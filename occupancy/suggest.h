@@ -31,7 +31,7 @@ extern "C" {
 struct occ_suggest_input {
     const struct occ_device *device;
     const struct occ_launch *launch;
-    const struct occ_result *result; /* of occ_analyse() */
+    const struct occ_result *result; /* result of occ_analyse() for `launch` */
     enum occ_work_bound bound;
     enum occ_owner owner;
     uint32_t traits;      /* enum occ_kernel_trait */
@@ -48,7 +48,8 @@ struct occ_suggestion {
     bool is_unlikely; /* no promise, because the SM has enough warps */
 };
 
-/* True for changes of what an SM holds: they matter only if the grid has enough blocks. */
+/* True for a change of the number of blocks or warps that an SM holds: it matters only if the grid has enough
+ * blocks. */
 bool occ_advice_is_per_sm(enum occ_advice_kind kind);
 
 /* Returns the unit that bounds the kernel by counters. `utilization` NULL: not measured. */
@@ -63,7 +64,8 @@ bool occ_few_warps_by_design(const struct occ_suggest_input *input);
 /* At most OCC_ADVICE_MAX items. Returns their number. */
 size_t occ_suggest(const struct occ_suggest_input *input, struct occ_suggestion ret_list[OCC_ADVICE_MAX]);
 
-/* The share of published cases that were faster, of few cases nearer to a half. */
+/* The share of published cases that were faster, with one faster and one slower case added, so that few cases
+ * give about a half. */
 double occ_confidence(const struct occ_term_row *published);
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 /* Values outside these bounds are treated as not measured. */
 #define RATIO_MAX  2.0    /* twice the possible maximum; noise and rounding stay far below */
 #define BLOCKS_MAX 4096.0 /* per SM */
-#define NOISE      0.02   /* relative noise between counters of different passes */
+#define NOISE      0.02   /* relative difference between counters of different passes */
 
 static double sane(double value, double max)
 {
@@ -72,7 +72,7 @@ static unsigned cause_by_sms(const struct occ_result *r, const struct counted *c
 {
     double spread = occ_decide_least_active(r, expected, false);
     double packed = occ_decide_least_active(r, expected, true);
-    return !(spread > 0)                                    ? OCC_PART_COUNT /* some SMs have no block */
+    return !(spread > 0) ? OCC_PART_COUNT /* no balance expected: the model leaves SMs without a block */
            : c->least_active >= OCC_SMS_EVEN_MIN * spread   ? OCC_PART_BLOCK_START
            : c->least_active <= OCC_SMS_UNEVEN_MAX * packed ? OCC_PART_UNEQUAL_BLOCKS
                                                             : OCC_PART_COUNT;

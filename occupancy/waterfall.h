@@ -107,7 +107,7 @@ struct occ_measurement {
     double achieved, achieved_error, elapsed, elapsed_error; /* ratios; errors are standard errors */
     double variance_inflation;                               /* >= 1; 1: independent of all others */
     double sm_active;                                        /* active SM-cycles / SM-cycles */
-    double resident_blocks;                                  /* per active SM */
+    double resident_blocks;                                  /* active blocks per active SM */
     double imbalance; /* 1 - active cycles of the least / of the most active SM */
     /* share of cycles in which launching warps stalled for a resource; they overlap; CLUSTER: always NaN */
     double stall[OCC_LIMIT_COUNT];

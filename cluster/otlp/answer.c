@@ -24,8 +24,8 @@ static const struct {
 
 struct parser {
     struct occ_otlp_answer *answer;
-    int depth;      /* objects and arrays around the place */
-    enum key key;   /* of the next value */
+    int depth;      /* number of open objects and arrays */
+    enum key key;   /* key of the next value */
     bool is_inside; /* in partialSuccess */
 };
 

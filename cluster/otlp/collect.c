@@ -11,7 +11,7 @@
 #include "store/store.h"
 #include "support/text.h"
 
-#define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: more than a GPU can start in a minute */
+#define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: a GPU cannot start more in a minute */
 
 /* Runs of this node; minute -1 is the row of a run. */
 static const char read_changes[] =
@@ -68,8 +68,9 @@ struct history {
     sqlite3 *db;
     sqlite3_stmt *changes, *job, *rows;
     struct occ_sums_position position;
-    int64_t first_minute, oldest_minute; /* earlier minutes were evicted; have no counted launches any more */
-    bool is_broken;                      /* the history failed, not the sums */
+    int64_t first_minute;  /* rows of earlier minutes were evicted */
+    int64_t oldest_minute; /* for earlier minutes the sums no longer know which launches were counted */
+    bool is_broken;        /* the history failed, not the sums */
 };
 
 static int fail_history(struct history *h, struct occ_error *err)
@@ -114,8 +115,8 @@ static void close_history(struct history *h)
     occ_store_close(h->store);
 }
 
-/* Another file with less changes has taken the history's place (a backup): its changes are read again, and
- * only minutes that are newer than the counted ones count. */
+/* If the history has fewer changes than were read, a backup has replaced it: all its changes are read again,
+ * and only minutes after the newest counted minute count. */
 static int load_position(struct history *h, struct occ_error *err)
 {
     int64_t last_change = 0;

@@ -24,7 +24,8 @@ struct document {
 static void put_times(struct document *d, int64_t start_minute)
 {
     uint64_t start_ns = start_minute > 0 ? (uint64_t)start_minute * MINUTE_NS : 0;
-    if (start_minute >= 0) /* a clock was set back: 1 ns, since start = time covers nothing */
+    /* After a clock was set back the start is 1 ns before the end: equal times would mean no interval. */
+    if (start_minute >= 0)
         occ_otlp_put_unsigned(&d->json, "startTimeUnixNano",
                               start_ns < d->until_ns ? start_ns : d->until_ns - 1);
     occ_otlp_put_unsigned(&d->json, "timeUnixNano", d->until_ns);

@@ -10,7 +10,7 @@
 static const char name_letters[] =
     "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/* Headers of the request itself. */
+/* Headers that the request sets itself; the file must not have them. */
 static const char *const taken[] = {
     "content-type", "content-encoding", "content-length", "transfer-encoding", "host", "expect"};
 

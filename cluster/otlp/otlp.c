@@ -23,7 +23,7 @@ struct occ_otlp {
     struct occ_sums_counters counters;
     struct occ_seen seen;
     int64_t retry_after_s;
-    char warning[OCC_ERROR_MESSAGE_BYTES]; /* the server's last one */
+    char warning[OCC_ERROR_MESSAGE_BYTES]; /* the last warning of the server */
 };
 
 int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **ret_otlp, struct occ_error *err)

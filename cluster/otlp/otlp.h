@@ -14,7 +14,7 @@
 struct occ_otlp_settings {
     const char *url;     /* base of the server's URL */
     const char *history; /* as in struct occ_ship_settings */
-    const char *state;   /* path of the sums */
+    const char *state;   /* path of the file of sums (sums.h) */
     struct occ_otlp_origin origin;
     struct occ_http_options http; /* certificates and headers */
 };
@@ -30,5 +30,5 @@ void occ_otlp_close(struct occ_otlp *otlp);
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err);
 /* Seconds that the server asked us to wait for, in the last pass; 0: none. */
 int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp);
-/* Sends a request without metrics. */
+/* Sends a request without metrics: checks the server, the certificates and the headers. */
 int occ_otlp_check(struct occ_otlp *otlp, struct occ_error *err);

@@ -7,7 +7,7 @@
 
 #include "cluster/seen/state_file.h"
 
-#define RUN_MINUTES (31 * 1440) /* longer than histories keep minutes by default */
+#define RUN_MINUTES (31 * 1440) /* runs are remembered for longer than histories keep minutes by default */
 
 const struct occ_sums_bounds occ_sums_bounds[] = {
     [OCC_SUMS_GRID] = {sizeof((const double[])OCC_SUMS_GRID_BOUNDS) / sizeof(double), OCC_SUMS_GRID_BOUNDS},

@@ -72,9 +72,9 @@ int occ_sums_print(struct occ_sums *sums, FILE *out, struct occ_error *err);
 
 /* ---- a pass: begin, any number of histories, end ---- */
 
-/* Begins the pass. After a failure close the file, which takes the pass back. */
+/* Begins the pass. After a failure close the file: this rolls the pass back. */
 int occ_sums_begin(struct occ_sums *sums, struct occ_error *err);
-/* A history's part of the transaction, to be taken back alone. */
+/* A history's part of the transaction, which can be rolled back alone (`keep` false). */
 int occ_sums_begin_history(struct occ_sums *sums, struct occ_error *err);
 int occ_sums_end_history(struct occ_sums *sums, bool keep, struct occ_error *err);
 
@@ -110,8 +110,8 @@ struct occ_sums_minute {
     const char *job, *gpu, *kernel;
     int64_t launches, total_ns;
     double warps;                      /* maximum warps of the whole GPU */
-    double theoretical, low, high;     /* of the model; low, high: expected achieved occupancy */
-    double expected_elapsed_low;       /* of the model */
+    double theoretical, low, high;     /* the model's ratios; low, high: expected achieved occupancy */
+    double expected_elapsed_low;       /* the model's low end of elapsed occupancy */
     double achieved_sum, achieved_ns;  /* sum of value x ns, over achieved_ns */
     double error_sum, error_ns;        /* the same for the standard error */
     double grid_blocks, block_threads; /* sizes of the launch */

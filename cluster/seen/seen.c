@@ -355,7 +355,7 @@ enum occ_seen_state occ_seen_look(struct occ_seen *s, size_t index, int64_t now_
         return OCC_SEEN_NONE;
     int code = occ_format_text(&log, NULL, "%s-wal", entry->path);
     code = code == 0 ? look_at(log, &ret_now->log) : code;
-    if (ret_now->log.bytes == 0) /* an empty log as readers make and leave it */
+    if (ret_now->log.bytes == 0) /* a reader leaves an empty log behind: no change */
         ret_now->log = (struct occ_seen_file){.inode = 0};
     if (file != 0 || (code != 0 && code != ENOENT) || !is_settled(&ret_now->file, now_ns) ||
         !is_settled(&ret_now->log, now_ns))

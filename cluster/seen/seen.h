@@ -45,7 +45,7 @@ struct occ_seen_entry {
     struct occ_seen_history sent; /* file and log at the time when the history was sent whole */
     bool is_sent;                 /* the history was sent whole at least once */
     bool is_stored;               /* `sent` is stored in the state */
-    bool is_unchanged;            /* unchanged since then according to its watch */
+    bool is_unchanged;            /* its watch has reported no change since `sent` was compared last */
     bool is_found;                /* its directory exists */
     /* the daemon's history or an owner's: it counts as missing if it cannot be read */
     bool is_owners;

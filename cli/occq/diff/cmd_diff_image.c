@@ -14,7 +14,7 @@ struct image_args {
 
 enum { BEFORE, AFTER, BUILDS };
 
-/* In the order of the table. X(NAME, word) */
+/* Verdicts, in the order of their rows in the table. X(NAME, word) */
 #define VERDICTS(X)                                                                                          \
     X(WORSE, "worse")                                                                                        \
     X(BETTER, "better")                                                                                      \
@@ -173,7 +173,7 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Worse ones first, with most time, then with the largest loss of blocks. */
+/* By verdict, worse first; then the most time first; then the largest loss of blocks per SM. */
 static int by_importance(const void *left, const void *right)
 {
     const struct line *a = left, *b = right;

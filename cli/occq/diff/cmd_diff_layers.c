@@ -25,7 +25,7 @@ static void print_total(const struct diff_report *r, const struct diff_group_lin
     diff_print_others(r, groups);
 }
 
-/* Copies the lines with `least` of the time. */
+/* Copies the lines with a share of the time of at least `least`. */
 static struct diff_layer_line *choose_lines(const struct diff_layers *layers, double least)
 {
     struct diff_layer_line *shown = calloc(layers->tree.n + 1, sizeof *shown);

@@ -1,5 +1,4 @@
-/* The question of all forms of occq diff: compares the sides, and keeps the outcomes of advice. One thread.
- */
+/* Shared by all forms of occq diff: compares the sides, and keeps the outcomes of advice. One thread. */
 #include "cli/history/cluster.h"
 #include "cli/sides/diff_advice.h"
 #include "cli/sides/outcomes.h"
@@ -29,7 +28,8 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
     int status = diff_answer(sides, args->force, &report, &lines, &err);
     if (status == 0)
         status = print_answer(command, args, &report, lines, &err);
-    if (status == 0 && !cli_is_redirected(&(size_t){0})) /* a library's question changes nothing */
+    /* a question through the library writes nothing to the history */
+    if (status == 0 && !cli_is_redirected(&(size_t){0}))
         diff_keep_outcomes(sides, &report, lines);
     return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
