@@ -8,14 +8,14 @@
 #define REGRESSORS_MAX   8192
 #define WAITING_MAX      262144                /* launches, and samples, in the queues */
 #define BEGIN_MAX        16384                 /* queued launches after which the first block need not be longer */
-#define BEGIN_FEW        100                   /* regressors; with more of them a block needs more rows */
+#define BEGIN_FEW        100                   /* regressors; with more regressors a block needs more rows */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
 #define OCC_RUNNING_MAX  4096                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* entries in one row */
-#define OCC_KINDS_MAX    16                    /* kinds of fills and copies whose blocks are estimated */
+#define OCC_KINDS_MAX    16                    /* kinds of fills and copies with estimated blocks */
 #define OCC_PAST_NS      INT64_C(100000000)    /* older rows are merged in intervals of this length */
 #define OCC_PAST_COUNT   4096                  /* number of merged intervals that are kept */
 #define LATE_MAX         64                    /* late launches in one report; beyond this number, old rows are dropped */
@@ -54,7 +54,7 @@
 #define CUBE_NS          0.3                   /* estimated cost of an estimate: CUBE_NS x columns^3 */
 #define DEAR_NS          INT64_C(500000000)    /* an estimate that costs more than this delay is repeated less */
 /* ---- errors ---- */
-#define OCC_CLUSTERS     32      /* groups of rows whose errors are assumed to be independent */
+#define OCC_CLUSTERS     32      /* groups of rows with errors assumed to be independent */
 #define PHASES           8       /* phases of a launch; residuals in the same phase are correlated */
 #define LEVERAGE_MAX     0.75
 /* The part of the cluster-robust variance that counts: the larger of two variances is biased. */

@@ -119,7 +119,7 @@ bool occ_direct_read(struct occ_attribution *a, const struct occ_queued_launch *
     struct occ_measured own = {.source = OCC_ATTRIBUTION_DIRECT, .variance_inflation = 1};
     bool is_enough =
         l->is_late ? read_past(a, start_ns, end_ns, &own) : read_rows(a, r, start_ns, end_ns, &own);
-    if (is_enough && own.elapsed > 0 && /* 0: other launches explain all of it */
+    if (is_enough && own.elapsed > 0 && /* 0: other launches explain all counts */
         own.elapsed_se <= DIRECT_ERROR_MAX && a->estimate.untraced_sd <= ERROR_MAX)
         *m = own;
     m->imbalance = own.imbalance;
