@@ -1,4 +1,4 @@
-/* The launches that a query covers, and the same as SQL conditions. Constants; any thread. */
+/* The launches that a query covers, and the same as SQL conditions. No state; any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,6 +44,20 @@ struct occ_filter {
 /* The conditions, with the texts as parameters; NULL matches any run. */
 #define OCC_FILTER_RUN_TEXT(member, before, after)                                                           \
     " AND (:" #member " IS NULL OR " before ":" #member after ")"
+/* The filter's runs, whatever their times, as a condition on stored_run or the view run. */
+#define OCC_FILTER_RUNS                                                                                      \
+    "(:run = 0 OR run_id = iif(:run < 0, " OCC_FILTER_RUN_LAST                                               \
+    ", :run)) AND run_id >= :first_run" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)
+/* The same for runs that may have launches in the filter's times; a condition on stored_run. */
+#define OCC_FILTER_RUNS_IN_TIME                                                                              \
+    "first_start_ns IS NOT NULL AND (:since <= 0 OR last_start_ns >= :since) AND (:until <= 0 OR "           \
+    "first_start_ns < :until) AND (:since <= 0 AND :until <= 0 OR time_base IS NOT 'unknown') "              \
+    "AND " OCC_FILTER_RUNS
+#define OCC_FILTER_RUN_IDS "(SELECT run_id FROM stored_run WHERE " OCC_FILTER_RUNS_IN_TIME ")"
+struct sqlite3_stmt;
+/* Binds the parameters of these conditions, as far as the statement has them; texts are copied. */
+void occ_filter_bind_runs(struct sqlite3_stmt *stmt, const struct occ_filter *filter);
+
 /* Devices that match `gpu`, a text in SQL. Needs a table with device_id and the column of names. A part of a
  * name has no wildcards; ASCII case does not matter. */
 #define OCC_FILTER_GPU(gpu, name)                                                                            \

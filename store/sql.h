@@ -327,9 +327,7 @@
     X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns, " \
       "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM " \
       "stored_node n WHERE n.node_id = stored_run.node_id), slurm_account, slurm_partition FROM stored_run " \
-      "WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND " \
-      "(?3 = 0 OR run_id = iif(?3 < 0, " OCC_FILTER_RUN_LAST ", ?3)) AND " \
-      "(?4 OR time_base IS NOT 'unknown') AND run_id >= ?5" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \
+      "WHERE " OCC_FILTER_RUNS_IN_TIME) \
     X(KERNELS, "SELECT kernel_id, short, demangled, mangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved_low FROM stored_launch_config " \
       "WHERE (?1 IS NULL OR device_id IN (SELECT device_id FROM stored_device " \

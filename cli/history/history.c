@@ -132,12 +132,3 @@ void cli_note_filter(const struct cli_command *command, struct occ_store *store,
              "--since and --until ignore %" PRIu64 " imported run%s: the recordings have no absolute times",
              n, n == 1 ? "" : "s");
 }
-
-void history_bind_runs(sqlite3_stmt *stmt, const struct occ_filter *filter)
-{
-    (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":run"), filter->run);
-#define BIND_TEXT(member, before, after)                                                                     \
-    (void)sqlite3_bind_text(stmt, sqlite3_bind_parameter_index(stmt, ":" #member), filter->member, -1,       \
-                            SQLITE_STATIC);
-    OCC_FILTER_RUN_TEXTS(BIND_TEXT)
-}

@@ -83,14 +83,6 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
                      struct occ_error *err);
 OCC_CLEANUP(occ_store, occ_store_close)
 
-/* The condition of statements on `run` for the filter's runs, without its times; history_bind_runs() binds
- * its parameters. */
-#define HISTORY_RUNS_OF_FILTER                                                                               \
-    "(:run IN (0, run_id) OR :run = -1 AND run_id = " OCC_FILTER_RUN_LAST                                    \
-    ")" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)
-struct sqlite3_stmt;
-void history_bind_runs(struct sqlite3_stmt *stmt, const struct occ_filter *filter);
-
 /* Return the path of an open history's file, and its size in bytes without the write-ahead log. */
 const char *cli_history_path(struct occ_store *store);
 int64_t cli_history_bytes(struct occ_store *store);

@@ -146,12 +146,20 @@ static void add_number(sqlite3_str *sql, const char *condition, int64_t number)
     }
 }
 
-static void add_text(sqlite3_str *sql, const char *condition, const char *text)
+/* Adds the filter's conditions on runs, with the parameters of occ_filter_bind_runs(). Without the "+" SQLite
+ * would scan the table of launches once per run; conditions on the number itself narrow a scan. */
+static void add_run_conditions(sqlite3_str *sql, const struct occ_filter *filter)
 {
-    if (text) {
-        sqlite3_str_appendall(sql, " AND ");
-        sqlite3_str_appendf(sql, condition, text);
-    }
+    if (filter->run != 0)
+        sqlite3_str_appendf(sql, " AND run_id = %s",
+                            filter->run == OCC_RUN_LAST ? OCC_FILTER_RUN_LAST : ":run");
+    if (filter->first_run != 0)
+        sqlite3_str_appendall(sql, " AND run_id >= :first_run");
+#define HAS_TEXT(member, before, after) || filter->member
+    if (false OCC_FILTER_RUN_TEXTS(HAS_TEXT))
+        sqlite3_str_appendall(sql,
+                              " AND +run_id IN (SELECT run_id FROM stored_run WHERE 1" OCC_FILTER_RUN_TEXTS(
+                                  OCC_FILTER_RUN_TEXT) ")");
 }
 
 static void add_launch_conditions(sqlite3_str *sql, const struct occ_filter *filter)
@@ -183,15 +191,7 @@ static char *statement_text(const struct sql_list *list)
     sqlite3_str_appendf(sql, " FROM %s WHERE 1", list->from);
     add_number(sql, list->since, filter->since_ns);
     add_number(sql, list->until, filter->until_ns);
-    if (filter->run == OCC_RUN_LAST)
-        sqlite3_str_appendall(sql, " AND run_id = " OCC_FILTER_RUN_LAST);
-    else
-        add_number(sql, "run_id = %lld", filter->run);
-    add_number(sql, "run_id >= %lld", filter->first_run);
-    /* "+" makes SQLite test each row; without it, SQLite would scan the table of launches once per run */
-#define RUN_TEXT(member, before, after)                                                                      \
-    add_text(sql, "+run_id IN (SELECT run_id FROM stored_run WHERE " before "%Q" after ")", filter->member);
-    OCC_FILTER_RUN_TEXTS(RUN_TEXT)
+    add_run_conditions(sql, filter);
     if (list->has_launches)
         add_launch_conditions(sql, filter);
     if (list->below && filter->below_achieved > 0) {
@@ -213,6 +213,8 @@ int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlit
     *ret_statement = NULL;
     if (status == 0 && sqlite3_prepare_v2(db, text, -1, ret_statement, NULL) != SQLITE_OK)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    if (*ret_statement)
+        occ_filter_bind_runs(*ret_statement, list->filter);
     sqlite3_free(text);
     return status;
 }

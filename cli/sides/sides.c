@@ -14,16 +14,8 @@
 /* ---- runs and their launch configurations ---- */
 
 static const char runs_sql[] =
-    "SELECT run_id, lost, coalesce(label, program, '') FROM run WHERE launches > 0 "
-    "AND (:since <= 0 AND :until <= 0 OR time_base = 'epoch') AND (:since <= 0 OR last_start_ns >= :since) "
-    "AND (:until <= 0 OR start_ns < :until) AND " HISTORY_RUNS_OF_FILTER " ORDER BY run_id DESC";
-
-static void bind_filter(sqlite3_stmt *stmt, const struct occ_filter *filter)
-{
-    (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":since"), filter->since_ns);
-    (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":until"), filter->until_ns);
-    history_bind_runs(stmt, filter);
-}
+    "SELECT run_id, lost, coalesce(label, program, '') FROM run WHERE run_id IN " OCC_FILTER_RUN_IDS
+    " ORDER BY run_id DESC";
 
 static int fail_sql(const struct side *side, struct occ_error *err)
 {
@@ -146,7 +138,7 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
         return status;
     if (sqlite3_prepare_v2(occ_store_sqlite(side->store), runs_sql, -1, &stmt, NULL) != SQLITE_OK)
         return fail_sql(side, err);
-    bind_filter(stmt, &side->filter);
+    occ_filter_bind_runs(stmt, &side->filter);
     while (status == 0 && (side->last == 0 || side->n_runs < side->last) &&
            (rc = sqlite3_step(stmt)) == SQLITE_ROW)
         status = take_run(sides, which, stmt, err);

@@ -208,7 +208,7 @@ static void bind_runs(sqlite3_stmt *s, const struct trend_question *q, int64_t f
 {
     (void)sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, ":from"), from_ns);
     (void)sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, ":to"), to_ns);
-    history_bind_runs(s, q->filter);
+    occ_filter_bind_runs(s, q->filter);
 }
 
 /* Finds the last run that began in the change's unit of time or in the unit before. */
@@ -216,7 +216,7 @@ static void find_run(const struct trend_question *q, const struct trend *t, stru
 {
     static const char sql[] =
         "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run WHERE "
-        "start_ns >= :from AND start_ns < :to AND " HISTORY_RUNS_OF_FILTER " ORDER BY start_ns DESC LIMIT 1";
+        "start_ns >= :from AND start_ns < :to AND " OCC_FILTER_RUNS " ORDER BY start_ns DESC LIMIT 1";
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(occ_store_sqlite(q->store), sql, -1, &s, NULL) != SQLITE_OK)
         return;
@@ -304,7 +304,7 @@ static int load_labels(const struct trend_question *q, struct trend *t)
 {
     static const char sql[] = "SELECT start_ns, label FROM (SELECT start_ns, label, lag(label) OVER (ORDER "
                               "BY start_ns) AS before FROM run WHERE label IS NOT NULL "
-                              "AND " HISTORY_RUNS_OF_FILTER ") WHERE label IS NOT "
+                              "AND " OCC_FILTER_RUNS ") WHERE label IS NOT "
                               "before AND start_ns >= :from AND start_ns < :to ORDER BY start_ns";
     sqlite3 *db = occ_store_sqlite(q->store);
     sqlite3_stmt *s = NULL;

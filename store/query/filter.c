@@ -114,18 +114,29 @@ static bool add_run(struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_
     return occ_map_put(&f->run_index, (uint64_t)run->id, (uint32_t)f->n_runs++) != OCC_MAP_NONE && done;
 }
 
+void occ_filter_bind_runs(sqlite3_stmt *stmt, const struct occ_filter *filter)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{":run", filter->run},
+                   {":first_run", filter->first_run},
+                   {":since", filter->since_ns},
+                   {":until", filter->until_ns}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, numbers[i].name), numbers[i].value);
+#define BIND_TEXT(member, before, after)                                                                     \
+    (void)sqlite3_bind_text(stmt, sqlite3_bind_parameter_index(stmt, ":" #member), filter->member, -1,       \
+                            SQLITE_TRANSIENT);
+    OCC_FILTER_RUN_TEXTS(BIND_TEXT)
+}
+
 static int find_runs(struct occ_store *s, const struct occ_filter *filter, enum occ_top_by by,
                      struct occ_resolved_filter *f, struct occ_error *err)
 {
     struct occ_binder b = occ_store_statement(s, OCC_SQL_RUNS_OF_FILTER);
     int rc = 0;
-    occ_bind_int(&b, f->time.low);
-    occ_bind_int(&b, f->time.high);
-    occ_bind_int(&b, filter->run);
-    occ_bind_int(&b, filter->since_ns <= 0 && filter->until_ns <= 0);
-    occ_bind_int(&b, filter->first_run);
-#define BIND_TEXT(member, before, after) occ_bind_text(&b, filter->member);
-    OCC_FILTER_RUN_TEXTS(BIND_TEXT)
+    occ_filter_bind_runs(b.stmt, filter);
     while (occ_store_next(s, b.stmt, &rc, err))
         if (!add_run(f, b.stmt, by))
             rc = occ_no_memory(err);

@@ -69,6 +69,11 @@ has 'changes: none was found'
 expect 0 "$occq" history -d h.db other
 has 'changes: none was found'
 expect 0 "$occq" history -d h.db --label pr --by hour
+# a page about the newest two runs names one of these for a change, whatever else began at the time
+trace noise 301 303 100
+for label in noise main pr; do expect 0 "$occq" import -d newest.db --label $label $label.json; done
+expect 0 "$occq" report -d newest.db --diff run:1 last:2 -o newest.html
+grep -q '; run 3 began: pr pr.json</li>' newest.html || { fail 'the run that began before a change'; grep 'began:' newest.html; }
 expect 2 "$occq" history -d h.db ''
 # a KERNEL that matches several: their number, and mixes are of kernels
 expect 0 "$occq" history -d h.db 'gemm|oth' --svg both.svg

@@ -15,11 +15,9 @@
 static const char origin_sql[] =
     "SELECT count(DISTINCT program), min(program), count(DISTINCT hostname), min(hostname), count(*), "
     "min(start_ns) FILTER (WHERE time_base = 'epoch'), max(start_ns) FILTER (WHERE time_base = 'epoch') "
-    "FROM run WHERE launches > 0 AND (:since <= 0 AND :until <= 0 OR time_base = 'epoch') "
-    "AND (:since <= 0 OR last_start_ns >= :since) AND (:until <= 0 OR start_ns < :until) "
-    "AND run_id >= :first AND (:gpu IS NULL OR run_id IN (SELECT u.run_id FROM stored_run_config AS u "
-    "JOIN stored_launch_config AS c USING (config_id) JOIN stored_device AS d USING (device_id) "
-    "WHERE " OCC_FILTER_GPU(":gpu", "d.name") ")) AND " HISTORY_RUNS_OF_FILTER;
+    "FROM run WHERE run_id IN " OCC_FILTER_RUN_IDS " AND (:gpu IS NULL OR run_id IN (SELECT u.run_id FROM "
+    "stored_run_config AS u JOIN stored_launch_config AS c USING (config_id) JOIN stored_device AS d "
+    "USING (device_id) WHERE " OCC_FILTER_GPU(":gpu", "d.name") "))";
 
 /* Writes the value in `column` after the count of different values in the column before, or "2 programs". */
 static void put_origin(FILE *out, sqlite3_stmt *stmt, int column, const char *what)
@@ -45,17 +43,10 @@ static void put_dates(FILE *out, sqlite3_stmt *stmt)
 int report_origin(FILE *out, const struct report *r, struct occ_error *err)
 {
     sqlite3 *db = occ_store_sqlite(r->store);
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {
-        {":since", r->filter->since_ns}, {":until", r->filter->until_ns}, {":first", r->filter->first_run}};
     sqlite3_stmt *stmt = NULL;
     int status = sqlite3_prepare_v2(db, origin_sql, -1, &stmt, NULL);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, numbers[i].name), numbers[i].value);
     if (status == SQLITE_OK) {
-        history_bind_runs(stmt, r->filter);
+        occ_filter_bind_runs(stmt, r->filter);
         (void)sqlite3_bind_text(stmt, sqlite3_bind_parameter_index(stmt, ":gpu"), r->filter->gpu, -1,
                                 SQLITE_STATIC);
         status = sqlite3_step(stmt);

@@ -163,10 +163,10 @@ static int read_runs(struct occ_store *store, const struct cost_args *args, stru
     /* a charge of FOCUS needs times since 1970 */
     (void)snprintf(sql, sizeof sql, "SELECT run_id, %s, time_base = 'epoch', %s%s FROM run ORDER BY run_id",
                    unit_of(args)->expression, args->focus ? "time_base = 'epoch' AND " : "",
-                   HISTORY_RUNS_OF_FILTER);
+                   OCC_FILTER_RUNS);
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
         return occ_fail(err, OCC_E_CORRUPT, "the runs cannot be read: %s", sqlite3_errmsg(db));
-    history_bind_runs(s, &args->history.filter);
+    occ_filter_bind_runs(s, &args->history.filter);
     while (status == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
         status = add_run(runs, s, err);
     if (status == 0 && step != SQLITE_DONE)
