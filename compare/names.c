@@ -53,7 +53,8 @@ static size_t tile_length(const char *text, size_t n)
     return end;
 }
 
-/* Copies a word that begins with a letter; returns the end of the copy. */
+/* Copies a word that begins with a letter, with "#" for numbers of static functions and, if `loose`, for tile
+ * sizes; returns the end of the copy. */
 static char *copy_word(const char *word, size_t n, bool loose, char *out)
 {
     bool is_static = starts_with(word, n, "__nv_static_");
