@@ -178,21 +178,21 @@ static int reload(void *context, struct occ_histories_limits *ret_limits, struct
 }
 
 /* Paths of history and socket (malloc'ed), and their users. */
-struct places {
+struct paths {
     char *database, *socket;
     uint32_t socket_mode;
     bool is_shared; /* several users share the socket */
     bool split;     /* one history per owner */
 };
 
-static void free_places(struct places *p)
+static void free_paths(struct paths *p)
 {
     free(p->database);
     free(p->socket);
 }
 
-static int find_places(const struct occ_options *options, const struct occ_config *config, struct places *p,
-                       struct occ_error *err)
+static int find_paths(const struct occ_options *options, const struct occ_config *config, struct paths *p,
+                      struct occ_error *err)
 {
     int status =
         choose_path(options->database, config->database_path, occ_path_daemon_history, &p->database, err);
@@ -212,21 +212,21 @@ static int run(struct service *service, struct occ_error *err)
     const struct occ_config *config = &service->config;
     const struct occ_options *options = service->options;
     _cleanup_(occ_freep) char *directory = NULL; /* directory of the settings if no file is named */
-    _cleanup_(free_places) struct places places = {.database = NULL};
-    int status = find_places(options, config, &places, err);
+    _cleanup_(free_paths) struct paths paths = {.database = NULL};
+    int status = find_paths(options, config, &paths, err);
     if (status == 0 && geteuid() == 0)
         status = occ_path_settings(&directory, err);
     if (status != 0)
         return status;
-    service->is_shared = places.is_shared;
+    service->is_shared = paths.is_shared;
     const char *http_socket = config->http_socket;
-    if (!http_socket[0] && strcmp(places.socket, OCC_PATH_SYSTEM_SOCKET) == 0)
+    if (!http_socket[0] && strcmp(paths.socket, OCC_PATH_SYSTEM_SOCKET) == 0)
         http_socket = OCC_PATH_SYSTEM_METRICS;
     struct occ_histories_limits limits;
     fill_limits(service, &limits);
     struct occ_server_options server = {
-        .histories = {.path = places.database,
-                      .split = places.split,
+        .histories = {.path = paths.database,
+                      .split = paths.split,
                       .waits = options->private_fd < 0,
                       .max_total_bytes = limits.max_total_bytes,
                       .store = {.mode = OCC_STORE_WRITE,
@@ -238,8 +238,8 @@ static int run(struct service *service, struct occ_error *err)
                                 .busy_timeout_ms =
                                     service->is_shared ? SHARED_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS},
                       .collector = limits.collector},
-        .socket_path = places.socket,
-        .socket_mode = places.socket_mode,
+        .socket_path = paths.socket,
+        .socket_mode = paths.socket_mode,
         .private_fd = options->private_fd,
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns,
@@ -291,8 +291,8 @@ static int usage_error(const struct occ_error *err)
 static int check_config(const struct occ_options *options, const struct occ_config *config,
                         struct occ_error *err)
 {
-    _cleanup_(free_places) struct places places = {.database = NULL};
-    return options->check_config && geteuid() == 0 ? find_places(options, config, &places, err) : 0;
+    _cleanup_(free_paths) struct paths paths = {.database = NULL};
+    return options->check_config && geteuid() == 0 ? find_paths(options, config, &paths, err) : 0;
 }
 
 /* Other assumptions of the attribution, for experiments on a real GPU. */

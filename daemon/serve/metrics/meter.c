@@ -36,8 +36,8 @@ int occ_meter_new(const struct occ_meter_options *options, struct occ_meter **re
         return occ_no_memory(err);
     m->options = *options;
     m->runs = calloc(options->max_runs + 1, sizeof *m->runs);
-    m->run_places = calloc(options->max_runs + 1, sizeof *m->run_places);
-    if (!m->runs || !m->run_places) {
+    m->run_slots = calloc(options->max_runs + 1, sizeof *m->run_slots);
+    if (!m->runs || !m->run_slots) {
         occ_meter_free(m);
         return occ_no_memory(err);
     }
@@ -53,7 +53,7 @@ void occ_meter_free(struct occ_meter *meter)
         occ_map_free(&meter->index);
         free(meter->configs);
         free(meter->runs);
-        free(meter->run_places);
+        free(meter->run_slots);
     }
     free(meter);
 }
@@ -114,9 +114,9 @@ static void choose_kernels(struct occ_meter *m)
  * GPU. */
 static void expire(struct occ_meter *m, int64_t now_ns)
 {
-    (void)occ_places_expire(m->run_places, m->options.max_runs, now_ns - RUN_LINGER_NS, INT64_MIN);
+    (void)occ_slots_expire(m->run_slots, m->options.max_runs, now_ns - RUN_LINGER_NS, INT64_MIN);
     occ_meter_expire_jobs(m, now_ns - JOB_LINGER_NS);
-    if (occ_places_expire(m->gpu_places, OCC_METER_GPUS, 0, now_ns - SILENT_NS))
+    if (occ_slots_expire(m->gpu_slots, OCC_METER_GPUS, 0, now_ns - SILENT_NS))
         occ_meter_forget_configs(m);
 }
 
@@ -150,13 +150,13 @@ static void leave_gpu(struct occ_meter *m, uint16_t gpu)
 static uint16_t find_gpu(struct occ_meter *m, const struct occ_meter_launches *l, const char *model)
 {
     for (uint16_t i = 0; i < OTHER_GPU; i++)
-        if (m->gpu_places[i].is_used && memcmp(m->gpus[i].uuid, l->gpu, 16) == 0)
+        if (m->gpu_slots[i].is_used && memcmp(m->gpus[i].uuid, l->gpu, 16) == 0)
             return i;
     enum occ_meter_standing standing = m->options.look_up(m->options.context, l->gpu, l->run->simulated);
     size_t at = standing == OCC_METER_INVENTED
-                    ? OCC_PLACE_NONE
-                    : occ_places_take(m->gpu_places, OTHER_GPU, l->owner, standing == OCC_METER_LISTED);
-    if (at == OCC_PLACE_NONE)
+                    ? OCC_SLOT_NONE
+                    : occ_slots_take(m->gpu_slots, OTHER_GPU, l->owner, standing == OCC_METER_LISTED);
+    if (at == OCC_SLOT_NONE)
         return OTHER_GPU;
     struct occ_meter_gpu *g = &m->gpus[at];
     leave_gpu(m, (uint16_t)at);
@@ -218,19 +218,19 @@ static struct occ_meter_config *find_config(struct occ_meter *m, const struct oc
     return &m->configs[m->n_configs++];
 }
 
-/* OCC_PLACE_NONE: the run has no entry. */
+/* OCC_SLOT_NONE: the run has no entry. */
 static size_t find_run(const struct occ_meter *m, const uint8_t uuid[16])
 {
     for (size_t i = 0; i < m->options.max_runs; i++)
-        if (m->run_places[i].is_used && memcmp(m->runs[i].uuid, uuid, 16) == 0)
+        if (m->run_slots[i].is_used && memcmp(m->runs[i].uuid, uuid, 16) == 0)
             return i;
-    return OCC_PLACE_NONE;
+    return OCC_SLOT_NONE;
 }
 
 static size_t take_run(struct occ_meter *m, const struct occ_meter_launches *l)
 {
-    size_t at = occ_places_take(m->run_places, m->options.max_runs, l->owner, false);
-    if (at == OCC_PLACE_NONE)
+    size_t at = occ_slots_take(m->run_slots, m->options.max_runs, l->owner, false);
+    if (at == OCC_SLOT_NONE)
         return at;
     struct occ_meter_run *r = &m->runs[at];
     *r = (struct occ_meter_run){.wasted = 0};
@@ -247,14 +247,14 @@ static size_t take_run(struct occ_meter *m, const struct occ_meter_launches *l)
 static void add_to_run(struct occ_meter *m, const struct occ_meter_launches *l, double wasted, int64_t now_ns)
 {
     size_t at = find_run(m, l->run->uuid);
-    if (at == OCC_PLACE_NONE)
+    if (at == OCC_SLOT_NONE)
         at = take_run(m, l);
-    if (at == OCC_PLACE_NONE)
+    if (at == OCC_SLOT_NONE)
         return;
     memcpy(m->runs[at].gpu, l->gpu, 16);
     m->runs[at].wasted += wasted;
-    m->run_places[at].used_ns = now_ns;
-    m->run_places[at].ended_ns = 0;
+    m->run_slots[at].used_ns = now_ns;
+    m->run_slots[at].ended_ns = 0;
 }
 
 static void add_to_job(struct occ_meter *m, size_t job, const struct occ_meter_config *c, double duration_ns)
@@ -292,13 +292,13 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
     if (last_ns > m->gpus[gpu].last_ns)
         m->gpus[gpu].last_ns = last_ns;
     if (gpu != OTHER_GPU)
-        m->gpu_places[gpu].used_ns = now_ns;
+        m->gpu_slots[gpu].used_ns = now_ns;
     add_to_run(m, l, wasted_ns / 1e9, now_ns);
 }
 
 void occ_meter_end_run(struct occ_meter *m, const uint8_t uuid[16], int64_t now_ns)
 {
     size_t at = find_run(m, uuid);
-    if (at != OCC_PLACE_NONE)
-        m->run_places[at].ended_ns = now_ns;
+    if (at != OCC_SLOT_NONE)
+        m->run_slots[at].ended_ns = now_ns;
 }

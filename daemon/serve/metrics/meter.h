@@ -6,7 +6,7 @@
  * (occupancy.h). Everything is bounded: 32 GPUs, 20 kernels, 8 jobs, `max_runs` runs, 131072 configurations
  * (when exceeded, all are looked up again). The 20 kernels with the most waste in the last hour are chosen
  * each hour; waste of a kernel that is not shown counts as "(other)", so that each part counts once and no
- * counter falls. GPUs and runs have entries by owner (places.h); a day without launches ends the series of a
+ * counter falls. GPUs and runs have entries by owner (slots.h); a day without launches ends the series of a
  * GPU that the driver does not list. Launches on a GPU without an entry count for the GPU "(other)". One
  * thread.
  */

@@ -43,22 +43,22 @@ size_t occ_meter_find_job(struct occ_meter *m, const struct occ_run *run, uint64
         return OCC_METER_NO_JOB;
     describe(run, labels);
     while (at < OCC_METER_JOBS &&
-           !(m->job_places[at].is_used && memcmp(m->jobs[at].labels, labels, sizeof labels) == 0))
+           !(m->job_slots[at].is_used && memcmp(m->jobs[at].labels, labels, sizeof labels) == 0))
         at++;
     if (at == OCC_METER_JOBS) {
-        at = occ_places_take(m->job_places, OCC_METER_JOBS, owner, false);
-        if (at == OCC_PLACE_NONE)
+        at = occ_slots_take(m->job_slots, OCC_METER_JOBS, owner, false);
+        if (at == OCC_SLOT_NONE)
             return OCC_METER_OTHER_JOB;
         clear_job(m, at);
         memcpy(m->jobs[at].labels, labels, sizeof labels);
     }
-    m->job_places[at].used_ns = now_ns;
+    m->job_slots[at].used_ns = now_ns;
     return at;
 }
 
 void occ_meter_expire_jobs(struct occ_meter *m, int64_t used_ns)
 {
-    (void)occ_places_expire(m->job_places, OCC_METER_JOBS, 0, used_ns);
+    (void)occ_slots_expire(m->job_slots, OCC_METER_JOBS, 0, used_ns);
 }
 
 /* ---- text ---- */
@@ -67,7 +67,7 @@ void occ_meter_expire_jobs(struct occ_meter *m, int64_t used_ns)
 static bool fill_labels(const struct occ_meter *m, size_t at, struct occ_label *labels)
 {
     const struct occ_meter_job *j = &m->jobs[at];
-    if (at < OCC_METER_JOBS ? !m->job_places[at].is_used : j->launches <= 0)
+    if (at < OCC_METER_JOBS ? !m->job_slots[at].is_used : j->launches <= 0)
         return false;
     for (size_t i = 0; i < OCC_METER_JOB_LABELS; i++)
         labels[i] = (struct occ_label){label_names[i], j->labels[i]};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "meter.h"
-#include "places.h"
+#include "slots.h"
 #include "support/map.h"
 
 #define OCC_METER_GPUS        32
@@ -76,14 +76,14 @@ struct occ_meter {
     struct occ_meter_config *configs;
     size_t n_configs, allocated;
     struct occ_meter_gpu gpus[OCC_METER_GPUS + 1]; /* the last is "(other)" */
-    struct occ_place gpu_places[OCC_METER_GPUS];
+    struct occ_slot gpu_slots[OCC_METER_GPUS];
     struct occ_meter_kernel kernels[OCC_METER_KERNELS]; /* the first is "(other)" */
     size_t n_kernels, n_shown;
     struct occ_meter_job jobs[OCC_METER_JOB_SUMS];
-    struct occ_place job_places[OCC_METER_JOBS];
+    struct occ_slot job_slots[OCC_METER_JOBS];
     int64_t minute_ns, hour_ns; /* end of the current minute and hour */
     struct occ_meter_run *runs;
-    struct occ_place *run_places;
+    struct occ_slot *run_slots;
 };
 
 /* ---- meter_jobs.c ---- */

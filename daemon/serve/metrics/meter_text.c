@@ -73,7 +73,7 @@ static void put_runs(const struct occ_meter *m, const struct occ_exposition *e, 
     for (size_t i = 0; i < m->options.max_runs; i++) {
         const struct occ_meter_run *r = &m->runs[i];
         char run[33], gpu[OCC_GPU_UUID_BYTES];
-        if (!m->run_places[i].is_used)
+        if (!m->run_slots[i].is_used)
             continue;
         occ_hex_encode(r->uuid, 16, run);
         occ_gpu_uuid_format(r->gpu, gpu);
@@ -93,7 +93,7 @@ static void put_gpus(struct occ_meter *m, const struct occ_exposition *e, enum o
         const struct occ_meter_gpu *g = &m->gpus[i];
         struct gpu_labels labels = {.ordinal = "", .uuid = "(other)"};
         bool is_other = i == OCC_METER_GPUS;
-        if (is_other ? g->sums.launches <= 0 : !m->gpu_places[i].is_used)
+        if (is_other ? g->sums.launches <= 0 : !m->gpu_slots[i].is_used)
             continue;
         if (!is_other) {
             m->options.name(m->options.context, g->uuid, labels.ordinal);
