@@ -32,11 +32,11 @@ static const struct {
 } files[] = {{13, "libcupti.so.13"}, {12, "libcupti.so.12"}};
 #define FILES (sizeof files / sizeof files[0])
 
-/* A pass over all places, which keeps the best candidate below the last one tried. */
+/* A pass over all candidates, which keeps the best candidate below the last one tried. */
 struct pass {
     struct occ_cupti_search *search; /* the name of the candidate goes to `search` */
     uint64_t below, best;            /* ranks; best 0: no candidate */
-    uint32_t places[MAPPED + 1];     /* number of candidates seen in each group */
+    uint32_t seen[MAPPED + 1];       /* number of candidates seen in each group */
     bool is_theirs[FILES];           /* the program's packages contain this major version */
     char root[PATH_MAX];             /* directory of the packages seen last */
     char torch[PATH_MAX];            /* path of a mapped libtorch, or "" */
@@ -62,7 +62,7 @@ static bool read_release(const char *path, uint64_t *ret_release)
 static void add(struct pass *p, enum group group, uint32_t major, uint64_t release, const char *name)
 {
     uint64_t rank = (uint64_t)group << 56 | (uint64_t)major << 48 | release << RELEASE_SHIFT |
-                    (UINT16_MAX - p->places[group]++ % UINT16_MAX);
+                    (UINT16_MAX - p->seen[group]++ % UINT16_MAX);
     if (rank >= p->below || rank <= p->best || strlen(name) >= PATH_MAX)
         return;
     p->best = rank;

@@ -94,10 +94,10 @@ static _Atomic uintptr_t *find_asker(struct occ_pool *pool, uintptr_t thread)
 {
     uint32_t first = slot_of(thread) * (OCC_POOL_ASKERS / OCC_POOL_THREADS);
     for (uint32_t i = 0; i < OCC_POOL_ASKERS; i++) {
-        _Atomic uintptr_t *place = &pool->askers[(first + i) % OCC_POOL_ASKERS];
-        uintptr_t asker = atomic_load_explicit(place, memory_order_relaxed);
+        _Atomic uintptr_t *entry = &pool->askers[(first + i) % OCC_POOL_ASKERS];
+        uintptr_t asker = atomic_load_explicit(entry, memory_order_relaxed);
         if (asker == thread || asker == 0)
-            return place;
+            return entry;
     }
     return NULL;
 }
@@ -105,20 +105,20 @@ static _Atomic uintptr_t *find_asker(struct occ_pool *pool, uintptr_t thread)
 /* Stores once per thread: other threads read the same cache lines. */
 static void note_asker(struct occ_pool *pool, uintptr_t thread)
 {
-    _Atomic uintptr_t *place = find_asker(pool, thread);
+    _Atomic uintptr_t *entry = find_asker(pool, thread);
     uintptr_t none = 0;
-    while (place && atomic_load_explicit(place, memory_order_relaxed) != thread &&
-           !atomic_compare_exchange_strong_explicit(place, &none, thread, memory_order_relaxed,
+    while (entry && atomic_load_explicit(entry, memory_order_relaxed) != thread &&
+           !atomic_compare_exchange_strong_explicit(entry, &none, thread, memory_order_relaxed,
                                                     memory_order_relaxed)) {
-        place = find_asker(pool, thread); /* another thread took it */
+        entry = find_asker(pool, thread); /* another thread took it */
         none = 0;
     }
 }
 
 bool occ_pool_may_have_asked(struct occ_pool *pool, uintptr_t thread)
 {
-    const _Atomic uintptr_t *place = find_asker(pool, thread);
-    return !place || atomic_load_explicit(place, memory_order_relaxed) == thread;
+    const _Atomic uintptr_t *entry = find_asker(pool, thread);
+    return !entry || atomic_load_explicit(entry, memory_order_relaxed) == thread;
 }
 
 uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes)

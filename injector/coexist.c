@@ -16,13 +16,13 @@ static const struct {
     {"NV_SANITIZER", "Compute Sanitizer"},
 };
 
-static const char *const places[] = {"_ROOT", "_HOME", "_DIR", "_PATH", "_VERSION"};
+static const char *const path_suffixes[] = {"_ROOT", "_HOME", "_DIR", "_PATH", "_VERSION"};
 
-static bool ends_in_place(const char *name, size_t n)
+static bool is_path_variable(const char *name, size_t n)
 {
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        size_t m = strlen(places[i]);
-        if (n >= m && memcmp(name + n - m, places[i], m) == 0)
+    for (size_t i = 0; i < sizeof path_suffixes / sizeof path_suffixes[0]; i++) {
+        size_t m = strlen(path_suffixes[i]);
+        if (n >= m && memcmp(name + n - m, path_suffixes[i], m) == 0)
             return true;
     }
     return false;
@@ -33,7 +33,7 @@ static const char *tool_of(const char *entry, size_t name_length)
 {
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (strncmp(entry, signs[i].prefix, strlen(signs[i].prefix)) == 0 &&
-            !ends_in_place(entry, name_length))
+            !is_path_variable(entry, name_length))
             return signs[i].tool;
     return NULL;
 }

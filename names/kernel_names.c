@@ -35,8 +35,8 @@ static int compare(const void *left, const void *right)
 
 /* Divides the texts of each class (at first all 0) into classes of equal texts. Returns the number of
  * classes, 0 without memory. `ret_sorted`, if not NULL: the texts by class, malloc'ed. */
-static size_t divide(struct occ_arena *arena, const char *const *texts, size_t n, uint32_t *class_of,
-                     struct entry **ret_sorted)
+static size_t classify(struct occ_arena *arena, const char *const *texts, size_t n, uint32_t *class_of,
+                       struct entry **ret_sorted)
 {
     uint32_t count = 0;
     struct entry *entries = calloc(n, sizeof *entries);
@@ -103,7 +103,7 @@ static void tell_apart(struct occ_arena *arena, const struct occ_name_pieces *co
     for (size_t slot = 0, count = 1; !arena->failed && slot < SLOTS && count < n; slot++) {
         for (size_t i = 0; i < n; i++)
             texts[i] = names[i]->slots[slot];
-        size_t divided = divide(arena, texts, n, class_of, NULL);
+        size_t divided = classify(arena, texts, n, class_of, NULL);
         if (divided <= count)
             continue;
         count = divided;
@@ -126,7 +126,7 @@ static void describe(struct occ_arena *arena, const struct occ_name_pieces *name
     _cleanup_(occ_freep) struct entry *sorted = NULL;
     for (size_t i = 0; !arena->failed && i < n; i++)
         texts[i] = names[i].key;
-    if (arena->failed || divide(arena, texts, n, class_of, &sorted) == 0)
+    if (arena->failed || classify(arena, texts, n, class_of, &sorted) == 0)
         return;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && class_of[sorted[end].at] == class_of[sorted[i].at]; end++)
@@ -207,7 +207,7 @@ static void shorten(struct occ_arena *arena, const char *const *texts, size_t n,
 {
     const char **different = NEW(arena, n, different), **shorter = NEW(arena, n, shorter);
     uint32_t *class_of = NEW(arena, n, class_of), *check = NEW(arena, n, check);
-    size_t count = arena->failed ? 0 : divide(arena, texts, n, class_of, NULL);
+    size_t count = arena->failed ? 0 : classify(arena, texts, n, class_of, NULL);
     bool is_long = false;
     if (count == 0)
         return;
@@ -219,9 +219,9 @@ static void shorten(struct occ_arena *arena, const char *const *texts, size_t n,
     }
     if (is_long && depth > 0)
         describe_types(arena, different, count, depth, shorter);
-    bool told_apart = divide(arena, shorter, count, check, NULL) == count;
+    bool is_distinct = classify(arena, shorter, count, check, NULL) == count;
     for (size_t i = 0; i < n; i++)
-        out[i] = told_apart ? shorter[class_of[i]] : texts[i];
+        out[i] = is_distinct ? shorter[class_of[i]] : texts[i];
 }
 
 /* ---- kernels ---- */
@@ -234,7 +234,7 @@ static void cut_kernels(struct occ_arena *arena, const struct occ_kernel_name *k
     uint32_t *class_of = NEW(arena, n, class_of), *uses = NEW(arena, n, uses);
     for (size_t i = 0; !arena->failed && i < n; i++)
         names[i] = pieces[i].key = pieces[i].alone = kernels[i].short_name;
-    if (arena->failed || divide(arena, names, n, class_of, NULL) == 0)
+    if (arena->failed || classify(arena, names, n, class_of, NULL) == 0)
         return;
     for (size_t i = 0; i < n; i++)
         uses[class_of[i]]++;
@@ -254,7 +254,7 @@ static int set_names(struct occ_arena *arena, struct occ_kernel_name *kernels, s
             length--;
         names[i] = occ_arena_part(arena, names[i], length);
     }
-    if (arena->failed || divide(arena, names, n, class_of, NULL) == 0)
+    if (arena->failed || classify(arena, names, n, class_of, NULL) == 0)
         return OCC_E_NO_MEMORY;
     for (size_t i = 0; i < n; i++)
         uses[class_of[i]]++;

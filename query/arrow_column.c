@@ -25,7 +25,7 @@ enum query_kind query_kind_of_type(const char *declared)
 
 /* ---- buffers ---- */
 
-/* Makes room for `n` further bytes. Returns their place; NULL: no memory. */
+/* Makes room for `n` further bytes. Returns their address; NULL: no memory. */
 static uint8_t *extend(struct query_buffer *buffer, size_t n)
 {
     size_t room = buffer->room ? buffer->room : 64;
@@ -44,10 +44,10 @@ static uint8_t *extend(struct query_buffer *buffer, size_t n)
 
 static bool put(struct query_buffer *buffer, const void *bytes, size_t n)
 {
-    uint8_t *place = extend(buffer, n);
-    if (place && n > 0)
-        memcpy(place, bytes, n);
-    return place != NULL;
+    uint8_t *to = extend(buffer, n);
+    if (to && n > 0)
+        memcpy(to, bytes, n);
+    return to != NULL;
 }
 
 static void release_buffer(struct query_buffer *buffer)
@@ -83,7 +83,7 @@ static bool put_valid(struct query_column *column, bool is_valid)
     return true;
 }
 
-/* Writes the place of a row without a value. */
+/* Writes the slot of a row without a value. */
 static bool put_empty(struct query_column *column)
 {
     static const uint8_t zero[NUMBER_BYTES];
@@ -92,7 +92,7 @@ static bool put_empty(struct query_column *column)
     return column->kind == QUERY_UNKNOWN || put(&column->data, zero, sizeof zero);
 }
 
-/* Gives the column, which has no value yet, its kind, and its earlier rows their places. */
+/* Gives the column, which has no value yet, its kind, and its earlier rows their slots. */
 static bool set_kind(struct query_column *column, enum query_kind kind)
 {
     bool done = true;
@@ -155,10 +155,10 @@ static bool put_text(struct query_column *column, sqlite3_stmt *row, int index)
 {
     const char *text = (const char *)sqlite3_column_text(row, index);
     size_t n = (size_t)sqlite3_column_bytes(row, index);
-    char *place = text ? (char *)extend(&column->data, query_utf8_copy(NULL, text, n)) : NULL;
-    if (!place)
+    char *to = text ? (char *)extend(&column->data, query_utf8_copy(NULL, text, n)) : NULL;
+    if (!to)
         return false;
-    (void)query_utf8_copy(place, text, n);
+    (void)query_utf8_copy(to, text, n);
     return put_end(column);
 }
 

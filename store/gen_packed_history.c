@@ -87,9 +87,9 @@ int main(void)
 {
     static uint8_t bytes[MAX_BYTES];
     static struct occ_packed_run runs[RUNS_MAX + 1];
-    const char *place = getenv("TMPDIR");
+    const char *parent = getenv("TMPDIR");
     char directory[4096], path[4200];
-    (void)snprintf(directory, sizeof directory, "%s/occ_gen-XXXXXX", place ? place : "/tmp");
+    (void)snprintf(directory, sizeof directory, "%s/occ_gen-XXXXXX", parent ? parent : "/tmp");
     if (!mkdtemp(directory))
         return 1;
     (void)snprintf(path, sizeof path, "%s/history.db", directory);

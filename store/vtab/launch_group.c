@@ -12,12 +12,12 @@
 #define PASS_ROWS (UINT32_C(1) << 22)
 #endif
 #define PASSES     4
-#define DIGIT_BITS 11u /* bits of a place that one step of the radix sort uses */
+#define DIGIT_BITS 11u /* bits of a rank that one step of the radix sort uses */
 #define DIGITS     (1u << DIGIT_BITS)
 
-/* ---- places ---- */
+/* ---- ranks ---- */
 
-/* A launch configuration; its place is its index in the list. */
+/* A launch configuration; its rank is its index in the list. */
 struct occ_launch_group_config {
     uint32_t config;
     bool known; /* false: its kernel is NULL, which comes first */
@@ -30,7 +30,7 @@ static uint32_t find_config(struct occ_launch_group *g, uint32_t config)
 {
     if (!occ_grow((void **)&g->configs, &g->configs_allocated, g->n_configs, UINT32_MAX, sizeof *g->configs))
         return OCC_MAP_NONE;
-    uint32_t at = occ_map_put(&g->places, config, g->n_configs);
+    uint32_t at = occ_map_put(&g->ranks, config, g->n_configs);
     if (at == g->n_configs)
         g->configs[g->n_configs++] = (struct occ_launch_group_config){.config = config};
     return at;
@@ -73,25 +73,25 @@ static int compare_configs(const void *a, const void *b)
                                     : (x->config > y->config) - (x->config < y->config);
 }
 
-static int sort_places(struct occ_launch_group *g)
+static int sort_configs(struct occ_launch_group *g)
 {
     if (g->n_configs > 0)
         qsort(g->configs, g->n_configs, sizeof *g->configs, compare_configs);
-    occ_map_clear(&g->places);
+    occ_map_clear(&g->ranks);
     for (uint32_t i = 0; i < g->n_configs; i++)
-        if (occ_map_put(&g->places, g->configs[i].config, i) == OCC_MAP_NONE)
+        if (occ_map_put(&g->ranks, g->configs[i].config, i) == OCC_MAP_NONE)
             return SQLITE_NOMEM;
     return SQLITE_OK;
 }
 
 /* ---- passes ---- */
 
-/* Ends a pass before that place, unless the pass is empty. */
-static void end_pass(struct occ_launch_group *g, uint32_t place, uint64_t launches)
+/* Ends a pass before that rank, unless the pass is empty. */
+static void end_pass(struct occ_launch_group *g, uint32_t rank, uint64_t launches)
 {
     g->capacity = launches > g->capacity ? launches : g->capacity;
-    if (place > (g->n_ends ? g->ends[g->n_ends - 1] : 0))
-        g->ends[g->n_ends++] = place;
+    if (rank > (g->n_ends ? g->ends[g->n_ends - 1] : 0))
+        g->ends[g->n_ends++] = rank;
 }
 
 static uint64_t pass_rows(const struct occ_launch_group *g)
@@ -103,7 +103,7 @@ static uint64_t pass_rows(const struct occ_launch_group *g)
     return rows < PASS_ROWS / PASSES ? PASS_ROWS / PASSES : rows < PASS_ROWS ? rows : PASS_ROWS;
 }
 
-/* Divides the places into passes. A configuration with more launches than a pass has a pass of its own. */
+/* Divides the ranks into passes. A configuration with more launches than a pass has a pass of its own. */
 static bool cut(struct occ_launch_group *g)
 {
     uint64_t launches = 0, max = pass_rows(g);
@@ -155,7 +155,7 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
     g->was_narrowed = scan->narrowed[OCC_LAUNCH_KEY_CONFIG];
     g->at = g->n_configs = g->one.n = g->gathered.n = 0;
     g->streams = false;
-    occ_map_clear(&g->places);
+    occ_map_clear(&g->ranks);
     scan->columns |= OCC_COLUMN_BIT(config);
     while ((rc = occ_vtab_step(scan->vtab, list)) == SQLITE_ROW && (rc = count_chunk(g, scan)) == SQLITE_OK)
         ;
@@ -164,7 +164,7 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
     if (rc == SQLITE_OK && by_kernel)
         rc = read_kernels(g, scan);
     if (rc == SQLITE_OK)
-        rc = sort_places(g);
+        rc = sort_configs(g);
     if (rc == SQLITE_OK && !(cut(g) && reserve(g, scan->columns)))
         rc = SQLITE_NOMEM;
     g->one.n = g->one.at = 0;
@@ -173,18 +173,18 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
 
 /* ---- gathering ---- */
 
-/* Sorts n numbers of rows, in g->order, by the places of their configurations; the sort is stable. */
+/* Sorts n numbers of rows, in g->order, by the ranks of their configurations; the sort is stable. */
 static void sort_rows(struct occ_launch_group *g, const uint64_t *config, uint32_t n)
 {
     uint32_t max = g->n_configs > 0 ? g->n_configs - 1 : 0;
     for (unsigned shift = 0; shift < 32 && max >> shift != 0; shift += DIGIT_BITS) {
         uint32_t starts[DIGITS + 1] = {0};
         for (uint32_t i = 0; i < n; i++)
-            starts[(occ_map_get(&g->places, config[g->order[i]]) >> shift) % DIGITS + 1]++;
+            starts[(occ_map_get(&g->ranks, config[g->order[i]]) >> shift) % DIGITS + 1]++;
         for (uint32_t i = 0; i < DIGITS; i++)
             starts[i + 1] += starts[i];
         for (uint32_t i = 0; i < n; i++)
-            g->sort_buffer[starts[(occ_map_get(&g->places, config[g->order[i]]) >> shift) % DIGITS]++] =
+            g->sort_buffer[starts[(occ_map_get(&g->ranks, config[g->order[i]]) >> shift) % DIGITS]++] =
                 g->order[i];
         uint32_t *sorted = g->sort_buffer;
         g->sort_buffer = g->order;
@@ -204,8 +204,8 @@ static int choose_rows(struct occ_launch_group *g, struct occ_launch_scan *scan,
     const struct occ_launch_chunk *c = &g->one;
     uint32_t low = g->at > 1 ? g->ends[g->at - 2] : 0, high = g->ends[g->at - 1], n = 0;
     for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t row = occ_launch_chunk_row(c, i), place = occ_map_get(&g->places, c->columns.config[row]);
-        if (place < low || place >= high)
+        uint32_t row = occ_launch_chunk_row(c, i), rank = occ_map_get(&g->ranks, c->columns.config[row]);
+        if (rank < low || rank >= high)
             continue;
         if (n == g->capacity - g->gathered.n)
             return changed(scan);
@@ -311,5 +311,5 @@ void occ_launch_group_close(struct occ_launch_group *g)
     free(g->sort_buffer);
     free(g->ends);
     free(g->configs);
-    occ_map_free(&g->places);
+    occ_map_free(&g->ranks);
 }
