@@ -40,8 +40,8 @@ void cli_gather_freep(struct cli_gather **gather)
 void cli_gather_of(struct cli_gather *gather, const char *owner)
 {
     gather->owner = owner;
-    gather->owner_place++;
-    gather->place = 0;
+    gather->owner_index++;
+    gather->row_index = 0;
 }
 
 /* Returns the keys of hidden columns: the bases of shares, then the column that groups sum rows. */
@@ -154,15 +154,15 @@ static int compare(const void *left, const void *right, void *gather)
                               *b = *(struct cli_gathered *const *)right;
     bool a_last = isnan(gather_real(&a->key)), b_last = isnan(gather_real(&b->key));
     int order = compare_keys(&a->key, &b->key);
-    int owners = (a->owner_place > b->owner_place) - (a->owner_place < b->owner_place);
-    int places = (a->place > b->place) - (a->place < b->place);
+    int owners = (a->owner_index > b->owner_index) - (a->owner_index < b->owner_index);
+    int rows = (a->row_index > b->row_index) - (a->row_index < b->row_index);
     if (!g->merge.keys[0])
-        return places != 0 ? places : owners;
+        return rows != 0 ? rows : owners;
     if (a_last != b_last)
         return a_last - b_last;
     if (order != 0)
         return g->merge.ascending ? order : -order;
-    return owners != 0 ? owners : places;
+    return owners != 0 ? owners : rows;
 }
 
 void gather_sort(struct cli_gather *g, size_t most)
@@ -226,8 +226,8 @@ int cli_gather_add(struct cli_gather *gather, const void *row, struct occ_error 
     if (!made)
         return occ_no_memory(err);
     made->owner = gather->owner;
-    made->owner_place = gather->owner_place;
-    made->place = gather->place++;
+    made->owner_index = gather->owner_index;
+    made->row_index = gather->row_index++;
     made->key = value_of(gather->keys[0], row);
     if (made->key.type == CLI_NONE)
         made->key = value_of(gather->keys[1], row);

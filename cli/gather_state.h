@@ -11,7 +11,7 @@ enum {
 
 struct cli_gathered {
     const char *owner;
-    size_t owner_place, place; /* index of the owner; index of the row in the owner's answer */
+    size_t owner_index, row_index; /* row_index: in the answer of the owner's history */
     struct cli_value key;
     struct cli_value values[]; /* shown columns, then hidden columns; copied texts follow the array */
 };
@@ -25,7 +25,7 @@ struct cli_gather {
     struct cli_selection shown;
     size_t n_values; /* values in a row */
     const char *owner;
-    size_t owner_place, place;
+    size_t owner_index, row_index;
     struct cli_gathered **rows;
     size_t n, allocated, added;
     double totals[CLI_PARTS_MAX]; /* sums of the bases of shares, over all rows */

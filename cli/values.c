@@ -248,7 +248,7 @@ static int fail_unknown_column(const struct cli_column *table, const char *name,
 }
 
 /* Returns the index of the column; selection->n: not selected. */
-static size_t place_of(const struct cli_selection *selection, const struct cli_column *column)
+static size_t index_of(const struct cli_selection *selection, const struct cli_column *column)
 {
     size_t i = 0;
     while (i < selection->n && selection->columns[i] != column)
@@ -264,14 +264,14 @@ static int select_one(const struct cli_column *table, const char *name, size_t l
         c++;
     if (!c->name)
         return fail_unknown_column(table, name, length, err);
-    size_t place = place_of(selection, c);
-    if (place < selection->n && !adds)
+    size_t index = index_of(selection, c);
+    if (index < selection->n && !adds)
         return occ_fail(err, OCC_E_INVALID, "-o: column '%s' is there already", c->name);
-    if (place == CLI_MAX_COLUMNS)
+    if (index == CLI_MAX_COLUMNS)
         return occ_fail(err, OCC_E_INVALID, "-o: too many columns");
-    selection->n += place == selection->n;
-    selection->columns[place] = c;
-    selection->asked[place] = true;
+    selection->n += index == selection->n;
+    selection->columns[index] = c;
+    selection->asked[index] = true;
     return 0;
 }
 

@@ -295,8 +295,8 @@ static struct diff_group nested_group(struct work *w, const struct diff_nest *ne
     struct diff_group g = {.scope = DIFF_SCOPE_LAYER};
     struct span span = {0, 0};
     for (size_t i = 0; i < w->n; i++) {
-        uint32_t place = nest->place[w->sorted[i]->cell.pair];
-        bool is_inside = place >= at && place < nest->end[at];
+        uint32_t group = nest->group[w->sorted[i]->cell.pair];
+        bool is_inside = group >= at && group < nest->end[at];
         w->sorted[i]->name = is_inside ? "" : "outside"; /* by_name() sorts "" first */
         span.until += is_inside ? 1 : 0;
     }

@@ -50,10 +50,10 @@ int diff_levels_make(const struct diff *diff, double floor, double min_share, st
 void diff_levels_free(struct diff_levels *levels);
 
 /* Groups inside of each other, such as a tree of layers in depth-first order: group k has the pairs with k <=
- * place[pair] < end[k]. */
+ * group[pair] < end[k]. */
 struct diff_nest {
-    const uint32_t *place; /* of each pair; DIFF_NO_PAIR: in no group */
-    const uint32_t *end;
+    const uint32_t *group; /* innermost group of each pair; DIFF_NO_PAIR: in no group */
+    const uint32_t *end;   /* for each group: the first group that is not inside */
     uint32_t n;
 };
 /* Judges nested groups as a scope: ret_levels->groups[k] is group k, without a name. Its ratios are NaN

@@ -29,7 +29,7 @@ static int64_t last_of(const struct draw_time_plot *plot)
     return plot->points[plot->n - 1].start_ns;
 }
 
-double draw_time_place(int64_t first_ns, int64_t end_ns, int64_t ns)
+double draw_time_fraction(int64_t first_ns, int64_t end_ns, int64_t ns)
 {
     double first = (double)first_ns, end = (double)end_ns;
     return fmin(fmax(((double)ns - first) / (end - first), 0), 1);
@@ -38,7 +38,7 @@ double draw_time_place(int64_t first_ns, int64_t end_ns, int64_t ns)
 static double x_of(const struct plot *plot, int64_t ns)
 {
     const struct draw_time_plot *of = plot->of;
-    return draw_time_place(first_of(of), last_of(of) + of->unit_ns, ns) * of->svg->width;
+    return draw_time_fraction(first_of(of), last_of(of) + of->unit_ns, ns) * of->svg->width;
 }
 
 static double column_width(const struct plot *plot)

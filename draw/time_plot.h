@@ -39,7 +39,7 @@ void draw_time_plot(const struct draw_time_plot *plot);
 
 /* Columns of a plot in which points are added up. */
 enum { DRAW_TIME_COLUMNS = 395 };
-/* The place of a moment between the start of the first point and the end of the last: 0 ... 1. */
-double draw_time_place(int64_t first_ns, int64_t end_ns, int64_t ns);
+/* The position of a moment between the start of the first point and the end of the last: 0 ... 1. */
+double draw_time_fraction(int64_t first_ns, int64_t end_ns, int64_t ns);
 /* The zone of an axis between two moments. Where clocks change between them, two names: "CET/CEST". */
 const char *draw_time_zone(int64_t first_ns, int64_t last_ns, bool is_utc, char *buffer, size_t size);

@@ -8,42 +8,42 @@
 
 /* Sums over configurations on one device, weighted by their time, and the configuration with the most time.
  */
-struct place {
+struct device_sums {
     double ns, theoretical, achieved_low, achieved_high, elapsed_low, elapsed_high, waste;
     uint64_t dominant_ns;
     struct occ_result dominant;
 };
 
-static void add(struct place *place, const struct occ_config_row *row, const struct occ_device *device,
+static void add(struct device_sums *sums, const struct occ_config_row *row, const struct occ_device *device,
                 const struct occ_result *r)
 {
     double ns = (double)row->total_ns;
     double warps = (double)device->sm_count * r->max_warps_per_sm;
-    place->ns += ns;
-    place->theoretical += ns * r->theoretical;
-    place->achieved_low += ns * r->expected_achieved_low;
-    place->achieved_high += ns * r->expected_achieved_high;
-    place->elapsed_low += ns * r->expected_elapsed_low;
-    place->elapsed_high += ns * r->expected_elapsed_high;
-    place->waste += ns * 1e-9 * warps * (1 - r->expected_elapsed_low);
-    if (row->total_ns >= place->dominant_ns) {
-        place->dominant_ns = row->total_ns;
-        place->dominant = *r;
+    sums->ns += ns;
+    sums->theoretical += ns * r->theoretical;
+    sums->achieved_low += ns * r->expected_achieved_low;
+    sums->achieved_high += ns * r->expected_achieved_high;
+    sums->elapsed_low += ns * r->expected_elapsed_low;
+    sums->elapsed_high += ns * r->expected_elapsed_high;
+    sums->waste += ns * 1e-9 * warps * (1 - r->expected_elapsed_low);
+    if (row->total_ns >= sums->dominant_ns) {
+        sums->dominant_ns = row->total_ns;
+        sums->dominant = *r;
     }
 }
 
-static void finish(const struct place *place, struct elsewhere_figures *figures)
+static void finish(const struct device_sums *sums, struct elsewhere_figures *figures)
 {
-    *figures = (struct elsewhere_figures){.theoretical = place->theoretical / place->ns, /* NaN for 0 / 0 */
-                                          .expected_achieved_low = place->achieved_low / place->ns,
-                                          .expected_achieved_high = place->achieved_high / place->ns,
-                                          .expected_elapsed_low = place->elapsed_low / place->ns,
-                                          .expected_elapsed_high = place->elapsed_high / place->ns,
-                                          .waves = place->ns > 0 ? place->dominant.waves : (double)NAN,
-                                          .waste = place->ns > 0 ? place->waste : (double)NAN};
-    if (place->ns <= 0)
+    *figures = (struct elsewhere_figures){.theoretical = sums->theoretical / sums->ns, /* NaN for 0 / 0 */
+                                          .expected_achieved_low = sums->achieved_low / sums->ns,
+                                          .expected_achieved_high = sums->achieved_high / sums->ns,
+                                          .expected_elapsed_low = sums->elapsed_low / sums->ns,
+                                          .expected_elapsed_high = sums->elapsed_high / sums->ns,
+                                          .waves = sums->ns > 0 ? sums->dominant.waves : (double)NAN,
+                                          .waste = sums->ns > 0 ? sums->waste : (double)NAN};
+    if (sums->ns <= 0)
         return;
-    (void)occ_limiters_text(place->dominant.limiters, figures->limiters, sizeof figures->limiters);
+    (void)occ_limiters_text(sums->dominant.limiters, figures->limiters, sizeof figures->limiters);
     (void)cli_range_cell(figures->expected_achieved_low, figures->expected_achieved_high, figures->expected,
                          sizeof figures->expected);
 }
@@ -64,7 +64,7 @@ static struct occ_launch launch_elsewhere(const struct occ_config_row *row, cons
 
 /* Sums for one row. `alone`: configurations that cannot run on the other device. */
 struct both {
-    struct place here, there, alone;
+    struct device_sums here, there, alone;
 };
 
 static void add_config(struct elsewhere_row *out, struct both *both, const struct occ_config_row *row,

@@ -53,19 +53,19 @@ const struct cli_column diff_layer_columns[] = {
     CLI_COLUMN_END,
 };
 
-/* ---- places in the tree ---- */
+/* ---- lines of pairs ---- */
 
-struct places {
-    uint32_t *place; /* of each pair: the deepest line with all of its launches; DIFF_NO_PAIR: none */
-    uint32_t *end;   /* of each line: the first line that is not inside */
-    bool *is_seen;   /* of each pair */
+struct pair_lines {
+    uint32_t *line; /* deepest line with all launches of a pair; DIFF_NO_PAIR: none */
+    uint32_t *end;  /* for each line: the first line that is not inside */
+    bool *is_seen;  /* for each pair: an item of the pair was read */
 };
 
-static void places_free(const struct places *places)
+static void pair_lines_free(const struct pair_lines *pairs)
 {
-    free(places->place);
-    free(places->end);
-    free(places->is_seen);
+    free(pairs->line);
+    free(pairs->end);
+    free(pairs->is_seen);
 }
 
 /* The deepest line that is, or is around, both lines. */
@@ -76,12 +76,12 @@ static uint32_t common_line(const struct occ_layers *tree, const uint32_t *end, 
     return a;
 }
 
-static bool find_places(const struct diff *diff, const struct occ_layers *tree, struct places *p)
+static bool find_pair_lines(const struct diff *diff, const struct occ_layers *tree, struct pair_lines *p)
 {
-    p->place = calloc((size_t)diff->n_pairs + 1, sizeof *p->place);
+    p->line = calloc((size_t)diff->n_pairs + 1, sizeof *p->line);
     p->is_seen = calloc((size_t)diff->n_pairs + 1, sizeof *p->is_seen);
     p->end = calloc(tree->n + 1, sizeof *p->end);
-    if (!p->place || !p->is_seen || !p->end)
+    if (!p->line || !p->is_seen || !p->end)
         return false;
     for (uint32_t i = 0; i < tree->n; i++) {
         p->end[i] = i + 1;
@@ -90,11 +90,11 @@ static bool find_places(const struct diff *diff, const struct occ_layers *tree, 
     }
     for (uint32_t i = 0; i < diff->n_items; i++) {
         uint32_t pair = diff->items[i].pair, line = tree->line_of[i];
-        bool is_none = line == OCC_NO_LAYER || (p->is_seen[pair] && p->place[pair] == DIFF_NO_PAIR);
+        bool is_none = line == OCC_NO_LAYER || (p->is_seen[pair] && p->line[pair] == DIFF_NO_PAIR);
         uint32_t common = is_none            ? OCC_NO_LAYER
-                          : p->is_seen[pair] ? common_line(tree, p->end, p->place[pair], line)
+                          : p->is_seen[pair] ? common_line(tree, p->end, p->line[pair], line)
                                              : line;
-        p->place[pair] = common == OCC_NO_LAYER ? DIFF_NO_PAIR : common;
+        p->line[pair] = common == OCC_NO_LAYER ? DIFF_NO_PAIR : common;
         p->is_seen[pair] = true;
     }
     return true;
@@ -178,11 +178,11 @@ static struct occ_range_totals *totals_of(const struct diff *diff)
 static int judge(const struct diff *diff, double floor, double min_share, struct diff_layers *l,
                  struct occ_error *err)
 {
-    _cleanup_(places_free) struct places places = {.place = NULL};
+    _cleanup_(pair_lines_free) struct pair_lines pairs = {.line = NULL};
     l->lines = calloc(l->tree.n + 1, sizeof *l->lines);
-    if (!l->lines || !find_places(diff, &l->tree, &places))
+    if (!l->lines || !find_pair_lines(diff, &l->tree, &pairs))
         return occ_no_memory(err);
-    const struct diff_nest nest = {places.place, places.end, (uint32_t)l->tree.n};
+    const struct diff_nest nest = {pairs.line, pairs.end, (uint32_t)l->tree.n};
     int status = diff_levels_nested(diff, floor, min_share, &nest, &l->verdicts, err);
     for (uint32_t i = 0; i < diff->n_items && status == 0; i++)
         add_item(l, &diff->items[i], l->tree.line_of[i]);

@@ -232,30 +232,32 @@ struct neighbours {
     uint32_t before, n, waiting[WAITING_MAX];
 };
 
-struct places {
+/* The streams of a side. */
+struct streams {
     struct diff *diff;
-    struct occ_map streams; /* stream -> index in `all` */
+    struct occ_map index; /* stream -> index in `all` */
     struct neighbours *all;
     size_t n, allocated;
 };
 
-static struct neighbours *neighbours_of(struct places *places, uint64_t stream)
+static struct neighbours *neighbours_of(struct streams *streams, uint64_t stream)
 {
-    uint32_t at = occ_map_get(&places->streams, stream);
+    uint32_t at = occ_map_get(&streams->index, stream);
     if (at != OCC_MAP_NONE)
-        return &places->all[at];
-    if (!occ_grow((void **)&places->all, &places->allocated, places->n, UINT32_MAX, sizeof *places->all) ||
-        occ_map_put(&places->streams, stream, (uint32_t)places->n) == OCC_MAP_NONE)
+        return &streams->all[at];
+    if (!occ_grow((void **)&streams->all, &streams->allocated, streams->n, UINT32_MAX,
+                  sizeof *streams->all) ||
+        occ_map_put(&streams->index, stream, (uint32_t)streams->n) == OCC_MAP_NONE)
         return NULL;
-    places->all[places->n] = (struct neighbours){.before = DIFF_NO_PAIR};
-    return &places->all[places->n++];
+    streams->all[streams->n] = (struct neighbours){.before = DIFF_NO_PAIR};
+    return &streams->all[streams->n++];
 }
 
-static int note_place(void *context, const struct launch *launch)
+static int note_neighbours(void *context, const struct launch *launch)
 {
-    struct places *places = context;
-    struct neighbours *around = neighbours_of(places, launch->stream);
-    uint32_t pair = places->diff->items[launch->item].pair;
+    struct streams *streams = context;
+    struct neighbours *around = neighbours_of(streams, launch->stream);
+    uint32_t pair = streams->diff->items[launch->item].pair;
     if (!around)
         return SQLITE_NOMEM;
     if (pair == DIFF_NO_PAIR) {
@@ -264,19 +266,19 @@ static int note_place(void *context, const struct launch *launch)
         return SQLITE_OK;
     }
     for (uint32_t i = 0; i < around->n; i++)
-        diff_add_neighbours(&places->diff->items[around->waiting[i]], around->before, pair);
+        diff_add_neighbours(&streams->diff->items[around->waiting[i]], around->before, pair);
     *around = (struct neighbours){.before = pair};
     return SQLITE_OK;
 }
 
-static int find_places(struct sides *sides, struct occ_error *err)
+static int match_by_neighbours(struct sides *sides, struct occ_error *err)
 {
     int status = 0;
     for (uint32_t which = 0; which < DIFF_SIDES && status == 0; which++) {
-        struct places places = {.diff = &sides->diff};
-        status = visit_side(sides, which, note_place, &places, err);
-        occ_map_free(&places.streams);
-        free(places.all);
+        struct streams streams = {.diff = &sides->diff};
+        status = visit_side(sides, which, note_neighbours, &streams, err);
+        occ_map_free(&streams.index);
+        free(streams.all);
     }
     return status == 0 ? diff_match(&sides->diff, DIFF_PLACE, err) : status;
 }
@@ -320,7 +322,7 @@ int sides_compare(struct sides *sides, struct occ_error *err)
     for (enum diff_level level = 0; level < DIFF_PLACE && status == 0; level++)
         status = diff_match(&sides->diff, level, err);
     if (status == 0 && diff_has_rest(&sides->diff))
-        status = find_places(sides, err);
+        status = match_by_neighbours(sides, err);
     if (status == 0)
         status = diff_sample(&sides->diff, err);
     for (uint32_t which = 0; which < DIFF_SIDES && status == 0 && !sides->diff.by_runs; which++)

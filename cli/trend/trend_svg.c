@@ -9,9 +9,9 @@
 #include "support/cleanup.h"
 #include "trend.h"
 
-static double place_of(const struct trend *t, int64_t ns)
+static double fraction_of(const struct trend *t, int64_t ns)
 {
-    return draw_time_place(t->points[0].start_ns, t->points[t->n - 1].start_ns + t->unit_ns, ns);
+    return draw_time_fraction(t->points[0].start_ns, t->points[t->n - 1].start_ns + t->unit_ns, ns);
 }
 
 /* ---- a series ---- */
@@ -123,7 +123,7 @@ static void put_labels(const struct trend *t, FILE *out)
     enum { LETTER_X = 6 };
     double used = 0;
     for (size_t i = 0; i < t->n_labels; i++) {
-        double x = PLOT_X * place_of(t, t->labels[i].start_ns),
+        double x = PLOT_X * fraction_of(t, t->labels[i].start_ns),
                width = LETTER_X * (double)(strlen(t->labels[i].label) + 1);
         x = x + width > PLOT_X ? PLOT_X - width : x;
         if (x >= used) {
@@ -135,7 +135,7 @@ static void put_labels(const struct trend *t, FILE *out)
 
 static void put_head(const struct trend *t, const char *what, FILE *out)
 {
-    double in_column = 1 / (DRAW_TIME_COLUMNS * place_of(t, t->points[0].start_ns + t->unit_ns));
+    double in_column = 1 / (DRAW_TIME_COLUMNS * fraction_of(t, t->points[0].start_ns + t->unit_ns));
     char first[32], end[32], columns[96] = "", kernels[32] = "";
     if (in_column > 1)
         (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f, its band holds theirs",

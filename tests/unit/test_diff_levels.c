@@ -208,18 +208,18 @@ static void a_planted_change_is_reported(void **state)
  */
 static void nested_groups_have_what_is_inside(void **state)
 {
-    static const uint32_t places[FAMILIES] = {
+    static const uint32_t group_of_family[FAMILIES] = {
         1, 2, 0, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR, DIFF_NO_PAIR};
     static const uint32_t ends[] = {3, 2, 3, 4};
     struct world world = planted;
-    uint32_t place[ROWS];
+    uint32_t group[ROWS];
     struct diff_levels levels;
     (void)state;
     world.seed = 1;
     struct compared *c = compare(&world);
     for (uint32_t i = 0; i < c->diff.n_pairs; i++)
-        place[i] = places[family_of(&c->diff.pairs[i])];
-    const struct diff_nest nest = {place, ends, COUNT(ends)};
+        group[i] = group_of_family[family_of(&c->diff.pairs[i])];
+    const struct diff_nest nest = {group, ends, COUNT(ends)};
     assert_int_equal(diff_levels_nested(&c->diff, FLOOR, MIN_SHARE, &nest, &levels, NULL), 0);
     const struct diff_group *g = levels.groups, *layer = find(c, DIFF_SCOPE_LAYER, "Net/layer_0");
     assert_int_equal(levels.n, COUNT(ends));

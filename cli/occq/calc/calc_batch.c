@@ -72,8 +72,8 @@ struct field {
 struct batch {
     FILE *out, *talk;
     uint64_t line;
-    size_t columns;       /* in the heading; 0: not read yet */
-    size_t place[INPUTS]; /* index of an input's field; SIZE_MAX: none */
+    size_t columns;          /* in the heading; 0: not read yet */
+    size_t field_of[INPUTS]; /* index of an input's field; SIZE_MAX: none */
     struct field fields[CALC_BATCH_COLUMNS];
     size_t n_fields;
     char gpu[CALC_NAME_BYTES]; /* name of `target`; "": `target` has no name */
@@ -164,9 +164,9 @@ static int read_column(struct batch *b, size_t index, struct occ_error *err)
         known[i] = inputs[i].column;
         if (strcmp(known[i], name) != 0)
             continue;
-        if (b->place[i] != SIZE_MAX)
+        if (b->field_of[i] != SIZE_MAX)
             return occ_fail(err, OCC_E_INVALID, "column '%s' is there twice", name);
-        b->place[i] = index;
+        b->field_of[i] = index;
         return 0;
     }
     for (size_t i = 0; i < RESULTS; i++)
@@ -181,13 +181,13 @@ static int read_column(struct batch *b, size_t index, struct occ_error *err)
 
 static int check_columns(const struct batch *b, struct occ_error *err)
 {
-    if (b->place[GPU] == SIZE_MAX && b->place[CC] == SIZE_MAX)
+    if (b->field_of[GPU] == SIZE_MAX && b->field_of[CC] == SIZE_MAX)
         return occ_fail(err, OCC_E_INVALID, "column 'gpu' (or 'cc' with 'sms') is missing");
-    if (b->place[CC] != SIZE_MAX && b->place[SMS] == SIZE_MAX)
+    if (b->field_of[CC] != SIZE_MAX && b->field_of[SMS] == SIZE_MAX)
         return occ_fail(err, OCC_E_INVALID,
                         "column 'sms' is missing: 'cc' alone does not determine the number of SMs");
     for (size_t i = 0; i < INPUTS; i++)
-        if (inputs[i].required && b->place[i] == SIZE_MAX)
+        if (inputs[i].required && b->field_of[i] == SIZE_MAX)
             return occ_fail(err, OCC_E_INVALID, "column '%s' is missing", inputs[i].column);
     return 0;
 }
@@ -197,7 +197,7 @@ static int read_heading(struct batch *b, const char *line, struct occ_error *err
     if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* UTF-8 byte order mark, written by spreadsheets */
         line += 3;
     for (size_t i = 0; i < INPUTS; i++)
-        b->place[i] = SIZE_MAX;
+        b->field_of[i] = SIZE_MAX;
     int status = split(b, line, err);
     for (size_t i = 0; i < b->n_fields && status == 0; i++)
         status = read_column(b, i, err);
@@ -218,7 +218,7 @@ static int read_heading(struct batch *b, const char *line, struct occ_error *err
 /* False if the field is empty, or another field overrides it. */
 static bool is_used(const struct batch *b, size_t input)
 {
-    const struct field *field = b->place[input] == SIZE_MAX ? NULL : &b->fields[b->place[input]];
+    const struct field *field = b->field_of[input] == SIZE_MAX ? NULL : &b->fields[b->field_of[input]];
     if (!field || field->bytes == 0)
         return false;
     if (input == CARVEOUT) /* -1: the driver's default, like in CUDA */
@@ -240,7 +240,7 @@ static int read_args(const struct batch *b, char texts[INPUTS][OPTION_BYTES], st
             return occ_fail(err, OCC_E_INVALID, "%s: is missing", inputs[i].column);
         if (!is_used(b, i))
             continue;
-        const struct field *field = &b->fields[b->place[i]];
+        const struct field *field = &b->fields[b->field_of[i]];
         size_t bytes = field->bytes < VALUE_MAX_BYTES ? (size_t)field->bytes : VALUE_MAX_BYTES;
         char *end = stpcpy(stpcpy(stpcpy(texts[n], "--"), inputs[i].option), "=");
         (void)strcpy(mempcpy(end, field->text, bytes), inputs[i].unit);

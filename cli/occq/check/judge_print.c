@@ -112,8 +112,8 @@ static int worst_first(const void *left, const void *right)
     return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
 }
 
-/* Prints the place in the file of rules. Built-in rules have none. */
-static void put_github_place(FILE *out, const struct judgement *j, const struct rule_result *r)
+/* Prints the line in the file of rules. Built-in rules have none. */
+static void put_github_location(FILE *out, const struct judgement *j, const struct rule_result *r)
 {
     if (!j->file)
         return;
@@ -137,7 +137,7 @@ void judgement_print_github(FILE *out, const struct judgement *j)
         if ((holds && r->without_baseline == 0) || r->state == RULE_SKIPPED || !text)
             continue;
         (void)fprintf(out, "::%s ", r->state == RULE_FAILS ? "error" : holds ? "notice" : "warning");
-        put_github_place(out, j, r);
+        put_github_location(out, j, r);
         (void)fputs("title=", out);
         put_text(out, r->rule->name, put_github);
         (void)fprintf(out, "::%s%%0A", rule_state_word(r->state));

@@ -28,7 +28,7 @@ struct trend_args {
 enum { INDENT = 12, ROWS = 6 };
 
 /* Returns the position of a time between the first and the last unit of time, 0 ... 1. */
-static double place_of(const struct trend *t, int64_t ns)
+static double fraction_of(const struct trend *t, int64_t ns)
 {
     double first = (double)t->points[0].start_ns, span = (double)t->points[t->n - 1].start_ns - first;
     return span > 0 ? ((double)ns - first) / span : 0;
@@ -46,7 +46,7 @@ static void draw(const struct trend *t, enum trend_series which, double top, str
 {
     for (size_t i = 0; i < t->n; i++) {
         const double values[] = {trend_value(&t->points[i], which).mean, upper_of(&t->points[i], which)};
-        int x = draw_canvas_x(canvas, place_of(t, t->points[i].start_ns));
+        int x = draw_canvas_x(canvas, fraction_of(t, t->points[i].start_ns));
         for (int k = 0; k < 2 && !isnan(values[k]); k++) {
             int y = draw_canvas_y(canvas, values[k] / top);
             draw_canvas_line(canvas, x, y, y);
@@ -88,12 +88,12 @@ static void print_marks(const struct trend *t)
     for (int i = 0; i < 2; i++)
         (void)snprintf(marks[i], sizeof marks[i], "%*s", columns, "");
     for (size_t i = 0; i < t->n_changes; i++)
-        marks[0][lround(place_of(t, t->changes[i].start_ns) * (columns - 1))] = t->changes[i].possible ? '?'
-                                                                                : t->changes[i].is_drift
-                                                                                    ? '/'
-                                                                                    : '^';
+        marks[0][lround(fraction_of(t, t->changes[i].start_ns) * (columns - 1))] =
+            t->changes[i].possible   ? '?'
+            : t->changes[i].is_drift ? '/'
+                                     : '^';
     for (size_t i = 0; i < t->n_labels; i++)
-        marks[1][lround(fmin(place_of(t, t->labels[i].start_ns), 1) * (columns - 1))] = '|';
+        marks[1][lround(fmin(fraction_of(t, t->labels[i].start_ns), 1) * (columns - 1))] = '|';
     for (int i = 0; i < 2; i++) {
         size_t length = (size_t)columns;
         while (length && marks[i][length - 1] == ' ')

@@ -184,14 +184,14 @@ static void fit_names(const struct live_ui *ui, const struct layout *layout, cha
     (void)cli_fit_texts(names, n, width, cli_screen_ellipsis());
 }
 
-static void draw_row(const struct live_ui *ui, const struct layout *layout, int y, size_t place,
+static void draw_row(const struct live_ui *ui, const struct layout *layout, int y, size_t row,
                      const char *name)
 {
-    const struct live_kernel *kernel = ui->model.items[place].kernel;
-    bool selected = place == ui->model.at &&
+    const struct live_kernel *kernel = ui->model.items[row].kernel;
+    bool selected = row == ui->model.at &&
                     (ui->model.selected == 0 ||
                      (kernel->id == ui->model.selected && kernel->device == ui->model.selected_device));
-    const struct top_line *line = ui->model.items[place].line;
+    const struct top_line *line = ui->model.items[row].line;
     char text[CELL_BYTES], trend[DRAW_SPARKLINE_BYTES(LIVE_VALUES)];
     int x = MARK_WIDTH;
     (void)attrset(selected ? A_REVERSE : A_NORMAL);

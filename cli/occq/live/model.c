@@ -62,7 +62,8 @@ bool live_record(struct live_model *model, const struct occ_top *kernels)
     for (size_t i = 0; i < kernels->n; i++) {
         const struct occ_row_kernel *k = &kernels->rows[i].kernel;
         struct live_kernel *known = find_kernel(model, k->id, k->device);
-        all[n] = known ? *known : (struct live_kernel){.id = k->id, .device = k->device, .place = SIZE_MAX};
+        all[n] =
+            known ? *known : (struct live_kernel){.id = k->id, .device = k->device, .last_row = SIZE_MAX};
         (void)push_value(&all[n++], top_waste_of(&kernels->rows[i]));
         if (known)
             known->id = 0; /* moved to `all` */
@@ -113,10 +114,10 @@ static int by_value(const void *left, const void *right, void *inverted)
 }
 
 /* Compares by the row in the last order; kernels without a row follow, by value. */
-static int by_place(const void *left, const void *right, void *inverted)
+static int by_last_row(const void *left, const void *right, void *inverted)
 {
-    size_t a = ((const struct live_item *)left)->kernel->place,
-           b = ((const struct live_item *)right)->kernel->place;
+    size_t a = ((const struct live_item *)left)->kernel->last_row,
+           b = ((const struct live_item *)right)->kernel->last_row;
     return a != b ? (a > b) - (a < b) : by_value(left, right, inverted);
 }
 
@@ -138,11 +139,11 @@ static void number_rows(struct live_model *model, const struct top_sums *sums)
 {
     double running = 0;
     for (size_t i = 0; i < model->n_kernels; i++)
-        model->kernels[i].place = SIZE_MAX;
+        model->kernels[i].last_row = SIZE_MAX;
     for (size_t i = 0; i < model->n; i++) {
         running += top_waste_of(&model->items[i].line->row);
         model->items[i].line->running_waste_ratio = running / sums->waste;
-        model->items[i].kernel->place = i;
+        model->items[i].kernel->last_row = i;
     }
 }
 
@@ -159,7 +160,7 @@ bool live_arrange(struct live_model *model, const struct live_sample *sample, bo
         if (known && matches(model, &line->row.kernel))
             model->items[model->n++] = (struct live_item){line, known, model->order->get(model->order, line)};
     }
-    qsort_r(model->items, model->n, sizeof *model->items, held ? by_place : by_value, &model->inverted);
+    qsort_r(model->items, model->n, sizeof *model->items, held ? by_last_row : by_value, &model->inverted);
     number_rows(model, &sample->sums);
     find_selected(model);
     return true;

@@ -52,7 +52,7 @@ enum { LIVE_VALUES = 10, LIVE_FILTER_BYTES = 64 };
 struct live_kernel {
     int64_t id, device;
     double values[LIVE_VALUES];
-    size_t place; /* row in the last order; SIZE_MAX: none */
+    size_t last_row; /* row in the last order; SIZE_MAX: none */
 };
 
 /* A row of the table. */

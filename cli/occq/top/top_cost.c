@@ -183,10 +183,10 @@ static void print_sums(const struct cli_command *command, const struct cli_selec
         const char *currency = prices->list[i].currency;
         int64_t cents = 0;
         double held_s = 0;
-        bool is_told = false;
+        bool is_printed = false;
         for (size_t k = 0; k < i; k++)
-            is_told = is_told || strcmp(prices->list[k].currency, currency) == 0;
-        for (size_t k = 0; k < bill->n && !is_told; k++) {
+            is_printed = is_printed || strcmp(prices->list[k].currency, currency) == 0;
+        for (size_t k = 0; k < bill->n && !is_printed; k++) {
             const struct occ_bill_row *row = &bill->rows[k];
             bool counts = row->price && strcmp(row->price->currency, currency) == 0;
             cents += counts ? row->cents : 0;
