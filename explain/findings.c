@@ -12,7 +12,7 @@
 
 /* ---- joining the configurations of a kernel ---- */
 
-/* Adds known savings: a configuration without a prediction saves at least 0. */
+/* Adds two savings; NaN, no prediction, counts as 0 beside a known saving. */
 static double add_savings(double a, double b)
 {
     return isnan(a) ? b : isnan(b) ? a : a + b;

@@ -84,7 +84,7 @@ static void add_kernel(const struct occ_kernel_totals *kernel, double seconds, s
 
 struct work {
     const struct occ_totals *totals;
-    struct sums *sums;       /* of each GPU */
+    struct sums *sums;       /* sums for each GPU */
     struct seconds *seconds; /* likewise */
     size_t *row_of;          /* likewise */
 };

@@ -35,8 +35,8 @@ static bool has_loss(const struct occ_kernel_totals *kernel)
     return 1 - occ_positive(kernel->used) >= OCC_LOSS_MIN;
 }
 
-/* Busy SMs that leave a block for every SM a gain below the smallest promise: time goes with the square root
- * (occupancy/predict.c). */
+/* Share of busy SMs from which filling the other SMs gains less than the smallest promised gain: the time
+ * ratio is the square root of this share (occupancy/predict.c). */
 #define SMS_NEARLY_ALL (OCC_PROMISED_RATIO * OCC_PROMISED_RATIO)
 
 static bool leaves_sms_idle(const struct occ_kernel_totals *kernel)
@@ -65,8 +65,8 @@ static uint32_t design_of(const struct occ_kernel_totals *kernel, unsigned cause
     return design;
 }
 
-/* Returns true if the name shows that a low occupancy is intended. A guess from the grid does not forbid
- * advice. */
+/* Returns true if the kernel's name shows that a low occupancy is intended. OCC_DESIGN_MAYBE_PERSISTENT, a
+ * guess from the grid, does not count. */
 static bool is_intended(uint32_t design)
 {
     return (design & (OCC_DESIGN_COMMUNICATION | OCC_DESIGN_PERSISTENT | OCC_DESIGN_TENSOR_CORES)) != 0;
@@ -106,8 +106,8 @@ static bool is_useful(const struct occ_kernel_totals *kernel, const struct occ_c
     return !is_useless && occ_change_for(owner_of(kernel), candidate->kind) != OCC_CHANGE_NONE;
 }
 
-/* Returns the best useful change; NULL: none. `cause`: of the changes about this cause; OCC_PART_COUNT: of
- * all. */
+/* Returns the best useful change; NULL: none. `cause`: among the changes for this cause; OCC_PART_COUNT:
+ * among all. */
 static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     const struct occ_candidate *best = NULL;
@@ -183,8 +183,8 @@ static void set_best(const struct occ_kernel_totals *kernel, const struct occ_ca
     finding->forecast = is_predicted ? best->forecast : occ_no_forecast;
 }
 
-/* Sets the change for the cause. Its parameter is known if the model knows the change, though not as a useful
- * one. */
+/* Sets a change for the cause without a prediction, with its parameter if the model has a candidate of this
+ * kind. */
 static void set_unpredicted(const struct occ_kernel_totals *kernel, struct occ_finding *finding)
 {
     enum occ_advice_kind kind = advice_about(kernel, finding->cause);

@@ -1,4 +1,4 @@
-/* Trees of names for layers.c: one of the layers as they are, one of the folded layers. One thread. */
+/* Trees of names for layers.c: one of all layers, one of the folded layers. One thread. */
 #pragma once
 
 #include "layers.h"
@@ -10,8 +10,8 @@ struct occ_layer_node {
     uint32_t parent;  /* OCC_NO_NODE: the root */
     const char *name; /* not terminated */
     uint32_t name_bytes;
-    uint32_t folded;                 /* in the tree of layers as they are: the node of the folded tree */
-    uint64_t launches, own_launches; /* own: outside of child layers */
+    uint32_t folded;                 /* only in the unfolded tree: index of the node in the folded tree */
+    uint64_t launches, own_launches; /* own_...: launches outside of child layers */
     double time_s, own_time_s;
     double known_s, used_s, own_known_s, own_used_s; /* time with a known occupancy, and time x occupancy */
     double worst_loss_s, own_worst_loss_s;

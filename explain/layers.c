@@ -20,15 +20,15 @@ struct pass {
     uint32_t *count, *first_plain;      /* nodes of `plain` folded into the node: number, the first one */
     uint32_t *plain_from, *plain_order; /* nodes of `plain`, grouped by the node that they are folded into */
     uint32_t *child_from, *child_order; /* children, grouped by parent, the longest time first */
-    uint32_t *line, *own_line; /* of the node, of its launches outside of its children; OCC_NO_LAYER */
+    uint32_t *line, *own_line; /* own_line: of launches outside of the children; OCC_NO_LAYER: none */
 };
 
 struct work {
     struct pass pass[2]; /* forward or unknown; backward */
     const struct occ_layer_options *options;
     struct occ_layers *out;
-    double *differences; /* scratch for the largest group of folded nodes */
-    uint32_t *node_of;   /* of each of the totals: its node of `folded`; 0: it has no range */
+    double *differences; /* scratch: one value for each node of the largest group of folded nodes */
+    uint32_t *node_of;   /* for each item of the totals: its node of `folded`; 0: no range */
 };
 
 /* ---- names ---- */

@@ -34,7 +34,7 @@ struct occ_range_totals {
 };
 
 struct occ_layer_options {
-    unsigned depth; /* levels; 0: all */
+    unsigned depth; /* maximum number of levels; 0: all */
     /* Lines with a smaller share are left out and counted in `hidden`. A ratio; 0: none. */
     double min_share;
     /* Operators inside of layers are layers too. Operators have names with "::" ("aten::addmm"). */
@@ -45,7 +45,7 @@ struct occ_layer_options {
 /* A folded sibling with a time far from the median. */
 struct occ_layer_outlier {
     const char *name; /* "TransformerBlock_17"; inside folded layers with its path; NULL: none */
-    double ratio;     /* its time / median */
+    double ratio;     /* its time / median time of its folded siblings */
 };
 
 #define OCC_NO_LAYER UINT32_MAX
@@ -59,9 +59,9 @@ struct occ_layer {
     uint32_t count; /* folded siblings, over all folded parents; 1: a single layer */
     uint64_t launches;
     double time_s;
-    double share;             /* of the time of all launches, with and without a range */
+    double share;             /* share of the time of all launches, with or without a range */
     double used;              /* mean by time over launches with a known value; NaN: none */
-    const char *worst_kernel; /* of the range with the largest loss; NULL: unknown */
+    const char *worst_kernel; /* kernel of the range with the largest loss; NULL: unknown */
     struct occ_layer_outlier outlier;
     bool is_backward;
 };
@@ -71,10 +71,10 @@ struct occ_layers {
     const char *backward_prefix;
     struct occ_layer *layers;
     size_t n;
-    double time_s;        /* of all launches */
-    double covered_ratio; /* part of that time with a range; NaN: no time */
+    double time_s;        /* time of all launches */
+    double covered_ratio; /* part of time_s in launches with a range; NaN: time_s is 0 */
     size_t hidden;        /* layers left out */
-    uint32_t *line_of;    /* of each of the totals: the deepest line with its launches; OCC_NO_LAYER: none */
+    uint32_t *line_of; /* for each item of `totals`: the deepest line with its launches; OCC_NO_LAYER: none */
     struct occ_arena memory;
 };
 

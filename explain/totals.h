@@ -34,7 +34,7 @@ struct occ_saving {
 /* The predicted time of a launch after a change / before (occupancy/predict.h). NaN: no prediction. */
 struct occ_forecast {
     double ratio, low, high; /* median, ends of the interval of 80 % */
-    uint32_t faster, slower; /* of the published cases */
+    uint32_t faster, slower; /* numbers of published cases */
     bool is_promised;        /* false: the sign of the effect is not known */
     bool is_unlikely;        /* the SM has enough warps already: unlikely to help */
 };
@@ -43,7 +43,7 @@ struct occ_forecast {
 struct occ_candidate {
     enum occ_advice_kind kind;
     uint64_t now, needed;     /* see struct occ_advice */
-    struct occ_saving saving; /* part of the kernel's own time */
+    struct occ_saving saving; /* as a part of the kernel's own time */
     struct occ_forecast forecast;
 };
 
@@ -64,7 +64,7 @@ struct occ_kernel_totals {
     uint32_t by_design;    /* enum occ_by_design bits */
     bool simulated;
     bool is_throughput_bound;               /* counters show that more warps would not help */
-    const struct occ_candidate *candidates; /* of one launch configuration */
+    const struct occ_candidate *candidates; /* changes of this launch configuration */
     size_t n_candidates;
     double rest_ratio; /* part of time_s in other launch configurations, whose savings are not known */
 };

@@ -22,7 +22,7 @@
 /* Shares of the GPU time; they add up to 1. All 0: there is no recorded time. */
 struct occ_gpu_time {
     int64_t key;     /* identifies the GPU, run or job; 0: all */
-    double window_s; /* the GPU time in seconds */
+    double window_s; /* the GPU time that is 1 here, in seconds */
     double launch_wait, pause, communication, copies, kernels;
     double used, unknown, lost[OCC_PART_COUNT]; /* add up to `kernels` */
     bool has_copies;                            /* copies are recorded on all GPUs */
@@ -107,7 +107,7 @@ enum occ_design {
     OCC_DESIGN_MAYBE_PERSISTENT = 8u, /* the grid is a multiple of the SMs */
 };
 
-/* Relations of a change to the largest cause. X(NAME, text): the reason for a change of something else. */
+/* Reasons for advising a change that is not about the largest cause. X(NAME, text) */
 #define OCC_ASIDES(X)                                                                                        \
     X(NONE, "")                                                                                              \
     X(FEW_BLOCKS, "the largest cause matters only with more blocks")                                         \
@@ -125,8 +125,8 @@ struct occ_finding {
     enum occ_finding_kind kind;
     size_t kernel;  /* index of the configuration with most loss; of COMMUNICATION: with most time; SIZE_MAX:
                        none */
-    double share;   /* of the subject; of kernels without the time of overlapping kernels */
-    double lost;    /* empty warp slots; of the other kinds equal to `share` */
+    double share;   /* the subject's share; overlapping kernels divide their common time */
+    double lost;    /* part of `share` with empty warp slots; equal to `share` if the subject is no kernel */
     unsigned cause; /* largest part of the loss, enum occ_part; OCC_PART_COUNT: none */
     enum occ_owner_change change;
     enum occ_aside aside;        /* NONE: the change is about the cause */
@@ -135,7 +135,7 @@ struct occ_finding {
     /* NaN: unknown; `high` is at most `share`. The median and the low end are of the launch configuration
      * with the prediction, the high end assumes the same for the others. */
     struct occ_saving saves;
-    struct occ_forecast forecast; /* of the launch configuration `kernel`; the ratios are NaN: none */
+    struct occ_forecast forecast; /* forecast for the launch configuration `kernel`; NaN ratios: none */
     uint32_t by_design;           /* enum occ_design bits */
     enum occ_confidence confidence;
     double measured_ratio; /* measured part of the subject's time */

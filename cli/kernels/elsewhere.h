@@ -11,7 +11,7 @@
 struct elsewhere_figures {
     double theoretical, expected_achieved_low, expected_achieved_high, expected_elapsed_low,
         expected_elapsed_high, waves, waste;
-    char limiters[64], expected[24]; /* expected: both ends of achieved */
+    char limiters[64], expected[24]; /* expected: text with both ends of expected achieved occupancy */
 };
 
 /* A kernel on its recorded device. If configurations run on the other device, `here` and `there` are over the
@@ -20,7 +20,7 @@ struct elsewhere_row {
     int64_t kernel_id, device_id;
     double device_number; /* NaN: a device model, since a warehouse has no devices */
     const char *kernel, *demangled, *device;
-    const char *refused_because; /* for the first refused configuration */
+    const char *refused_because; /* reason of the first refused configuration */
     bool simulated;
     struct elsewhere_figures here, there;
     double

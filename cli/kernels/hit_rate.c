@@ -12,7 +12,7 @@
 #include "support/cleanup.h"
 #include "support/median.h"
 
-/* `room`: for `n` values. */
+/* `room`: scratch for `n` values. */
 static struct hit_rate rate_of(const char *change, const struct occ_advice_outcome *list, size_t n,
                                double *room)
 {

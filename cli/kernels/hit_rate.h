@@ -3,17 +3,17 @@
 
 #include "store/outcomes.h"
 
-/* The same limits as in published changes. */
+/* Time ratios below and above which an outcome is faster or slower, as for the published changes. */
 #define HIT_FASTER 0.98
 #define HIT_SLOWER 1.02
 
-enum { HIT_LINE_MIN = 3 }; /* fewer outcomes say nothing */
+enum { HIT_LINE_MIN = 3 }; /* minimum outcomes for a line: fewer are chance */
 
 struct hit_rate {
     const char *change; /* the word of the advice; "all" */
     uint64_t n, promised, faster, neutral, slower, inside;
-    double predicted, measured;                   /* medians; NaN: no outcome */
-    double inside_ratio;                          /* measured within the 80 % interval */
+    double predicted, measured; /* medians; NaN: no outcome */
+    double inside_ratio;        /* share of outcomes measured inside the predicted 80 % interval */
     double faster_ratio, faster_low, faster_high; /* Wilson's 95 % interval */
 };
 

@@ -12,7 +12,7 @@
 #include "cli/history/sql_table.h"
 #include "top.h"
 
-#define SHOWN_MAX 3u /* on the page */
+#define SHOWN_MAX 3u /* maximum number of ranges on the page */
 
 static int most_time_first(const void *left, const void *right)
 {

@@ -10,7 +10,7 @@
 /* A row and values computed from it; NaN and "": unknown. */
 struct top_line {
     struct occ_top_row row;
-    double gpu_share; /* of the GPU time; NaN: not known */
+    double gpu_share; /* share of the GPU time; NaN: not known */
     double share, mean_duration_ns, achieved_ci95, elapsed_ci95;
     double waves, full_waves, partial_blocks; /* of the configuration with the longest total time */
     double main_cause_ratio, waste_warp_seconds, tail_low, small_grid_low, waste_ratio, running_waste_ratio;
@@ -19,8 +19,8 @@ struct top_line {
     char why[OCC_WHY_BYTES]; /* the largest cause in words; "": none */
     const char *whose;       /* owner of the kernel in words; NULL: the row is no kernel */
     char by_design[CLI_MARKS_BYTES], letters[CLI_LETTERS_BYTES];
-    /* of a configuration the advice with the largest predicted saving; of a kernel the change of `occq show`;
-     * with the saving, and the configuration; "" and NaN: none, or not asked */
+    /* a configuration's advice with the largest predicted saving, or a kernel's change as in `occq show`; its
+     * saving, and the configuration's number. "" and NaN: none, or not asked */
     char advice[96], knob[192];
     double advice_saves_ns, advice_config;
     /* bound of the configuration with the longest total time; "": not asked, or no model */
@@ -32,7 +32,7 @@ struct top_line {
 struct top_sums {
     double ns, waste;
     uint64_t launches;
-    const struct occ_overview *overview; /* of the same launches; NULL: shares of GPU time are not known */
+    const struct occ_overview *overview; /* of the same launches; NULL: no shares of GPU time are known */
 };
 
 /* Returns the waste in warp-seconds; 0: unknown. */

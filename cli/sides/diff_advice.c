@@ -87,7 +87,8 @@ static bool has_direction(const struct occ_launch *now, const struct occ_launch 
     return true;
 }
 
-/* True if the row's change of time is certain, and of one launch configuration on each side. */
+/* True if the row has a verdict on the time of a launch, with an interval, and one launch configuration on
+ * each side. */
 static bool is_certain(const struct diff_line *line)
 {
     const struct diff_pair *pair = line->pair;
@@ -99,7 +100,8 @@ static bool is_certain(const struct diff_line *line)
            pair->kernels[DIFF_B] == 1;
 }
 
-/* Sets the outcome of the first advice with the direction of a change that changed nothing else. */
+/* Sets the outcome: the first advice of A whose parameters all changed in the advised direction, while no
+ * other parameter changed. */
 static void set_outcome(struct diff_line *line, const struct analysis *a,
                         const struct analysis_advice *advice, size_t n)
 {

@@ -110,7 +110,7 @@ static void add_item(struct diff_layers *l, const struct diff_item *item, uint32
     }
 }
 
-/* Formats a percentage without its sign. */
+/* Formats a ratio as a percentage without "%": "+1.5". */
 static const char *number(char text[16], double change)
 {
     (void)snprintf(text, 16, "%+.1f", 100 * change);
@@ -119,7 +119,7 @@ static const char *number(char text[16], double change)
 
 static void fill_line(struct diff_layers *l, uint32_t at, const struct diff *diff)
 {
-    enum { WIDTH = 34 }; /* of a name: beside it a verdict, two times and a change fit in 80 columns */
+    enum { WIDTH = 34 }; /* columns for a name: a verdict, two times and a change must fit beside it */
     const struct occ_layer *layer = &l->tree.layers[at];
     const struct diff_group *g = &l->verdicts.groups[at];
     struct diff_layer_line *line = &l->lines[at];

@@ -8,14 +8,14 @@
 /* A line of the tree. */
 struct diff_layer_line {
     const struct occ_layer *layer;  /* time and launches of both sides together */
-    const struct diff_group *group; /* its configurations that could be pooled */
+    const struct diff_group *group; /* the verdict on its pooled configurations */
     const char *verdict, *phase, *prefix;
-    const char *path; /* below the prefix: names of the layers around it, and its own */
+    const char *path; /* names below the prefix: of the layers around it, then its own */
     const char *tree; /* for people: indented, with the number of folded layers */
     char interval[48], times[72], counts[48]; /* for people */
     uint32_t depth, count, configurations;
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
-    double share; /* the larger of its shares of A's and of B's time */
+    double share; /* its share of A's or of B's time, whichever is larger */
     double change, low, high, q, to_control, to_control_low, to_control_high;
 };
 extern const struct cli_column diff_layer_columns[];

@@ -12,11 +12,11 @@
 
 enum {
     PATIENCE_MS = 20,
-    KEPT_MAX = 256 /* outcomes of a comparison; more come from more than one change */
+    KEPT_MAX = 256 /* maximum outcomes of a comparison: more than these cannot come from a single change */
 };
 
-/* Returns the history of both sides, if outcomes may be kept in it; else NULL. Root would write the files of
- * others. */
+/* Returns the history of both sides if outcomes may be kept in it; else NULL. Not for root, who would write
+ * into other users' files. */
 static const char *own_history(const struct sides *sides)
 {
     struct occ_store *a = sides->side[DIFF_A].store, *b = sides->side[DIFF_B].store;

@@ -1,4 +1,4 @@
-/* Keeps what changes brought that advice had named, in the history that has both sides. One thread. */
+/* Keeps the measured effect of changes that advice had named, in the history of both sides. One thread. */
 #pragma once
 
 #include "sides.h"

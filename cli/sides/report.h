@@ -35,7 +35,7 @@ enum { DIFF_DEVICES_MAX = 64 };
 /* Facts about a side: its GPUs, launches and losses. */
 struct diff_facts {
     char title[160];                              /* "run 3 before" */
-    const char *device;                           /* the model of all devices of a side */
+    const char *device;                           /* the GPU model, the same for all devices of a side */
     struct diff_device devices[DIFF_DEVICES_MAX]; /* sorted by id */
     uint32_t n_devices;                           /* 0: from a warehouse, which has only models */
     char device_ids[64];                          /* "1, 2" */
@@ -88,10 +88,10 @@ struct diff_line {
     char range[512];      /* "model/linear", "model/linear -> model/fused"; "": unknown, or several */
     char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
     char reason[160];     /* why the verdict differs from the kernel's, or there is none; "": no such case */
-    const char *basis;    /* of the change: "launch", "work"; NULL: the sides' launches are not comparable */
+    const char *basis;    /* the change is per "launch" or per "work"; NULL: launches are not comparable */
     char advice[320];     /* prediction of A's advice and the result; "": B follows no advice */
     double advised_saves; /* maximum saving, a part of a launch's time; NaN: B follows no advice */
-    struct occ_advice_outcome outcome; /* of A's advice; "" as change: none to keep */
+    struct occ_advice_outcome outcome; /* outcome of A's advice; an empty `change`: none to keep */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     double mean_ns[DIFF_SIDES], waste[DIFF_SIDES], value[DIFF_VALUE_COUNT][DIFF_SIDES];
     enum diff_verdict time_verdict;

@@ -7,9 +7,9 @@
 struct side_range {
     uint32_t id;       /* id in its run; 0: the launches without a known range */
     const char *path;  /* path with phase; NULL for id 0 */
-    const char *layer; /* of groups.h; NULL for id 0 */
+    const char *layer; /* see side_layer(); NULL for id 0 */
     const char *names; /* path without phase; NULL for id 0 */
-    bool is_backward;  /* its phase */
+    bool is_backward;  /* the range's phase is "backward" */
 };
 
 /* Splits the rows of a run by range. Each added row has the launches of one range; the original rows keep the

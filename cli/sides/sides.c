@@ -66,8 +66,8 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     struct occ_config_row *row = &sides->side[which].rows[run].rows[at];
     const struct side_range *ranges = sides->side[which].ranges[run];
     const struct side_range range = ranges ? ranges[at] : (struct side_range){.id = 0};
-    bool is_folded = sides->cluster && row->kernel.device_name[0] == '\0'; /* '(other)' is not one kernel */
-    if (row->launches == 0 || is_folded) /* rows of ranges have all launches */
+    bool is_folded = sides->cluster && row->kernel.device_name[0] == '\0'; /* "(other)": many kernels */
+    if (row->launches == 0 || is_folded) /* rows of ranges have taken all of its launches */
         return 0;
     if (!occ_grow((void **)&sides->parts, &sides->parts_allocated, sides->n_parts, DIFF_NO_PAIR,
                   sizeof *sides->parts))

@@ -23,7 +23,7 @@ struct side {
     struct cli_args where; /* the side's history: --db, or the operand FILE */
     struct occ_filter filter;
     uint32_t last;  /* number of newest runs to take; 0: all */
-    uint32_t given; /* bits: words of the operand */
+    uint32_t given; /* bits of the words that the operand has */
     char *words;    /* owns the texts of the filter */
     struct occ_store *store;
     struct kernel_names *names;

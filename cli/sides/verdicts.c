@@ -9,7 +9,7 @@
 #include "cli/screen.h"
 #include "support/text.h"
 
-enum { NAMED_MAX = 3 }; /* undecided kernels in a sentence */
+enum { NAMED_MAX = 3 }; /* maximum number of undecided kernels named in a sentence */
 
 #define FIELD(key, unit, member) CLI_FIELD(key, key, unit, 0, struct diff_group_line, member, "")
 static const struct cli_column group_columns[] = {

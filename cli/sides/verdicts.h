@@ -9,11 +9,11 @@ struct diff_group_line {
     const struct diff_group *group;
     const char *level, *verdict;
     char name[512];      /* the path of the layer, the family, the kernel's short name */
-    const char *mangled; /* of a kernel; NULL: another group */
+    const char *mangled; /* mangled name of a kernel; NULL: the group is no kernel */
     double change, low, high;
     double to_control, to_control_low, to_control_high;
     double share, q;
-    uint32_t configurations, layers; /* layers: folded into it; 0: not a layer */
+    uint32_t configurations, layers; /* layers: number folded into the group; 0: not a layer */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     bool is_repeated; /* an earlier line has the same launches and verdict */
 };
@@ -37,8 +37,9 @@ const char *diff_control_text(const struct diff_report *report, char text[DIFF_G
 const char *diff_undecided_text(const struct diff_report *report, const struct diff_group_line *lines,
                                 char text[DIFF_GROUP_BYTES]);
 
-/* True for a pair with a change, with min_share of the time and another launch configuration, or with
- * min_share of the time and no verdict, if its kernel has none either and its family has not changed. */
+/* True for a row to print without --rows: a slower or faster pair; and of the pairs with min_share of the
+ * time those that are new or gone, whose launch configuration differs, or that are undecided while the
+ * verdicts on the kernel and on its family explain nothing. */
 bool diff_row_matters(const struct diff_report *report, const struct diff_pair *pair);
 
 /* Formats the reason why a pair has changed although its kernel is the same, or has no verdict since its
