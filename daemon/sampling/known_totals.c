@@ -17,8 +17,8 @@
 #define UNKNOWN_SD    0.25 /* standard deviation of configurations' occupancies around the mean of others */
 #define COUNTER_ERROR 0.01 /* relative error of the counter */
 /* Standard error of a mean of rough values over a minute / their mean standard error: the attribution's
- * windows are independent of each other. In ordinary worlds 95 % of the differences are below 1.3 to 2 of
- * these errors. */
+ * windows are independent of each other. In the ORDINARY programs of bench/attribution_worlds.c 95 % of the
+ * differences are below 1.3 to 2 of these errors. */
 #define ROUGH_INDEPENDENT 0.33
 
 /* Sums of a second, as occupancy x ns: the counted total, and the share of launches with a value. */
