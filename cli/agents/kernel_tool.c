@@ -170,7 +170,7 @@ static int put_finding(const struct agent_question *question, struct agent_docum
                        struct show_group *group, struct occ_error *err)
 {
     struct show_answers answers;
-    const struct show_question asked = {question->store, &question->filter, true};
+    const struct show_question asked = {question->store, &question->filter, true, NULL};
     int status = show_find_answers(&asked, group, 1, &answers, err);
     if (status == 0 && group->answer && group->answer->is_of_gpu_time)
         status = put_answer(document, group, err);

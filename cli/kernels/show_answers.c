@@ -26,9 +26,10 @@ int show_find_answers(const struct show_question *question, struct show_group *g
     *ret_answers = (struct show_answers){.list = calloc(n + 1, sizeof *ret_answers->list)};
     if (!ret_answers->list)
         return occ_no_memory(err);
-    int status = n > 0 ? make_overview(question, ret_answers, err) : 0;
+    const struct occ_overview *overview = question->overview ? question->overview : &ret_answers->overview;
+    int status = n > 0 && !question->overview ? make_overview(question, ret_answers, err) : 0;
     if (status == 0 && n > 0)
-        status = occ_judge_open(&ret_answers->overview, &ret_answers->judge, err);
+        status = occ_judge_open(overview, &ret_answers->judge, err);
     for (size_t i = 0; i < n && status == 0; i++) {
         status = occ_judge_kernel(&ret_answers->judge, groups[i].configs, &ret_answers->list[i], err);
         if (status == 0)

@@ -23,6 +23,7 @@ struct top_line {
      * saving, and the configuration's number. "" and NaN: none, or not asked */
     char advice[96], knob[192];
     double advice_saves_ns, advice_config;
+    bool is_answered; /* the advice is that of `occq show`, also if it is "" */
     /* bound of the configuration with the longest total time; "": not asked, or no model */
     const char *bound;
     uint64_t bound_ns; /* total time of this configuration */
@@ -64,8 +65,8 @@ void top_make_line(const struct occ_top_row *row, const struct top_sums *all, do
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, const struct occ_overview *overview,
                                 struct top_sums *ret_all);
 
-/* Adds to lines of kernels or of configurations the advice with the largest predicted saving, in the owner's
- * words. */
+/* Adds to lines of kernels or of configurations the bound of the configuration with the longest total time;
+ * and, to lines that are not answered, the advice with the largest predicted saving, in the owner's words. */
 int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
                     struct occ_error *err);
 

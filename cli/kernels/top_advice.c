@@ -47,16 +47,12 @@ static struct top_line *line_of(const struct index *index, const struct occ_conf
     return NULL;
 }
 
-static void add_config(struct top_line *line, const struct occ_config_row *config)
+static void add_advice(struct top_line *line, const struct occ_config_row *config)
 {
     struct occ_measurement means;
     struct analysis_advice advice[OCC_ADVICE_MAX];
     const struct analysis a = show_analysis(config, &means);
     enum occ_owner owner = analysis_owner(&a).owner;
-    if (config->total_ns >= line->bound_ns) {
-        line->bound_ns = config->total_ns;
-        line->bound = occ_bound_word(analysis_bound(&a));
-    }
     size_t n = analysis_advise(&a, advice);
     bool is_first = n > 0 && !advice[0].is_below_unknown && advice[0].prediction.is_promised;
     double saves_ns = is_first ? (1 - advice[0].prediction.ratio) * (double)config->total_ns : NAN;
@@ -72,20 +68,37 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
     (void)snprintf(line->knob, sizeof line->knob, "%s", advice[0].knob);
 }
 
+static void set_bound(struct top_line *line, const struct occ_config_row *longest)
+{
+    struct occ_measurement means;
+    const struct analysis a = show_analysis(longest, &means);
+    line->bound_ns = longest->total_ns;
+    line->bound = occ_bound_word(analysis_bound(&a));
+}
+
 int top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n,
                     struct occ_error *err)
 {
     _cleanup_(occ_freep) struct top_line **sorted = calloc(n + 1, sizeof *sorted);
+    _cleanup_(occ_freep) const struct occ_config_row **longest = calloc(n + 1, sizeof *longest);
     const struct index index = {sorted, n, by_config};
-    if (!sorted)
+    if (!sorted || !longest)
         return occ_no_memory(err);
     for (size_t i = 0; i < n; i++)
         sorted[i] = &lines[i];
     qsort_r(sorted, n, sizeof *sorted, compare_lines, &by_config);
     for (const struct occ_config_row *row = configs->rows; row < configs->rows + configs->n; row++) {
         struct top_line *line = row->analysed ? line_of(&index, row) : NULL;
-        if (line)
-            add_config(line, row);
+        if (!line)
+            continue;
+        const struct occ_config_row **most = &longest[line - lines];
+        if (!*most || row->total_ns >= (*most)->total_ns)
+            *most = row;
+        if (!line->is_answered)
+            add_advice(line, row);
     }
+    for (size_t i = 0; i < n; i++)
+        if (longest[i])
+            set_bound(&lines[i], longest[i]);
     return 0;
 }

@@ -65,7 +65,7 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
     size_t n = 0;
     int status = show_groups_make(rows, shown_max(show), &groups, &n, err);
     if (status == 0)
-        status = show_find_answers(&(struct show_question){store, f, has_gpu_time}, groups, n, &answers, err);
+        status = show_find_answers(&(struct show_question){store, f, has_gpu_time, NULL}, groups, n, &answers, err);
     for (size_t i = 0; i < n && status == 0; i++)
         status = show_find_ranges(store, &args->filter, &groups[i], err);
     *ret_found = !show->with;

@@ -186,7 +186,7 @@ static int print_advice(const struct report *report, const struct cli_selection 
     const struct history_args *args = &report->args->history;
     const struct occ_filter *f = &args->filter;
     bool has_gpu_time = !cluster_url(args) && f->stream == 0 && !f->range_regex && !f->graphs;
-    const struct show_question question = {report->store, f, has_gpu_time};
+    const struct show_question question = {report->store, f, has_gpu_time, report->overview};
     _cleanup_(top_changes_free) struct top_changes changes = {.n = 0};
     struct top_sums all;
     _cleanup_(occ_freep) struct top_line *lines =
