@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "accounts.h"
+#include "cluster/ask/remote.h"
 #include "cluster/otlp/sums.h"
+#include "forget.h"
 #include "options.h"
 #include "ship.h"
+#include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
 #include "support/paths.h"
@@ -73,35 +76,70 @@ static int print_accounts(const struct occ_ship_options *options, const struct o
     return rc;
 }
 
+/* Erases a user or retires a node. */
+static int forget(const struct occ_ship_options *options, const struct occ_config *config,
+                  struct occ_warehouse *w, struct occ_error *err)
+{
+    const char *wanted = options->cluster_name ? options->cluster_name : config->ship_cluster;
+    _cleanup_(occ_freep) char *cluster = NULL;
+    uint64_t rows = 0;
+    int rc = occ_warehouse_check(w, OCC_FOR_MAINTENANCE, err);
+    if (rc == 0)
+        rc = occ_remote_choose_cluster(w, wanted[0] || options->cluster_name ? wanted : NULL, &cluster, err);
+    const char *name = cluster ? cluster : "";
+    if (rc == 0 && options->retire)
+        rc = occ_warehouse_retire(w, name, options->retire, err);
+    else if (rc == 0)
+        rc = occ_warehouse_erase(w, name, options->erase, &rows, err);
+    if (rc == 0 && options->retire)
+        (void)printf("cluster '%s': node '%s' is retired; to close its account: DROP USER IF EXISTS "
+                     "`occ_node_%s`\n",
+                     name, options->retire, options->retire);
+    else if (rc == 0)
+        (void)printf("cluster '%s': %llu rows of user '%s' removed\n", name, (unsigned long long)rows,
+                     options->erase);
+    return rc;
+}
+
+/* What the options ask of the server, after it was met. */
+static int ask_for(const struct occ_ship_options *options, const struct occ_config *config,
+                   const struct occ_raw_options *raw, struct occ_warehouse *w, struct occ_error *err)
+{
+    struct occ_warehouse_keep keep;
+    uint64_t hours = 0;
+    int rc = occ_ship_keep(config, &keep, err);
+    if (rc != 0)
+        return rc;
+    if (options->erase || options->retire)
+        return forget(options, config, w, err);
+    if (options->accounts)
+        return print_accounts(options, config, w->dialect, err);
+    if (options->print)
+        return occ_warehouse_print_schema(w->dialect, config->ship_database, &keep, stdout, err);
+    if (options->plan)
+        return occ_warehouse_print_plan(w, &keep, stdout, err);
+    if (options->init)
+        rc = occ_warehouse_init(w, &keep, err);
+    else if (options->maintain)
+        rc = occ_warehouse_maintain(w, &keep, occ_now_ns() / 1000000000, &hours, err);
+    if (rc == 0 && options->maintain)
+        (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
+    return rc == 0 ? print_check(w, config, raw, err) : rc;
+}
+
 /* Options that need the server. */
 static int ask_server(const struct occ_ship_options *options, const struct occ_config *config,
                       const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
                       struct occ_error *err)
 {
     struct occ_warehouse_options patient = *warehouse;
-    struct occ_warehouse_keep keep;
     struct occ_warehouse *w = NULL;
-    uint64_t hours = 0;
-    patient.http.timeout_s = options->maintain ? MAINTAIN_S : 0;
-    int rc = occ_ship_keep(config, &keep, err);
-    if (rc == 0)
-        rc = occ_warehouse_open(&patient, &w, err);
+    patient.http.timeout_s = options->maintain || options->erase || options->retire ? MAINTAIN_S : 0;
+    int rc = occ_warehouse_open(&patient, &w, err);
     if (rc == 0)
         rc = occ_warehouse_meet(w, err);
-    if (rc == 0 && options->accounts)
-        rc = print_accounts(options, config, w->dialect, err);
-    else if (rc == 0 && options->print)
-        rc = occ_warehouse_print_schema(w->dialect, config->ship_database, &keep, stdout, err);
-    else if (rc == 0 && options->plan)
-        rc = occ_warehouse_print_plan(w, &keep, stdout, err);
-    else if (rc == 0 && options->init)
-        rc = occ_warehouse_init(w, &keep, err);
-    else if (rc == 0 && options->maintain)
-        rc = occ_warehouse_maintain(w, &keep, occ_now_ns() / 1000000000, &hours, err);
-    if (rc == 0 && options->maintain)
-        (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
-    if (rc == 0 && !options->print && !options->plan && !options->accounts)
-        rc = print_check(w, config, raw, err);
+    if (rc == 0)
+        rc = ask_for(options, config, raw, w, err);
     occ_warehouse_close(w);
     return rc;
 }
@@ -269,7 +307,8 @@ static int serve(const struct occ_ship_options *options, const struct occ_config
     static struct occ_ship_names names;
     struct occ_warehouse_options warehouse;
     struct occ_raw_options raw;
-    bool is_for_tables = options->init || options->accounts || options->maintain;
+    bool is_for_tables =
+        options->init || options->accounts || options->maintain || options->erase || options->retire;
     bool has_warehouse = is_for_tables || config->ship_url[0] || config->ship_otlp_url[0] == '\0';
     if (options->status)
         return print_status(config, &names, err);
@@ -317,5 +356,5 @@ int main(int argc, char **argv)
     if (rc == 0)
         return 0;
     occ_log(OCC_LOG_ERROR, "%s", err.message);
-    return occ_warehouse_needs_help(rc) ? EX_CONFIG : 1;
+    return rc == OCC_E_USAGE ? 2 : occ_warehouse_needs_help(rc) ? EX_CONFIG : 1;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "forget.h"
 #include "insert.h"
 #include "support/cleanup.h"
 
@@ -67,6 +68,8 @@ static int sum_hours(struct occ_warehouse *w, const struct occ_warehouse_keep *k
     char sql[SQL_BYTES];
     uint64_t now_s = 0, done_s = 0, n = 0, summed_s = (keep->minutes - LAST_DAYS) * (uint64_t)DAY_S;
     int rc = read_done(w, &now_s, &done_s, err);
+    if (rc == 0)
+        rc = occ_warehouse_erase_again(w, done_s, err);
     (void)snprintf(sql, sizeof sql,
                    "SELECT toUInt32(hour) AS at FROM %s.hour_change WHERE changed >= toDateTime(%llu) AND "
                    "toUInt32(hour) > %llu AND toUInt32(hour) < %llu GROUP BY at ORDER BY at",

@@ -46,6 +46,15 @@ static const struct occ_option rows[] = {
      "sum up changed minutes by hour, drop old partitions" OCC_OPTION_INDENT
      "where the server does not by itself (before 21.11)," OCC_OPTION_INDENT
      "and end; every ten minutes, on one machine"},
+    {0, "erase", "USER", AT(erase),
+     "remove all rows about this user's launches until now, in all" OCC_OPTION_INDENT
+     "tables; nodes do not send them again; and end"},
+    {0, "retire", "NODE", AT(retire),
+     "remove a node that is gone from the nodes that answers" OCC_OPTION_INDENT
+     "name as silent, and end; its minutes stay"},
+    {0, "cluster-name", "NAME", AT(cluster_name),
+     "with --erase, --retire: of this cluster (default:" OCC_OPTION_INDENT
+     "ship.cluster, else the only cluster of the warehouse)"},
     {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
     {'h', "help", NULL, AT(help), "this text"},
     {'V', "version", NULL, AT(version), "the version"},
@@ -68,10 +77,14 @@ int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_o
         return occ_fail(err, OCC_E_INVALID, "--passwords goes with --nodes");
     if (options.dialect && !options.print && !options.accounts)
         return occ_fail(err, OCC_E_INVALID, "--dialect goes with --init --print or --accounts");
-    if (options.init + options.accounts + options.check + options.once + options.status + options.maintain >
+    if (options.cluster_name && !options.erase && !options.retire)
+        return occ_fail(err, OCC_E_INVALID, "--cluster-name goes with --erase or --retire");
+    if (options.init + options.accounts + options.check + options.once + options.status + options.maintain +
+            (options.erase != NULL) + (options.retire != NULL) >
         1)
         return occ_fail(err, OCC_E_INVALID,
-                        "one of --init, --accounts, --check, --once, --status and --maintain at a time");
+                        "one of --init, --accounts, --check, --once, --status, --maintain, --erase and "
+                        "--retire at a time");
     *ret_options = options;
     return 0;
 }

@@ -16,6 +16,7 @@
 /* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
     const char *config, *dialect, *log_level, *otlp, *nodes, *passwords;
+    const char *erase, *retire, *cluster_name;
     bool init, plan, print, accounts, check, once, status, maintain, help, version;
 };
 

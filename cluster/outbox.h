@@ -17,6 +17,7 @@
 #include "support/map.h"
 
 struct occ_store;
+struct occ_erased;
 
 /* A launch configuration, identified by its content. */
 struct occ_outbox_config {
@@ -31,7 +32,8 @@ struct occ_outbox_run {
     int64_t id;
     uint64_t group; /* hash of job and user: rows with the same hash are merged */
     char *job, *user;
-    struct occ_body added; /* the columns of OCC_SHIP_JOB_ADDED_COLUMNS in its job's rows */
+    int64_t last_s, erased_before_s; /* last_s: of its last launch, or its start; erased_before_s: forget.h */
+    struct occ_body added;           /* the columns of OCC_SHIP_JOB_ADDED_COLUMNS in its job's rows */
     char uuid[40];
 };
 
@@ -76,6 +78,7 @@ struct occ_batch_options {
     /* minutes that ended less than OCC_CHANGES_WAIT_S before this time wait; 0: none waits */
     int64_t now_s;
     const struct occ_sent *sent;
+    const struct occ_erased *erased;
     struct occ_kept *kept;
     struct occ_raw_options raw;
 };
@@ -133,6 +136,8 @@ int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
 int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                    const struct occ_outbox_run **ret_run, struct occ_error *err);
+/* True if rows of the run's minute are erased in the warehouse, and not sent. */
+bool occ_outbox_is_erased(const struct occ_outbox_run *run, int64_t minute);
 /* Writes the first `n` added columns of a row of the run's job. */
 void occ_outbox_put_added(struct occ_body *rows, const struct occ_outbox_run *run, unsigned int n);
 /* Id of the configuration "(other)" for configurations with this main cause. */

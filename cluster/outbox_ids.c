@@ -6,10 +6,12 @@
 #include <xxhash.h>
 
 #include "occupancy/occupancy.h"
+#include "forget.h"
 #include "outbox.h"
 #include "support/array.h"
 
 #define OTHER        "(other)"
+#define SECOND_NS    INT64_C(1000000000)
 #define ITEMS_MAX    (1u << 22)
 #define N_CONFIG_COL (0 OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_SHIP_COUNT))
 #define N_KERNEL_COL (0 OCC_SHIP_KERNEL_COLUMNS(OCC_SHIP_COUNT))
@@ -23,13 +25,15 @@ static const char read_config[] = "SELECT " OCC_SHIP_UUID(
 enum { CONFIG_GPU, CONFIG_WARPS, CONFIG_EXPECTED, CONFIG_CAUSE, CONFIG_KERNEL };
 
 /* Includes removed runs. */
-#define READ_RUN(table, added)                                                                               \
-    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER ", " OCC_SHIP_UUID("r.uuid") added                   \
-        " FROM " table " r WHERE r.run_id = ?1"
-static const char read_run[] =
-    READ_RUN("stored_run", OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_EXPRESSION)) " UNION ALL " READ_RUN(
-        "stored_removed_run", OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_REMOVED_EXPRESSION));
-enum { RUN_ID, RUN_JOB, RUN_USER, RUN_UUID, RUN_ADDED };
+#define READ_RUN(table, last, added)                                                                         \
+    "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER                                                      \
+    ", " OCC_SHIP_UUID("r.uuid") ", " last added " FROM " table " r WHERE r.run_id = ?1"
+static const char read_run[] = READ_RUN(
+    "stored_run", "coalesce(r.last_start_ns, r.start_ns)",
+    OCC_SHIP_JOB_ADDED_COLUMNS(
+        OCC_SHIP_EXPRESSION)) " UNION ALL " READ_RUN("stored_removed_run", "r.start_ns",
+                                                     OCC_SHIP_JOB_ADDED_COLUMNS(OCC_SHIP_REMOVED_EXPRESSION));
+enum { RUN_ID, RUN_JOB, RUN_USER, RUN_UUID, RUN_LAST, RUN_ADDED };
 #define READ_RUN_ROW(table, X)                                                                               \
     "SELECT " OCC_SHIP_UUID("r.uuid") OCC_SHIP_RUN_COLUMNS(X)                                                \
         OCC_SHIP_RUN_ADDED_COLUMNS(X) " FROM " table " r WHERE r.run_id = ?1"
@@ -211,14 +215,15 @@ uint64_t occ_batch_add_other(struct occ_batch *batch, int cause)
 
 /* ---- runs ---- */
 
-static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
+static bool fill_run(sqlite3_stmt *stmt, const struct occ_erased *erased, struct occ_outbox_run *run)
 {
     const char *job = (const char *)sqlite3_column_text(stmt, RUN_JOB),
                *user = (const char *)sqlite3_column_text(stmt, RUN_USER);
     XXH3_state_t *state = XXH3_createState();
     *run = (struct occ_outbox_run){.id = sqlite3_column_int64(stmt, RUN_ID),
                                    .job = strdup(job ? job : ""),
-                                   .user = strdup(user ? user : "")};
+                                   .user = strdup(user ? user : ""),
+                                   .last_s = sqlite3_column_int64(stmt, RUN_LAST) / SECOND_NS};
     if (!state || !run->job || !run->user) {
         (void)XXH3_freeState(state);
         return false;
@@ -227,10 +232,16 @@ static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
     (void)XXH3_64bits_update(state, run->job, strlen(run->job) + 1);
     (void)XXH3_64bits_update(state, run->user, strlen(run->user));
     run->group = XXH3_64bits_digest(state);
+    run->erased_before_s = occ_erased_before_s(erased, run->user);
     (void)XXH3_freeState(state);
     (void)snprintf(run->uuid, sizeof run->uuid, "%s", (const char *)sqlite3_column_text(stmt, RUN_UUID));
     occ_body_put_columns(&run->added, stmt, RUN_ADDED, sqlite3_column_count(stmt) - RUN_ADDED);
     return !run->added.failed;
+}
+
+bool occ_outbox_is_erased(const struct occ_outbox_run *run, int64_t minute)
+{
+    return minute < run->erased_before_s / 60;
 }
 
 void occ_outbox_put_added(struct occ_body *rows, const struct occ_outbox_run *run, unsigned int n)
@@ -278,12 +289,12 @@ int occ_outbox_run(struct occ_outbox *r, struct occ_batch *batch, int64_t id,
         rc = find(r, r->read_run, id, err);
         if (rc == 0 &&
             (!occ_grow((void **)&r->runs, &r->allocated_runs, r->n_runs, ITEMS_MAX, sizeof *r->runs) ||
-             !fill_run(r->read_run, &r->runs[r->n_runs++]) ||
+             !fill_run(r->read_run, batch->options.erased, &r->runs[r->n_runs++]) ||
              occ_map_put(&r->run_index, (uint64_t)id, at) == OCC_MAP_NONE))
             rc = occ_outbox_no_memory(err);
         (void)sqlite3_reset(r->read_run);
     }
-    if (rc == 0)
+    if (rc == 0 && r->runs[at].last_s >= r->runs[at].erased_before_s)
         rc = add_run_row(r, batch, id, err);
     if (rc == 0)
         *ret_run = &r->runs[at];

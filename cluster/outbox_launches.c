@@ -130,7 +130,7 @@ int occ_outbox_add_launches(struct occ_outbox *r, struct occ_batch *batch, int64
     int64_t launches = 0;
     uint64_t sent = 0;
     int rc = occ_outbox_run(r, batch, id, &run, err);
-    if (rc != 0 || !is_chosen(&batch->options.raw, minute, run->job))
+    if (rc != 0 || occ_outbox_is_erased(run, minute) || !is_chosen(&batch->options.raw, minute, run->job))
         return rc;
     for (int i = 0; i < 4; i++)
         (void)sqlite3_bind_int64(r->read_launches, i + 1, values[i]);

@@ -232,6 +232,8 @@ static int read_rows(struct minute *m, struct occ_error *err)
         const struct occ_outbox_run *run = NULL;
         const struct occ_outbox_config *config = NULL;
         rc = occ_outbox_run(r, m->batch, sqlite3_column_int64(stmt, RUN), &run, err);
+        if (rc == 0 && occ_outbox_is_erased(run, m->number))
+            continue;
         if (rc == 0)
             rc = occ_outbox_config(r, m->batch, sqlite3_column_int64(stmt, CONFIG), &config, err);
         if (rc == 0 && !add_row(m, stmt, run, config))

@@ -38,6 +38,7 @@ void occ_ship_close(struct occ_ship *ship)
     occ_state_close(ship->state);
     occ_map_free(&ship->sent.ids);
     occ_kept_free(&ship->kept);
+    occ_erased_free(&ship->erased);
     occ_seen_close(&ship->seen);
     *ship = (struct occ_ship){0};
 }
@@ -51,6 +52,8 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
     int rc = occ_warehouse_meet(ship->warehouse, err);
     if (rc == 0)
         rc = occ_warehouse_check(ship->warehouse, OCC_FOR_SHIPPING, err);
+    if (rc == 0)
+        rc = occ_erased_read(ship->warehouse, &ship->erased, err);
     if (rc == 0 && !ship->has_met)
         rc = occ_warehouse_last_version(ship->warehouse, &version, err);
     if (rc != 0)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "forget.h"
 #include "outbox.h"
 #include "cluster/seen/seen.h"
 #include "state.h"
@@ -31,6 +32,7 @@ struct occ_ship {
     struct occ_state *state;
     struct occ_ship_counters counters;
     struct occ_sent sent;
+    struct occ_erased erased;
     struct occ_kept kept;
     struct occ_seen seen;
     bool has_met;        /* the server has answered since the start */

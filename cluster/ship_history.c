@@ -80,6 +80,7 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                                               .newest_minute = p->newest_minute,
                                               .now_s = h->all || of_gap ? 0 : occ_now_ns() / SECOND_NS,
                                               .sent = &h->ship->sent,
+                                              .erased = &h->ship->erased,
                                               .kept = &h->ship->kept,
                                               .raw = settings->raw};
     return occ_outbox_read(&h->outbox, of_gap ? p->done : p->newest,

@@ -69,8 +69,8 @@ static size_t put_variable(struct occ_body *sql, const struct variable variables
 
 /* Calls `use` with each statement of a text in a dialect. */
 static int for_statements(const char *text, enum occ_dialect dialect,
-                          const struct variable variables[VARIABLES_MAX], use_fn *use,
-                          void *context, struct occ_error *err)
+                          const struct variable variables[VARIABLES_MAX], use_fn *use, void *context,
+                          struct occ_error *err)
 {
     struct occ_body sql = {0};
     int rc = 0, choice = -1; /* position in {new|old}: -1 outside, else the index of the part */
@@ -227,7 +227,7 @@ static int make_plan(struct occ_warehouse *w, struct plan *plan, uint64_t *ret_t
     if (rc == 0)
         rc = occ_warehouse_find_columns(w, err);
     plan->is_whole = occ_warehouse_has_all(*ret_there) && occ_warehouse_has_sent_columns(w) &&
-                     w->added.hour == OCC_SHIP_JOB_ADDED_COUNT;
+                     w->has_erased && w->added.hour == OCC_SHIP_JOB_ADDED_COUNT;
     return rc;
 }
 
@@ -242,6 +242,8 @@ int occ_warehouse_init(struct occ_warehouse *w, const struct occ_warehouse_keep 
         rc = for_statements(occ_schema_warehouse_sql, w->dialect, variables, run_statement, w, err);
     for (const struct occ_schema_migration *m = occ_schema_warehouse_migrations; m->version && rc == 0; m++)
         rc = is_due(&plan, m) ? apply(w, variables, m, err) : 0;
+    if (rc == 0)
+        rc = for_statements(occ_schema_retention_sql, w->dialect, variables, run_statement, w, err);
     return rc;
 }
 

@@ -21,5 +21,6 @@ extern const struct occ_schema_migration occ_schema_migrations[];
  * statement may be repeated and only adds, since programs of other versions use the same tables. */
 extern const struct occ_schema_migration occ_schema_warehouse_migrations[];
 
-/* clickhouse/; $db: the database. */
-extern const char occ_schema_warehouse_sql[], occ_schema_accounts_sql[], occ_schema_accounts_xml[];
+/* clickhouse/; $db: the database; other variables: see warehouse.sql. */
+extern const char occ_schema_warehouse_sql[], occ_schema_retention_sql[], occ_schema_accounts_sql[],
+    occ_schema_accounts_xml[];

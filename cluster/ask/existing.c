@@ -35,8 +35,7 @@ static const struct {
               {"hour_change", WRITERS},
               {"hour_change_of_minute", WRITERS},
               {"hour_done", OCC_FOR_MAINTENANCE},
-              {"reader", OCC_FOR_MAINTENANCE},
-              {"reader_scope", 0}}; /* of a newer --init than the oldest that works */
+              {"reader", OCC_FOR_MAINTENANCE}};
 #define TABLES (sizeof tables / sizeof *tables)
 
 int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint64_t *ret_others,
@@ -99,10 +98,10 @@ size_t occ_warehouse_names_length(const char *names, unsigned int n)
 }
 
 #define QUOTED(column, ...) "'" #column "', "
-/* Bit i + 1 for the i-th of the columns that the table has; '' is no column. 18.16 knows no column of a
- * subquery in a lambda. */
+/* ", " and the bits of columns: bit i + 1 for the i-th of them that the table has; '' is no column. 18.16
+ * knows no column of a subquery in a lambda. */
 #define BITS(table, columns)                                                                                 \
-    "groupBitOrIf(bitShiftLeft(toUInt64(1), toUInt8(indexOf([" columns(                                      \
+    ", groupBitOrIf(bitShiftLeft(toUInt64(1), toUInt8(indexOf([" columns(                                    \
         QUOTED) "''], name))), table = '" table "')"
 
 /* The number of columns before the first one that the table lacks. */
@@ -116,24 +115,25 @@ static unsigned int leading(uint64_t bits)
 
 int occ_warehouse_find_columns(struct occ_warehouse *w, struct occ_error *err)
 {
+    /* clang-format off */
+    static const char select[] =
+        "SELECT countIf(table = 'minute' AND name = 'evidence'), countIf(table = 'erased' AND name = 'before')"
+        BITS("run", OCC_SHIP_RUN_ADDED_COLUMNS)
+        BITS("launch", OCC_SHIP_JOB_ADDED_COLUMNS)
+        BITS("minute", OCC_SHIP_JOB_ADDED_COLUMNS)
+        BITS("hour", OCC_SHIP_JOB_ADDED_COLUMNS);
+    /* clang-format on */
     char sql[2 * SQL_BYTES];
-    uint64_t bits[5] = {0};
-    (void)
-        snprintf(
-            sql, sizeof sql,
-            "SELECT countIf(table = 'minute' AND name = 'evidence'), " BITS("run", OCC_SHIP_RUN_ADDED_COLUMNS) ", " BITS(
-                "launch",
-                OCC_SHIP_JOB_ADDED_COLUMNS) ", " BITS("minute",
-                                                      OCC_SHIP_JOB_ADDED_COLUMNS) ", " BITS("hour",
-                                                                                            OCC_SHIP_JOB_ADDED_COLUMNS) " FROM system.columns WHERE database = '%s' AND table IN ('run', 'launch', "
-                                                                                                                        "'minute', 'hour')",
-            w->options.database);
-    int rc = occ_warehouse_ask_numbers(w, sql, bits, 5, err);
-    w->has_evidence = bits[0] > 0;
-    w->added = (struct occ_warehouse_added){.run = leading(bits[1]),
-                                            .launch = leading(bits[2]),
-                                            .minute = leading(bits[3]),
-                                            .hour = leading(bits[4])};
+    uint64_t n[6] = {0};
+    (void)snprintf(sql, sizeof sql,
+                   "%s FROM system.columns WHERE database = '%s' AND table IN ('run', 'launch', 'minute', "
+                   "'hour', 'erased')",
+                   select, w->options.database);
+    int rc = occ_warehouse_ask_numbers(w, sql, n, 6, err);
+    w->has_evidence = n[0] > 0;
+    w->has_erased = n[1] > 0;
+    w->added = (struct occ_warehouse_added){
+        .run = leading(n[2]), .launch = leading(n[3]), .minute = leading(n[4]), .hour = leading(n[5])};
     return rc;
 }
 

@@ -38,6 +38,7 @@ struct occ_warehouse {
     char version[32];
     bool has_no_answer;               /* the last request had no answer */
     bool has_evidence;                /* the table of minutes has the column; after occ_warehouse_check() */
+    bool has_erased;                  /* the table of erased users is there; likewise */
     struct occ_warehouse_added added; /* likewise */
     char unseen[512];        /* tables and views that the account may not see; after occ_warehouse_check() */
     int64_t clock_offset_ms; /* our clock minus the server's, to half a second */

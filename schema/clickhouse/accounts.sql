@@ -27,6 +27,7 @@ GRANT INSERT ON $db.batch TO occ_node;
 GRANT INSERT ON $db.hour_change TO occ_node;
 GRANT SELECT ON $db.schema_version TO occ_node;
 GRANT SELECT ON $db.migration TO occ_node;
+GRANT SELECT ON $db.erased TO occ_node;
 GRANT SELECT ON $db.batch TO occ_node;
 CREATE ROW POLICY OR REPLACE occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node;
@@ -45,6 +46,9 @@ CREATE ROW POLICY OR REPLACE occ_reader ON $db.launch USING user = currentUser()
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, run) IN (SELECT cluster, run FROM $db.run) TO occ_reader;
 -- of jobs of which it sees a run
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.allocation USING cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, job) IN (SELECT cluster, job FROM $db.run) TO occ_reader;
+-- whose rows are erased is not a reader's business
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.erased USING 0 TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.erased USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.reader USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.reader_scope USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.run USING 1 TO ALL EXCEPT occ_reader;

@@ -1,6 +1,6 @@
 -- The warehouse of a cluster: occtrace-ship --init makes it, --init --print prints it. {new|old}: what ClickHouse from
--- 21.11 on takes, and what 18.16 takes; $db: the database; $launches, $minutes, $ranks, $hours: days
--- by the settings warehouse.*; $changes: 30 days more than $minutes. A statement ends with a semicolon at the end of its line.
+-- 21.11 on takes, and what 18.16 takes; $db: the database; $launches, $minutes, $ranks, $hours: days by the settings
+-- warehouse.*; $changes: 30 days more than $minutes. A statement ends with a semicolon at the end of its line.
 --
 -- A new column or table is a new file in migrations/, and CREATE TABLE here stays: programs of other versions write and read the
 -- same tables (docs/decisions/0063-warehouse-migrations.md).
@@ -289,11 +289,6 @@ CREATE TABLE IF NOT EXISTS $db.hour_done (name String, done DateTime) ENGINE = R
 -- Whose rows an account sees beside those of the user of its name: occtrace-ship --accounts.
 CREATE TABLE IF NOT EXISTS $db.reader (account String, user String) ENGINE = ReplacingMergeTree ORDER BY (account, user);
 
--- Rows that an account sees beside these: of a cluster (kind 'cluster'), or of a Slurm account or a namespace of a cluster (kind 'account',
--- 'namespace'; name).
-CREATE TABLE IF NOT EXISTS $db.reader_scope (reader String, cluster String, kind String, name String) ENGINE = ReplacingMergeTree
-  ORDER BY (reader, cluster, kind, name);
-
 -- What came in: written by the server with the rows themselves, and read by their sender before it goes on.
 CREATE TABLE IF NOT EXISTS $db.batch (
     name    String,                     -- the table
@@ -343,17 +338,5 @@ CREATE TABLE IF NOT EXISTS $db.watermark (
     version         UInt64{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node){ TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
-
--- Tables that were made before get the times of the settings. The server changes nothing where they are the same.
-{ALTER TABLE $db.launch MODIFY TTL bucket + INTERVAL $launches DAY|};
-{ALTER TABLE $db.minute MODIFY TTL bucket + INTERVAL $minutes DAY|};
-{ALTER TABLE $db.rank_minute MODIFY TTL bucket + INTERVAL $ranks DAY|};
-{ALTER TABLE $db.hour MODIFY TTL bucket + INTERVAL $hours DAY|};
-{ALTER TABLE $db.hour_change MODIFY TTL hour + INTERVAL $changes DAY|};
-{ALTER TABLE $db.run MODIFY TTL start + INTERVAL $hours DAY|};
-{ALTER TABLE $db.allocation MODIFY TTL since + INTERVAL $hours DAY|};
-{ALTER TABLE $db.kernel MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
-{ALTER TABLE $db.launch_config MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
-{ALTER TABLE $db.watermark MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
 
 INSERT INTO $db.schema_version SELECT 2, now();

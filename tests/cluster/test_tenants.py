@@ -1,9 +1,11 @@
 """Several tenants in one warehouse: clusters are never added up.
 Arguments: OCCQ OCCTRACE-SHIP MAKE_HISTORY ENGINE."""
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,7 @@ import time
 import engines
 from asked import Asker, difference, is_same, without_gpu_time
 from merge import canonical, merge
-from site_ import Site
+from site_ import Site, unescape
 
 occq, ship, make_history, wanted = sys.argv[1:5]
 NOW = int(time.time()) // 60 * 60
@@ -133,13 +135,126 @@ def times_are_settings(asker, engine):
     assert engine.ask("SELECT count() FROM kept.hour FINAL WHERE job = 'slurm:5'") == [["0"]]
 
 
+FACTS = ("minute", "rank_minute", "launch", "hour", "run")
+LAST = {"run": "intDiv(greatest(start_ns, ifNull(last_start_ns, 0)), 1000000000)"}
+
+
+def users_of(engine, cluster="c1", more="1"):
+    """By table: the rows of each user, all versions."""
+    return {table: {unescape(user): n for user, n in engine.ask(f"SELECT user, count() FROM gone.{table} WHERE cluster = '{cluster}' AND {more} GROUP BY user ORDER BY user")} for table in FACTS}
+
+
+def give_users(history, *users):
+    with contextlib.closing(sqlite3.connect(history)) as db:
+        for i, user in enumerate(users):
+            db.execute("UPDATE stored_run SET user = ?, end_ns = coalesce(last_start_ns, end_ns) WHERE run_id % ? = ?", (user, len(users), i))
+        db.commit()
+
+
+EVIL = "o'brien\\"
+
+
+def a_user_is_erased(asker, engine):
+    """Nothing of the user is left in one cluster, others' rows stay, and nothing comes back: from the same node, from a late one, from an older shipper."""
+    settings = {"database": "gone", "raw_jobs": "'42, 43'", "raw_until": "2100-01-01"}
+    sites = {}
+    for cluster in ("c1", "c2"):
+        site = sites[cluster] = node_of(engine, cluster, **settings)
+        site.run("--init")
+        subprocess.run([make_history, site.history, "1", str(NOW - 7200), "5", "9", "20", "end", "node0"], check=True)
+        give_users(site.history, "alice", "bob", EVIL)
+        site.run("--once")
+    site = sites["c1"]
+    site.run("--maintain")
+    before, elsewhere = users_of(engine), users_of(engine, "c2")
+    assert all(set(rows) == {"alice", "bob", EVIL} for rows in before.values()), before
+    admin = node_of(engine, "", database="gone")
+    admin.run("--erase", "alice", code=2, says="--cluster-name NAME chooses one: c1, c2")
+    admin.run("--erase", "alice", "--cluster-name", "c3", code=2, says="no rows of cluster 'c3'")
+    admin.run("--erase", "", "--cluster-name", "c1", code=2, says="the user has 0 bytes")
+    admin.run("--erase", "x" * 1023, "--cluster-name", "c1", code=2, says="the user has 1023 bytes")
+    admin.run("--erase", "' OR 1=1 -- ", "--cluster-name", "c1", says="0 rows")
+    assert users_of(engine) == before
+    rows = sum(int(rows["alice"]) for rows in before.values())
+    site.run("--erase", "alice", says=f"cluster 'c1': {rows} rows of user 'alice' removed")
+    admin.run("--erase", EVIL, "--cluster-name", "c1")
+    left = {table: {"bob": rows["bob"]} for table, rows in before.items()}
+    assert users_of(engine) == left and users_of(engine, "c2") == elsewhere
+    # the whole history again, then late changes of the minutes, then removed runs
+    os.unlink(site.state)
+    site.run("--once")
+    subprocess.run([make_history, site.history, "5", str(NOW - 7200), "2", "6", "20", "end", "node0", "first30"], check=True)
+    give_users(site.history, "alice", "bob", EVIL)
+    site.run("--once")
+    site.remove("--user", EVIL, command="prune")
+    with contextlib.closing(sqlite3.connect(site.history)) as db:
+        assert sorted(user for user, in db.execute("SELECT DISTINCT user FROM stored_run")) == ["alice", "bob"]
+    site.run("--once")
+    assert all(set(rows) == {"bob"} for rows in users_of(engine).values()), users_of(engine)
+    # a node that was away
+    late = node_of(engine, "c1", **settings)
+    late.set(engine.url, node="late", cluster="c1", **settings)
+    subprocess.run([make_history, late.history, "1", str(NOW - 7200), "3", "6", "20", "end", "node1"], check=True)
+    give_users(late.history, "alice", "bob")
+    late.run("--once")
+    assert all(set(rows) == {"bob"} for rows in users_of(engine).values()), users_of(engine)
+    assert engine.ask("SELECT uniqExact(node) FROM gone.minute WHERE cluster = 'c1'") == [["2"]]
+    # what was under way, and an older shipper's rows
+    for table in ("run", "minute", "rank_minute", "launch"):
+        names = [row[0] for row in engine.ask(f"SELECT name FROM system.columns WHERE database = 'gone' AND table = '{table}' AND default_kind <> 'ALIAS'")]
+        engine.ask(f"INSERT INTO gone.{table} ({', '.join(names)}) SELECT {', '.join(dict(cluster=repr('c1')).get(name, name) for name in names)} FROM gone.{table} "
+                   "WHERE cluster = 'c2' AND user = 'alice'")
+    assert users_of(engine)["minute"]["alice"] and users_of(engine)["run"]["alice"]
+    site.run("--maintain")
+    assert all(set(rows) == {"bob"} for rows in users_of(engine).values()) and users_of(engine, "c2")["minute"] == elsewhere["minute"], users_of(engine)
+    # work after that counts, and only that
+    subprocess.run([make_history, site.history, "6", str(NOW + 3600), "2", "3", "20", "end", "node0", "first40"], check=True)
+    with contextlib.closing(sqlite3.connect(site.history)) as db:
+        db.execute("UPDATE stored_run SET user = 'alice' WHERE start_ns > ?", (NOW * 10**9,))
+        db.commit()
+    site.run("--once")
+    site.run("--maintain")
+    assert {table: set(rows) for table, rows in users_of(engine).items()} == {table: {"alice", "bob"} for table in FACTS}
+    old = {table: rows.get("alice", 0) for table, rows in users_of(engine, more="1").items()}
+    for table in FACTS:
+        moment = LAST.get(table, "toUInt32(bucket)")
+        assert engine.ask(f"SELECT count() FROM gone.{table} WHERE cluster = 'c1' AND user = 'alice' AND {moment} < {NOW}") == [["0"]], (table, old)
+    # tables of before: a shipper sends, and --erase says what is missing
+    engine.ask("DROP TABLE gone.erased")
+    site.run("--check", says="as needed")
+    site.run("--once")
+    site.run("--maintain", says="hours summed up")
+    site.run("--erase", "bob", code=78, says="make it with occtrace-ship --init")
+
+
+def a_node_is_retired(asker, engine):
+    site = node_of(engine, "c1", database="gone")
+    site.run("--init")
+    asker.set(engines.PASSWORD, database="gone", name="c1")
+    assert json.loads(asker.ask("top", "--json"))["cluster"]["nodes"] == 2
+    engine.ask(f"INSERT INTO gone.allocation (cluster, node, gpu, job, since, version) SELECT 'c1', 'late', toUUID('{'0' * 8}-0000-0000-0000-{'0' * 12}'), 'slurm:1', now(), 1")
+    minutes = engine.ask("SELECT count() FROM gone.minute WHERE node = 'late'")
+    site.run("--retire", "nonsense", code=2, says="cluster 'c1' has no node 'nonsense'")
+    site.run("--retire", "late", "--cluster-name", "c2", code=2, says="cluster 'c2' has no node 'late'")
+    site.run("--retire", "late", says="DROP USER IF EXISTS `occ_node_late`")
+    assert json.loads(asker.ask("top", "--json"))["cluster"]["nodes"] == 1
+    assert engine.ask("SELECT count() FROM gone.allocation") == [["0"]]
+    assert engine.ask("SELECT count() FROM gone.minute WHERE node = 'late'") == minutes != [["0"]]
+    late = node_of(engine, "c1")
+    late.set(engine.url, node="late", cluster="c1", database="gone")
+    late.run("--once")
+    assert json.loads(asker.ask("top", "--json"))["cluster"]["nodes"] == 2  # it is back
+    asker.set(engines.PASSWORD)
+
+
 for name in engines.available():
     if name != wanted:
         continue
     with engines.started(name) as engine_, tempfile.TemporaryDirectory() as directory_:
         histories_, sites_ = two_clusters(engine_, directory_)
         asker_ = Asker(occq, engine_.url)
-        for test, about in ((clusters_are_never_added_up, histories_), (idle_gpus_by_cluster, engine_), (times_are_settings, engine_)):
+        for test, about in ((clusters_are_never_added_up, histories_), (idle_gpus_by_cluster, engine_), (times_are_settings, engine_),
+                            (a_user_is_erased, engine_), (a_node_is_retired, engine_)):
             began = time.monotonic()
             test(asker_, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)

@@ -72,7 +72,7 @@ same idle -- top --by allocation
 same rm -d h.db 99 -- prune -d h.db 99
 expect 2 "--cluster URL is missing" "$occq" stragglers
 expect 0 RANK "$occq" top -d h.db --by rank
-expect 2 "RUN, --before or --keep is missing" "$occq" prune -d h.db
+expect 2 "RUN, --before, --keep or --user is missing" "$occq" prune -d h.db
 expect 2 "RUN is a number" "$occq" prune -d h.db 3x
 expect 2 "give one or the other" "$occq" prune -d h.db 3 --keep 2
 for name in gpus what-if info rm sampler gaps stragglers idle; do

@@ -51,7 +51,7 @@ static const struct cli_column columns[] = {
 /* ---- which ---- */
 
 /* ?1: a JSON array of runs, NULL: all; ?2: runs that ended before this time; ?3: number of the newest runs
- * that stay; ?4: the time one minute ago. */
+ * that stay; ?4: the time one minute ago; ?5: runs of this user, by name or else number, NULL: of any. */
 static const char candidates[] =
     "SELECT run_id, start_ns, launches, program, label, source = 'trace' AND (end_ns IS NULL OR end_ns > "
     "?4), iif(end_ns IS NULL AND coalesce(last_start_ns, 0) <= ?4, pid, NULL), hostname FROM run WHERE (?1 "
@@ -59,7 +59,8 @@ static const char candidates[] =
     "NULL OR run_id IN (SELECT value FROM json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), "
     "coalesce(last_start_ns, 0), start_ns) < ?2 AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id "
     "FROM "
-    "run ORDER BY run_id DESC LIMIT ?3) ORDER BY run_id";
+    "run ORDER BY run_id DESC LIMIT ?3) AND (?5 IS NULL OR coalesce(user, CAST(uid AS TEXT)) = ?5) ORDER BY "
+    "run_id";
 
 /* True for a run without an end and without a process: its daemon was killed. */
 static bool is_gone(sqlite3_stmt *stmt)
@@ -97,7 +98,8 @@ static int find(struct occ_store *store, const char *ids, const struct remove_ar
         sqlite3_bind_text(stmt, 1, ids, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_int64(stmt, 2, args->history.filter.until_ns) == SQLITE_OK &&
         sqlite3_bind_int64(stmt, 3, args->keep) == SQLITE_OK &&
-        sqlite3_bind_int64(stmt, 4, occ_now_ns() - SETTLED_NS) == SQLITE_OK)
+        sqlite3_bind_int64(stmt, 4, occ_now_ns() - SETTLED_NS) == SQLITE_OK &&
+        sqlite3_bind_text(stmt, 5, args->history.filter.user, -1, SQLITE_STATIC) == SQLITE_OK)
         while ((step = sqlite3_step(stmt)) == SQLITE_ROW && add_row(rows, stmt))
             ;
     int status = step == SQLITE_DONE ? 0
@@ -281,12 +283,12 @@ static int run(const struct cli_command *command, const void *arguments)
 static int check(void *arguments, struct occ_error *err)
 {
     const struct remove_args *args = arguments;
-    bool has_options = args->history.filter.until_ns != 0 || args->keep != 0;
+    bool has_options = args->history.filter.until_ns != 0 || args->keep != 0 || args->history.filter.user;
     if (!has_options && args->history.list.common.operand_count == 0)
-        return occ_fail(err, OCC_E_INVALID, "RUN, --before or --keep is missing");
+        return occ_fail(err, OCC_E_INVALID, "RUN, --before, --keep or --user is missing");
     return has_options && args->history.list.common.operand_count > 0
                ? occ_fail(err, OCC_E_INVALID,
-                          "--before and --keep choose runs; RUN names them: give one or the other")
+                          "--before, --keep and --user choose runs; RUN names them: give one or the other")
                : 0;
 }
 
@@ -297,6 +299,8 @@ static const struct cli_option options[] = {
         "runs that ended before then, imported runs by the times in their recording: " CLI_MOMENT_HELP),
     CLI_OPTION(0, "keep", CLI_NUMBER, struct remove_args, keep, "N", "but not the newest N runs", .min = 1,
                .max = INT64_MAX),
+    CLI_OPTION(0, "user", CLI_TEXT, struct history_args, filter.user, "NAME",
+               "runs of this user, or of this number if its name is unknown"),
     CLI_OPTION('n', "dry-run", CLI_FLAG, struct remove_args, dry_run, NULL,
                "remove nothing, and print the runs"),
     CLI_OPTIONS_LIST,
@@ -310,8 +314,9 @@ const struct cli_command cli_prune = {
     .summary = "remove runs by number, age or count",
     .description =
         "Removes runs with their launches and all measured values, without a question, and prints them: the "
-        "runs named, or runs that ended before a moment, or all but the newest; with both options only runs "
-        "that both choose. The age of an imported run is that of its recording: --before 30d also removes a "
+        "runs named, or runs that ended before a moment, all but the newest, or runs of a user; with several "
+        "options only runs that all of them choose. The age of an imported run is that of its recording: "
+        "--before 30d also removes a "
         "trace "
         "from last year that was imported today; --dry-run shows what would go. A run in progress stays, and "
         "so does a run that ended less than a minute ago; if "
@@ -323,6 +328,7 @@ const struct cli_command cli_prune = {
     .columns = columns,
     .examples = {{"occq prune 3 4", "two runs"},
                  {"occq prune --before 30d --dry-run", "which runs ended a month ago or earlier"},
+                 {"occq prune --user ann --db /var/lib/occtrace/u1000/history.db", "all runs of a person"},
                  {"occq prune --keep 100", "all but the newest hundred runs"}},
     CLI_ARGS(struct remove_args, ),
     .check = check,

@@ -1,0 +1,280 @@
+/* See forget.h. */
+#include "forget.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/ask/remote.h"
+#include "support/cleanup.h"
+#include "support/clock.h"
+#include "support/text.h"
+
+#define TEXT_BYTES (2 * OCC_REMOTE_TEXT_MAX + 3) /* a quoted text; each byte may be escaped */
+/* The last time of a run that is known, nanoseconds since 1970. */
+#define RUN_LAST_NS "greatest(start_ns, ifNull(last_start_ns, 0))"
+#define POLL_NS     200000000
+#define POLL_MAX    18000 /* an hour */
+
+/* ---- deleting ---- */
+
+/* Waits for the deletions in a table of an old server, which does not wait itself. */
+static int wait_for_mutations(struct occ_warehouse *w, const char *table, struct occ_error *err)
+{
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+    _cleanup_(occ_freep) char *sql = NULL;
+    uint64_t left = 1;
+    int rc =
+        occ_format_text(&sql, err,
+                        "SELECT count() FROM system.mutations WHERE database = '%s' AND table = '%s' AND NOT "
+                        "is_done",
+                        w->options.database, table);
+    for (int i = 0; rc == 0 && left > 0; i++) {
+        if (i > POLL_MAX)
+            return occ_fail(err, OCC_E_BUSY, "%s: %s: rows are still being deleted", w->options.http.url,
+                            table);
+        rc = occ_warehouse_ask_numbers(w, sql, &left, 1, err);
+        if (rc == 0 && left > 0)
+            (void)nanosleep(&pause, NULL);
+    }
+    return rc;
+}
+
+/* Deletes the rows of a condition, if there are any, and waits for it. Adds their number to *rows. */
+static int delete_rows(struct occ_warehouse *w, const char *table, const char *condition, uint64_t *rows,
+                       struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *count = NULL, *delete = NULL;
+    uint64_t n = 0;
+    int rc = occ_format_text(&count, err, "SELECT count() FROM %s.%s WHERE %s", w->options.database, table,
+                             condition);
+    if (rc == 0)
+        rc = occ_format_text(&delete, err, "ALTER TABLE %s.%s DELETE WHERE %s", w->options.database, table,
+                             condition);
+    if (rc == 0)
+        rc = occ_warehouse_ask_numbers(w, count, &n, 1, err);
+    if (rc != 0 || n == 0)
+        return rc;
+    if (w->dialect == OCC_DIALECT_NEW)
+        rc = occ_http_add(w->http, "mutations_sync", "2", err);
+    if (rc == 0)
+        rc = occ_warehouse_ask(w, delete, err);
+    if (rc == 0 && w->dialect == OCC_DIALECT_OLD)
+        rc = wait_for_mutations(w, table, err);
+    *rows += n;
+    return rc;
+}
+
+/* ---- users ---- */
+
+/* Tables with users, and the condition on rows before a time: the texts around its seconds. */
+static const struct {
+    const char *table, *before, *after;
+} places[] = {{"minute", "bucket < toDateTime(", ")"},
+              {"rank_minute", "bucket < toDateTime(", ")"},
+              {"launch", "bucket < toDateTime(", ")"},
+              {"hour", "bucket < toDateTime(", ")"},
+              {"run", RUN_LAST_NS " < toInt64(", ") * 1000000000"}};
+
+static int erase_before(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
+                        uint64_t *rows, struct occ_error *err)
+{
+    char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
+    occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
+    occ_warehouse_quote(user, quoted_user, sizeof quoted_user);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof places / sizeof *places; i++) {
+        _cleanup_(occ_freep) char *condition = NULL;
+        rc = occ_format_text(&condition, err, "cluster = %s AND user = %s AND %s%llu%s", quoted_cluster,
+                             quoted_user, places[i].before, (unsigned long long)before_s, places[i].after);
+        if (rc == 0)
+            rc = delete_rows(w, places[i].table, condition, rows, err);
+    }
+    return rc;
+}
+
+/* Keeps the user's name, and has the current hour added up again. */
+static int put_erased(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
+                      struct occ_error *err)
+{
+    char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
+    _cleanup_(occ_freep) char *erased = NULL, *change = NULL;
+    occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
+    occ_warehouse_quote(user, quoted_user, sizeof quoted_user);
+    int rc = occ_format_text(
+        &erased, err,
+        "INSERT INTO %s.erased (cluster, user, before, version) SELECT %s, %s, toDateTime(%llu), "
+        "%llu",
+        w->options.database, quoted_cluster, quoted_user, (unsigned long long)before_s,
+        (unsigned long long)before_s);
+    if (rc == 0)
+        rc = occ_format_text(
+            &change, err,
+            "INSERT INTO %s.hour_change (hour, changed) SELECT toStartOfHour(toDateTime(%llu)), now()",
+            w->options.database, (unsigned long long)before_s - 60);
+    if (rc == 0)
+        rc = occ_warehouse_ask(w, erased, err);
+    return rc == 0 ? occ_warehouse_ask(w, change, err) : rc;
+}
+
+static int check_length(const char *what, const char *text, struct occ_error *err)
+{
+    size_t n = strlen(text);
+    return n == 0 || n > OCC_REMOTE_TEXT_MAX
+               ? occ_fail(err, OCC_E_USAGE, "the %s has %zu bytes: 1 to %d are possible", what, n,
+                          OCC_REMOTE_TEXT_MAX)
+               : 0;
+}
+
+int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t *ret_rows,
+                        struct occ_error *err)
+{
+    uint64_t before_s = 0;
+    *ret_rows = 0;
+    int rc = check_length("user", user, err);
+    if (rc == 0)
+        rc = occ_warehouse_ask_numbers(w, "SELECT toUInt32(toStartOfMinute(now())) + 60", &before_s, 1, err);
+    if (rc == 0) /* first: shippers leave the rows out from now on */
+        rc = put_erased(w, cluster, user, before_s, err);
+    return rc == 0 ? erase_before(w, cluster, user, before_s, ret_rows, err) : rc;
+}
+
+/* ---- again ---- */
+
+/* Fetches the erased users, and the first minute or run of each user since the last maintenance. Minutes of
+ * changed hours are enough: rows of launches and of ranks come with minutes of theirs. */
+static int fetch_again(struct occ_warehouse *w, sqlite3 *db, uint64_t done_s, struct occ_error *err)
+{
+    const char *database = w->options.database;
+    char *erased =
+             sqlite3_mprintf("SELECT toUInt32(max(before)) AS until, cluster, user FROM %s.erased GROUP BY "
+                             "cluster, user",
+                             database),
+         *minutes = sqlite3_mprintf(
+             "SELECT toUInt32(min(bucket)) AS first, cluster, user FROM %s.minute WHERE bucket >= "
+             "(SELECT min(hour) FROM %s.hour_change WHERE changed >= toDateTime(%llu)) AND "
+             "toStartOfHour(bucket) IN (SELECT hour FROM %s.hour_change WHERE changed >= "
+             "toDateTime(%llu)) AND user IN (SELECT user FROM %s.erased) GROUP BY cluster, user",
+             database, database, (unsigned long long)done_s, database, (unsigned long long)done_s, database),
+         *runs = sqlite3_mprintf(
+             "SELECT toUInt32(intDiv(min(" RUN_LAST_NS "), 1000000000)) AS first, cluster, user "
+             "FROM %s.run WHERE user IN (SELECT user FROM %s.erased) GROUP BY cluster, user",
+             database, database);
+    int rc = erased && minutes && runs
+                 ? occ_remote_fetch(w, db, "erased", "until, cluster, user", erased, err)
+                 : occ_no_memory(err);
+    if (rc == 0)
+        rc = occ_remote_fetch(w, db, "came", "first, cluster, user", minutes, err);
+    if (rc == 0)
+        rc = occ_remote_fetch(w, db, "came", "first, cluster, user", runs, err);
+    sqlite3_free(erased);
+    sqlite3_free(minutes);
+    sqlite3_free(runs);
+    return rc;
+}
+
+static int erase_all_again(struct occ_warehouse *w, sqlite3 *db, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint64_t rows = 0;
+    int rc = sqlite3_prepare_v2(
+                 db,
+                 "SELECT DISTINCT until + 0, cluster, user FROM erased JOIN came USING(cluster, user) "
+                 "WHERE first + 0 < until + 0",
+                 -1, &stmt, NULL) == SQLITE_OK
+                 ? 0
+                 : occ_no_memory(err);
+    while (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW)
+        rc = erase_before(w, (const char *)sqlite3_column_text(stmt, 1),
+                          (const char *)sqlite3_column_text(stmt, 2), (uint64_t)sqlite3_column_int64(stmt, 0),
+                          &rows, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, struct occ_error *err)
+{
+    sqlite3 *db = NULL;
+    if (!w->has_erased)
+        return 0;
+    int rc =
+        sqlite3_open(":memory:", &db) == SQLITE_OK ? fetch_again(w, db, done_s, err) : occ_no_memory(err);
+    if (rc == 0)
+        rc = erase_all_again(w, db, err);
+    (void)sqlite3_close(db);
+    return rc;
+}
+
+/* ---- nodes ---- */
+
+int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node,
+                         struct occ_error *err)
+{
+    char quoted_cluster[TEXT_BYTES], quoted_node[TEXT_BYTES];
+    _cleanup_(occ_freep) char *condition = NULL;
+    uint64_t rows = 0, allocations = 0;
+    int rc = check_length("node", node, err);
+    if (rc != 0)
+        return rc;
+    occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
+    occ_warehouse_quote(node, quoted_node, sizeof quoted_node);
+    rc = occ_format_text(&condition, err, "cluster = %s AND node = %s", quoted_cluster, quoted_node);
+    if (rc == 0)
+        rc = delete_rows(w, "watermark", condition, &rows, err);
+    if (rc == 0)
+        rc = delete_rows(w, "allocation", condition, &allocations, err);
+    return rc == 0 && rows == 0
+               ? occ_fail(err, OCC_E_USAGE, "cluster '%.100s' has no node '%.100s'", cluster, node)
+               : rc;
+}
+
+/* ---- the shipper's part ---- */
+
+void occ_erased_free(struct occ_erased *erased)
+{
+    (void)sqlite3_finalize(erased->find);
+    (void)sqlite3_close(erased->db);
+    *erased = (struct occ_erased){0};
+}
+
+static int fetch_erased(struct occ_warehouse *w, struct occ_erased *erased, struct occ_error *err)
+{
+    char quoted[TEXT_BYTES];
+    occ_warehouse_quote(w->options.cluster, quoted, sizeof quoted);
+    char *sql = sqlite3_mprintf(
+        "SELECT toUInt32(max(before)) AS until, user FROM %s.erased WHERE cluster = %s GROUP BY "
+        "user",
+        w->options.database, quoted);
+    int rc = sql && sqlite3_open(":memory:", &erased->db) == SQLITE_OK
+                 ? occ_remote_fetch(w, erased->db, "erased", "until, user", sql, err)
+                 : occ_no_memory(err);
+    sqlite3_free(sql);
+    if (rc == 0 && (sqlite3_exec(erased->db, "CREATE INDEX temp.by_user ON erased(user)", NULL, NULL, NULL) !=
+                        SQLITE_OK ||
+                    sqlite3_prepare_v2(erased->db, "SELECT until + 0 FROM erased WHERE user = ?", -1,
+                                       &erased->find, NULL) != SQLITE_OK))
+        rc = occ_no_memory(err);
+    return rc;
+}
+
+int occ_erased_read(struct occ_warehouse *w, struct occ_erased *erased, struct occ_error *err)
+{
+    occ_erased_free(erased);
+    int rc = w->has_erased ? fetch_erased(w, erased, err) : 0;
+    if (rc != 0)
+        occ_erased_free(erased);
+    return rc == OCC_E_DENIED ? 0 : rc;
+}
+
+int64_t occ_erased_before_s(const struct occ_erased *erased, const char *user)
+{
+    int64_t before_s = 0;
+    if (!erased || !erased->find)
+        return 0;
+    (void)sqlite3_bind_text(erased->find, 1, user, -1, SQLITE_STATIC);
+    if (sqlite3_step(erased->find) == SQLITE_ROW)
+        before_s = sqlite3_column_int64(erased->find, 0);
+    (void)sqlite3_reset(erased->find);
+    return before_s;
+}
