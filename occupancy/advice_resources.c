@@ -43,7 +43,7 @@ static void set(const struct adviser *a, const struct resource *resource, uint32
         launch->smem_config_bytes = a->result->smem_config_bytes;
 }
 
-static struct occ_launch with(const struct adviser *a, const struct resource *resource, uint32_t value)
+static struct occ_launch launch_with(const struct adviser *a, const struct resource *resource, uint32_t value)
 {
     struct occ_launch launch = *a->launch;
     set(a, resource, value, &launch);
@@ -58,7 +58,7 @@ static uint32_t blocks_of(const struct adviser *a, const struct occ_launch *laun
 
 static uint32_t blocks_with(const struct adviser *a, const struct resource *resource, uint32_t value)
 {
-    struct occ_launch launch = with(a, resource, value);
+    struct occ_launch launch = launch_with(a, resource, value);
     return blocks_of(a, &launch);
 }
 
@@ -83,7 +83,7 @@ static uint32_t offer_threshold(struct adviser *a, const struct resource *resour
 {
     uint32_t now = value_of(a, resource);
     uint32_t needed = largest_with_blocks(a, resource, blocks);
-    const struct occ_launch launch = with(a, resource, needed);
+    const struct occ_launch launch = launch_with(a, resource, needed);
     (void)occ_adviser_change(a, resource->kind, now, needed, (uint64_t)(now - needed) * resource->unit_cost,
                              &launch);
     return blocks_of(a, &launch);
@@ -107,11 +107,11 @@ static void advise_resource(struct adviser *a, const struct resource *resource)
 /* ---- registers and shared memory that tie ---- */
 
 /* The adviser for the same launch with the minimum of `resource`, so that it limits nothing. */
-static struct adviser without(const struct adviser *a, const struct resource *resource,
-                              struct occ_launch *made)
+static struct adviser adviser_without(const struct adviser *a, const struct resource *resource,
+                                      struct occ_launch *made)
 {
     struct adviser relaxed = *a;
-    *made = with(a, resource, resource->min);
+    *made = launch_with(a, resource, resource->min);
     relaxed.launch = made;
     return relaxed;
 }
@@ -121,7 +121,7 @@ static uint32_t offer_both(struct adviser *a, const struct adviser *no_smem,
 {
     uint32_t few = largest_with_blocks(no_smem, &registers, blocks);
     uint32_t little = largest_with_blocks(no_registers, &smem, blocks);
-    struct occ_launch launch = with(a, &registers, few);
+    struct occ_launch launch = launch_with(a, &registers, few);
     set(a, &smem, little, &launch);
     occ_adviser_offer(a, &(struct occ_advice){
                              .kind = OCC_ADVICE_REGISTERS_SMEM,
@@ -144,8 +144,8 @@ static void advise_registers_and_smem(struct adviser *a)
     if ((a->result->limiters & both) != both || value_of(a, &registers) <= registers.min)
         return;
     struct occ_launch little_smem, few_registers;
-    struct adviser no_smem = without(a, &smem, &little_smem);
-    struct adviser no_registers = without(a, &registers, &few_registers);
+    struct adviser no_smem = adviser_without(a, &smem, &little_smem);
+    struct adviser no_registers = adviser_without(a, &registers, &few_registers);
     uint32_t blocks = a->result->blocks_per_sm,
              most = blocks_with(&no_smem, &registers, least_of(a, &registers));
     if (blocks_with(&no_smem, &registers, registers.min) <= blocks)

@@ -81,7 +81,7 @@ static int run_step(struct occ_sums *s, const char *sql, int64_t minute, double 
 }
 
 /* The minute of the last pass; the present one if there was none. */
-static int last_fold(struct occ_sums *s, int64_t minute, int64_t *ret_minute, struct occ_error *err)
+static int load_last_minute(struct occ_sums *s, int64_t minute, int64_t *ret_minute, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     bool done =
@@ -103,7 +103,7 @@ int occ_sums_clear_means(struct occ_sums *s, struct occ_error *err)
 int occ_sums_end(struct occ_sums *s, int64_t minute, struct occ_error *err)
 {
     int64_t last = minute;
-    int rc = last_fold(s, minute, &last, err);
+    int rc = load_last_minute(s, minute, &last, err);
     double passed = last < minute ? (double)minute - (double)last : 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && rc == 0; i++)
         rc = run_step(s, steps[i], minute, exp2(-passed / HALF_LIFE), err);

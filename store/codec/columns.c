@@ -106,7 +106,7 @@ static void make_values(struct occ_columns_decoder *d, const struct occ_column_f
         }
 }
 
-static bool times_are_right(const struct occ_columns *c)
+static bool are_times_valid(const struct occ_columns *c)
 {
     bool right = true;
     for (uint32_t i = 0; c->start_ns && i < c->n; i++)
@@ -144,5 +144,5 @@ int occ_columns_decode(struct occ_columns_decoder *d, const void *data, size_t b
         }
         ret->column[c] = values;
     }
-    return rc != 0 ? rc : r.at == r.end && times_are_right(ret) ? 0 : OCC_E_CORRUPT;
+    return rc != 0 ? rc : r.at == r.end && are_times_valid(ret) ? 0 : OCC_E_CORRUPT;
 }

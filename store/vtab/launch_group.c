@@ -104,7 +104,7 @@ static uint64_t pass_rows(const struct occ_launch_group *g)
 }
 
 /* Divides the ranks into passes. A configuration with more launches than a pass has a pass of its own. */
-static bool cut(struct occ_launch_group *g)
+static bool divide_into_passes(struct occ_launch_group *g)
 {
     uint64_t launches = 0, max = pass_rows(g);
     free(g->ends);
@@ -165,7 +165,7 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
         rc = read_kernels(g, scan);
     if (rc == SQLITE_OK)
         rc = sort_configs(g);
-    if (rc == SQLITE_OK && !(cut(g) && reserve(g, scan->columns)))
+    if (rc == SQLITE_OK && !(divide_into_passes(g) && reserve(g, scan->columns)))
         rc = SQLITE_NOMEM;
     g->one.n = g->one.at = 0;
     return rc;

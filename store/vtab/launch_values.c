@@ -66,8 +66,8 @@ static uint32_t first_row(const struct occ_columns *launches, uint64_t start_ns)
 }
 
 /* Assigns the i-th of `values` to its launch. */
-static void give(struct occ_launch_values *v, const struct occ_columns *launches,
-                 const struct occ_columns *values, uint32_t i)
+static void assign_value(struct occ_launch_values *v, const struct occ_columns *launches,
+                         const struct occ_columns *values, uint32_t i)
 {
     uint64_t start = values->start_ns[i];
     uint32_t first = first_row(launches, start);
@@ -111,7 +111,7 @@ static int add_series(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
     for (uint32_t i = 0; rc == 0 && i < values.n; i++)
         if (values.start_ns[i] >= launches->start_ns[0] &&
             values.start_ns[i] <= launches->start_ns[launches->n - 1])
-            give(c->values, launches, &values, i);
+            assign_value(c->values, launches, &values, i);
     return SQLITE_ROW;
 }
 
@@ -171,7 +171,7 @@ static double read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 
 /* The configuration's mean of that minute (measured.h) stands for a launch without a value of its own. If
  * every measured launch of the minute has its own value, this launch was not measured. */
-static struct occ_launch_measured of_config(const struct occ_measured_sums *sums, double total_ns)
+static struct occ_launch_measured mean_of_config(const struct occ_measured_sums *sums, double total_ns)
 {
     struct occ_measurement m;
     occ_measured_means(sums, total_ns, &m);
@@ -204,12 +204,12 @@ static int read_minute(struct occ_launch_scan *scan, int64_t run, uint32_t confi
     if (step == SQLITE_ROW)
         total_ns = read_sums(scan->minute, &sums);
     (void)sqlite3_reset(scan->minute);
-    *ret = of_config(&sums, total_ns);
+    *ret = mean_of_config(&sums, total_ns);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
 }
 
-static int of_minute(struct occ_launch_scan *scan, struct occ_launch_chunk *c, uint32_t row,
-                     struct occ_launch_measured *ret)
+static int get_mean_of_minute(struct occ_launch_scan *scan, struct occ_launch_chunk *c, uint32_t row,
+                              struct occ_launch_measured *ret)
 {
     struct occ_launch_values *v = c->values;
     uint32_t config = (uint32_t)c->columns.config[row];
@@ -248,7 +248,7 @@ int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk 
         return rc;
     const struct own *own = &c->values->own[row];
     /* The minute's sums also show the source of own values: every launch that ncu measured has its own. */
-    rc = of_minute(scan, c, row, ret);
+    rc = get_mean_of_minute(scan, c, row, ret);
     bool by_ncu = ret->source && strcmp(ret->source, "ncu") == 0;
     if (rc == SQLITE_OK && by_ncu && !own->known)
         *ret = nothing;
