@@ -90,6 +90,7 @@ static void copy_columns(struct cli_gather *g, const struct cli_selection *from)
     for (size_t i = 0; i < from->n; i++) {
         g->columns[i + 1] = *from->columns[i];
         g->columns[i + 1].get = get_value;
+        g->columns[i + 1].brief = NULL; /* would read the command's own rows */
         g->columns[i + 1].index = i;
         g->shown.columns[i + 1] = &g->columns[i + 1];
         g->shown.asked[i + 1] = from->asked[i];

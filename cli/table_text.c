@@ -9,6 +9,7 @@
 #include "fit.h"
 #include "marks.h"
 #include "screen.h"
+#include "support/arena.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "usage.h"
@@ -18,6 +19,7 @@ struct cli_text_table {
     const struct cli_selection *selection;
     struct libscols_table *block;
     size_t rows;                    /* rows in the block */
+    struct occ_arena briefs;        /* of the block's cells, as their user data */
     size_t cut_width;               /* width to which columns may be shortened */
     size_t widths[CLI_MAX_COLUMNS]; /* widths of the block's texts and headings, in columns */
     bool hidden[CLI_MAX_COLUMNS];
@@ -72,8 +74,10 @@ int cli_text_table_new(FILE *out, const struct cli_selection *selection, struct 
 
 void cli_text_table_freep(struct cli_text_table **table)
 {
-    if (*table)
+    if (*table) {
         scols_unref_table((*table)->block);
+        occ_arena_free((*table)->briefs.blocks);
+    }
     free(*table);
     *table = NULL;
 }
@@ -119,6 +123,19 @@ static bool is_worth_showing(const struct cli_column *column, const struct cli_v
     return value->type != CLI_NONE && !(column->flags & CLI_NONZERO && is_zero);
 }
 
+/* Keeps the text that replaces the cell's text if that would be cut. */
+static int keep_brief(struct cli_text_table *table, struct libscols_line *line, size_t i, const void *row)
+{
+    const struct cli_column *column = table->selection->columns[i];
+    struct cli_value value =
+        column->brief && cli_screen_width() > 0 ? column->brief(column, row) : (struct cli_value){.type = CLI_NONE};
+    if (value.type != CLI_STRING)
+        return 0;
+    _cleanup_(occ_freep) char *text = cli_screen_text(value.string);
+    char *kept = text ? occ_arena_bytes(&table->briefs, strlen(text) + 1) : NULL;
+    return kept ? scols_cell_set_userdata(scols_line_get_cell(line, i), strcpy(kept, text)) : -1;
+}
+
 static int add_cell(struct cli_text_table *table, struct libscols_line *line, size_t i, const void *row)
 {
     const struct cli_column *column = table->selection->columns[i];
@@ -129,6 +146,8 @@ static int add_cell(struct cli_text_table *table, struct libscols_line *line, si
         free(text);
         return -1;
     }
+    if (keep_brief(table, line, i, row) != 0)
+        return -1;
     size_t width = cli_text_width(text);
     table->widths[i] = width > table->widths[i] ? width : table->widths[i];
     table->filled[i] |= is_worth_showing(column, &value);
@@ -198,8 +217,10 @@ static bool cut_column(struct cli_text_table *table, size_t i, size_t width)
     _cleanup_(occ_freep) char **texts = calloc(table->rows, sizeof *texts);
     bool done = texts != NULL;
     for (size_t k = 0; texts && k < table->rows; k++) {
-        texts[k] = strdup(scols_line_get_column_data(scols_table_get_line(table->block, k),
-                                                     scols_table_get_column(table->block, i)));
+        struct libscols_line *line = scols_table_get_line(table->block, k);
+        const char *text = scols_line_get_column_data(line, scols_table_get_column(table->block, i));
+        const char *brief = scols_cell_get_userdata(scols_line_get_cell(line, i));
+        texts[k] = strdup(brief && cli_text_width(text) > width ? brief : text);
         done = done && texts[k];
     }
     done = done && cli_fit_texts(texts, table->rows, width, cli_screen_ellipsis());
@@ -252,6 +273,8 @@ static int flush(struct cli_text_table *table, struct occ_error *err)
     done = done && scols_print_table_to_string(table->block, &text) == 0 && text && errno != ENOMEM;
     (void)uselocale(user);
     scols_table_remove_lines(table->block);
+    occ_arena_free(table->briefs.blocks);
+    table->briefs = (struct occ_arena){0};
     table->rows = 0;
     for (size_t i = 0; i < table->selection->n; i++)
         table->widths[i] = cli_text_width(heading(table->selection->columns[i], buffer, sizeof buffer));

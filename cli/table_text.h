@@ -1,7 +1,8 @@
 /*
  * A table for people. It fits on a screen of known width: columns of the largest rank are hidden first
  * (CLI_SPARE), then CLI_CUTS columns are shortened to no less than CLI_CUT_WIDTH characters, and if the table
- * is still too wide, to no less than CLI_LEAST_CUT_WIDTH; shortened texts have an ellipsis. Without a screen
+ * is still too wide, to no less than CLI_LEAST_CUT_WIDTH; a cell with a brief text shows that instead, and
+ * shortened texts have an ellipsis. Without a screen
  * width every column is as wide as its content. A legend below explains marks and units.
  *
  * The table is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, which bounds its memory. One thread.

@@ -81,13 +81,16 @@ struct cli_column {
     cli_getter *get;
     size_t index;    /* for `get` functions of several columns; with CLI_FIELD the member's offset */
     const char *sql; /* expression for columns that come from a statement; NULL: the key */
+    /* with CLI_CUTS: another text, shown instead of one that would be cut; CLI_NONE: there is none; NULL:
+     * there never is */
+    cli_getter *brief;
 };
 
 /* A column that shows `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN become
  * CLI_NONE. */
 #define CLI_FIELD(name, key, unit, flags, type, member, help)                                                \
     {                                                                                                        \
-        name, key, unit, flags, help, CLI_GETTER(((type *)NULL)->member), offsetof(type, member), NULL       \
+        name, key, unit, flags, help, CLI_GETTER(((type *)NULL)->member), offsetof(type, member), NULL, NULL \
     }
 #define CLI_GETTER(member)                                                                                   \
     _Generic((member), uint32_t                                                                              \

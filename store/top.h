@@ -16,6 +16,7 @@ struct occ_store;
 struct occ_row_kernel {
     int64_t id, device;
     const char *short_name, *demangled, *mangled, *device_name;
+    const char *words; /* names/kernel_names.h; NULL: none, or not asked. Queries leave it NULL */
     bool simulated;
     /* only for `top`: the model has no limits of its own for the GPU and uses estimated limits */
     bool estimated;
@@ -77,8 +78,8 @@ struct occ_top_row {
     X(STREAM, "stream")                                                                                      \
     X(RUN, "run")                                                                                            \
     X(RANK, "rank")                                                                                          \
-    X(USER, "user") X(LABEL, "label") X(JOB, "job") X(ACCOUNT, "account") X(PARTITION, "partition")          \
-        X(NODE, "node")
+    X(USER, "user")                                                                                          \
+    X(LABEL, "label") X(JOB, "job") X(ACCOUNT, "account") X(PARTITION, "partition") X(NODE, "node")
 /* Units of time: all launches that start in the unit. X(NAME, label) */
 #define OCC_TOP_BY_TIME(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day")
 enum occ_top_by {

@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "support/arena.h"
 #include "support/array.h"
 #include "names/kernel_names.h"
 #include "names/owners.h"
 
 const char *const name_labels[] = {"short", "distinct", "full", "mangled", NULL};
+
+/* Words of more kernels would delay an answer by more than 100 ms. */
+enum { WORDS_KERNELS_MAX = 16384 };
 
 struct kernel_names {
     struct occ_kernel_name *kernels; /* sorted by id */
@@ -65,6 +69,10 @@ int kernel_names_load(struct occ_store *store, const char *form, struct kernel_n
     int status = read_names(names, form, occ_store_sqlite(store), err);
     if (status == 0 && is_distinct && occ_kernel_names_distinguish(names->kernels, names->n) != 0)
         status = occ_no_memory(err);
+    /* words only replace names that a screen would cut */
+    if (status == 0 && is_distinct && cli_screen_width() > 0 && names->n <= WORDS_KERNELS_MAX &&
+        occ_kernel_names_describe(names->kernels, names->n) != 0)
+        status = occ_no_memory(err);
     if (status == 0 && is_distinct) { /* each kernel has its `name`, so the texts are not needed */
         occ_arena_free(names->arena.blocks);
         names->arena = (struct occ_arena){0};
@@ -78,8 +86,10 @@ void kernel_names_free(struct kernel_names *names)
 {
     if (!names)
         return;
-    for (size_t i = 0; i < names->n; i++)
+    for (size_t i = 0; i < names->n; i++) {
         free(names->kernels[i].name);
+        free(names->kernels[i].words);
+    }
     free(names->kernels);
     occ_arena_free(names->arena.blocks);
     free(names);
@@ -97,18 +107,30 @@ static int by_id(const void *key, const void *item)
 }
 
 /* Returns NULL for a kernel added after the names were loaded. */
+static const struct occ_kernel_name *find(const struct kernel_names *names, int64_t id)
+{
+    return names->n ? bsearch(&id, names->kernels, names->n, sizeof *names->kernels, by_id) : NULL;
+}
+
 static const char *find_name(const struct kernel_names *names, int64_t id)
 {
-    const struct occ_kernel_name *found =
-        names->n ? bsearch(&id, names->kernels, names->n, sizeof *names->kernels, by_id) : NULL;
+    const struct occ_kernel_name *found = find(names, id);
     return found ? shown(found) : NULL;
+}
+
+const char *kernel_names_words(const struct kernel_names *names, int64_t id)
+{
+    const struct occ_kernel_name *found = find(names, id);
+    return found ? found->words : NULL;
 }
 
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel)
 {
-    const char *name = find_name(names, kernel->id);
-    if (name)
-        kernel->short_name = name;
+    const struct occ_kernel_name *found = find(names, kernel->id);
+    if (!found)
+        return;
+    kernel->short_name = shown(found);
+    kernel->words = found->words;
 }
 
 static void name_in_sql(sqlite3_context *context, int argc, sqlite3_value **argv)

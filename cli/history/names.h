@@ -13,14 +13,18 @@ extern const char *const name_labels[];
 
 struct kernel_names;
 
-/* Loads the names of all kernels of the history, independent of filters. `form`: one of name_labels; NULL:
- * distinct. */
+/* Loads the names of all kernels of the history, independent of filters, and words if the output is a screen.
+ * `form`: one of name_labels; NULL: distinct. */
 int kernel_names_load(struct occ_store *store, const char *form, struct kernel_names **ret_names,
                       struct occ_error *err);
 void kernel_names_free(struct kernel_names *names);
 OCC_CLEANUP(kernel_names, kernel_names_free)
 
-/* Sets short_name, which then lives as long as `names`. */
+/* Returns the kernel's words (names/kernel_names.h); NULL: it has none, or the output is no screen, or the
+ * form is not distinct. */
+const char *kernel_names_words(const struct kernel_names *names, int64_t id);
+
+/* Sets short_name and words, which then live as long as `names`. */
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel);
 
 /* Adds the SQL function kernel_name(kernel_id), valid as long as `names`. */

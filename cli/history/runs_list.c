@@ -12,7 +12,7 @@
 /* A column of run_use.h. */
 #define USE(name, key, unit, flags, getter, index, help)                                                     \
     {                                                                                                        \
-        name, key, unit, flags, help, getter, index, "run_id"                                                \
+        name, key, unit, flags, help, getter, index, "run_id", NULL                                          \
     }
 
 const struct cli_column runs_columns[] = {

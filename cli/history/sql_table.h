@@ -11,12 +11,12 @@ struct sqlite3_stmt;
 /* A result column of the statement. `sql`: its expression; NULL: `key`. */
 #define SQL_COLUMN(name, key, unit, flags, sql, help)                                                        \
     {                                                                                                        \
-        name, key, unit, flags, help, sql_get_value, 0, sql                                                  \
+        name, key, unit, flags, help, sql_get_value, 0, sql, NULL                                            \
     }
 /* A result column with 0 or 1: no or yes. */
 #define SQL_FLAG(name, key, flags, help)                                                                     \
     {                                                                                                        \
-        name, key, CLI_PLAIN, flags, help, sql_get_flag, 0, NULL                                             \
+        name, key, CLI_PLAIN, flags, help, sql_get_flag, 0, NULL, NULL                                       \
     }
 cli_getter sql_get_value, sql_get_flag;
 

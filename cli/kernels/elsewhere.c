@@ -107,6 +107,7 @@ static const struct occ_config_row *evaluate(const struct occ_config_row *row,
                                       .device_number = first->kernel.device > 0 ? (double)first->kernel.device
                                                                                 : (double)NAN,
                                       .kernel = first->kernel.short_name,
+                                      .words = first->kernel.words,
                                       .demangled = first->kernel.demangled,
                                       .device = first->kernel.device_name,
                                       .simulated = first->kernel.simulated};

@@ -19,8 +19,8 @@ struct elsewhere_figures {
 struct elsewhere_row {
     int64_t kernel_id, device_id;
     double device_number; /* NaN: a device model, since a warehouse has no devices */
-    const char *kernel, *demangled, *device;
-    const char *refused_because; /* reason of the first refused configuration */
+    const char *kernel, *words, *demangled, *device; /* words: NULL for none */
+    const char *refused_because;                     /* reason of the first refused configuration */
     bool simulated;
     struct elsewhere_figures here, there;
     double

@@ -21,6 +21,12 @@ static struct cli_value get_device(const struct cli_column *column, const void *
                                        : (struct cli_value){.type = CLI_NONE};
 }
 
+static struct cli_value get_words(const struct cli_column *column, const void *row)
+{
+    (void)column;
+    return cli_string(((const struct top_line *)row)->row.kernel.words);
+}
+
 #define EXPECTED "occupancy of a balanced grid of that size (model, not measured), over "
 #define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
 #define DOMINANT "of the configuration with most time"
@@ -28,8 +34,13 @@ static struct cli_value get_device(const struct cli_column *column, const void *
 const struct cli_column top_columns[] = {
     FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, row.kernel.id,
           "the kernel's number in the history, for occq show"),
-    FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.kernel.short_name,
-          "name of the kernel, see --name; with --by, name of the group"),
+    {.name = "kernel",
+     .key = "kernel",
+     .flags = CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
+     .get = cli_get_string,
+     .index = offsetof(struct top_line, row.kernel.short_name),
+     .brief = get_words,
+     .help = "name of the kernel, see --name; with --by, name of the group"},
     {.name = "device_id",
      .key = "device_id",
      .get = get_device,

@@ -137,13 +137,40 @@ static bool find_worst(struct occ_store *store, const struct occ_overview *o, st
     return true;
 }
 
+/* Replaces names that are wider than `room` by family and tile, if a rule knows the kernel; equal ones get
+ * the kernel's number. */
+static bool use_labels(struct worst *worst, const struct occ_overview *o, size_t room)
+{
+    const char *labels[WORST] = {NULL};
+    for (size_t i = 0; i < worst->n; i++) {
+        const char *label = o->kernels[worst->kernels[i].kernel].label;
+        labels[i] = label[0] && cli_text_width(worst->names[i]) > room ? label : NULL;
+    }
+    for (size_t i = 0; i < worst->n; i++) {
+        char id[24] = "", *text = NULL;
+        for (size_t k = 0; k < worst->n && labels[i]; k++)
+            if (k != i && strcmp(labels[i], labels[k] ? labels[k] : worst->names[k]) == 0)
+                (void)snprintf(id, sizeof id, " #%" PRId64,
+                               o->totals.kernels[worst->kernels[i].kernel].kernel);
+        if (!labels[i])
+            continue;
+        if (occ_format_text(&text, NULL, "%s%s", labels[i], id) != 0)
+            return false;
+        free(worst->names[i]);
+        worst->names[i] = text;
+    }
+    return true;
+}
+
 /* Prints a line for each kernel: name, share of the GPU time, used part, cause. */
-static bool print_worst(struct worst *worst)
+static bool print_worst(struct worst *worst, const struct occ_overview *o)
 {
     size_t longest = 0, name = 0;
     for (size_t i = 0; i < worst->n; i++)
         longest = strlen(worst->rest[i]) > longest ? strlen(worst->rest[i]) : longest;
     size_t room = width() > longest + 4 + LEAST_NAME ? width() - longest - 4 : LEAST_NAME;
+    if (worst->n > 0 && !use_labels(worst, o, room))
+        return false;
     if (worst->n > 0 && !cli_fit_texts(worst->names, worst->n, room, cli_screen_ellipsis()))
         return false;
     for (size_t i = 0; i < worst->n; i++)
@@ -219,7 +246,7 @@ static bool print_lines(struct occ_store *store, const struct verdict_runs *runs
     bool is_complete = find_worst(store, o, &worst);
     for (size_t i = 0; i + 1 < n; i++)
         summary_line("  %s", lines[i]);
-    is_complete = is_complete && print_worst(&worst);
+    is_complete = is_complete && print_worst(&worst, o);
     if (n > 0) {
         print_sources(runs, o, lines[n - 1]); /* the last line has the source */
         print_next(runs, o, &worst);

@@ -1,7 +1,8 @@
 /* Finds kernels by a text. The text is a kernel's name as commands print it: short, full or mangled, or the
- * short name with the parts that distinguish kernels (kernel_names.h). Otherwise the text is a name that a
- * narrow screen cut, or a regular expression for the demangled name. Names are compared first, because most
- * names are also expressions that match other kernels. One thread. */
+ * short name with the parts that distinguish kernels, or words (kernel_names.h). Otherwise the text is a name
+ * that a narrow screen cut, or a regular expression for the demangled name, or some words of one
+ * kernel. Names are compared first, because most names are also expressions that match other kernels.
+ * One thread. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@
 #include "support/regexp.h"
 #include "support/text.h"
 
-/* The result columns of OCC_SQL_KERNELS after the id. */
-enum form { FORM_SHORT, FORM_FULL, FORM_MANGLED, FORM_DISTINCT, FORMS };
+/* The result columns of OCC_SQL_KERNELS after the id, and texts that depend on all kernels. */
+enum form { FORM_SHORT, FORM_FULL, FORM_MANGLED, FORM_DISTINCT, FORM_WORDS, FORMS };
 
 static bool put(struct occ_map *kernels, int64_t id)
 {
@@ -72,8 +73,10 @@ struct names {
 
 static void names_release(struct names *names)
 {
-    for (size_t i = 0; i < names->n; i++)
+    for (size_t i = 0; i < names->n; i++) {
         free(names->kernels[i].name);
+        free(names->kernels[i].words);
+    }
     free(names->kernels);
     free(names->mangled);
     occ_arena_free(names->arena.blocks);
@@ -106,28 +109,38 @@ static int load_names(struct occ_store *s, struct names *names, struct occ_error
     while (occ_store_next(s, stmt, &rc, err))
         if (!add_names(names, stmt))
             rc = occ_no_memory(err);
-    if (rc == 0 && occ_kernel_names_distinguish(names->kernels, names->n) != 0)
+    if (rc == 0 && (occ_kernel_names_distinguish(names->kernels, names->n) != 0 ||
+                    occ_kernel_names_describe(names->kernels, names->n) != 0))
         rc = occ_no_memory(err);
     return rc;
 }
 
+/* NULL: the kernel has no text of this form. */
 static const char *name_of(const struct names *names, size_t i, enum form form)
 {
     const struct occ_kernel_name *kernel = &names->kernels[i];
     const char *const forms[FORMS] = {[FORM_SHORT] = kernel->short_name,
                                       [FORM_FULL] = kernel->demangled,
                                       [FORM_MANGLED] = names->mangled[i],
-                                      [FORM_DISTINCT] = kernel->name};
+                                      [FORM_DISTINCT] = kernel->name,
+                                      [FORM_WORDS] = kernel->words};
     return forms[form];
 }
 
-/* True if the text may be a short name with a distinguishing part, which is not stored in the table. */
+/* True if the text may be words, or a short name with a distinguishing part, which are not stored in the
+ * table. */
 static bool may_be_distinct(const char *text)
 {
-    return strpbrk(text, "<(:#") || strstr(text, OCC_ELLIPSIS);
+    return strpbrk(text, "<(:# ") || strstr(text, OCC_ELLIPSIS);
 }
 
 /* ---- cut names ---- */
+
+static bool is_cut_of(const char *cut, const struct names *names, size_t i, enum form form)
+{
+    const char *name = name_of(names, i, form);
+    return name && occ_text_is_cut_of(cut, name);
+}
 
 /* Fails with a message such as "a cut name of 3 kernels: 4, 17, 21". */
 static int fail_ambiguous(const char *cut, const struct names *names, enum form form, size_t n,
@@ -137,7 +150,7 @@ static int fail_ambiguous(const char *cut, const struct names *names, enum form 
     char numbers[LISTED * 24] = "";
     size_t listed = 0;
     for (size_t i = 0; i < names->n && listed < LISTED; i++)
-        if (occ_text_is_cut_of(cut, name_of(names, i, form))) {
+        if (is_cut_of(cut, names, i, form)) {
             occ_text_append(numbers, sizeof numbers, ", ", "%" PRId64, names->kernels[i].id);
             listed++;
         }
@@ -152,11 +165,11 @@ static int fail_ambiguous(const char *cut, const struct names *names, enum form 
 static int match_cut(const char *cut, const struct names *names, struct occ_map *kernels,
                      struct occ_error *err)
 {
-    static const enum form order[] = {FORM_DISTINCT, FORM_SHORT, FORM_FULL, FORM_MANGLED};
+    static const enum form order[] = {FORM_DISTINCT, FORM_WORDS, FORM_SHORT, FORM_FULL, FORM_MANGLED};
     for (size_t k = 0; k < FORMS; k++) {
         size_t n = 0, last = 0;
         for (size_t i = 0; i < names->n; i++)
-            if (occ_text_is_cut_of(cut, name_of(names, i, order[k]))) {
+            if (is_cut_of(cut, names, i, order[k])) {
                 n++;
                 last = i;
             }
@@ -177,12 +190,57 @@ static char *without_number(const char *text)
     return copy;
 }
 
+/* ---- words ---- */
+
+/* True if each word of the text is one of the kernel's words, in any order: "tn 64x64" of "GEMM 64x64 tn". */
+static bool has_words(const char *words, const char *text)
+{
+    bool has_any = false;
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, " ");
+        bool is_found = n == 0;
+        for (const char *at = words; *at && !is_found; at += *at == ' ') {
+            size_t length = strcspn(at, " ");
+            is_found = length == n && memcmp(at, text, n) == 0;
+            at += length;
+        }
+        if (!is_found)
+            return false;
+        has_any = has_any || n > 0;
+        n += text[n] == ' ';
+    }
+    return has_any;
+}
+
 static int match_distinct(const char *text, const struct names *names, struct occ_map *kernels,
                           struct occ_error *err)
 {
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->kernels[i].name, text) == 0 && !put(kernels, names->kernels[i].id))
+    for (size_t i = 0; i < names->n; i++) {
+        const char *words = names->kernels[i].words;
+        bool is_same = strcmp(names->kernels[i].name, text) == 0 || (words && strcmp(words, text) == 0);
+        if (is_same && !put(kernels, names->kernels[i].id))
             return occ_no_memory(err);
+    }
+    return 0;
+}
+
+/* Finds the kernel of words with a number, "GEMM 64x64 #26", also if the words alone would tell it apart. */
+static int match_number(const char *text, const struct names *names, struct occ_map *kernels,
+                        struct occ_error *err)
+{
+    const char *mark = strrchr(text, '#');
+    uint64_t id = 0;
+    if (!mark || mark < text + 2 || mark[-1] != ' ' || occ_parse_u64(mark + 1, 1, INT64_MAX, &id, NULL) != 0)
+        return 0;
+    _cleanup_(occ_freep) char *words = strndup(text, (size_t)(mark - 1 - text));
+    if (!words)
+        return occ_no_memory(err);
+    for (size_t i = 0; i < names->n; i++) {
+        const struct occ_kernel_name *kernel = &names->kernels[i];
+        if (kernel->id == (int64_t)id && kernel->words && has_words(kernel->words, words) &&
+            !put(kernels, kernel->id))
+            return occ_no_memory(err);
+    }
     return 0;
 }
 
@@ -194,7 +252,46 @@ static int find_screen_name(struct occ_store *s, const char *text, bool is_cut, 
     int rc = cut ? load_names(s, &names, err) : occ_no_memory(err);
     if (rc == 0)
         rc = match_distinct(text, &names, kernels, err);
+    if (rc == 0 && kernels->used == 0)
+        rc = match_number(text, &names, kernels, err);
     return rc == 0 && is_cut && kernels->used == 0 ? match_cut(cut, &names, kernels, err) : rc;
+}
+
+/* ---- families ---- */
+
+/* Fails with the kernels that the text may mean: "7 (GEMM 64x64 nn), 9 (GEMM 64x64 tn)". */
+static int fail_family(const char *text, const struct names *names, size_t n, struct occ_error *err)
+{
+    enum { LISTED = 6 };
+    char list[LISTED * 72] = "";
+    size_t listed = 0;
+    for (size_t i = 0; i < names->n && listed < LISTED; i++) {
+        const struct occ_kernel_name *kernel = &names->kernels[i];
+        if (!kernel->words || !has_words(kernel->words, text))
+            continue;
+        occ_text_append(list, sizeof list, ", ", "%" PRId64 " (%.44s)", kernel->id, kernel->words);
+        listed++;
+    }
+    return occ_fail(err, OCC_E_USAGE, "'%.96s' may be any of %zu kernels, by id: %s%s", text, n, list,
+                    n > LISTED ? ", ..." : "");
+}
+
+/* Finds the one kernel that has the words of the text. */
+static int find_family(struct occ_store *s, const char *text, struct occ_map *kernels, struct occ_error *err)
+{
+    _cleanup_(names_release) struct names names = {0};
+    size_t n = 0, last = 0;
+    int rc = load_names(s, &names, err);
+    for (size_t i = 0; i < names.n && rc == 0; i++)
+        if (names.kernels[i].words && has_words(names.kernels[i].words, text)) {
+            n++;
+            last = i;
+        }
+    if (rc != 0 || n == 0)
+        return rc;
+    return n > 1                                  ? fail_family(text, &names, n, err)
+           : put(kernels, names.kernels[last].id) ? 0
+                                                  : occ_no_memory(err);
 }
 
 /* ---- texts ---- */
@@ -223,6 +320,8 @@ static int find_kernels(struct occ_store *s, const char *text, struct occ_map *k
     int matched = match(s, text, kernels, &why);
     if ((matched == 0 || matched == OCC_E_INVALID) && kernels->used == 0 && strstr(text, OCC_ASCII_ELLIPSIS))
         rc = find_screen_name(s, text, true, kernels, err);
+    if (rc == 0 && kernels->used == 0 && (matched == 0 || matched == OCC_E_INVALID))
+        rc = find_family(s, text, kernels, err);
     if (rc != 0 || matched == 0 || kernels->used > 0)
         return rc;
     return matched == OCC_E_INVALID

@@ -1,6 +1,6 @@
 /*
  * Fuzzes the short names of kernels and the kernels' owners: any lines as demangled names give distinct names
- * of at most 512 bytes, and owners with texts within their limits.
+ * of at most 512 bytes, distinct words, and owners with texts within their limits.
  */
 #include "names/kernel_names.h"
 
@@ -19,6 +19,11 @@ static void check(const struct occ_kernel_name *kernels, size_t n)
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             if (strlen(kernels[i].name) > 512 || (k < i && strcmp(kernels[i].name, kernels[k].name) == 0))
+                abort();
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n && kernels[i].words; k++)
+            if (strcmp(kernels[i].words, kernels[k].name) == 0 ||
+                (k != i && kernels[k].words && strcmp(kernels[i].words, kernels[k].words) == 0))
                 abort();
 }
 
@@ -49,11 +54,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!shorts[n++])
             abort();
     }
-    if (occ_kernel_names_distinguish(kernels, n) != 0)
+    if (occ_kernel_names_distinguish(kernels, n) != 0 || occ_kernel_names_describe(kernels, n) != 0)
         abort();
     check(kernels, n);
     for (size_t i = 0; i < n; i++) {
         free(kernels[i].name);
+        free(kernels[i].words);
         free(shorts[i]);
     }
     free(text);

@@ -50,6 +50,17 @@ for command in runs top launches gaps info; do
     check "$command: as many rows in JSON" answers "len(d['$command' if '$command' != 'gaps' else 'gpus']) == $rows"
 done
 
+for command in top "top --by config" "top --by layer" runs; do # a screen that cuts names
+    export COLUMNS=60
+    ask $command
+    unset COLUMNS
+    check "$command: status at 60 columns" test $status -ne 139
+done
+export COLUMNS=50
+ask top
+unset COLUMNS
+check "top at 50 columns: rows of both owners" test "$(grep -oE '^(u1000|pod-7) ' "$work/out" | sort -u | wc -l)" -eq 2
+
 # ---- the order of the command, over all owners
 
 ask runs --json

@@ -63,6 +63,50 @@ def printed(columns, *options, **environment):
             " of " not in line[:12]]
 
 
+def printed_beside(columns, **environment):
+    """The numbers and names of a screen on which the names have little room."""
+    lines = occq("top", "-n", "1000", "-o", "id,kernel,why", COLUMNS=str(columns), **environment).stdout.splitlines()
+    heading = next(line for line in lines if " KERNEL " in line)
+    begin, end = heading.index("KERNEL"), heading.index("WHY")
+    return [(int(line[:begin]), line[begin:end].strip()) for line in lines
+            if line[:begin].strip().isdigit() and " of " not in line[:12]]
+
+
+def check_screens(rows):
+    """No two kernels of one screen have the same name. A name that was cut, or words instead of it, asks for the kernel
+    or is refused with its number; most are words in full."""
+    for columns in (40, 60, 80, 100, 120):
+        for environment in ({}, {"LC_ALL": "C"}):
+            screen = printed_beside(columns, **environment)
+            names = [name for _, name in screen]
+            check(len(screen) == len(rows), f"{columns} columns: {len(screen)} of {len(rows)} rows")
+            check(len(set(names)) == len(names), f"{columns} columns: {sorted(n for n in names if names.count(n) > 1)}")
+            if 60 <= columns <= 80:
+                whole = sum(1 for name in names if "\u2026" not in name and ".." not in name and "~" not in name)
+                check(whole * 10 >= 6 * len(names), f"{columns} columns: {whole} of {len(names)} names are whole")
+    resolved = 0
+    for number, name in printed_beside(80)[::5]:
+        answer = occq("top", "--csv", "-o", "id", "--kernel", name)
+        got = answer.stdout.split()[1:]
+        resolved += got == [str(number)]
+        check(got == [str(number)] or (answer.returncode == 2 and str(number) in answer.stderr),
+              f"{name!r} of {number}: {got} {answer.stderr}")
+    check(resolved > 15, f"{resolved} names resolved")
+
+
+def check_words():
+    """Words of a family: of one kernel they choose it, of several they are refused with numbers and words."""
+    answer = occq("show", "NCCL all-reduce", "--json")
+    check(answer.returncode == 0 and "AllReduce" in answer.stdout, f"NCCL all-reduce: {answer.stderr}")
+    check(occq("show", "all-reduce", "--json").stdout == answer.stdout, "all-reduce is not NCCL all-reduce")
+    check(occq("show", "all-reduce NCCL", "--json").stdout == answer.stdout, "the order of words matters")
+    answer = occq("top", "--kernel", "GEMM 64x64")
+    check(answer.returncode == 2 and "may be any of" in answer.stderr and "(GEMM 64x64 " in answer.stderr,
+          f"GEMM 64x64: {answer.stdout} {answer.stderr}")
+    answer = occq("show", "GEMM 65x65")
+    check(answer.returncode == 3, f"GEMM 65x65: {answer.returncode} {answer.stderr}")
+
+
 def check_forms(rows):
     for key in ("kernel", "kernel_demangled", "kernel_mangled"):
         for row in rows[::7] + [row for row in rows if row["kernel_demangled"] in SPECIAL]:
@@ -185,6 +229,8 @@ def main():
         check_forms(rows)
         check_cut(40)
         check_cut(80, LC_ALL="C")
+        check_screens(rows)
+        check_words()
         check_commands(rows)
         check_rules(rows)
         check_ranges()

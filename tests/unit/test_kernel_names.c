@@ -34,6 +34,7 @@ static void release(struct kernels *all)
         free((char *)(uintptr_t)all->kernels[i].short_name);
         free((char *)(uintptr_t)all->kernels[i].demangled);
         free(all->kernels[i].name);
+        free(all->kernels[i].words);
     }
 }
 
@@ -168,8 +169,24 @@ static void test_hostile(void **state)
     assert_all_different(&all);
     for (size_t i = 0; i < all.n; i++)
         assert_true(strlen(all.kernels[i].name) <= 512);
+    assert_int_equal(occ_kernel_names_describe(all.kernels, all.n), 0);
     release(&all);
     assert_int_equal(occ_kernel_names_distinguish(NULL, 0), 0);
+}
+
+/* Adds the names of a file: lines, of which the last field is a name; "#" begins a comment. */
+static void read_names(const char *path, struct kernels *all)
+{
+    char line[8192];
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        const char *tab = strrchr(line, '\t');
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] != '#' && all->n < KERNELS_MAX)
+            add(all, tab ? tab + 1 : line);
+    }
+    assert_int_equal(fclose(file), 0);
 }
 
 /* PyTorch's kernels get different names of readable length, in any order of the kernels. */
@@ -177,15 +194,8 @@ static void test_pytorch(void **state)
 {
     (void)state;
     struct kernels all = {.n = 0}, reversed = {.n = 0};
-    char line[8192];
     size_t bytes = 0;
-    FILE *file = fopen(OCC_NAMES_FILE, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        add(&all, line);
-    }
-    assert_int_equal(fclose(file), 0);
+    read_names(OCC_NAMES_FILE, &all);
     assert_true(all.n > 250);
     for (size_t i = all.n; i-- > 0;)
         add(&reversed, all.kernels[i].demangled);
@@ -203,6 +213,128 @@ static void test_pytorch(void **state)
     release(&reversed);
 }
 
+/* ---- words ---- */
+
+/* Expects each name's words; NULL as the second text: it has none. */
+static void check_words(const char *const (*cases)[2])
+{
+    struct kernels all = {.n = 0};
+    for (size_t i = 0; cases[i][0]; i++)
+        add(&all, cases[i][0]);
+    assert_int_equal(occ_kernel_names_distinguish(all.kernels, all.n), 0);
+    assert_int_equal(occ_kernel_names_describe(all.kernels, all.n), 0);
+    for (size_t i = 0; i < all.n; i++) {
+        if (cases[i][1])
+            assert_string_equal(all.kernels[i].words, cases[i][1]);
+        else
+            assert_null(all.kernels[i].words);
+    }
+    release(&all);
+}
+
+/* Kernels of one family get the words of their names in which they differ, and else their number. */
+static void test_words(void **state)
+{
+    (void)state;
+    check_words((const char *const[][2]){
+        {"bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_cga1x1x1_16dp256b_rM_TN_transOut",
+         "bmm MxE4m3 128x16"},
+        {"matmul(float*)", NULL},
+        {"void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x4_nn_align1>(P)",
+         "GEMM 64x64 align1 32x4"},
+        {"void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_nn_align1>(P)",
+         "GEMM 64x64 align1 32x6 nn"},
+        {"void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align1>(P)",
+         "GEMM 64x64 align1 tn"},
+        {"volta_sgemm_64x64_nn", "SGEMM 64x64"},
+        {"void cub::DeviceScanKernel<int>(int*)", "CUB scan int"},
+        {"void cub::DeviceScanInitKernel<long>(long)", "CUB scan Init"},
+        {"void softmax_warp_forward<float, 4>(float*)", "PyTorch softmax 4 #9"},
+        {"void softmax_warp_forward<float, 4>(float*)", "PyTorch softmax 4 #10"},
+        {"void softmax_warp_forward<float, 8>(float*)", "PyTorch softmax 8"},
+        {NULL, NULL}});
+}
+
+/* A name that imitates words makes the number of the kernel with these words necessary. */
+static void test_imitated_words(void **state)
+{
+    (void)state;
+    struct kernels all = {.n = 0};
+    const char *const names[] = {"volta_sgemm_64x64_nn", "SGEMM 64x64", "SGEMM 64x64 #1"};
+    for (size_t i = 0; i < 3; i++)
+        all.kernels[all.n++] = (struct occ_kernel_name){
+            .id = (int64_t)i + 1, .short_name = strdup(names[i]), .demangled = strdup(names[i])};
+    assert_int_equal(occ_kernel_names_distinguish(all.kernels, all.n), 0);
+    assert_int_equal(occ_kernel_names_describe(all.kernels, all.n), 0);
+    assert_string_equal(all.kernels[0].words, "SGEMM 64x64 #1");
+    for (size_t i = 0; i < 3; i++)
+        assert_string_not_equal(all.kernels[0].words, all.kernels[i].name);
+    release(&all);
+}
+
+/* No words are equal to other words or to a name, and the order of the kernels does not matter. */
+static void assert_words_tell_apart(const struct kernels *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t k = 0; k < all->n && all->kernels[i].words; k++) {
+            assert_string_not_equal(all->kernels[i].words, all->kernels[k].name);
+            if (k != i && all->kernels[k].words)
+                assert_string_not_equal(all->kernels[i].words, all->kernels[k].words);
+        }
+}
+
+static void test_words_of_recordings(void **state)
+{
+    static const char *const files[] = {OCC_NAMES_FILE, OCC_OWNERS_FILE};
+    (void)state;
+    for (size_t file = 0; file < 2; file++) {
+        struct kernels all = {.n = 0}, reversed = {.n = 0};
+        read_names(files[file], &all);
+        for (size_t i = all.n; i-- > 0;)
+            add(&reversed, all.kernels[i].demangled);
+        for (size_t i = 0; i < all.n; i++)
+            reversed.kernels[i].id = (int64_t)(all.n - i);
+        assert_int_equal(occ_kernel_names_distinguish(all.kernels, all.n), 0);
+        assert_int_equal(occ_kernel_names_describe(all.kernels, all.n), 0);
+        assert_int_equal(occ_kernel_names_distinguish(reversed.kernels, all.n), 0);
+        assert_int_equal(occ_kernel_names_describe(reversed.kernels, all.n), 0);
+        assert_words_tell_apart(&all);
+        size_t numbered = 0, with_words = 0;
+        for (size_t i = 0; i < all.n; i++) {
+            const char *words = all.kernels[i].words, *other = reversed.kernels[all.n - 1 - i].words;
+            assert_true(!words == !other && (!words || strcmp(words, other) == 0));
+            with_words += words != NULL;
+            numbered += words && strstr(words, " #");
+            assert_true(!words || strchr(words, ' '));
+        }
+        assert_true(with_words > 200);
+        assert_true(numbered * 20 < with_words);
+        release(&all);
+        release(&reversed);
+    }
+}
+
+/* A family of more kernels than a set has bits, and names without words. */
+static void test_many_words(void **state)
+{
+    enum { MANY = 200 };
+    struct kernels all = {.n = 0};
+    char name[64];
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "volta_sgemm_64x64_v%zu", i);
+        add(&all, name);
+    }
+    for (size_t i = 0; i < 3; i++)
+        add(&all, "void cub::(((<<<");
+    assert_int_equal(occ_kernel_names_distinguish(all.kernels, all.n), 0);
+    assert_int_equal(occ_kernel_names_describe(all.kernels, all.n), 0);
+    assert_words_tell_apart(&all);
+    assert_string_equal(all.kernels[MANY - 1].words, "SGEMM 64x64 #200");
+    release(&all);
+    assert_int_equal(occ_kernel_names_describe(NULL, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +347,10 @@ int main(void)
         cmocka_unit_test(test_same_names),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_pytorch),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_imitated_words),
+        cmocka_unit_test(test_words_of_recordings),
+        cmocka_unit_test(test_many_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

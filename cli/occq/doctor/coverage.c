@@ -55,7 +55,7 @@ static struct cli_value get_pid(const struct cli_column *column, const void *row
 }
 
 static const struct cli_column columns[] = {
-    {"pid", "pid", CLI_PLAIN, CLI_DEFAULT, "process", get_pid, 0, NULL},
+    {"pid", "pid", CLI_PLAIN, CLI_DEFAULT, "process", get_pid, 0, NULL, NULL},
     CLI_FIELD("program", "program", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, struct line, program,
               "name of the process; (other): processes that have ended or had another reason before, and "
               "processes of other users"),

@@ -25,5 +25,5 @@ double reply_real(const struct reply *reply, const char *key);
 cli_getter reply_get_text, reply_get_real, reply_get_unsigned;
 #define REPLY_COLUMN(name, key, unit, flags, help, get)                                                      \
     {                                                                                                        \
-        name, key, unit, flags, help, get, 0, NULL                                                           \
+        name, key, unit, flags, help, get, 0, NULL, NULL                                                     \
     }

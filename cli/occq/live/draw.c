@@ -171,17 +171,17 @@ static void draw_heading(const struct live_ui *ui, const struct layout *layout, 
 static void fit_names(const struct live_ui *ui, const struct layout *layout, char **names, size_t n)
 {
     size_t width = NAME_WIDTH_MIN;
+    bool done = true;
     for (size_t i = 0; i < layout->n; i++)
         if (is_named(layout->columns[i], "kernel"))
             width = (size_t)layout->widths[i];
     for (size_t i = 0; i < n; i++) {
-        const char *name = ui->model.items[ui->model.first + i].line->row.kernel.short_name;
-        names[i] = cli_screen_text(name ? name : "-");
+        const struct occ_row_kernel *kernel = &ui->model.items[ui->model.first + i].line->row.kernel;
+        const char *name = kernel->short_name ? kernel->short_name : "-";
+        names[i] = cli_screen_text(kernel->words && cli_text_width(name) > width ? kernel->words : name);
+        done = done && names[i];
     }
-    for (size_t i = 0; i < n; i++)
-        if (!names[i])
-            return;
-    (void)cli_fit_texts(names, n, width, cli_screen_ellipsis());
+    (void)(done && cli_fit_texts(names, n, width, cli_screen_ellipsis()));
 }
 
 static void draw_row(const struct live_ui *ui, const struct layout *layout, int y, size_t row,
@@ -358,13 +358,16 @@ static void draw_page(struct live_ui *ui)
 /* Draws a message, wrapped at the width of the screen. */
 static void draw_message(int y, const char *text)
 {
+    char line[LIVE_LINE_BYTES];
     (void)attrset((int)COLOR_PAIR(COLOUR_ERROR) | A_BOLD);
     for (; *text && y < LINES - 1; y++) {
         size_t n = strlen(text), wide = (size_t)COLS - 2;
         while (n > wide && wide > (size_t)COLS / 2 && text[wide] != ' ')
             wide--;
-        put(y, 1, (int)(n > wide ? wide : n), text, false);
-        text += n > wide ? wide : n;
+        n = n > wide ? wide : n;
+        (void)snprintf(line, sizeof line, "%.*s", (int)n, text); /* put() marks a longer text as cut */
+        put(y, 1, (int)n, line, false);
+        text += n;
         text += strspn(text, " ");
     }
     (void)attrset(A_NORMAL);

@@ -91,6 +91,7 @@ static int name_kernels(struct live_reader *reader, struct live_sample *sample, 
         struct occ_row_kernel *kernel = &sample->kernels.rows[i].kernel;
         kernel_names_apply(reader->names, kernel);
         kernel->short_name = occ_arena_copy(&sample->names, kernel->short_name);
+        kernel->words = kernel->words ? occ_arena_copy(&sample->names, kernel->words) : NULL;
     }
     return sample->names.failed ? occ_no_memory(err) : status;
 }

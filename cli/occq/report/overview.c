@@ -83,21 +83,33 @@ static void put_bar(FILE *out, const struct occ_overview *o)
     bars_whole(out, all, n);
 }
 
+/* Writes " #26" if another kernel has the same family and tile. */
+static const char *number_of(const struct occ_overview *o, size_t at, char number[24])
+{
+    number[0] = '\0';
+    for (size_t i = 0; i < o->totals.n_kernels && o->kernels[at].label[0]; i++)
+        if (o->totals.kernels[i].kernel != o->totals.kernels[at].kernel &&
+            strcmp(o->kernels[i].label, o->kernels[at].label) == 0)
+            (void)snprintf(number, 24, " #%" PRId64, o->totals.kernels[at].kernel);
+    return number;
+}
+
 /* Writes the kernel of a finding, linked to its section. */
 static void put_kernel(FILE *out, const struct report *r, const struct occ_finding *f)
 {
     const struct occ_answer_kernel *kernel = &r->overview->kernels[f->kernel];
     const struct occ_row_kernel row = {.id = r->overview->totals.kernels[f->kernel].kernel,
                                        .device = kernel->device};
-    char anchor[REPORT_ANCHOR_BYTES];
+    char anchor[REPORT_ANCHOR_BYTES], number[24];
+    (void)number_of(r->overview, f->kernel, number);
     const char *name = kernel->label[0] ? kernel->label : kernel->name ? kernel->name : kernel->demangled;
     bool is_linked = false;
     for (size_t i = 0; i < r->n_lines && !is_linked; i++)
         is_linked = r->lines[i].row.kernel.id == row.id && r->lines[i].row.kernel.device == row.device;
     if (is_linked)
-        html_put(out, " <a href=\"#@\"><bdi>@</bdi></a>", report_anchor(&row, anchor), name);
+        html_put(out, " <a href=\"#@\"><bdi>@@</bdi></a>", report_anchor(&row, anchor), name, number);
     else
-        html_put(out, " <bdi>@</bdi>", name);
+        html_put(out, " <bdi>@@</bdi>", name, number);
 }
 
 static void put_finding(FILE *out, const struct report *r, const struct occ_finding *f)

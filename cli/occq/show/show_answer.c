@@ -35,7 +35,7 @@ static void print_full_name(const struct occ_row_kernel *kernel)
     char line[LINE];
     const char *name = kernel->demangled;
     size_t width = cli_screen_width(), most = width > 24 && width < LINE ? width - 4 : LINE - 8;
-    if (!name || (kernel->short_name && strcmp(name, kernel->short_name) == 0))
+    if (!name || (!kernel->words && kernel->short_name && strcmp(name, kernel->short_name) == 0))
         return;
     (void)snprintf(line, sizeof line, "%.*s%s", (int)most, name,
                    strlen(name) > most ? cli_screen_ellipsis() : "");
@@ -78,7 +78,7 @@ static void print_head(const struct show_group *group)
     if (!isnan(gpu_share(group)))
         (void)snprintf(of_time, sizeof of_time, ", %s of the GPU time",
                        cli_percent_text(gpu_share(group), share, sizeof share));
-    show_name("", first->kernel.short_name);
+    show_name("", first->kernel.words ? first->kernel.words : first->kernel.short_name);
     print_full_name(&first->kernel);
     print_device(first);
     cli_print("  kernel %" PRId64 "%s%s: %zu configuration%s, %" PRIu64 " launch%s, %s%s\n", first->kernel.id,

@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "cli/screen.h"
 #include "cli/history/sql_table.h"
+#include "support/arena.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "cli/kernels/top.h"
@@ -366,9 +367,37 @@ static int run_rows(const struct cli_command *command, const struct top_args *ar
                : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
+static void free_texts(struct occ_arena *texts)
+{
+    occ_arena_free(texts->blocks);
+}
+
+static const char *join(struct occ_arena *texts, const char *name, const char *sizes)
+{
+    char *text = name ? occ_arena_bytes(texts, strlen(name) + strlen(sizes) + 1) : NULL;
+    return text ? strcat(strcpy(text, name), sizes) : NULL;
+}
+
+/* Names configurations by the names of their kernels: "matmul<64> 8x4x1/128x1x1", in words "GEMM 64x64 nn
+ * 8x4x1/128x1x1". Returns false without memory. */
+static bool name_configs(const struct kernel_names *names, struct occ_top *top, struct occ_arena *texts)
+{
+    for (size_t i = 0; i < top->n && !texts->failed; i++) {
+        struct occ_row_kernel *row = &top->rows[i].kernel, kernel = {.id = top->rows[i].dominant.kernel};
+        const char *sizes = row->short_name ? strrchr(row->short_name, ' ') : NULL;
+        kernel_names_apply(names, &kernel);
+        if (!sizes || !kernel.short_name)
+            continue;
+        row->words = join(texts, kernel.words, sizes);
+        row->short_name = join(texts, kernel.short_name, sizes);
+    }
+    return !texts->failed;
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
+    _cleanup_(free_texts) struct occ_arena texts = {.failed = false};
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
@@ -387,6 +416,10 @@ static int run(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
+    if (by_of(args) == OCC_TOP_BY_CONFIG && !name_configs(names, &top, &texts)) {
+        (void)occ_no_memory(&err);
+        return cli_failure(command, &err);
+    }
     cli_note_filter(command, store, &args->history.filter);
     sql_note_partial(command, store, &args->history.filter);
     if (by_of(args) == OCC_TOP_BY_LAYER)
@@ -446,11 +479,20 @@ static int check_layers(const struct top_args *args, struct occ_error *err)
     return 0;
 }
 
+/* --depth, --operators and --unfold alone ask for the tree. */
+static void imply_layers(struct top_args *args)
+{
+    bool is_tree = args->layers.depth > 0 || args->layers.operators || args->layers.unfold;
+    if (is_tree && !cli_is_given(cli_top.options, &args->history.list.common, "by"))
+        args->by = top_by_labels[OCC_TOP_BY_LAYER];
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
     struct top_args *args = arguments;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
+    imply_layers(args);
     args->history.list.output.merge = top_merge_of(args->order);
     if (check_layers(args, err) != 0)
         return err->code;
@@ -491,11 +533,11 @@ static const struct cli_option options[] = {
                "cause (largest loss first)",
                .words = order_labels),
     CLI_OPTION(0, "depth", CLI_NUMBER, struct top_args, layers.depth, "N",
-               "with --by layer: at most N levels of the tree", .min = 1, .max = 64),
+               "--by layer with at most N levels of the tree", .min = 1, .max = 64),
     CLI_OPTION(0, "operators", CLI_FLAG, struct top_args, layers.operators, NULL,
-               "with --by layer: also the operators inside of layers (names with ::)"),
+               "--by layer with the operators inside of layers, too (names with ::)"),
     CLI_OPTION(0, "unfold", CLI_TEXT, struct top_args, layers.unfold, "NAME",
-               "with --by layer: a row for each layer of this name (without its number)"),
+               "--by layer with a row for each layer of this name (without its number)"),
     CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
                "print the change of 'occq show' for each kernel, as text in words; of configurations the "
                "change with "
@@ -528,7 +570,8 @@ const struct cli_command cli_top = {
         "communication counts while nothing else runs. In a long history, top reads only some chunks of "
         "launches to find overlap and waits, and prints their number. The order is by loss: a kernel at 12 % "
         "that runs for 3 microseconds hardly matters. -o shows other columns; --json has all of them and the "
-        "objects gpu_time and findings.\n\n"
+        "objects gpu_time and findings. A name that is too long for the screen is printed in words, family "
+        "and tile, such as 'GEMM 64x64 nn'; show and --kernel take them.\n\n"
         "A kernel that ran on several devices has a row for each device, also if the devices are of one "
         "model; so has a stream, which belongs to a device. By range or stream, and with --range, --graph or "
         "--stream, only launches that are still stored individually count, not launches reduced to totals. "

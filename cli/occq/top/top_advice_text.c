@@ -5,16 +5,19 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cli/fit.h"
 #include "cli/screen.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
-enum { TEXT = 512 };
+enum { TEXT = 512, NAME_WIDTH = 32 /* longer names push the other facts to the next line */ };
 
 /* Prints "  69 volta_sgemm_64x64_tn, library: 4.7% of the GPU time, 512 of 640 blocks". */
 static void print_subject(const struct top_line *line)
 {
-    _cleanup_(occ_freep) char *name = cli_screen_text(line->row.kernel.short_name);
+    const struct occ_row_kernel *kernel = &line->row.kernel;
+    bool is_long = kernel->words && cli_text_width(kernel->short_name) > NAME_WIDTH;
+    _cleanup_(occ_freep) char *name = cli_screen_text(is_long ? kernel->words : kernel->short_name);
     char text[TEXT] = "", share[16];
     bool has_gpu_time = !isnan(line->gpu_share);
     if (!name) {

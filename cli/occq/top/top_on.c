@@ -31,10 +31,22 @@ struct whatif_args {
 #define EXPECTED "occupancy of a balanced grid of that size (model), "
 #define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
 
+static struct cli_value get_words(const struct cli_column *column, const void *row)
+{
+    (void)column;
+    return cli_string(((const struct elsewhere_row *)row)->words);
+}
+
 static const struct cli_column columns[] = {
     FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, kernel_id,
           "the kernel's number in the history, for occq show"),
-    FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, kernel, "its name, see --name"),
+    {.name = "kernel",
+     .key = "kernel",
+     .flags = CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
+     .get = cli_get_string,
+     .index = offsetof(struct elsewhere_row, kernel),
+     .brief = get_words,
+     .help = "its name, see --name"},
     FIELD("device_id", "device_id", CLI_PLAIN, CLI_DEFAULT, device_number,
           "number of the device that it ran on; left out where no kernel ran on several"),
     FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5), total_ns,
@@ -66,8 +78,8 @@ static const struct cli_column columns[] = {
           "duration x SMs x maximum warps per SM x (1 - expected_elapsed_low), where it ran"),
     FIELD("waste_then", "expected_waste_warp_seconds_then", CLI_AMOUNT, 0, there.waste,
           "the same on the other GPU, if the launches took as long there"),
-    FIELD("refused", "refused_configs", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), refused,
-          "number of launch configurations that cannot run on the other GPU"),
+    FIELD("refused", "refused_configs", CLI_PLAIN, CLI_DEFAULT | CLI_RARE | CLI_NONZERO | CLI_SPARE(6),
+          refused, "number of launch configurations that cannot run on the other GPU"),
     FIELD("why", "refused_because", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(7),
           refused_because, "the first reason why a launch cannot run there"),
     FIELD("configs", "configs", CLI_PLAIN, 0, configs, "number of launch configurations"),
@@ -225,7 +237,7 @@ static int run(const struct cli_command *command, const void *arguments)
     CLI_OPTION_DB, CLI_OPTIONS_CLUSTER,                                                                      \
         CLI_OPTION(0, gpu_option, CLI_TEXT, struct whatif_args, gpu, "GPU",                                  \
                    "the other GPU or MIG slice ('occq calc --list' names them)"),                            \
-        CLI_OPTIONS_FILTER(device_option),                                                                   \
+        CLI_OPTIONS_FILTER(device_option), CLI_OPTION_LOW_OCCUPANCY("launch configurations"),                \
         CLI_OPTION_NUMBER("at most N rows, the rows with most time (default: all)"), CLI_OPTION_NAME,        \
         CLI_OPTIONS_LIST
 
