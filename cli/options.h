@@ -118,7 +118,7 @@ static inline const char *cli_program(const struct cli_command *command)
     }
 
 /* Forms of a moment, for the help. */
-#define CLI_MOMENT_HELP "a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM', today, yesterday or @SECONDS"
+#define CLI_MOMENT_HELP "a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM', today, yesterday, now or @SECONDS"
 
 /* Exit statuses of occq. */
 enum cli_exit {

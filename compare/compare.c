@@ -168,8 +168,8 @@ enum diff_verdict diff_verdict_of(const struct diff *diff, const struct diff_pai
 static void add_time(const struct diff_pair *pair, struct diff_summary *s)
 {
     const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];
-    double n_a = (double)a->launches, n_b = (double)b->launches;
-    double ns_a = (double)a->total_ns, ns_b = (double)b->total_ns;
+    double n_a = (double)a->launches / s->per_runs[DIFF_A], n_b = (double)b->launches / s->per_runs[DIFF_B];
+    double ns_a = (double)a->total_ns / s->per_runs[DIFF_A], ns_b = (double)b->total_ns / s->per_runs[DIFF_B];
     s->time_ns[DIFF_A] += ns_a;
     s->time_ns[DIFF_B] += ns_b;
     if (!is_of_both(pair)) {
@@ -190,7 +190,7 @@ static void add_occupancy(const struct diff_pair *pair, const double known_ns[DI
         o[side] = elapsed_of(pair, side);
         w[side] = isnan(o[side]) ? 0 : (double)pair->sums[side].total_ns / known_ns[side];
         s->elapsed[side] += isnan(o[side]) ? 0 : w[side] * o[side];
-        s->waste[side] += isnan(o[side]) ? 0 : diff_waste(pair, side);
+        s->waste[side] += isnan(o[side]) ? 0 : diff_waste(pair, side) / s->per_runs[side];
     }
     double o_a = isnan(o[DIFF_A]) ? o[DIFF_B] : o[DIFF_A], o_b = isnan(o[DIFF_B]) ? o_a : o[DIFF_B];
     if (isnan(o_a))
@@ -199,10 +199,15 @@ static void add_occupancy(const struct diff_pair *pair, const double known_ns[DI
     s->elapsed_kernels += (w[DIFF_A] + w[DIFF_B]) / 2 * (o_b - o_a);
 }
 
-void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary)
+uint32_t diff_per_runs(const struct diff *diff, uint32_t side)
+{
+    bool compares = diff->by_minutes || diff->runs[DIFF_A] == diff->runs[DIFF_B] || diff->runs[side] == 0;
+    return compares ? 1 : diff->runs[side];
+}
+
+static void sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary)
 {
     double known_ns[DIFF_SIDES] = {0, 0};
-    *ret_summary = (struct diff_summary){0};
     for (uint32_t i = 0; i < diff->n_pairs; i++)
         for (uint32_t side = 0; side < DIFF_SIDES; side++)
             if (!isnan(elapsed_of(&diff->pairs[i], side)))
@@ -215,9 +220,25 @@ void diff_sum_up(const struct diff *diff, double floor, double min_share, struct
                 !is_measured(&diff->pairs[i]) && is_side_measured(&diff->pairs[i], side);
         ret_summary->verdicts[diff_verdict_of(diff, &diff->pairs[i], DIFF_METRIC_TIME, floor, min_share)]++;
     }
-    ret_summary->work = diff->work;
-    ret_summary->per_work = ret_summary->time_ns[DIFF_B] / ret_summary->time_ns[DIFF_A] / diff->work - 1;
+    double runs = (double)ret_summary->per_runs[DIFF_B] / ret_summary->per_runs[DIFF_A];
+    ret_summary->work = diff->work / runs;
+    ret_summary->per_work =
+        ret_summary->time_ns[DIFF_B] / ret_summary->time_ns[DIFF_A] / ret_summary->work - 1;
     for (uint32_t side = 0; side < DIFF_SIDES; side++)
         if (!(known_ns[side] > 0))
             ret_summary->elapsed[side] = ret_summary->elapsed_mix = ret_summary->elapsed_kernels = NAN;
+}
+
+void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary)
+{
+    *ret_summary = (struct diff_summary){.per_runs = {1, 1}};
+    sum_up(diff, floor, min_share, ret_summary);
+}
+
+void diff_sum_up_runs(const struct diff *diff, double floor, double min_share,
+                      struct diff_summary *ret_summary)
+{
+    *ret_summary =
+        (struct diff_summary){.per_runs = {diff_per_runs(diff, DIFF_A), diff_per_runs(diff, DIFF_B)}};
+    sum_up(diff, floor, min_share, ret_summary);
 }

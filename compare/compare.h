@@ -185,9 +185,16 @@ double diff_part(const struct diff_pair *pair, uint32_t side, unsigned part);
 struct diff_summary {
     double time_ns[DIFF_SIDES], time_launches, time_duration, time_new, time_gone; /* ns */
     double elapsed[DIFF_SIDES], elapsed_mix, elapsed_kernels;
-    double waste[DIFF_SIDES]; /* warp-seconds */
+    double waste[DIFF_SIDES];      /* warp-seconds */
+    uint32_t per_runs[DIFF_SIDES]; /* times, waste and work are sums of a side divided by this */
     uint32_t verdicts[DIFF_VERDICT_COUNT];
     double work, per_work; /* work of B / of A; time for the same work, B / A - 1; NaN: not known */
     uint32_t only_measured[DIFF_SIDES]; /* pairs that are measured on this side and not on the other */
 };
 void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary);
+/* The same per run of each side, if their numbers of runs differ: sums of two runs and of one do not compare.
+ * Blocks of minutes are no runs. */
+void diff_sum_up_runs(const struct diff *diff, double floor, double min_share,
+                      struct diff_summary *ret_summary);
+/* The runs by which sums of a side are divided: 1 if both sides have as many. */
+uint32_t diff_per_runs(const struct diff *diff, uint32_t side);

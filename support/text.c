@@ -194,7 +194,7 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
         status = parse_day(text, now_ns, ret_ns, err);
     if (status != OCC_E_NOT_FOUND)
         return status;
-    if (occ_parse_duration_ns(text, &value, NULL) != 0)
+    if (strcmp(text, "now") != 0 && occ_parse_duration_ns(text, &value, NULL) != 0)
         return occ_fail(err, OCC_E_INVALID,
                         "'%.64s' is neither a duration (such as 2h) nor a moment of local time (YYYY-MM-DD "
                         "HH:MM) or @seconds",

@@ -22,7 +22,7 @@ int occ_parse_duration_ns(const char *text, int64_t *ret_ns, struct occ_error *e
 int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct occ_error *err);
 
 /* A moment in nanoseconds since 1970: a duration before `now_ns` ("2h"), "YYYY-MM-DD[ HH:MM[:SS]]" in local
- * time, "today" or "yesterday" (the first moment of the local day), or "@SECONDS" since 1970. */
+ * time, "today" or "yesterday" (the first moment of the local day), "now", or "@SECONDS" since 1970. */
 int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err);
 
 /* "1.235 ms", "45 ns", "2.083 h", "-1.5 s": the largest unit that gives at least 1, at most four significant

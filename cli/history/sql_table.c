@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "known.h"
 #include "cli/gather.h"
 #include "sql_chosen.h"
 #include "support/cleanup.h"
@@ -264,7 +265,12 @@ static const char *cut_hint(const struct occ_filter *filter)
 int sql_no_launches(const struct cli_command *command, struct occ_store *store,
                     const struct occ_filter *filter, const char *why)
 {
-    char text[256];
+    char text[256], known[HISTORY_KNOWN_BYTES], message[sizeof text + sizeof known];
+    if (filter->label && !history_has_label(store, filter->label)) {
+        (void)snprintf(message, sizeof message, "no run has the label '%.64s'%s", filter->label,
+                       history_known_text(store, filter->label, known));
+        return cli_nothing(command, message);
+    }
     (void)snprintf(text, sizeof text, "SELECT count(*) FROM run WHERE run_id = %" PRId64, filter->run);
     if (filter->run <= 0 || sql_number(occ_store_sqlite(store), text) > 0) {
         (void)snprintf(text, sizeof text, "%s%s", why, cut_hint(filter));

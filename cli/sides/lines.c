@@ -150,13 +150,20 @@ static void add_fields(struct text *text, const struct diff_pair *pair)
         ADD(text, ", of ", "%u launch configurations -> %u", pair->configs[DIFF_A], pair->configs[DIFF_B]);
 }
 
-static void write_changes(const struct diff_pair *pair, struct text *text)
+static void add_launches(struct text *text, const struct diff *diff, const struct diff_pair *pair)
+{
+    uint32_t a = diff_per_runs(diff, DIFF_A), b = diff_per_runs(diff, DIFF_B);
+    add_number(text, a == b ? "launches" : "launches a run", (double)pair->sums[DIFF_A].launches / a,
+               (double)pair->sums[DIFF_B].launches / b);
+}
+
+static void write_changes(const struct diff *diff, const struct diff_pair *pair, struct text *text)
 {
     const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];
     if (pair->level == DIFF_ONE_SIDE)
         return;
     add_fields(text, pair);
-    add_number(text, "launches", (double)a->launches, (double)b->launches);
+    add_launches(text, diff, pair);
     add_ratio(text, "theoretical", diff_mean(a, DIFF_VALUE_theoretical),
               diff_mean(b, DIFF_VALUE_theoretical));
     add_expected(text, a, b);
@@ -223,7 +230,7 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
     (void)diff_row_reason(r, pair, line->reason);
     write_names(pair, &(struct text){line->kernel, sizeof line->kernel});
     write_range(pair, &(struct text){line->range, sizeof line->range});
-    write_changes(pair, &(struct text){line->changes, sizeof line->changes});
+    write_changes(r->diff, pair, &(struct text){line->changes, sizeof line->changes});
 }
 
 static int by_change(const void *left, const void *right)

@@ -28,11 +28,18 @@ const char *diff_caveat(const struct diff *diff)
 
 void diff_print_counts(FILE *out, const struct diff_summary *s)
 {
-    static const enum diff_verdict order[] = {DIFF_WORSE,     DIFF_BETTER, DIFF_SAME,
-                                              DIFF_UNDECIDED, DIFF_NEW,    DIFF_GONE};
-    for (size_t i = 0; i < DIFF_VERDICT_COUNT; i++)
-        (void)fprintf(out, "%s%" PRIu32 " %s", i ? ", " : "", s->verdicts[order[i]],
-                      diff_verdict_word(order[i]));
+    static const enum diff_verdict order[] = {DIFF_WORSE, DIFF_BETTER, DIFF_NEW,
+                                              DIFF_GONE,  DIFF_SAME,   DIFF_UNDECIDED};
+    const char *separator = "rows     ";
+    if (s->verdicts[DIFF_WORSE] + s->verdicts[DIFF_BETTER] + s->verdicts[DIFF_NEW] + s->verdicts[DIFF_GONE] ==
+        0)
+        return;
+    for (size_t i = 0; i < DIFF_VERDICT_COUNT; i++) {
+        if (s->verdicts[order[i]] == 0)
+            continue;
+        (void)fprintf(out, "%s%" PRIu32 " %s", separator, s->verdicts[order[i]], diff_verdict_word(order[i]));
+        separator = ", ";
+    }
     (void)fputc('\n', out);
 }
 
@@ -55,11 +62,12 @@ void diff_print_sums(FILE *out, const struct diff_summary *s)
 {
     double a = s->time_ns[DIFF_A];
     char from[32], to[32], text[5][16];
+    bool per_run = s->per_runs[DIFF_A] != s->per_runs[DIFF_B];
     (void)fprintf(out,
-                  "time     %s -> %s (%s): duration of launches %s,\n"
+                  "time     %s -> %s%s (%s): duration of launches %s,\n"
                   "         number of launches %s, new kernels %s, gone %s\n",
                   diff_duration_text(a, from), diff_duration_text(s->time_ns[DIFF_B], to),
-                  diff_change_text(s->time_ns[DIFF_B] / a - 1, text[0]),
+                  per_run ? " a run" : "", diff_change_text(s->time_ns[DIFF_B] / a - 1, text[0]),
                   diff_change_text(s->time_duration / a, text[1]),
                   diff_change_text(s->time_launches / a, text[2]), diff_change_text(s->time_new / a, text[3]),
                   diff_change_text(s->time_gone / a, text[4]));
@@ -70,9 +78,9 @@ void diff_print_sums(FILE *out, const struct diff_summary *s)
         (void)fprintf(out, ": kernels %+.1f points, mix of kernels %+.1f", 100 * s->elapsed_kernels,
                       100 * s->elapsed_mix);
     (void)fputc('\n', out);
-    (void)fprintf(out, "waste    %s -> %s warp-seconds\n",
+    (void)fprintf(out, "waste    %s -> %s warp-seconds%s\n",
                   cli_amount_text(s->waste[DIFF_A], from, sizeof from),
-                  cli_amount_text(s->waste[DIFF_B], to, sizeof to));
+                  cli_amount_text(s->waste[DIFF_B], to, sizeof to), per_run ? " a run" : "");
     for (uint32_t side = 0; side < DIFF_SIDES; side++)
         if (s->only_measured[side] > 0)
             (void)fprintf(
@@ -83,7 +91,7 @@ void diff_print_sums(FILE *out, const struct diff_summary *s)
 void diff_print_summary(FILE *out, const struct diff_report *r)
 {
     struct diff_summary summary;
-    diff_sum_up(r->diff, r->floor, r->min_share, &summary);
+    diff_sum_up_runs(r->diff, r->floor, r->min_share, &summary);
     diff_print_sums(out, &summary);
     diff_print_counts(out, &summary);
 }
@@ -104,7 +112,9 @@ const struct diff_line *diff_next_line(const struct diff_report *r, const struct
 
 void diff_print_footer(FILE *out, const struct diff_report *r, size_t printed)
 {
-    if (printed < r->diff->n_pairs)
+    if (printed == 0 && r->diff->n_pairs > 0)
+        (void)fprintf(out, "\n--rows shows %" PRIu32 " rows, each a kernel in a layer\n", r->diff->n_pairs);
+    else if (printed < r->diff->n_pairs)
         (void)fprintf(out, "\n%zu of %" PRIu32 " rows, by the change of total time (%s)\n", printed,
                       r->diff->n_pairs, r->all_rows ? "-n shows more" : "--rows shows the others, -n more");
 }
@@ -114,12 +124,16 @@ void diff_print_footer(FILE *out, const struct diff_report *r, size_t printed)
 const char *diff_side_text(const struct diff_report *r, uint32_t side, char line[DIFF_SIDE_BYTES])
 {
     const struct diff_facts *facts = &r->side[side];
-    char time[32], gpus[96] = "";
+    char time[32], each[32], per_run[64] = "", gpus[96] = "";
+    uint32_t runs = diff_per_runs(r->diff, side);
+    if (runs > 1)
+        (void)snprintf(per_run, sizeof per_run, " (%s a run)",
+                       diff_duration_text((double)r->diff->total_ns[side] / runs, each));
     if (facts->n_devices)
         (void)snprintf(gpus, sizeof gpus, " (GPU%s %s)", facts->n_devices == 1 ? "" : "s", facts->device_ids);
-    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launch%s, %s; %s%s%s", "AB"[side],
+    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launch%s, %s%s; %s%s%s", "AB"[side],
                    facts -> title, facts -> launches, facts -> launches == 1 ? "" : "es",
-                   diff_duration_text((double)r->diff->total_ns[side], time), facts->device, gpus,
+                   diff_duration_text((double)r->diff->total_ns[side], time), per_run, facts->device, gpus,
                    facts->simulated ? " - simulated" : "");
     occ_text_sanitise(line);
     return line;

@@ -112,9 +112,9 @@ const char *diff_work_words(const struct diff_line *line);
 const char *diff_side_text(const struct diff_report *report, uint32_t side, char line[DIFF_SIDE_BYTES]);
 /* Returns a sentence about the replicates of the verdicts: runs, minutes or blocks of launches. */
 const char *diff_caveat(const struct diff *diff);
-/* Prints times, occupancy and waste of both sides. */
+/* Prints times, occupancy and waste of both sides; of diff_sum_up_runs() they are per run. */
 void diff_print_sums(FILE *out, const struct diff_summary *summary);
-/* Prints the line "1 worse, 3 better, ...". */
+/* Prints the line "1 worse, 3 better, ..." of kinds with rows; nothing without rows of a change. */
 void diff_print_counts(FILE *out, const struct diff_summary *summary);
 /* Prints sums and counts of a report. */
 void diff_print_summary(FILE *out, const struct diff_report *report);
@@ -122,7 +122,7 @@ void diff_print_summary(FILE *out, const struct diff_report *report);
  * the rows. */
 const struct diff_line *diff_next_line(const struct diff_report *report, const struct diff_line *lines,
                                        const struct diff_line *line, size_t *ret_printed);
-/* Prints "20 of 100 rows, ..." after an empty line; nothing if all rows are printed. */
+/* Prints "20 of 100 rows, ..." or how to see rows after an empty line; nothing if all rows are printed. */
 void diff_print_footer(FILE *out, const struct diff_report *report, size_t printed);
 
 /* Writes members of the open object for `occq diff --json`. */

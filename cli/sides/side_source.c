@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include "cli/history/cluster.h"
+#include "cli/history/known.h"
 #include "sides.h"
 #include "support/clock.h"
 #include "support/text.h"
 
 /* ---- words ---- */
 
-enum word { WORD_RUN, WORD_LAST, WORD_SINCE, WORD_UNTIL, WORD_TEXTS };
+enum word { WORD_RUN, WORD_LAST, WORD_SINCE, WORD_UNTIL, WORD_TEXTS, WORD_LABEL = WORD_TEXTS };
 static const char *const words[] = {"run",  "last", "since", "until", "label",
                                     "user", "job",  "rank",  "gpu",   NULL};
 
@@ -36,6 +37,17 @@ static int set_word(struct side *side, size_t word, const char *value, struct oc
     return status;
 }
 
+/* Takes a word without a key: a label, if the history has it. */
+static int set_alone(struct side *side, const char *text, struct occ_error *err)
+{
+    const char *nearest = occ_text_nearest(text, words);
+    if (!text[0] || nearest || side->given & 1u << WORD_LABEL)
+        return cli_fail_unknown("side", "", text, strlen(text), words, err);
+    side->given |= 1u << WORD_LABEL;
+    side->filter.label = side->alone = text;
+    return 0;
+}
+
 static int parse_word(struct side *side, char *text, struct occ_error *err)
 {
     size_t length = strcspn(text, ":"), word = 0;
@@ -57,7 +69,7 @@ static int parse_word(struct side *side, char *text, struct occ_error *err)
         return status == 0 ? 0 : occ_error_prefix(err, "%s", words[WORD_RUN]);
     }
     if (!exists)
-        return cli_fail_unknown("side", "", text, strlen(text), words, err);
+        return set_alone(side, text, err);
     side->where.db = text;
     return 0;
 }
@@ -83,6 +95,8 @@ static int check_cluster(const struct sides *sides, const struct side *side, str
     const struct occ_filter *f = &side->filter;
     if (!sides->cluster)
         return 0;
+    if (side->alone)
+        return cli_fail_unknown("side", "", side->alone, strlen(side->alone), words, err);
     if (side->where.db != sides->cluster->list.common.db)
         return occ_fail(err, OCC_E_INVALID, "%s: with --cluster both sides are the cluster's", side->text);
     return f->run != 0 || f->label || f->rank || side->last != 0
@@ -125,9 +139,13 @@ static int ask_cluster(const struct sides *sides, struct side *side, struct occ_
 
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err)
 {
+    char known[HISTORY_KNOWN_BYTES];
     if (side->store)
         return 0;
     int status = sides->cluster ? ask_cluster(sides, side, err)
                                 : cli_open_history(&side->where, OCC_STORE_READ, &side->store, err);
+    if (status == 0 && side->alone && !history_has_label(side->store, side->alone))
+        return occ_fail(err, OCC_E_USAGE, "%.48s: no run, label or file%s", side->alone,
+                        history_known_text(side->store, side->alone, known));
     return status == 0 ? kernel_names_load(side->store, NULL, &side->names, err) : status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/history/known.h"
 #include "groups.h"
 #include "support/array.h"
 #include "support/map.h"
@@ -129,6 +130,16 @@ static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, str
     return status;
 }
 
+/* Fails for a side without launches; lists the labels and runs if the side chose one. */
+static int fail_empty(const struct sides *sides, const struct side *side, struct occ_error *err)
+{
+    bool chooses = !sides->cluster && (side->filter.run > 0 || side->filter.label);
+    const char *text = side->text ? side->text : "the history";
+    char known[HISTORY_KNOWN_BYTES] = "";
+    return occ_fail(err, OCC_E_NOT_FOUND, "%.96s: no launches%s", text,
+                    chooses ? history_known_text(side->store, text, known) : known);
+}
+
 static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
 {
     struct side *side = &sides->side[which];
@@ -150,7 +161,7 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
     diff_list_devices(&side->facts);
     side->facts.is_of_other_history = !is_same_history(side, &sides->side[1 - which]);
     if (status == 0 && side->facts.launches == 0)
-        return occ_fail(err, OCC_E_NOT_FOUND, "%s: no launches", side->text ? side->text : "the history");
+        return fail_empty(sides, side, err);
     return status;
 }
 

@@ -4,7 +4,8 @@
  *
  *   run:ID run:last last:N label:TEXT user:NAME job:ID rank:N gpu:ID|NAME since:WHEN until:WHEN FILE
  *
- * Commas join several words; all words of a side must hold.
+ * A number alone is a run, and another text alone a label. Commas join several words; all words of a side
+ * must hold.
  */
 #pragma once
 
@@ -16,15 +17,17 @@
 #define SIDES_HELP                                                                                           \
     "run:ID (or only ID) or run:last, last:N (the newest N runs), label:TEXT (* and ? match any text and "   \
     "character), user:NAME, job:ID, rank:N, gpu:ID or gpu:NAME, since:WHEN and until:WHEN, each as the "     \
-    "option of occq top, or a FILE, another history than --db; commas join several: label:main,last:5"
+    "option of occq top, or a FILE, another history than --db; commas join several: label:main,last:5; a "   \
+    "text alone is a FILE if there is one, else a label"
 
 struct side {
     const char *text;      /* the operand as given */
     struct cli_args where; /* the side's history: --db, or the operand FILE */
     struct occ_filter filter;
-    uint32_t last;  /* number of newest runs to take; 0: all */
-    uint32_t given; /* bits of the words that the operand has */
-    char *words;    /* owns the texts of the filter */
+    uint32_t last;     /* number of newest runs to take; 0: all */
+    uint32_t given;    /* bits of the words that the operand has */
+    char *words;       /* owns the texts of the filter */
+    const char *alone; /* a word without a key, which must be a label of the history; NULL: none */
     struct occ_store *store;
     struct kernel_names *names;
     int64_t runs[DIFF_RUNS_MAX]; /* newest first */

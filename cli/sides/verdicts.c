@@ -9,7 +9,11 @@
 #include "cli/screen.h"
 #include "support/text.h"
 
-enum { NAMED_MAX = 3 }; /* maximum number of undecided kernels named in a sentence */
+enum {
+    NAMED_MAX = 3, /* maximum number of undecided kernels named in a sentence */
+    PARTS_MAX = 2, /* likewise of groups of a scope in the sentence of a larger group */
+};
+#define SMALL_CHANGE 0.0005 /* rounds to 0.1 % */
 
 #define FIELD(key, unit, member) CLI_FIELD(key, key, unit, 0, struct diff_group_line, member, "")
 static const struct cli_column group_columns[] = {
@@ -60,12 +64,6 @@ static void name_group(const struct diff_report *r, struct diff_group_line *line
     occ_text_sanitise(line->name);
 }
 
-static bool is_same_set(const struct diff_group *a, const struct diff_group *b)
-{
-    return a->verdict == b->verdict && memcmp(a->launches, b->launches, sizeof a->launches) == 0 &&
-           memcmp(a->total_ns, b->total_ns, sizeof a->total_ns) == 0;
-}
-
 struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
 {
     static const char *const words[] = {DIFF_SCOPES(OCC_WORD)};
@@ -89,9 +87,9 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
         memcpy(lines[i].launches, g->launches, sizeof g->launches);
         memcpy(lines[i].total_ns, g->total_ns, sizeof g->total_ns);
         name_group(r, &lines[i]);
-        for (size_t k = 0; k < i; k++)
-            lines[i].is_repeated |= is_same_set(lines[k].group, g);
     }
+    if (lines)
+        diff_find_within(r->diff, lines, levels->n);
     return lines;
 }
 
@@ -112,10 +110,24 @@ static bool is_decided(const struct diff_report *r, const struct diff_row *row)
 
 /* ---- sentences ---- */
 
-bool diff_group_matters(const struct diff_group_line *line)
+static bool is_total(const struct diff_group_line *line)
 {
-    return line->group->scope == DIFF_SCOPE_TOTAL ||
-           (!line->is_repeated && diff_is_change(line->group->verdict));
+    return line->group->scope == DIFF_SCOPE_TOTAL;
+}
+
+const struct diff_group_line *diff_next_group(const struct diff_report *r,
+                                              const struct diff_group_line *lines,
+                                              const struct diff_group_line *line)
+{
+    const struct diff_group_line *end = lines + r->levels.n,
+                                 *total = lines < end && is_total(lines) ? lines : NULL;
+    bool is_last = total && !diff_is_change(total->group->verdict);
+    if (line && line == total && is_last)
+        return NULL;
+    for (line = line ? line + 1 : lines; line < end; line++)
+        if (diff_is_change(line->group->verdict) && !line->within)
+            return line;
+    return is_last ? total : NULL;
 }
 
 const char *diff_group_word(enum diff_verdict verdict)
@@ -125,6 +137,19 @@ const char *diff_group_word(enum diff_verdict verdict)
                                                           [DIFF_BETTER] = "FASTER",
                                                           [DIFF_SAME] = "SAME"};
     return words[verdict];
+}
+
+const char *diff_headline(const struct diff_report *r)
+{
+    bool has[DIFF_VERDICT_COUNT] = {false};
+    for (size_t i = 0; i < r->levels.n; i++)
+        if (diff_is_change(r->levels.groups[i].verdict) || r->levels.groups[i].scope == DIFF_SCOPE_TOTAL)
+            has[r->levels.groups[i].verdict] = true;
+    return has[DIFF_BETTER] && has[DIFF_WORSE] ? "faster and slower"
+           : has[DIFF_BETTER]                  ? "faster"
+           : has[DIFF_WORSE]                   ? "slower"
+           : has[DIFF_SAME]                    ? "the same"
+                                               : "undecided";
 }
 
 const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES])
@@ -149,26 +174,72 @@ static void add_interval(char *text, size_t size, const struct diff_ratio *ratio
                         diff_change_text(ratio->high - 1, high));
 }
 
-const char *diff_group_text(const struct diff_report *r, const struct diff_group_line *line,
-                            char text[DIFF_GROUP_BYTES])
+static void add_launches(const struct diff_report *r, const struct diff_group *g, char *text)
+{
+    uint32_t a = diff_per_runs(r->diff, DIFF_A), b = diff_per_runs(r->diff, DIFF_B);
+    const char *per_run = a == b ? "" : " a run";
+    uint64_t from = g->launches[DIFF_A] / a, to = g->launches[DIFF_B] / b;
+    char from_time[32], to_time[32];
+    occ_text_append(text, DIFF_GROUP_BYTES, "", "; %" PRIu32 " configuration%s, %" PRIu64, g->configurations,
+                    g->configurations == 1 ? "" : "s", from);
+    if (from != to)
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " -> %" PRIu64, to);
+    occ_text_append(text, DIFF_GROUP_BYTES, "", " launches%s, %s -> %s%s", per_run,
+                    diff_duration_text((double)g->total_ns[DIFF_A] / a, from_time),
+                    diff_duration_text((double)g->total_ns[DIFF_B] / b, to_time), per_run);
+}
+
+static bool is_same_set(const struct diff_group *a, const struct diff_group *b)
+{
+    return memcmp(a->launches, b->launches, sizeof a->launches) == 0 &&
+           memcmp(a->total_ns, b->total_ns, sizeof a->total_ns) == 0;
+}
+
+/* Appends "; in it family batch norm -20.1% (...), kernel bn_bw -20.3% (...)": of each scope the groups with
+ * the largest change of time. A group with the launches of the one before has no numbers of its own. */
+static void add_parts(const struct diff_report *r, const struct diff_group_line *lines,
+                      const struct diff_group_line *line, char *text)
+{
+    size_t named[DIFF_SCOPE_COUNT] = {0}, n = 0, rest = 0;
+    const struct diff_group_line *last = line;
+    char change[16];
+    for (const struct diff_group_line *part = lines; part < lines + r->levels.n; part++) {
+        bool is_same = is_same_set(part->group, last->group);
+        if (part->within != line || (is_same && strcmp(part->name, last->name) == 0))
+            continue;
+        if (named[part->group->scope]++ >= PARTS_MAX) {
+            rest++;
+            continue;
+        }
+        occ_text_append(text, DIFF_GROUP_BYTES, "", "%s%s %.120s", n++ ? ", " : "; in it ", part->level,
+                        part->name);
+        last = part;
+        if (is_same)
+            continue;
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " %s", diff_change_text(part->change, change));
+        add_interval(text, DIFF_GROUP_BYTES, &part->group->ratio);
+    }
+    if (rest > 0)
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " and %zu more", rest);
+}
+
+const char *diff_group_text(const struct diff_report *r, const struct diff_group_line *lines,
+                            const struct diff_group_line *line, char text[DIFF_GROUP_BYTES])
 {
     const struct diff_group *g = line->group;
-    char change[16], from[32], to[32], launches[48], share[16];
+    char change[16], share[16];
+    bool is_small = g->verdict == DIFF_SAME && fabs(line->change) >= SMALL_CHANGE;
     (void)snprintf(text, DIFF_GROUP_BYTES, "%s", diff_change_text(line->change, change));
     add_interval(text, DIFF_GROUP_BYTES, &g->ratio);
-    if (g->launches[DIFF_A] == g->launches[DIFF_B])
-        (void)snprintf(launches, sizeof launches, "%" PRIu64, g->launches[DIFF_A]);
-    else
-        (void)snprintf(launches, sizeof launches, "%" PRIu64 " -> %" PRIu64, g->launches[DIFF_A],
-                       g->launches[DIFF_B]);
-    occ_text_append(text, DIFF_GROUP_BYTES, "", "%s; %" PRIu32 " configuration%s, %s launches, %s -> %s",
-                    !r->diff->by_runs && diff_is_change(g->verdict) ? " within these runs" : "",
-                    g->configurations, g->configurations == 1 ? "" : "s", launches,
-                    diff_duration_text((double)g->total_ns[DIFF_A], from),
-                    diff_duration_text((double)g->total_ns[DIFF_B], to));
-    if (g->scope == DIFF_SCOPE_TOTAL && r->levels.pooled_share < DIFF_TOTAL_SHARE_MIN)
+    if (is_small)
+        occ_text_append(text, DIFF_GROUP_BYTES, "", ", within the floor of %.3g %%", 100 * r->floor);
+    if (!r->diff->by_runs && diff_is_change(line->group->verdict))
+        occ_text_append(text, DIFF_GROUP_BYTES, "", " within these runs");
+    add_launches(r, g, text);
+    if (is_total(line) && r->levels.pooled_share < DIFF_TOTAL_SHARE_MIN)
         occ_text_append(text, DIFF_GROUP_BYTES, "", ", only %s of the time of both sides",
                         cli_percent_text(r->levels.pooled_share, share, sizeof share));
+    add_parts(r, lines, line, text);
     return text;
 }
 
@@ -240,7 +311,7 @@ bool diff_row_matters(const struct diff_report *r, const struct diff_pair *pair)
     case DIFF_SAME:
         return is_large && pair->level > DIFF_CONFIG;
     case DIFF_UNDECIDED:
-        return is_large && (pair->level > DIFF_CONFIG || !is_decided(r, pair->main_item[DIFF_A]->row));
+        return is_large && (pair->level > DIFF_CONFIG || r->levels.n == 0);
     default:
         return is_large;
     }

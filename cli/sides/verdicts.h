@@ -15,31 +15,43 @@ struct diff_group_line {
     double share, q;
     uint32_t configurations, layers; /* layers: number folded into the group; 0: not a layer */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
-    bool is_repeated; /* an earlier line has the same launches and verdict */
+    /* the line of a larger group with the same change, which names this group; NULL: none */
+    const struct diff_group_line *within;
 };
 
 /* Makes an array of report->levels.n lines; the caller frees it. NULL: no memory. */
 struct diff_group_line *diff_make_group_lines(const struct diff_report *report);
 
-/* True for the total, and for a group that has changed unless an earlier line says the same. */
-bool diff_group_matters(const struct diff_group_line *line);
+/* Sets `within` of the first 32 changed lines: the largest group with the same verdict that has 90 % of the
+ * line's time, too. diff_make_group_lines() calls it. */
+void diff_find_within(const struct diff *diff, struct diff_group_line *lines, size_t n);
+
+/* Returns the line to print after `line`, the first after NULL; NULL: there is none. Lines are groups that
+ * have changed and are within no other, the largest change first, and the total, first if it has changed,
+ * else last. */
+const struct diff_group_line *diff_next_group(const struct diff_report *report,
+                                              const struct diff_group_line *lines,
+                                              const struct diff_group_line *line);
 /* "FASTER" */
 const char *diff_group_word(enum diff_verdict verdict);
+/* "faster", "slower", "faster and slower", "the same" or "undecided", of all groups with a verdict. */
+const char *diff_headline(const struct diff_report *report);
 /* Formats "in layer Net/Linear". */
-enum { DIFF_PLACE_BYTES = 640, DIFF_GROUP_BYTES = 1024 };
+enum { DIFF_PLACE_BYTES = 640, DIFF_GROUP_BYTES = 1536 };
 const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES]);
-/* Formats "-20.0% (95 %: -20.2% to -19.8%) within these runs; 10 configurations, ...". */
-const char *diff_group_text(const struct diff_report *report, const struct diff_group_line *line,
-                            char text[DIFF_GROUP_BYTES]);
+/* Formats "-20.0% (95 %: -20.2% to -19.8%) within these runs; 10 configurations, ...", with the groups within
+ * it. `lines`: all of them. */
+const char *diff_group_text(const struct diff_report *report, const struct diff_group_line *lines,
+                            const struct diff_group_line *line, char text[DIFF_GROUP_BYTES]);
 /* Formats the sentence about all other kernels; "": nothing changed, or they are too few. */
 const char *diff_control_text(const struct diff_report *report, char text[DIFF_GROUP_BYTES]);
 /* Formats the sentence about kernels without a verdict; "": no kernel could be pooled. */
 const char *diff_undecided_text(const struct diff_report *report, const struct diff_group_line *lines,
                                 char text[DIFF_GROUP_BYTES]);
 
-/* True for a row to print without --rows: a slower or faster pair; and of the pairs with min_share of the
- * time those that are new or gone, whose launch configuration differs, or that are undecided while the
- * verdicts on the kernel and on its family explain nothing. */
+/* True for a pair with a change, or with min_share of the time and another launch configuration. A sentence
+ * names the kernels without a verdict (diff_undecided_text); without groups, their pairs with min_share are
+ * true. */
 bool diff_row_matters(const struct diff_report *report, const struct diff_pair *pair);
 
 /* Formats the reason why a pair has changed although its kernel is the same, or has no verdict since its

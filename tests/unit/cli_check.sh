@@ -63,7 +63,7 @@ expect 2 "$occq" check -d ci.db label:pr
 # ---- diff: two imports, and three runs a side ----
 for sides in 'before.db after.db' 'label:main label:pr -d ci.db'; do
     expect 0 "$occq" diff $sides
-    has stdout '1 worse, 1 better, 2 same, 0 undecided, 0 new, 0 gone'
+    has stdout '1 worse, 1 better, 2 same'
     has stdout 'worse: gemm'
     has stdout 'registers 64 -> 160, block 256 -> 128, grid 1080 -> 2160, theoretical 50.0% -> 18.8%'
     has stdout 'better: softmax'
@@ -80,20 +80,22 @@ expect 0 "$occq" diff -d ci.db label:pr label:main # back: fewer registers
 has stdout 'as advised for A, fewer registers per thread: 160 -> 128 (and more changed); theoretical 25.0%, predicted time x0.93 (80% interval x0.63 to x1.22); reached: theoretical 50.0%, time -20.0% (better)'
 [ "$(grep -c advised stdout)" = 1 ] || fail 'diff: one kernel follows advice'
 expect 0 "$occq" diff -d ci.db label:main label:same
-has stdout '0 worse, 0 better, 4 same, 0 undecided, 0 new, 0 gone'
+has stdout 'SAME in total'
+grep -qE '^rows|worse|better' stdout && fail 'diff: nothing changed'
 grep -q 'both sides' stderr && fail 'diff: no run is on both sides'
 expect 0 "$occq" diff -d ci.db run:1 'label:*'
 has stderr 'occq diff: 1 run is on both sides'
 expect 0 "$occq" diff -d ci.db run:1,until:@1767225602 run:1,since:@1767225600
 grep -q 'both sides' stderr && fail 'diff: other launches of a run are on both sides'
 expect 0 "$occq" diff -d ci.db run:1 run:last
-has stdout '0 worse, 0 better, 4 same'
+has stdout 'SAME in total'
 expect 0 "$occq" diff -d ci.db run:1,since:@1767225601,until:@1767225602 run:2,gpu:1 --json
 has stdout '"verdict": "same"'
 expect 3 "$occq" diff -d ci.db run:1,since:2027-01-01 run:2
 expect 3 "$occq" diff -d ci.db rank:7 run:2
 expect 0 "$occq" diff -d ci.db 'label:ma*,gpu:A100' label:same --exclude 'gemm|softmax'
-has stdout '0 worse, 0 better, 2 same, 0 undecided, 0 new, 0 gone'
+has stdout '1 of 2 rows'
+grep -qE '^rows|worse|better' stdout && fail 'diff: two kernels are the same'
 expect 0 "$occq" diff -d ci.db label:main label:pr --csv
 [ "$(head -n 1 stdout | cut -d, -f1,5)" = verdict,kernel ] && [ "$(wc -l <stdout)" = 5 ] || fail '--csv'
 expect 0 "$occq" diff -d ci.db label:main label:pr -o kernel,verdict -n 1
@@ -122,7 +124,7 @@ layers slow.json 75 decoder
 layers moved.json 75 head
 import layers.db - fast.json slow.json moved.json
 expect 0 "$occq" diff -d layers.db run:1 run:2
-has stdout '1 worse, 0 better, 1 same, 0 undecided, 0 new, 0 gone'
+has stdout 'rows 1 worse, 1 same'
 has stdout 'worse: gemm in decoder 60.3'
 expect 0 "$occq" diff -d layers.db run:1 run:3 # the range has another name: matched all the same
 has stdout 'worse: gemm in decoder -> head 60.3'
@@ -156,7 +158,7 @@ printf 'measured:\n  - rule: no slower kernel\n    floor: 5%%\n' >steps.yaml
 for run in 2 3; do
     expect 0 "$occq" check -d steps.db --rules steps.yaml --baseline run:1 run:$run
     expect 0 "$occq" diff -d steps.db 1 $run
-    has stdout '0 worse, 1 better, 3 same, 0 undecided, 0 new, 0 gone'
+    has stdout 'rows 1 better, 3 same'
     has stdout '160.2 us a launch, -2'
     has stdout ' for the same work ('
 done
@@ -196,12 +198,12 @@ import runs.db one one1.json
 import runs.db halves half1.json half2.json
 import runs.db wide wide.json
 expect 0 "$occq" diff -d runs.db label:one label:halves
-has stdout '0 worse, 0 better, 0 same, 1 undecided'
 has stdout 'not comparable: another number of launches, each with other work'
 import runs.db one one2.json one3.json
 expect 0 "$occq" diff -d runs.db label:one label:wide
-has stdout 'A: label:one, 3 runs;'
-has stdout '1 worse, 0 better, 0 same, 0 undecided'
+has stdout 'A: label:one, 3 runs; 1200 launches, 120.3 ms (40.09 ms a run); '
+has stdout 'time 40.09 ms -> 80.08 ms a run'
+has stdout 'rows 1 worse'
 
 # ---- check: the sample's pipeline, which passes on what is unchanged and fails on the change ----
 rules=$source/docs/occq-rules.yaml

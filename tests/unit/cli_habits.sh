@@ -59,6 +59,19 @@ same top -d h.db --run last --csv -- top -d h.db --run 2 --csv
 same runs -d h.db --run last --json -- runs -d h.db --run 2 --json
 same launches -d h.db --run last -n 3 --json -- launches -d h.db --run 2 -n 3 --json
 same top --gaps -d h.db -- top --gaps -d h.db --run 2
+same top --gaps -d h.db --by gpu -- top --gaps -d h.db
+same top --gaps -d h.db --run 2 --gpu 2 -- top --gaps -d h.db --run 2
+same top --gaps -d h.db --run 2 --until now -- top --gaps -d h.db --run 2
+expect 3 "no launches" "$occq" top --gaps -d h.db --run 2 --gpu 99
+same top --gaps -d h.db --label 'batch*' -- top --gaps -d h.db --run 1
+expect 3 "no run has the label 'none'; labels: batch 64; runs: 1 to 3" "$occq" top --gaps -d h.db --label none
+expect 3 "no launches" "$occq" top --gaps -d h.db --user "nobody'; --"
+expect 2 "unknown option '--kernel'" "$occq" top --gaps -d h.db --kernel gemm # a gap is of no kernel
+same top -d h.db --depth 2 -- top -d h.db --by layer --depth 2
+same top -d h.db --operators -- top -d h.db --by layer --operators
+same top -d h.db --unfold MLP -- top -d h.db --by layer --unfold MLP
+expect 2 "--depth is for --by layer" "$occq" top -d h.db --by run --depth 2
+expect 0 "0 equal" "$occq" top -d h.db --on b200 --low-occupancy=100
 same show -d h.db tiny --run last --json -- show -d h.db tiny --run 2 --json
 expect 0 "last is run 2; 1 newer run has no launches" "$occq" top -d h.db --run last
 

@@ -72,6 +72,27 @@ expect 3 "$occq" top -d h.db --label 'x[*]y'
 expect 3 "$occq" top -d h.db --label '[a-z]*'
 expect 3 "$occq" live -d h.db --label 'lr[12]' --window 1h --json -n 1 # the launch is older: the question is answered, with no rows
 
+expect 0 "$occq" top --gaps -d h.db --label 'lr?' # a row for each run
+[ "$(grep -c '^ *[23] ' stdout)" = 2 ] && grep -q '^RUN GPU' stdout || fail "top --gaps --label: $(cat stdout)"
+expect 0 "$occq" top --gaps -d h.db --label 'lr?' -n 1
+grep -qF -- '-n shows more' stdout stderr || fail "top --gaps -n 1: $(cat stdout stderr)"
+expect 3 "$occq" top --gaps -d h.db --label 'lr?' --user "nobody'; --"
+
+# a side without a key is a label, also a pattern; other words are refused with the labels and runs that exist
+expect 0 "$occq" diff -d h.db lr1 lr2
+expect 0 "$occq" diff -d h.db 'lr?' 'exp[1]' --force
+expect 2 "$occq" diff -d h.db lr1 lr3
+grep -qF "lr3: no run, label or file; did you mean 'lr1'?; labels: " stderr || grep -qF "did you mean 'lr2'?; labels: " stderr || fail "lr3: $(cat stderr)"
+grep -qF 'runs: 1 to 8' stderr || fail "lr3: $(cat stderr)"
+expect 3 "$occq" diff -d h.db label:none lr2
+grep -qF 'label:none: no launches; labels: ' stderr || fail "label:none: $(cat stderr)"
+expect 3 "$occq" diff -d h.db 99 lr2
+grep -qF 'runs: 1 to 8' stderr || fail "run 99: $(cat stderr)"
+expect 2 "$occq" diff -d h.db lr1,lr2 lr2 # two labels in a side never hold
+expect 2 "$occq" diff -d h.db "$(printf 'x\033[31m%0600d' 7)" lr2
+grep -qF "$(printf '\033')" stderr && fail "a control character in: $(cat stderr)"
+expect 1 "$occq" diff -d none.db lr1 lr2
+
 printf 'config:\n  - {rule: waves, waves: ">= 0.01"}\n' >rules.yaml
 expect 0 "$occq" check -d h.db --rules rules.yaml --baseline 'label:exp[1]' 'label:lr[12]'
 

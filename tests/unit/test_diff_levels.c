@@ -332,14 +332,14 @@ static void sentences_name_the_group_and_the_control(void **state)
         i++;
     assert_string_equal(diff_group_word(lines[i].group->verdict), "FASTER");
     assert_string_equal(diff_group_place(&lines[i], place), "in layer Net/layer_0");
-    assert_false(lines[i].is_repeated);
+    assert_null(lines[i].within);
     for (size_t k = 0; k < COUNT(words); k++)
-        if (!strstr(diff_group_text(&report, &lines[i], text), words[k]))
+        if (!strstr(diff_group_text(&report, lines, &lines[i], text), words[k]))
             fail_msg("%s", text);
     while (lines[i].group->scope != DIFF_SCOPE_FAMILY)
         i++;
     assert_string_equal(diff_group_place(&lines[i], place), "in family bn_bw");
-    assert_true(lines[i].is_repeated); /* the same launches as the layer's */
+    assert_string_equal(lines[i].within->group->name, "Net/layer_0"); /* the same launches */
     (void)diff_control_text(&report, text);
     assert_non_null(strstr(text, "everything else "));
     assert_non_null(strstr(text, ", so not the clock"));
@@ -350,8 +350,8 @@ static void sentences_name_the_group_and_the_control(void **state)
     end(c);
 }
 
-/* A row is printed for its change, for another launch configuration, or for 1 % of the time without a
- * verdict. */
+/* A row is printed for its change, for another launch configuration, or, if there are no groups, for 1 % of
+ * the time without a verdict. */
 static void rows_matter_where_no_group_decides(void **state)
 {
     struct world world = planted;

@@ -61,6 +61,7 @@ const struct cli_command cli_diff = {
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,
+    .is_paged = true,
     .summary = "changes between two runs, labels, times, GPUs or histories",
     .description =
         "Compares two sides. A and B are: " SIDES_HELP ".\n\n"
@@ -73,8 +74,8 @@ const struct cli_command cli_diff = {
         "repeated blocks), families of kernels, and kernels with 1 % of the time. A group is SLOWER or "
         "FASTER if the time of a launch, pooled over its launch configurations, changed by more than the "
         "floor, also in relation to all other kernels, with a chance of at most 5 % for any false verdict "
-        "(Holm). A row is a kernel in a layer; rows are printed if they have a verdict or another launch "
-        "configuration, or 1 % of the time without any verdict.\n\n"
+        "(Holm). A row is a kernel in a layer; rows are printed if they are worse or better, or have "
+        "another launch configuration and 1 % of the time; --rows prints all.\n\n"
         "The verdict of a row is about the time of a launch. It is worse or better if the 95 % confidence "
         "interval of the ratio lies beyond the floor, the false discovery rate over all kernels "
         "(Benjamini-Hochberg) is at most 5 %, and the kernel has 1 % of the time; same, if the interval lies "

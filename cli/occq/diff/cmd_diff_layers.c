@@ -21,7 +21,7 @@ static void print_total(const struct diff_report *r, const struct diff_group_lin
     char text[DIFF_GROUP_BYTES];
     if (r->levels.n > 0)
         cli_print("%s in total: %s\n", diff_group_word(groups[0].group->verdict),
-                  diff_group_text(r, &groups[0], text));
+                  diff_group_text(r, groups, &groups[0], text));
     diff_print_others(r, groups);
 }
 

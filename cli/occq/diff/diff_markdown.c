@@ -58,15 +58,13 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     char text[DIFF_GROUP_BYTES];
     if (!lines)
         return occ_no_memory(err);
-    for (size_t i = 0; i < r->levels.n; i++) {
-        if (!diff_group_matters(&lines[i]))
-            continue;
-        (void)fprintf(cli_out(), "- **%s** in %s", diff_group_word(lines[i].group->verdict), lines[i].level);
-        if (lines[i].name[0]) {
+    for (const struct diff_group_line *line = NULL; (line = diff_next_group(r, lines, line));) {
+        (void)fprintf(cli_out(), "- **%s** in %s", diff_group_word(line->group->verdict), line->level);
+        if (line->name[0]) {
             (void)fputc(' ', cli_out());
-            diff_markdown_code(cli_out(), lines[i].name);
+            diff_markdown_code(cli_out(), line->name);
         }
-        (void)fprintf(cli_out(), ": %s\n", diff_group_text(r, &lines[i], text));
+        (void)fprintf(cli_out(), ": %s\n", diff_group_text(r, lines, line, text));
     }
     if (diff_control_text(r, text)[0])
         (void)fprintf(cli_out(), "- %s\n", text);
@@ -77,9 +75,8 @@ int diff_print_markdown(const struct diff_report *r, const struct diff_line *lin
 {
     struct diff_summary summary;
     char note[DIFF_NOTE_BYTES];
-    diff_sum_up(r->diff, r->floor, r->min_share, &summary);
-    (void)fputs("### GPU kernels: ", cli_out());
-    diff_print_counts(cli_out(), &summary);
+    diff_sum_up_runs(r->diff, r->floor, r->min_share, &summary);
+    (void)fprintf(cli_out(), "### GPU kernels: %s\n", diff_headline(r));
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         (void)fprintf(cli_out(), "\n%c: ", "AB"[side]);
         diff_markdown_code(cli_out(), r->side[side].title);
@@ -99,12 +96,16 @@ int diff_print_markdown(const struct diff_report *r, const struct diff_line *lin
     int status = print_groups(r, err);
     (void)fputs("\n```\n", cli_out());
     diff_print_sums(cli_out(), &summary);
-    (void)fputs("```\n\n| verdict | kernel | A, a launch | B, a launch | change | 95 % | what changed |\n"
-                "|---|---|---:|---:|---:|---:|---|\n",
-                cli_out());
+    diff_print_counts(cli_out(), &summary);
+    (void)fputs("```\n", cli_out());
     size_t printed = 0;
-    for (const struct diff_line *line = NULL; (line = diff_next_line(r, lines, line, &printed));)
+    for (const struct diff_line *line = NULL; (line = diff_next_line(r, lines, line, &printed));) {
+        if (printed == 1)
+            (void)fputs("\n| verdict | kernel | A, a launch | B, a launch | change | 95 % | what changed |\n"
+                        "|---|---|---:|---:|---:|---:|---|\n",
+                        cli_out());
         print_markdown_line(line);
+    }
     diff_print_footer(cli_out(), r, printed);
     return status;
 }

@@ -71,11 +71,13 @@ static void print_line(const struct diff_line *line)
 
 /* ---- groups ---- */
 
-static void print_group(const struct diff_report *r, const struct diff_group_line *line)
+static void print_group(const struct diff_report *r, const struct diff_group_line *lines,
+                        const struct diff_group_line *line)
 {
     char place[DIFF_PLACE_BYTES], text[DIFF_GROUP_BYTES], all[DIFF_PLACE_BYTES + DIFF_GROUP_BYTES + 4];
     const char *word = diff_group_word(line->group->verdict);
-    (void)snprintf(all, sizeof all, "%s: %s", diff_group_place(line, place), diff_group_text(r, line, text));
+    (void)snprintf(all, sizeof all, "%s: %s", diff_group_place(line, place),
+                   diff_group_text(r, lines, line, text));
     print_verdict(line->group->verdict, word);
     (void)fputc(' ', cli_out());
     (void)cli_print_wrapped(cli_out(), all, (int)strlen(word) + 1, INDENT);
@@ -96,12 +98,9 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     size_t printed = 0;
     if (!lines)
         return occ_no_memory(err);
-    for (size_t i = 0; i < r->levels.n && printed < r->shown; i++) {
-        if (!diff_group_matters(&lines[i]))
-            continue;
-        print_group(r, &lines[i]);
-        printed++;
-    }
+    for (const struct diff_group_line *line = NULL;
+         printed < r->shown && (line = diff_next_group(r, lines, line)); printed++)
+        print_group(r, lines, line);
     diff_print_others(r, lines);
     (void)fputs(r->levels.n > 0 ? "\n" : "", cli_out());
     return 0;

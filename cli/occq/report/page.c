@@ -195,14 +195,10 @@ static void put_verdicts(FILE *out, const struct report *r)
     char place[DIFF_PLACE_BYTES], text[DIFF_GROUP_BYTES];
     size_t shown = 0;
     (void)fputs("<ul>\n", out);
-    for (size_t i = 0; i < diff->levels.n && shown < diff->shown; i++) {
-        const struct diff_group_line *line = &r->diff_groups[i];
-        if (!diff_group_matters(line))
-            continue;
+    for (const struct diff_group_line *line = NULL;
+         shown < diff->shown && (line = diff_next_group(diff, r->diff_groups, line)); shown++)
         html_put(out, "<li><strong>@</strong> <bdi>@: @</bdi></li>\n", diff_group_word(line->group->verdict),
-                 diff_group_place(line, place), diff_group_text(diff, line, text));
-        shown++;
-    }
+                 diff_group_place(line, place), diff_group_text(diff, r->diff_groups, line, text));
     (void)fputs("</ul>\n", out);
     html_put(out, "<p>@</p>\n", diff_control_text(diff, text));
     html_put(out, "<p>@</p>\n", diff_undecided_text(diff, r->diff_groups, text));

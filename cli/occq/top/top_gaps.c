@@ -4,8 +4,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/screen.h"
 #include "cli/table.h"
@@ -13,6 +15,7 @@
 #include "cli/history/node.h"
 #include "cli/history/sql_table.h"
 #include "store/gaps.h"
+#include "support/array.h"
 #include "support/text.h"
 
 #define PDL_CC 90 /* programmatic dependent launch: compute capability 9.0 and later (CUDA C++ guide) */
@@ -20,6 +23,7 @@
 struct gaps_args {
     struct history_args history;
     bool gaps;
+    const char *by; /* "gpu", as without --by; NULL: not given */
 };
 
 struct line {
@@ -36,6 +40,8 @@ struct line {
 #define OF_STRETCHES " / busy stretches (busy time + gaps of at most 100 us)"
 
 static const struct cli_column columns[] = {
+    FIELD("run", "run_id", CLI_PLAIN, CLI_DEFAULT | CLI_VARIES, use.run,
+          "the run's number; shown by default where rows differ in it"),
     FIELD("gpu", "device_id", CLI_PLAIN, CLI_DEFAULT, use.device, "the device's number in the history"),
     FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(4), use.device_name,
           "name of the GPU"),
@@ -118,31 +124,6 @@ static struct line line_of(const struct occ_gpu_use *use)
     return line;
 }
 
-/* Notes the reasons that make gaps uncertain. */
-static void note_missing(const struct cli_command *command, struct occ_store *store,
-                         const struct history_args *args, const struct occ_gpu_uses *uses)
-{
-    int64_t run = uses->gpus[0].run;
-    char sql[96], time[32];
-    (void)snprintf(sql, sizeof sql, "SELECT sum(launches) FROM stored_loss WHERE run_id = %" PRId64, run);
-    int64_t lost = sql_number(occ_store_sqlite(store), sql);
-    for (size_t i = 0; i < uses->n_gpus; i++)
-        if (uses->gpus[i].unrecorded_ns > 0)
-            cli_note(command, "GPU %" PRId64 ": nothing was recorded in %s of the span; the rest counts",
-                     uses->gpus[i].device,
-                     occ_format_duration((int64_t)uses->gpus[i].unrecorded_ns, time, sizeof time));
-    if (lost > 0)
-        cli_note(command, "%" PRId64 " launches were lost: gaps may be shorter than they seem", lost);
-    (void)snprintf(sql, sizeof sql, "SELECT lost_causes LIKE '%%unknown' FROM run WHERE run_id = %" PRId64,
-                   run);
-    if (sql_number(occ_store_sqlite(store), sql) > 0)
-        cli_note(command, "the end of the run is missing ('occq runs' tells why)");
-    (void)snprintf(sql, sizeof sql, "SELECT evicted_ns FROM stored_run WHERE run_id = %" PRId64, run);
-    if (args->filter.since_ns <= 0 && sql_number(occ_store_sqlite(store), sql) > 0)
-        cli_note(command,
-                 "the run's older launches are not kept one by one any more; gaps are of the others");
-}
-
 static bool is_replayed(struct occ_store *store, int64_t run)
 {
     char sql[96];
@@ -150,10 +131,119 @@ static bool is_replayed(struct occ_store *store, int64_t run)
     return sql_number(occ_store_sqlite(store), sql) != 0;
 }
 
-static void put_advice(const struct cli_selection *selection, const struct line *line)
+/* Notes the reasons that make gaps of a run uncertain. */
+static void note_run(const struct cli_command *command, struct occ_store *store,
+                     const struct history_args *args, int64_t run)
 {
-    char text[sizeof line->advice + 32];
-    (void)snprintf(text, sizeof text, "GPU %" PRId64 ": %s", line->use.device, line->advice);
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT sum(launches) FROM stored_loss WHERE run_id = %" PRId64, run);
+    int64_t lost = sql_number(occ_store_sqlite(store), sql);
+    if (lost > 0)
+        cli_note(command,
+                 "run %" PRId64 ": %" PRId64 " launches were lost: gaps may be shorter than they seem", run,
+                 lost);
+    (void)snprintf(sql, sizeof sql, "SELECT lost_causes LIKE '%%unknown' FROM run WHERE run_id = %" PRId64,
+                   run);
+    if (sql_number(occ_store_sqlite(store), sql) > 0)
+        cli_note(command, "the end of run %" PRId64 " is missing ('occq runs' tells why)", run);
+    (void)snprintf(sql, sizeof sql, "SELECT evicted_ns FROM stored_run WHERE run_id = %" PRId64, run);
+    if (args->filter.since_ns <= 0 && sql_number(occ_store_sqlite(store), sql) > 0)
+        cli_note(command,
+                 "older launches of run %" PRId64 " are not kept one by one any more; gaps are of the others",
+                 run);
+}
+
+static void note_missing(const struct cli_command *command, struct occ_store *store,
+                         const struct history_args *args, const struct occ_gpu_uses *uses)
+{
+    char time[32];
+    for (size_t i = 0; i < uses->n_gpus; i++) {
+        if (uses->gpus[i].unrecorded_ns > 0)
+            cli_note(command, "GPU %" PRId64 ": nothing was recorded in %s of the span; the rest counts",
+                     uses->gpus[i].device,
+                     occ_format_duration((int64_t)uses->gpus[i].unrecorded_ns, time, sizeof time));
+        if (i == 0 || uses->gpus[i - 1].run != uses->gpus[i].run)
+            note_run(command, store, args, uses->gpus[i].run);
+    }
+}
+
+/* ---- runs ---- */
+
+/* True if the filter chooses runs by their texts. */
+static bool has_texts(const struct occ_filter *filter)
+{
+#define IS_SET(member, before, after) || filter->member
+    return false OCC_FILTER_RUN_TEXTS(IS_SET);
+}
+
+static bool is_asked_gpu(const struct occ_gpu_use *use, const char *gpu)
+{
+    uint64_t number = 0;
+    if (!gpu)
+        return true;
+    return occ_parse_u64(gpu, 0, INT64_MAX, &number, NULL) == 0 ? (uint64_t)use->device == number
+                                                                : strcasestr(use->device_name, gpu) != NULL;
+}
+
+struct found {
+    const struct occ_filter *filter;
+    size_t max; /* rows */
+    struct occ_gpu_uses uses;
+    bool has_replays; /* runs of Nsight Compute, which replays kernels: their gaps are not the program's */
+};
+
+static void found_free(struct found *found)
+{
+    occ_gpu_uses_free(&found->uses);
+}
+
+/* Adds the GPUs of a run, as far as there is room. */
+static int add_run(struct occ_store *store, int64_t run, struct found *found, struct occ_error *err)
+{
+    _cleanup_(occ_gpu_uses_free) struct occ_gpu_uses own = {0};
+    struct occ_filter filter = *found->filter;
+    filter.run = run;
+    int status = occ_store_gpu_uses(store, &filter, &own, err);
+    bool is_replay = status == 0 && own.n_gpus > 0 && is_replayed(store, run);
+    found->has_replays |= is_replay;
+    for (size_t i = 0; i < own.n_gpus && found->uses.n_gpus < found->max && status == 0 && !is_replay; i++) {
+        struct occ_gpu_uses *uses = &found->uses;
+        if (!is_asked_gpu(&own.gpus[i], filter.gpu))
+            continue;
+        if (occ_grow((void **)&uses->gpus, &uses->allocated_gpus, uses->n_gpus, UINT32_MAX,
+                     sizeof *uses->gpus))
+            uses->gpus[uses->n_gpus++] = own.gpus[i];
+        else
+            status = occ_no_memory(err);
+    }
+    return status;
+}
+
+/* Finds the GPUs of the runs that the filter chooses, the newest run first. */
+static int find(struct occ_store *store, struct found *found, struct occ_error *err)
+{
+    static const char statement[] =
+        "SELECT run_id FROM run WHERE " HISTORY_RUNS_OF_FILTER " ORDER BY run_id DESC";
+    sqlite3 *db = occ_store_sqlite(store);
+    sqlite3_stmt *stmt = NULL;
+    int rc = SQLITE_ROW, status = 0;
+    if (sqlite3_prepare_v2(db, statement, -1, &stmt, NULL) != SQLITE_OK)
+        return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    history_bind_runs(stmt, found->filter);
+    while (status == 0 && found->uses.n_gpus < found->max && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+        status = add_run(store, sqlite3_column_int64(stmt, 0), found, err);
+    if (status == 0 && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    (void)sqlite3_finalize(stmt);
+    return status;
+}
+
+static void put_advice(const struct cli_selection *selection, const struct line *line, bool has_runs)
+{
+    char text[sizeof line->advice + 64], run[32] = "";
+    if (has_runs)
+        (void)snprintf(run, sizeof run, "run %" PRId64 ", ", line->use.run);
+    (void)snprintf(text, sizeof text, "%sGPU %" PRId64 ": %s", run, line->use.device, line->advice);
     cli_put_below(selection, text);
 }
 
@@ -168,7 +258,7 @@ static int print(const struct occ_gpu_uses *uses, const struct cli_selection *se
     int status = cli_table_print("gpus", selection, lines, uses->n_gpus, sizeof *lines, err);
     for (size_t i = 0; i < uses->n_gpus && status == 0 && selection->format == CLI_FORMAT_TEXT; i++)
         if (lines[i].advice[0])
-            put_advice(selection, &lines[i]);
+            put_advice(selection, &lines[i], lines[0].use.run != lines[uses->n_gpus - 1].use.run);
     return status;
 }
 
@@ -177,38 +267,50 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct history_args *args = arguments;
     const struct cli_selection *selection = &args->list.selection;
     struct occ_error err = OCC_ERROR_INIT;
+    struct occ_filter filter = args->filter;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    _cleanup_(occ_gpu_uses_free) struct occ_gpu_uses uses = {0};
+    size_t shown = (size_t)args->number;
+    _cleanup_(found_free) struct found found = {.filter = &filter, .max = shown + 1};
     if (args->node)
         return node_run(command, args->node);
+    if (filter.run == 0 && !has_texts(&filter))
+        filter.run = OCC_RUN_LAST;
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
-        occ_store_gpu_uses(store, &args->filter, &uses, &err) != 0)
+        find(store, &found, &err) != 0)
         return cli_failure(command, &err);
-    if (uses.n_gpus == 0)
-        return sql_no_launches(command, store, &args->filter,
-                               "no launches of that run and time are kept one by one");
-    if (is_replayed(store, uses.gpus[0].run))
+    if (found.uses.n_gpus == 0 && found.has_replays)
         return cli_nothing(
             command, "Nsight Compute ran the kernels one by one, again and again: no gap is the program's");
-    if (print(&uses, selection, &err) != 0)
+    if (found.uses.n_gpus == 0)
+        return sql_no_launches(command, store, &filter,
+                               "no launches of these runs and times are kept one by one");
+    bool has_more = found.uses.n_gpus > shown;
+    found.uses.n_gpus = has_more ? shown : found.uses.n_gpus;
+    if (print(&found.uses, selection, &err) != 0)
         return cli_failure(command, &err);
-    note_missing(command, store, args, &uses);
-    cli_note_filter(command, store, &args->filter);
-    if (uses.gpus[0].simulated)
+    note_missing(command, store, args, &found.uses);
+    if (has_more)
+        cli_footer(command, selection, "the first %zu rows, newest runs first; -n shows more", shown);
+    cli_note_filter(command, store, &filter);
+    if (found.uses.gpus[0].simulated)
         cli_note_simulated(command, selection);
     return CLI_EXIT_OK;
 }
 
+static const char *const by_words[] = {"gpu", NULL};
+
 static const struct cli_option options[] = {
     CLI_OPTION(0, "gaps", CLI_FLAG, struct gaps_args, gaps, NULL,
-               "a row for each GPU, with the gaps between kernels"),
+               "a row for each run and GPU, with the gaps between kernels"),
+    CLI_OPTION(0, "by", CLI_WORD, struct gaps_args, by, "WHAT", "gpu: the only rows that have gaps",
+               .words = by_words),
     CLI_OPTION_DB,
     CLI_OPTION_NODE,
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
-    CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",
-               "this run ('occq runs' lists them); last (default): the newest run with launches", .min = 1,
-               .max = INT64_MAX, .words = cli_run_words),
+    CLI_OPTIONS_RUN,
+    CLI_OPTION_DEVICE("gpu"),
+    CLI_OPTION_NUMBER("at most N rows (default 20)"),
     CLI_OPTIONS_LIST,
 };
 
@@ -220,7 +322,9 @@ const struct cli_command cli_top_gaps = {
     .summary = "whether a run's GPUs wait for the CPU",
     .description =
         "Lists the GPUs of a run with the time in which its kernels ran, and the gaps between them: a row "
-        "for each GPU. Kernels of all streams count together; copies and other processes do not, so a gap is "
+        "for each GPU. Without --run, --label and the other options that choose runs it is the newest run; "
+        "with them, every run that they choose has its rows, the newest first. Kernels of all streams count "
+        "together; copies and other processes do not, so a gap is "
         "time without a kernel of this run.\n\n"
         "Gaps of 5 to 100 us before a launch are attributed to the CPU: the launch came too late. Where such "
         "gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, larger "
@@ -233,8 +337,9 @@ const struct cli_command cli_top_gaps = {
     .examples = {{"occq top --gaps", "whether the GPUs of the newest run wait for the CPU"},
                  {"occq top --gaps --run 3 -o +small_alone,queued_gaps",
                   "another run, with the room for streams"},
+                 {"occq top --gaps --label main", "every run of a label"},
                  {"occq top --gaps --json", "for a program"}},
-    CLI_ARGS(struct gaps_args, .history = {.filter = {.run = OCC_RUN_LAST}}),
+    CLI_ARGS(struct gaps_args, .history = {.number = 20}),
     .check = node_check,
     .run = run,
 };
