@@ -296,7 +296,8 @@ static int check(const struct occ_ship_options *options, const struct occ_config
     if (rc == 0 && config->ship_otlp_url[0]) {
         rc = ship(options, config, raw, NULL, names, err);
         if (rc == 0)
-            (void)printf("OpenTelemetry: %s takes metrics\n", config->ship_otlp_url);
+            (void)printf("OpenTelemetry: %s takes metrics%s\n", config->ship_otlp_url,
+                         config->ship_otlp_profiles ? " and profiles" : "");
     }
     return rc;
 }

@@ -16,6 +16,7 @@ static const char *const words[KIND_MAX][5] = {
     [KIND_RECORD] = {"auto", "full", "program", "none"},
     [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
     [KIND_COVERAGE] = {"auto", "none"},
+    [KIND_SWITCH] = {"false", "true"},
 };
 
 const struct occ_setting occ_settings[] = {

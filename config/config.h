@@ -45,6 +45,7 @@
  *   RECORD    0 auto, 1 full, 2 program, 3 none
  *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
  *   COVERAGE  0 auto, 1 none
+ *   SWITCH    0 false, 1 true
  *   PERCENT   parts per million of a percentage of 0.0001 to 100
  */
 #define OCC_CONFIG_SETTINGS(X)                                                                               \
@@ -104,6 +105,7 @@
     X(ship, metrics_file, PATH, occ_config_text, ship_metrics_file, OTHER, "", 0, 0)                         \
     X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
     X(ship, otlp_url, TEXT, occ_config_text, ship_otlp_url, OTHER, "", 0, 0)                                 \
+    X(ship, otlp_profiles, SWITCH, uint64_t, ship_otlp_profiles, OTHER, "false", 0, 0)                       \
     X(ship, otlp_headers_file, PATH, occ_config_text, ship_otlp_headers_file, OTHER, "", 0, 0)               \
     X(ship, otlp_ca_file, PATH, occ_config_text, ship_otlp_ca_file, OTHER, "", 0, 0)                         \
     X(ship, otlp_cert_file, PATH, occ_config_text, ship_otlp_cert_file, OTHER, "", 0, 0)                     \

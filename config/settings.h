@@ -21,6 +21,7 @@ enum kind {
     KIND_RECORD,
     KIND_COUNTERS,
     KIND_COVERAGE,
+    KIND_SWITCH,
     KIND_PERCENT,
     KIND_MAX
 };

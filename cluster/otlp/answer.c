@@ -19,6 +19,7 @@ static const struct {
     int depth;
 } keys[] = {{"partialSuccess", PARTIAL_SUCCESS, 1},
             {"rejectedDataPoints", REJECTED, 2},
+            {"rejectedProfiles", REJECTED, 2},
             {"errorMessage", ERROR_MESSAGE, 2},
             {"message", MESSAGE, 1}};
 

@@ -1,6 +1,6 @@
 /*
- * The answer of an OTLP server: how many points it rejected, and its message, as JSON. Another body, such as
- * a proxy's page, has neither. No state; any thread.
+ * The answer of an OTLP server: how many points or profiles it rejected, and its message, as JSON. Another
+ * body, such as a proxy's page, has neither. No state; any thread.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #define OCC_OTLP_MESSAGE_BYTES 200
 
 struct occ_otlp_answer {
-    uint64_t rejected;                    /* partialSuccess.rejectedDataPoints */
+    uint64_t rejected;                    /* partialSuccess.rejectedDataPoints, .rejectedProfiles */
     char message[OCC_OTLP_MESSAGE_BYTES]; /* partialSuccess.errorMessage, or a failure's message; printable */
 };
 

@@ -8,10 +8,12 @@
 
 #include "cluster/ask/tables.h"
 #include "cluster/seen/changes.h"
+#include "layers.h"
 #include "store/store.h"
 #include "support/text.h"
 
-#define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: a GPU cannot start more in a minute */
+#define NS_MAX       (INT64_C(1) << 53)     /* GPU time of a row in a profile: sums stay exact */
+#define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: more than a GPU can start in a minute */
 
 /* Runs of this node; minute -1 is the row of a run. */
 static const char read_changes[] =
@@ -34,7 +36,8 @@ static const char read_rows[] =
         "d.uuid") " END, d.name, d.memory_bytes, k.short, coalesce(d.sm_count * c.max_warps_per_sm, 0), "
                   "c.theoretical, c.expected_achieved_low, c.expected_achieved_high, c.expected_elapsed_low, "
                   "e.achieved_sum, e.achieved_ns, e.achieved_error_sum, e.achieved_error_ns, "
-                  "1.0 * c.grid_x * c.grid_y * c.grid_z, 1.0 * c.block_x * c.block_y * c.block_z "
+                  "1.0 * c.grid_x * c.grid_y * c.grid_z, 1.0 * c.block_x * c.block_y * c.block_z, "
+                  "d.simulated "
                   "FROM stored_minute m JOIN stored_launch_config c USING(config_id) JOIN stored_kernel k "
                   "USING(kernel_id) JOIN stored_device d USING(device_id) LEFT JOIN stored_measured_minute e "
                   "ON "
@@ -58,7 +61,8 @@ enum {
     ERROR_SUM,
     ERROR_NS,
     GRID,
-    BLOCK
+    BLOCK,
+    SIMULATED
 };
 
 /* A history during a pass. */
@@ -67,6 +71,7 @@ struct history {
     struct occ_store *store;
     sqlite3 *db;
     sqlite3_stmt *changes, *job, *rows;
+    struct occ_layers *layers; /* NULL: no profiles */
     struct occ_sums_position position;
     int64_t first_minute;  /* rows of earlier minutes were evicted */
     int64_t oldest_minute; /* for earlier minutes the sums no longer know which launches were counted */
@@ -104,6 +109,10 @@ static int open_history(struct history *h, const char *path, struct occ_error *e
                     sqlite3_prepare_v2(h->db, read_job, -1, &h->job, NULL) != SQLITE_OK ||
                     sqlite3_prepare_v2(h->db, read_rows, -1, &h->rows, NULL) != SQLITE_OK))
         rc = fail_history(h, err);
+    if (rc == 0 && h->collect->stacks) {
+        rc = occ_layers_open(h->db, &h->layers, err);
+        h->is_broken = rc != 0;
+    }
     return rc;
 }
 
@@ -112,6 +121,7 @@ static void close_history(struct history *h)
     (void)sqlite3_finalize(h->changes);
     (void)sqlite3_finalize(h->job);
     (void)sqlite3_finalize(h->rows);
+    occ_layers_close(h->layers);
     occ_store_close(h->store);
 }
 
@@ -152,6 +162,21 @@ const char *occ_collect_name(sqlite3_stmt *stmt, int i, char name[OCC_SUMS_TEXT_
     return name;
 }
 
+/* Adds a row's newly counted GPU time to the stacks. */
+static int add_stacks(struct history *h, const struct occ_sums_minute *row, int64_t new_ns,
+                      struct occ_error *err)
+{
+    const struct occ_stack whole = {.job = row->job,
+                                    .gpu = row->gpu,
+                                    .kernel = row->kernel,
+                                    .is_simulated = sqlite3_column_int(h->rows, SIMULATED) != 0,
+                                    .minute = row->minute,
+                                    .ns = new_ns < NS_MAX ? new_ns : NS_MAX};
+    const struct occ_stacks_key key = {
+        .identity = row->identity, .minute = row->minute, .run = row->run, .config = row->config};
+    return occ_layers_add(h->layers, h->collect->stacks, key, &whole, err);
+}
+
 static int add_row(struct history *h, const char *job, int64_t minute, int64_t run, struct occ_error *err)
 {
     char gpu[OCC_SUMS_TEXT_BYTES], model[OCC_SUMS_TEXT_BYTES], kernel[OCC_SUMS_TEXT_BYTES];
@@ -179,9 +204,12 @@ static int add_row(struct history *h, const char *job, int64_t minute, int64_t r
                                         .block_threads = sqlite3_column_double(stmt, BLOCK)};
     if (row.launches <= 0 || row.total_ns < 0)
         return 0;
+    int64_t new_ns = 0;
     int rc = occ_sums_put_gpu(h->collect->sums, gpu, occ_collect_name(stmt, MODEL, model),
                               sqlite3_column_int64(stmt, MEMORY), err);
-    return rc == 0 ? occ_sums_add(h->collect->sums, &row, err) : rc;
+    if (rc == 0)
+        rc = occ_sums_add(h->collect->sums, &row, &new_ns, err);
+    return rc == 0 && h->layers && new_ns > 0 ? add_stacks(h, &row, new_ns, err) : rc;
 }
 
 /* Adds the run's job; `job` gets its name. */
@@ -210,6 +238,10 @@ static int add_minute(struct history *h, int64_t minute, int64_t run, struct occ
 {
     char job[OCC_SUMS_TEXT_BYTES];
     int rc = add_job(h, run, job, err), code = SQLITE_DONE;
+    int64_t layer_rows = 0;
+    if (rc == 0 && h->layers)
+        occ_layers_read(h->layers, minute, run, &h->collect->launches_left, &layer_rows);
+    h->collect->rows_left -= layer_rows;
     (void)sqlite3_bind_int64(h->rows, 1, minute);
     (void)sqlite3_bind_int64(h->rows, 2, run);
     for (; rc == 0 && (code = sqlite3_step(h->rows)) == SQLITE_ROW; h->collect->rows_left--)
@@ -271,7 +303,11 @@ static int read_history(struct history *h, const char *path, bool *ret_is_whole,
         rc = load_position(h, err);
     if (rc == 0)
         rc = add_changes(h, ret_is_whole, err);
-    return rc == 0 ? occ_sums_store_position(h->collect->sums, &h->position, err) : rc;
+    if (rc == 0)
+        rc = occ_sums_store_position(h->collect->sums, &h->position, err);
+    return rc == 0 && h->layers ? occ_stacks_forget(h->collect->stacks, h->position.identity,
+                                                    h->position.newest_minute - OCC_SUMS_LATE_MINUTES, err)
+                                : rc;
 }
 
 int occ_collect_history(struct occ_collect *collect, const char *path, bool *ret_is_whole,

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stacks.h"
 #include "sums.h"
 
 struct sqlite3_stmt;
@@ -13,8 +14,11 @@ struct sqlite3_stmt;
 struct occ_collect {
     struct occ_sums *sums;
     struct occ_sums_counters *counters;
-    int64_t now_s;     /* minutes that ended less than OCC_CHANGES_WAIT_S before wait; 0: none waits */
-    int64_t rows_left; /* rows that the pass may still read; the rest comes with the next pass */
+    struct occ_stacks *stacks; /* NULL: no profiles */
+    int64_t now_s;         /* minutes that ended less than OCC_CHANGES_WAIT_S before wait; 0: none waits */
+    int64_t rows_left;     /* rows that the pass may still read; the rest comes with the next pass */
+    int64_t launches_left; /* launches that the pass may still read for layers; the layers of others are
+                              unknown */
 };
 
 /* Counts the changed minutes of the history at `path`. *ret_is_whole: all of them. OCC_E_CORRUPT: the history

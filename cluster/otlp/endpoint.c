@@ -8,19 +8,30 @@
 #include "answer.h"
 #include "support/text.h"
 
-#define PATH             "/v1/metrics"
 #define TIMEOUT_S        10
 #define RETRY_AFTER_MAX  INT64_C(3600) /* no server silences a node for longer */
 #define ANSWER_BYTES_MAX (64u << 10)
 
+/* Paths by the specification, words for messages. */
+static const struct signal {
+    const char *path, *items, *refused, *missing;
+} signals[] = {
+    [OCC_OTLP_METRICS] = {"/v1/metrics", "points", "the metrics are refused",
+                          "no server of OTLP takes metrics there"},
+    [OCC_OTLP_PROFILES] = {"/v1development/profiles", "profiles", "the profiles are refused",
+                           "no server of OTLP takes profiles there"},
+};
+
 struct occ_otlp_endpoint {
+    const struct signal *signal;
     char *url;
     struct occ_http *http;
     struct occ_http_answer answer;
 };
 
-int occ_otlp_endpoint_open(const char *url, const struct occ_http_options *options,
-                           struct occ_otlp_endpoint **ret_endpoint, struct occ_error *err)
+int occ_otlp_endpoint_open(const char *url, enum occ_otlp_signal signal,
+                           const struct occ_http_options *options, struct occ_otlp_endpoint **ret_endpoint,
+                           struct occ_error *err)
 {
     struct occ_otlp_endpoint *endpoint = calloc(1, sizeof *endpoint);
     struct occ_http_options of_json = *options;
@@ -29,7 +40,8 @@ int occ_otlp_endpoint_open(const char *url, const struct occ_http_options *optio
         return occ_no_memory(err);
     while (n > 0 && url[n - 1] == '/')
         n--;
-    int rc = occ_format_text(&endpoint->url, err, "%.*s" PATH, (int)n, url);
+    int rc = occ_format_text(&endpoint->url, err, "%.*s%s", (int)n, url, signals[signal].path);
+    endpoint->signal = &signals[signal];
     if (rc == 0) {
         of_json.url = endpoint->url;
         of_json.content_type = "application/json";
@@ -54,7 +66,7 @@ void occ_otlp_endpoint_close(struct occ_otlp_endpoint *endpoint)
     free(endpoint);
 }
 
-/* Statuses with a meaning; all other failures are final. */
+/* Statuses with a meaning; all other failures are final. reason NULL: the signal's `missing`. */
 static const struct {
     long status;
     int code;
@@ -66,7 +78,7 @@ static const struct {
     {504, OCC_E_BUSY, "a proxy has no answer in time"},
     {401, OCC_E_DENIED, "other credentials are needed: ship.otlp_headers_file"},
     {403, OCC_E_DENIED, "other credentials are needed: ship.otlp_headers_file"},
-    {404, OCC_E_NOT_FOUND, "no server of OTLP takes metrics there"},
+    {404, OCC_E_NOT_FOUND, NULL},
 };
 
 static int fail_status(const struct occ_otlp_endpoint *endpoint, const char *message, struct occ_error *err)
@@ -74,11 +86,11 @@ static int fail_status(const struct occ_otlp_endpoint *endpoint, const char *mes
     long status = endpoint->answer.status;
     int code = OCC_E_INVALID;
     const char *reason =
-        status >= 300 && status < 400 ? "redirects are not followed" : "the metrics are refused";
+        status >= 300 && status < 400 ? "redirects are not followed" : endpoint->signal->refused;
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status) {
             code = statuses[i].code;
-            reason = statuses[i].reason;
+            reason = statuses[i].reason ? statuses[i].reason : endpoint->signal->missing;
         }
     return occ_fail(err, code, "%s: %s (HTTP %ld)%s%s", endpoint->url, reason, status, message[0] ? ": " : "",
                     message);
@@ -94,6 +106,7 @@ int occ_otlp_endpoint_send(struct occ_otlp_endpoint *endpoint, const char *docum
     ret_outcome->sent_bytes = occ_http_sent_bytes(endpoint->http) - before;
     if (rc != 0)
         return rc;
+    ret_outcome->status = endpoint->answer.status;
     int64_t wait_s = endpoint->answer.retry_after_s;
     ret_outcome->retry_after_s = wait_s < RETRY_AFTER_MAX ? wait_s : RETRY_AFTER_MAX;
     occ_otlp_answer_parse(endpoint->answer.text, endpoint->answer.n, &answer);
@@ -102,7 +115,7 @@ int occ_otlp_endpoint_send(struct occ_otlp_endpoint *endpoint, const char *docum
     ret_outcome->rejected = answer.rejected;
     err->message[0] = '\0';
     if (answer.rejected > 0 || answer.message[0])
-        (void)occ_fail(err, 0, "%s: %llu points rejected%s%s", endpoint->url,
-                       (unsigned long long)answer.rejected, answer.message[0] ? ": " : "", answer.message);
+        (void)occ_fail(err, 0, "%s: %llu %s rejected%s%s", endpoint->url, (unsigned long long)answer.rejected,
+                       endpoint->signal->items, answer.message[0] ? ": " : "", answer.message);
     return 0;
 }

@@ -10,15 +10,19 @@
 
 struct occ_otlp_endpoint;
 
-/* The base of the server's URL; requests go to URL/v1/metrics. OCC_E_INVALID: see occ_http_open(). The
- * options' texts must outlive the endpoint. */
-int occ_otlp_endpoint_open(const char *url, const struct occ_http_options *options,
-                           struct occ_otlp_endpoint **ret_endpoint, struct occ_error *err);
+enum occ_otlp_signal { OCC_OTLP_METRICS, OCC_OTLP_PROFILES };
+
+/* `url`: the base of the server's URL; requests go to its path for the signal. OCC_E_INVALID: see
+ * occ_http_open(). The options' texts must outlive the endpoint. */
+int occ_otlp_endpoint_open(const char *url, enum occ_otlp_signal signal,
+                           const struct occ_http_options *options, struct occ_otlp_endpoint **ret_endpoint,
+                           struct occ_error *err);
 void occ_otlp_endpoint_close(struct occ_otlp_endpoint *endpoint);
 
 /* The result of a request. */
 struct occ_otlp_outcome {
-    uint64_t rejected;     /* points that the server did not accept */
+    long status;           /* of HTTP; 0: no answer */
+    uint64_t rejected;     /* points or profiles that the server did not accept */
     uint64_t sent_bytes;   /* compressed */
     int64_t retry_after_s; /* 0: the server does not say */
 };

@@ -1,6 +1,7 @@
 /* See otlp.h. */
 #include "otlp.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,22 +9,29 @@
 #include "cluster/seen/seen.h"
 #include "collect.h"
 #include "endpoint.h"
+#include "profile.h"
 #include "support/clock.h"
 #include "support/log.h"
 
-#define SECOND_NS   INT64_C(1000000000)
-#define ROWS_A_PASS INT64_C(200000) /* about a second; a longer backlog is counted in several passes */
-#define NO_METRICS  "{\"resourceMetrics\": []}"
+#define SECOND_NS       INT64_C(1000000000)
+#define ROWS_A_PASS     INT64_C(200000) /* about a second; a longer backlog is counted in several passes */
+#define NO_METRICS      "{\"resourceMetrics\": []}"
+#define NO_PROFILES     "{\"resourceProfiles\": []}"
+#define LAUNCHES_A_PASS INT64_C(5000000) /* read for layers: about a second */
+#define PROFILES_WAIT_S INT64_C(300)     /* after a failure that a person has to repair */
 
 struct occ_otlp {
     struct occ_otlp_settings settings;
-    struct occ_otlp_endpoint *endpoint;
-    struct occ_sums *sums; /* NULL: not open */
+    struct occ_otlp_endpoint *endpoint, *profiles; /* profiles NULL: none */
+    struct occ_sums *sums;                         /* NULL: not open */
+    struct occ_stacks *stacks;                     /* NULL: not open, or no profiles */
     struct occ_otlp_node node;
     struct occ_sums_counters counters;
     struct occ_seen seen;
     int64_t retry_after_s;
-    char warning[OCC_ERROR_MESSAGE_BYTES]; /* the last warning of the server */
+    bool have_profiles_failed;
+    int64_t profiles_next_ns; /* since boot; no earlier request of profiles */
+    char warning[OCC_ERROR_MESSAGE_BYTES], profiles_warning[OCC_ERROR_MESSAGE_BYTES]; /* the last warnings of the server */
 };
 
 int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **ret_otlp, struct occ_error *err)
@@ -34,7 +42,9 @@ int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **re
     otlp->settings = *settings;
     otlp->node.origin = settings->origin;
     occ_seen_open(&otlp->seen);
-    int rc = occ_otlp_endpoint_open(settings->url, &settings->http, &otlp->endpoint, err);
+    int rc = occ_otlp_endpoint_open(settings->url, OCC_OTLP_METRICS, &settings->http, &otlp->endpoint, err);
+    if (rc == 0 && settings->has_profiles)
+        rc = occ_otlp_endpoint_open(settings->url, OCC_OTLP_PROFILES, &settings->http, &otlp->profiles, err);
     if (rc == 0)
         *ret_otlp = otlp;
     else
@@ -47,6 +57,8 @@ void occ_otlp_close(struct occ_otlp *otlp)
     if (!otlp)
         return;
     occ_otlp_endpoint_close(otlp->endpoint);
+    occ_otlp_endpoint_close(otlp->profiles);
+    occ_stacks_close(otlp->stacks);
     occ_sums_close(otlp->sums);
     occ_seen_close(&otlp->seen);
     free(otlp);
@@ -59,13 +71,18 @@ static int open_sums(struct occ_otlp *otlp, struct occ_error *err)
     if (otlp->sums)
         return 0;
     int rc = occ_sums_open(otlp->settings.state, false, &otlp->sums, err);
+    if (rc == 0)
+        rc = otlp->settings.has_profiles ? occ_stacks_open(otlp->sums, &otlp->stacks, err)
+                                         : occ_stacks_clear(otlp->sums, err);
     return rc == 0 ? occ_sums_load_counters(otlp->sums, &otlp->counters, err) : rc;
 }
 
 /* The next pass opens the sums again, and reads every history again: the failed pass counted nothing. */
 static void close_sums(struct occ_otlp *otlp)
 {
+    occ_stacks_close(otlp->stacks);
     occ_sums_close(otlp->sums);
+    otlp->stacks = NULL;
     otlp->sums = NULL;
     occ_seen_close(&otlp->seen);
     occ_seen_open(&otlp->seen);
@@ -111,6 +128,8 @@ static int count(struct occ_otlp *otlp, bool all, int64_t minute, int64_t now_ns
     int rc = open_sums(otlp, err);
     struct occ_collect collect = {.sums = otlp->sums,
                                   .counters = counters,
+                                  .stacks = otlp->stacks,
+                                  .launches_left = LAUNCHES_A_PASS,
                                   .now_s = all ? 0 : now_ns / SECOND_NS,
                                   .rows_left = ROWS_A_PASS};
     if (rc == 0)
@@ -125,13 +144,19 @@ static int count(struct occ_otlp *otlp, bool all, int64_t minute, int64_t now_ns
     return rc;
 }
 
-/* ---- sending ---- */
+/* ---- metrics ---- */
 
-static void warn(struct occ_otlp *otlp, const char *warning)
+/* Logs a text that differs from the last one. */
+static void warn(char last[OCC_ERROR_MESSAGE_BYTES], const char *warning)
 {
-    if (warning[0] && strcmp(warning, otlp->warning) != 0)
+    if (warning[0] && strcmp(warning, last) != 0)
         occ_log(OCC_LOG_WARNING, "%s", warning);
-    (void)snprintf(otlp->warning, sizeof otlp->warning, "%s", warning);
+    (void)snprintf(last, OCC_ERROR_MESSAGE_BYTES, "%s", warning);
+}
+
+static int64_t limited(uint64_t number)
+{
+    return number < INT32_MAX ? (int64_t)number : INT32_MAX;
 }
 
 static int send_document(struct occ_otlp *otlp, const char *document, size_t n, struct occ_error *err)
@@ -142,9 +167,9 @@ static int send_document(struct occ_otlp *otlp, const char *document, size_t n, 
     otlp->counters.sent_bytes += (int64_t)outcome.sent_bytes;
     if (rc != 0)
         return rc;
-    warn(otlp, err->message);
+    warn(otlp->warning, err->message);
     otlp->counters.requests++;
-    otlp->counters.rejected += outcome.rejected < INT32_MAX ? (int64_t)outcome.rejected : INT32_MAX;
+    otlp->counters.rejected += limited(outcome.rejected);
     otlp->counters.last_success_s = occ_now_ns() / SECOND_NS;
     return 0;
 }
@@ -153,6 +178,7 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *
 {
     char *document = NULL;
     size_t n = 0;
+    occ_busy_read(&otlp->seen, otlp->sums, until_ns, &otlp->node.busy);
     int rc = occ_otlp_document(otlp->sums, &otlp->node, until_ns, &document, &n, err);
     if (rc == 0)
         rc = send_document(otlp, document, n, err);
@@ -160,20 +186,84 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *
     return rc == 0 ? occ_sums_clear_means(otlp->sums, err) : rc;
 }
 
+/* ---- profiles ---- */
+
+/* Sends a request. A refusal for good ends it; any other failure leaves it for a later pass. */
+static int send_request(struct occ_otlp *otlp, const struct occ_stacks_request *request,
+                        struct occ_error *err)
+{
+    struct occ_sums_counters *counters = &otlp->counters;
+    struct occ_otlp_outcome outcome;
+    int rc = occ_otlp_endpoint_send(otlp->profiles, request->body, request->n, &outcome, err);
+    int64_t wait_s = rc == OCC_E_DENIED || rc == OCC_E_NOT_FOUND ? PROFILES_WAIT_S : 0;
+    wait_s = outcome.retry_after_s > wait_s ? outcome.retry_after_s : wait_s;
+    otlp->profiles_next_ns = occ_boot_ns() + wait_s * SECOND_NS;
+    counters->sent_bytes += (int64_t)outcome.sent_bytes;
+    if (rc == 0) {
+        warn(otlp->profiles_warning, err->message);
+        counters->profile_requests++;
+        counters->profiles_rejected += limited(outcome.rejected);
+        return occ_stacks_drop_request(otlp->stacks, err);
+    }
+    if (rc == OCC_E_INVALID) {
+        counters->profiles_refused++;
+        counters->profiles_refused_s += (int64_t)fmin(fmax(request->gpu_ns / 1e9, 0), INT32_MAX);
+        int dropped = occ_stacks_drop_request(otlp->stacks, NULL);
+        return dropped != 0 ? dropped : rc;
+    }
+    return rc;
+}
+
+/* Sends the request that is left of an earlier pass, then one of all stacks. */
+static int send_profiles(struct occ_otlp *otlp, struct occ_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        struct occ_stacks_request request;
+        rc = occ_stacks_load_request(otlp->stacks, &request, err);
+        if (rc == 0 && !request.body) {
+            rc = occ_stacks_make_request(otlp->stacks, occ_otlp_profile, &otlp->node.origin, err);
+            if (rc == 0)
+                rc = occ_stacks_load_request(otlp->stacks, &request, err);
+            i = 1;
+        }
+        if (rc == 0 && request.body)
+            rc = send_request(otlp, &request, err);
+        free(request.body);
+    }
+    return rc;
+}
+
+/* `all`: returns failures, which are otherwise only logged. */
+static int pass_profiles(struct occ_otlp *otlp, bool all, struct occ_error *err)
+{
+    struct occ_error own = OCC_ERROR_INIT;
+    if (!otlp->stacks || (!all && occ_boot_ns() < otlp->profiles_next_ns))
+        return 0;
+    int rc = send_profiles(otlp, all ? err : &own);
+    otlp->counters.profile_failures += rc != 0;
+    otlp->have_profiles_failed = rc != 0;
+    if (rc != 0 && !all)
+        warn(otlp->profiles_warning, own.message);
+    return all ? rc : 0;
+}
+
+/* ---- passes ---- */
+
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)
 {
     /* the time of each request is its own: two requests of one minute may have other sums */
     int64_t now_ns = occ_now_ns(), until_ns = now_ns - (all ? 0 : OCC_CHANGES_WAIT_S * SECOND_NS);
     otlp->retry_after_s = 0;
     int rc = count(otlp, all, until_ns / SECOND_NS / 60, now_ns, err);
-    if (rc == 0) {
-        occ_busy_read(&otlp->seen, otlp->sums, until_ns, &otlp->node.busy);
+    if (rc == 0)
         rc = send_sums(otlp, until_ns, err);
-    }
     otlp->counters.failures += rc != 0;
-    int stored = otlp->sums ? occ_sums_store_counters(otlp->sums, &otlp->counters,
-                                                      rc == 0 ? "" : err->message, rc == 0 ? err : NULL)
-                            : 0;
+    if (rc == 0)
+        rc = pass_profiles(otlp, all, err);
+    const char *failure = rc != 0 ? err->message : otlp->have_profiles_failed ? otlp->profiles_warning : "";
+    int stored =
+        otlp->sums ? occ_sums_store_counters(otlp->sums, &otlp->counters, failure, rc == 0 ? err : NULL) : 0;
     return rc != 0 ? rc : stored;
 }
 
@@ -182,7 +272,16 @@ int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp)
     return otlp->retry_after_s;
 }
 
+/* Pyroscope refuses a request without profiles, so that 400 shows a server of profiles, too. */
+static int check_profiles(struct occ_otlp *otlp, struct occ_error *err)
+{
+    struct occ_otlp_outcome outcome;
+    int rc = occ_otlp_endpoint_send(otlp->profiles, NO_PROFILES, strlen(NO_PROFILES), &outcome, err);
+    return outcome.status == 400 ? 0 : rc;
+}
+
 int occ_otlp_check(struct occ_otlp *otlp, struct occ_error *err)
 {
-    return send_document(otlp, NO_METRICS, strlen(NO_METRICS), err);
+    int rc = send_document(otlp, NO_METRICS, strlen(NO_METRICS), err);
+    return rc == 0 && otlp->profiles ? check_profiles(otlp, err) : rc;
 }

@@ -1,7 +1,8 @@
 /*
- * The node's metrics to an OTLP server. A pass counts the changed minutes of all histories (sums.h), then
- * sends all series. A failure of the server changes nothing but the time of the next request, with the
- * same sums and later minutes. One thread.
+ * The node's metrics to an OTLP server, and profiles if wanted. A pass counts the changed minutes of all
+ * histories (sums.h, stacks.h), then sends all series. A failure of the server changes nothing but the time
+ * of the next request, with the same sums and later minutes. Profiles follow, and have no influence on
+ * metrics: a request of profiles is repeated until the server accepts it or refuses it for good. One thread.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ struct occ_otlp_settings {
     const char *state;   /* path of the file of sums (sums.h) */
     struct occ_otlp_origin origin;
     struct occ_http_options http; /* certificates and headers */
+    bool has_profiles;            /* profiles, too */
 };
 
 struct occ_otlp;
@@ -26,9 +28,10 @@ int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **re
                   struct occ_error *err);
 void occ_otlp_close(struct occ_otlp *otlp);
 
-/* `all`: including minutes that have just ended. */
+/* `all`: including minutes that have just ended, and a failure of profiles is a failure. */
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err);
 /* Seconds that the server asked us to wait for, in the last pass; 0: none. */
 int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp);
-/* Sends a request without metrics: checks the server, the certificates and the headers. */
+/* Sends a request without metrics, and one without profiles: checks the server, the certificates and the
+ * headers. */
 int occ_otlp_check(struct occ_otlp *otlp, struct occ_error *err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cluster/seen/state_file.h"
+#include "stacks.h"
 
 #define RUN_MINUTES (31 * 1440) /* runs are remembered for longer than histories keep minutes by default */
 
@@ -22,7 +23,7 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS run (identity, run, newest_minute, next_minute, PRIMARY KEY (identity, run)) "
     "WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS counted (identity, minute, run, config, launches, ns, "
-    "PRIMARY KEY (identity, minute, run, config)) WITHOUT ROWID;"
+    "PRIMARY KEY (identity, minute, run, config)) WITHOUT ROWID;" OCC_STACKS_SCHEMA
     "CREATE TABLE IF NOT EXISTS job (job TEXT PRIMARY KEY, slurm_job, k8s_namespace, k8s_pod, k8s_pod_uid, "
     "container, trust) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS gpu (gpu TEXT PRIMARY KEY, model, memory_bytes) WITHOUT ROWID;"
@@ -310,11 +311,12 @@ static int add_size(struct occ_sums *s, const struct occ_sums_minute *m, int64_t
     return finish(s, stmt, err);
 }
 
-int occ_sums_add(struct occ_sums *s, const struct occ_sums_minute *m, struct occ_error *err)
+int occ_sums_add(struct occ_sums *s, const struct occ_sums_minute *m, int64_t *ret_ns, struct occ_error *err)
 {
     int64_t launches = 0, ns = 0;
     bool is_first = false;
     int rc = find_rest(s, m, &launches, &ns, &is_first, err);
+    *ret_ns = rc == 0 && launches > 0 ? ns : 0;
     if (rc != 0 || launches == 0)
         return rc;
     sqlite3_stmt *stmt = s->statements[ADD_FRESH];

@@ -36,7 +36,8 @@ struct occ_sums;
  * counted; `late` has the number of the other changes. */
 #define OCC_SUMS_LATE_MINUTES 15
 
-/* X(name, label, kind): integers of --status. since_minute: earlier minutes never count. */
+/* X(name, label, kind): integers of --status. since_minute: earlier minutes never count. PROFILES: not
+ * printed before the first request. */
 #define OCC_SUMS_COUNTERS(X)                                                                                 \
     X(since_minute, "counted since (minute)", COUNT)                                                         \
     X(minutes, "minutes of runs", COUNT)                                                                     \
@@ -47,7 +48,12 @@ struct occ_sums;
     X(sent_bytes, "bytes sent", COUNT)                                                                       \
     X(rejected, "points rejected", COUNT)                                                                    \
     X(failures, "failures", COUNT)                                                                           \
-    X(last_success_s, "last success", TIME)
+    X(last_success_s, "last success", TIME)                                                                  \
+    X(profile_requests, "profile requests", PROFILES)                                                        \
+    X(profiles_rejected, "  profiles rejected", PROFILES)                                                    \
+    X(profiles_refused, "  requests refused", PROFILES)                                                      \
+    X(profiles_refused_s, "  GPU time refused (s)", PROFILES)                                                \
+    X(profile_failures, "profile failures", PROFILES)
 struct occ_sums_counters {
 #define X(name, label, kind) int64_t name;
     OCC_SUMS_COUNTERS(X)
@@ -116,8 +122,9 @@ struct occ_sums_minute {
     double error_sum, error_ns;        /* the same for the standard error */
     double grid_blocks, block_threads; /* sizes of the launch */
 };
-/* Adds the part of the minute that was not counted before. */
-int occ_sums_add(struct occ_sums *sums, const struct occ_sums_minute *minute, struct occ_error *err);
+/* Adds the part of the minute that was not counted before. *ret_ns: its GPU time. */
+int occ_sums_add(struct occ_sums *sums, const struct occ_sums_minute *minute, int64_t *ret_ns,
+                 struct occ_error *err);
 
 /* ---- sums_fold.c ---- */
 

@@ -52,12 +52,15 @@ int occ_sums_store_counters(struct occ_sums *s, const struct occ_sums_counters *
 int occ_sums_print(struct occ_sums *s, FILE *out, struct occ_error *err)
 {
     struct occ_sums_counters counters;
-    enum { COUNT, TIME };
+    enum { COUNT, TIME, PROFILES };
     int rc = occ_sums_load_counters(s, &counters, err);
     if (rc != 0)
         return rc;
+    bool has_profiles = counters.profile_requests > 0 || counters.profile_failures > 0;
     (void)fprintf(out, "OTLP:\n");
-#define X(name, label, kind) occ_state_file_print(out, label, counters.name, kind == TIME);
+#define X(name, label, kind)                                                                                 \
+    if (kind != PROFILES || has_profiles)                                                                    \
+        occ_state_file_print(out, label, counters.name, kind == TIME);
     OCC_SUMS_COUNTERS(X)
 #undef X
     occ_state_file_print_failure(out, occ_sums_sqlite(s));

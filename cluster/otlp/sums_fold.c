@@ -2,6 +2,7 @@
 #include <math.h>
 #include <sqlite3.h>
 
+#include "stacks.h"
 #include "sums.h"
 
 #define TEXT_OF(number)  #number
@@ -28,6 +29,7 @@
                   ", 1) DESC, name LIMIT " NUMBER(limit) ") WHERE kind = '" #kind "'",                       \
         "DELETE FROM place WHERE kind = '" #kind                                                             \
         "' AND name NOT IN (" NAMES(kind) "ORDER BY has_place DESC, ns DESC LIMIT " NAMES_MAX ")"
+#define HOMELESS        "NOT (" PLACED(job) ") OR NOT (" PLACED(gpu) ")"
 #define SUM(column)     ", sum(" #column ") AS " #column
 #define UNKNOWN(column) #column " = NULL, "
 /* A stream keeps its start, also when late minutes come: receivers take another start for a new stream. */
@@ -62,6 +64,13 @@ static const char *const steps[] = {
                              "sum(total) AS total FROM fresh_size GROUP BY 1, 2, 3, 4) m "
                              "WHERE true ON CONFLICT DO UPDATE SET launches = launches + excluded.launches, "
                              "total = total + excluded.total, " SAME_START,
+    /* stacks of names without places, which may be older ones than this pass's */
+    "CREATE TEMP TABLE moved AS SELECT " NAMED(job) ", " NAMED(gpu) ", path, kernel, " OCC_STACKS_SUMS
+                                                                    " FROM stack WHERE " HOMELESS
+                                                                    " GROUP BY 1, 2, 3, 4",
+    "DELETE FROM stack WHERE " HOMELESS,
+    "INSERT INTO stack SELECT * FROM moved WHERE true ON CONFLICT DO UPDATE SET " OCC_STACKS_MERGE,
+    "DROP TABLE moved",
     "INSERT OR REPLACE INTO counter VALUES('folded_minute', ?1)",
 };
 

@@ -1,13 +1,14 @@
 /*
  * Makes or extends a history for the tests of occtrace-ship and of occq --cluster.
  *
- *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [withheld] [end] [nodeN] [firstN]
+ *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [withheld] [end] [nodeN] [firstN] [rangesN]
  *
  * RUNS ranks of a Slurm job, two to a GPU, launch CONFIGS configurations of 5 kernels in each of MINUTES
  * minutes from FROM_S on. measured: some of it has measured values. withheld: and evidence that some of them
  * stand for no other launches. end: the runs end, and so all minutes are
  * written. nodeN: the runs of that node, which are others than those of node0. firstN: the
- * first run's number, which runs of two histories of a node must not share.
+ * first run's number, which runs of two histories of a node must not share. rangesN: each run has N ranges,
+ * and six of seven launches are in one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #define MINUTE  (60 * SECOND)
 #define RUNS    64
 #define CONFIGS 4096
+#define RANGES  4096
 #define DEVICES 4
 #define KERNELS 5
 #define EACH    3 /* launches of a configuration in a minute */
@@ -26,7 +28,8 @@
 static struct occ_store *store;
 static struct occ_error err;
 static uint64_t state;
-static int node, first;
+static int node, first, n_ranges;
+static uint32_t ranges[RUNS][RANGES];
 static int64_t runs[RUNS], devices[DEVICES], kernels[KERNELS], configs[DEVICES][CONFIGS];
 
 static uint64_t random_below(uint64_t n)
@@ -41,6 +44,20 @@ static void check(int rc)
         return;
     (void)fprintf(stderr, "make_history: %s\n", err.message);
     exit(1);
+}
+
+/* Paths of a model; the second half of them are of the backward pass of the first half. */
+static void put_ranges(int run)
+{
+    for (int i = 0; i < n_ranges; i++) {
+        char path[96];
+        bool is_backward = i >= (n_ranges + 1) / 2;
+        int layer = is_backward ? i - (n_ranges + 1) / 2 : i;
+        (void)snprintf(path, sizeof path, "Model/block%d/layer%d \"%c\\<\xc3\xa4>", layer / 4, layer,
+                       'a' + layer % 26);
+        check(occ_store_put_range(store, runs[run], path, is_backward ? "backward" : "forward",
+                                  &ranges[run][i], &err));
+    }
 }
 
 static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
@@ -88,6 +105,7 @@ static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
                                             .trust = "kernel"},
                                     .rank = "0"};
         check(occ_store_put_run(store, &run, &runs[i], &err));
+        put_ranges(i);
     }
 }
 
@@ -136,6 +154,8 @@ static void launch(int64_t minute, int run, int n_configs, bool measured, bool h
                                                     .stream = (uint32_t)(7 + c % 3),
                                                     .correlation = (uint32_t)(c * EACH + i),
                                                     .graph_node = c % 4 == 3 ? UINT64_MAX - (uint64_t)c : 0};
+            if (n_ranges > 0 && (c + i) % 7 < 6)
+                launches[i].range = ranges[run][(c * EACH + i) % n_ranges];
             if (c % 5 == 4)
                 launches[i] = launches[0]; /* that nothing tells apart */
             ns += (double)launches[i].duration_ns;
@@ -155,6 +175,7 @@ int main(int argc, char **argv)
         withheld |= strcmp(argv[i], "withheld") == 0;
         end |= strcmp(argv[i], "end") == 0;
         node = strncmp(argv[i], "node", 4) == 0 ? atoi(argv[i] + 4) : node;
+        n_ranges = strncmp(argv[i], "ranges", 6) == 0 ? atoi(argv[i] + 6) : n_ranges;
         first = strncmp(argv[i], "first", 5) == 0 ? atoi(argv[i] + 5) : first;
     }
     if (argc < 7)
@@ -162,7 +183,7 @@ int main(int argc, char **argv)
     state = strtoull(argv[2], NULL, 10);
     int64_t minute = strtoll(argv[3], NULL, 10) / 60, minutes = strtoll(argv[4], NULL, 10);
     int n_runs = atoi(argv[5]), n_configs = atoi(argv[6]);
-    if (n_runs > RUNS || n_configs > CONFIGS)
+    if (n_runs > RUNS || n_configs > CONFIGS || n_ranges > RANGES)
         return 2;
     check(occ_store_open(argv[1], &options, &store, &err));
     put_names(minute * MINUTE, n_runs, n_configs, end);

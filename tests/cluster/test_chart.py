@@ -38,8 +38,8 @@ CHOICES = {
     "restricted clusters": [IMAGE, "webhook.defaultPodSecurity=restricted"], "no webhook, no metrics": [IMAGE, "webhook.enabled=false", "metrics.enabled=false"],
     "another directory": SHIP + ["directories.library=/opt/occtrace", "node.settings={http: {max_runs: 5}, log: {level: info}}"],
     "OpenTelemetry alone": OTLP + ["metrics.enabled=false"], "OpenTelemetry and a warehouse": SHIP + ["ship.otlp.url=https://o:4318"],
-    "OpenTelemetry with secrets": OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a"],
-    "OpenTelemetry by the settings": [IMAGE, "ship.enabled=true", "node.settings={ship: {otlp_url: https://o:4318}}"],
+    "OpenTelemetry with secrets": OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a", "ship.otlp.profiles=true"],
+    "OpenTelemetry by the settings": [IMAGE, "ship.enabled=true", "node.settings={ship: {otlp_url: https://o:4318, otlp_profiles: true}}"],
     "Prometheus alone": MONITORING + ["ship.enabled=false"], "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
 }
 CLUSTER_WIDE = {"MutatingWebhookConfiguration"}
@@ -236,8 +236,9 @@ def check_receivers(chart):
     """Without a warehouse the shipper has no account of one; without a shipper nothing of it is left."""
     import yaml
     for values, sections, secrets in ((OTLP, {"otlp_url": "https://o:4318", "cluster": ""}, {}), (
-            OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a", "ship.cluster=c"],
-            {"otlp_url": "https://o:4318", "cluster": "c", "otlp_headers_file": "/run/secrets/otlp/headers", "otlp_ca_file": "/run/secrets/otlp-ca/ca.crt"}, {"otlp-headers": "h", "otlp-ca": "a"}), (
+            OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a", "ship.otlp.profiles=true", "ship.cluster=c"],
+            {"otlp_url": "https://o:4318", "cluster": "c", "otlp_headers_file": "/run/secrets/otlp/headers", "otlp_ca_file": "/run/secrets/otlp-ca/ca.crt",
+             "otlp_profiles": True}, {"otlp-headers": "h", "otlp-ca": "a"}), (
             SHIP, {"url": "https://c:8443/", "user": "occ_nodes", "cluster": "", "password_file": "/run/secrets/clickhouse/password"},
             {"password": "occtrace-clickhouse"})):
         documents = chart.documents(values)

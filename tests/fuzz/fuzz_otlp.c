@@ -1,6 +1,7 @@
 /*
- * Fuzzes the inputs of metrics for OpenTelemetry: a server's answer, a file of headers, and the file of sums,
- * which patches of a valid file damage. For any content the results are values in their limits or an error.
+ * Fuzzes the inputs of metrics and profiles for OpenTelemetry: a server's answer, a file of headers, and the
+ * file of sums, which patches of a valid file damage. For any content the results are values in their limits
+ * or an error.
  *
  * Input: first byte % 3: 0 an answer, 1 headers, 2 patches {u16 offset, u8 value}.
  */
@@ -15,6 +16,7 @@
 #include "cluster/otlp/answer.h"
 #include "cluster/otlp/document.h"
 #include "cluster/otlp/headers.h"
+#include "cluster/otlp/profile.h"
 #include "cluster/otlp/sums.h"
 #include "fuzz_bytes.h"
 
@@ -39,6 +41,30 @@ static void clean_up(void)
     (void)unlink(path);
     (void)unlink(journal);
     (void)rmdir(directory);
+}
+
+static int add_stacks(struct occ_sums *sums, struct occ_error *err)
+{
+    static const double causes[OCC_CAUSE_COUNT] = {0.25, 0.5};
+    struct occ_stack stack = {.job = "slurm:42",
+                              .gpu = "00000001-0000-0000-0000-000000000000",
+                              .path = "backward/Net/layer",
+                              .kernel = "k",
+                              .is_simulated = true,
+                              .minute = MINUTE,
+                              .ns = 1000,
+                              .causes = causes};
+    const struct occ_stacks_key key = {7, MINUTE, 1, 1, 1};
+    struct occ_stacks *stacks = NULL;
+    int rc = occ_stacks_open(sums, &stacks, err);
+    if (rc == 0)
+        rc = occ_stacks_count(stacks, &key, 1000, 2000, &stack.ns, err);
+    if (rc == 0)
+        rc = occ_stacks_add(stacks, &stack, err);
+    if (rc == 0)
+        rc = occ_stacks_forget(stacks, 7, MINUTE - 5, err);
+    occ_stacks_close(stacks);
+    return rc;
 }
 
 /* A pass with a launch of a job, and one without a job. */
@@ -66,17 +92,20 @@ static int count_minute(struct occ_sums *sums, struct occ_error *err)
                                      .error_ns = NAN,
                                      .grid_blocks = 100,
                                      .block_threads = 256};
+    int64_t ns = 0;
     int rc = occ_sums_begin(sums, err);
     if (rc == 0)
         rc = occ_sums_put_job(sums, &job, err);
     if (rc == 0)
         rc = occ_sums_put_gpu(sums, minute.gpu, "NVIDIA H100", INT64_C(80) << 30, err);
     if (rc == 0)
-        rc = occ_sums_add(sums, &minute, err);
+        rc = occ_sums_add(sums, &minute, &ns, err);
     minute.job = OCC_SUMS_NO_JOB;
     minute.run = 2;
     if (rc == 0)
-        rc = occ_sums_add(sums, &minute, err);
+        rc = occ_sums_add(sums, &minute, &ns, err);
+    if (rc == 0)
+        rc = add_stacks(sums, err);
     if (rc == 0)
         rc = occ_sums_store_position(sums, &position, err);
     if (rc == 0)
@@ -146,6 +175,24 @@ static void put_file(struct fuzz_bytes patches)
     (void)close(fd);
 }
 
+static void use_stacks(struct occ_sums *sums)
+{
+    const struct occ_otlp_origin origin = {.node = "n", .cluster = "", .version = "1"};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_stacks *stacks = NULL;
+    struct occ_stacks_request request;
+    if (occ_stacks_open(sums, &stacks, &err) != 0)
+        return;
+    (void)occ_stacks_make_request(stacks, occ_otlp_profile, &origin, &err);
+    if (occ_stacks_load_request(stacks, &request, &err) == 0 && request.body) {
+        must(request.body[request.n] == '\0');
+        (void)occ_stacks_drop_request(stacks, &err);
+    }
+    free(request.body);
+    (void)occ_stacks_clear(sums, &err);
+    occ_stacks_close(stacks);
+}
+
 static void use_sums(void)
 {
     const struct occ_otlp_node node = {.origin = {.node = "n", .cluster = "", .version = "1"}};
@@ -161,6 +208,7 @@ static void use_sums(void)
     if (occ_otlp_document(sums, &node, (MINUTE + 1) * 60 * 1000000000, &text, &n, &err) == 0)
         must(n == strlen(text) && n <= OCC_OTLP_BODY_MAX);
     free(text);
+    use_stacks(sums);
     occ_sums_close(sums);
 }
 

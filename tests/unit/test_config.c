@@ -36,7 +36,7 @@ static const char all_different[] =
     "/a/y,\n"
     "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t, "
     "raw_jobs: j,\n"
-    "  raw_until: u, raw_launches: 5000, otlp_url: v, otlp_headers_file: /a/h, otlp_ca_file: /a/x,\n"
+    "  raw_until: u, raw_launches: 5000, otlp_url: v, otlp_profiles: true, otlp_headers_file: /a/h, otlp_ca_file: /a/x,\n"
     "  otlp_cert_file: /a/y, otlp_key_file: /a/z}\n"
     "coverage: {mode: none}\n"
     "warehouse: {launches: 2d, minutes: 3d, ranks: 4d, hours: 3650d}\n"
