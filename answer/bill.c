@@ -41,7 +41,8 @@ static int divide(struct occ_bill_work *w)
             .is_alone = !e->has_uuid || !run || !run->has_epoch,
         };
     }
-    return occ_held_divide(w->holders, w->estimates.n) == 0 ? 0 : occ_no_memory(w->err);
+    return occ_held_divide(w->holders, w->estimates.n) == 0 ? occ_bill_divide_energy(w)
+                                                            : occ_no_memory(w->err);
 }
 
 /* Extends the billed time by the run's: estimates [low, high). */
@@ -92,6 +93,7 @@ int occ_bill_make(struct occ_store *store, const struct occ_bill_question *quest
     occ_gpu_estimates_free(&w.estimates);
     occ_map_free(&w.texts);
     free(w.holders);
+    free(w.energies);
     free((void *)w.known);
     if (rc != 0)
         occ_bill_free(ret_bill);

@@ -72,10 +72,13 @@ struct occ_bill_row {
     const char *key, *model;       /* NULL: unknown; by kernel, layer and range: no kernel */
     const struct occ_price *price; /* NULL: no price; amounts are 0 then and mean nothing */
     double held_s, part_s[OCC_BILL_PART_COUNT];
-    double lost_low_s; /* the smallest lost time; the difference may be used time */
-    bool is_estimate;  /* a part of the launches was read, or overlap is not known */
+    double lost_low_s;                  /* the smallest lost time; the difference may be used time */
+    double part_j[OCC_BILL_PART_COUNT]; /* energy in the parts, in joules, for metered_s of held_s */
+    double metered_s;                   /* 0: no energy is known */
+    bool is_estimate;                   /* a part of the launches was read, or overlap is not known */
     bool simulated;
     int64_t cents, part_cents[OCC_BILL_PART_COUNT], lost_low_cents; /* hundredths of the currency's unit */
+    int64_t mj, part_mj[OCC_BILL_PART_COUNT]; /* energy in millijoules, rounded as amounts are */
 };
 
 struct occ_bill {
@@ -101,8 +104,8 @@ struct occ_bill_question {
     const struct occ_prices *prices;
 };
 
-/* Makes the bill. Rows of one currency add up to the
- * rounded amount of all their time, and a row's parts to the row. The prices outlive the bill. */
+/* Makes the bill. A run's energy is divided into parts in proportion to their time. Rows of one currency add
+ * up to the rounded amount of all their time, and a row's parts to the row. The prices outlive the bill. */
 int occ_bill_make(struct occ_store *store, const struct occ_bill_question *question,
                   struct occ_bill *ret_bill, struct occ_error *err);
 void occ_bill_free(struct occ_bill *bill);

@@ -53,9 +53,12 @@ static int by_key(const void *left, const void *right)
 void occ_bill_add_row(struct occ_bill_row *sum, const struct occ_bill_row *row)
 {
     sum->held_s += row->held_s;
-    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++)
+    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++) {
         sum->part_s[i] += row->part_s[i];
+        sum->part_j[i] += row->part_j[i];
+    }
     sum->lost_low_s += row->lost_low_s;
+    sum->metered_s += row->metered_s;
     sum->is_estimate = sum->is_estimate || row->is_estimate;
     sum->simulated = sum->simulated || row->simulated;
 }
@@ -120,6 +123,28 @@ static int set_parts(struct occ_bill_row *row)
     return rc;
 }
 
+static double joules_of(const struct occ_bill_row *row)
+{
+    double sum = 0;
+    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++)
+        sum += row->part_j[i];
+    return sum;
+}
+
+/* Sets the energies, which add up to the rounded sum of all rows. Room as in set_cents(). */
+static int set_energies(const struct occ_bill_work *w, double *weights, int64_t *shares)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->n_rows; i++)
+        sum += weights[i] = joules_of(&w->rows[i]);
+    int rc = occ_share_out(llround(fmin(sum * 1e3, 1e18)), weights, w->n_rows, shares);
+    for (size_t i = 0; i < w->n_rows && rc == 0; i++) {
+        w->rows[i].mj = shares[i];
+        rc = occ_share_out(shares[i], w->rows[i].part_j, OCC_BILL_PART_COUNT, w->rows[i].part_mj);
+    }
+    return rc;
+}
+
 static int set_amounts(struct occ_bill_work *w)
 {
     const struct occ_prices *prices = w->question->prices;
@@ -132,6 +157,8 @@ static int set_amounts(struct occ_bill_work *w)
         rc = set_cents(w, prices->list[i].currency, weights, shares);
     for (size_t i = 0; i < w->n_rows && rc == 0; i++)
         rc = set_parts(&w->rows[i]);
+    if (rc == 0)
+        rc = set_energies(w, weights, shares);
     return rc == 0 ? 0 : occ_no_memory(w->err);
 }
 

@@ -24,6 +24,7 @@ struct share {
     int64_t device;
     /* parts of held_s: with a recording; before the first and after the last launch in the question's time */
     double held_s, recorded_s, edges_s;
+    double watts, metered; /* mean power over held_s; part of held_s for which it is known */
     bool is_shared;
     const char *model;
 };
@@ -32,6 +33,15 @@ static void add_part(struct occ_bill_row *row, enum occ_bill_part part, double s
 {
     row->part_s[part] += seconds;
     row->held_s += seconds;
+}
+
+/* Adds the row with the energy of its time. */
+static int put_row(struct occ_bill_work *w, const struct share *s, struct occ_bill_row *row)
+{
+    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++)
+        row->part_j[i] = row->part_s[i] * s->watts;
+    row->metered_s = row->held_s * s->metered;
+    return occ_bill_put_row(w, row);
 }
 
 /* Occupancy of launches: used NaN: unknown; the model's interval is of launches that were not measured. */
@@ -143,15 +153,15 @@ static double layer_ns(const struct occ_top_row *layer, bool is_known)
     return (double)layer->total_ns * (is_known ? known : 1 - known);
 }
 
-static int put_unit(struct occ_bill_work *w, const char *name, const struct use *use, double seconds,
-                    const struct occ_bill_row *all)
+static int put_unit(struct occ_bill_work *w, const struct share *s, const char *name, const struct use *use,
+                    double seconds, const struct occ_bill_row *all)
 {
     struct occ_bill_row row = {
         .key = name, .model = all->model, .is_estimate = all->is_estimate, .simulated = all->simulated};
     if (!name)
         return occ_no_memory(w->err);
     add_use(use, seconds, &row);
-    return occ_bill_put_row(w, &row);
+    return put_row(w, s, &row);
 }
 
 /* Adds `seconds` of kernel `at` to the layers in which it was launched, in proportion to durations. Launches
@@ -178,9 +188,9 @@ static int add_layers(struct occ_bill_work *w, const struct share *s, size_t at,
             own.spread = occ_positive(layer->tail_spread) + occ_positive(layer->small_grid_spread);
         }
         rest_s -= own_s;
-        rc = own_s > 0 ? put_unit(w, layer_name(w, &layer->kernel), &own, own_s, all) : 0;
+        rc = own_s > 0 ? put_unit(w, s, layer_name(w, &layer->kernel), &own, own_s, all) : 0;
     }
-    return rc == 0 && rest_s > 1e-9 * seconds ? put_unit(w, OCC_BILL_NO_LAYER, &use, rest_s, all) : rc;
+    return rc == 0 && rest_s > 1e-9 * seconds ? put_unit(w, s, OCC_BILL_NO_LAYER, &use, rest_s, all) : rc;
 }
 
 /* ---- kernels ---- */
@@ -196,7 +206,7 @@ static int add_kernel(struct occ_bill_work *w, const struct share *s, size_t at,
         return add_layers(w, s, at, seconds, all);
     if (w->question->by == OCC_BILL_BY_KERNEL) {
         const char *name = of->kernel.short_name ? of->kernel.short_name : "?";
-        return put_unit(w, occ_bill_intern(w, name), &use, seconds, all);
+        return put_unit(w, s, occ_bill_intern(w, name), &use, seconds, all);
     }
     add_use(&use, seconds, all);
     return 0;
@@ -235,7 +245,7 @@ static int add_share(struct occ_bill_work *w, const struct share *s)
     double told = row.held_s;
     int rc = add_kernels(w, s, &row, &told);
     add_part(&row, OCC_BILL_UNKNOWN, occ_positive(s->held_s - told));
-    return rc == 0 ? occ_bill_put_row(w, &row) : rc;
+    return rc == 0 ? put_row(w, s, &row) : rc;
 }
 
 /* True if the question is about a part of time. */
@@ -303,6 +313,8 @@ static int add_gpu(struct occ_bill_work *w, struct share *s, size_t at, const st
         has_time(w) ? edges_of(s, holder->first_ns, holder->last_ns, w->estimates.list[at].launches > 0) : 0;
     s->edges_s = s->held_s * occ_at_most(edges_s / span_s, 1);
     s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1 - occ_at_most(edges_s / span_s, 1));
+    s->watts = occ_positive(w->energies[at].joules) / s->held_s;
+    s->metered = occ_at_most(occ_positive(w->energies[at].seconds) / s->held_s, 1);
     s->is_shared = s->held_s < span_s * (1 - 1e-9);
     int rc = find_model(w, s);
     if (rc == 0 && is_by_layer(w))

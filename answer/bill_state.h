@@ -5,11 +5,17 @@
 #include "support/arena.h"
 #include "support/map.h"
 
+/* Energy of a run on a GPU, and the part of its held time for which the energy is known. */
+struct occ_bill_energy {
+    double joules, seconds;
+};
+
 struct occ_bill_work {
     struct occ_store *store;
     const struct occ_bill_question *question;
     struct occ_gpu_estimates estimates; /* of all runs, from their first to their last launch */
     struct occ_holder *holders;         /* holders[i]: the part of estimates.list[i] in the question's time */
+    struct occ_bill_energy *energies;   /* of each of `holders` */
     struct occ_bill_row *rows;
     size_t n_rows, allocated;
     size_t merged; /* number of rows after the last merge */
@@ -21,6 +27,11 @@ struct occ_bill_work {
     struct occ_arena arena;
     struct occ_error *err;
 };
+
+/* ---- bill_energy.c ---- */
+
+/* Sets the energies, after holders have their times. */
+int occ_bill_divide_energy(struct occ_bill_work *work);
 
 /* ---- bill_rows.c ---- */
 

@@ -23,11 +23,15 @@ static const char *const process_names[] = {
 static const char *const gpm_names[] = {"nvmlDeviceGetHandleByUUID", "nvmlGpmQueryDeviceSupport",
                                         "nvmlGpmSampleAlloc",        "nvmlGpmSampleFree",
                                         "nvmlGpmSampleGet",          "nvmlGpmMetricsGet"};
+static const char *const energy_names[] = {"nvmlDeviceGetHandleByUUID",
+                                           "nvmlDeviceGetTotalEnergyConsumption"};
 static_assert(sizeof(struct occ_nvml_process) == 24, "as in NVML");
 static_assert(sizeof(struct occ_nvml) == COUNT(library_names) * sizeof(void *), "a name for each function");
 static_assert(sizeof(struct occ_nvml_processes) == COUNT(process_names) * sizeof(void *),
               "a name for each function");
 static_assert(sizeof(struct occ_nvml_gpm) == COUNT(gpm_names) * sizeof(void *), "a name for each function");
+static_assert(sizeof(struct occ_nvml_energy) == COUNT(energy_names) * sizeof(void *),
+              "a name for each function");
 
 void *occ_nvml_open(const char *path, const char **ret_reason)
 {
@@ -56,6 +60,11 @@ const char *occ_nvml_bind_processes(void *library, struct occ_nvml_processes *re
 const char *occ_nvml_bind_gpm(void *library, struct occ_nvml_gpm *ret_gpm)
 {
     return bind_names(library, gpm_names, COUNT(gpm_names), ret_gpm);
+}
+
+const char *occ_nvml_bind_energy(void *library, struct occ_nvml_energy *ret_energy)
+{
+    return bind_names(library, energy_names, COUNT(energy_names), ret_energy);
 }
 
 const char *occ_nvml_result_text(const struct occ_nvml *nvml, int result)

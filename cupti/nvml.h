@@ -75,6 +75,12 @@ struct occ_nvml_gpm {
     int (*metrics_get)(struct occ_nvml_gpm_get *get);
 };
 
+/* Group "energy": millijoules of a GPU since the driver was loaded (Volta and newer; no instance of MIG). */
+struct occ_nvml_energy {
+    int (*handle)(const char *uuid, void **device);
+    int (*total)(void *device, unsigned long long *millijoules);
+};
+
 /* Opens the library at `path` (NULL: libnvidia-ml.so.1) for good. NULL: not found, and `reason` is the
  * loader's text, valid until the thread's next dlopen(3). */
 void *occ_nvml_open(const char *path, const char **ret_reason);
@@ -83,6 +89,7 @@ void *occ_nvml_open(const char *path, const char **ret_reason);
 const char *occ_nvml_bind(void *library, struct occ_nvml *ret_nvml);
 const char *occ_nvml_bind_processes(void *library, struct occ_nvml_processes *ret_processes);
 const char *occ_nvml_bind_gpm(void *library, struct occ_nvml_gpm *ret_gpm);
+const char *occ_nvml_bind_energy(void *library, struct occ_nvml_energy *ret_energy);
 
 /* The library's text for a result code, never NULL. */
 const char *occ_nvml_result_text(const struct occ_nvml *nvml, int result);

@@ -522,5 +522,7 @@ CREATE TABLE stored_device_second (
     stall_warps_min_e4         INTEGER, stall_warps_mean_e4         INTEGER, stall_warps_max_e4         INTEGER,
     stall_barriers_min_e4      INTEGER, stall_barriers_mean_e4      INTEGER, stall_barriers_max_e4      INTEGER,
     unexplained_e4             INTEGER,
+    energy_mj                  INTEGER,     -- millijoules of the energy_ns that end with the second; samples may be 0
+    energy_ns                  INTEGER,
     PRIMARY KEY (second, device_id)
 ) STRICT, WITHOUT ROWID;

@@ -184,6 +184,21 @@ int occ_store_add_samples(struct occ_store *store, int64_t device, const struct 
 int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t second, double ratio,
                               struct occ_error *err);
 
+/* The energy of a device in a time that ends with a second. */
+struct occ_device_energy {
+    int64_t device, second; /* second: since the epoch */
+    int64_t length_ns;      /* of the time, > 0 */
+    int64_t mj;             /* millijoules, >= 0 */
+};
+/* Adds energy; also for a second without samples. Waits for the commit like samples. */
+int occ_store_add_energy(struct occ_store *store, const struct occ_device_energy *energy,
+                         struct occ_error *err);
+/* Calls `take` with each stored energy of which a part may lie in [since_ns, until_ns), in order of seconds.
+ * `take` returns 0, or an error that ends the call. */
+int occ_store_each_energy(struct occ_store *store, int64_t since_ns, int64_t until_ns,
+                          int (*take)(void *context, const struct occ_device_energy *energy), void *context,
+                          struct occ_error *err);
+
 /* A value that Nsight Compute reports for a launch of an imported report, by ncu's metric name. */
 struct occ_ncu_metric {
     int64_t run, config, hour; /* hour of the launch */

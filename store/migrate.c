@@ -85,32 +85,39 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
 
 /* ---- columns added to a version ---- */
 
-/* Columns of stored_run that files of the same version may lack; nullable, so that a program that does not
- * know them writes the file too. */
-static const char *const added[] = {"slurm_account", "slurm_partition", "slurm_qos", "slurm_array_job",
-                                    "slurm_array_task"};
+/* Columns that files of the same version may lack; nullable, so that a program that does not know them writes
+ * the file too. Columns of one table follow each other. */
+static const struct added {
+    const char *table, *noun, *column, *type;
+} added[] = {
+    {"stored_run", "run", "slurm_account", "TEXT"},
+    {"stored_run", "run", "slurm_partition", "TEXT"},
+    {"stored_run", "run", "slurm_qos", "TEXT"},
+    {"stored_run", "run", "slurm_array_job", "TEXT"},
+    {"stored_run", "run", "slurm_array_task", "TEXT"},
+    {"stored_device_second", "device_second", "energy_mj", "INTEGER"},
+    {"stored_device_second", "device_second", "energy_ns", "INTEGER"},
+};
+enum { N_ADDED = sizeof added / sizeof *added };
 
 /* Tries to prepare a statement: before it fails for a missing column, SQLite reads the schema again if
  * another process has changed it. */
-static bool has_column(struct occ_store *s, const char *name)
+static bool has_column(struct occ_store *s, const struct added *a)
 {
     char sql[96];
     sqlite3_stmt *stmt = NULL;
-    (void)snprintf(sql, sizeof sql, "SELECT %s FROM main.stored_run", name);
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM main.%s", a->column, a->table);
     int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
     (void)sqlite3_finalize(stmt);
     return (rc & 0xff) != SQLITE_ERROR;
 }
 
-/* Returns a text with `format` for each column that the file lacks, "" for none; NULL: no memory. */
-static char *for_missing(struct occ_store *s, const char *format)
+static bool lacks_columns(struct occ_store *s)
 {
-    sqlite3_str *sql = sqlite3_str_new(s->db);
-    sqlite3_str_appendall(sql, "");
-    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-        if (!has_column(s, added[i]))
-            sqlite3_str_appendf(sql, format, added[i]);
-    return sqlite3_str_finish(sql);
+    for (size_t i = 0; i < N_ADDED; i++)
+        if (!has_column(s, &added[i]))
+            return true;
+    return false;
 }
 
 /* Adds the columns to the file. Another process may have added them while this process waited for the lock.
@@ -120,33 +127,57 @@ static int add_columns(struct occ_store *s, struct occ_error *err)
     int rc = occ_store_begin(s, err);
     if (rc != 0)
         return rc;
-    char *sql = for_missing(s, "ALTER TABLE stored_run ADD COLUMN %s TEXT;");
-    rc = sql && *sql ? change_tables(s, sql, err) : 0;
+    sqlite3_str *text = sqlite3_str_new(s->db);
+    for (size_t i = 0; i < N_ADDED; i++)
+        if (!has_column(s, &added[i]))
+            sqlite3_str_appendf(text, "ALTER TABLE %s ADD COLUMN %s %s;", added[i].table, added[i].column,
+                                added[i].type);
+    bool has_memory = sqlite3_str_errcode(text) == SQLITE_OK;
+    char *sql = sqlite3_str_finish(text);
+    rc = !has_memory ? occ_no_memory(err) : sql ? change_tables(s, sql, err) : 0;
     sqlite3_free(sql);
     return occ_store_conclude(s, rc, err);
 }
 
-/* Hides the table and its view by temporary views, in which the columns are NULL. */
-static int imagine_columns(struct occ_store *s, const char *columns, struct occ_error *err)
+/* Hides the table of added[low], and its view, by temporary views, in which its missing columns are NULL.
+ * Columns [low, high) are of this table. */
+static int imagine_table(struct occ_store *s, size_t low, size_t high, struct occ_error *err)
 {
-    char *sql = sqlite3_mprintf("CREATE TEMP VIEW stored_run AS SELECT *%s FROM main.stored_run", columns);
-    int rc = sql ? execute(s, sql, err, "cannot read") : occ_no_memory(err);
+    const struct added *a = &added[low];
+    bool lacks = false;
+    sqlite3_str *text = sqlite3_str_new(s->db);
+    sqlite3_str_appendf(text, "CREATE TEMP VIEW %s AS SELECT *", a->table);
+    for (size_t i = low; i < high; i++) {
+        if (has_column(s, &added[i]))
+            continue;
+        sqlite3_str_appendf(text, ", NULL AS %s", added[i].column);
+        lacks = true;
+    }
+    sqlite3_str_appendf(text, " FROM main.%s", a->table);
+    char *sql = sqlite3_str_finish(text);
+    int rc = !sql ? occ_no_memory(err) : lacks ? execute(s, sql, err, "cannot read") : 0;
     sqlite3_free(sql);
-    return rc != 0 || occ_sql_hide_noun(s->db, "run") == SQLITE_OK
+    return rc != 0 || !lacks || occ_sql_hide_noun(s->db, a->noun) == SQLITE_OK
                ? rc
                : occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot read");
 }
 
+static int imagine_columns(struct occ_store *s, struct occ_error *err)
+{
+    int rc = 0;
+    for (size_t low = 0, high = 0; low < N_ADDED && rc == 0; low = high) {
+        while (high < N_ADDED && strcmp(added[high].table, added[low].table) == 0)
+            high++;
+        rc = imagine_table(s, low, high, err);
+    }
+    return rc;
+}
+
 static int complete_columns(struct occ_store *s, struct occ_error *err)
 {
-    char *missing = for_missing(s, ", NULL AS %s");
-    int rc = 0;
-    if (missing && *missing && s->options.mode == OCC_STORE_READ)
-        rc = imagine_columns(s, missing, err);
-    else if (missing && *missing)
-        rc = add_columns(s, err);
-    sqlite3_free(missing);
-    return rc;
+    return !lacks_columns(s)                   ? 0
+           : s->options.mode == OCC_STORE_READ ? imagine_columns(s, err)
+                                               : add_columns(s, err);
 }
 
 /* ---- opening ---- */

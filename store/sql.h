@@ -314,6 +314,11 @@
     X(DROP_SECONDS, "DELETE FROM stored_device_second WHERE second < ?") \
     X(SET_UNEXPLAINED, "UPDATE stored_device_second SET unexplained_e4 = ?3 WHERE device_id = ?1 " \
       "AND second = ?2") \
+    X(PUT_ENERGY, "INSERT INTO stored_device_second(second, device_id, samples, covered_ns, energy_mj, " \
+      "energy_ns) VALUES(?, ?, 0, 0, ?, ?) ON CONFLICT DO UPDATE SET energy_mj = excluded.energy_mj, " \
+      "energy_ns = excluded.energy_ns") \
+    X(ENERGIES, "SELECT device_id, second, energy_ns, energy_mj FROM stored_device_second WHERE second >= ?1 " \
+      "AND energy_mj IS NOT NULL AND (second + 1) * 1000000000 - energy_ns < ?2 ORDER BY second, device_id") \
     X(PUT_SECOND, "INSERT INTO stored_device_second(second, device_id, samples, covered_ns" \
       OCC_SQL_SECOND_ALL_NAMES ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS ") ON CONFLICT DO " \
       "UPDATE " \

@@ -383,6 +383,10 @@ static const struct occ_sql_column device_second[] = {
     {"covered_ns", "INTEGER", "t.covered_ns", "ns", "sum of their durations"},
     OCC_SQL_COUNTERS(SECOND_COLUMN){"unexplained", "REAL", "t.unexplained_e4 / 1e4", "ratio",
                                     "elapsed occupancy that no traced kernel explains; below 0: noise"},
+    {"energy_j", "REAL", "t.energy_mj / 1e3", "J",
+     "energy of the GPU in the energy_ns that end with the second; NULL: not measured"},
+    {"energy_ns", "INTEGER", "t.energy_ns", "ns",
+     "time of energy_j: a second, or more after a time without readings"},
     END,
 };
 

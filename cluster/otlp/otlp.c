@@ -31,7 +31,8 @@ struct occ_otlp {
     int64_t retry_after_s;
     bool have_profiles_failed;
     int64_t profiles_next_ns; /* since boot; no earlier request of profiles */
-    char warning[OCC_ERROR_MESSAGE_BYTES], profiles_warning[OCC_ERROR_MESSAGE_BYTES]; /* the last warnings of the server */
+    /* the last warnings of the server */
+    char warning[OCC_ERROR_MESSAGE_BYTES], profiles_warning[OCC_ERROR_MESSAGE_BYTES];
 };
 
 int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **ret_otlp, struct occ_error *err)

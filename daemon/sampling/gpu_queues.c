@@ -225,6 +225,13 @@ void occ_gpu_results_add_second(struct occ_gpu_results *r, const struct occ_attr
         r->seconds[r->n_seconds++] = *second;
 }
 
+void occ_gpu_results_add_energy(struct occ_gpu_results *r, const struct occ_energy_second *energy)
+{
+    if (occ_grow((void **)&r->energies, &r->energies_allocated, r->n_energies, SECONDS_MAX,
+                 sizeof *r->energies))
+        r->energies[r->n_energies++] = *energy;
+}
+
 void occ_gpu_results_share(const struct occ_gpu_results *from, uint32_t history, bool with_samples,
                            struct occ_gpu_results *into)
 {
@@ -242,11 +249,12 @@ void occ_gpu_results_share(const struct occ_gpu_results *from, uint32_t history,
     SHARE(values, VALUES_MAX, from->values[i].history == history)
     SHARE(samples, SAMPLES_MAX, with_samples)
     SHARE(seconds, SECONDS_MAX, true)
+    SHARE(energies, SECONDS_MAX, true)
 }
 
 bool occ_gpu_results_is_empty(const struct occ_gpu_results *r)
 {
-    return r->n_sums + r->n_values + r->n_samples + r->n_seconds == 0;
+    return r->n_sums + r->n_values + r->n_samples + r->n_seconds + r->n_energies == 0;
 }
 
 /* ---- results out ---- */
@@ -279,6 +287,14 @@ int occ_gpu_results_store(struct occ_gpu_results *r, struct occ_store *store, in
         status = unless_full(
             r, occ_store_add_unexplained(store, device, r->seconds[i].second, r->seconds[i].unexplained, err),
             1);
+    for (size_t i = 0; i < r->n_energies && status == 0; i++) {
+        const struct occ_energy_second *e = &r->energies[i];
+        status =
+            unless_full(r,
+                        occ_store_add_energy(
+                            store, &(struct occ_device_energy){device, e->second, e->length_ns, e->mj}, err),
+                        1);
+    }
     return status;
 }
 
@@ -289,5 +305,6 @@ void occ_gpu_results_free(struct occ_gpu_results *r)
     free(r->values);
     free(r->samples);
     free(r->seconds);
+    free(r->energies);
     *r = (struct occ_gpu_results){0};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attribution/attribution.h"
+#include "energy.h"
 #include "store/measured.h"
 #include "support/map.h"
 
@@ -68,8 +69,9 @@ struct occ_gpu_results {
     struct occ_gpu_value *values;
     struct occ_device_sample *samples;
     struct occ_attribution_second *seconds;
-    size_t n_sums, n_values, n_samples, n_seconds;
-    size_t sums_allocated, values_allocated, samples_allocated, seconds_allocated;
+    struct occ_energy_second *energies;
+    size_t n_sums, n_values, n_samples, n_seconds, n_energies;
+    size_t sums_allocated, values_allocated, samples_allocated, seconds_allocated, energies_allocated;
     struct occ_map index; /* hash of minute, run and configuration -> index in sums */
     uint64_t dropped;     /* number of values dropped for lack of room */
 };
@@ -91,6 +93,7 @@ void occ_gpu_results_add_rest(struct occ_gpu_results *results, int64_t minute, i
 /* false: no room. */
 bool occ_gpu_results_add_sample(struct occ_gpu_results *results, const struct occ_attribution_sample *sample);
 void occ_gpu_results_add_second(struct occ_gpu_results *results, const struct occ_attribution_second *second);
+void occ_gpu_results_add_energy(struct occ_gpu_results *results, const struct occ_energy_second *energy);
 
 /* Adds the results of this history to `into`, with the GPU's seconds and, if `with_samples`, its samples.
  * Results without room count as dropped in `into`. */

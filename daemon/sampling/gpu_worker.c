@@ -8,6 +8,7 @@
 #include "gpu_worker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ struct occ_gpu_worker {
     struct occ_attribution *attribution;
     struct occ_known_totals *totals;
     struct occ_source_select sources;
+    struct occ_energy energy;
     struct occ_ratio_scale scale;
     struct occ_launch_queue taken;   /* launches taken from the inbox in this round */
     struct occ_launch_queue waiting; /* sorted by start */
@@ -98,6 +100,20 @@ static void read_samples(struct occ_gpu_worker *w)
         }
         (void)pthread_mutex_unlock(&w->mutex);
     } while (n == SAMPLES);
+}
+
+/* Reads the GPU's energy while a program may use the GPU. */
+static void read_energy(struct occ_gpu_worker *w, const struct orders *orders)
+{
+    int64_t monotonic_ns = w->machine->monotonic_ns();
+    struct occ_energy_second second;
+    if (orders->stop || monotonic_ns >= orders->wanted_until_ns ||
+        !occ_energy_poll(&w->energy, w->machine->now_ns(), monotonic_ns, &second))
+        return;
+    (void)pthread_mutex_lock(&w->mutex);
+    occ_gpu_results_add_energy(&w->results, &second);
+    w->status.energy_j = w->energy.total_mj / 1e3;
+    (void)pthread_mutex_unlock(&w->mutex);
 }
 
 static void add_value(void *worker, const struct occ_attribution_value *value)
@@ -230,6 +246,7 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
         w->advanced_ns = until_ns;
     w->dropped += occ_launch_queue_merge(&w->waiting, &w->taken, WAITING_MAX);
     read_samples(w);
+    read_energy(w, orders);
     double all_ns = w->clear_ns + w->unclear_ns;
     if (occ_source_select_burst(&w->sources, all_ns >= CLARITY_NS && w->unclear_ns >= UNCLEAR * all_ns))
         w->clear_ns = w->unclear_ns = 0;
@@ -392,6 +409,7 @@ void occ_gpu_worker_get_status(struct occ_gpu_worker *w, struct occ_gpu_status *
 
 static void free_memory(struct occ_gpu_worker *w)
 {
+    occ_energy_close(&w->energy);
     occ_attribution_free(w->attribution);
     occ_known_totals_free(w->totals);
     occ_gpu_results_free(&w->results);
@@ -420,7 +438,10 @@ int occ_gpu_worker_new(const struct occ_gpu_found *gpu, const struct occ_sampler
         .options = *options, .gpu = *gpu, .watch = watch, .state = OCC_SOURCE_IDLE};
     (void)snprintf(w->sources.reason, sizeof w->sources.reason, "%s", occ_source_state_text(OCC_SOURCE_IDLE));
     w->scale = (struct occ_ratio_scale){gpu->sm_count, gpu->max_warps_per_sm, 0};
+    w->energy.kind = w->machine->energy;
+    memcpy(w->energy.uuid, gpu->uuid, sizeof w->energy.uuid);
     w->status.ordinal = gpu->ordinal;
+    w->status.energy_j = (double)NAN;
     memcpy(w->status.uuid, gpu->uuid, sizeof gpu->uuid);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -26,6 +26,7 @@ struct occ_gpu_status {
     double drift_ppm, residual_ratio;
     uint64_t launches, dropped; /* number fed; number without a value for lack of room */
     int64_t active_ns;          /* CLOCK_MONOTONIC of the last sample with activity */
+    double energy_j;            /* since the daemon's first reading of the GPU's energy; NaN: unknown */
     bool is_busy;               /* has a source, or launches that wait for their values */
     bool has_results;           /* occ_gpu_worker_take() has results to return */
     bool has_tried;             /* tried to open a source at least once */

@@ -7,6 +7,7 @@
 
 #include "daemon/sampling/counters/gpus.h"
 #include "daemon/sampling/counters/source.h"
+#include "daemon/sampling/energy.h"
 
 /* Kinds of counter sources, best first. */
 enum occ_source_slot_number { OCC_SLOT_PM, OCC_SLOT_GPM, OCC_SOURCE_SLOTS };
@@ -17,7 +18,8 @@ struct occ_sampler_machine {
     const struct occ_source_kind *kinds[OCC_SOURCE_SLOTS];
     enum occ_source_state (*find_gpus)(struct occ_gpu_found *gpus, size_t max, size_t *ret_n,
                                        struct occ_error *err);
-    const char *proc; /* "/proc" */
+    const struct occ_energy_kind *energy; /* NULL: none */
+    const char *proc;                     /* "/proc" */
     /* false: no thread is started (tests). GPUs are found in the caller's thread, and occ_gpu_worker_step()
      * does the work of a GPU's thread. */
     bool has_threads;

@@ -3,6 +3,7 @@
 #include "server_state.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -106,6 +107,22 @@ static void write_sampler(struct occ_server *s, const struct occ_exposition *e)
     }
 }
 
+/* Labels as of the series by launches. */
+static void write_energy(struct occ_server *s, const struct occ_exposition *e)
+{
+    struct occ_gpu_status status[OCC_GPUS_MAX];
+    size_t n = occ_sampler_get_status(s->sampler, status, OCC_GPUS_MAX);
+    (void)occ_exposition_begin(e, OCC_METRIC_GPU_ENERGY);
+    for (size_t i = 0; i < n && i < OCC_GPUS_MAX; i++) {
+        char uuid[OCC_GPU_UUID_BYTES], number[16];
+        occ_gpu_uuid_format(status[i].uuid, uuid);
+        (void)snprintf(number, sizeof number, "%u", status[i].ordinal);
+        const struct occ_label labels[] = {{"gpu", number}, {"UUID", uuid}, {NULL, NULL}};
+        if (isfinite(status[i].energy_j))
+            occ_exposition_put(e, OCC_METRIC_GPU_ENERGY, labels, status[i].energy_j);
+    }
+}
+
 static void write_certificates(const struct occ_server *s, const struct occ_exposition *e)
 {
     static const char *const files[OCC_TLS_PARTS] = {
@@ -190,6 +207,7 @@ static void write_metrics(void *context, FILE *out, bool has_identity, bool is_o
     write_service(s, &e, &t);
     write_states(s, &e);
     write_sampler(s, &e);
+    write_energy(s, &e);
     write_certificates(s, &e);
     write_jobs(s, &e);
     occ_pages_write_coverage(s, &e);

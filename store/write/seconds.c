@@ -107,3 +107,8 @@ int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, 
         b.at++; /* column stays NULL */
     return occ_store_run(s, b.stmt, err);
 }
+
+int occ_energy_write(struct occ_store *s, const struct occ_device_energy *e, struct occ_error *err)
+{
+    return occ_store_execute(s, OCC_SQL_PUT_ENERGY, OCC_INTS(e->second, e->device, e->mj, e->length_ns), err);
+}

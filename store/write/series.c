@@ -6,13 +6,14 @@
 #include "support/array.h"
 
 #define PENDING_MAX     (1u << 18) /* maximum of each kind: 15 MB */
-#define UNEXPLAINED_MAX 4096u
+#define UNEXPLAINED_MAX 4096u      /* also of energies */
 
 void occ_series_free(struct occ_series *q)
 {
     free(q->values.rows);
     free(q->samples.rows);
     free(q->unexplained);
+    free(q->energies);
     free(q->scratch);
 }
 
@@ -90,14 +91,31 @@ int occ_store_add_unexplained(struct occ_store *s, int64_t device, int64_t secon
     return rc;
 }
 
+int occ_store_add_energy(struct occ_store *s, const struct occ_device_energy *energy, struct occ_error *err)
+{
+    struct occ_series *q = &s->series;
+    int rc = occ_store_check_writable(s, err);
+    if (rc == 0 && (energy->second <= 0 || energy->length_ns <= 0 || energy->mj < 0 ||
+                    energy->second > OCC_STORE_START_MAX_NS / SECOND_NS))
+        rc = occ_fail(err, OCC_E_INVALID, "an energy has an impossible time or amount");
+    if (rc == 0 && q->n_energies == UNEXPLAINED_MAX)
+        rc = fail_full(s, err);
+    if (rc == 0 && !occ_grow((void **)&q->energies, &q->energies_allocated, q->n_energies, UNEXPLAINED_MAX,
+                             sizeof *q->energies))
+        rc = occ_no_memory(err);
+    if (rc == 0)
+        q->energies[q->n_energies++] = *energy;
+    return rc;
+}
+
 bool occ_series_is_pending(const struct occ_series *q)
 {
-    return q->values.n + q->samples.n + q->n_unexplained > 0;
+    return q->values.n + q->samples.n + q->n_unexplained + q->n_energies > 0;
 }
 
 void occ_series_written(struct occ_series *q)
 {
-    q->values.n = q->samples.n = q->n_unexplained = 0;
+    q->values.n = q->samples.n = q->n_unexplained = q->n_energies = 0;
 }
 
 /* ---- writing ---- */
@@ -156,5 +174,7 @@ int occ_series_write(struct occ_store *s, struct occ_error *err)
         rc = write_pending(s, OCC_SERIES_SAMPLES, &q->samples, err);
     for (size_t i = 0; i < q->n_unexplained && rc == 0; i++)
         rc = occ_unexplained_write(s, &q->unexplained[i], err);
+    for (size_t i = 0; i < q->n_energies && rc == 0; i++)
+        rc = occ_energy_write(s, &q->energies[i], err);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "store/codec/codes.h"
+#include "store/measured.h"
 #include "support/error.h"
 
 struct occ_store;
@@ -51,6 +52,8 @@ struct occ_series {
     struct occ_pending_series values, samples;
     struct occ_unexplained *unexplained;
     size_t n_unexplained, unexplained_allocated;
+    struct occ_device_energy *energies;
+    size_t n_energies, energies_allocated;
     struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS rows, allocated when first needed */
 };
 
@@ -64,3 +67,4 @@ int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, stru
 int occ_seconds_write(struct occ_store *s, const struct occ_pending_row *rows, size_t n,
                       struct occ_error *err);
 int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, struct occ_error *err);
+int occ_energy_write(struct occ_store *s, const struct occ_device_energy *e, struct occ_error *err);

@@ -66,6 +66,7 @@
     X(LACKS, "lacks", "N", "the Nth metric of cupti_pm.h does not exist")                                    \
     X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")                     \
     X(GPM, "gpm", "nvmlReturn_t", "nvmlGpmSampleGet returns it")                                             \
+    X(ENERGY, "energy", "nvmlReturn_t", "nvmlDeviceGetTotalEnergyConsumption returns it")                    \
     X(RANGE_WAIT, "rangewait", "1", "the range profiler runs a kernel of its own before each range")         \
     X(RANGE_TIMES, "rangetimes", "1", "records have times in a session of the range profiler, too")
 

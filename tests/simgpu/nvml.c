@@ -1,7 +1,7 @@
 /*
  * A double of libnvidia-ml.so.1: its start, and the functions of NVML's GPM that the sampler uses: occupancy
  * and activity of a whole simulated device between two samples, over all processes (segments.h). H200 has
- * GPM, the others do not.
+ * GPM, the others do not. A counter of energy is made up from the activity.
  *
  * It needs no driver: the devices are from OCCSIM_GPU. A sample covers the time until LAG_NS ago.
  * Names, numbers and layouts are from NVML's public reference; the toolkit has no header of NVML.
@@ -58,6 +58,7 @@ NVML_API enum result nvmlGpmSampleAlloc(struct look **sample);
 NVML_API enum result nvmlGpmSampleFree(struct look *sample);
 NVML_API enum result nvmlGpmSampleGet(struct device *device, struct look *sample);
 NVML_API enum result nvmlGpmMetricsGet(struct gpm_get *get);
+NVML_API enum result nvmlDeviceGetTotalEnergyConsumption(struct device *device, unsigned long long *energy);
 
 /* ---- devices ---- */
 
@@ -199,6 +200,51 @@ static enum result count_locked(struct device *device)
     device->elapsed += values[SIM_METRIC_ELAPSED] * sms;
     return SUCCESS;
 }
+
+/* ---- energy ---- */
+
+/* Made up: 100 W, and up to 400 W more in proportion to the active SMs, since the first reading on. */
+#define IDLE_MW   100e3
+#define ACTIVE_MW 400e3
+
+static void add_energy(struct device *device)
+{
+    uint64_t now_ns = realtime_ns();
+    double seconds = device->energy.read_ns ? (double)(now_ns - device->energy.read_ns) * 1e-9 : 0;
+    double elapsed = device->elapsed - device->energy.elapsed;
+    double active = elapsed > 0 ? (device->active - device->energy.active) / elapsed : 0;
+    device->energy.mj += seconds * (IDLE_MW + ACTIVE_MW * active);
+    device->energy.read_ns = now_ns;
+    device->energy.active = device->active;
+    device->energy.elapsed = device->elapsed;
+}
+
+static bool has_energy(const struct sim_gpu *gpu)
+{
+    return sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 7;
+}
+
+/* Volta and newer; a GPU that is divided by MIG has none. */
+enum result nvmlDeviceGetTotalEnergyConsumption(struct device *device, unsigned long long *energy)
+{
+    enum result fault = (enum result)sim_fault(SIM_FAULT_ENERGY);
+    if (fault != SUCCESS)
+        return fault;
+    pthread_mutex_lock(&sim_nvml.lock);
+    enum result result = !sim_nvml.initialized                        ? UNINITIALIZED
+                         : !energy || !sim_nvml_knows(device)         ? INVALID_ARGUMENT
+                         : sim_env()->mig || !has_energy(device->gpu) ? NOT_SUPPORTED
+                         : *sim_env()->counters                       ? count_locked(device)
+                                                                      : SUCCESS;
+    if (result == SUCCESS) {
+        add_energy(device);
+        *energy = (unsigned long long)device->energy.mj;
+    }
+    pthread_mutex_unlock(&sim_nvml.lock);
+    return result;
+}
+
+/* ---- GPM samples ---- */
 
 enum result nvmlGpmSampleGet(struct device *device, struct look *sample)
 {

@@ -36,6 +36,10 @@ struct device {
     struct sim_tail *tail; /* opened at the first sample */
     uint64_t looked_ns;
     double warps, active, elapsed; /* cycles since the first sample, over all SMs */
+    struct {
+        uint64_t read_ns; /* last reading; 0: none */
+        double active, elapsed, mj;
+    } energy;
 };
 
 struct nvml_state {

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "cupti/nvml.h"
 #include "daemon/coverage/gpu_processes.h"
 #include "daemon_programs.h"
 
@@ -74,6 +75,36 @@ static void list_all(unsigned int mig)
     occ_gpu_lister_close(lister);
 }
 
+/* A GPU that is divided by MIG has no counter of energy. */
+static void read_energies(unsigned int mig)
+{
+    struct occ_nvml nvml;
+    struct occ_nvml_energy energy;
+    struct occ_nvml_processes gpus;
+    unsigned long long before[2], after[2];
+    void *devices[2];
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", mig);
+    (void)setenv("OCCSIM_MIG", text, 1);
+    const char *reason;
+    void *library = occ_nvml_open(NVML, &reason);
+    check(library && !occ_nvml_bind(library, &nvml) && !occ_nvml_bind_energy(library, &energy) &&
+          !occ_nvml_bind_processes(library, &gpus) && nvml.init() == OCC_NVML_SUCCESS);
+    for (unsigned int i = 0; i < 2; i++) {
+        char uuid[OCC_GPU_NAME_BYTES];
+        check(gpus.handle(i, &devices[i]) == OCC_NVML_SUCCESS &&
+              gpus.uuid(devices[i], uuid, sizeof uuid) == OCC_NVML_SUCCESS &&
+              energy.handle(uuid, &devices[i]) == OCC_NVML_SUCCESS);
+        int result = energy.total(devices[i], &before[i]);
+        check(result == (mig ? OCC_NVML_NOT_SUPPORTED : OCC_NVML_SUCCESS));
+    }
+    check(energy.total(NULL, &before[0]) != OCC_NVML_SUCCESS);
+    pause_ms(20);
+    for (unsigned int i = 0; i < 2 && !mig; i++)
+        check(energy.total(devices[i], &after[i]) == OCC_NVML_SUCCESS && after[i] > before[i]);
+    check(nvml.shutdown() == OCC_NVML_SUCCESS);
+}
+
 static void in_child(void (*test)(unsigned int), unsigned int argument)
 {
     int status = -1;
@@ -98,6 +129,13 @@ static void instances_are_listed(void **state)
 {
     (void)state;
     in_child(list_all, 3);
+}
+
+static void energies_grow_without_mig(void **state)
+{
+    (void)state;
+    in_child(read_energies, 0);
+    in_child(read_energies, 3);
 }
 
 static void a_missing_library_is_an_error(void **state)
@@ -141,7 +179,7 @@ static pid_t hold(const struct place *p)
         map_driver(p);
         check(geteuid() != 0 || setresuid(65534, 65534, 65534) == 0);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of the uid ends it */
-        (void)prctl(PR_SET_DUMPABLE, 1); /* as after exec */
+        (void)prctl(PR_SET_DUMPABLE, 1);        /* as after exec */
         for (;;)
             (void)pause();
     }
@@ -261,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_process_is_listed),
         cmocka_unit_test(instances_are_listed),
+        cmocka_unit_test(energies_grow_without_mig),
         cmocka_unit_test(a_missing_library_is_an_error),
         cmocka_unit_test_setup_teardown(the_daemon_knows_who_reports, setup, teardown),
         cmocka_unit_test_setup_teardown(without_nvml_the_reason_is_told, setup, teardown),

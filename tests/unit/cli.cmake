@@ -107,6 +107,10 @@ occ_add_script_test(cli_focus
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_focus.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
           "$<TARGET_FILE:two_gpus_history>" "${PROJECT_SOURCE_DIR}/tests/data/import" TEXTS)
 
+occ_add_script_test(cli_energy
+  COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_energy.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
+          "$<TARGET_FILE:two_gpus_history>")
+
 # The examples in --help, as people paste them.
 occ_add_script_test(cli_examples
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_examples.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"

@@ -163,6 +163,27 @@ static enum occ_source_state find_gpus(struct occ_gpu_found *gpus, size_t max, s
     return fail_if(fake.gpu_state, err);
 }
 
+/* ---- energy ---- */
+
+static struct occ_energy_counter *open_energy(const uint8_t uuid[16])
+{
+    return fake.watts[uuid[1]] ? (struct occ_energy_counter *)&fake.watts[uuid[1]] : NULL;
+}
+
+static bool read_energy(struct occ_energy_counter *counter, uint64_t *ret_mj)
+{
+    fake.energy_reads++;
+    *ret_mj = (uint64_t)(*(int64_t *)counter * (fake.monotonic_ns / FAKE_MS));
+    return true;
+}
+
+static void close_energy(struct occ_energy_counter *counter)
+{
+    (void)counter;
+}
+
+static const struct occ_energy_kind fake_energy = {open_energy, read_energy, close_energy};
+
 /* ---- /proc ---- */
 
 static void process_path(char path[128], unsigned pid, const char *name)
@@ -216,6 +237,7 @@ void fake_machine_reset(void)
                                                 .monotonic_ns = fake_monotonic_ns,
                                                 .kinds = {[OCC_SLOT_PM] = &pm, [OCC_SLOT_GPM] = &gpm},
                                                 .find_gpus = find_gpus,
+                                                .energy = &fake_energy,
                                                 .proc = fake.proc};
     fake_machine_process(1, "systemd");
 }

@@ -25,6 +25,8 @@ struct fake_machine {
     struct fake_kind kinds[OCC_SOURCE_SLOTS];
     double (*occupancy)(int64_t time_ns); /* occupancy in the samples; NULL: 0 */
     struct occ_gpu_found gpus[2];
+    int64_t watts[2]; /* mean power of each GPU since the start; 0: its energy cannot be read */
+    unsigned energy_reads;
     size_t n_gpus;
     enum occ_source_state gpu_state; /* result of find_gpus() */
     unsigned searches;               /* number of searches for GPUs */

@@ -398,6 +398,15 @@ int occ_store_add_samples(struct occ_store *store, int64_t device, const struct 
     return fault(store->fail_samples, err);
 }
 
+int occ_store_add_energy(struct occ_store *store, const struct occ_device_energy *energy,
+                         struct occ_error *err)
+{
+    (void)err;
+    store->energy_mj[energy->device % FAKE_THINGS] += energy->mj;
+    store->energy_ns[energy->device % FAKE_THINGS] += energy->length_ns;
+    return 0;
+}
+
 int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t second, double ratio,
                               struct occ_error *err)
 {

@@ -50,6 +50,7 @@ struct occ_store {
     uint64_t models; /* number of reads of a configuration's model */
     size_t n_measured, n_values, n_samples, n_seconds;
     int64_t measured_run, values_device, samples_device, seconds_device; /* arguments of the last calls */
+    int64_t energy_mj[FAKE_THINGS], energy_ns[FAKE_THINGS];              /* sums, by device */
     uint32_t measured_config;
     struct occ_launch_value last_value;
     int fail_samples; /* an OCC_E_* until the test sets 0 */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,49 @@ static void results_go_to_the_history_of_the_launches(void **state)
     assert_int_equal(first->devices[0].limits.cc, 90);
     assert_int_equal(first->devices[0].limits.max_threads_per_sm, 2048);
     assert_int_equal(first->samples_device, 1);
+}
+
+/* Each of two equal GPUs has its own energy, in each history that has used the GPU; an unused GPU has none in
+ * a history. Without programs nothing is read. */
+static void gpus_have_their_energy(void **state)
+{
+    const struct occ_store *first = histories[0].store, *second = histories[1].store;
+    struct occ_gpu_status status;
+    (void)state;
+    fake.watts[0] = 300;
+    fake.watts[1] = 700;
+    start_program(FIRST, 0);
+    start_program(SECOND, 1);
+    run_launches(SECOND, 1, 3);
+    run_for(6 * FAKE_SECOND, true);
+    store_all();
+    assert_in_range(second->energy_ns[DEVICE], 8 * FAKE_SECOND, 10 * FAKE_SECOND);
+    assert_in_range(second->energy_mj[DEVICE] * 1000 / (second->energy_ns[DEVICE] / FAKE_MS), 699000, 701000);
+    assert_int_equal(first->energy_mj[DEVICE] + second->energy_mj[1] + second->energy_mj[2], 0);
+    run_launches(FIRST, 0, 3);
+    store_all();
+    assert_in_range(first->energy_mj[DEVICE] * 1000 / (first->energy_ns[DEVICE] / FAKE_MS), 299000, 301000);
+    assert_true(occ_sampler_find_status(sampler, fake.gpus[1].uuid, &status));
+    assert_in_range((int64_t)status.energy_j, 700 * 8, 700 * 13);
+    run_for(12 * FAKE_SECOND, false);
+    unsigned reads = fake.energy_reads;
+    run_for(60 * FAKE_SECOND, false);
+    assert_int_equal(fake.energy_reads, reads);
+    assert_in_range(reads, 30, 60); /* about once a second and GPU */
+}
+
+static void a_gpu_without_a_counter_of_energy_has_none(void **state)
+{
+    struct occ_gpu_status status;
+    (void)state;
+    fake.watts[0] = 300;
+    start_program(SECOND, 1);
+    run_launches(SECOND, 1, 3);
+    run_for(6 * FAKE_SECOND, true);
+    store_all();
+    assert_int_equal(histories[1].store->energy_ns[DEVICE], 0);
+    assert_true(occ_sampler_find_status(sampler, fake.gpus[1].uuid, &status));
+    assert_true(isnan(status.energy_j));
 }
 
 /* Samples show the activity of other users. If programs of several histories use a GPU, only the first
@@ -601,6 +645,8 @@ int main(void)
         T(the_attribution_gets_the_model),
         T(a_replaced_history_gets_no_values_of_the_old_file),
         T(results_go_to_the_history_of_the_launches),
+        T(gpus_have_their_energy),
+        T(a_gpu_without_a_counter_of_energy_has_none),
         T(samples_of_a_shared_gpu_are_the_first_historys),
         T(a_history_without_programs_gets_nothing),
         T(a_removed_history_gets_nothing),

@@ -84,10 +84,14 @@ static void make_history_without_columns(struct world *w)
         "ALTER TABLE stored_run DROP COLUMN slurm_account; ALTER TABLE stored_run DROP COLUMN "
         "slurm_partition; "
         "ALTER TABLE stored_run DROP COLUMN slurm_qos; ALTER TABLE stored_run DROP COLUMN slurm_array_job; "
-        "ALTER TABLE stored_run DROP COLUMN slurm_array_task";
+        "ALTER TABLE stored_run DROP COLUMN slurm_array_task; "
+        "ALTER TABLE stored_device_second DROP COLUMN energy_mj; "
+        "ALTER TABLE stored_device_second DROP COLUMN energy_ns; "
+        "INSERT INTO stored_device_second(second, device_id, samples, covered_ns) VALUES (1, 1, 5, 9)";
     static const char old_view[] =
         "DROP VIEW run; CREATE VIEW run AS SELECT run_id, launches FROM stored_run; "
-        "DELETE FROM column_help WHERE column_name = 'slurm_account'";
+        "DROP VIEW device_second; CREATE VIEW device_second AS SELECT second, samples FROM "
+        "stored_device_second; DELETE FROM column_help WHERE column_name IN ('slurm_account', 'energy_j')";
     sqlite3 *db = NULL;
     char *message = NULL;
     make_history(w, 3);
@@ -258,6 +262,13 @@ static void a_full_disk_leaves_a_whole_history(void **state)
     assert_true(failures[0] > 0 && failures[1] > 0); /* in either */
 }
 
+static int no_energy(void *context, const struct occ_device_energy *energy)
+{
+    (void)context;
+    (void)energy;
+    return OCC_E_CORRUPT;
+}
+
 /* Columns that came without a new version: a reader finds NULL, a writer adds them, programs without them go
  * on writing. */
 static void columns_are_added_to_a_version(void **state)
@@ -271,6 +282,10 @@ static void columns_are_added_to_a_version(void **state)
     world_check_random(w, w->store, 10);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE slurm_account IS NULL"),
                      WORLD_RUNS);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second WHERE energy_j IS NULL AND "
+                                            "samples = 5"),
+                     1);
+    assert_int_equal(occ_store_each_energy(w->store, 0, INT64_MAX, no_energy, NULL, &err), 0);
     occ_store_close(w->store);
     w->store = NULL;
     assert_int_equal(number_in(w->path,
@@ -285,10 +300,16 @@ static void columns_are_added_to_a_version(void **state)
             .start_ns = BEGIN,
             .job = {.slurm_job = "7", .slurm_account = "phys", .slurm_array_task = "3"}};
         assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+        const struct occ_device_energy energy = {
+            .device = 1, .second = 1, .length_ns = INT64_C(1000000000), .mj = 350};
+        assert_int_equal(occ_store_add_energy(w->store, &energy, &err), 0);
         assert_int_equal(occ_store_finish(w->store, &err), 0);
         occ_store_close(w->store);
         w->store = NULL;
     }
+    assert_int_equal(number_in(w->path, "SELECT count(*) FROM device_second WHERE energy_j = 0.35 AND "
+                                        "energy_ns = 1000000000 AND samples = 5"),
+                     1);
     assert_int_equal(number_in(w->path, "SELECT count(*) FROM run WHERE slurm_account = 'phys' AND "
                                         "slurm_array_task = '3' AND slurm_qos IS NULL"),
                      1);

@@ -64,6 +64,7 @@ struct line {
     char price[40];
     uint64_t held_ns;
     double price_per_hour, cost, part[OCC_BILL_PART_COUNT], lost_low, used_high;
+    double joules, part_j[OCC_BILL_PART_COUNT], metered; /* NaN: no energy is known */
     bool is_estimate, simulated;
 };
 
@@ -71,6 +72,10 @@ struct line {
     CLI_FIELD(name, key, unit, flags, struct line, member, help)
 #define PART(NAME, word, text)                                                                               \
     FIELD(word, word "_cost", CLI_FACTOR, CLI_DEFAULT, part[OCC_BILL_##NAME], text),
+
+#define PART_ENERGY(NAME, word, text)                                                                        \
+    FIELD(word "_j", word "_energy_j", CLI_FACTOR, 0, part_j[OCC_BILL_##NAME],                               \
+          "energy of " word ", in proportion to its time"),
 
 static const struct cli_column columns[] = {
     FIELD("name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, name,
@@ -90,6 +95,11 @@ static const struct cli_column columns[] = {
     OCC_BILL_PARTS(PART) FIELD("lost_low", "lost_cost_low", CLI_FACTOR, 0, lost_low,
                                "low end of lost: the model's interval, for launches that were not measured"),
     FIELD("used_high", "used_cost_high", CLI_FACTOR, 0, used_high, "high end of used, likewise"),
+    FIELD("joules", "energy_j", CLI_FACTOR, CLI_DEFAULT | CLI_RARE | CLI_SPARE(2), joules,
+          "energy of the GPUs in the held time, for the part of it that energy_ratio tells; the sum of the "
+          "parts that follow"),
+    OCC_BILL_PARTS(PART_ENERGY) FIELD("metered", "energy_ratio", CLI_RATIO, 0, metered,
+                                      "part of the held time for which the energy is known"),
     FIELD("estimate", "is_estimate", CLI_PLAIN, CLI_LEFT, is_estimate,
           "whether the division into parts is estimated: programs shared a GPU, part of the launches was "
           "read, or kernels overlapped communication"),
@@ -114,6 +124,15 @@ static void set_amounts(const struct occ_bill_row *row, struct line *line)
         (void)snprintf(line->price, sizeof line->price, "no price");
 }
 
+static void set_energies(const struct occ_bill_row *row, struct line *line)
+{
+    bool is_known = row->metered_s > 0;
+    line->joules = is_known ? (double)row->mj / 1e3 : (double)NAN;
+    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++)
+        line->part_j[i] = is_known ? (double)row->part_mj[i] / 1e3 : (double)NAN;
+    line->metered = is_known && row->held_s > 0 ? fmin(row->metered_s / row->held_s, 1) : (double)NAN;
+}
+
 static struct line line_of(const struct occ_bill_row *row, enum occ_bill_by by)
 {
     struct line line = {.name = row->key || by == OCC_BILL_BY_RUN ? row->key : "(no kernel)",
@@ -122,6 +141,7 @@ static struct line line_of(const struct occ_bill_row *row, enum occ_bill_by by)
                         .is_estimate = row->is_estimate,
                         .simulated = row->simulated};
     set_amounts(row, &line);
+    set_energies(row, &line);
     return line;
 }
 

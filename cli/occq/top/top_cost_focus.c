@@ -19,6 +19,7 @@ struct charge {
     char description[160], details[24], price_id[160];
     char period[2][TIME_BYTES], billing[2][TIME_BYTES]; /* start, end */
     char cost[NUMBER_BYTES], price[NUMBER_BYTES], hours[NUMBER_BYTES], priced_hours[NUMBER_BYTES];
+    char joules[NUMBER_BYTES];
     char no_class[1];
 };
 
@@ -60,6 +61,7 @@ static const struct cli_column columns[] = {
     FIELD("SubAccountId", account, "the user, job ... of the row"),
     FIELD("SubAccountName", account, "the same"),
     FIELD("SubAccountType", account_type, "the unit of --by"),
+    FIELD("x_EnergyJoules", joules, "energy of the part; null: not measured"),
     FIELD("x_GpuModel", model, "name of the GPU"),
     FIELD("x_IsEstimate", is_estimate, "whether the division into parts is estimated"),
     FIELD("x_IsSimulated", is_simulated, "whether a device is a simulated one"),
@@ -146,6 +148,8 @@ static struct charge charge_of(const struct top_focus *focus, const struct charg
     print_decimal(unit_price, 6, charge.price);
     print_decimal(row->part_s[part] / 3600, 9, charge.hours);
     print_decimal((double)row->part_cents[part] / 100 / unit_price, 15, charge.priced_hours);
+    if (row->metered_s > 0)
+        print_decimal((double)row->part_mj[part] / 1e3, 3, charge.joules);
     (void)snprintf(charge.price_id, sizeof charge.price_id, "%s %s %s", price->model, charge.price,
                    price->currency);
     return charge;
