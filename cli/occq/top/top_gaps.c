@@ -223,13 +223,13 @@ static int add_run(struct occ_store *store, int64_t run, struct found *found, st
 static int find(struct occ_store *store, struct found *found, struct occ_error *err)
 {
     static const char statement[] =
-        "SELECT run_id FROM run WHERE " HISTORY_RUNS_OF_FILTER " ORDER BY run_id DESC";
+        "SELECT run_id FROM run WHERE " OCC_FILTER_RUNS " ORDER BY run_id DESC";
     sqlite3 *db = occ_store_sqlite(store);
     sqlite3_stmt *stmt = NULL;
     int rc = SQLITE_ROW, status = 0;
     if (sqlite3_prepare_v2(db, statement, -1, &stmt, NULL) != SQLITE_OK)
         return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
-    history_bind_runs(stmt, found->filter);
+    occ_filter_bind_runs(stmt, found->filter);
     while (status == 0 && found->uses.n_gpus < found->max && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
         status = add_run(store, sqlite3_column_int64(stmt, 0), found, err);
     if (status == 0 && rc != SQLITE_ROW && rc != SQLITE_DONE)
