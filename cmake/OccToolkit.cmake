@@ -3,6 +3,19 @@
 # makes the kernels of the samples. What is missing is said once, at configure time.
 #
 # Sets OCC_CUDA_INCLUDE_DIR, OCC_HAVE_CUDA_HEADERS, OCC_HAVE_CUPTI_HEADERS, OCC_NVCC (empty if there is none that works).
+#
+# occ_nvcc(OUTPUT SOURCES source [headers...] ARGUMENTS arguments of nvcc...)
+#     makes OUTPUT, an absolute path in the build tree, from the source, with the compilers' messages in a file .ptxas
+#     beside it. Build trees share the work through OCC_NVCC_CACHE: see cmake/nvcc.sh.
+set(OCC_NVCC_CACHE "" CACHE PATH "A folder of compiled kernels that build trees share (none if empty)")
+function(occ_nvcc output)
+  cmake_parse_arguments(ARG "" "" "SOURCES;ARGUMENTS" ${ARGN})
+  get_filename_component(name "${output}" NAME)
+  add_custom_command(OUTPUT "${output}"
+    COMMAND sh "${PROJECT_SOURCE_DIR}/cmake/nvcc.sh" "${OCC_NVCC_CACHE}" "${PROJECT_BINARY_DIR}" "${output}" ${ARG_SOURCES}
+            -- "${OCC_NVCC}" ${ARG_ARGUMENTS}
+    DEPENDS ${ARG_SOURCES} "${PROJECT_SOURCE_DIR}/cmake/nvcc.sh" COMMENT "nvcc ${name}" VERBATIM)
+endfunction()
 
 set(_occ_cuda_roots $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda)
 find_path(OCC_CUDA_INCLUDE_DIR cuda.h

@@ -16,10 +16,8 @@ get_directory_property(gencode DIRECTORY "${PROJECT_SOURCE_DIR}/tests/samples" D
 get_directory_property(ptx DIRECTORY "${PROJECT_SOURCE_DIR}/tests/samples" DEFINITION ptx)
 set(name load)
 set(image "${CMAKE_CURRENT_BINARY_DIR}/load.fatbin")
-add_custom_command(OUTPUT "${image}"
-  COMMAND ${OCC_NVCC} -fatbin -t 2 -O3 -Werror all-warnings ${gencode} ${ptx}
-          -o "${image}" "${CMAKE_CURRENT_SOURCE_DIR}/load.cu"
-  DEPENDS load.cu COMMENT "nvcc load.cu" VERBATIM)
+occ_nvcc("${image}" SOURCES "${CMAKE_CURRENT_SOURCE_DIR}/load.cu"
+         ARGUMENTS -fatbin -t 2 -O3 -Werror all-warnings ${gencode} ${ptx})
 configure_file("${PROJECT_SOURCE_DIR}/tests/samples/embed.c.in" load_image.c @ONLY)
 set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/load_image.c" PROPERTIES OBJECT_DEPENDS "${image}")
 

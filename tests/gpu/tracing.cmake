@@ -7,10 +7,8 @@ get_directory_property(gencode DIRECTORY "${PROJECT_SOURCE_DIR}/tests/samples" D
 get_directory_property(ptx DIRECTORY "${PROJECT_SOURCE_DIR}/tests/samples" DEFINITION ptx)
 set(name cost)
 set(image "${CMAKE_CURRENT_BINARY_DIR}/cost.fatbin")
-add_custom_command(OUTPUT "${image}"
-  COMMAND ${OCC_NVCC} -fatbin -t 2 -O3 -Werror all-warnings ${gencode} ${ptx}
-          -o "${image}" "${CMAKE_CURRENT_SOURCE_DIR}/cost.cu"
-  DEPENDS cost.cu COMMENT "nvcc cost.cu" VERBATIM)
+occ_nvcc("${image}" SOURCES "${CMAKE_CURRENT_SOURCE_DIR}/cost.cu"
+         ARGUMENTS -fatbin -t 2 -O3 -Werror all-warnings ${gencode} ${ptx})
 configure_file("${PROJECT_SOURCE_DIR}/tests/samples/embed.c.in" cost_image.c @ONLY)
 set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/cost_image.c" PROPERTIES OBJECT_DEPENDS "${image}")
 add_executable(launch_cost launch_cost.c "${PROJECT_SOURCE_DIR}/tests/samples/common.c"
@@ -34,9 +32,8 @@ set_target_properties(gpu_abba PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
 target_link_libraries(gpu_abba PRIVATE occ_compile_options occ_compare m)
 
 # Without symbols: one has the name of a temporary file of nvcc, which changes with each build.
-add_custom_command(OUTPUT "${kit}/runtime"
-  COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -Xlinker -s -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
-  DEPENDS runtime.cu COMMENT "nvcc runtime.cu" VERBATIM)
+occ_nvcc("${kit}/runtime" SOURCES "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
+         ARGUMENTS -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -Xlinker -s)
 add_custom_target(gpu_runtime ALL DEPENDS "${kit}/runtime")
 if(OCC_PORTABLE)
   install(TARGETS behave gpu_abba launch_cost RUNTIME DESTINATION "${OCC_KIT_DESTINATION}")

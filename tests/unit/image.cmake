@@ -6,11 +6,7 @@ set(_image_files "")
 
 # Makes one file with nvcc and keeps what ptxas said as NAME.ptxas (without the last suffix).
 function(image_add name)
-  string(REGEX REPLACE "\\.[a-z]+$" ".ptxas" log "${name}")
-  list(JOIN ARGN " " arguments)
-  add_custom_command(OUTPUT "${_images}/${name}"
-    COMMAND sh -c "${OCC_NVCC} ${arguments} -Xptxas -v -o ${_images}/${name} ${_image_source} >${_images}/${log} 2>&1 || { cat ${_images}/${log}; exit 1; }"
-    DEPENDS "${_image_source}" COMMENT "nvcc ${name}" VERBATIM)
+  occ_nvcc("${_images}/${name}" SOURCES "${_image_source}" ARGUMENTS ${ARGN} -Xptxas -v)
   set(_image_files ${_image_files} "${_images}/${name}" PARENT_SCOPE)
 endfunction()
 
