@@ -63,7 +63,7 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(nvtx COMMAND bash "${_here}/nvtx.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(measured COMMAND bash "${_here}/measured.sh" "${PROJECT_BINARY_DIR}")
   # The simulated device runs in real time: a launch that waits for a processor is late for its samples.
-  set_tests_properties(measured coexistence PROPERTIES RUN_SERIAL TRUE)
+  set_tests_properties(measured PROPERTIES RUN_SERIAL TRUE)
   if(TARGET replay)
     occ_add_script_test(replay COMMAND bash "${_here}/replay.sh" "${PROJECT_BINARY_DIR}")
   endif()

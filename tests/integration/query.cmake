@@ -17,7 +17,7 @@ endif()
 if(OCC_SYSTEM_PYTHON3)
   occ_add_script_test(query_schemas
     COMMAND "${OCC_SYSTEM_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_schemas.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
-            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}")
+            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}" TEXTS)
 endif()
 add_library(nvtx_tool SHARED nvtx_tool.c)
 target_link_libraries(nvtx_tool PRIVATE occ_compile_options)

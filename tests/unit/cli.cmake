@@ -9,9 +9,14 @@ occ_add_script_test(cli_expected
           "${PROJECT_SOURCE_DIR}/tests/data/cli")
 
 occ_add_script_test(cli_habits
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_habits.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_habits.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_all_users
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_all_users.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" LABELS slow)
+
+if(OCC_SANITIZE) # in place of the tests with TEXTS
+  occ_add_script_test(cli_sanitized
+    COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_sanitized.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+endif()
 
 # The committed man pages and completion are what the tables give, and list what --help lists.
 occ_add_script_test(cli_documents
@@ -50,7 +55,7 @@ occ_add_script_test(cli_doctor
 occ_add_test(test_diff SOURCES test_diff.c USES occ_occq_diff occ_cli_sides occ_compare m)
 occ_add_test(test_diff_levels SOURCES test_diff_levels.c USES occ_cli_sides occ_compare m)
 occ_add_script_test(cli_export
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_export.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_export.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}" TEXTS)
 occ_add_script_test(cli_import_directory
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_import_directory.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 occ_add_script_test(cli_cluster_password
@@ -72,7 +77,7 @@ occ_add_script_test(cli_advice
 occ_add_script_test(cli_show
   COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_show.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_check
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_check.sh" "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}" TEXTS)
 occ_add_script_test(cli_hit_rate
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_hit_rate.py" "$<TARGET_FILE:occq>")
 # The build gate: its lock file, and the gate on builds that the test makes.
@@ -118,7 +123,7 @@ occ_add_script_test(cli_examples
 
 # occq report as a file; tests/browser looks at it.
 occ_add_script_test(cli_report
-  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_report.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>")
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_report.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>" TEXTS)
 
 # occq live: its rows and texts; and its screen in tmux, over a history of the last seconds.
 occ_add_script_test(cli_live_missing

@@ -1,4 +1,4 @@
-occ_add_test(test_import SOURCES test_import.c USES occ_import PkgConfig::SQLITE PkgConfig::ZLIB PkgConfig::ZSTD)
+occ_add_test(test_import SOURCES test_import.c USES occ_import PkgConfig::SQLITE PkgConfig::ZLIB PkgConfig::ZSTD STEPS)
 occ_add_test(test_import_ranges SOURCES test_import_ranges.c USES occ_import PkgConfig::SQLITE)
 occ_add_test(test_import_nsys SOURCES test_import_nsys.c USES occ_import PkgConfig::SQLITE)
 occ_add_test(test_import_ncu SOURCES test_import_ncu.c USES occ_import PkgConfig::SQLITE)

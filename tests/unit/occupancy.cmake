@@ -1,7 +1,7 @@
 # The model: worked examples and words, properties, and NVIDIA's own calculator as the oracle.
 occ_add_test(test_occupancy SOURCES test_occupancy.c USES occ_occupancy m)
 target_compile_definitions(test_occupancy PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data/occupancy")
-occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy m)
+occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy m HOT)
 occ_add_test(test_occupancy_advice SOURCES test_occupancy_advice.c USES occ_occupancy m)
 occ_add_test(test_occupancy_predict SOURCES test_occupancy_predict.c USES occ_occupancy m)
 # The corpus of published changes that bench_advice reads.
@@ -17,7 +17,7 @@ occ_add_test(test_occupancy_latency SOURCES test_occupancy_latency.c USES occ_oc
 
 if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
   occ_add_test(test_occupancy_oracle
-    SOURCES test_occupancy_oracle.c test_occupancy_nvidia.c USES occ_occupancy)
+    SOURCES test_occupancy_oracle.c test_occupancy_nvidia.c USES occ_occupancy STEPS HOT)
   target_include_directories(test_occupancy_oracle SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
 else()
   occ_add_script_test(test_occupancy_oracle

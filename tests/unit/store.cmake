@@ -32,7 +32,7 @@ add_test(NAME test_store_crash_long COMMAND test_store_crash long)
 _occ_test_properties(test_store_crash_long slow)
 occ_add_test(test_store_files SOURCES test_store_files.c ${world} USES occ_packed_history occ_store PkgConfig::SQLITE)
 target_link_options(test_store_files PRIVATE LINKER:--wrap=statfs)
-occ_add_test(test_store_memory SOURCES test_store_memory.c USES occ_store PkgConfig::SQLITE)
+occ_add_test(test_store_memory SOURCES test_store_memory.c USES occ_store PkgConfig::SQLITE STEPS)
 target_link_options(test_store_memory PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)
 # Debian's libzstd.a has a compressor that no shared object can be linked with: the bundle's extension must not need it.
@@ -43,7 +43,7 @@ add_test(NAME store_documents
          COMMAND sh -c "'$<TARGET_FILE:occ_gen_sql_docs>' >sql.md && sed '1,/^<!-- Below/d' '${PROJECT_SOURCE_DIR}/docs/sql.md' | diff - sql.md")
 _occ_test_properties(store_documents quick)
 if(TARGET occ_cluster)
-  occ_add_test(test_outbox SOURCES test_outbox.c USES occ_cluster PkgConfig::SQLITE)
+  occ_add_test(test_outbox SOURCES test_outbox.c USES occ_cluster PkgConfig::SQLITE STEPS)
   occ_add_test(test_outbox_measured SOURCES test_outbox_measured.c USES occ_cluster)
   occ_add_test(test_seen SOURCES test_seen.c USES occ_cluster)
 endif()

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "cases.h"
 #include "daemon_programs.h"
 
 #define NEVER_NS   INT64_C(3600000000000)
@@ -346,7 +347,7 @@ static void its_socket_goes_before_the_daemons(void **state)
     (void)close(removals);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -361,5 +362,6 @@ int main(void)
         T(a_crowd_does_not_stop_the_collector),
         T(silence_ends_a_connection),
     };
+    choose_cases(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "ring/handshake.h"
 #include "ring_samples.h"
 #include "store/store.h"
@@ -1093,7 +1094,7 @@ static void a_quota_is_kept(void **state)
     occ_ring_destroy(&ring);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -1125,5 +1126,6 @@ int main(void)
         T(a_quota_is_kept),
     };
 #undef T
+    choose_cases(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <sys/file.h>
 
+#include "cases.h"
 #include "daemon_users.h"
 
 #define ALICE 61001
@@ -603,7 +604,6 @@ int main(int argc, char **argv)
         T(nobody_else_can_keep_the_daemon_from_starting),
     };
 #undef T
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
+    choose_cases(argc, argv);
     return cmocka_run_group_tests_name("daemon users", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* A GPU's worker on a fake machine: values from launches and samples, and the times when it sleeps. */
+/* A GPU's worker on a fake machine: values from launches and samples, and the times when it sleeps. Names of
+ * cases that start a thread contain "thread": the thread sanitizer runs only these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "daemon/sampling/gpu_worker.h"
 #include "daemon_fake_machine.h"
 
@@ -535,7 +537,7 @@ static int64_t an_hour_ahead_ns(void)
 
 /* A program waits for the first attempt to open a source, which must not wait for the next round, due in an
  * hour here. */
-static void a_gpu_that_becomes_wanted_is_looked_at_at_once(void **state)
+static void a_thread_looks_at_a_wanted_gpu_at_once(void **state)
 {
     (void)state;
     occ_gpu_worker_free(worker);
@@ -551,10 +553,10 @@ static void a_gpu_that_becomes_wanted_is_looked_at_at_once(void **state)
     assert_true(status_of().has_tried);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_gpu_that_becomes_wanted_is_looked_at_at_once, start, end),
+        cmocka_unit_test_setup_teardown(a_thread_looks_at_a_wanted_gpu_at_once, start, end),
         cmocka_unit_test_setup_teardown(launches_get_the_occupancy_of_their_time, start, end),
         cmocka_unit_test_setup_teardown(last_launches_get_values_after_old_records, start, end),
         cmocka_unit_test_setup_teardown(launches_with_values_need_no_burst, start, end),
@@ -575,5 +577,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_inbox_has_a_limit, start, end),
         cmocka_unit_test_setup_teardown(a_thread_does_the_rounds, start, end),
     };
+    choose_cases(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

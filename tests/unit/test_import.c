@@ -7,6 +7,7 @@
 #include "import/decimal.h"
 #include "import/import.h"
 #include "import/readers.h"
+#include "sanitized.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -1094,6 +1095,8 @@ static void broken_sqlite(void **state)
     must_fail(w, "garbage after the header (encrypted)", "");
 }
 
+static unsigned damage_step = 1; /* from one damaged byte to the next, relative to a release build */
+
 /* A file that is cut or damaged anywhere gives an error or a sound import of its remaining launch, never a
  * partial run; SQLite leaves no file beside it. */
 static void damaged_sqlite(void **state)
@@ -1105,7 +1108,7 @@ static void damaged_sqlite(void **state)
     assert_non_null(file);
     size_t n = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file);
-    for (size_t i = 100; i < n; i += 97) {
+    for (size_t i = 100; i < n; i += 97 * damage_step) {
         static const struct occ_import_options again = {.again = true};
         struct occ_import_result result;
         unsigned char kept = bytes[i];
@@ -1186,8 +1189,9 @@ static void changing_file(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    damage_step = input_step(argc, argv, 4);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decimals),
         cmocka_unit_test(catalog),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cluster/outbox.h"
+#include "sanitized.h"
 #include "store/store.h"
 
 #define MINUTE      INT64_C(60000000000)
@@ -26,6 +27,8 @@
 #define MAX_CONFIGS 16 /* with rows of their own: the rest of a job is added up */
 #define SEEDS       24
 #define STEPS       60
+
+static unsigned seed_step = 1;
 
 struct run {
     int64_t id;
@@ -448,7 +451,7 @@ static void step(struct world *w)
 static void the_warehouse_has_what_the_history_has(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed += seed_step) {
         struct world w;
         set_up(&w, seed);
         for (int i = 1; i <= STEPS; i++) {
@@ -500,8 +503,9 @@ static void the_row_of_a_run_that_ended_long_ago(void **state)
     tear_down(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    seed_step = input_step(argc, argv, 4);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_warehouse_has_what_the_history_has),
         cmocka_unit_test(nothing_of_a_run_that_was_removed_unsent),
