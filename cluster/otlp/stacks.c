@@ -15,8 +15,7 @@ static const char *const statements[N_STATEMENTS] = {
     [ADD] = "INSERT INTO stack VALUES(?, ?, ?, ?, ?, ?, ?6, ?, ?, ?" OCC_CAUSES(
         PARAMETER) ") ON CONFLICT DO UPDATE SET " OCC_STACKS_MERGE,
     [GET_COUNTED] =
-        "SELECT ns FROM counted_range WHERE identity = ? AND minute = ? AND run = ? AND config = ? "
-        "AND range = ?",
+        "SELECT ns FROM counted_range WHERE identity=? AND minute=? AND run=? AND config=? AND range=?",
     [PUT_COUNTED] = "INSERT OR REPLACE INTO counted_range VALUES(?, ?, ?, ?, ?, ?)",
     [FORGET_COUNTED] = "DELETE FROM counted_range WHERE identity = ? AND minute < ?",
     [GET_REQUEST] = "SELECT body, gpu_ns FROM profile_request",
