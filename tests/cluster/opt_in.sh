@@ -106,6 +106,13 @@ slurm() {
   recorded "SELECT DISTINCT slurm_account || ' ' || slurm_partition || ' ' || slurm_array_task FROM run WHERE slurm_array_task IS NOT NULL" \
     "phys test 3" sbatch --wait -A phys --array=3 -o "$work/batch-%j" --wrap "srun ${hello[*]} --launches 6"
   wait_for 30 grep -q '^occtrace occtest: largest loss: ' "$work"/batch-[0-9]*
+  local name
+  for name in 'of-%A_%3a-%u-%N-%n-%t-%s-%J-%%-%q' '' 'literal\\-%A_%a'; do # as sbatch names the output, '': its default
+    mkdir -p "$work/names"
+    rm -f "$work"/names/*
+    (cd "$work/names" && sbatch --wait --array=3 ${name:+-o "$name"} --wrap "srun ${hello[*]} --launches 6") >/dev/null
+    wait_for 30 grep -q '^occtrace occtest: largest loss: ' "$work"/names/*
+  done
 }
 
 # ---- containers: the CDI device, and the hook for all containers ----
