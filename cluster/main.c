@@ -46,7 +46,10 @@ static int load_settings(const struct occ_ship_options *options, struct occ_conf
 static int print_check(struct occ_warehouse *w, const struct occ_config *config,
                        const struct occ_raw_options *raw, struct occ_error *err)
 {
+    struct occ_pseudonym users;
     int rc = occ_warehouse_check(w, OCC_FOR_QUESTIONS | OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE, err);
+    if (rc == 0)
+        rc = occ_ship_users(config, &users, err);
     bool is_over = raw->until_s <= occ_now_ns() / 1000000000;
     if (rc == 0 && raw->jobs[0])
         (void)printf("single launches of jobs %s: %s %s\n", raw->jobs,
@@ -76,6 +79,22 @@ static int print_accounts(const struct occ_ship_options *options, const struct o
     return rc;
 }
 
+/* Erases the user under the name, and as ship.users sends it. */
+static int erase(struct occ_warehouse *w, const char *cluster, const char *user,
+                 const struct occ_config *config, uint64_t *ret_rows, struct occ_error *err)
+{
+    struct occ_pseudonym users;
+    char hash[OCC_PSEUDONYM_BYTES];
+    uint64_t more = 0;
+    int rc = occ_ship_users(config, &users, err);
+    if (rc == 0)
+        rc = occ_warehouse_erase(w, cluster, user, ret_rows, err);
+    if (rc == 0 && users.users == OCC_USERS_HASH)
+        rc = occ_warehouse_erase(w, cluster, occ_pseudonym_of(&users, user, hash), &more, err);
+    *ret_rows += more;
+    return rc;
+}
+
 /* Erases a user or retires a node. */
 static int forget(const struct occ_ship_options *options, const struct occ_config *config,
                   struct occ_warehouse *w, struct occ_error *err)
@@ -90,7 +109,7 @@ static int forget(const struct occ_ship_options *options, const struct occ_confi
     if (rc == 0 && options->retire)
         rc = occ_warehouse_retire(w, name, options->retire, err);
     else if (rc == 0)
-        rc = occ_warehouse_erase(w, name, options->erase, &rows, err);
+        rc = erase(w, name, options->erase, config, &rows, err);
     if (rc == 0 && options->retire)
         (void)printf("cluster '%s': node '%s' is retired; to close its account: DROP USER IF EXISTS "
                      "`occ_node_%s`\n",
@@ -201,15 +220,16 @@ static int open_warehouse(const struct occ_config *config, const struct occ_raw_
                           const struct occ_warehouse_options *warehouse, struct occ_ship *ship,
                           struct occ_error *err)
 {
-    const struct occ_ship_settings settings = {.history = occ_ship_history_path(config),
-                                               .state = occ_ship_state_path(config),
-                                               .metrics = config->ship_metrics_file,
-                                               .jobs = config->job_directory,
-                                               .interval_ns = config->ship_interval_ns,
-                                               .max_configs = config->ship_configs,
-                                               .raw = *raw,
-                                               .warehouse = *warehouse};
-    return occ_ship_open(&settings, ship, err);
+    struct occ_ship_settings settings = {.history = occ_ship_history_path(config),
+                                         .state = occ_ship_state_path(config),
+                                         .metrics = config->ship_metrics_file,
+                                         .jobs = config->job_directory,
+                                         .interval_ns = config->ship_interval_ns,
+                                         .max_configs = config->ship_configs,
+                                         .raw = *raw,
+                                         .warehouse = *warehouse};
+    int rc = occ_ship_users(config, &settings.users, err);
+    return rc == 0 ? occ_ship_open(&settings, ship, err) : rc;
 }
 
 /* No metrics if ship.otlp_url is empty. */
@@ -324,6 +344,16 @@ static int serve(const struct occ_ship_options *options, const struct occ_config
                                            err);
 }
 
+static int print_user(const struct occ_config *config, const char *user, struct occ_error *err)
+{
+    struct occ_pseudonym users;
+    char hash[OCC_PSEUDONYM_BYTES];
+    int rc = occ_ship_users(config, &users, err);
+    if (rc == 0)
+        (void)printf("%s\n", occ_pseudonym_of(&users, user, hash));
+    return rc;
+}
+
 static int print_schema(const struct occ_config *config, enum occ_dialect dialect, struct occ_error *err)
 {
     struct occ_warehouse_keep keep;
@@ -348,7 +378,9 @@ int main(int argc, char **argv)
     if (options.help || options.version)
         return 0;
     int rc = load_settings(&options, &config, &err);
-    if (rc == 0 && options.print && dialect != OCC_DIALECT_AUTO)
+    if (rc == 0 && options.user_hash)
+        rc = print_user(&config, options.user_hash, &err);
+    else if (rc == 0 && options.print && dialect != OCC_DIALECT_AUTO)
         rc = print_schema(&config, dialect, &err);
     else if (rc == 0 && options.accounts && dialect != OCC_DIALECT_AUTO)
         rc = print_accounts(&options, &config, dialect, &err);

@@ -55,6 +55,7 @@ static const struct occ_option rows[] = {
     {0, "cluster-name", "NAME", AT(cluster_name),
      "with --erase, --retire: of this cluster (default:" OCC_OPTION_INDENT
      "ship.cluster, else the only cluster of the warehouse)"},
+    {0, "user-hash", "NAME", AT(user_hash), "print this user as ship.users sends it, and end"},
     {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
     {'h', "help", NULL, AT(help), "this text"},
     {'V', "version", NULL, AT(version), "the version"},
@@ -80,11 +81,11 @@ int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_o
     if (options.cluster_name && !options.erase && !options.retire)
         return occ_fail(err, OCC_E_INVALID, "--cluster-name goes with --erase or --retire");
     if (options.init + options.accounts + options.check + options.once + options.status + options.maintain +
-            (options.erase != NULL) + (options.retire != NULL) >
+            (options.erase != NULL) + (options.retire != NULL) + (options.user_hash != NULL) >
         1)
         return occ_fail(err, OCC_E_INVALID,
-                        "one of --init, --accounts, --check, --once, --status, --maintain, --erase and "
-                        "--retire at a time");
+                        "one of --init, --accounts, --check, --once, --status, --maintain, --erase, --retire "
+                        "and --user-hash at a time");
     *ret_options = options;
     return 0;
 }
@@ -207,6 +208,12 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
                                                   .cluster = config->ship_cluster,
                                                   .node = names->node};
     return read_password(config, names->password, sizeof names->password, err);
+}
+
+int occ_ship_users(const struct occ_config *config, struct occ_pseudonym *ret_users, struct occ_error *err)
+{
+    return occ_pseudonym_open((enum occ_users)config->ship_users, config->ship_users_key_file, ret_users,
+                              err);
 }
 
 #define DAY_NS INT64_C(86400000000000)

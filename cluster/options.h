@@ -12,11 +12,12 @@
 #include "cluster/otlp/headers.h"
 #include "cluster/otlp/otlp.h"
 #include "support/node.h"
+#include "support/pseudonym.h"
 
 /* Texts point into argv; NULL: not given. */
 struct occ_ship_options {
     const char *config, *dialect, *log_level, *otlp, *nodes, *passwords;
-    const char *erase, *retire, *cluster_name;
+    const char *erase, *retire, *cluster_name, *user_hash;
     bool init, plan, print, accounts, check, once, status, maintain, help, version;
 };
 
@@ -48,6 +49,9 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
 /* The days of warehouse.*, rounded up. OCC_E_INVALID: warehouse.hours is shorter than another time. */
 int occ_ship_keep(const struct occ_config *config, struct occ_warehouse_keep *ret_keep,
                   struct occ_error *err);
+
+/* Users as ship.users says; reads the key's file. */
+int occ_ship_users(const struct occ_config *config, struct occ_pseudonym *ret_users, struct occ_error *err);
 
 /* Sets names->otlp_state, the path of the sums for OpenTelemetry. */
 void occ_ship_otlp_state(const struct occ_config *config, struct occ_ship_names *names);

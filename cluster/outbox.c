@@ -45,6 +45,8 @@ int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *er
     if (rc == 0 && sqlite3_prepare_v2(r->db, read_changes, -1, &r->read_changes, NULL) != SQLITE_OK)
         rc = occ_outbox_fail(r, err);
     if (rc == 0)
+        rc = occ_outbox_make_functions(r, err);
+    if (rc == 0)
         rc = occ_outbox_prepare_ids(r, err);
     if (rc == 0)
         rc = occ_outbox_prepare_minutes(r, err);
@@ -63,7 +65,7 @@ void occ_outbox_close(struct occ_outbox *r)
         (void)sqlite3_finalize(statements[i]);
     for (size_t i = 0; i < r->n_runs; i++) {
         free(r->runs[i].job);
-        free(r->runs[i].user);
+        occ_user_texts_free(&r->runs[i].users);
         occ_body_free(&r->runs[i].added);
     }
     free(r->runs);
@@ -167,6 +169,7 @@ int occ_outbox_read(struct occ_outbox *r, int64_t after, int64_t until,
                     struct occ_error *err)
 {
     *ret_batch = (struct occ_batch){.options = *options};
+    r->users = options->users;
     if (sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) /* one snapshot for all statements */
         return occ_outbox_fail(r, err);
     (void)sqlite3_bind_int64(r->read_changes, 1, after);

@@ -15,6 +15,7 @@
 #include "cluster/ask/warehouse.h"
 #include "support/error.h"
 #include "support/map.h"
+#include "user_forms.h"
 
 struct occ_store;
 struct occ_erased;
@@ -31,7 +32,9 @@ struct occ_outbox_config {
 struct occ_outbox_run {
     int64_t id;
     uint64_t group; /* hash of job and user: rows with the same hash are merged */
-    char *job, *user;
+    char *job;
+    struct occ_user_texts users;
+    uint64_t earlier_groups[OCC_USER_FORMS_MAX]; /* the group of each earlier text of the user */
     int64_t last_s, erased_before_s; /* last_s: of its last launch, or its start; erased_before_s: forget.h */
     struct occ_body added;           /* the columns of OCC_SHIP_JOB_ADDED_COLUMNS in its job's rows */
     char uuid[40];
@@ -79,6 +82,7 @@ struct occ_batch_options {
     int64_t now_s;
     const struct occ_sent *sent;
     const struct occ_erased *erased;
+    const struct occ_user_forms *users; /* of this history; NULL: names */
     struct occ_kept *kept;
     struct occ_raw_options raw;
 };
@@ -105,6 +109,7 @@ struct occ_outbox {
     struct occ_store *store;
     sqlite3 *db;
     int64_t identity, first_minute, last_change;
+    const struct occ_user_forms *users; /* of the batch that is read */
     sqlite3_stmt *read_changes, *read_config, *read_run, *read_minute, *read_run_row, *read_launches;
     struct occ_map config_index, run_index;
     struct occ_outbox_config *configs;
@@ -131,11 +136,16 @@ int occ_outbox_no_memory(struct occ_error *err);
 /* The number returned by a statement with these parameters. */
 int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t *values, int n,
                       int64_t *ret_number, struct occ_error *err);
+/* Makes the SQL functions shipped_user() and shipped_uid(), which statements on runs use. */
+int occ_outbox_make_functions(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_prepare_ids(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
 int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                    const struct occ_outbox_run **ret_run, struct occ_error *err);
+/* True if the user in this earlier form is not the user of now, and may be in rows of the minute. */
+bool occ_outbox_is_earlier(const struct occ_outbox *outbox, const struct occ_outbox_run *run, size_t form,
+                           int64_t minute);
 /* True if rows of the run's minute are erased in the warehouse, and not sent. */
 bool occ_outbox_is_erased(const struct occ_outbox_run *run, int64_t minute);
 /* Writes the first `n` added columns of a row of the run's job. */
@@ -151,6 +161,10 @@ struct occ_measured_row {
     uint64_t total_ns;
     double expected_elapsed;
 };
+/* Adds sums; saturates counts. */
+void occ_outbox_add_measured(struct occ_measured_sums *sums, const struct occ_measured_sums *more);
+/* Reads sums from the columns from `at` on; zeros if a number is out of a counter's range. */
+void occ_outbox_read_measured(sqlite3_stmt *stmt, int at, struct occ_measured_sums *ret_sums);
 /* Writes the columns sources, means and shares. */
 void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_row *row,
                              struct occ_kept *kept);

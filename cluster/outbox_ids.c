@@ -67,6 +67,36 @@ int occ_outbox_no_memory(struct occ_error *err)
     return occ_no_memory(err);
 }
 
+static void shipped_user(sqlite3_context *context, int argc, sqlite3_value **values)
+{
+    const struct occ_outbox *r = sqlite3_user_data(context);
+    const char *user = (const char *)sqlite3_value_text(values[0]);
+    char hash[OCC_PSEUDONYM_BYTES];
+    (void)argc;
+    user = user ? user : "";
+    sqlite3_result_text(context, r->users ? occ_pseudonym_of(r->users->pseudonym, user, hash) : user, -1,
+                        SQLITE_TRANSIENT);
+}
+
+static void shipped_uid(sqlite3_context *context, int argc, sqlite3_value **values)
+{
+    const struct occ_outbox *r = sqlite3_user_data(context);
+    (void)argc;
+    if (!r->users || r->users->pseudonym->users == OCC_USERS_NAME)
+        sqlite3_result_value(context, values[0]);
+    else
+        sqlite3_result_null(context);
+}
+
+int occ_outbox_make_functions(struct occ_outbox *r, struct occ_error *err)
+{
+    bool done = sqlite3_create_function(r->db, "shipped_user", 1, SQLITE_UTF8, r, shipped_user, NULL, NULL) ==
+                    SQLITE_OK &&
+                sqlite3_create_function(r->db, "shipped_uid", 1, SQLITE_UTF8, r, shipped_uid, NULL, NULL) ==
+                    SQLITE_OK;
+    return done ? 0 : occ_outbox_fail(r, err);
+}
+
 int occ_outbox_prepare_ids(struct occ_outbox *r, struct occ_error *err)
 {
     if (sqlite3_prepare_v2(r->db, read_config, -1, &r->read_config, NULL) != SQLITE_OK ||
@@ -215,28 +245,63 @@ uint64_t occ_batch_add_other(struct occ_batch *batch, int cause)
 
 /* ---- runs ---- */
 
-static bool fill_run(sqlite3_stmt *stmt, const struct occ_erased *erased, struct occ_outbox_run *run)
+/* Hash of job and user: rows with the same hash are merged. */
+static bool hash_group(const char *job, const char *user, uint64_t *ret_group)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return false;
+    (void)XXH3_64bits_reset(state);
+    (void)XXH3_64bits_update(state, job, strlen(job) + 1);
+    (void)XXH3_64bits_update(state, user, strlen(user));
+    *ret_group = XXH3_64bits_digest(state);
+    (void)XXH3_freeState(state);
+    return true;
+}
+
+static bool hash_groups(struct occ_outbox_run *run)
+{
+    bool done = hash_group(run->job, run->users.now, &run->group);
+    for (size_t i = 0; done && i < OCC_USER_FORMS_MAX; i++)
+        if (run->users.earlier[i])
+            done = hash_group(run->job, run->users.earlier[i], &run->earlier_groups[i]);
+    return done;
+}
+
+/* A user is erased under the name and under each text that was sent. */
+static int64_t find_erased_s(const struct occ_erased *erased, const char *user,
+                             const struct occ_user_texts *texts)
+{
+    int64_t plain_s = occ_erased_before_s(erased, user), latest_s = occ_erased_before_s(erased, texts->now);
+    latest_s = plain_s > latest_s ? plain_s : latest_s;
+    for (size_t i = 0; i < OCC_USER_FORMS_MAX; i++) {
+        int64_t earlier_s = texts->earlier[i] ? occ_erased_before_s(erased, texts->earlier[i]) : 0;
+        latest_s = earlier_s > latest_s ? earlier_s : latest_s;
+    }
+    return latest_s;
+}
+
+static int fill_run(sqlite3_stmt *stmt, const struct occ_batch_options *options, struct occ_outbox_run *run,
+                    struct occ_error *err)
 {
     const char *job = (const char *)sqlite3_column_text(stmt, RUN_JOB),
                *user = (const char *)sqlite3_column_text(stmt, RUN_USER);
-    XXH3_state_t *state = XXH3_createState();
     *run = (struct occ_outbox_run){.id = sqlite3_column_int64(stmt, RUN_ID),
                                    .job = strdup(job ? job : ""),
-                                   .user = strdup(user ? user : ""),
                                    .last_s = sqlite3_column_int64(stmt, RUN_LAST) / SECOND_NS};
-    if (!state || !run->job || !run->user) {
-        (void)XXH3_freeState(state);
-        return false;
-    }
-    (void)XXH3_64bits_reset(state);
-    (void)XXH3_64bits_update(state, run->job, strlen(run->job) + 1);
-    (void)XXH3_64bits_update(state, run->user, strlen(run->user));
-    run->group = XXH3_64bits_digest(state);
-    run->erased_before_s = occ_erased_before_s(erased, run->user);
-    (void)XXH3_freeState(state);
+    int rc = occ_user_texts_make(options->users, user ? user : "", &run->users, err);
+    if (rc != 0)
+        return rc;
+    run->erased_before_s = find_erased_s(options->erased, user ? user : "", &run->users);
     (void)snprintf(run->uuid, sizeof run->uuid, "%s", (const char *)sqlite3_column_text(stmt, RUN_UUID));
     occ_body_put_columns(&run->added, stmt, RUN_ADDED, sqlite3_column_count(stmt) - RUN_ADDED);
-    return !run->added.failed;
+    return !run->job || run->added.failed || !hash_groups(run) ? occ_outbox_no_memory(err) : 0;
+}
+
+bool occ_outbox_is_earlier(const struct occ_outbox *r, const struct occ_outbox_run *run, size_t form,
+                           int64_t minute)
+{
+    return r->users && run->users.earlier[form] && minute <= r->users->earlier[form].until_minute;
 }
 
 bool occ_outbox_is_erased(const struct occ_outbox_run *run, int64_t minute)
@@ -288,9 +353,11 @@ int occ_outbox_run(struct occ_outbox *r, struct occ_batch *batch, int64_t id,
         at = (uint32_t)r->n_runs;
         rc = find(r, r->read_run, id, err);
         if (rc == 0 &&
-            (!occ_grow((void **)&r->runs, &r->allocated_runs, r->n_runs, ITEMS_MAX, sizeof *r->runs) ||
-             !fill_run(r->read_run, batch->options.erased, &r->runs[r->n_runs++]) ||
-             occ_map_put(&r->run_index, (uint64_t)id, at) == OCC_MAP_NONE))
+            !occ_grow((void **)&r->runs, &r->allocated_runs, r->n_runs, ITEMS_MAX, sizeof *r->runs))
+            rc = occ_outbox_no_memory(err);
+        if (rc == 0)
+            rc = fill_run(r->read_run, &batch->options, &r->runs[r->n_runs++], err);
+        if (rc == 0 && occ_map_put(&r->run_index, (uint64_t)id, at) == OCC_MAP_NONE)
             rc = occ_outbox_no_memory(err);
         (void)sqlite3_reset(r->read_run);
     }

@@ -68,7 +68,7 @@ static uint32_t count_copies(struct together *t, const uint64_t columns[COLUMNS]
 static void put_origin(const struct occ_outbox *r, const struct occ_batch *batch,
                        const struct occ_outbox_run *run, struct occ_body *origin)
 {
-    const char *const texts[] = {"", batch->options.cluster, run->job, run->user, batch->options.node};
+    const char *const texts[] = {"", batch->options.cluster, run->job, run->users.now, batch->options.node};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         occ_body_put_text(origin, texts[i], strlen(texts[i]));
     occ_body_put_u64(origin, (uint64_t)r->identity);
@@ -130,6 +130,9 @@ int occ_outbox_add_launches(struct occ_outbox *r, struct occ_batch *batch, int64
     int64_t launches = 0;
     uint64_t sent = 0;
     int rc = occ_outbox_run(r, batch, id, &run, err);
+    for (size_t i = 0; rc == 0 && i < OCC_USER_FORMS_MAX; i++)
+        if (occ_outbox_is_earlier(r, run, i, minute))
+            return 0; /* they are there with the earlier user, who is a part of their keys */
     if (rc != 0 || occ_outbox_is_erased(run, minute) || !is_chosen(&batch->options.raw, minute, run->job))
         return rc;
     for (int i = 0; i < 4; i++)

@@ -284,3 +284,57 @@ void occ_outbox_put_evidence(struct occ_body *rows, const struct occ_measured_ro
     list[n++] = ']';
     occ_body_put_text(rows, list, n);
 }
+
+/* ---- sums ---- */
+
+#define NS_MAX   1e30
+#define MEAN_MAX 1e12
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t column(sqlite3_stmt *stmt, int i)
+{
+    int64_t value = sqlite3_column_int64(stmt, i);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+void occ_outbox_read_measured(sqlite3_stmt *stmt, int at, struct occ_measured_sums *sums)
+{
+    bool is_possible = true;
+#define X(name, text) sums->name = column(stmt, at++);
+    OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
+#undef X
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
+        sums->sum[i] = sqlite3_column_double(stmt, at++);
+        sums->ns[i] = sqlite3_column_double(stmt, at++);
+        is_possible &= sums->ns[i] < NS_MAX && fabs(sums->sum[i]) <= MEAN_MAX * sums->ns[i];
+    }
+#define X(name)                                                                                              \
+    sums->name = sqlite3_column_double(stmt, at++);                                                          \
+    is_possible &= fabs(sums->name) < NS_MAX;
+    OCC_MEASURED_EVIDENCE(X)
+#undef X
+    is_possible &= fmin(fmin(sums->elapsed_square_sum, sums->rest_error_sum), sums->rest_ns) >= 0 &&
+                   sums->elapsed_square_sum <= MEAN_MAX * sums->ns[OCC_MEASURED_elapsed];
+    if (!is_possible)
+        *sums = (struct occ_measured_sums){0};
+}
+
+void occ_outbox_add_measured(struct occ_measured_sums *sums, const struct occ_measured_sums *more)
+{
+#define X(name, text) sums->name = add_saturated(sums->name, more->name);
+    OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
+#undef X
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
+        sums->sum[i] += more->sum[i];
+        sums->ns[i] += more->ns[i];
+    }
+#define X(name) sums->name += more->name;
+    OCC_MEASURED_EVIDENCE(X)
+#undef X
+}

@@ -15,8 +15,6 @@
 #include "support/array.h"
 
 #define ROWS_MAX (1u << 22)
-#define NS_MAX   1e30
-#define MEAN_MAX 1e12
 
 #define MEASURED_COUNT(name, text) ", e." #name
 #define MEASURED_SUMS(name)        ", e." #name "_sum, e." #name "_ns"
@@ -45,6 +43,7 @@ enum { RUN, CONFIG, LAUNCHES, TOTAL, MIN, MAX, HISTOGRAM, MEASURED };
 struct merged {
     uint64_t group, config;
     uint32_t run; /* index of any run of the group */
+    const char *user;
     int cause;
     int64_t last_run;
     uint32_t ranks;
@@ -102,46 +101,6 @@ static uint64_t column(sqlite3_stmt *stmt, int i)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Measured values are dropped if a number is out of a counter's range. */
-static void read_measured(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
-{
-    int at = MEASURED;
-    bool is_possible = true;
-#define X(name, text) sums->name = column(stmt, at++);
-    OCC_MEASURED_SOURCES(X)
-    X(overlapped, "")
-#undef X
-    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
-        sums->sum[i] = sqlite3_column_double(stmt, at++);
-        sums->ns[i] = sqlite3_column_double(stmt, at++);
-        is_possible &= sums->ns[i] < NS_MAX && fabs(sums->sum[i]) <= MEAN_MAX * sums->ns[i];
-    }
-#define X(name)                                                                                              \
-    sums->name = sqlite3_column_double(stmt, at++);                                                          \
-    is_possible &= fabs(sums->name) < NS_MAX;
-    OCC_MEASURED_EVIDENCE(X)
-#undef X
-    is_possible &= fmin(fmin(sums->elapsed_square_sum, sums->rest_error_sum), sums->rest_ns) >= 0 &&
-                   sums->elapsed_square_sum <= MEAN_MAX * sums->ns[OCC_MEASURED_elapsed];
-    if (!is_possible)
-        *sums = (struct occ_measured_sums){0};
-}
-
-static void add_measured(struct occ_measured_sums *sums, const struct occ_measured_sums *more)
-{
-#define X(name, text) sums->name = add_saturated(sums->name, more->name);
-    OCC_MEASURED_SOURCES(X)
-    X(overlapped, "")
-#undef X
-    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
-        sums->sum[i] += more->sum[i];
-        sums->ns[i] += more->ns[i];
-    }
-#define X(name) sums->name += more->name;
-    OCC_MEASURED_EVIDENCE(X)
-#undef X
-}
-
 /* Unused share as in struct occ_top_row: measured for launches with a value, modelled for the others. */
 static double unused_share(const struct occ_measured_sums *sums, const struct occ_outbox_config *config,
                            uint64_t total_ns)
@@ -152,10 +111,10 @@ static double unused_share(const struct occ_measured_sums *sums, const struct oc
     return elapsed < 1 ? 1 - fmax(elapsed, 0) : 0;
 }
 
-static struct merged *row_of(struct minute *m, const struct occ_outbox_run *run,
-                             const struct occ_outbox_config *config)
+static struct merged *row_of(struct minute *m, const struct occ_outbox_run *run, uint64_t group,
+                             const char *user, const struct occ_outbox_config *config)
 {
-    const uint64_t key[] = {run->group, config->id};
+    const uint64_t key[] = {group, config->id};
     uint64_t hash = XXH3_64bits(key, sizeof key);
     uint32_t at = occ_map_get(&m->index, hash);
     if (at != OCC_MAP_NONE)
@@ -163,9 +122,10 @@ static struct merged *row_of(struct minute *m, const struct occ_outbox_run *run,
     if (!occ_grow((void **)&m->rows, &m->allocated, m->n, ROWS_MAX, sizeof *m->rows) ||
         occ_map_put(&m->index, hash, (uint32_t)m->n) == OCC_MAP_NONE)
         return NULL;
-    m->rows[m->n] = (struct merged){.group = run->group,
+    m->rows[m->n] = (struct merged){.group = group,
                                     .config = config->id,
                                     .run = (uint32_t)(run - m->outbox->runs),
+                                    .user = user,
                                     .cause = config->cause,
                                     .expected_elapsed = config->expected_elapsed,
                                     .last_run = -1,
@@ -186,20 +146,32 @@ static struct rank *rank_of(struct minute *m, const struct occ_outbox_run *run,
     return &m->ranks[m->n_ranks++];
 }
 
+/* Adds rows without launches, which replace rows with earlier texts of the user. */
+static bool add_earlier(struct minute *m, const struct occ_outbox_run *run,
+                        const struct occ_outbox_config *config)
+{
+    for (size_t i = 0; i < OCC_USER_FORMS_MAX; i++)
+        if (occ_outbox_is_earlier(m->outbox, run, i, m->number) &&
+            !row_of(m, run, run->earlier_groups[i], run->users.earlier[i], config))
+            return false;
+    return true;
+}
+
 /* Adds the current row. false: no memory, or a damaged histogram. */
 static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbox_run *run,
                     const struct occ_outbox_config *config)
 {
-    struct merged *row = row_of(m, run, config);
+    bool added = add_earlier(m, run, config);
+    struct merged *row = row_of(m, run, run->group, run->users.now, config);
     struct rank *rank = rank_of(m, run, config);
-    if (!row || !rank)
+    if (!added || !row || !rank)
         return false;
     if (column(stmt, LAUNCHES) == 0)
         return true; /* configuration of a removed run */
     uint64_t launches = column(stmt, LAUNCHES), total = column(stmt, TOTAL), min = column(stmt, MIN),
              max = column(stmt, MAX);
     struct occ_measured_sums measured;
-    read_measured(stmt, &measured);
+    occ_outbox_read_measured(stmt, MEASURED, &measured);
     double capacity = (double)total * 1e-9 * config->warps,
            waste = capacity * unused_share(&measured, config, total);
     if (row->launches == 0)
@@ -210,7 +182,7 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
     row->total_ns = add_saturated(row->total_ns, total);
     row->min_ns = min < row->min_ns ? min : row->min_ns;
     row->max_ns = max > row->max_ns ? max : row->max_ns;
-    add_measured(&row->measured, &measured);
+    occ_outbox_add_measured(&row->measured, &measured);
     row->waste += waste;
     row->capacity += capacity;
     rank->launches = add_saturated(rank->launches, launches);
@@ -276,7 +248,7 @@ static void put_row(struct minute *m, const struct merged *row)
 {
     const struct occ_outbox_run *run = &m->outbox->runs[row->run];
     struct occ_body *rows = &m->batch->rows[OCC_SHIP_MINUTE];
-    const uint64_t key[] = {(uint64_t)m->outbox->identity, run->group, row->config};
+    const uint64_t key[] = {(uint64_t)m->outbox->identity, row->group, row->config};
     const struct occ_measured_row measured = {.sums = &row->measured,
                                               .key = XXH3_64bits(key, sizeof key),
                                               .total_ns = row->total_ns,
@@ -284,7 +256,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, (uint64_t)m->number * 60);
     put_origin(m->batch, rows);
     occ_body_put_text(rows, run->job, strlen(run->job));
-    occ_body_put_text(rows, run->user, strlen(run->user));
+    occ_body_put_text(rows, row->user, strlen(row->user));
     occ_body_put_text(rows, m->batch->options.node, strlen(m->batch->options.node));
     occ_body_put_u64(rows, (uint64_t)m->outbox->identity);
     occ_body_put_u64(rows, row->config);
@@ -309,7 +281,8 @@ static void put_row(struct minute *m, const struct merged *row)
 /* Writes a row that replaces a row sent before. */
 static void put_empty_row(struct minute *m, const struct merged *row)
 {
-    put_row(m, &(struct merged){.run = row->run, .config = row->config});
+    put_row(m,
+            &(struct merged){.group = row->group, .run = row->run, .user = row->user, .config = row->config});
 }
 
 /* true if rows of this minute may be in the warehouse. */
@@ -333,7 +306,7 @@ static void put_ranks(struct minute *m)
         occ_body_put_u64(rows, (uint64_t)m->outbox->identity);
         occ_body_put_text(rows, run->uuid, strlen(run->uuid));
         occ_body_put_text(rows, gpu, strlen(gpu));
-        occ_body_put_text(rows, run->user, strlen(run->user));
+        occ_body_put_text(rows, run->users.now, strlen(run->users.now));
         occ_body_put_u64(rows, rank->launches);
         occ_body_put_u64(rows, rank->busy_ns);
         occ_body_put_float(rows, rank->waste);
@@ -352,7 +325,7 @@ static bool add_to_other(struct merged *other, const struct merged *row)
     other->total_ns = add_saturated(other->total_ns, row->total_ns);
     other->min_ns = row->min_ns < other->min_ns ? row->min_ns : other->min_ns;
     other->max_ns = row->max_ns > other->max_ns ? row->max_ns : other->max_ns;
-    add_measured(&other->measured, &row->measured);
+    occ_outbox_add_measured(&other->measured, &row->measured);
     other->waste += row->waste;
     other->capacity += row->capacity;
     for (uint16_t i = 0; i < row->histogram.count; i++)
@@ -364,13 +337,14 @@ static bool add_to_other(struct merged *other, const struct merged *row)
 }
 
 /* Adds up a job's other configurations by main cause. If this minute may have been sent, also replaces rows
- * of configurations that had their own row then. run: any run of the job. */
-static bool put_folded(struct minute *m, const struct merged *rows, size_t n, uint32_t run)
+ * of configurations that had their own row then. any: a row of the job and user. */
+static bool put_folded(struct minute *m, const struct merged *rows, size_t n, const struct merged *any)
 {
     struct merged others[OCC_CAUSE_COUNT + 1] = {0};
     bool sent_before = may_be_sent(m), added = true;
     for (int i = 0; i <= OCC_CAUSE_COUNT; i++)
-        others[i] = (struct merged){.run = run, .min_ns = UINT64_MAX, .is_other = true};
+        others[i] = (struct merged){
+            .group = any->group, .run = any->run, .user = any->user, .min_ns = UINT64_MAX, .is_other = true};
     for (size_t i = 0; i < n && added; i++) {
         added = add_to_other(&others[rows[i].cause], &rows[i]);
         if (sent_before)
@@ -408,7 +382,7 @@ static bool put_group(struct minute *m, const struct merged *rows, size_t n, siz
         put_row(m, &rows[i]);
     /* also if the job had too many configurations before runs were removed */
     if (own < live || (n > max && may_be_sent(m)))
-        put = put_folded(m, rows + own, live - own, rows[0].run);
+        put = put_folded(m, rows + own, live - own, &rows[0]);
     for (size_t i = live; i < n && may_be_sent(m); i++)
         put_empty_row(m, &rows[i]);
     return put;

@@ -22,6 +22,8 @@ int occ_ship_open(const struct occ_ship_settings *settings, struct occ_ship *ret
     occ_seen_open(&ret_ship->seen);
     int rc = occ_state_open(settings->state, false, &ret_ship->state, err);
     if (rc == 0)
+        rc = occ_user_forms_begin(occ_state_sqlite(ret_ship->state), &ret_ship->settings.users, err);
+    if (rc == 0)
         rc = occ_state_load_seen(ret_ship->state, &ret_ship->seen, err);
     if (rc == 0)
         rc = occ_state_load_counters(ret_ship->state, &ret_ship->counters, err);

@@ -23,6 +23,7 @@ struct occ_ship_settings {
     int64_t interval_ns; /* 0: depends on the server's version */
     uint64_t max_configs;
     struct occ_raw_options raw;
+    struct occ_pseudonym users;
     struct occ_warehouse_options warehouse;
 };
 

@@ -61,6 +61,7 @@ struct history {
     struct occ_ship *ship;
     struct occ_outbox outbox;
     struct occ_ship_position position;
+    struct occ_user_forms users;
     struct occ_seen_history seen;
     bool all;
     bool is_sent; /* sent whole */
@@ -81,6 +82,7 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                                               .now_s = h->all || of_gap ? 0 : occ_now_ns() / SECOND_NS,
                                               .sent = &h->ship->sent,
                                               .erased = &h->ship->erased,
+                                              .users = &h->users,
                                               .kept = &h->ship->kept,
                                               .raw = settings->raw};
     return occ_outbox_read(&h->outbox, of_gap ? p->done : p->newest,
@@ -134,6 +136,12 @@ static int load_position(struct history *h, const char *path, bool is_offline, s
     struct occ_ship_position *p = &h->position;
     struct stat status = {0};
     int rc = occ_state_load_position(h->ship->state, h->outbox.identity, p, err);
+    h->users = (struct occ_user_forms){.pseudonym = &h->ship->settings.users,
+                                       .db = occ_state_sqlite(h->ship->state),
+                                       .identity = h->outbox.identity};
+    bool is_known = p->newest > 0 || p->gap_end > 0 || p->newest_minute > 0;
+    if (rc == 0)
+        rc = occ_user_forms_read(&h->users, is_known, p->newest_minute, err);
     if (rc == 0 && stat(path, &status) != 0)
         rc = occ_fail_errno(err, errno, "%s", path);
     if (rc == 0 && p->newest > 0 &&
@@ -142,6 +150,8 @@ static int load_position(struct history *h, const char *path, bool is_offline, s
                 "%s is another copy than the one that was sent: all of it is sent again", path);
         p->done = p->gap_end = p->newest = 0;
     }
+    if (rc == 0 && h->users.has_changed) /* all rows again, with the other texts of users */
+        p->done = p->gap_end = p->newest = 0;
     if (rc == 0 && p->newest == 0)
         p->first = h->outbox.last_change;
     p->inode = (int64_t)status.st_ino;
@@ -228,10 +238,20 @@ static int send_changes(struct history *h, struct occ_error *err)
     return rc;
 }
 
+/* The position first: the forms without it would not send the history again. */
+static int store_forms(struct history *h, struct occ_error *err)
+{
+    struct occ_ship *ship = h->ship;
+    int rc = occ_state_store(ship->state, &h->position, &ship->counters, NULL, err);
+    return rc == 0 ? occ_user_forms_store(&h->users, err) : rc;
+}
+
 static int ship_open_history(struct history *h, const char *path, struct occ_ship_pass *pass,
                              struct occ_error *err)
 {
     int rc = load_position(h, path, pass->is_offline, err);
+    if (rc == 0 && !pass->is_offline && h->users.has_changed)
+        rc = store_forms(h, err);
     if (rc == 0 && !pass->is_offline)
         rc = send_changes(h, err);
     int counted = count_unsent(h, pass, rc == 0 ? err : NULL);

@@ -7,6 +7,7 @@
 
 #include "cluster/seen/state_file.h"
 #include "support/text.h"
+#include "user_forms.h"
 
 struct occ_state {
     sqlite3 *db;
@@ -40,12 +41,19 @@ int occ_state_open(const char *path, bool read_only, struct occ_state **ret_stat
         rc = occ_state_file_open(path, read_only, &s->db, err);
     if (rc == 0 && !read_only && sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
         rc = fail_sql(s, err, "cannot make it");
+    if (rc == 0 && !read_only)
+        rc = occ_user_forms_prepare(s->db, err);
     if (rc == 0) {
         *ret_state = s;
         return 0;
     }
     occ_state_close(s);
     return rc;
+}
+
+struct sqlite3 *occ_state_sqlite(struct occ_state *s)
+{
+    return s->db;
 }
 
 void occ_state_close(struct occ_state *s)

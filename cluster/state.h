@@ -58,6 +58,9 @@ struct occ_state;
 int occ_state_open(const char *path, bool read_only, struct occ_state **ret_state, struct occ_error *err);
 void occ_state_close(struct occ_state *state);
 
+/* The open file, for user_forms.h. */
+struct sqlite3 *occ_state_sqlite(struct occ_state *state);
+
 /* An unknown identity has zeros. */
 int occ_state_load_position(struct occ_state *state, int64_t identity, struct occ_ship_position *ret_position,
                             struct occ_error *err);

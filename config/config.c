@@ -13,6 +13,7 @@ static const char *const words[KIND_MAX][5] = {
     [KIND_SYNC] = {"normal", "full"},
     [KIND_LEVEL] = {"error", "warning", "info", "debug"},
     [KIND_SPLIT] = {"owner", "none"},
+    [KIND_USERS] = {"name", "hash", "none"},
     [KIND_RECORD] = {"auto", "full", "program", "none"},
     [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
     [KIND_COVERAGE] = {"auto", "none"},

@@ -42,6 +42,7 @@
  *   SYNC      0 normal, 1 full
  *   LEVEL     enum occ_log_level
  *   SPLIT     0 owner, 1 none
+ *   USERS     0 name, 1 hash, 2 none
  *   RECORD    0 auto, 1 full, 2 program, 3 none
  *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
  *   COVERAGE  0 auto, 1 none
@@ -97,6 +98,8 @@
     X(ship, interval, AGE, int64_t, ship_interval_ns, OTHER, "0", OCC_CONFIG_SHIP_MIN_NS,                    \
       OCC_CONFIG_SHIP_MAX_NS)                                                                                \
     X(ship, cluster, TEXT, occ_config_text, ship_cluster, OTHER, "", 0, 0)                                   \
+    X(ship, users, USERS, uint64_t, ship_users, RESTART, "name", 0, 0)                                       \
+    X(ship, users_key_file, PATH, occ_config_text, ship_users_key_file, RESTART, "", 0, 0)                   \
     X(ship, node, TEXT, occ_config_text, ship_node, OTHER, "", 0, 0)                                         \
     X(ship, configs, COUNT, uint64_t, ship_configs, OTHER, "256", 16, 65536)                                 \
     X(ship, raw_jobs, TEXT, occ_config_text, ship_raw_jobs, OTHER, "", 0, 0)                                 \

@@ -18,6 +18,7 @@ enum kind {
     KIND_SYNC,
     KIND_LEVEL,
     KIND_SPLIT,
+    KIND_USERS,
     KIND_RECORD,
     KIND_COUNTERS,
     KIND_COVERAGE,

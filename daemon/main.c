@@ -112,7 +112,8 @@ struct service {
     const struct occ_options *options;
     struct occ_config config;
     struct occ_attribution_assumptions assumptions;
-    bool is_shared; /* programs of several users report */
+    struct occ_pseudonym users; /* in series */
+    bool is_shared;             /* programs of several users report */
 };
 
 static enum occ_command_lines command_lines(const struct service *service)
@@ -207,6 +208,18 @@ static int find_paths(const struct occ_options *options, const struct occ_config
     return p->split && config->database_path[0] ? occ_owner_directory_check_path(p->database, err) : 0;
 }
 
+/* Recording does not depend on the key: without it, series have no users. */
+static void open_users(struct service *service)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_config *config = &service->config;
+    if (occ_pseudonym_open((enum occ_users)config->ship_users, config->ship_users_key_file, &service->users,
+                           &err) == 0)
+        return;
+    occ_log(OCC_LOG_ERROR, "series have no users: %s", err.message);
+    service->users = (struct occ_pseudonym){.users = OCC_USERS_NONE};
+}
+
 static int run(struct service *service, struct occ_error *err)
 {
     const struct occ_config *config = &service->config;
@@ -219,6 +232,7 @@ static int run(struct service *service, struct occ_error *err)
     if (status != 0)
         return status;
     service->is_shared = paths.is_shared;
+    open_users(service);
     const char *http_socket = config->http_socket;
     if (!http_socket[0] && strcmp(paths.socket, OCC_PATH_SYSTEM_SOCKET) == 0)
         http_socket = OCC_PATH_SYSTEM_METRICS;
@@ -247,6 +261,7 @@ static int run(struct service *service, struct occ_error *err)
         .http_socket = http_socket,
         .http_listen = config->http_listen,
         .http_max_runs = config->http_max_runs,
+        .users = &service->users,
         .http_tls = {[OCC_TLS_CERTIFICATE] = config->tls_cert,
                      [OCC_TLS_KEY] = config->tls_key,
                      [OCC_TLS_CLIENT_CA] = config->client_ca},

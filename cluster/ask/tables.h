@@ -116,6 +116,8 @@ enum occ_ship_table {
     "coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, 'container:' || r.container, "               \
     "'session:' || r.session_id, 'run:' || lower(hex(r.uuid)))"
 #define OCC_SHIP_USER "coalesce(r.user, r.uid, '')"
+/* SQL functions of the shipper: the user as ship.users says; the number only with names. */
+#define OCC_SHIP_SENT_USER "shipped_user(" OCC_SHIP_USER ")"
 
 #define OCC_SHIP_START "max(1000000000, min(r.start_ns / 1000000000, 4294967295))"
 /* The level of a removed run. Its row keeps the key, the user (row policies) and the start (the partition);
@@ -125,8 +127,8 @@ enum occ_ship_table {
 /* Over r (stored_run). Preceded by: run, cluster, node and history. Third: over r (stored_removed_run). */
 #define OCC_SHIP_RUN_COLUMNS(X)                                                                              \
     X(job, OCC_SHIP_JOB, "''")                                                                               \
-    X(user, OCC_SHIP_USER, OCC_SHIP_USER)                                                                    \
-    X(uid, "iif(r.uid BETWEEN 0 AND 4294967295, r.uid, NULL)", "NULL")                                       \
+    X(user, OCC_SHIP_SENT_USER, OCC_SHIP_SENT_USER)                                                          \
+    X(uid, "shipped_uid(iif(r.uid BETWEEN 0 AND 4294967295, r.uid, NULL))", "NULL")                          \
     X(pid, "iif(r.pid BETWEEN 0 AND 4294967295, r.pid, NULL)", "NULL")                                       \
     X(program, "coalesce(replace(r.exe, rtrim(r.exe, replace(r.exe, '/', '')), ''), '')", "''")              \
     X(label, "coalesce(r.label, '')", "''")                                                                  \

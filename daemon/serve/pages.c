@@ -251,8 +251,11 @@ void occ_pages_open(struct occ_server *s)
         .write_metrics = write_metrics,
         .write_health = write_health,
         .context = s};
-    const struct occ_meter_options meter_options = {
-        .max_runs = s->options->http_max_runs, .look_up = look_up, .name = ordinal_of, .context = s};
+    const struct occ_meter_options meter_options = {.max_runs = s->options->http_max_runs,
+                                                    .users = s->options->users,
+                                                    .look_up = look_up,
+                                                    .name = ordinal_of,
+                                                    .context = s};
     if (s->private.on)
         return;
     int status = occ_http_open(&options, &s->http, &err);

@@ -9,6 +9,7 @@
 #include "metrics/tls.h"
 #include "daemon/sampling/sampler.h"
 #include "support/error.h"
+#include "support/pseudonym.h"
 
 struct occ_server_options {
     struct occ_histories_options histories; /* without sampler, context and the collector's functions */
@@ -23,6 +24,7 @@ struct occ_server_options {
     const char *http_socket; /* for metrics/http.h; NULL or "": none */
     const char *http_listen; /* address for support/address.h; NULL or "": none */
     size_t http_max_runs;
+    const struct occ_pseudonym *users;   /* form of users in series; NULL: names */
     const char *http_tls[OCC_TLS_PARTS]; /* paths; NULL or "": none */
     bool is_covering;                    /* compares GPU processes with programs (daemon/coverage) */
     const char *nvml_path;               /* for daemon/coverage; NULL: libnvidia-ml.so.1 */

@@ -57,7 +57,7 @@ class Fake(socketserver.ThreadingTCPServer):
         sql = body.decode()
         for begin, text in (("SELECT toUnixTimestamp", f"{int(time.time())}\t26.7.3.1\n"), ("SELECT groupBitOr", f"{2**64 - 1}\t0\t0\n"),
                             ("SELECT max(version) FROM occtrace.schema", "2\n"), ("SELECT max(version) FROM occtrace.batch", "0\n"),
-                            ("SELECT countIf(table", "1\t62\t14\t14\t14\n"), ("SELECT count() FROM occtrace.run", "0\n"),
+                             ("SELECT countIf(table", "1\t1\t62\t14\t14\t14\n"), ("SELECT toUInt32(max(before))", "until\tuser\n"), ("SELECT count() FROM occtrace.run", "0\n"),
                             ("SELECT name, sum(rows)", "".join(f"{t}\t{n}\n" for t, n in self.rows.items() if t))):
             if sql.startswith(begin):
                 return text
@@ -127,8 +127,8 @@ EVIL = {
 SLOW = ("a_byte_a_second", "continued_for_ever")  # for the 30 s that a request may take
 # An insert's answer is its status. What is not true of it is seen when it is confirmed.
 STATUS_ONLY = ("body_dropped", "end_dropped", "zeros", "huge_numbers", "the_largest_number", "numbers_below_zero", "null", "a_version_alone", "a_bomb")
-# The requests of a pass: met, four questions about tables and versions, whether it knows the history, rows, confirmed
-MEET, LAST_VERSION, KNOWS, MINUTES, CONFIRM = 1, 5, 6, 10, 12
+# The requests of a pass: met, three questions about tables, erased users, the last version, whether it knows the history, rows, confirmed
+MEET, ERASED, LAST_VERSION, KNOWS, MINUTES, CONFIRM = 1, 5, 6, 7, 11, 13
 
 
 def is_harmless(evil, place):
@@ -159,7 +159,7 @@ def a_server(evil):
     site = Site(ship, server.url, node="node1")
     extend(site.history, 1)
     site.enter = LIMITED
-    for place in (MEET, MINUTES) if evil in SLOW else (MEET, LAST_VERSION, KNOWS, MINUTES, CONFIRM):
+    for place in (MEET, MINUTES) if evil in SLOW else (MEET, ERASED, LAST_VERSION, KNOWS, MINUTES, CONFIRM):
         attack(server, site, place, evil)
     server.evil = (None, None)
     site.run("--once")

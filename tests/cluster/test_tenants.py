@@ -1,7 +1,10 @@
 """Several tenants in one warehouse: clusters are never added up.
 Arguments: OCCQ OCCTRACE-SHIP MAKE_HISTORY ENGINE."""
 
+import collections
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -14,7 +17,7 @@ import time
 import engines
 from asked import Asker, difference, is_same, without_gpu_time
 from merge import canonical, merge
-from site_ import Site, unescape
+from site_ import Site, rows_of, unescape
 
 occq, ship, make_history, wanted = sys.argv[1:5]
 NOW = int(time.time()) // 60 * 60
@@ -247,6 +250,110 @@ def a_node_is_retired(asker, engine):
     asker.set(engines.PASSWORD)
 
 
+def users_in_rows(engine):
+    """By table: users, all versions; of minute and hour those with launches too."""
+    found = {table: {unescape(user) for user, in engine.ask(f"SELECT DISTINCT user FROM named.{table}")} for table in FACTS}
+    return found, {table: {unescape(user) for user, in engine.ask(f"SELECT DISTINCT user FROM named.{table} FINAL WHERE launches > 0")} for table in ("minute", "hour", "run")}
+
+
+def launches_in_rows(engine):
+    return [engine.ask(f"SELECT sum(launches), sum({total}) FROM named.{table} FINAL WHERE 1{more}")[0] for table, total, more in (
+        ("minute", "total_ns", ""), ("rank_minute", "busy_ns", ""), ("hour", "total_ns", ""), ("run", "gpu_time_ns", " AND level != 'removed'"))]
+
+
+def names_that_stay(asker, engine):
+    """ship.users: hash and none leave no name in any row; after a change nothing counts twice, also with a lost key and runs of several users in a job."""
+    key, other = (os.path.join(tempfile.mkdtemp(prefix="occ-key-"), name) for name in ("key", "other"))
+    for path, letter in ((key, "a"), (other, "b")):
+        with open(path, "w") as f:
+            f.write(letter * 64 + "\n")
+        os.chmod(path, 0o640)
+    base = {"database": "named", "configs": 16}
+    site = node_of(engine, "c1", **base)
+    def form(**more):
+        site.set(engine.url, node="node0", cluster="c1", **base, **more)
+    subprocess.run([make_history, site.history, "1", str(NOW - 7200), "3", "9", "24", "measured", "end", "node0"], check=True)
+    give_users(site.history, "alice", "bob", EVIL)
+    with contextlib.closing(sqlite3.connect(site.history)) as db:
+        db.execute("UPDATE stored_run SET user = NULL, uid = 4711 WHERE run_id = 9")
+        db.commit()
+    users = {"alice", "bob", EVIL, "4711"}
+    site.run("--init")
+    for settings, says in (({"users": "hash"}, "ship.users: hash: a key is needed"), ({"users": "hash", "users_key_file": "/none"}, "cannot read the key"),
+                           ({"users": "hash", "users_key_file": site.file}, "every user may read is not used"), ({"users": "other"}, "is not one of name, hash, none")):
+        os.chmod(site.file, 0o644)
+        form(**settings)
+        for words in (("--check",), ("--once",), ("--user-hash", "alice")):
+            site.run(*words, code=78, says=says)
+    os.chmod(site.secret, 0o600)
+    for text in ("", "short\n", "x" * 300):
+        with open(other, "w") as f:
+            f.write(text)
+        form(users="hash", users_key_file=other)
+        site.run("--once", code=78, says="the key is the first line, of 32 to 256 characters")
+    assert engine.ask("SELECT count() FROM named.run") == [["0"]]
+    with open(other, "w") as f:
+        f.write("b" * 64)
+    hashes = {}
+    for path in (key, other):
+        form(users="hash", users_key_file=path)
+        hashes[path] = {site.run("--user-hash", user).strip() for user in users}
+        expected = {"hash:" + hmac.new(open(path).read().strip().encode(), user.encode(), hashlib.sha256).hexdigest()[:16] for user in users}
+        assert hashes[path] == expected, (hashes, expected)
+    assert not hashes[key] & hashes[other]
+    # from the first row on
+    form(users="hash", users_key_file=key, raw_jobs="'42, 43'", raw_until="2100-01-01")
+    site.run("--once")
+    site.run("--maintain")
+    found, live = users_in_rows(engine)
+    assert all(names == hashes[key] for names in (*found.values(), *live.values())), (found, hashes[key])
+    assert engine.ask("SELECT countIf(isNotNull(uid)) FROM named.run") == [["0"]]
+    sums = launches_in_rows(engine)
+    assert sums[0][0] == sums[1][0] == sums[2][0] != "0", sums
+    # a change, also while changes of minutes come late
+    for number, (settings, wanted_users) in enumerate((({"users": "none"}, {""}), ({"users": "hash", "users_key_file": other}, hashes[other]), ({}, users),
+                                                       ({"users": "hash", "users_key_file": key}, hashes[key]), ({"users": "none"}, {""}), ({}, users))):
+        form(**settings)
+        site.run("--once")
+        site.run("--maintain")
+        found, live = users_in_rows(engine)
+        assert all(names == wanted_users for names in live.values()), (settings, live)
+        assert launches_in_rows(engine) == sums, (settings, launches_in_rows(engine), sums)
+        if number == 2:
+            subprocess.run([make_history, site.history, "9", str(NOW - 7200), "2", "2", "24", "end", "node0", "first50"], check=True)
+            with contextlib.closing(sqlite3.connect(site.history)) as db:
+                db.execute("UPDATE stored_run SET user = 'alice' WHERE run_id > 9")
+                db.commit()
+            site.run("--once")
+            site.run("--maintain")
+            sums = launches_in_rows(engine)
+            assert sums[0][0] == sums[1][0] == sums[2][0]
+    check_all_of(engine, site.history)
+    # erased by name where rows have hashes
+    form(users="hash", users_key_file=key)
+    site.run("--once")
+    site.run("--erase", "alice")
+    site.run("--maintain")
+    os.unlink(site.state)
+    site.run("--once")
+    assert site.run("--user-hash", "alice").strip() not in set().union(*users_in_rows(engine)[0].values())
+    # a reader and answers
+    asker.set(engines.PASSWORD, database="named", name="c1")
+    rows = json.loads(asker.ask("top", "--by", "user", "--json"))["top"]
+    assert {row["user"] for row in rows} == hashes[key] - {site.run("--user-hash", "alice").strip()}, rows
+    asker.set(engines.PASSWORD)
+
+
+def check_all_of(engine, history):
+    """The warehouse has the history's minutes, row by row."""
+    minutes, _ = rows_of(history)
+    found = {tuple(map(unescape, row[:2])): int(row[2]) for row in engine.ask("SELECT job, user, sum(launches) FROM named.minute FINAL WHERE launches > 0 GROUP BY job, user")}
+    expected = collections.Counter()
+    for (_, _, job, user, *_), row in minutes.items():
+        expected[job, user] += row.launches
+    assert found == dict(expected), (found, expected)
+
+
 for name in engines.available():
     if name != wanted:
         continue
@@ -254,7 +361,8 @@ for name in engines.available():
         histories_, sites_ = two_clusters(engine_, directory_)
         asker_ = Asker(occq, engine_.url)
         for test, about in ((clusters_are_never_added_up, histories_), (idle_gpus_by_cluster, engine_), (times_are_settings, engine_),
-                            (a_user_is_erased, engine_), (a_node_is_retired, engine_)):
+                            (a_user_is_erased, engine_), (a_node_is_retired, engine_),
+                            (names_that_stay, engine_)):
             began = time.monotonic()
             test(asker_, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)

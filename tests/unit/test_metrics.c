@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/serve/metrics/meter.h"
+#include "support/pseudonym.h"
 
 #define MINUTE_NS  INT64_C(60000000000)
 #define NOW_NS     INT64_C(1000000000000)
@@ -203,6 +204,31 @@ static void one_wave_of_half_the_warps(void **state)
                       "070707070707\",user=\"ann\",slurm_job=\"42\",job_trust=\"claimed\"} 1\n");
     assert_says(text, "occtrace_kernel_wasted_warp_seconds_total{hostname=\"node\",kernel=\"mul\"} 12672\n");
     assert_null(strstr(text, "cause=\"tail\""));
+}
+
+/* ship.users: a hash is the keyed one of the warehouse's rows. */
+static void users_are_as_the_setting_says(void **state)
+{
+    static const struct {
+        struct occ_pseudonym users;
+        const char *label;
+    } rows[] = {
+        {{.users = OCC_USERS_NAME}, ",user=\"ann\","},
+        {{.users = OCC_USERS_HASH, .key = "Jefe", .key_bytes = 4}, ",user=\"hash:a559bed2d5b25628\","},
+        {{.users = OCC_USERS_NONE}, "\",slurm_job=\"42\","}};
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct occ_meter_options options = {
+            .max_runs = RUNS, .users = &rows[i].users, .look_up = look_up, .name = number_of, .context = w};
+        occ_meter_free(w->meter);
+        assert_int_equal(occ_meter_new(&options, &w->meter, NULL), 0);
+        launch(w, make_config(w, 132), 3, NOW_NS);
+        const char *text = written(w, true, NOW_NS);
+        assert_says(text, rows[i].label);
+        assert_int_equal(strstr(text, "ann") != NULL, i == 0);
+    }
 }
 
 static void without_identity_nobody_is_named(void **state)
@@ -549,6 +575,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(format_is_exact),
         T(one_wave_of_half_the_warps),
+        T(users_are_as_the_setting_says),
         T(without_identity_nobody_is_named),
         T(occupancy_is_of_more_than_a_minute),
         T(occupancy_is_of_the_last_minutes),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/array.h"
+#include "support/pseudonym.h"
 #include "support/text.h"
 
 #define KERNELS_SHOWN 20
@@ -237,7 +238,10 @@ static size_t take_run(struct occ_meter *m, const struct occ_meter_launches *l)
     memcpy(r->uuid, l->run->uuid, 16);
     for (size_t i = 0; i < OCC_METER_N_RUN_LABELS; i++) {
         const char *text;
+        char hash[OCC_PSEUDONYM_BYTES];
         memcpy(&text, (const char *)l->run + run_labels[i], sizeof text);
+        if (text && m->options.users && run_labels[i] == offsetof(struct occ_run, user))
+            text = occ_pseudonym_of(m->options.users, text, hash);
         (void)snprintf(r->labels[i], OCC_METER_LABEL_BYTES, "%s", text ? text : "");
         occ_text_sanitise(r->labels[i]);
     }

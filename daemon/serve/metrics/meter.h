@@ -24,8 +24,10 @@ struct occ_meter;
 /* A GPU reported by a program: in the driver's list, missing from a complete list, or unknown. */
 enum occ_meter_standing { OCC_METER_LISTED, OCC_METER_INVENTED, OCC_METER_UNKNOWN };
 
+struct occ_pseudonym;
 struct occ_meter_options {
     size_t max_runs;
+    const struct occ_pseudonym *users; /* form of the label `user`; NULL: names */
     enum occ_meter_standing (*look_up)(void *context, const uint8_t uuid[16], bool is_simulated);
     void (*name)(void *context, const uint8_t uuid[16], char text[16]); /* the GPU's number, or "" */
     void *context;
