@@ -1,14 +1,14 @@
 /*
  * Makes or extends a history for the tests of occtrace-ship and of occq --cluster.
  *
- *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [withheld] [end] [nodeN] [firstN] [rangesN]
+ *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [withheld] [end] [nodeN] [firstN] ...
  *
  * RUNS ranks of a Slurm job, two to a GPU, launch CONFIGS configurations of 5 kernels in each of MINUTES
  * minutes from FROM_S on. measured: some of it has measured values. withheld: and evidence that some of them
  * stand for no other launches. end: the runs end, and so all minutes are
  * written. nodeN: the runs of that node, which are others than those of node0. firstN: the
  * first run's number, which runs of two histories of a node must not share. rangesN: each run has N ranges,
- * and six of seven launches are in one.
+ * and six of seven launches are in one. long: a launch of each run and minute lasts 90 s.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@
 static struct occ_store *store;
 static struct occ_error err;
 static uint64_t state;
+static bool has_long;
 static int node, first, n_ranges;
 static uint32_t ranges[RUNS][RANGES];
 static int64_t runs[RUNS], devices[DEVICES], kernels[KERNELS], configs[DEVICES][CONFIGS];
@@ -154,6 +155,8 @@ static void launch(int64_t minute, int run, int n_configs, bool measured, bool h
                                                     .stream = (uint32_t)(7 + c % 3),
                                                     .correlation = (uint32_t)(c * EACH + i),
                                                     .graph_node = c % 4 == 3 ? UINT64_MAX - (uint64_t)c : 0};
+            if (has_long && c == 0 && i == 0)
+                launches[i].duration_ns = (uint64_t)(90 * SECOND);
             if (n_ranges > 0 && (c + i) % 7 < 6)
                 launches[i].range = ranges[run][(c * EACH + i) % n_ranges];
             if (c % 5 == 4)
@@ -175,6 +178,7 @@ int main(int argc, char **argv)
         withheld |= strcmp(argv[i], "withheld") == 0;
         end |= strcmp(argv[i], "end") == 0;
         node = strncmp(argv[i], "node", 4) == 0 ? atoi(argv[i] + 4) : node;
+        has_long |= strcmp(argv[i], "long") == 0;
         n_ranges = strncmp(argv[i], "ranges", 6) == 0 ? atoi(argv[i] + 6) : n_ranges;
         first = strncmp(argv[i], "first", 5) == 0 ? atoi(argv[i] + 5) : first;
     }

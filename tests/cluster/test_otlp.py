@@ -181,6 +181,11 @@ def utilization(collector):
         with sqlite3.connect(node.history) as db:
             db.execute(sql, values)
 
+    node = Node(collector.url)  # kernels that begin in earlier minutes
+    now = int(time.time()) // 60 * 60
+    node.extend(now - 300, 12, 3, 4, 1, "long")
+    assert {point.value > 0.5 for point in check([node.history], 2).values()} == {True}
+    node.close()
     node = Node(collector.url)
     node.run("--once")
     assert not points()
