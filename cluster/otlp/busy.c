@@ -1,4 +1,4 @@
-/* See busy.h. The launches of a GPU are merged by their starts over all histories. */
+/* See busy.h. The launches of a GPU are read from the packed chunks of all histories, then sorted. */
 #include "busy.h"
 
 #include <sqlite3.h>
@@ -8,11 +8,13 @@
 
 #include "cluster/ask/tables.h"
 #include "collect.h"
+#include "store/codec/columns.h"
 #include "store/store.h"
 #include "support/array.h"
 
 #define MINUTE_NS      INT64_C(60000000000)
 #define CANDIDATES_MAX 4096
+#define LAUNCHES_MAX   (size_t)4000000 /* 64 MB: of a second of one GPU */
 
 /* Runs of this node in the time from ?1 to ?2. */
 #define ACTIVE                                                                                               \
@@ -30,22 +32,20 @@ static const char read_gpus[] =
                   "IS NOT NULL GROUP BY d.device_id";
 enum { DEVICE, GPU, MODEL, IS_KNOWN };
 
-/* Chunks with launches of a GPU, ?3, in that time: how many launches, and where to begin. */
+/* Packed launches of a GPU, ?3, in that time. */
 static const char read_chunks[] =
-    "SELECT coalesce(sum(launches), 0), min(first_start_ns) FROM stored_chunk WHERE device_id = ?3 AND "
-    "last_end_ns > ?1 AND first_start_ns < ?2";
-/* ?1: the begin by read_chunks. The plus sign keeps SQLite from reading one run after the other. */
-static const char read_launches[] =
-    "SELECT start_ns, end_ns FROM launch WHERE device_id = ?3 AND start_ns >= ?1 AND start_ns < ?2 AND "
-    "+run_id IN (SELECT r.run_id FROM stored_run r WHERE r.source_hash IS NULL AND r.time_base IS NOT "
-    "'unknown') ORDER BY start_ns";
+    "SELECT d.data FROM stored_chunk c LEFT JOIN stored_chunk_data d USING(chunk_id) JOIN stored_run r "
+    "USING(run_id) WHERE c.device_id = ?3 AND c.last_end_ns > ?1 AND c.first_start_ns < ?2 AND r.source_hash "
+    "IS NULL AND r.time_base IS NOT 'unknown'";
 
 /* A GPU in a history. */
 struct source {
     sqlite3 *db;
     int64_t device;
-    size_t gpu;             /* index in the candidates */
-    sqlite3_stmt *launches; /* NULL: not begun, or ended */
+    size_t gpu; /* index in the candidates */
+};
+
+struct launch {
     int64_t start_ns, end_ns;
 };
 
@@ -61,6 +61,11 @@ struct busy {
     struct source *sources;
     struct candidate *candidates;
     size_t n_stores, n_sources, n_candidates, stores_allocated, sources_allocated, candidates_allocated;
+    /* of the GPU that is being measured */
+    struct occ_columns_decoder *decoder;
+    struct launch *launches;
+    size_t n_launches, launches_allocated;
+    int64_t window_ns; /* the launches are those that end in this time before until_ns */
 };
 
 /* ---- the GPUs of histories ---- */
@@ -141,97 +146,85 @@ static bool add_history(struct busy *b, const char *path)
 
 /* ---- the union of launches ---- */
 
-/* Launches of a GPU since `from_ns`, about: whole chunks count. Negative: unreadable. */
-static int64_t count_launches(const struct busy *b, size_t gpu, int64_t from_ns)
+/* Halves the window until it has few enough launches. */
+static void shorten(struct busy *b)
 {
-    int64_t launches = 0;
-    for (size_t i = 0; i < b->n_sources && launches >= 0; i++) {
-        const struct source *source = &b->sources[i];
-        sqlite3_stmt *stmt = NULL;
-        if (source->gpu != gpu)
-            continue;
-        bool read = prepare(source->db, read_chunks, from_ns, b->until_ns, source->device, &stmt) &&
-                    sqlite3_step(stmt) == SQLITE_ROW;
-        int64_t more = read ? sqlite3_column_int64(stmt, 0) : -1;
-        launches = more < 0 || more > INT64_MAX - launches ? -1 : launches + more;
-        (void)sqlite3_finalize(stmt);
+    while (b->n_launches > OCC_BUSY_LAUNCHES && b->window_ns > OCC_BUSY_LEAST_NS) {
+        size_t kept = 0;
+        b->window_ns = b->window_ns / 2 > OCC_BUSY_LEAST_NS ? b->window_ns / 2 : OCC_BUSY_LEAST_NS;
+        for (size_t i = 0; i < b->n_launches; i++)
+            if (b->launches[i].end_ns > b->until_ns - b->window_ns)
+                b->launches[kept++] = b->launches[i];
+        b->n_launches = kept;
     }
-    return launches;
 }
 
-/* False: a failure. At the end of the launches source->launches becomes NULL. */
-static bool next_launch(struct source *source)
+/* Adds the launches of a chunk. False: the chunk is damaged, or too many launches. */
+static bool add_chunk(struct busy *b, const void *data, size_t bytes)
 {
-    int code = sqlite3_step(source->launches);
-    if (code == SQLITE_ROW) {
-        source->start_ns = sqlite3_column_int64(source->launches, 0);
-        source->end_ns = sqlite3_column_int64(source->launches, 1);
-        return true;
+    struct occ_columns c;
+    if (!data || occ_columns_decode(b->decoder, data, bytes,
+                                    OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns), &c) != 0)
+        return false;
+    if (!occ_grow((void **)&b->launches, &b->launches_allocated, b->n_launches + c.n, LAUNCHES_MAX,
+                  sizeof *b->launches))
+        return false;
+    for (uint32_t i = 0; i < c.n; i++) {
+        int64_t start_ns = (int64_t)c.start_ns[i], end_ns = (int64_t)(c.start_ns[i] + c.duration_ns[i]);
+        if (start_ns < b->until_ns && end_ns > b->until_ns - b->window_ns)
+            b->launches[b->n_launches++] = (struct launch){start_ns, end_ns};
     }
-    (void)sqlite3_finalize(source->launches);
-    source->launches = NULL;
+    shorten(b);
+    return true;
+}
+
+static bool add_launches(struct busy *b, const struct source *source)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code = SQLITE_ERROR;
+    if (prepare(source->db, read_chunks, b->from_ns, b->until_ns, source->device, &stmt))
+        while ((code = sqlite3_step(stmt)) == SQLITE_ROW &&
+               add_chunk(b, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0)))
+            ;
+    (void)sqlite3_finalize(stmt);
     return code == SQLITE_DONE;
 }
 
-/* Begins the launches that end after `from_ns`; the first of them may be long before it. */
-static bool begin_launches(const struct busy *b, struct source *source, int64_t from_ns)
+static int compare_starts(const void *a_, const void *b_)
 {
-    sqlite3_stmt *stmt = NULL;
-    bool read = prepare(source->db, read_chunks, from_ns, b->until_ns, source->device, &stmt) &&
-                sqlite3_step(stmt) == SQLITE_ROW;
-    bool some = read && sqlite3_column_type(stmt, 1) == SQLITE_INTEGER;
-    int64_t first_ns = some ? sqlite3_column_int64(stmt, 1) : 0;
-    (void)sqlite3_finalize(stmt);
-    if (!some)
-        return read;
-    return prepare(source->db, read_launches, first_ns, b->until_ns, source->device, &source->launches) &&
-           next_launch(source);
+    const struct launch *a = a_, *b = b_;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-static struct source *earliest(const struct busy *b, size_t gpu)
+static int64_t sum_busy(const struct busy *b)
 {
-    struct source *first = NULL;
-    for (size_t i = 0; i < b->n_sources; i++)
-        if (b->sources[i].gpu == gpu && b->sources[i].launches &&
-            (!first || b->sources[i].start_ns < first->start_ns))
-            first = &b->sources[i];
-    return first;
-}
-
-/* Busy time since `from_ns`; negative: unreadable. */
-static int64_t sum_busy(const struct busy *b, size_t gpu, int64_t from_ns)
-{
-    int64_t busy_ns = 0, at_ns = from_ns;
-    bool done = true;
-    for (size_t i = 0; i < b->n_sources && done; i++)
-        if (b->sources[i].gpu == gpu)
-            done = begin_launches(b, &b->sources[i], from_ns);
-    for (struct source *source; done && (source = earliest(b, gpu));) {
-        int64_t end_ns = source->end_ns < b->until_ns ? source->end_ns : b->until_ns;
-        at_ns = source->start_ns > at_ns ? source->start_ns : at_ns;
-        if (end_ns > at_ns) {
-            busy_ns += end_ns - at_ns;
-            at_ns = end_ns;
-        }
-        done = next_launch(source);
+    int64_t busy_ns = 0, at_ns = b->until_ns - b->window_ns;
+    for (size_t i = 0; i < b->n_launches; i++) {
+        const struct launch *l = &b->launches[i];
+        int64_t end_ns = l->end_ns < b->until_ns ? l->end_ns : b->until_ns;
+        at_ns = l->start_ns > at_ns ? l->start_ns : at_ns;
+        busy_ns += end_ns > at_ns ? end_ns - at_ns : 0;
+        at_ns = end_ns > at_ns ? end_ns : at_ns;
     }
-    return done ? busy_ns : -1;
+    return busy_ns;
 }
 
 /* False: the histories do not know. */
-static bool measure(const struct busy *b, size_t gpu, struct occ_busy_gpu *ret_gpu)
+static bool measure(struct busy *b, size_t gpu, struct occ_busy_gpu *ret_gpu)
 {
-    int64_t from_ns = b->from_ns, launches = 0;
-    while ((launches = count_launches(b, gpu, from_ns)) > OCC_BUSY_LAUNCHES &&
-           b->until_ns - from_ns > OCC_BUSY_LEAST_NS)
-        from_ns = b->until_ns - (b->until_ns - from_ns + 1) / 2;
-    if (launches < 0)
+    bool done = true;
+    b->n_launches = 0;
+    b->window_ns = b->until_ns - b->from_ns;
+    for (size_t i = 0; i < b->n_sources && done; i++)
+        if (b->sources[i].gpu == gpu)
+            done = add_launches(b, &b->sources[i]);
+    if (!done)
         return false;
-    from_ns = b->until_ns - from_ns < OCC_BUSY_LEAST_NS ? b->until_ns - OCC_BUSY_LEAST_NS : from_ns;
-    int64_t busy_ns = sum_busy(b, gpu, from_ns);
-    ret_gpu->from_ns = from_ns;
-    ret_gpu->ratio = (double)busy_ns / (double)(b->until_ns - from_ns);
-    return busy_ns >= 0;
+    if (b->n_launches > 0)
+        qsort(b->launches, b->n_launches, sizeof *b->launches, compare_starts);
+    ret_gpu->from_ns = b->until_ns - b->window_ns;
+    ret_gpu->ratio = (double)sum_busy(b) / (double)b->window_ns;
+    return true;
 }
 
 /* ---- the result ---- */
@@ -260,10 +253,10 @@ static void order(struct busy *b, struct occ_sums *sums)
 
 static void close_all(struct busy *b)
 {
-    for (size_t i = 0; i < b->n_sources; i++)
-        (void)sqlite3_finalize(b->sources[i].launches);
     for (size_t i = 0; i < b->n_stores; i++)
         occ_store_close(b->stores[i]);
+    occ_columns_decoder_free(b->decoder);
+    free(b->launches);
     free(b->stores);
     free(b->sources);
     free(b->candidates);
@@ -272,8 +265,8 @@ static void close_all(struct busy *b)
 void occ_busy_read(const struct occ_seen *seen, struct occ_sums *sums, int64_t until_ns,
                    struct occ_busy *ret_busy)
 {
-    struct busy b = {.until_ns = until_ns / MINUTE_NS * MINUTE_NS};
-    bool done = !seen->is_hidden && b.until_ns >= MINUTE_NS;
+    struct busy b = {.until_ns = until_ns / MINUTE_NS * MINUTE_NS, .decoder = occ_columns_decoder_new()};
+    bool done = b.decoder && !seen->is_hidden && b.until_ns >= MINUTE_NS;
     b.from_ns = b.until_ns - MINUTE_NS;
     ret_busy->n = 0;
     for (size_t i = 0; i < seen->n && done; i++)

@@ -15,7 +15,7 @@
 #include "cluster/seen/seen.h"
 #include "sums.h"
 
-/* More launches than these shorten the minute to its end, down to OCC_BUSY_LEAST_NS: reading them takes
+/* More launches than these shorten the minute to its end, down to OCC_BUSY_LEAST_NS: sorting them takes
  * milliseconds. */
 #define OCC_BUSY_LAUNCHES INT64_C(131072)
 #define OCC_BUSY_LEAST_NS INT64_C(1000000000)
