@@ -137,8 +137,8 @@
     X(ELAPSED_HIGH, "c.expected_elapsed_high") X(WAVES, "c.waves") X(FULL_WAVES, "c.full_waves") \
     X(LIMITERS, "c.limiter_bits") X(BY_DESIGN, "c.by_design_bits") X(WARPS_PER_BLOCK, "c.warps_per_block") \
     X(PARTIAL_BLOCKS, "c.partial_blocks") \
-    X(CONFIG_TEXT, "k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || " \
-      "c.block_x || 'x' || c.block_y || 'x' || c.block_z") \
+    X(CONFIG_TEXT, "iif(?3, k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || " \
+      "c.block_x || 'x' || c.block_y || 'x' || c.block_z, NULL)") \
     X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count") X(GRID_BLOCKS, "c.grid_blocks") \
     X(WAVE_BLOCKS, "c.wave_blocks") X(BLOCKS_PER_SM, "c.blocks_per_sm")
 #define OCC_SQL_TOP_COLUMN(name, expression)   expression ", "
@@ -375,7 +375,7 @@
       "JOIN stored_ncu_metric m USING(run_id, config_id) GROUP BY m.metric") \
     X(TOP_CONFIGS, "SELECT " OCC_SQL_TOP(OCC_SQL_TOP_COLUMN) "0" OCC_CAUSES(OCC_SQL_TOP_CAUSE) \
       " FROM stored_launch_config c CROSS JOIN stored_device d USING(device_id) LEFT JOIN stored_kernel k " \
-      "ON k.kernel_id = c.kernel_id WHERE c.config_id BETWEEN ? AND ? ORDER BY c.config_id")
+      "ON k.kernel_id = c.kernel_id WHERE c.config_id BETWEEN ?1 AND ?2 ORDER BY c.config_id")
 /* clang-format on */
 
 enum occ_sql {

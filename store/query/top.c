@@ -316,8 +316,11 @@ static int load_configs(struct top *t)
     int rc = 0;
     occ_map_free(&t->totals.map); /* totals do not change from here on */
     qsort(at, t->totals.n, sizeof *at, by_config);
-    sqlite3_stmt *stmt =
-        occ_store_query(t->store, OCC_SQL_TOP_CONFIGS, OCC_INTS((uint32_t)at->key, (uint32_t)end[-1].key));
+    bool needs_texts = false; /* of configurations: SQLite writes six numbers for each */
+    for (size_t i = 0; i < t->n; i++)
+        needs_texts |= t->answers[i].by == OCC_TOP_BY_CONFIG;
+    sqlite3_stmt *stmt = occ_store_query(t->store, OCC_SQL_TOP_CONFIGS,
+                                         OCC_INTS((uint32_t)at->key, (uint32_t)end[-1].key, needs_texts));
     while (occ_store_next(t->store, stmt, &rc, t->err)) {
         int64_t id = sqlite3_column_int64(stmt, OCC_TOP_CONFIG);
         while (at < end && (uint32_t)at->key < id)
