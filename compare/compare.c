@@ -85,12 +85,14 @@ static double idle_variance(const struct diff_pair *pair, uint32_t side)
 }
 
 /* Waste per launch is duration x SMs x warps x (1 - elapsed). */
-static struct diff_ratio waste_ratio(const struct diff_pair *pair, const struct diff_logs logs[DIFF_SIDES])
+static struct diff_ratio waste_ratio(const struct diff_pair *pair, const struct diff_logs logs[DIFF_SIDES],
+                                     double more_variance)
 {
     double idle_a = 1 - elapsed_of(pair, DIFF_A), idle_b = 1 - elapsed_of(pair, DIFF_B);
     struct diff_logs b = logs[DIFF_B];
     b.mean += idle_a > 0 && idle_b > 0 ? log(idle_b / idle_a) : (double)NAN;
-    return diff_welch(&logs[DIFF_A], &b, idle_variance(pair, DIFF_A) + idle_variance(pair, DIFF_B));
+    return diff_welch(&logs[DIFF_A], &b,
+                      more_variance + idle_variance(pair, DIFF_A) + idle_variance(pair, DIFF_B));
 }
 
 /* The ratio with an interval from the standard errors of the measurement: it covers these runs, not the
@@ -128,8 +130,10 @@ static void fill_ratios(const struct diff *diff, uint32_t index)
     logs_of(diff, DIFF_A, index, &logs[DIFF_A]);
     logs_of(diff, DIFF_B, index, &logs[DIFF_B]);
     logs[DIFF_B].mean += log(pair->work_factor);
-    pair->ratio[DIFF_METRIC_TIME] = diff_welch(&logs[DIFF_A], &logs[DIFF_B], 0);
-    pair->ratio[DIFF_METRIC_WASTE] = waste_ratio(pair, logs);
+    double launches[] = {(double)pair->sums[DIFF_A].launches, (double)pair->sums[DIFF_B].launches};
+    double variance = diff_is_counted(pair) ? pow(diff_work_error(diff, launches), 2) : 0;
+    pair->ratio[DIFF_METRIC_TIME] = diff_welch(&logs[DIFF_A], &logs[DIFF_B], variance);
+    pair->ratio[DIFF_METRIC_WASTE] = waste_ratio(pair, logs, variance);
     pair->ratio[DIFF_METRIC_ACHIEVED] = achieved_ratio(pair);
     pair->run_spread = spread_of(diff, &logs[DIFF_A]);
 }

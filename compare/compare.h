@@ -119,6 +119,7 @@ struct diff_replicate {
  * equal numbers of launches. */
 struct diff_slice {
     double launches, log_ns; /* sum of the logarithms of durations */
+    double ns;               /* sum of durations */
 };
 
 struct diff {
@@ -134,6 +135,7 @@ struct diff {
     struct diff_slice *slice[DIFF_SIDES]; /* [pair * DIFF_SLICES + i]; NULL: replicates are runs or minutes */
     uint64_t total_ns[DIFF_SIDES], launches[DIFF_SIDES];
     double work;                 /* work of B / work of A, by numbers of launches; NaN: not known (work.h) */
+    double work_error;           /* error of the logarithm of a kernel's number of launches for it (work.h) */
     uint64_t sliced[DIFF_SIDES]; /* launches that diff_add_launch() has put into slices */
 };
 void diff_free(struct diff *diff);

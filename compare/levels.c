@@ -9,7 +9,9 @@
 #include "support/array.h"
 #include "support/cleanup.h"
 
-#define MAX_Q 0.05
+/* Chance of any false verdict in a scope. The total has no control: a single slow step changes it. */
+#define MAX_Q       0.05
+#define MAX_Q_TOTAL 0.01
 
 struct member {
     struct diff_cell cell;
@@ -24,9 +26,9 @@ struct work {
     double floor, min_share;
     struct member *members, **sorted; /* sorted: by name */
     size_t n;
-    const struct diff_cell **cells; /* cells of the group being judged */
-    struct diff_weighted *values;   /* scratch */
-    const char **layers;            /* layer of each pair */
+    const struct diff_cell **cells;  /* cells of the group being judged */
+    struct diff_weighted *values;    /* scratch */
+    const char **layers, **families; /* layer and family of each pair */
     struct diff_levels *levels;
     size_t allocated;
 };
@@ -38,6 +40,7 @@ static void work_free(const struct work *w)
     free(w->cells);
     free(w->values);
     free(w->layers);
+    free(w->families);
 }
 
 bool diff_is_change(enum diff_verdict verdict)
@@ -47,14 +50,27 @@ bool diff_is_change(enum diff_verdict verdict)
 
 /* ---- members ---- */
 
-/* The layer of all items of a pair; "": they have several, or none. */
-static void find_layers(struct work *w)
+static void keep_common(const char **name, const char *own)
+{
+    own = own ? own : "";
+    *name = !*name || strcmp(*name, own) == 0 ? own : "";
+}
+
+/* The layer, and the family, of all items of a pair; "": they have several, or none. */
+static void find_names(struct work *w)
 {
     for (uint32_t i = 0; i < w->diff->n_items; i++) {
         const struct diff_item *item = &w->diff->items[i];
-        const char **layer = &w->layers[item->pair], *own = item->layer ? item->layer : "";
-        *layer = !*layer || strcmp(*layer, own) == 0 ? own : "";
+        keep_common(&w->layers[item->pair], item->layer);
+        keep_common(&w->families[item->pair], item->row->family);
     }
+}
+
+/* The kernel of both sides; "": they have several, or another one. */
+static const char *kernel_of(const struct diff_pair *pair)
+{
+    const char *a = pair->main_item[DIFF_A]->row->mangled, *b = pair->main_item[DIFF_B]->row->mangled;
+    return pair->kernels[DIFF_A] == 1 && pair->kernels[DIFF_B] == 1 && strcmp(a, b) == 0 ? a : "";
 }
 
 static void find_members(struct work *w)
@@ -67,12 +83,11 @@ static void find_members(struct work *w)
         all += ns;
         if (!diff_cell_of(w->diff, i, &m->cell))
             continue;
-        const struct diff_row *row = pair->main_item[DIFF_A]->row;
         m->pair = pair;
         m->names[DIFF_SCOPE_TOTAL] = "";
         m->names[DIFF_SCOPE_LAYER] = w->layers[i];
-        m->names[DIFF_SCOPE_FAMILY] = row->family ? row->family : "";
-        m->names[DIFF_SCOPE_KERNEL] = row->mangled;
+        m->names[DIFF_SCOPE_FAMILY] = w->families[i];
+        m->names[DIFF_SCOPE_KERNEL] = kernel_of(pair);
         w->sorted[w->n++] = m;
         pooled += ns;
     }
@@ -115,6 +130,7 @@ static struct diff_group sum_group(const struct work *w, enum diff_scope scope, 
         }
         if (!g.main_pair || pair->sums[DIFF_A].total_ns > g.main_pair->sums[DIFF_A].total_ns)
             g.main_pair = pair;
+        g.is_for_work |= w->sorted[i]->cell.is_counted;
         g.configurations += i == span.from || !is_same_configuration(w->sorted[i - 1], w->sorted[i]) ? 1 : 0;
     }
     for (int side = 0; side < DIFF_SIDES; side++)
@@ -173,7 +189,7 @@ static enum diff_verdict verdict_of(const struct work *w, const struct diff_grou
         return DIFF_UNDECIDED;
     if (g->ratio.low >= 1 / (1 + floor) && g->ratio.high <= 1 + floor)
         return DIFF_SAME;
-    if (!(g->q <= MAX_Q))
+    if (!(g->q <= (g->scope == DIFF_SCOPE_TOTAL ? MAX_Q_TOTAL : MAX_Q)))
         return DIFF_UNDECIDED;
     return g->ratio.ratio > 1 ? DIFF_WORSE : DIFF_BETTER;
 }
@@ -268,9 +284,10 @@ static int work_init(struct work *w, struct occ_error *err)
     w->cells = calloc(n, sizeof *w->cells);
     w->values = calloc(n, sizeof *w->values);
     w->layers = calloc(n, sizeof *w->layers);
-    if (!w->members || !w->sorted || !w->cells || !w->values || !w->layers)
+    w->families = calloc(n, sizeof *w->families);
+    if (!w->members || !w->sorted || !w->cells || !w->values || !w->layers || !w->families)
         return occ_no_memory(err);
-    find_layers(w);
+    find_names(w);
     find_members(w);
     return 0;
 }

@@ -5,7 +5,7 @@
  * Worse and better are decided against a change within the floor: the group's change, and its change to the
  * control, are both beyond the floor, in one direction, with a chance of at most 5 % for any false verdict
  * among the groups of a scope (Holm). Same: the 95 % interval of the ratio lies within the floor. The total
- * has no control.
+ * has no control, and a chance of at most 1 %.
  *
  * Pure apart from malloc; any thread.
  */
@@ -25,8 +25,9 @@ struct diff_group {
     const struct diff_pair *main_pair; /* the pair with the most time in A */
     uint32_t configurations;
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
-    double share;                 /* its share of A's or of B's time, whichever is larger */
-    struct diff_ratio ratio;      /* time of a launch, B / A */
+    double share;            /* its share of A's or of B's time, whichever is larger */
+    bool is_for_work;        /* launches of a part of it do other work: their times are for the same work */
+    struct diff_ratio ratio; /* time of a launch, B / A */
     struct diff_ratio to_control; /* `ratio` / change of the control; NaN: no control */
     double q;                     /* chance of a false verdict in the scope; NaN: not judged */
     enum diff_verdict verdict;
@@ -44,7 +45,8 @@ struct diff_levels {
     double pooled_share; /* share of both sides' time in pooled configurations */
 };
 
-/* Judges groups with `min_share` of A's or B's time, and the total. Texts are those of `diff`. */
+/* Judges groups with `min_share` of A's or B's time, and the total. Texts are those of `diff`,
+ * after diff_conclude(). */
 int diff_levels_make(const struct diff *diff, double floor, double min_share, struct diff_levels *ret_levels,
                      struct occ_error *err);
 void diff_levels_free(struct diff_levels *levels);

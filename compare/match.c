@@ -302,6 +302,7 @@ static void add_to_slice(struct diff *diff, uint32_t side, uint32_t pair, uint64
         &diff->slice[side][(size_t)pair * DIFF_SLICES + i * DIFF_SLICES / diff->launches[side]];
     slice->launches++;
     slice->log_ns += log((double)duration_ns);
+    slice->ns += (double)duration_ns;
 }
 
 void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i, uint64_t duration_ns)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "work.h"
+
 #define CONFIDENCE   0.95
 #define ERROR_MIN    1e-6   /* minimum error of a mean logarithm: durations are whole nanoseconds */
 #define NORMAL_MAD   0.6745 /* median absolute difference of a normal distribution / its deviation */
@@ -19,40 +21,80 @@ static uint32_t replicates_of(const struct diff *diff, uint32_t side)
     return diff->slice[side] ? DIFF_SLICES : diff->replicates[side];
 }
 
-static struct diff_slice value_of(const struct diff *diff, uint32_t side, uint32_t pair, uint32_t i)
+static struct diff_slice slice_of(const struct diff *diff, uint32_t side, uint32_t pair, uint32_t i)
 {
     if (diff->slice[side])
         return diff->slice[side][(size_t)pair * DIFF_SLICES + i];
     const struct diff_replicate *r = &diff->replicate[side][(size_t)pair * diff->replicates[side] + i];
     if (!(r->launches > 0 && r->ns > 0))
-        return (struct diff_slice){0, 0};
-    return (struct diff_slice){r->launches, r->launches * log(r->ns / r->launches)};
+        return (struct diff_slice){0, 0, 0};
+    return (struct diff_slice){r->launches, r->launches * log(r->ns / r->launches), r->ns};
+}
+
+/* Returns a slice of the cell. The logarithms of a cell for the same work are linear around the mean, so that
+ * their sum over all slices is that of the mean. */
+static struct diff_slice value_of(const struct diff *diff, const struct diff_cell *cell, uint32_t side,
+                                  uint32_t i)
+{
+    struct diff_slice slice = slice_of(diff, side, cell->pair, i);
+    double mean = cell->mean_ns[side], factor = side == DIFF_B ? cell->factor : 1;
+    if (!cell->is_of_work)
+        return slice;
+    double beyond = slice.ns / mean - slice.launches;
+    return (struct diff_slice){.launches = slice.launches / factor,
+                               .log_ns = (slice.launches * log(mean * factor) + beyond) / factor,
+                               .ns = slice.ns};
+}
+
+/* Sets the mean durations of a cell for the same work; NaN without launches. */
+static void set_means(const struct diff *diff, struct diff_cell *cell)
+{
+    for (uint32_t side = 0; side < DIFF_SIDES; side++) {
+        double launches = 0, ns = 0;
+        for (uint32_t i = 0; i < replicates_of(diff, side); i++) {
+            struct diff_slice slice = slice_of(diff, side, cell->pair, i);
+            launches += slice.launches;
+            ns += slice.ns;
+        }
+        cell->mean_ns[side] = ns / launches;
+    }
+}
+
+static bool is_pooled(const struct diff *diff, const struct diff_pair *pair)
+{
+    return pair->level <= DIFF_WORK ||
+           (pair->level != DIFF_ONE_SIDE && diff->work > 0 && pair->work_factor > 0);
 }
 
 bool diff_cell_of(const struct diff *diff, uint32_t index, struct diff_cell *ret_cell)
 {
     const struct diff_pair *pair = &diff->pairs[index];
     double launches[DIFF_SIDES] = {0, 0}, mean[DIFF_SIDES];
-    if (pair->level > DIFF_WORK || pair->kernels[DIFF_A] != pair->kernels[DIFF_B])
+    struct diff_cell cell = {
+        .pair = index, .is_of_work = pair->level > DIFF_WORK, .factor = pair->work_factor};
+    if (!is_pooled(diff, pair))
         return false;
+    cell.is_counted = cell.is_of_work && diff_is_counted(pair);
+    if (cell.is_of_work)
+        set_means(diff, &cell);
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         double log_ns = 0;
         for (uint32_t i = 0; i < replicates_of(diff, side); i++) {
-            struct diff_slice value = value_of(diff, side, index, i);
+            struct diff_slice value = value_of(diff, &cell, side, i);
             launches[side] += value.launches;
             log_ns += value.log_ns;
         }
         mean[side] = log_ns / launches[side];
     }
-    double fewer = fmin(launches[DIFF_A], launches[DIFF_B]), centre = (mean[DIFF_A] + mean[DIFF_B]) / 2;
+    double fewer = fmin(launches[DIFF_A], launches[DIFF_B]);
     if (!(fewer > 0))
         return false;
-    *ret_cell = (struct diff_cell){.pair = index,
-                                   .change = mean[DIFF_B] - mean[DIFF_A],
-                                   .weight = exp(centre) * fewer,
-                                   .centre = centre,
-                                   .launch_ns = exp(centre),
-                                   .witness = fmin(fewer, DIFF_WITNESS_MAX)};
+    cell.change = mean[DIFF_B] - mean[DIFF_A];
+    cell.centre = (mean[DIFF_A] + mean[DIFF_B]) / 2;
+    cell.launch_ns = exp(cell.centre);
+    cell.weight = cell.launch_ns * fewer;
+    cell.witness = fmin(fewer, DIFF_WITNESS_MAX);
+    *ret_cell = cell;
     return true;
 }
 
@@ -87,7 +129,7 @@ static struct diff_weighted group_value(const struct diff *diff, const struct di
 {
     double ns = 0, sum = 0;
     for (size_t i = 0; i < n; i++) {
-        struct diff_slice value = value_of(diff, side, cells[i]->pair, replicate);
+        struct diff_slice value = value_of(diff, cells[i], side, replicate);
         ns += cells[i]->launch_ns * value.launches;
         sum += cells[i]->launch_ns * (value.log_ns - value.launches * cells[i]->centre);
     }
@@ -126,6 +168,21 @@ static void set_error(struct diff_change *change, int estimate, struct spread a,
             : a.effective + b.effective - 2;
 }
 
+/* Returns the error of the change that the numbers of launches have. An end of a run cuts the launches of all
+ * cells at one place. */
+static double error_of_work(const struct diff *diff, const struct diff_cell *const *cells, size_t n)
+{
+    double weight = 0, counted = 0, launches[DIFF_SIDES] = {0, 0};
+    for (size_t i = 0; i < n; i++) {
+        const struct diff_pair *pair = &diff->pairs[cells[i]->pair];
+        weight += cells[i]->weight;
+        counted += cells[i]->is_counted ? cells[i]->weight : 0;
+        for (uint32_t side = 0; side < DIFF_SIDES; side++)
+            launches[side] += cells[i]->is_counted ? (double)pair->sums[side].launches : 0;
+    }
+    return counted > 0 ? counted / weight * diff_work_error(diff, launches) : 0;
+}
+
 struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
                              struct diff_weighted *scratch)
 {
@@ -136,10 +193,15 @@ struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *co
     set_error(&change, DIFF_OVER_REPLICATES, over_replicates(diff, cells, n, DIFF_A),
               over_replicates(diff, cells, n, DIFF_B),
               diff->by_runs ? RUNS_EFFECTIVE_MIN : DIFF_EFFECTIVE_MIN);
+    if (!(change.df[DIFF_OVER_REPLICATES] > 0)) /* cells of one step vary together */
+        return change;
     if (!diff->by_runs && over_cells.effective >= DIFF_EFFECTIVE_MIN) {
         change.error[DIFF_OVER_CELLS] = sqrt(over_cells.variance);
         change.df[DIFF_OVER_CELLS] = over_cells.effective - 1;
     }
+    double of_work = error_of_work(diff, cells, n);
+    for (int i = 0; i < DIFF_ESTIMATES; i++)
+        change.error[i] = sqrt(change.error[i] * change.error[i] + of_work * of_work);
     return change;
 }
 

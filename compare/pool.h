@@ -2,9 +2,16 @@
  * The change of a group of launch configurations: one ratio for all of them, with its interval.
  *
  * A cell is a launch configuration on both sides, in one range. Its change d is the mean logarithm of its
- * durations in B less the mean in A; its weight w is the time of the launches that both sides have. The
- * change of a group is the mean of d, weighted with w. Launches of a run are not independent of each other,
- * so the error of the change is estimated twice, and the wider interval counts:
+ * durations in B less the mean in A; its weight w is the time of the launches that both sides have.
+ *
+ * A pair of launches that do other work is a cell too, if the sides' ratio of the work is known (work.h): of
+ * kernels with another name or number of threads, also several that one kernel replaced. Its d is the
+ * logarithm of the ratio of the times for the same work. A launch of B counts as 1 / factor launches of
+ * factor times its duration. Means of durations take the place of means of logarithms, since the launches of
+ * different kernels are no values of one distribution.
+ *
+ * The change of a group is the mean of d, weighted with w. Launches of a run are not independent of each
+ * other, so the error of the change is estimated twice, and the wider interval counts:
  *
  *   over replicates   from the group's values in runs, or in slices of a run: variation with time
  *   over cells        from the differences between d of its cells: variation between configurations
@@ -29,6 +36,10 @@ struct diff_cell {
     double centre;    /* mean of the two sides' mean logarithms of durations */
     double launch_ns; /* typical duration: exp(centre) */
     double witness;   /* weight in a control: the smaller number of launches, at most DIFF_WITNESS_MAX */
+    bool is_of_work;  /* d is the change of the time for the same work */
+    double mean_ns[DIFF_SIDES]; /* with is_of_work: mean duration of a launch */
+    double factor;              /* with is_of_work: the pair's work_factor */
+    bool is_counted;            /* d depends on the pair's numbers of launches */
 };
 /* A control shows what changed everywhere, such as the clock: one configuration with many launches must not
  * decide it. */
@@ -38,8 +49,8 @@ struct diff_cell {
  * steps of a training loop. */
 #define DIFF_EFFECTIVE_MIN 2.9
 
-/* Returns false if the pair is not pooled: it is on one side only, its match does not imply the same work in
- * a launch, or a side has no replicates of it. */
+/* Returns false if the pair is not pooled: it is on one side only, its launches may do other work and the
+ * ratio of the work is not known, or a side has no replicates of it. */
 bool diff_cell_of(const struct diff *diff, uint32_t pair, struct diff_cell *ret_cell);
 
 /* A change with the error of each estimate. Degrees of freedom 0: no such estimate. */

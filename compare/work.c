@@ -6,6 +6,8 @@
 
 #include "support/cleanup.h"
 
+#define ROUNDING 1e-12
+
 struct vote {
     double ratio, ns;
 };
@@ -21,9 +23,10 @@ static double ratio_of(const struct diff_pair *pair)
     return (double)pair->sums[DIFF_B].launches / (double)pair->sums[DIFF_A].launches;
 }
 
+/* True if neither ratio is more than DIFF_WORK_TOLERANCE larger. ROUNDING keeps the ends inside. */
 static bool agrees(double ratio, double with)
 {
-    return fabs(log(ratio / with)) <= log1p(DIFF_WORK_TOLERANCE);
+    return fabs(log(ratio / with)) <= log1p(DIFF_WORK_TOLERANCE) + ROUNDING;
 }
 
 /* The median of the ratios of n > 0 votes, weighted with time. */
@@ -43,6 +46,7 @@ int diff_find_work(struct diff *diff, struct occ_error *err)
     double all = (double)diff->total_ns[DIFF_A] + (double)diff->total_ns[DIFF_B], voting = 0, agreeing = 0;
     size_t n = 0;
     diff->work = NAN;
+    diff->work_error = 0;
     if (!votes)
         return occ_no_memory(err);
     for (uint32_t i = 0; i < diff->n_pairs; i++) {
@@ -55,11 +59,17 @@ int diff_find_work(struct diff *diff, struct occ_error *err)
     }
     if (n < DIFF_WORK_PAIRS_MIN || !(voting >= DIFF_WORK_SHARE_MIN * all && voting > 0))
         return 0;
-    double middle = middle_of(votes, n, voting);
-    for (size_t i = 0; i < n; i++)
+    double middle = middle_of(votes, n, voting), squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        double deviation = fabs(log(votes[i].ratio / middle));
+        deviation = deviation > DIFF_WORK_DEVIATION_MAX ? 0 : deviation;
         agreeing += agrees(votes[i].ratio, middle) ? votes[i].ns : 0;
-    if (agreeing >= DIFF_WORK_AGREE_MIN * voting)
-        diff->work = middle;
+        squares += votes[i].ns * deviation * deviation;
+    }
+    if (!(agreeing >= DIFF_WORK_AGREE_MIN * voting))
+        return 0;
+    diff->work = middle;
+    diff->work_error = sqrt(squares / voting);
     return 0;
 }
 
@@ -67,6 +77,15 @@ int diff_find_work(struct diff *diff, struct occ_error *err)
 static double runs_ratio(const struct diff *diff)
 {
     return diff->by_minutes ? 1 : (double)diff->runs[DIFF_B] / (double)diff->runs[DIFF_A];
+}
+
+double diff_work_of(const struct diff *diff)
+{
+    double launches = (double)diff->launches[DIFF_B] / (double)diff->launches[DIFF_A];
+    double runs = runs_ratio(diff);
+    if (!isnan(diff->work))
+        return diff->work;
+    return agrees(launches, runs) ? runs : (double)NAN;
 }
 
 double diff_work_factor(const struct diff *diff, const struct diff_pair *pair)
@@ -77,4 +96,15 @@ double diff_work_factor(const struct diff *diff, const struct diff_pair *pair)
     if (isnan(work)) /* as many launches per run on both sides: assume that a run does the same work */
         return agrees(ratio, runs_ratio(diff)) ? 1 : (double)NAN;
     return agrees(ratio, work) ? 1 : ratio / work;
+}
+
+bool diff_is_counted(const struct diff_pair *pair)
+{
+    return pair->kernels[DIFF_A] != pair->kernels[DIFF_B] || fabs(pair->work_factor - 1) > 0;
+}
+
+double diff_work_error(const struct diff *diff, const double launches[DIFF_SIDES])
+{
+    double a = DIFF_COUNT_ERROR / launches[DIFF_A], b = DIFF_COUNT_ERROR / launches[DIFF_B];
+    return sqrt(diff->work_error * diff->work_error + a * a + b * b);
 }

@@ -17,8 +17,28 @@ enum { DIFF_WORK_PAIRS_MIN = 3 };
 #define DIFF_WORK_AGREE_MIN 0.8
 #define DIFF_WORK_TOLERANCE 0.02
 
-/* Sets diff->work, after the sums of the pairs. */
+/* A part of a step at an end of a run has some of the step's kernels only, so that numbers of launches do not
+ * tell the work exactly. The error of a kernel's number is the deviation of the voting pairs from their
+ * common ratio, weighted with time: the root of the mean square of logarithms. Deviations beyond
+ * DIFF_WORK_DEVIATION_MAX do not count: a kernel that B calls half as often is no end of a run. */
+#define DIFF_WORK_DEVIATION_MAX 0.2
+
+/* Sets diff->work and diff->work_error, after the sums of the pairs. */
 int diff_find_work(struct diff *diff, struct occ_error *err);
+
+/* Returns the work of B / A's: diff->work; if that is not known, and both sides have as many launches in a
+ * run (to DIFF_WORK_TOLERANCE, the ends included), the ratio of their runs. NaN: not known. */
+double diff_work_of(const struct diff *diff);
+
+/* Returns true if the pair's change depends on its numbers of launches: a launch of A does other work than
+ * one of B, or other kernels replaced its kernels. After pair->work_factor is set. */
+bool diff_is_counted(const struct diff_pair *pair);
+
+/* Returns the standard error of the logarithm of the factor of pairs that are counted, with `launches` on the
+ * sides together. Beside diff->work_error, each end of a run may have one more launch, or one less, of the
+ * pairs and of the kernels that tell the work: DIFF_COUNT_ERROR launches of a side. */
+#define DIFF_COUNT_ERROR 0.6
+double diff_work_error(const struct diff *diff, const double launches[DIFF_SIDES]);
 
 /* Returns the factor from the ratio of the time of a launch to the ratio of the time for the same work: 1 for
  * pairs with launches that do the same work on both sides. NaN: not known. */

@@ -18,7 +18,8 @@ struct show_question {
     struct occ_store *store;
     const struct occ_filter *filter;
     bool has_gpu_time;
-    const struct occ_overview *overview; /* of these launches, with GPU time; outlives the answers; NULL: ask */
+    const struct occ_overview
+        *overview; /* of these launches, with GPU time; outlives the answers; NULL: ask */
 };
 int show_find_answers(const struct show_question *question, struct show_group *groups, size_t n,
                       struct show_answers *ret_answers, struct occ_error *err);

@@ -35,6 +35,12 @@ const struct cli_column diff_layer_columns[] = {
     FIELD("high", "change_high_ci95_ratio", CLI_RATIO, 0, high, "upper end of the 95 % interval"),
     FIELD("launch", "launch_change", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY, interval,
           "change of the time of a launch, with its 95 % interval"),
+    FIELD(
+        "basis", "basis", CLI_PLAIN, CLI_LEFT, basis,
+        "of the change: launch, the time of a launch; work, the time for the same work, since launches of a "
+        "part of the layer do other work"),
+    FIELD("work", "same_work", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_RARE, work,
+          "same: the change is that of the time for the same work"),
     FIELD("count_change", "launches_change", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_RARE | CLI_SPARE(3),
           counts, "launches of A and of B, if they differ"),
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(1), share,
@@ -134,6 +140,8 @@ static void fill_line(struct diff_layers *l, uint32_t at, const struct diff *dif
     line->depth = layer->depth;
     line->count = layer->count;
     line->configurations = g->configurations;
+    line->basis = g->is_for_work ? "work" : "launch";
+    line->work = g->is_for_work ? "same" : NULL;
     line->change = g->ratio.ratio - 1;
     line->low = g->ratio.low - 1;
     line->high = g->ratio.high - 1;

@@ -10,8 +10,9 @@ struct diff_layer_line {
     const struct occ_layer *layer;  /* time and launches of both sides together */
     const struct diff_group *group; /* the verdict on its pooled configurations */
     const char *verdict, *phase, *prefix;
-    const char *path; /* names below the prefix: of the layers around it, then its own */
-    const char *tree; /* for people: indented, with the number of folded layers */
+    const char *basis, *work; /* work: "same", if the basis is the time for the same work; else NULL */
+    const char *path;         /* names below the prefix: of the layers around it, then its own */
+    const char *tree;         /* for people: indented, with the number of folded layers */
     char interval[48], times[72], counts[48]; /* for people */
     uint32_t depth, count, configurations;
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];

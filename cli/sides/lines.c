@@ -8,6 +8,7 @@
 #include "support/text.h"
 #include "verdicts.h"
 
+enum { NAMED_MAX = 3 };    /* kernels of a side in a row */
 #define SHOWN_POINTS 0.005 /* smaller changes of occupancies are not described */
 #define LOST_MAX     0.01
 
@@ -72,38 +73,64 @@ struct text {
 
 #define ADD(text, separator, ...) occ_text_append((text)->buffer, (text)->size, separator, __VA_ARGS__)
 
-static void add_name(struct text *text, const struct diff_pair *pair, uint32_t side)
+/* Adds the names of the pair's kernels on a side, in the order of the items. */
+static void add_names(struct text *text, const struct diff *diff, const struct diff_pair *pair, uint32_t side)
 {
-    ADD(text, "", "%.200s", diff_config_row(pair->main_item[side])->kernel.short_name);
-    if (pair->kernels[side] > 1)
-        ADD(text, "", " +%u", pair->kernels[side] - 1);
+    uint32_t index = (uint32_t)(pair - diff->pairs), named = 0;
+    const char *last = NULL;
+    if (pair->kernels[side] == 1) {
+        ADD(text, "", "%.200s", diff_config_row(pair->main_item[side])->kernel.short_name);
+        return;
+    }
+    for (uint32_t i = 0; i < diff->n_items && named < NAMED_MAX; i++) {
+        const struct diff_item *item = &diff->items[i];
+        if (item->pair != index || item->side != side || (last && strcmp(last, item->row->mangled) == 0))
+            continue;
+        last = item->row->mangled;
+        ADD(text, "", "%s%.75s", named++ ? " + " : "", diff_config_row(item)->kernel.short_name);
+    }
+    if (pair->kernels[side] > named)
+        ADD(text, "", " + %u more", pair->kernels[side] - named);
 }
 
-static void write_names(const struct diff_pair *pair, struct text *text)
+static void write_names(const struct diff *diff, const struct diff_pair *pair, struct text *text)
 {
     const struct diff_item *a = pair->main_item[DIFF_A], *b = pair->main_item[DIFF_B];
     bool is_same = a && b && strcmp(a->row->mangled, b->row->mangled) == 0 &&
                    pair->kernels[DIFF_A] == pair->kernels[DIFF_B];
     if (a)
-        add_name(text, pair, DIFF_A);
+        add_names(text, diff, pair, DIFF_A);
     if (a && b && !is_same)
         ADD(text, "", " -> ");
     if (b && !is_same)
-        add_name(text, pair, DIFF_B);
+        add_names(text, diff, pair, DIFF_B);
     occ_text_sanitise(text->buffer);
 }
 
-/* Returns the range of a side with one item; NULL for several. */
-static const char *range_of(const struct diff_pair *pair, uint32_t side)
+static bool is_replaced(const struct diff_pair *pair)
 {
-    return pair->n[side] == 1 ? pair->main_item[side]->range : NULL;
+    return pair->level != DIFF_ONE_SIDE && pair->kernels[DIFF_A] != pair->kernels[DIFF_B];
 }
 
-static void write_range(const struct diff_pair *pair, struct text *text)
+/* Returns the range of all items of a side; NULL: not known, or several. */
+static const char *range_of(const struct diff *diff, const struct diff_pair *pair, uint32_t side)
 {
-    const char *a = range_of(pair, DIFF_A), *b = range_of(pair, DIFF_B);
-    if (pair->n[DIFF_A] > 1 || pair->n[DIFF_B] > 1)
+    uint32_t index = (uint32_t)(pair - diff->pairs);
+    const char *range = pair->main_item[side] ? pair->main_item[side]->range : NULL;
+    for (uint32_t i = 0; i < diff->n_items && range && pair->n[side] > 1; i++) {
+        const struct diff_item *item = &diff->items[i];
+        bool is_other = !item->range || strcmp(item->range, range) != 0;
+        if (item->pair == index && item->side == side && is_other)
+            return NULL;
+    }
+    return range;
+}
+
+static void write_range(const struct diff *diff, const struct diff_pair *pair, struct text *text)
+{
+    if (!is_replaced(pair) && (pair->n[DIFF_A] > 1 || pair->n[DIFF_B] > 1))
         return;
+    const char *a = range_of(diff, pair, DIFF_A), *b = range_of(diff, pair, DIFF_B);
     ADD(text, "", "%.250s", a ? a : "");
     if (b && (!a || strcmp(a, b) != 0))
         ADD(text, " -> ", "%.250s", b);
@@ -177,8 +204,8 @@ static void write_changes(const struct diff *diff, const struct diff_pair *pair,
         (void)snprintf(word, sizeof word, "lost to %s", occ_part_word(i));
         add_ratio(text, word, diff_part(pair, DIFF_A, i), diff_part(pair, DIFF_B, i));
     }
-    if (pair->kernels[DIFF_A] != pair->kernels[DIFF_B])
-        ADD(text, "; ", "not judged: %u kernels -> %u", pair->kernels[DIFF_A], pair->kernels[DIFF_B]);
+    if (is_replaced(pair))
+        ADD(text, ", ", "kernels %u -> %u", pair->kernels[DIFF_A], pair->kernels[DIFF_B]);
 }
 
 const char *diff_work_words(const struct diff_line *line)
@@ -228,9 +255,9 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
                   : fabs(pair->work_factor - 1) > 0                        ? basis_work
                                                                            : "launch";
     (void)diff_row_reason(r, pair, line->reason);
-    write_names(pair, &(struct text){line->kernel, sizeof line->kernel});
-    write_range(pair, &(struct text){line->range, sizeof line->range});
-    write_changes(r->diff, pair, &(struct text){line->changes, sizeof line->changes});
+    write_names(r->diff, pair, &(struct text){line->kernel, sizeof line->kernel});
+    write_range(r->diff, pair, &(struct text){line->range, sizeof line->range});
+    write_changes(pair, &(struct text){line->changes, sizeof line->changes});
 }
 
 static int by_change(const void *left, const void *right)

@@ -84,7 +84,7 @@ static inline void diff_report_done(struct diff_report *report)
 struct diff_line {
     const struct diff_pair *pair;
     const char *verdict, *verdict_by[DIFF_METRIC_COUNT], *match, *mangled[DIFF_SIDES];
-    char kernel[512];     /* "matmul", "matmul -> gemm", "sum +2 -> fused" */
+    char kernel[512];     /* "matmul", "matmul -> gemm", "sum + mul -> fused" */
     char range[512];      /* "model/linear", "model/linear -> model/fused"; "": unknown, or several */
     char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
     char reason[160];     /* why the verdict differs from the kernel's, or there is none; "": no such case */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/history/known.h"
+#include "compare/places.h"
 #include "groups.h"
 #include "support/array.h"
 #include "support/map.h"
@@ -236,60 +237,18 @@ static int visit_side(struct sides *sides, uint32_t which, visit_launch *visit, 
 
 /* ---- neighbours ---- */
 
-enum { WAITING_MAX = 8 };
-
-/* The items without a pair since the last launch with a pair, on a stream. */
-struct neighbours {
-    uint32_t before, n, waiting[WAITING_MAX];
-};
-
-/* The streams of a side. */
-struct streams {
-    struct diff *diff;
-    struct occ_map index; /* stream -> index in `all` */
-    struct neighbours *all;
-    size_t n, allocated;
-};
-
-static struct neighbours *neighbours_of(struct streams *streams, uint64_t stream)
-{
-    uint32_t at = occ_map_get(&streams->index, stream);
-    if (at != OCC_MAP_NONE)
-        return &streams->all[at];
-    if (!occ_grow((void **)&streams->all, &streams->allocated, streams->n, UINT32_MAX,
-                  sizeof *streams->all) ||
-        occ_map_put(&streams->index, stream, (uint32_t)streams->n) == OCC_MAP_NONE)
-        return NULL;
-    streams->all[streams->n] = (struct neighbours){.before = DIFF_NO_PAIR};
-    return &streams->all[streams->n++];
-}
-
 static int note_neighbours(void *context, const struct launch *launch)
 {
-    struct streams *streams = context;
-    struct neighbours *around = neighbours_of(streams, launch->stream);
-    uint32_t pair = streams->diff->items[launch->item].pair;
-    if (!around)
-        return SQLITE_NOMEM;
-    if (pair == DIFF_NO_PAIR) {
-        if (around->n < WAITING_MAX)
-            around->waiting[around->n++] = launch->item;
-        return SQLITE_OK;
-    }
-    for (uint32_t i = 0; i < around->n; i++)
-        diff_add_neighbours(&streams->diff->items[around->waiting[i]], around->before, pair);
-    *around = (struct neighbours){.before = pair};
-    return SQLITE_OK;
+    return diff_places_add(context, launch->stream, launch->item) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int match_by_neighbours(struct sides *sides, struct occ_error *err)
 {
     int status = 0;
     for (uint32_t which = 0; which < DIFF_SIDES && status == 0; which++) {
-        struct streams streams = {.diff = &sides->diff};
-        status = visit_side(sides, which, note_neighbours, &streams, err);
-        occ_map_free(&streams.index);
-        free(streams.all);
+        struct diff_places places = {.diff = &sides->diff};
+        status = visit_side(sides, which, note_neighbours, &places, err);
+        diff_places_free(&places);
     }
     return status == 0 ? diff_match(&sides->diff, DIFF_PLACE, err) : status;
 }

@@ -23,6 +23,7 @@ static const struct cli_column group_columns[] = {
     FIELD("kernel_mangled", CLI_PLAIN, mangled),
     FIELD("verdict", CLI_PLAIN, verdict),
     FIELD("time_ratio", CLI_RATIO, share),
+    FIELD("basis", CLI_PLAIN, basis),
     FIELD("mean_duration_change_ratio", CLI_RATIO, change),
     FIELD("change_low_ci95_ratio", CLI_RATIO, low),
     FIELD("change_high_ci95_ratio", CLI_RATIO, high),
@@ -75,6 +76,7 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
                                             .level = words[g->scope],
                                             .verdict = diff_verdict_word(g->verdict),
                                             .mangled = g->scope == DIFF_SCOPE_KERNEL ? g->name : NULL,
+                                            .basis = g->is_for_work ? "work" : "launch",
                                             .change = g->ratio.ratio - 1,
                                             .low = g->ratio.low - 1,
                                             .high = g->ratio.high - 1,
@@ -229,7 +231,8 @@ const char *diff_group_text(const struct diff_report *r, const struct diff_group
     const struct diff_group *g = line->group;
     char change[16], share[16];
     bool is_small = g->verdict == DIFF_SAME && fabs(line->change) >= SMALL_CHANGE;
-    (void)snprintf(text, DIFF_GROUP_BYTES, "%s", diff_change_text(line->change, change));
+    (void)snprintf(text, DIFF_GROUP_BYTES, "%s%s", diff_change_text(line->change, change),
+                   g->is_for_work ? " for the same work" : "");
     add_interval(text, DIFF_GROUP_BYTES, &g->ratio);
     if (is_small)
         occ_text_append(text, DIFF_GROUP_BYTES, "", ", within the floor of %.3g %%", 100 * r->floor);
@@ -325,6 +328,11 @@ const char *diff_row_reason(const struct diff_report *r, const struct diff_pair 
     if (isnan(pair->work_factor))
         (void)snprintf(text, DIFF_REASON_BYTES,
                        "not comparable: another number of launches, each with other work");
+    else if (pair->kernels[DIFF_A] != pair->kernels[DIFF_B] && pair->level != DIFF_ONE_SIDE)
+        (void)snprintf(text, DIFF_REASON_BYTES, "replaced: %" PRIu32 " kernel%s by %" PRIu32 "; %s",
+                       pair->kernels[DIFF_A], pair->kernels[DIFF_A] == 1 ? "" : "s", pair->kernels[DIFF_B],
+                       isnan(r->diff->work) ? "no verdict, since the work of the sides is not known"
+                                            : "the verdicts on its layer and on the total decide");
     if (!diff_is_change(diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share)))
         return text;
     for (size_t i = 0; i < r->levels.n; i++) {

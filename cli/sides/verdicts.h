@@ -10,6 +10,7 @@ struct diff_group_line {
     const char *level, *verdict;
     char name[512];      /* the path of the layer, the family, the kernel's short name */
     const char *mangled; /* mangled name of a kernel; NULL: the group is no kernel */
+    const char *basis;   /* of the change: "launch"; "work", if a part of it is for the same work */
     double change, low, high;
     double to_control, to_control_low, to_control_high;
     double share, q;
@@ -55,7 +56,7 @@ const char *diff_undecided_text(const struct diff_report *report, const struct d
 bool diff_row_matters(const struct diff_report *report, const struct diff_pair *pair);
 
 /* Formats the reason why a pair has changed although its kernel is the same, or has no verdict since its
- * launches do other work; "": no such case. */
+ * launches do other work, or other kernels replaced its kernels; "": no such case. */
 enum { DIFF_REASON_BYTES = 160 };
 const char *diff_row_reason(const struct diff_report *report, const struct diff_pair *pair,
                             char text[DIFF_REASON_BYTES]);

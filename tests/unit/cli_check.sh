@@ -190,6 +190,54 @@ has stdout 'undecided occupancy: 0 judged, 1 undecided; too few launches, or too
 expect 2 env OCCTRACE_CLUSTER=http://127.0.0.1:1/ "$occq" diff job:1 job:2 --by layer
 has stderr "--by layer: the cluster's minutes have no ranges; only the nodes know (--db FILE)"
 OCCTRACE_CLUSTER=http://127.0.0.1:1/ expect 0 "$occq" diff -d steps.db 1 2 --by layer
+# ---- replaced kernels: in the layer mlp one kernel for two, and two for one ----
+program() { # FILE STEPS KERNEL:US...: the kernels of mlp; three kernels are around them
+    local file=$1 steps=$2
+    shift 2
+    awk -v steps="$steps" -v mlp="$*" 'BEGIN {
+        n = split("first:50 " mlp " second:60 third:70", kernel, " ")
+        printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100-SXM4-40GB\", \"computeMajor\": 8, \"computeMinor\": 0, \"numSms\": 108}],\n\"traceEvents\": ["
+        for (i = 0; i < steps * n; i++) {
+            split(kernel[i % n + 1], part, ":")
+            range = index(mlp, part[1] ":") ? "mlp" : "rest"
+            ts = 1767225600000000 + i * 400
+            where = "\"ph\": \"X\", \"pid\": 9, \"tid\": 9, \"ts\":"
+            printf "%s{\"cat\": \"user_annotation\", \"name\": \"%s\", %s %.0f, \"dur\": 90}", i ? ", " : "", range, where, ts
+            printf ", {\"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", %s %.0f, \"dur\": 5, \"args\": {\"correlation\": %d}}", where, ts + 10, i + 1
+            printf ", {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", \"pid\": 0, \"tid\": 7, \"ts\": %.0f, \"dur\": %.3f, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %d, \"registers per thread\": 32, \"shared memory\": 0, \"grid\": [108, 1, 1], \"block\": [128, 1, 1]}}\n", part[1], ts + 30, part[2] + int(i / n) % 5 / 10, i + 1
+        }
+        print "]}" }' >"$file"
+}
+program two.json 200 mul:80 sum:120
+program one.json 200 fused:150
+program steps_one.json 300 fused:150 # the faster program for a fixed time
+import replaced.db - two.json one.json steps_one.json
+for run in 2 3; do
+    expect 0 "$occq" diff -d replaced.db 1 $run
+    has stdout 'FASTER in layer mlp: -2'
+    has stdout '% for the same work (95 %: -2'
+    has stdout 'undecided: mul + sum -> fused in mlp'
+    has stdout 'replaced: 2 kernels by 1; the verdicts on its layer and on the total decide'
+    has stdout 'kernels 2 -> 1'
+done
+expect 0 "$occq" diff -d replaced.db 2 1
+has stdout 'SLOWER in layer mlp: +3'
+has stdout 'undecided: fused -> mul + sum in mlp'
+has stdout 'replaced: 1 kernel by 2; the verdicts on its layer and on the total decide'
+expect 0 "$occq" diff -d replaced.db 1 2 --by layer --csv -o verdict,layer,basis
+has stdout 'better,mlp,work'
+has stdout 'same,rest,launch'
+expect 0 "$occq" diff -d replaced.db 1 2 --json
+python3 - <<'END' || fail "diff --json: $(cat stdout)"
+import json
+groups = {(g["level"], g["name"]): g for g in json.load(open("stdout"))["verdicts"]}
+mlp = groups[("layer", "mlp")]
+assert mlp["basis"] == "work" and abs(mlp["mean_duration_change_ratio"] + 0.25) < 0.01, mlp
+assert groups[("layer", "rest")]["basis"] == "launch" and groups[("total", None)]["basis"] == "work", groups.keys()
+END
+expect 0 "$occq" diff -d replaced.db 1 2 --color always
+grep -q "$(printf '\033')\[1;32mFASTER$(printf '\033')\[0m in layer mlp" stdout || fail "colours: $(cat stdout)"
+
 # the number of launches in a run tells whether the work of a launch may have changed: sides have other numbers of runs
 for i in 1 2 3; do steps one$i.json 108 100.0$i 400 0 0 0; done
 for i in 1 2; do steps half$i.json 216 200.0$i 200 0 0 0; done

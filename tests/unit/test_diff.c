@@ -461,6 +461,55 @@ static void launches_with_other_work_are_compared_by_the_work(void **state)
     }
 }
 
+/* Kernels that agree on no step: as many launches in a run, to 2 %, mean as much work. */
+static void equal_counts_in_a_run_are_equal_work(void **state)
+{
+    static const struct {
+        uint64_t launches; /* of B; A has 1000000 in a run */
+        uint32_t runs[DIFF_SIDES];
+        bool by_minutes;
+        double work;
+    } known[] = {{1000000, {1, 1}, false, 1},   {1020000, {1, 1}, false, 1},  {1020001, {1, 1}, false, NAN},
+                 {980393, {1, 1}, false, 1},    {980392, {1, 1}, false, NAN}, {2040000, {1, 2}, false, 2},
+                 {2040001, {1, 2}, false, NAN}, {500000, {2, 1}, false, 0.5}, {1000000, {1, 3}, true, 1},
+                 {0, {1, 1}, false, NAN}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        struct diff diff = {.launches = {1000000, known[i].launches},
+                            .runs = {known[i].runs[DIFF_A], known[i].runs[DIFF_B]},
+                            .by_minutes = known[i].by_minutes,
+                            .work = NAN};
+        double work = diff_work_of(&diff);
+        if (isnan(known[i].work) ? !isnan(work) : !(fabs(work - known[i].work) < 1e-12))
+            fail_msg("%zu: %g", i, work);
+        diff.work = 1.5;
+        assert_true(diff_work_of(&diff) == 1.5);
+    }
+    assert_true(isnan(diff_work_of(&(struct diff){.launches = {0, 5}, .runs = {0, 1}, .work = NAN})));
+}
+
+/* A kernel with a tenth more launches than the others may stand at the end of a run; a kernel with twice as
+ * many is called more often. */
+static void numbers_of_launches_have_an_error(void **state)
+{
+    const struct occ_config_row a[] = {config("x", 8, 128, 32, 200, 9000), config("y", 8, 128, 32, 200, 500),
+                                       config("z", 8, 128, 32, 200, 500)};
+    const struct occ_config_row b[] = {config("x", 8, 128, 32, 200, 9000), config("y", 8, 128, 32, 220, 500),
+                                       config("z", 8, 128, 32, 400, 500)};
+    const double y_ns = 420 * 500, all_ns = 400 * 9000 + y_ns + 600 * 500;
+    struct compared c;
+    (void)state;
+    compare_rows(&c, a, COUNT(a), b, COUNT(b));
+    assert_int_equal(diff_sample(&c.diff, NULL), 0);
+    assert_int_equal(diff_find_work(&c.diff, NULL), 0);
+    assert_true(c.diff.work == 1);
+    assert_near(c.diff.work_error, log(1.1) * sqrt(y_ns / all_ns), 1e-9);
+    double of_ends = 0.6 * sqrt(1 / 400.0 + 1 / 100.0), of_work = c.diff.work_error;
+    assert_near(diff_work_error(&c.diff, (const double[]){20, 10}),
+                sqrt(of_ends * of_ends + of_work * of_work), 1e-9);
+    diff_free(&c.diff);
+}
+
 /* The waste falls although the time rises, because the occupancy rises. */
 static void waste_counts_occupancy(void **state)
 {
@@ -958,6 +1007,8 @@ int main(void)
         cmocka_unit_test(warm_up_is_left_out),
         cmocka_unit_test(small_kernels_are_no_alarm),
         cmocka_unit_test(launches_with_other_work_are_compared_by_the_work),
+        cmocka_unit_test(equal_counts_in_a_run_are_equal_work),
+        cmocka_unit_test(numbers_of_launches_have_an_error),
         cmocka_unit_test(waste_counts_occupancy),
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(many_to_one_is_not_judged),

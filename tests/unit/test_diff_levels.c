@@ -16,6 +16,7 @@
 #include "cli/sides/groups.h"
 #include "cli/sides/verdicts.h"
 #include "compare/levels.h"
+#include "compare/places.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FLOOR        0.05
@@ -314,6 +315,191 @@ static void few_launches_decide_nothing(void **state)
     diff_free(&diff);
 }
 
+/* ---- replaced kernels ---- */
+
+/* Steps of a program: six kernels of the layer "Net/rest", and in "Net/mlp" the kernels of one of two forms:
+ * `sum` and `mul`, or `fused`, which does the work of both. */
+enum { FORM_TWO, FORM_ONE };
+struct program {
+    uint32_t form, steps;
+    double factor;  /* of the time of its form */
+    bool is_uneven; /* kernels of the rest have numbers of launches without a common ratio */
+};
+
+static const char *const program_names[] = {"rest_a", "rest_b", "rest_c", "rest_d", "rest_e",
+                                            "rest_f", "sum",    "mul",    "fused"};
+enum { REST = 6, PROGRAM_ROWS = COUNT(program_names), SUM = REST, MUL, FUSED };
+
+struct steps {
+    struct diff diff;
+    struct diff_levels levels;
+    struct diff_row rows[DIFF_SIDES][PROGRAM_ROWS];
+    struct diff_part parts[DIFF_SIDES * PROGRAM_ROWS];
+    uint32_t part_of[DIFF_SIDES][PROGRAM_ROWS];
+    struct launch launches[DIFF_SIDES][LAUNCHES_MAX];
+    size_t n_parts, n[DIFF_SIDES];
+};
+
+static void add_step(struct steps *s, const struct program *program, uint32_t side, uint64_t *random)
+{
+    static const double us[PROGRAM_ROWS] = {50, 60, 70, 80, 90, 100, 100, 200, 300};
+    static const uint32_t forms[][4] = {{0, SUM, MUL, 1}, {0, FUSED, 1, 2}};
+    const uint32_t *order = forms[program->form];
+    for (uint32_t i = 0; i < 4 + REST; i++) {
+        uint32_t row = i < 4 ? order[i] : i - 4;
+        double factor = row >= REST ? program->factor : 1;
+        uint32_t times = program->is_uneven && row < REST && i >= 4 ? 1 + row : 1;
+        for (uint32_t k = 0; k < times; k++)
+            s->launches[side][s->n[side]++] =
+                (struct launch){row, (uint64_t)(1000 * us[row] * factor * random_lognormal(random, 0.02))};
+    }
+}
+
+static void add_program(struct steps *s, const struct program *program, uint32_t side, uint64_t *random)
+{
+    for (uint32_t step = 0; step < program->steps; step++)
+        add_step(s, program, side, random);
+    for (size_t i = 0; i < s->n[side]; i++) {
+        struct diff_row *row = &s->rows[side][s->launches[side][i].row];
+        row->launches++;
+        row->total_ns += s->launches[side][i].ns;
+    }
+    for (uint32_t row = 0; row < PROGRAM_ROWS; row++) {
+        s->rows[side][row].of = &any_row;
+        s->rows[side][row].id = row;
+        s->rows[side][row].mangled = s->rows[side][row].demangled = program_names[row];
+        s->rows[side][row].family = row < REST ? "rest" : row == FUSED ? "fused" : "elementwise";
+        s->part_of[side][row] = (uint32_t)s->n_parts;
+        if (s->rows[side][row].launches > 0)
+            s->parts[s->n_parts++] = (struct diff_part){
+                .row = &s->rows[side][row], .side = side, .layer = row < REST ? "Net/rest" : "Net/mlp"};
+    }
+}
+
+static struct steps *compare_programs(const struct program *a, const struct program *b, uint64_t seed)
+{
+    struct steps *s = calloc(1, sizeof *s);
+    const struct program *const programs[] = {a, b};
+    assert_non_null(s);
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        add_program(s, programs[side], side, &seed);
+    assert_int_equal(diff_collect(&s->diff, s->parts, s->n_parts, (const uint32_t[]){1, 1}, NULL), 0);
+    for (size_t i = 0; i < s->n_parts; i++)
+        diff_add_sums(&s->diff, &s->parts[i],
+                      &(struct diff_sums){.launches = s->parts[i].row->launches,
+                                          .total_ns = s->parts[i].row->total_ns});
+    for (enum diff_level level = 0; level < DIFF_PLACE; level++)
+        assert_int_equal(diff_match(&s->diff, level, NULL), 0);
+    for (uint32_t side = 0; side < DIFF_SIDES; side++) {
+        struct diff_places places = {.diff = &s->diff};
+        for (size_t i = 0; i < s->n[side]; i++)
+            assert_int_equal(
+                diff_places_add(&places, 1, s->parts[s->part_of[side][s->launches[side][i].row]].item), 0);
+        diff_places_free(&places);
+    }
+    assert_int_equal(diff_match(&s->diff, DIFF_PLACE, NULL), 0);
+    assert_int_equal(diff_sample(&s->diff, NULL), 0);
+    for (uint32_t side = 0; side < DIFF_SIDES; side++) {
+        uint64_t seen[2 * PROGRAM_ROWS] = {0};
+        for (size_t i = 0; i < s->n[side]; i++) {
+            uint32_t item = s->parts[s->part_of[side][s->launches[side][i].row]].item;
+            uint32_t pair = s->diff.items[item].pair;
+            diff_add_launch(&s->diff, side, pair, seen[pair]++, s->launches[side][i].ns);
+        }
+    }
+    assert_int_equal(diff_conclude(&s->diff, NULL), 0);
+    assert_int_equal(diff_levels_make(&s->diff, FLOOR, MIN_SHARE, &s->levels, NULL), 0);
+    return s;
+}
+
+static const struct diff_group *group_of(const struct steps *s, enum diff_scope scope, const char *name)
+{
+    for (size_t i = 0; i < s->levels.n; i++)
+        if (s->levels.groups[i].scope == scope && strcmp(s->levels.groups[i].name, name) == 0)
+            return &s->levels.groups[i];
+    return NULL;
+}
+
+static void end_steps(struct steps *s)
+{
+    diff_levels_free(&s->levels);
+    diff_free(&s->diff);
+    free(s);
+}
+
+/* Two kernels that one replaced, or one that two replaced: the layer has the verdict, on the time for the
+ * same work, also if B makes more steps. No family and no kernel has it. */
+static void a_layer_decides_on_replaced_kernels(void **state)
+{
+    static const struct {
+        struct program a, b;
+        enum diff_verdict verdict;
+        double ratio;
+    } known[] = {
+        {{FORM_TWO, 20, 1, false}, {FORM_ONE, 20, 0.8, false}, DIFF_BETTER, 0.8},
+        {{FORM_TWO, 20, 1, false}, {FORM_ONE, 30, 0.8, false}, DIFF_BETTER, 0.8},
+        {{FORM_ONE, 20, 1, false}, {FORM_TWO, 20, 1.25, false}, DIFF_WORSE, 1.25},
+        {{FORM_ONE, 30, 1, false}, {FORM_TWO, 20, 1.25, false}, DIFF_WORSE, 1.25},
+        {{FORM_TWO, 200, 1, false}, {FORM_ONE, 200, 1, false}, DIFF_SAME, 1},
+        {{FORM_ONE, 200, 1, false}, {FORM_TWO, 200, 1, false}, DIFF_SAME, 1},
+        {{FORM_TWO, 20, 1, false}, {FORM_ONE, 20, 0.8, true}, DIFF_UNDECIDED, NAN},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++)
+        for (uint64_t seed = 1; seed <= 10; seed++) {
+            struct steps *s = compare_programs(&known[i].a, &known[i].b, seed);
+            const struct diff_group *mlp = group_of(s, DIFF_SCOPE_LAYER, "Net/mlp");
+            const struct diff_group *rest = group_of(s, DIFF_SCOPE_LAYER, "Net/rest");
+            assert_int_equal(rest->verdict, DIFF_SAME);
+            assert_false(rest->is_for_work);
+            assert_null(group_of(s, DIFF_SCOPE_FAMILY, "fused"));
+            assert_null(group_of(s, DIFF_SCOPE_KERNEL, "fused"));
+            assert_null(group_of(s, DIFF_SCOPE_KERNEL, "sum"));
+            if (isnan(known[i].ratio)) {
+                assert_true(isnan(s->diff.work) && !mlp);
+            } else {
+                if (!mlp || mlp->verdict != known[i].verdict ||
+                    fabs(mlp->ratio.ratio - known[i].ratio) > 0.02)
+                    fail_msg("%zu, seed %d: %d, %g", i, (int)seed, mlp ? (int)mlp->verdict : -1,
+                             mlp ? mlp->ratio.ratio : NAN);
+                assert_true(mlp->is_for_work);
+                assert_true(s->levels.pooled_share == 1);
+            }
+            end_steps(s);
+        }
+}
+
+/* The row names the kernels of both sides and has no verdict of its own. */
+static void replaced_kernels_are_named(void **state)
+{
+    static const struct program two = {FORM_TWO, 20, 1, false};
+    static const struct {
+        struct program b;
+        const char *reason;
+    } known[] = {
+        {{FORM_ONE, 30, 0.8, false},
+         "replaced: 2 kernels by 1; the verdicts on its layer and on the total decide"},
+        {{FORM_ONE, 20, 0.8, true}, "not comparable: another number of launches, each with other work"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        struct steps *s = compare_programs(&two, &known[i].b, 1);
+        struct diff_report report = {
+            .diff = &s->diff, .floor = FLOOR, .min_share = MIN_SHARE, .levels = s->levels};
+        struct diff_line *lines = diff_make_lines(&report), *line = lines;
+        assert_non_null(lines);
+        while (line->pair->level != DIFF_PLACE)
+            line++;
+        assert_string_equal(line->kernel, "k + k -> k"); /* short names of the rows */
+        assert_string_equal(line->verdict, "undecided");
+        assert_string_equal(line->reason, known[i].reason);
+        assert_true(line->matters);
+        assert_non_null(strstr(line->changes, "kernels 2 -> 1"));
+        free(lines);
+        end_steps(s);
+    }
+}
+
 static void sentences_name_the_group_and_the_control(void **state)
 {
     static const char *const words[] = {"-20.1% (95 %: -20.6% to -19.7%)",
@@ -415,6 +601,8 @@ int main(void)
         cmocka_unit_test(a_small_change_is_the_same),
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(few_launches_decide_nothing),
+        cmocka_unit_test(a_layer_decides_on_replaced_kernels),
+        cmocka_unit_test(replaced_kernels_are_named),
         cmocka_unit_test(sentences_name_the_group_and_the_control),
         cmocka_unit_test(rows_matter_where_no_group_decides),
         cmocka_unit_test(holm_is_rs),

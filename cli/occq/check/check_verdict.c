@@ -24,22 +24,11 @@ static bool choose_runs(const struct sides *sides, unsigned which, struct occ_fi
     return side->n_runs > 0 && (which == DIFF_B || side->n_runs == 1 || side->last == 0);
 }
 
-/* The work of B / A's. Equal numbers of launches in a run: a run's work is the same. */
-static double work_of(const struct sides *sides)
-{
-    const struct side *a = &sides->side[DIFF_A], *b = &sides->side[DIFF_B];
-    double runs = (double)b->n_runs / a->n_runs;
-    double launches = (double)b->facts.launches / (double)a->facts.launches;
-    if (!isnan(sides->diff.work))
-        return sides->diff.work;
-    return fabs(launches / runs - 1) <= DIFF_WORK_TOLERANCE ? runs : (double)NAN;
-}
-
 int check_verdict_ask(const struct sides *sides, struct check_verdict *ret_verdict, struct occ_error *err)
 {
     struct check_verdict *v = ret_verdict;
     int status = 0;
-    *v = (struct check_verdict){.is_known = {false}, .work = work_of(sides)};
+    *v = (struct check_verdict){.is_known = {false}, .work = diff_work_of(&sides->diff)};
     for (unsigned i = 0; i < DIFF_SIDES && status == 0; i++) {
         const struct side *side = &sides->side[i];
         struct occ_filter filter;
