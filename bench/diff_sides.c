@@ -11,7 +11,7 @@
 #include "attribution_random.h"
 #include "cli/sides/groups.h"
 #include "cli/sides/report.h"
-#include "compare/places.h"
+#include "compare/neighbours.h"
 #include "store/store.h"
 #include "support/array.h"
 #include "support/cleanup.h"
@@ -373,11 +373,11 @@ static void match(struct compared *c, const struct made made[DIFF_SIDES])
     for (enum diff_level level = 0; level < DIFF_PLACE; level++)
         bench_check(diff_match(&c->diff, level, NULL) == 0);
     for (uint32_t which = 0; which < DIFF_SIDES && diff_has_rest(&c->diff); which++) {
-        struct diff_places places = {.diff = &c->diff};
+        struct diff_neighbours places = {.diff = &c->diff};
         for (size_t i = 0; i < made[which].n; i++)
-            bench_check(diff_places_add(&places, (uint64_t)made[which].all[i].stream,
+            bench_check(diff_neighbours_add(&places, (uint64_t)made[which].all[i].stream,
                                         item_of(c, which, &made[which].all[i])) == 0);
-        diff_places_free(&places);
+        diff_neighbours_free(&places);
     }
     bench_check(diff_match(&c->diff, DIFF_PLACE, NULL) == 0 && diff_sample(&c->diff, NULL) == 0);
 }

@@ -257,7 +257,7 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
     (void)diff_row_reason(r, pair, line->reason);
     write_names(r->diff, pair, &(struct text){line->kernel, sizeof line->kernel});
     write_range(r->diff, pair, &(struct text){line->range, sizeof line->range});
-    write_changes(pair, &(struct text){line->changes, sizeof line->changes});
+    write_changes(r->diff, pair, &(struct text){line->changes, sizeof line->changes});
 }
 
 static int by_change(const void *left, const void *right)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/history/known.h"
-#include "compare/places.h"
+#include "compare/neighbours.h"
 #include "groups.h"
 #include "support/array.h"
 #include "support/map.h"
@@ -239,16 +239,16 @@ static int visit_side(struct sides *sides, uint32_t which, visit_launch *visit, 
 
 static int note_neighbours(void *context, const struct launch *launch)
 {
-    return diff_places_add(context, launch->stream, launch->item) == 0 ? SQLITE_OK : SQLITE_NOMEM;
+    return diff_neighbours_add(context, launch->stream, launch->item) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int match_by_neighbours(struct sides *sides, struct occ_error *err)
 {
     int status = 0;
     for (uint32_t which = 0; which < DIFF_SIDES && status == 0; which++) {
-        struct diff_places places = {.diff = &sides->diff};
-        status = visit_side(sides, which, note_neighbours, &places, err);
-        diff_places_free(&places);
+        struct diff_neighbours neighbours = {.diff = &sides->diff};
+        status = visit_side(sides, which, note_neighbours, &neighbours, err);
+        diff_neighbours_free(&neighbours);
     }
     return status == 0 ? diff_match(&sides->diff, DIFF_PLACE, err) : status;
 }

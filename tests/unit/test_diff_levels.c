@@ -16,7 +16,7 @@
 #include "cli/sides/groups.h"
 #include "cli/sides/verdicts.h"
 #include "compare/levels.h"
-#include "compare/places.h"
+#include "compare/neighbours.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FLOOR        0.05
@@ -391,11 +391,11 @@ static struct steps *compare_programs(const struct program *a, const struct prog
     for (enum diff_level level = 0; level < DIFF_PLACE; level++)
         assert_int_equal(diff_match(&s->diff, level, NULL), 0);
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
-        struct diff_places places = {.diff = &s->diff};
+        struct diff_neighbours places = {.diff = &s->diff};
         for (size_t i = 0; i < s->n[side]; i++)
             assert_int_equal(
-                diff_places_add(&places, 1, s->parts[s->part_of[side][s->launches[side][i].row]].item), 0);
-        diff_places_free(&places);
+                diff_neighbours_add(&places, 1, s->parts[s->part_of[side][s->launches[side][i].row]].item), 0);
+        diff_neighbours_free(&places);
     }
     assert_int_equal(diff_match(&s->diff, DIFF_PLACE, NULL), 0);
     assert_int_equal(diff_sample(&s->diff, NULL), 0);

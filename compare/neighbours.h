@@ -19,7 +19,7 @@ struct diff_waiting {
 };
 
 /* Launches of one side. Start with {.diff = diff}. */
-struct diff_places {
+struct diff_neighbours {
     struct diff *diff;
     struct occ_map streams; /* stream -> index in `all` */
     struct diff_waiting *all;
@@ -27,5 +27,5 @@ struct diff_places {
 };
 
 /* Takes the side's next launch. `stream`: unique over devices. Returns 0 or OCC_E_NO_MEMORY. */
-int diff_places_add(struct diff_places *places, uint64_t stream, uint32_t item);
-void diff_places_free(struct diff_places *places);
+int diff_neighbours_add(struct diff_neighbours *neighbours, uint64_t stream, uint32_t item);
+void diff_neighbours_free(struct diff_neighbours *neighbours);
