@@ -37,7 +37,7 @@ int occ_kernel_names_distinguish(struct occ_kernel_name *kernels, size_t n);
  *   PyTorch concatenate #12        no word tells it apart: the number does
  *
  * Words have a blank. No two are equal, and none equals a name; the order of the kernels does not matter.
- * Needs the names. Time about linear in the length of all names (6 us a kernel). 0 or OCC_E_NO_MEMORY (then
+ * Needs the names. Time about linear in the length of all names (10 us a kernel). 0 or OCC_E_NO_MEMORY (then
  * no words are set).
  */
 int occ_kernel_names_describe(struct occ_kernel_name *kernels, size_t n);

@@ -14,7 +14,7 @@
 
 const char *const name_labels[] = {"short", "distinct", "full", "mangled", NULL};
 
-/* Words of more kernels would delay an answer by more than 100 ms. */
+/* Words of more kernels would delay an answer by more than 200 ms. */
 enum { WORDS_KERNELS_MAX = 16384 };
 
 struct kernel_names {
@@ -122,6 +122,14 @@ const char *kernel_names_words(const struct kernel_names *names, int64_t id)
 {
     const struct occ_kernel_name *found = find(names, id);
     return found ? found->words : NULL;
+}
+
+const char *kernel_names_words_of(const struct kernel_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (names->kernels[i].words && strcmp(shown(&names->kernels[i]), name) == 0)
+            return names->kernels[i].words;
+    return NULL;
 }
 
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel)

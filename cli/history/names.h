@@ -24,6 +24,9 @@ OCC_CLEANUP(kernel_names, kernel_names_free)
  * form is not distinct. */
 const char *kernel_names_words(const struct kernel_names *names, int64_t id);
 
+/* The same by the kernel's name in this form. Time linear in the number of kernels. */
+const char *kernel_names_words_of(const struct kernel_names *names, const char *name);
+
 /* Sets short_name and words, which then live as long as `names`. */
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel);
 

@@ -25,6 +25,7 @@ struct world {
     char directory[32];
     struct occ_store *store;
     int64_t device, runs;
+    uint64_t hash; /* of the last kernel's name */
     uint32_t configs[3];
     char text[8192];
 };
@@ -35,12 +36,11 @@ static void check(int rc, const struct occ_error *err)
         fail_msg("%s", err->message);
 }
 
-/* Two kernels of one short name, and one with a long name. */
 static void put_kernel(struct world *w, int which, const char *mangled, uint32_t blocks)
 {
     struct occ_error err = OCC_ERROR_INIT;
     int64_t kernel = 0, config = 0;
-    check(occ_store_put_kernel(w->store, mangled, (uint64_t)which + 1, &kernel, &err), &err);
+    check(occ_store_put_kernel(w->store, mangled, ++w->hash, &kernel, &err), &err);
     const struct occ_launch_config c = {.kernel = kernel,
                                         .device = w->device,
                                         .launch = {.grid = {blocks, 1, 1},
@@ -66,6 +66,7 @@ static int set_up(void **state)
     (void)snprintf(path, sizeof path, "%s/h.db", w->directory);
     check(occ_store_open(path, &options, &w->store, &err), &err);
     check(occ_store_put_device(w->store, &device, &w->device, &err), &err);
+    /* two kernels of one short name, and one with a long name */
     put_kernel(w, 0, "_Z6matmulILi64EEvPf", 33);
     put_kernel(w, 1, "_Z6matmulILi128EEvPf", 66);
     put_kernel(w, 2, "a_kernel_with_a_name_that_no_line_of_eighty_columns_can_hold_beside_all_its_numbers",
@@ -180,6 +181,27 @@ static void test_verdict(void **state)
     assert_has(print(w, "it's here.db", false), "occq show 1 --run 1 -d 'it'\\''s here.db'\n");
 }
 
+/* Names that a line cannot hold are family and tile, with a number where two kernels have the same. */
+static void test_words(void **state)
+{
+    static const char *const names[] = {
+        "sm80_xmma_fprop_implicit_gemm_indexed_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x64x8_stage3_"
+        "kernel",
+        "sm80_xmma_fprop_implicit_gemm_indexed_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x64x16_stage4_"
+        "kernel",
+        "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_cga1x1x1_16dp256b_rM_TN_transOut"};
+    struct world *w = *state;
+    struct occ_run run = a_run(w);
+    for (int i = 0; i < 3; i++)
+        put_kernel(w, i, names[i], 33 + (uint32_t)i);
+    (void)put_run(w, &run, 10);
+    const char *text = print(w, "", false);
+    assert_lines_fit(text, 13);
+    assert_has(text, "  convolution 128x64 #4 ");
+    assert_has(text, "  convolution 128x64 #5 ");
+    assert_has(text, "  bmm MxE4m3 128x16 ");
+}
+
 static void test_losses(void **state)
 {
     struct world *w = *state;
@@ -251,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_verdict, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_words, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_losses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_several_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_idle, set_up, tear_down),

@@ -25,13 +25,27 @@
 #define HIGH_PART    ", '-' || " PERCENT("high") ", '')"
 #define CI95         "half-width of the 95 % confidence interval of "
 
+static const struct kernel_names *row_names; /* of the rows at hand; the command prints one table */
+
+static struct cli_value get_words(const struct cli_column *column, const void *row)
+{
+    const struct cli_value name = sql_get_value(column, row);
+    bool has_name = row_names && name.type == CLI_STRING;
+    return cli_string(has_name ? kernel_names_words_of(row_names, name.string) : NULL);
+}
+
 static const struct cli_column columns[] = {
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when it began on the device"),
     UNIT("end", "end_ns", CLI_TIME, CLI_LEFT, "when it ended"),
     UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS, "its duration"),
     COLUMN("run", "run_id", CLI_DEFAULT | CLI_SPARE(6), "the run it belongs to"),
-    SQL_COLUMN("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "kernel_name(kernel_id)",
-               "its name, see --name"),
+    {.name = "kernel",
+     .key = "kernel",
+     .flags = CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
+     .get = sql_get_value,
+     .sql = "kernel_name(kernel_id)",
+     .brief = get_words,
+     .help = "its name, see --name"},
     SIZE("grid", CLI_DEFAULT | CLI_SPARE(4), "blocks"),
     SIZE("block", CLI_DEFAULT | CLI_SPARE(5), "threads per block"),
     SIZE("cluster", 0, "blocks per cluster"),
@@ -135,21 +149,34 @@ static void note_more(const struct cli_command *command, struct occ_store *store
                grouped(launches, all));
 }
 
-/* Shows columns by default if the history has measured values or ranges. A merge of all owners needs the same
- * columns for all owners, so its table drops empty columns itself. */
-static void mark_known(struct occ_store *store, bool is_merged, struct cli_column *table)
+/* True if the history has rows of the table, of the run that the filter names. */
+static bool has_rows(struct occ_store *store, const char *table, int64_t run)
+{
+    char sql[256], of_run[sizeof OCC_FILTER_RUN_LAST + 16] = "1";
+    if (run == OCC_RUN_LAST)
+        (void)snprintf(of_run, sizeof of_run, "run_id = " OCC_FILTER_RUN_LAST);
+    else if (run > 0)
+        (void)snprintf(of_run, sizeof of_run, "run_id = %" PRId64, run);
+    (void)snprintf(sql, sizeof sql, "SELECT EXISTS(SELECT 1 FROM %s WHERE %s)", table, of_run);
+    return sql_number(occ_store_sqlite(store), sql) != 0;
+}
+
+/* Shows columns by default if the run, or the history, has measured values or ranges. A merge of all owners
+ * needs the same columns for all owners, so its table drops empty columns itself. */
+static void mark_known(struct occ_store *store, const struct history_args *args, struct cli_column *table)
 {
     static const struct {
-        const char *key, *exists;
-    } known[] = {{"achieved", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
-                 {"measured_source", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
-                 {"measured_ratio", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
-                 {"range", "SELECT EXISTS(SELECT 1 FROM stored_range)"}};
-    for (; table->name; table++)
+        const char *key, *table;
+    } known[] = {{"achieved", "stored_measured_minute"},
+                 {"measured_source", "stored_measured_minute"},
+                 {"measured_ratio", "stored_measured_minute"},
+                 {"range", "stored_range"}};
+    bool is_merged = args->list.output.gather;
+    for (struct cli_column *c = table; c->name; c++)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-            if (strcmp(table->key, known[i].key) == 0 &&
-                (is_merged || sql_number(occ_store_sqlite(store), known[i].exists) != 0))
-                table->flags |= is_merged ? CLI_DEFAULT | CLI_RARE : CLI_DEFAULT;
+            if (strcmp(c->key, known[i].key) == 0 &&
+                (is_merged || has_rows(store, known[i].table, args->filter.run)))
+                c->flags |= is_merged ? CLI_DEFAULT | CLI_RARE : CLI_DEFAULT;
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -178,13 +205,16 @@ static int run(const struct cli_command *command, const void *arguments)
         return node_run(command, args->node);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
-    mark_known(store, args->list.output.gather, table);
+    mark_known(store, args, table);
     if (kernel_names_load(store, args->name, &names, &err) != 0 ||
         kernel_names_add_function(names, occ_store_sqlite(store), &err) != 0 ||
         kernel_owner_add_function(occ_store_sqlite(store), &err) != 0 ||
         cli_output_choose(&args->list.output, table, &selection, &err) != 0)
         return cli_failure(command, &err);
-    return sql_list(command, store, &list);
+    row_names = names;
+    int status = sql_list(command, store, &list);
+    row_names = NULL;
+    return status;
 }
 
 static const struct cli_option options[] = {

@@ -15,6 +15,7 @@
 #include "support/text.h"
 #include "cli/kernels/top.h"
 #include "top_advice_text.h"
+#include "top_configs.h"
 #include "top_forms.h"
 #include "top_layers.h"
 
@@ -66,8 +67,8 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
 /* ---- output ---- */
 
 /* Shows achieved occupancy with its coverage if a row has measured values, and the device if rows differ only
- * in it. In a merge of all owners the columns must be the same for all owners: it shows the device for all
- * rows by device, and achieved occupancy if any owner has it. */
+ * in it. In a merge of all owners the columns must be the same for all owners: it shows the device if any two
+ * rows differ in it, and achieved occupancy if any owner has it. */
 static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
                        size_t shown)
 {
@@ -82,7 +83,7 @@ static void mark_known(struct cli_column *table, const struct top_args *args, co
         if (is_merged && is_achieved)
             table->flags |= CLI_DEFAULT | CLI_RARE;
         if (needs_device && strcmp(table->name, "device_id") == 0)
-            table->flags |= CLI_DEFAULT;
+            table->flags |= is_merged ? CLI_DEFAULT | CLI_VARIES : CLI_DEFAULT;
     }
 }
 
@@ -372,28 +373,6 @@ static void free_texts(struct occ_arena *texts)
     occ_arena_free(texts->blocks);
 }
 
-static const char *join(struct occ_arena *texts, const char *name, const char *sizes)
-{
-    char *text = name ? occ_arena_bytes(texts, strlen(name) + strlen(sizes) + 1) : NULL;
-    return text ? strcat(strcpy(text, name), sizes) : NULL;
-}
-
-/* Names configurations by the names of their kernels: "matmul<64> 8x4x1/128x1x1", in words "GEMM 64x64 nn
- * 8x4x1/128x1x1". Returns false without memory. */
-static bool name_configs(const struct kernel_names *names, struct occ_top *top, struct occ_arena *texts)
-{
-    for (size_t i = 0; i < top->n && !texts->failed; i++) {
-        struct occ_row_kernel *row = &top->rows[i].kernel, kernel = {.id = top->rows[i].dominant.kernel};
-        const char *sizes = row->short_name ? strrchr(row->short_name, ' ') : NULL;
-        kernel_names_apply(names, &kernel);
-        if (!sizes || !kernel.short_name)
-            continue;
-        row->words = join(texts, kernel.words, sizes);
-        row->short_name = join(texts, kernel.short_name, sizes);
-    }
-    return !texts->failed;
-}
-
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
@@ -416,7 +395,7 @@ static int run(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
-    if (by_of(args) == OCC_TOP_BY_CONFIG && !name_configs(names, &top, &texts)) {
+    if (by_of(args) == OCC_TOP_BY_CONFIG && !top_name_configs(names, &top, &texts)) {
         (void)occ_no_memory(&err);
         return cli_failure(command, &err);
     }
