@@ -6,10 +6,14 @@ add_executable(query_client query_client.c)
 target_link_libraries(query_client PRIVATE occ_compile_options occtrace_query Threads::Threads)
 occ_add_script_test(query_symbols
   COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/query_symbols.sh" $<TARGET_FILE:occtrace_query> "${PROJECT_SOURCE_DIR}/query")
+set(_query_part "")
+if(OCC_SANITIZE)
+  set(_query_part some) # all: query_hostile
+endif()
 if(OCC_PYTHON3)
   occ_add_script_test(query_library
     COMMAND "${OCC_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_library.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
-            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}")
+            $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}" ${_query_part})
   occ_add_script_test(query_hostile
     COMMAND "${OCC_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/query_library.py" $<TARGET_FILE:occq> $<TARGET_FILE:cli_history>
             $<TARGET_FILE:query_client> "${PROJECT_SOURCE_DIR}" more LABELS slow)

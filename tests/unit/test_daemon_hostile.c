@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
+#include "cases.h"
 #include "daemon/serve/listen.h"
 #include "daemon_users.h"
 
@@ -821,6 +822,8 @@ int main(int argc, char **argv)
 #undef T
     bool is_long = argc > 1 && strcmp(argv[1], "long") == 0;
     only = argc > 2 ? argv[2] : NULL;
+    if (!is_long)
+        choose_cases(argc, argv);
     return is_long
                ? cmocka_run_group_tests_name("daemon hostile, long", long_tests, open_shared, close_shared)
                : cmocka_run_group_tests_name("daemon hostile", tests, open_shared, close_shared);
