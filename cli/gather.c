@@ -76,6 +76,20 @@ static struct cli_value get_value(const struct cli_column *column, const void *r
     return gathered->values[column->index];
 }
 
+static struct cli_value get_brief(const struct cli_column *column, const void *row)
+{
+    (void)column;
+    return ((const struct cli_gathered *)row)->brief;
+}
+
+static const struct cli_column *find_brief(const struct cli_selection *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (from->columns[i]->brief)
+            return from->columns[i];
+    return NULL;
+}
+
 static const struct cli_column owner_column = {.name = "owner",
                                                .key = "owner",
                                                .flags = CLI_LEFT | CLI_CUTS,
@@ -90,7 +104,7 @@ static void copy_columns(struct cli_gather *g, const struct cli_selection *from)
     for (size_t i = 0; i < from->n; i++) {
         g->columns[i + 1] = *from->columns[i];
         g->columns[i + 1].get = get_value;
-        g->columns[i + 1].brief = NULL; /* would read the command's own rows */
+        g->columns[i + 1].brief = from->columns[i] == find_brief(from) ? get_brief : NULL;
         g->columns[i + 1].index = i;
         g->shown.columns[i + 1] = &g->columns[i + 1];
         g->shown.asked[i + 1] = from->asked[i];
@@ -127,6 +141,7 @@ int cli_gather_begin(struct cli_gather *gather, const char *name, const struct c
         return occ_fail(err, OCC_E_INVALID, "the history's columns are not those of the others");
     gather->name = name;
     gather->from = selection;
+    gather->brief = find_brief(selection);
     for (size_t i = 0; i < 2; i++)
         gather->keys[i] = find(selection->table, gather->merge.keys[i]);
     for (size_t i = 0; i < CLI_GATHER_HIDDEN; i++)
@@ -179,6 +194,11 @@ static struct cli_value value_of(const struct cli_column *column, const void *ro
     return column ? column->get(column, row) : cli_string(NULL);
 }
 
+static struct cli_value brief_of(const struct cli_gather *g, const void *row)
+{
+    return g->brief ? g->brief->brief(g->brief, row) : cli_string(NULL);
+}
+
 /* Copies the text of `value` to *text and advances *text. If memory was exhausted when the length was
  * measured, the text has no room now and is omitted. */
 static void copy_text(struct cli_value *value, char **text, const char *end)
@@ -201,6 +221,8 @@ static struct cli_gathered *copy_row(const struct cli_gather *g, const void *row
     const struct cli_selection *from = g->from;
     size_t bytes = sizeof(struct cli_gathered) + g->n_values * sizeof(struct cli_value);
     size_t at = bytes;
+    const struct cli_value brief = brief_of(g, row);
+    bytes += brief.type == CLI_STRING ? strlen(brief.string) + 1 : 0;
     for (size_t i = 0; i < g->n_values; i++) {
         const struct cli_column *column = i < from->n ? from->columns[i] : g->hidden[i - from->n];
         struct cli_value value = value_of(column, row);
@@ -213,6 +235,10 @@ static struct cli_gathered *copy_row(const struct cli_gather *g, const void *row
         const struct cli_column *column = i < from->n ? from->columns[i] : g->hidden[i - from->n];
         made->values[i] = value_of(column, row);
         copy_text(&made->values[i], &text, end);
+    }
+    if (made) {
+        made->brief = brief_of(g, row);
+        copy_text(&made->brief, &text, end);
     }
     return made;
 }

@@ -13,6 +13,7 @@ struct cli_gathered {
     const char *owner;
     size_t owner_index, row_index; /* row_index: in the answer of the owner's history */
     struct cli_value key;
+    struct cli_value brief;    /* of the first column with brief texts */
     struct cli_value values[]; /* shown columns, then hidden columns; copied texts follow the array */
 };
 
@@ -21,6 +22,7 @@ struct cli_gather {
     const char *name;                 /* NULL: no answer has begun */
     const struct cli_selection *from; /* selection of the current history's answer */
     const struct cli_column *keys[2], *hidden[CLI_GATHER_HIDDEN]; /* columns of the current answer */
+    const struct cli_column *brief;             /* the first one with brief texts; NULL: none */
     struct cli_column columns[CLI_MAX_COLUMNS]; /* the printed columns; the first column is the owner */
     struct cli_selection shown;
     size_t n_values; /* values in a row */

@@ -1,6 +1,7 @@
 /* Rules applied to a comparison; see judge.h. One thread. */
 #include "judge.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +158,7 @@ static int judge_pair(const struct judge_terms *terms, struct rule_result *resul
                                     ? DIFF_UNDECIDED
                                     : diff_verdict_of(terms->diff, pair, rule->metric, floor, rule->min_time);
     double factor = work_factor_of(rule, pair);
-    char text[128];
+    char text[160];
     result->undecided += verdict == DIFF_UNDECIDED ? 1 : 0;
     result->judged += verdict == DIFF_UNDECIDED ? 0 : 1;
     result->of_other_work += verdict == DIFF_UNDECIDED && isnan(factor) ? 1 : 0;
@@ -166,6 +167,8 @@ static int judge_pair(const struct judge_terms *terms, struct rule_result *resul
     (void)snprintf(text, sizeof text, "%s %s %+.1f%% (95 %%: %+.1f%% to %+.1f%%)", metrics[rule->metric],
                    fabs(factor - 1) > 0 ? "for the same work" : "of a launch", 100 * (ratio->ratio - 1),
                    100 * (ratio->low - 1), 100 * (ratio->high - 1));
+    if (pair->configs[DIFF_B] == 1) /* the number is the difference between rows of one kernel */
+        occ_text_append(text, sizeof text, "", ", configuration %" PRId64, pair->main_item[DIFF_B]->row->id);
     return add_finding(terms, result, diff_config_row(pair->main_item[DIFF_B]), diff_share(terms->diff, pair),
                        text, err);
 }

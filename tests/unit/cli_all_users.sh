@@ -61,6 +61,20 @@ ask top
 unset COLUMNS
 check "top at 50 columns: rows of both owners" test "$(grep -oE '^(u1000|pod-7) ' "$work/out" | sort -u | wc -l)" -eq 2
 
+# names that a screen would cut are words
+for owner in u1 u2; do
+    mkdir -p "$work/words/$owner"
+    printf '{"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}],
+"traceEvents": [{"ph": "X", "cat": "kernel", "name": "sm80_xmma_fprop_implicit_gemm_indexed_f32f32_f32f32_f32_tilesize128x64x8_stage3_warpsize2x2x1_kernel", "pid": 0,
+"tid": 7, "ts": 1767225600000000, "dur": 10, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "registers per thread": 32,
+"shared memory": 0, "grid": [108, 1, 1], "block": [256, 1, 1]}}]}' >"$work/words.json"
+    "$occq" import -d "$work/words/$owner/history.db" "$work/words.json" >/dev/null || exit 1
+done
+for command in top launches; do
+    COLUMNS=60 "$occq" $command --all-users="$work/words" -o kernel >"$work/out" 2>"$work/err"
+    check "$command: words" test "$(grep -cE '^u[12] +convolution 128x64$' "$work/out")" -eq 2
+done
+
 # ---- the order of the command, over all owners
 
 ask runs --json

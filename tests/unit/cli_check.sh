@@ -126,6 +126,8 @@ import layers.db - fast.json slow.json moved.json
 expect 0 "$occq" diff -d layers.db run:1 run:2
 has stdout 'rows 1 worse, 1 same'
 has stdout 'worse: gemm in decoder 60.3'
+expect 4 "$occq" check -d layers.db --baseline run:1 run:2
+grep -qE 'gemm: time of a launch .*, configuration [0-9]+$' stdout || fail "no configuration in $(cat stdout)"
 expect 0 "$occq" diff -d layers.db run:1 run:3 # the range has another name: matched all the same
 has stdout 'worse: gemm in decoder -> head 60.3'
 expect 0 "$occq" diff -d layers.db run:1 run:2 --csv

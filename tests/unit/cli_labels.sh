@@ -76,6 +76,8 @@ expect 0 "$occq" top --gaps -d h.db --label 'lr?' # a row for each run
 [ "$(grep -c '^ *[23] ' stdout)" = 2 ] && grep -q '^RUN GPU' stdout || fail "top --gaps --label: $(cat stdout)"
 expect 0 "$occq" top --gaps -d h.db --label 'lr?' -n 1
 grep -qF -- '-n shows more' stdout stderr || fail "top --gaps -n 1: $(cat stdout stderr)"
+expect 0 "$occq" top --gaps -d h.db --by run
+[ "$(grep -c '^ *[1-8]  *1 ' stdout)" = 8 ] || fail "top --gaps --by run: $(cat stdout)"
 expect 3 "$occq" top --gaps -d h.db --label 'lr?' --user "nobody'; --"
 
 # a side without a key is a label, also a pattern; other words are refused with the labels and runs that exist

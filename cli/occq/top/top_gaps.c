@@ -23,7 +23,7 @@
 struct gaps_args {
     struct history_args history;
     bool gaps;
-    const char *by; /* "gpu", as without --by; NULL: not given */
+    const char *by; /* one of by_words; NULL: not given */
 };
 
 struct line {
@@ -264,8 +264,10 @@ static int print(const struct occ_gpu_uses *uses, const struct cli_selection *se
 
 static int run(const struct cli_command *command, const void *arguments)
 {
-    const struct history_args *args = arguments;
+    const struct gaps_args *gaps = arguments;
+    const struct history_args *args = &gaps->history;
     const struct cli_selection *selection = &args->list.selection;
+    bool asks_all = gaps->by && strcmp(gaps->by, "run") == 0;
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_filter filter = args->filter;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
@@ -273,7 +275,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(found_free) struct found found = {.filter = &filter, .max = shown + 1};
     if (args->node)
         return node_run(command, args->node);
-    if (filter.run == 0 && !has_texts(&filter))
+    if (filter.run == 0 && !has_texts(&filter) && !asks_all)
         filter.run = OCC_RUN_LAST;
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
         find(store, &found, &err) != 0)
@@ -297,12 +299,13 @@ static int run(const struct cli_command *command, const void *arguments)
     return CLI_EXIT_OK;
 }
 
-static const char *const by_words[] = {"gpu", NULL};
+static const char *const by_words[] = {"gpu", "run", NULL};
 
 static const struct cli_option options[] = {
     CLI_OPTION(0, "gaps", CLI_FLAG, struct gaps_args, gaps, NULL,
                "a row for each run and GPU, with the gaps between kernels"),
-    CLI_OPTION(0, "by", CLI_WORD, struct gaps_args, by, "WHAT", "gpu: the only rows that have gaps",
+    CLI_OPTION(0, "by", CLI_WORD, struct gaps_args, by, "WHAT",
+               "gpu (default): the GPUs of the newest run, or of the chosen runs; run: of every run",
                .words = by_words),
     CLI_OPTION_DB,
     CLI_OPTION_NODE,
