@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/codec/columns.h"
 #include "support/array.h"
 #include "support/map.h"
 #include "support/text.h"
 
 #define BACKWARD  "backward" /* the outermost layer of launches by autograd */
-#define MINUTE_NS INT64_C(60000000000)
+#define MINUTE_NS UINT64_C(60000000000)
 #define ROWS_MAX  100000 /* configurations with ranges in a run's minute */
 
 #define CAUSE_COLUMN(NAME, id, text) ", cause_" id
-enum statement { COUNT, LAUNCHES, RANGE, CAUSES, N_STATEMENTS };
+enum statement { HAS_RANGES, CHUNKS, RANGE, CAUSES, N_STATEMENTS };
 static const char *const statements[N_STATEMENTS] = {
-    [COUNT] =
-        "SELECT EXISTS(SELECT 1 FROM stored_range WHERE run_id = ?2), total(launches) FROM stored_minute "
-        "WHERE minute = ?1 AND run_id = ?2",
-    [LAUNCHES] = "SELECT config_id, coalesce(range_id, 0), duration_ns FROM launch WHERE run_id = ? AND "
-                 "start_ns >= ? AND start_ns < ?",
+    [HAS_RANGES] = "SELECT EXISTS(SELECT 1 FROM stored_range WHERE run_id = ?)",
+    [CHUNKS] =
+        "SELECT d.data FROM stored_chunk c LEFT JOIN stored_chunk_data d USING(chunk_id) WHERE c.run_id "
+        "= ? AND c.last_start_ns >= ? AND c.first_start_ns < ?",
     [RANGE] = "SELECT path, phase = 'backward' FROM stored_range WHERE run_id = ? AND range_id = ?",
     [CAUSES] = "SELECT expected_elapsed_low IS NOT NULL" OCC_CAUSES(
         CAUSE_COLUMN) " FROM stored_launch_config WHERE config_id = ?",
@@ -36,13 +36,16 @@ struct occ_layers {
     struct row *rows; /* sorted by configuration and range */
     size_t n, allocated;
     struct occ_map index; /* configuration and range -> rows, while they are read */
+    struct occ_columns_decoder *decoder;
     bool has_ranges;
 };
 
 int occ_layers_open(sqlite3 *db, struct occ_layers **ret_layers, struct occ_error *err)
 {
     struct occ_layers *l = calloc(1, sizeof *l);
-    int rc = l ? 0 : occ_no_memory(err);
+    if (l)
+        l->decoder = occ_columns_decoder_new();
+    int rc = l && l->decoder ? 0 : occ_no_memory(err);
     for (int i = 0; i < N_STATEMENTS && rc == 0; i++)
         if (sqlite3_prepare_v2(db, statements[i], -1, &l->statements[i], NULL) != SQLITE_OK)
             rc = occ_fail(err, OCC_E_CORRUPT, "%s: %s", sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));
@@ -60,6 +63,7 @@ void occ_layers_close(struct occ_layers *l)
     for (int i = 0; i < N_STATEMENTS; i++)
         (void)sqlite3_finalize(l->statements[i]);
     occ_map_free(&l->index);
+    occ_columns_decoder_free(l->decoder);
     free(l->rows);
     free(l);
 }
@@ -90,16 +94,33 @@ static int compare(const void *a_, const void *b_)
                                   : (a->range > b->range) - (a->range < b->range);
 }
 
-static void read_launches(struct occ_layers *l, int64_t minute, int64_t run)
+/* Adds the launches of a chunk. False: it is damaged, or too many rows. */
+static bool add_chunk(struct occ_layers *l, sqlite3_stmt *chunk, int64_t minute, int64_t *launches_left)
 {
-    sqlite3_stmt *stmt = l->statements[LAUNCHES];
+    struct occ_columns c;
+    const void *data = sqlite3_column_blob(chunk, 0);
+    const uint32_t wanted = OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns) |
+                            OCC_COLUMN_BIT(range);
+    if (!data ||
+        occ_columns_decode(l->decoder, data, (size_t)sqlite3_column_bytes(chunk, 0), wanted, &c) != 0)
+        return false;
+    *launches_left -= c.n;
+    for (uint32_t i = 0; i < c.n; i++)
+        if ((int64_t)(c.start_ns[i] / MINUTE_NS) == minute &&
+            !add_launch(l, (int64_t)c.config[i], (int64_t)c.range[i], (int64_t)c.duration_ns[i]))
+            return false;
+    return true;
+}
+
+static void read_chunks(struct occ_layers *l, int64_t minute, int64_t run, int64_t *launches_left)
+{
+    sqlite3_stmt *stmt = l->statements[CHUNKS];
     int code = SQLITE_ROW;
     (void)sqlite3_bind_int64(stmt, 1, run);
-    (void)sqlite3_bind_int64(stmt, 2, minute * MINUTE_NS);
-    (void)sqlite3_bind_int64(stmt, 3, (minute + 1) * MINUTE_NS);
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW &&
-           add_launch(l, sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
-                      sqlite3_column_int64(stmt, 2)))
+    (void)sqlite3_bind_int64(stmt, 2, minute * (int64_t)MINUTE_NS);
+    (void)sqlite3_bind_int64(stmt, 3, (minute + 1) * (int64_t)MINUTE_NS);
+    while (*launches_left > 0 && (code = sqlite3_step(stmt)) == SQLITE_ROW &&
+           add_chunk(l, stmt, minute, launches_left))
         ;
     (void)sqlite3_reset(stmt);
     if (code != SQLITE_DONE)
@@ -111,20 +132,14 @@ static void read_launches(struct occ_layers *l, int64_t minute, int64_t run)
 void occ_layers_read(struct occ_layers *l, int64_t minute, int64_t run, int64_t *launches_left,
                      int64_t *ret_rows)
 {
-    sqlite3_stmt *stmt = l->statements[COUNT];
-    (void)sqlite3_bind_int64(stmt, 1, minute);
-    (void)sqlite3_bind_int64(stmt, 2, run);
-    bool read = sqlite3_step(stmt) == SQLITE_ROW;
-    double launches = read ? sqlite3_column_double(stmt, 1) : INFINITY;
-    l->has_ranges = read && sqlite3_column_int(stmt, 0) != 0;
+    sqlite3_stmt *stmt = l->statements[HAS_RANGES];
+    (void)sqlite3_bind_int64(stmt, 1, run);
+    l->has_ranges = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) != 0;
     (void)sqlite3_reset(stmt);
     l->n = 0;
     occ_map_clear(&l->index);
-    if (l->has_ranges && launches <= (double)*launches_left && minute >= 0 &&
-        minute < INT64_MAX / MINUTE_NS - 1) {
-        read_launches(l, minute, run);
-        *launches_left -= (int64_t)launches;
-    }
+    if (l->has_ranges && minute >= 0 && minute < INT64_MAX / (int64_t)MINUTE_NS - 1)
+        read_chunks(l, minute, run, launches_left);
     *ret_rows = (int64_t)l->n;
 }
 

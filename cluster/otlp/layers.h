@@ -14,8 +14,9 @@ struct occ_layers;
 int occ_layers_open(struct sqlite3 *db, struct occ_layers **ret_layers, struct occ_error *err);
 void occ_layers_close(struct occ_layers *layers);
 
-/* Reads the run's minute, if the run has ranges and at most *launches_left launches are in the minute, which
- * are subtracted. *ret_rows: number of configurations with ranges. */
+/* Reads the chunks with the run's minute, if the run has ranges. Their launches are subtracted from
+ * *launches_left; if it becomes negative the layers of this minute and of the following ones are unknown.
+ * *ret_rows: number of configurations with ranges. */
 void occ_layers_read(struct occ_layers *layers, int64_t minute, int64_t run, int64_t *launches_left,
                      int64_t *ret_rows);
 
