@@ -1,9 +1,11 @@
 /* See state.h. */
 #include "state.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cluster/seen/state_file.h"
 #include "support/text.h"
@@ -33,6 +35,16 @@ static int fail_sql(struct occ_state *s, struct occ_error *err, const char *what
                     sqlite3_db_filename(s->db, "main"), what, sqlite3_errmsg(s->db));
 }
 
+/* The file tells which user has which hash. */
+static int close_to_others(const char *path, struct occ_error *err)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 &&
+        ((status.st_mode & S_IRWXO) == 0 || chmod(path, status.st_mode & 0770) == 0))
+        return 0;
+    return occ_fail_errno(err, errno, "%s: cannot close it to other users", path);
+}
+
 int occ_state_open(const char *path, bool read_only, struct occ_state **ret_state, struct occ_error *err)
 {
     struct occ_state *s = calloc(1, sizeof *s);
@@ -41,6 +53,8 @@ int occ_state_open(const char *path, bool read_only, struct occ_state **ret_stat
         rc = occ_state_file_open(path, read_only, &s->db, err);
     if (rc == 0 && !read_only && sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
         rc = fail_sql(s, err, "cannot make it");
+    if (rc == 0 && !read_only)
+        rc = close_to_others(path, err);
     if (rc == 0 && !read_only)
         rc = occ_user_forms_prepare(s->db, err);
     if (rc == 0) {

@@ -15,7 +15,7 @@ static const char *const accepted[] = {
     "graph",     "number",    "name",       "by",      "order", "cause",   "min-loss",      "depth",
     "operators", "unfold",    "advice",     "gaps",    "on",    "columns", "low-occupancy", "floor",
     "min-time",  "force",     "min-change", "info",    "with",  "rows",    "cost",          "rules",
-    "baseline",  "strict",    "all",        "explain", "for",   "node"};
+    "baseline",  "strict",    "all",        "explain", "for",   "node",    "cluster-name"};
 
 /* Formats, and the option that chooses them; "": none. */
 static const struct {

@@ -275,10 +275,13 @@ def on_26():
         # 42 is a job of all of them, 43 carol's, 1 nobody's
         engine.ask("INSERT INTO occtrace.allocation (cluster, node, job, since) SELECT 'c1', 'n1', arrayJoin(['slurm:42', 'slurm:43', 'slurm:1']), now()")
         engine.ask("INSERT INTO occtrace.batch SELECT 'minute', 'c1', 'n2', 7, 1, today()")
+        engine.ask("INSERT INTO occtrace.erased SELECT 'c1', 'zoe', now(), 1")
         as_role(engine, "occ_node")
         assert engine.ask("SELECT DISTINCT node FROM occtrace.batch") == [["n1"]]
+        assert engine.ask("SELECT user FROM occtrace.erased") == [["zoe"]]
         as_role(engine, "occ_reader", "<readonly>2</readonly>")
         what_a_reader_may_not(engine, "default")
+        assert engine.ask("SELECT user FROM occtrace.erased") == []
         for table in FACTS:
             for final in ("", " FINAL"):
                 assert engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}{final}") == [["default"]], table

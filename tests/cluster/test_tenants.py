@@ -310,6 +310,7 @@ def names_that_stay(asker, engine):
     assert engine.ask("SELECT countIf(isNotNull(uid)) FROM named.run") == [["0"]]
     sums = launches_in_rows(engine)
     assert sums[0][0] == sums[1][0] == sums[2][0] != "0", sums
+    assert os.stat(site.state).st_mode & 0o7 == 0, "the state has names and hashes"
     # a change, also while changes of minutes come late
     for number, (settings, wanted_users) in enumerate((({"users": "none"}, {""}), ({"users": "hash", "users_key_file": other}, hashes[other]), ({}, users),
                                                        ({"users": "hash", "users_key_file": key}, hashes[key]), ({"users": "none"}, {""}), ({}, users))):

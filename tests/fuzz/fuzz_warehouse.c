@@ -18,6 +18,16 @@
 #define ANSWER_BYTES 8192
 #define MANGLED      "_Z4axpyPf"
 
+static void choose_cluster(struct occ_warehouse *w, const char *wanted)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    char *name = NULL;
+    int rc = occ_remote_choose_cluster(w, wanted, &name, &err);
+    if ((rc != 0 && name) || (wanted && rc == 0 && (!name || strcmp(name, wanted) != 0)))
+        abort();
+    free(name);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fuzz_bytes input;
@@ -292,7 +302,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (void)occ_warehouse_check(w, OCC_FOR_QUESTIONS, &err);
         break;
     case 7:
-        (void)occ_remote_get_state(w, &state, &err);
+        if (control & 8)
+            choose_cluster(w, control & 64 ? "main" : NULL);
+        else
+            (void)occ_remote_get_state(w, control & 64 ? "main" : NULL, &state, &err);
         break;
     default:
         ask(w, control);
