@@ -11,6 +11,7 @@
 
 enum {
     NAMED_MAX = 3, /* maximum number of undecided kernels named in a sentence */
+    NAME_BYTES = 40,
     PARTS_MAX = 2, /* likewise of groups of a scope in the sentence of a larger group */
 };
 #define SMALL_CHANGE 0.0005 /* rounds to 0.1 % */
@@ -55,6 +56,8 @@ static void name_layer(const struct diff_report *r, struct diff_group_line *line
 static void name_group(const struct diff_report *r, struct diff_group_line *line)
 {
     const struct diff_group *group = line->group;
+    if (group->scope == DIFF_SCOPE_KERNEL)
+        line->words = diff_config_row(group->main_pair->main_item[DIFF_A])->kernel.words;
     if (group->scope == DIFF_SCOPE_LAYER)
         name_layer(r, line);
     else
@@ -112,6 +115,12 @@ static bool is_decided(const struct diff_report *r, const struct diff_row *row)
 
 /* ---- sentences ---- */
 
+/* The name in a sentence: a name of a hundred letters hides the numbers behind it. */
+static const char *said_name(const struct diff_group_line *line)
+{
+    return line->words && strlen(line->name) > NAME_BYTES ? line->words : line->name;
+}
+
 static bool is_total(const struct diff_group_line *line)
 {
     return line->group->scope == DIFF_SCOPE_TOTAL;
@@ -162,7 +171,7 @@ const char *diff_group_place(const struct diff_group_line *line, char place[DIFF
         [DIFF_SCOPE_FAMILY] = "in family ",
         [DIFF_SCOPE_KERNEL] = "in kernel ",
     };
-    (void)snprintf(place, DIFF_PLACE_BYTES, "%s%s", places[line->group->scope], line->name);
+    (void)snprintf(place, DIFF_PLACE_BYTES, "%s%s", places[line->group->scope], said_name(line));
     if (line->layers > 1)
         occ_text_append(place, DIFF_PLACE_BYTES, "", "%s%" PRIu32, cli_screen_times(), line->layers);
     return place;
@@ -214,7 +223,7 @@ static void add_parts(const struct diff_report *r, const struct diff_group_line 
             continue;
         }
         occ_text_append(text, DIFF_GROUP_BYTES, "", "%s%s %.120s", n++ ? ", " : "; in it ", part->level,
-                        part->name);
+                        said_name(part));
         last = part;
         if (is_same)
             continue;
@@ -290,7 +299,7 @@ const char *diff_undecided_text(const struct diff_report *r, const struct diff_g
             continue;
         if (n < NAMED_MAX)
             occ_text_append(text, DIFF_GROUP_BYTES, "", "%s %.200s (%s of the time)", n ? "," : "",
-                            lines[i].name, cli_percent_text(g->share, share, sizeof share));
+                            said_name(&lines[i]), cli_percent_text(g->share, share, sizeof share));
         n++;
     }
     if (kernels == 0)

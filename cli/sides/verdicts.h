@@ -10,6 +10,7 @@ struct diff_group_line {
     const char *level, *verdict;
     char name[512];      /* the path of the layer, the family, the kernel's short name */
     const char *mangled; /* mangled name of a kernel; NULL: the group is no kernel */
+    const char *words;   /* words of a kernel, for sentences on a screen if its name is long; NULL: none */
     const char *basis;   /* of the change: "launch"; "work", if a part of it is for the same work */
     double change, low, high;
     double to_control, to_control_low, to_control_high;
