@@ -32,9 +32,8 @@ static const char *const kind_words[] = {"halves", "thirds", "ranks"};
 static const char *const work_words[] = {"the same", "longer launches", "fused kernels"};
 
 /* What is judged. The first are those of enum diff_scope. */
-enum { LINES = DIFF_SCOPE_COUNT, ROWS, ROWS_WITHOUT, SCOPES };
-static const char *const scope_words[] = {DIFF_SCOPES(OCC_WORD) "lines of the tree", "rows",
-                                          "rows without ranges"};
+enum { LINES = DIFF_SCOPE_COUNT, ROWS, SCOPES };
+static const char *const scope_words[] = {DIFF_SCOPES(OCC_WORD) "lines of the tree", "rows"};
 
 /* ---- sides without a change ---- */
 
@@ -97,19 +96,7 @@ static void count(struct counts *counts, struct seen seen[SCOPES], int scope, en
     seen[scope].has_alarm |= diff_is_change(verdict);
 }
 
-static void count_rows(const struct compared *c, struct counts *counts, struct seen seen[SCOPES], int scope)
-{
-    for (uint32_t i = 0; i < c->diff.n_pairs; i++) {
-        const struct diff_pair *pair = &c->diff.pairs[i];
-        if (!isnan(pair->ratio[DIFF_METRIC_TIME].low) && diff_share(&c->diff, pair) >= DIFF_MIN_SHARE)
-            count(counts, seen, scope,
-                  diff_verdict_of(&c->diff, pair, DIFF_METRIC_TIME, DIFF_FLOOR, DIFF_MIN_SHARE));
-    }
-}
-
-/* `without_ranges`: the same launches, compared without their ranges. */
-static void count_alarms(const struct compared *c, const struct compared *without_ranges,
-                         struct counts *counts)
+static void count_alarms(const struct compared *c, struct counts *counts)
 {
     struct seen seen[SCOPES] = {{false, false}};
     const struct diff_levels *tree = &c->layers.verdicts;
@@ -119,8 +106,12 @@ static void count_alarms(const struct compared *c, const struct compared *withou
     for (size_t i = 0; i < tree->n; i++)
         if (!isnan(tree->groups[i].q))
             count(counts, seen, LINES, tree->groups[i].verdict);
-    count_rows(c, counts, seen, ROWS);
-    count_rows(without_ranges, counts, seen, ROWS_WITHOUT);
+    for (uint32_t i = 0; i < c->diff.n_pairs; i++) {
+        const struct diff_pair *pair = &c->diff.pairs[i];
+        if (!isnan(pair->ratio[DIFF_METRIC_TIME].low) && diff_share(&c->diff, pair) >= DIFF_MIN_SHARE)
+            count(counts, seen, ROWS,
+                  diff_verdict_of(&c->diff, pair, DIFF_METRIC_TIME, DIFF_FLOOR, DIFF_MIN_SHARE));
+    }
     for (int scope = 0; scope < SCOPES; scope++) {
         counts->comparisons[scope] += seen[scope].is_judged ? 1 : 0;
         counts->alarms[scope] += seen[scope].has_alarm ? 1 : 0;
@@ -138,14 +129,10 @@ static void look_for_alarms(struct recording *r, enum kind kind, enum other_work
         if ((other != OTHER_NONE && chosen == 0) || !make_sides(r, kind, way, WAYS, sides))
             continue;
         for (int first = 0; first < DIFF_SIDES; first++) {
-            struct compared c, without_ranges;
+            struct compared c;
             compare(r, &sides[first], &sides[1 - first], &c);
-            r->has_no_ranges = true;
-            compare(r, &sides[first], &sides[1 - first], &without_ranges);
-            r->has_no_ranges = false;
-            count_alarms(&c, &without_ranges, counts);
+            count_alarms(&c, counts);
             compared_free(&c);
-            compared_free(&without_ranges);
         }
     }
     sides_drop(sides);
@@ -252,7 +239,7 @@ static void judge_histories(int n, char *const *histories)
     for (int scope = 0; scope < SCOPES; scope++)
         (void)printf(" %s |", scope_words[scope]);
     (void)printf(
-        " steady layers found | layers found |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+        " steady layers found | layers found |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (int i = 0; i < n; i++) {
         struct recording *r;
         for (size_t at = 0; (r = recording_read(histories[i], at)); at++) {

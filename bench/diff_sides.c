@@ -352,8 +352,7 @@ static void add_parts(struct compared *c, const struct recording *r, const struc
         row->total_ns += whole_ns(&made->all[i]);
     }
     for (size_t p = 0; p < r->n_places; p++) {
-        static const struct side_range none = {.id = 0};
-        const struct side_range *range = r->has_no_ranges ? &none : &r->places[p].range;
+        const struct side_range *range = &r->places[p].range;
         c->part_of[which][p] = (uint32_t)c->n_parts;
         if (c->rows[which][p].launches > 0)
             c->parts[c->n_parts++] = (struct diff_part){.row = &c->rows[which][p],

@@ -38,7 +38,6 @@ struct recording {
     size_t n, n_places, n_own_places, places_allocated, launches_allocated;
     size_t period; /* distance at which launches recur: a step, a block of a model; 0: they do not */
     enum other_work other;
-    bool has_no_ranges; /* comparisons ignore ranges, as of a program without them */
     struct occ_arena texts;
 };
 
