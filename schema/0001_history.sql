@@ -508,6 +508,7 @@ CREATE INDEX stored_series_chunk_time ON stored_series_chunk(kind, last_start_ns
 
 -- A second of a device's samples (those that start in it): smallest, time-weighted mean and largest. Units of 1e-4
 -- (_e4) and 1e-3 (_e3). NULL: no sample has it. unexplained: mean elapsed occupancy that no traced kernel explains.
+-- energy_mj: millijoules of the energy_ns that end with the second, which may have no sample.
 CREATE TABLE stored_device_second (
     second     INTEGER NOT NULL,            -- since the epoch
     device_id  INTEGER NOT NULL REFERENCES stored_device,
@@ -522,7 +523,6 @@ CREATE TABLE stored_device_second (
     stall_warps_min_e4         INTEGER, stall_warps_mean_e4         INTEGER, stall_warps_max_e4         INTEGER,
     stall_barriers_min_e4      INTEGER, stall_barriers_mean_e4      INTEGER, stall_barriers_max_e4      INTEGER,
     unexplained_e4             INTEGER,
-    energy_mj                  INTEGER,     -- millijoules of the energy_ns that end with the second; samples may be 0
-    energy_ns                  INTEGER,
+    energy_mj INTEGER, energy_ns INTEGER,
     PRIMARY KEY (second, device_id)
 ) STRICT, WITHOUT ROWID;

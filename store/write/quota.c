@@ -241,7 +241,7 @@ static const struct tier {
              {&hours, 24, 0, UINT32_MAX},
              /* last resort: the quota cannot hold even the recent rollups, and recording must go on */
              {&minutes, 5, 3, 64},
-             {&seconds, 300, 60, 64}};
+             {&seconds, 60, 60, 64}};
 
 static int evict_tier(struct occ_store *s, const struct tier *tier, int64_t rows, bool *ret_some,
                       struct occ_error *err)
