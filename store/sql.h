@@ -82,10 +82,20 @@
     "SELECT min(" unit "), coalesce((SELECT " unit " FROM " table " ORDER BY " unit                          \
     " LIMIT 1 OFFSET ?1), 9223372036854775807), (SELECT max(" unit ") FROM " table ") FROM " table
 
-#define OCC_SQL_ROLLUP(table, unit)                                                                          \
+/* Runs by a condition on their number. */
+#define OCC_SQL_RUNS_OF(condition)                                                                           \
+    "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns, "                                  \
+    "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM "    \
+    "stored_node n WHERE n.node_id = stored_run.node_id), slurm_account, slurm_partition FROM stored_run "   \
+    "WHERE " condition OCC_FILTER_RUNS_IN_TIME
+
+#define OCC_SQL_ROLLUP_FROM(table, unit)                                                                     \
     "SELECT " unit ", run_id, config_id, launches, total_duration_ns, min_duration_ns, max_duration_ns, "    \
-    "first_start_offset_ns, last_start_offset_ns, histogram FROM " table " WHERE " unit " >= ? AND " unit    \
-    " < ?"
+    "first_start_offset_ns, last_start_offset_ns, histogram FROM " table
+#define OCC_SQL_ROLLUP(table, unit) OCC_SQL_ROLLUP_FROM(table, unit) " WHERE " unit " >= ? AND " unit " < ?"
+/* A unit of one run: the table's key begins with both. */
+#define OCC_SQL_ROLLUP_OF_RUN(table, unit)                                                                   \
+    OCC_SQL_ROLLUP_FROM(table, unit) " WHERE " unit " = ? AND run_id = ?"
 
 #define OCC_SQL_OF_CONFIG_2(column, field)       ", c." #column
 #define OCC_SQL_OF_CONFIG_3(column, field, type) ", c." #column
@@ -285,7 +295,7 @@
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
     X(CONFIG_SUMMARY, "SELECT k.short, d.name, d.sm_count * c.max_warps_per_sm, c.theoretical, " \
       "c.expected_elapsed_low, c.expected_elapsed_high" OCC_CAUSES(OCC_COLUMN_CAUSE) \
-      " FROM stored_launch_config c JOIN stored_kernel k USING(kernel_id) " \
+      ", c.expected_elapsed_low IS NULL, k.demangled FROM stored_launch_config c JOIN stored_kernel k USING(kernel_id) " \
       "JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
     X(OLDEST_LAUNCH, "SELECT coalesce(min(last_start_ns), 0) FROM stored_chunk") \
     X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
@@ -329,16 +339,16 @@
     X(MEASURED_MINUTES, OCC_SQL_MEASURED("stored_measured_minute", "minute")) \
     X(MEASURED_HOURS, OCC_SQL_MEASURED("stored_measured_hour", "hour")) \
     X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
-    X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns, " \
-      "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM " \
-      "stored_node n WHERE n.node_id = stored_run.node_id), slurm_account, slurm_partition FROM stored_run " \
-      "WHERE " OCC_FILTER_RUNS_IN_TIME) \
+    X(RUNS_OF_FILTER, OCC_SQL_RUNS_OF("")) \
+    X(RUN_OF_FILTER, OCC_SQL_RUNS_OF("run_id = :run AND ")) \
     X(KERNELS, "SELECT kernel_id, short, demangled, mangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved_low FROM stored_launch_config " \
       "WHERE (?1 IS NULL OR device_id IN (SELECT device_id FROM stored_device " \
       "WHERE " OCC_FILTER_GPU("?1", "name") "))") \
     X(MINUTES, OCC_SQL_ROLLUP("stored_minute", "minute")) \
     X(HOURS, OCC_SQL_ROLLUP("stored_hour", "hour")) \
+    X(MINUTE_OF_RUN, OCC_SQL_ROLLUP_OF_RUN("stored_minute", "minute")) \
+    X(HOUR_OF_RUN, OCC_SQL_ROLLUP_OF_RUN("stored_hour", "hour")) \
     X(CHUNKS_OF_TIME, "SELECT c.first_start_ns, c.last_start_ns, d.data FROM stored_chunk c " \
       "LEFT JOIN stored_chunk_data d USING(chunk_id) " \
       "WHERE c.run_id = ? AND c.last_start_ns >= ? AND c.first_start_ns < ?") \

@@ -10,5 +10,7 @@
       "SELECT ?1, 1 + coalesce(max(range_id), 0), iif(count(*) < ?4, ?2, '(other ranges)'), " \
       "iif(count(*) < ?4, ?3, '') FROM stored_range WHERE run_id = ?1 " \
       "ON CONFLICT(run_id, path, phase) DO UPDATE SET path = excluded.path RETURNING range_id") \
-    X(RANGES, "SELECT run_id, range_id, path, phase = 'backward' FROM stored_range ORDER BY path, 4")
+    X(RANGES, "SELECT run_id, range_id, path, phase = 'backward' FROM stored_range ORDER BY path, 4") \
+    X(RANGES_OF_RUN, "SELECT run_id, range_id, path, phase = 'backward' FROM stored_range WHERE run_id = ? " \
+      "ORDER BY path, 4")
 /* clang-format on */

@@ -222,6 +222,8 @@ struct occ_config_summary {
     char kernel[64], device[64]; /* short name; the GPU model's name */
     double warps;                /* maximum of the whole GPU */
     double theoretical, expected_elapsed_low, expected_elapsed_high, cause[OCC_CAUSE_COUNT];
+    bool is_refused;       /* by the model: numbers from `theoretical` on mean nothing */
+    bool is_communication; /* by the kernel's name */
 };
 int occ_store_summarize_config(struct occ_store *store, int64_t config,
                                struct occ_config_summary *ret_summary, struct occ_error *err);

@@ -134,7 +134,8 @@ void occ_filter_bind_runs(sqlite3_stmt *stmt, const struct occ_filter *filter)
 static int find_runs(struct occ_store *s, const struct occ_filter *filter, enum occ_top_by by,
                      struct occ_resolved_filter *f, struct occ_error *err)
 {
-    struct occ_binder b = occ_store_statement(s, OCC_SQL_RUNS_OF_FILTER);
+    struct occ_binder b =
+        occ_store_statement(s, filter->run > 0 ? OCC_SQL_RUN_OF_FILTER : OCC_SQL_RUNS_OF_FILTER);
     int rc = 0;
     occ_filter_bind_runs(b.stmt, filter);
     while (occ_store_next(s, b.stmt, &rc, err))

@@ -30,6 +30,12 @@ static int add_rows(const struct read *read, enum occ_sql which, int64_t low, in
 {
     const struct occ_resolved_filter *f = read->filter;
     int rc = 0;
+    if (f->n_runs == 1) { /* its minutes or hours: the time for a run does not grow with that of others */
+        int64_t unit_ns = which == OCC_SQL_MEASURED_HOURS ? HOUR_NS : MINUTE_NS;
+        int64_t first = f->runs[0].first_ns / unit_ns, end = f->runs[0].last_ns / unit_ns + 1;
+        low = low > first ? low : first;
+        high = high < end ? high : end;
+    }
     if (low >= high)
         return 0;
     sqlite3_stmt *stmt = occ_store_query(read->store, which, OCC_INTS(read->config, low, high));

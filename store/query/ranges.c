@@ -43,12 +43,13 @@ static bool add_group(struct occ_resolved_filter *f, const char *path, bool is_b
     return !f->range_texts.failed;
 }
 
-/* Finds matching ranges of all runs. Equal paths, which follow each other, are one group, or two groups if
+/* Finds matching ranges of the runs. Equal paths, which follow each other, are one group, or two groups if
  * phases are told apart. Group 0 has no path. */
 static int find_ranges(struct occ_store *s, const struct test *test, struct occ_resolved_filter *f,
                        struct occ_error *err)
 {
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
+    sqlite3_stmt *stmt = f->n_runs == 1 ? occ_store_query(s, OCC_SQL_RANGES_OF_RUN, OCC_INTS(f->runs[0].id))
+                                        : occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
     bool matches = false, done = add_group(f, NULL, false);
     int rc = done ? 0 : occ_no_memory(err);
     while (occ_store_next(s, stmt, &rc, err)) {

@@ -89,15 +89,10 @@ static bool wants_minute(const struct sum *sum, const struct occ_filtered_run *r
            (minute_ns >= sum->filter->first_minute_ns && minute_ns <= span.high - MINUTE_NS);
 }
 
-/* Adds the rows of a rollup that start in `span`. */
-static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
+/* Adds the statement's rows of a rollup. */
+static int add_rows(struct sum *sum, sqlite3_stmt *stmt, bool hours, struct occ_span span)
 {
-    if (is_empty(span))
-        return 0;
     int64_t unit = hours ? HOUR_NS : MINUTE_NS;
-    sqlite3_stmt *stmt =
-        occ_store_query(sum->store, hours ? OCC_SQL_HOURS : OCC_SQL_MINUTES,
-                        OCC_INTS(occ_round_up(span.low, unit) / unit, occ_round_up(span.high, unit) / unit));
     int rc = 0;
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
         const struct occ_filtered_run *run = find_run(sum, sqlite3_column_int64(stmt, 1));
@@ -105,6 +100,28 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
         if (run && (hours || wants_minute(sum, run, start_ns, span)))
             rc = add_rollup(sum, stmt, group_of(sum->filter, run, start_ns), start_ns);
     }
+    return rc;
+}
+
+/* Adds the rows of a rollup that start in `span`. Of one run each unit is found by key, so that the time for
+ * a run does not grow with the number of other runs; a long run has more units than a scan is worth. */
+static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
+{
+    enum { UNITS_MAX = 4096 };
+    int64_t unit = hours ? HOUR_NS : MINUTE_NS;
+    int64_t low = occ_round_up(span.low, unit) / unit, high = occ_round_up(span.high, unit) / unit;
+    int rc = 0;
+    if (is_empty(span))
+        return 0;
+    if (sum->filter->n_runs > 1 || high - low > UNITS_MAX)
+        return add_rows(
+            sum, occ_store_query(sum->store, hours ? OCC_SQL_HOURS : OCC_SQL_MINUTES, OCC_INTS(low, high)),
+            hours, span);
+    for (int64_t at = low; at < high && rc == 0; at++)
+        rc = add_rows(sum,
+                      occ_store_query(sum->store, hours ? OCC_SQL_HOUR_OF_RUN : OCC_SQL_MINUTE_OF_RUN,
+                                      OCC_INTS(at, sum->filter->runs[0].id)),
+                      hours, span);
     return rc;
 }
 

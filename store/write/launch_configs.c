@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "occupancy/waterfall.h"
+#include "names/owners.h"
 #include "store/internal.h"
 
 static void write_config_key(struct occ_writer *w, const struct occ_launch_config *config)
@@ -123,6 +124,13 @@ int occ_store_config_model(struct occ_store *s, int64_t config, struct occ_resul
                                        s->path, (long long)config);
 }
 
+static bool is_communication(const char *demangled)
+{
+    struct occ_kernel_owner owner;
+    occ_kernel_owner(demangled ? demangled : "", &owner);
+    return owner.owner == OCC_OWNER_COMMUNICATION;
+}
+
 int occ_store_summarize_config(struct occ_store *s, int64_t config, struct occ_config_summary *ret_summary,
                                struct occ_error *err)
 {
@@ -140,6 +148,8 @@ int occ_store_summarize_config(struct occ_store *s, int64_t config, struct occ_c
         (void)snprintf(r->device, sizeof r->device, "%s", (const char *)sqlite3_column_text(stmt, 1));
         for (int i = 0; i < OCC_CAUSE_COUNT; i++)
             r->cause[i] = sqlite3_column_double(stmt, 6 + i);
+        r->is_refused = sqlite3_column_int(stmt, 6 + OCC_CAUSE_COUNT) != 0;
+        r->is_communication = is_communication((const char *)sqlite3_column_text(stmt, 7 + OCC_CAUSE_COUNT));
     }
     return rc != 0 || found ? rc
                             : occ_fail(err, OCC_E_NOT_FOUND, "%s: no launch configuration %lld", s->path,
