@@ -103,6 +103,9 @@ def check_words():
     answer = occq("top", "--kernel", "GEMM 64x64")
     check(answer.returncode == 2 and "may be any of" in answer.stderr and "(GEMM 64x64 " in answer.stderr,
           f"GEMM 64x64: {answer.stdout} {answer.stderr}")
+    number = re.search(r"(\d+) \(GEMM 64x64 ", answer.stderr)
+    check(number and chosen("--kernel", f"GEMM 64x64 #{number[1]}") == {int(number[1])}, "a number behind a family")
+    check(chosen("--kernel", f"SGEMM 128x64 #{number[1] if number else 1}") == set(), "the number of another family")
     answer = occq("show", "GEMM 65x65")
     check(answer.returncode == 3, f"GEMM 65x65: {answer.returncode} {answer.stderr}")
 
