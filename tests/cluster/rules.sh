@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "rules.sh: $*"; exit 1; }
 tested=0
 
-grep -oE '\bocctrace_[a-z_]+' "$rules" | grep -vE '^occtrace_(node|shipper|use|(waste|busy|recoverable|coverage)_ratio|wasted_warp_seconds)$' | sort -u |
+grep -oE '\bocctrace_[a-z_]+' "$rules" | grep -vE '^occtrace_(node|shipper|use|cost|cost_per_hour|gpu_hour_price|held_gpus|watts|(waste|busy|recoverable|coverage)_ratio|wasted_warp_seconds)$' | sort -u |
   while read -r name; do
     grep -q "\"$name\"" "$source/daemon/serve/metrics/exposition.h" ||
       { [ "${name#occtrace_ship_}" != "$name" ] && grep -q "\"${name#occtrace_ship_}\"" "$source/cluster/metrics.c"; } ||

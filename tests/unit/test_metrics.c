@@ -19,6 +19,8 @@
 #define NOW_NS     INT64_C(1000000000000)
 #define EPOCH_NS   INT64_C(1700000000000000000)
 #define RUNS       64
+#define MS         INT64_C(1000000)
+#define S          INT64_C(1000000000)
 #define GPUS       32
 #define TEXT_BYTES ((size_t)256 * 1024)
 
@@ -48,15 +50,23 @@ static enum occ_meter_standing look_up(void *context, const uint8_t uuid[16], bo
     return w->standing;
 }
 
+static int64_t wall_now_ns; /* the clock of held time */
+
+static int64_t wall_ns(void)
+{
+    return wall_now_ns;
+}
+
 static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
     const struct occ_meter_options meter = {
-        .max_runs = RUNS, .look_up = look_up, .name = number_of, .context = w};
+        .max_runs = RUNS, .look_up = look_up, .name = number_of, .wall_ns = wall_ns, .context = w};
     if (!w)
         return -1;
     w->standing = OCC_METER_UNKNOWN;
+    wall_now_ns = EPOCH_NS;
     (void)snprintf(w->directory, sizeof w->directory, "/tmp/occ-metrics-XXXXXX");
     if (!mkdtemp(w->directory))
         return -1;
@@ -372,6 +382,7 @@ static void an_entry_is_cleared(void **state)
     for (int i = 0; i < 16; i++) {
         (void)snprintf(job, sizeof job, "%d", i);
         launch(w, mul, 1, NOW_NS + i / 8 * 70 * MINUTE_NS);
+        occ_meter_end_run(w->meter, w->run.uuid, NOW_NS); /* else it holds its GPU, and its job an entry */
     }
     const char *text = written(w, true, NOW_NS + 70 * MINUTE_NS);
     assert_int_equal(count_of(text, "occtrace_job_launches_total{"), 8);
@@ -404,8 +415,10 @@ static void series_are_bounded(void **state)
             launch(w, last, 1, NOW_NS);
         }
     }
-    const char *text = written(w, true, NOW_NS);
+    wall_now_ns += 60 * S;
+    const char *text = written(w, true, NOW_NS + 60 * S);
     double wasted = sum_of(text, "occtrace_gpu_wasted_warp_seconds_total");
+    assert_true(count_of(text, "occtrace_job_held_seconds_total{") > 2 * 9);
     assert_true(count_series(text) + SERVICE_MOST < MOST);
     assert_true(count_series(text) > 8 * 8 + 2 * 64 + 21);
     assert_float_equal(sum_of(text, "occtrace_kernel_wasted_warp_seconds_total"), wasted, 1);
@@ -569,6 +582,175 @@ static void silent_series_end(void **state)
     assert_gpu(w, NOW_NS + day_ns + 1, "gpu=\"101\"", "1");
 }
 
+/* ---- held time ---- */
+
+/* A launch of program `program` of job `program`, at milliseconds since EPOCH_NS. */
+static void hold(struct world *w, uint8_t program, uint32_t config, int64_t start_ms, int64_t duration_ms)
+{
+    char job[8];
+    const struct occ_store_launch row = {
+        .start_ns = EPOCH_NS + start_ms * MS, .duration_ns = (uint64_t)(duration_ms * MS), .config = config};
+    (void)snprintf(job, sizeof job, "%u", program);
+    const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = job}, .uuid = {0xcd, program}};
+    occ_meter_add(
+        w->meter,
+        &(struct occ_meter_launches){.store = w->store, .gpu = w->gpu, .run = &run, .rows = &row, .n = 1},
+        NOW_NS + wall_now_ns - EPOCH_NS);
+}
+
+static void end_program(struct world *w, uint8_t program)
+{
+    const uint8_t uuid[16] = {0xcd, program};
+    occ_meter_end_run(w->meter, uuid, NOW_NS + wall_now_ns - EPOCH_NS);
+}
+
+/* Returns the held seconds of a job ("": of all) in a part ("": in all), `at_ms` after EPOCH_NS. */
+static double held(struct world *w, int64_t at_ms, const char *job, const char *part)
+{
+    static const char name[] = "\nocctrace_job_held_seconds_total{";
+    char label[32], part_label[32];
+    double sum = 0;
+    wall_now_ns = EPOCH_NS + at_ms * MS;
+    const char *at = written(w, true, NOW_NS + at_ms * MS);
+    (void)snprintf(label, sizeof label, "slurm_job=\"%s%s", job, job[0] ? "\"" : "");
+    (void)snprintf(part_label, sizeof part_label, "part=\"%s%s", part, part[0] ? "\"" : "");
+    while ((at = strstr(at, name)) != NULL) {
+        char line[512];
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+        if (strstr(line, label) && strstr(line, part_label))
+            sum += strtod(strrchr(line, ' '), NULL);
+        at++;
+    }
+    return sum;
+}
+
+static void assert_seconds(double value, double expected)
+{
+    if (!(value > expected - 1e-6 && value < expected + 1e-6))
+        fail_msg("%.9g s instead of %.9g s", value, expected);
+}
+
+/* Two programs share a GPU for four of ten seconds; half of the warp slots are used, by the model. */
+static void shared_time_is_held_once(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    for (int i = 0; i < 10; i++)
+        hold(w, 1, config, 1000 * i, 500);
+    hold(w, 1, config, 9900, 100);
+    hold(w, 2, config, 4000, 4000);
+    end_program(w, 1);
+    end_program(w, 2);
+    assert_seconds(held(w, 60000, "1", ""), 8);
+    assert_seconds(held(w, 60000, "2", ""), 2);
+    assert_seconds(held(w, 60000, "1", "idle"), 8 * 0.49);
+    assert_seconds(held(w, 60000, "1", "lost"), 8 * 0.51 / 2);
+    assert_seconds(held(w, 60000, "1", "used"), 8 * 0.51 / 2);
+    assert_seconds(held(w, 60000, "2", "idle"), 0);
+    assert_seconds(held(w, 600000, "", ""), 10); /* ended programs hold nothing */
+    assert_says(w->text, "modelName=\"NVIDIA H200\",part=\"used\"} ");
+}
+
+/* A program that launches nothing goes on to hold the GPU, until its end; its job's series stays. */
+static void an_idle_program_holds_its_gpu(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    hold(w, 1, make_config(w, 132), 0, 1000);
+    assert_seconds(held(w, 65000, "1", ""), 60);
+    assert_seconds(held(w, 65000, "1", "idle"), 59);
+    assert_seconds(held(w, 4 * 3600000 + 5000, "1", ""), 4 * 3600);
+    end_program(w, 1);
+    assert_seconds(held(w, 5 * 3600000, "1", ""), 4 * 3600);
+}
+
+static void waits_and_communication_are_parts(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z38ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE");
+    uint32_t communication = make_config(w, 132);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    hold(w, 1, communication, 0, 1000);
+    hold(w, 1, config, 500, 1500); /* half of the communication is overlapped */
+    const struct occ_store_launch late = {
+        .start_ns = EPOCH_NS + 2000 * MS + 50000, .duration_ns = 1000 * MS - 50000, .config = config};
+    const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = "1"}, .uuid = {0xcd, 1}};
+    occ_meter_add(
+        w->meter,
+        &(struct occ_meter_launches){.store = w->store, .gpu = w->gpu, .run = &run, .rows = &late, .n = 1},
+        NOW_NS);
+    end_program(w, 1);
+    assert_seconds(held(w, 60000, "1", ""), 3);
+    assert_seconds(held(w, 60000, "1", "communication"), 0.5);
+    assert_seconds(held(w, 60000, "1", "waiting"), 50e-6);
+    assert_seconds(held(w, 60000, "1", "idle"), 0);
+}
+
+/* Random programs: counters never fall, parts are never negative, and a GPU is held at most all the time. */
+static void held_time_only_grows(void **state)
+{
+    struct world *w = *state;
+    double last = 0;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    srand48(48);
+    for (int64_t ms = 0; ms < 600000; ms += 700) {
+        uint8_t program = (uint8_t)(lrand48() % 6);
+        wall_now_ns = EPOCH_NS + ms * MS;
+        if (lrand48() % 5 == 0)
+            end_program(w, program);
+        else
+            hold(w, program, config, ms > 2000 ? ms - lrand48() % 2000 : ms, lrand48() % 900);
+        double now = held(w, ms, "", "");
+        assert_true(now >= last - 1e-9 && now <= (double)ms / 1000 + 1e-6);
+        last = now;
+    }
+    assert_true(last > 500);
+}
+
+static void a_clock_that_is_set_holds_nothing(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    hold(w, 1, make_config(w, 132), 0, 1000);
+    assert_seconds(held(w, 15000, "1", ""), 10);
+    wall_now_ns = EPOCH_NS + 86400 * S;
+    (void)written(w, true, NOW_NS + 16 * S);
+    wall_now_ns += 10 * S;
+    const char *text = written(w, true, NOW_NS + 26 * S);
+    assert_says(text, "part=\"idle\"} 19\n"); /* 9 before, 10 after */
+}
+
+/* Many short programs hold their own time only, and no memory after their end. */
+static void short_programs_add_up(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    for (int64_t i = 0; i < 20000; i++) {
+        const struct occ_store_launch row = {
+            .start_ns = EPOCH_NS + i * 25 * MS, .duration_ns = 20 * MS, .config = config};
+        struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = "1"}};
+        memcpy(run.uuid, &i, sizeof i);
+        wall_now_ns = EPOCH_NS + i * 25 * MS + S;
+        occ_meter_add(
+            w->meter,
+            &(struct occ_meter_launches){.store = w->store, .gpu = w->gpu, .run = &run, .rows = &row, .n = 1},
+            NOW_NS + wall_now_ns - EPOCH_NS);
+        occ_meter_end_run(w->meter, run.uuid, NOW_NS + wall_now_ns - EPOCH_NS);
+    }
+    assert_seconds(held(w, 600000, "1", ""), 400);
+    assert_seconds(held(w, 600000, "1", "idle"), 0);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -589,6 +771,12 @@ int main(void)
         T(one_owner_does_not_have_all_gpus),
         T(gpus_of_the_driver_come_first),
         T(silent_series_end),
+        T(shared_time_is_held_once),
+        T(an_idle_program_holds_its_gpu),
+        T(waits_and_communication_are_parts),
+        T(held_time_only_grows),
+        T(a_clock_that_is_set_holds_nothing),
+        T(short_programs_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,10 @@
       "Warps that the GPUs can hold, over the durations of the job's launches")                              \
     X(JOB_WASTED, "occtrace_job_wasted_warp_seconds_total", COUNTER, IDENTITY,                               \
       "The part of that capacity that, by the model, the launches left empty")                               \
+    X(JOB_HELD, "occtrace_job_held_seconds_total", COUNTER, IDENTITY,                                        \
+      "Time in which the job's programs hold GPUs, divided among programs that hold one GPU at the same "    \
+      "time, by the GPU's model and by part: idle, waiting for launches, communication, and by the model "   \
+      "lost and used")                                                                                       \
     X(JOB_KERNEL_WASTED, "occtrace_job_kernel_wasted_warp_seconds_total", COUNTER, IDENTITY,                 \
       "The same by kernel, for the kernels of occtrace_kernel_wasted_warp_seconds_total")                    \
     X(GPU_JOB, "occtrace_gpu_job_info", GAUGE, IDENTITY,                                                     \

@@ -1,6 +1,7 @@
 /* See meter.h. */
 #include "meter_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,8 @@ struct occ_meter_config {
     float wasted_warps;
     uint16_t gpu, kernel; /* up to here used for each launch: one cache line */
     float warps, theoretical, expected_high, cause[OCC_CAUSE_COUNT];
+    float used; /* NaN: the model does not know the kernel */
+    bool is_communication;
 };
 
 int occ_meter_new(const struct occ_meter_options *options, struct occ_meter **ret_meter,
@@ -55,6 +58,7 @@ void occ_meter_free(struct occ_meter *meter)
         free(meter->configs);
         free(meter->runs);
         free(meter->run_slots);
+        free(meter->holders);
     }
     free(meter);
 }
@@ -116,6 +120,7 @@ static void choose_kernels(struct occ_meter *m)
 static void expire(struct occ_meter *m, int64_t now_ns)
 {
     (void)occ_slots_expire(m->run_slots, m->options.max_runs, now_ns - RUN_LINGER_NS, INT64_MIN);
+    occ_meter_keep_jobs(m, now_ns);
     occ_meter_expire_jobs(m, now_ns - JOB_LINGER_NS);
     if (occ_slots_expire(m->gpu_slots, OCC_METER_GPUS, 0, now_ns - SILENT_NS))
         occ_meter_forget_configs(m);
@@ -195,6 +200,8 @@ static void describe(struct occ_meter *m, const struct occ_meter_launches *l, ui
                                   .wasted_warps = (float)(summary.warps * (1 - summary.expected_elapsed_low)),
                                   .theoretical = (float)summary.theoretical,
                                   .expected_high = (float)summary.expected_elapsed_high,
+                                  .used = summary.is_refused ? NAN : (float)summary.expected_elapsed_low,
+                                  .is_communication = summary.is_communication,
                                   .gpu = find_gpu(m, l, summary.device),
                                   .kernel = find_kernel(m, summary.kernel)};
     for (int i = 0; i < OCC_CAUSE_COUNT; i++) /* a partial warp wastes threads, not warps */
@@ -280,6 +287,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
     if (now_ns >= m->minute_ns || now_ns >= m->hour_ns)
         occ_meter_roll_over(m, now_ns);
     size_t job = occ_meter_find_job(m, l->run, l->owner, now_ns);
+    struct occ_meter_holder *holder = NULL;
     for (size_t i = 0; i < l->n; i++) {
         struct occ_meter_config *c = find_config(m, l, l->rows[i].config);
         if (!c)
@@ -290,6 +298,10 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
         c->busy_ns += duration_ns;
         wasted_ns += duration_ns * (double)c->wasted_warps;
         add_to_job(m, job, c, duration_ns);
+        if (!holder)
+            holder = occ_meter_hold(m, l, job, m->gpus[c->gpu].model);
+        if (holder)
+            occ_meter_hold_launch(holder, &l->rows[i], (double)c->used, c->is_communication);
         last_ns = last_ns > end_ns ? last_ns : end_ns;
         gpu = c->gpu;
     }
@@ -298,6 +310,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
     if (gpu != OTHER_GPU)
         m->gpu_slots[gpu].used_ns = now_ns;
     add_to_run(m, l, wasted_ns / 1e9, now_ns);
+    occ_meter_divide_held(m, now_ns);
 }
 
 void occ_meter_end_run(struct occ_meter *m, const uint8_t uuid[16], int64_t now_ns)
@@ -305,4 +318,5 @@ void occ_meter_end_run(struct occ_meter *m, const uint8_t uuid[16], int64_t now_
     size_t at = find_run(m, uuid);
     if (at != OCC_SLOT_NONE)
         m->run_slots[at].ended_ns = now_ns;
+    occ_meter_end_holders(m, uuid);
 }

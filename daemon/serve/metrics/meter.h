@@ -7,8 +7,12 @@
  * (when exceeded, all are looked up again). The 20 kernels with the most waste in the last hour are chosen
  * each hour; waste of a kernel that is not shown counts as "(other)", so that each part counts once and no
  * counter falls. GPUs and runs have entries by owner (slots.h); a day without launches ends the series of a
- * GPU that the driver does not list. Launches on a GPU without an entry count for the GPU "(other)". One
- * thread.
+ * GPU that the driver does not list. Launches on a GPU without an entry count for the GPU "(other)".
+ *
+ * Held time: a run holds a GPU from its first launch to the end of its last launch; a run without an end
+ * holds it until now. Runs that hold one GPU share each moment equally (support/held.h). The time is divided
+ * into parts as in a bill (docs/cost.md), with the model's occupancy, and in the order in which launches
+ * arrive. Counters follow 5 s later. One thread.
  */
 #pragma once
 
@@ -30,6 +34,7 @@ struct occ_meter_options {
     const struct occ_pseudonym *users; /* form of the label `user`; NULL: names */
     enum occ_meter_standing (*look_up)(void *context, const uint8_t uuid[16], bool is_simulated);
     void (*name)(void *context, const uint8_t uuid[16], char text[16]); /* the GPU's number, or "" */
+    int64_t (*wall_ns)(void); /* since the epoch; NULL: the system's clock */
     void *context;
 };
 

@@ -31,6 +31,7 @@ static void describe(const struct occ_run *run, char labels[OCC_METER_JOB_LABELS
 static void clear_job(struct occ_meter *m, size_t at)
 {
     m->jobs[at] = (struct occ_meter_job){.launches = 0};
+    occ_meter_leave_job(m, at);
     for (size_t i = 0; i < m->n_kernels; i++)
         m->kernels[i].job_wasted_ns[at] = 0;
 }
@@ -94,6 +95,27 @@ static void put_sums(const struct occ_meter *m, const struct occ_exposition *e, 
     }
 }
 
+static void put_held(const struct occ_meter *m, const struct occ_exposition *e)
+{
+#define WORD(name, word) word,
+    static const char *const words[] = {OCC_METER_HELD(WORD)};
+    struct occ_label labels[OCC_METER_JOB_LABELS + 3] = {{NULL, NULL}};
+    if (!occ_exposition_begin(e, OCC_METRIC_JOB_HELD))
+        return;
+    for (size_t at = 0; at < OCC_METER_JOB_SUMS; at++) {
+        if (!fill_labels(m, at, labels))
+            continue;
+        for (size_t i = 0; i < (size_t)(OCC_METER_MODELS + 1) * OCC_METER_PARTS; i++) {
+            size_t model = i / OCC_METER_PARTS, part = i % OCC_METER_PARTS;
+            labels[OCC_METER_JOB_LABELS] =
+                (struct occ_label){"modelName", model < m->n_models ? m->models[model] : "(other)"};
+            labels[OCC_METER_JOB_LABELS + 1] = (struct occ_label){"part", words[part]};
+            if (m->jobs[at].held_s[model][part] > 0)
+                occ_exposition_put(e, OCC_METRIC_JOB_HELD, labels, m->jobs[at].held_s[model][part]);
+        }
+    }
+}
+
 static void put_kernels(const struct occ_meter *m, const struct occ_exposition *e)
 {
     struct occ_label labels[OCC_METER_JOB_LABELS + 2] = {{NULL, NULL}};
@@ -115,5 +137,6 @@ void occ_meter_write_jobs(const struct occ_meter *m, const struct occ_exposition
 {
     for (unsigned metric = OCC_METRIC_JOB_LAUNCHES; metric <= OCC_METRIC_JOB_WASTED; metric++)
         put_sums(m, e, (enum occ_metric)metric);
+    put_held(m, e);
     put_kernels(m, e);
 }

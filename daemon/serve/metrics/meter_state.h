@@ -44,7 +44,27 @@ enum {
     OCC_METER_JOB_LABELS
 };
 
+/* Parts of held time. X(NAME, word) */
+#define OCC_METER_HELD(X)                                                                                    \
+    X(IDLE, "idle")                                                                                          \
+    X(WAITING, "waiting")                                                                                    \
+    X(COMMUNICATION, "communication") X(LOST, "lost") X(USED, "used") X(UNKNOWN, "unknown")
+#define OCC_METER_HELD_ENUMERATOR(name, word) OCC_METER_HELD_##name,
+enum occ_meter_part { OCC_METER_HELD(OCC_METER_HELD_ENUMERATOR) OCC_METER_PARTS };
+#define OCC_METER_MODELS      4    /* of GPUs with a series of held time; others: "(other)" */
+#define OCC_METER_HOLDERS_MAX 4096 /* further runs on GPUs hold no time */
+
+/* A run on a GPU. Times are since the epoch. */
+struct occ_meter_holder {
+    uint8_t run[16], gpu[16];
+    size_t job, model; /* model: an index of `models` */
+    bool has_ended;
+    int64_t first_ns, last_ns, others_ns; /* others_ns: last end of a kernel other than communication */
+    double part_ns[OCC_METER_PARTS];      /* of its launches, not divided yet */
+};
+
 struct occ_meter_job {
+    double held_s[OCC_METER_MODELS + 1][OCC_METER_PARTS];
     char labels[OCC_METER_JOB_LABELS][OCC_METER_LABEL_BYTES];
     double launches, busy_ns, capacity_ns, wasted_ns; /* capacity_ns, wasted_ns: warp-nanoseconds */
 };
@@ -84,7 +104,28 @@ struct occ_meter {
     int64_t minute_ns, hour_ns; /* end of the current minute and hour */
     struct occ_meter_run *runs;
     struct occ_slot *run_slots;
+    struct occ_meter_holder *holders;
+    size_t n_holders, holders_allocated;
+    char models[OCC_METER_MODELS][64];
+    size_t n_models;
+    int64_t divided_ns, ahead_ns; /* held time before divided_ns is counted; wall clock minus monotonic one */
 };
+
+/* ---- meter_held.c ---- */
+
+/* Returns the run on its GPU, until the next call; NULL: no memory, or too many. */
+struct occ_meter_holder *occ_meter_hold(struct occ_meter *meter, const struct occ_meter_launches *launches,
+                                        size_t job, const char *model);
+/* `used`: occupancy by the model; NaN: the model does not know the kernel. */
+void occ_meter_hold_launch(struct occ_meter_holder *holder, const struct occ_store_launch *launch,
+                           double used, bool is_communication);
+void occ_meter_end_holders(struct occ_meter *meter, const uint8_t run[16]);
+/* Keeps the entries of jobs with programs that hold GPUs, also without launches. */
+void occ_meter_keep_jobs(struct occ_meter *meter, int64_t now_ns);
+/* The job's entry gets another job. */
+void occ_meter_leave_job(struct occ_meter *meter, size_t job);
+/* Counts held time until 5 s ago, at most once a second. `now_ns`: monotonic. */
+void occ_meter_divide_held(struct occ_meter *meter, int64_t now_ns);
 
 /* ---- meter_jobs.c ---- */
 

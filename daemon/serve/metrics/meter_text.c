@@ -109,6 +109,7 @@ static void put_gpus(struct occ_meter *m, const struct occ_exposition *e, enum o
 void occ_meter_write(struct occ_meter *m, const struct occ_exposition *e, int64_t now_ns)
 {
     occ_meter_roll_over(m, now_ns);
+    occ_meter_divide_held(m, now_ns);
     for (unsigned metric = OCC_METRIC_GPU_LAUNCHES; metric <= OCC_METRIC_GPU_LAST; metric++)
         put_gpus(m, e, (enum occ_metric)metric);
     put_runs(m, e, OCC_METRIC_RUN_INFO);
