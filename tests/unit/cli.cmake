@@ -4,9 +4,14 @@ occ_add_test(test_marks SOURCES test_marks.c USES occ_cli_history PkgConfig::SQL
 # A small history with known content, and what occq says about it.
 add_executable(cli_history cli_history.c)
 target_link_libraries(cli_history PRIVATE occ_compile_options occ_store occ_occupancy occ_support)
-occ_add_script_test(cli_expected
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_expected.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
-          "${PROJECT_SOURCE_DIR}/tests/data/cli")
+set(_expected bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_expected.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
+              "${PROJECT_SOURCE_DIR}/tests/data/cli")
+if(OCC_SANITIZE)
+  occ_add_script_test(cli_expected COMMAND ${_expected} some)
+  occ_add_script_test(cli_expected_all COMMAND ${_expected} LABELS slow)
+else()
+  occ_add_script_test(cli_expected COMMAND ${_expected})
+endif()
 
 occ_add_script_test(cli_habits
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_habits.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>" TEXTS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# cli_expected.sh CLI_HISTORY OCCQ DATA [update]: what occq says about known histories, beside DATA/*.out. A case file
+# cli_expected.sh CLI_HISTORY OCCQ DATA [update|some]: what occq says about known histories, beside DATA/*.out. A case file
 # DATA/NAME.cmd holds one command line; its output, what stands on stderr, and the status are in NAME.out.
-# "update" writes the expected files anew: look at the difference before you commit it.
+# "update" writes the expected files anew: look at the difference before you commit it. "some" takes every third case.
 set -u
 history=$1 occq=$2 data=$3 mode=${4:-compare}
 work=$(mktemp -d)
@@ -13,6 +13,8 @@ cd "$work" || exit 1
 occq() { "$occq" "$@"; }
 cases=0
 for case in "$data"/*.cmd; do
+    cases=$((cases + 1))
+    [ "$mode" != some ] || [ $((cases % 3)) = 1 ] || continue
     name=$(basename "$case" .cmd)
     line=$(cat "$case")
     eval "$line" >stdout 2>stderr
@@ -24,7 +26,6 @@ for case in "$data"/*.cmd; do
         echo "FAIL: $name: $line"
         failed=1
     fi
-    cases=$((cases + 1))
 done
 [ $cases -gt 0 ] || { echo "no cases in $data"; exit 1; }
 exit $failed

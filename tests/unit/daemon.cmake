@@ -17,7 +17,7 @@ occ_add_test(test_daemon_rounds SOURCES test_daemon_rounds.c USES occ_daemon Pkg
 target_link_options(test_daemon_rounds PRIVATE LINKER:--wrap=epoll_wait)
 occ_add_test(test_daemon_parts SOURCES test_daemon_parts.c USES occ_daemon THREADS)
 occ_add_test(test_daemon_sampler SOURCES test_daemon_sampler.c daemon_fake_machine.c daemon_fake_store.c USES occ_daemon)
-occ_add_test(test_daemon_users SOURCES test_daemon_users.c USES occ_daemon PkgConfig::SQLITE THREADS)
+occ_add_test(test_daemon_users SOURCES test_daemon_users.c USES occ_daemon PkgConfig::SQLITE THREADS CASES "-an_open_history*")
 occ_add_test(test_daemon_hostile SOURCES test_daemon_hostile.c USES occ_daemon PkgConfig::SQLITE THREADS CASES "-*flood*")
 # Turns are shares of elapsed time: beside hundreds of connections a victim waits for minutes under the thread sanitizer.
 set(_attacks_label quick)
