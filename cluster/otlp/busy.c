@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "cluster/ask/tables.h"
 #include "collect.h"
@@ -262,7 +263,27 @@ static void close_all(struct busy *b)
     free(b->candidates);
 }
 
-void occ_busy_read(const struct occ_seen *seen, struct occ_sums *sums, int64_t until_ns,
+/* False: the history is unreadable. */
+static bool look_at(struct busy *b, struct occ_seen *seen, size_t index, struct occ_map *idle)
+{
+    enum { BUSY, IDLE };
+    const char *path = seen->entries[index].path;
+    struct occ_seen_history now;
+    uint32_t *mark = occ_map_find(idle, XXH3_64bits(path, strlen(path)));
+    size_t before = b->n_sources;
+    bool is_unchanged = occ_seen_look(seen, index, b->until_ns, &now) == OCC_SEEN_SENT;
+    if (is_unchanged && mark && *mark == IDLE)
+        return true;
+    bool done = add_history(b, path);
+    uint32_t state = done && is_unchanged && b->n_sources == before ? IDLE : BUSY;
+    if (mark)
+        *mark = state;
+    else if (state == IDLE)
+        (void)occ_map_put(idle, XXH3_64bits(path, strlen(path)), IDLE);
+    return done;
+}
+
+void occ_busy_read(struct occ_seen *seen, struct occ_sums *sums, int64_t until_ns, struct occ_map *idle,
                    struct occ_busy *ret_busy)
 {
     struct busy b = {.until_ns = until_ns / MINUTE_NS * MINUTE_NS, .decoder = occ_columns_decoder_new()};
@@ -270,7 +291,7 @@ void occ_busy_read(const struct occ_seen *seen, struct occ_sums *sums, int64_t u
     b.from_ns = b.until_ns - MINUTE_NS;
     ret_busy->n = 0;
     for (size_t i = 0; i < seen->n && done; i++)
-        done = add_history(&b, seen->entries[i].path);
+        done = look_at(&b, seen, i, idle);
     if (done)
         order(&b, sums);
     for (size_t i = 0; i < b.n_candidates && done && i < OCC_SUMS_GPUS; i++) {

@@ -32,6 +32,7 @@ struct occ_busy {
 };
 
 /* Reads the last minute that ended before `until_ns`. GPUs with names in the sums come first. Failures only
- * take values away. */
-void occ_busy_read(const struct occ_seen *seen, struct occ_sums *sums, int64_t until_ns,
+ * take values away. idle: histories without running programs, which are not opened while they are unchanged;
+ * empty at first. */
+void occ_busy_read(struct occ_seen *seen, struct occ_sums *sums, int64_t until_ns, struct occ_map *idle,
                    struct occ_busy *ret_busy);

@@ -28,6 +28,7 @@ struct occ_otlp {
     struct occ_otlp_node node;
     struct occ_sums_counters counters;
     struct occ_seen seen;
+    struct occ_map idle; /* histories without running programs */
     int64_t retry_after_s;
     bool have_profiles_failed;
     int64_t profiles_next_ns; /* since boot; no earlier request of profiles */
@@ -62,6 +63,7 @@ void occ_otlp_close(struct occ_otlp *otlp)
     occ_stacks_close(otlp->stacks);
     occ_sums_close(otlp->sums);
     occ_seen_close(&otlp->seen);
+    occ_map_free(&otlp->idle);
     free(otlp);
 }
 
@@ -179,7 +181,7 @@ static int send_sums(struct occ_otlp *otlp, int64_t until_ns, struct occ_error *
 {
     char *document = NULL;
     size_t n = 0;
-    occ_busy_read(&otlp->seen, otlp->sums, until_ns, &otlp->node.busy);
+    occ_busy_read(&otlp->seen, otlp->sums, until_ns, &otlp->idle, &otlp->node.busy);
     int rc = occ_otlp_document(otlp->sums, &otlp->node, until_ns, &document, &n, err);
     if (rc == 0)
         rc = send_document(otlp, document, n, err);
