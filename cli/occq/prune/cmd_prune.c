@@ -328,7 +328,7 @@ const struct cli_command cli_prune = {
     .columns = columns,
     .examples = {{"occq prune 3 4", "two runs"},
                  {"occq prune --before 30d --dry-run", "which runs ended a month ago or earlier"},
-                 {"occq prune --user ann --db /var/lib/occtrace/u1000/history.db", "all runs of a person"},
+                 {"occq prune --user ann --dry-run", "all runs of a person"},
                  {"occq prune --keep 100", "all but the newest hundred runs"}},
     CLI_ARGS(struct remove_args, ),
     .check = check,
