@@ -1,13 +1,17 @@
 """Three nodes, one warehouse, and faults in an order that a seed gives: what the warehouse has in the end is what the nodes'
 histories have, row by row, nothing lost and nothing twice; of one job single launches, too.
 
-    chaos.py BUILD [--engine 18|26] [--faults N] [--at-once N] [--seed S]    another seed each time without --seed
+    chaos.py BUILD [--engine 18|26] [--faults N] [--at-once N] [--seed S] [--versions NAME=BUILD...]
+                                                                             another seed each time without --seed
 
 Each node has a daemon that programs report to (a recording is replayed), the history of another owner beside its own, which
 make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. The second node
 is in a network of its own. A round is one fault, or as many at once as --at-once allows (2), while all three nodes record and
 ship. BUILD: the tree's build. The seed is printed; the same one gives the same faults in the same order. With an even one
-answers of occq are compared too; then no backup is restored (what it lacks is in the warehouse alone) and nothing is folded."""
+answers of occq are compared too; then no backup is restored (what it lacks is in the warehouse alone) and nothing is folded.
+
+--versions: builds of other versions. Nodes begin with the versions in turn and change them; the tables are made by the first one and then
+changed by any. At each check each version reads the warehouse, and each node's history, and each node records a program whole."""
 
 import argparse
 import collections
@@ -108,10 +112,11 @@ def without_order(value):
 class Node:
     def __init__(self, world, number):
         self.world, self.number = world, number
+        self.version = list(world.builds)[number % len(world.builds)]
         joined = number == 2 and world.link
         self.proxy = (Proxy(world.engine, world.tls, network.OURS) if joined else Proxy(world.engine)).__enter__()
         # the third's configurations are folded, unless answers are to be those of the histories
-        self.site = Site(world.program("occtrace-ship"), self.proxy.url, node=f"node{number}", interval="10s", user=world.user,
+        self.site = Site(world.program("occtrace-ship", self.version), self.proxy.url, node=f"node{number}", interval="10s", user=world.user,
                          configs=16 if number == 3 and not world.compares else 256, cluster="c1", raw_jobs=f"'{RAW_JOB}'", raw_until="2100-01-01", **({"ca_file": world.ca} if joined else {}))
         self.site.enter = world.link.enter if joined else []
         self.histories = os.path.join(self.site.dir, "histories")
@@ -139,6 +144,13 @@ class Node:
 
     # ---- processes ----
 
+    def program(self, name):
+        return self.world.program(name, self.version)
+
+    def use(self, version):
+        self.version = version
+        self.site.ship = self.program("occtrace-ship")
+
     def environment(self):
         clock = os.path.join(self.world.build, "lib/occtrace/libother_node.so")
         return {**os.environ, "LD_PRELOAD": clock, "OCC_CLOCK_OFF_S": str(self.clock_off_s), "OCCTRACE_SOCKET": self.socket,
@@ -151,7 +163,7 @@ class Node:
             self.kill_daemon()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)
-        self.daemon = subprocess.Popen([self.world.program("occtraced"), "-c", self.site.file, "--socket", self.socket],
+        self.daemon = subprocess.Popen([self.program("occtraced"), "-c", self.site.file, "--socket", self.socket],
                                        env=self.environment(), stderr=self.world.log)
         wait_until(lambda: os.path.exists(self.socket) or self.daemon.poll() is not None, "no daemon")
 
@@ -195,7 +207,7 @@ class Node:
     def extend(self, plan):
         os.makedirs(os.path.dirname(self.history()), exist_ok=True)
         begin = int(time.time()) // 60 * 60 + self.clock_off_s - 60 * plan["ago"]
-        process = subprocess.Popen([self.world.program("make_history"), self.history(), str(plan["seed"]), str(begin),
+        process = subprocess.Popen([self.program("make_history"), self.history(), str(plan["seed"]), str(begin),
                                     str(plan["minutes"]), "8", str(plan["configs"]), *plan["options"],
                                     f"node{self.number}", f"first{256 * len(self.past)}"], stderr=self.world.log)
         if plan["kill"]:
@@ -205,11 +217,25 @@ class Node:
 
     def replay(self):
         """A program that ends; the daemon may be away, or unable to write."""
-        process = subprocess.Popen([self.world.replay, RECORDING], env=self.environment(), stdout=subprocess.DEVNULL, stderr=self.world.log)
+        process = subprocess.Popen([self.program("../samples/replay"), RECORDING], env=self.environment(), stdout=subprocess.DEVNULL, stderr=self.world.log)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(3)
         process.kill()
         process.wait()
+
+    def records(self):
+        """A program of this node's version is recorded whole, whichever versions the history has seen."""
+        label = f"whole-{time.monotonic_ns()}"
+        said = subprocess.run([self.program("../samples/replay"), RECORDING], env={**self.environment(), "OCCTRACE_LABEL": label}, capture_output=True,
+                              text=True, check=True).stdout
+        n = int(said.removeprefix("launches: "))
+
+        def count():
+            if not is_history(self.own):
+                return None
+            with contextlib.closing(sqlite3.connect(f"file:{self.own}?mode=ro", uri=True)) as db:
+                return db.execute("SELECT sum(launches), count(*) FROM stored_run WHERE label = ?", [label]).fetchone()
+        wait_until(lambda: count() == (n, 1), f"node{self.number}, {self.version}: {n} launches, and the history has {count()}")
 
     # ---- what must be there ----
 
@@ -254,9 +280,10 @@ def grow_and_ship(node, plan):
 class World:
     def __init__(self, arguments, engine, log):
         self.build, self.engine, self.log = arguments.build, engine, log
+        self.builds = {"this": arguments.build, **dict(each.split("=", 1) for each in arguments.versions)}
+        self.changes = collections.Counter()
         self.random = random.Random(arguments.seed)
         self.user = "shipper" if engine.name == "18" else "default"
-        self.replay = os.path.join(self.build, "samples/replay")
         self.server_disk = os.path.join(engine.dir, "data")
         self.has_server_disk = mount(self.server_disk, "server")
         self.nodes, self.happened = [], 0
@@ -275,7 +302,7 @@ class World:
         self.engine.start()
         for number in (1, 2, 3):
             self.nodes.append(Node(self, number))
-        self.nodes[0].site.run("--init")
+        self.make_tables(list(self.builds)[1 % len(self.builds)])
         self.nodes[2].start_service()
         if not self.has_server_disk or not self.nodes[0].has_disk:
             self.say("NOT TRIED: full disks (nothing can be mounted here)")
@@ -293,8 +320,16 @@ class World:
         print(text, flush=True)
         self.log.write(f"-- {text}\n".encode())
 
-    def program(self, name):
-        return os.path.join(self.build, "bin", name)
+    def program(self, name, version="this"):
+        return os.path.join(self.builds[version], "bin", name)
+
+    def make_tables(self, version):
+        site = self.nodes[0].site
+        before, site.ship = site.ship, self.program("occtrace-ship", version)
+        try:
+            site.run("--init")
+        finally:
+            site.ship = before
 
     def users(self, has_shipper):
         """The server reads the file again when it changes."""
@@ -367,6 +402,8 @@ class World:
         self.nodes[2].stop_service()
         minutes, ranks, launches, all_launches = {}, {}, collections.Counter(), collections.Counter()
         for node in self.nodes:
+            if len(self.builds) > 1:
+                node.records()
             node.proxy.deliver_late()
             node.drain()
         for node in self.nodes:
@@ -381,7 +418,24 @@ class World:
         assert launches <= found <= all_launches, (list((launches - found).items())[:3], list((found - all_launches).items())[:3])
         if self.compares:
             self.ask()
+        if len(self.builds) > 1:
+            self.read_by_each()
         return len(minutes), len(ranks), found.total()
+
+    def read_by_each(self):
+        """Each version says the same of the warehouse and of each history."""
+        for question in (("top", "-n", "500", "--by", "config"), ("runs", "-n", "1000")):
+            answers = [canonical(Asker(self.program("occq", version), self.engine.url).ask(*question, "--json")) for version in self.builds]
+            self.are_same(answers, question)
+        for node in self.nodes:
+            for path in node.files():
+                sql = "SELECT count(*), sum(launches), count(DISTINCT uuid) FROM run"
+                self.are_same([subprocess.run([self.program("occq", version), "sql", "--db", path, "--csv", sql], capture_output=True, text=True,
+                                              check=True).stdout for version in self.builds], path)
+
+    def are_same(self, answers, question):
+        for version, answer in zip(self.builds, answers):
+            assert answer and known(answer, answers[0]) == known(answers[0], answer), f"{version}: {difference(answer, answers[0], question)}"
 
     def ask(self):
         """occq --cluster answers what occq answers from all histories merged into one."""
@@ -392,6 +446,15 @@ class World:
             theirs = without_order(without_gpu_time(canonical(asker.ask(*question, "--json"))))
             ours = without_order(without_gpu_time(canonical(asker.run(question[0], "--db", merged, *question[1:], "--json"))))
             assert is_same(theirs, ours), difference(theirs, ours, question)
+
+
+def known(answer, other):
+    """Without the members that the other version does not have."""
+    if isinstance(answer, dict) and isinstance(other, dict):
+        return {key: known(value, other[key]) for key, value in answer.items() if key in other}
+    if isinstance(answer, list) and isinstance(other, list) and len(answer) == len(other):
+        return [known(a, b) for a, b in zip(answer, other)]
+    return answer
 
 
 # ---- faults: each begins one, and returns how it ends ----
@@ -423,12 +486,29 @@ def service_killed(world, _):
 
 
 def daemon_killed(world, node):
-    program = subprocess.Popen([world.replay, RECORDING], env=node.environment(), stdout=subprocess.DEVNULL, stderr=world.log)
+    program = subprocess.Popen([node.program("../samples/replay"), RECORDING], env=node.environment(), stdout=subprocess.DEVNULL, stderr=world.log)
     time.sleep(world.random.random() * 0.3)
     node.kill_daemon()
     program.kill()
     program.wait()
     return node.start_daemon
+
+
+def version_changed(world, node):
+    """Daemon, shipper and whoever writes histories are another version's from now on, a later one's or an earlier one's; a program was
+    recorded by the old one."""
+    version = world.random.choice([name for name in world.builds if name != node.version] or [node.version])
+    world.changes[(node.version, version)] += 1
+    node.stop_service()
+    daemon_killed(world, node)
+    node.use(version)
+    return node.start_daemon
+
+
+def tables_made(world, _):
+    """By any version, whichever has made them before."""
+    with contextlib.suppress(AssertionError):  # the server is away, or its disk is full
+        world.make_tables(world.random.choice(list(world.builds)))
 
 
 def server_killed(world, _):
@@ -567,6 +647,7 @@ def state_lost(world, node):
 FAULTS = (*(on_the_way(kind) for kind in ON_THE_WAY), shipper_killed, service_killed, daemon_killed, server_killed, server_frozen, network_cut,
           wrong_password, user_removed, node_disk_full, server_disk_full, clock_off, history_replaced, owner_removed,
           backup_restored, runs_removed, state_lost)
+OF_VERSIONS = (version_changed, version_changed, version_changed, version_changed, tables_made)
 
 
 # what needs the server goes first, and of those that take it away there is one at a time
@@ -578,16 +659,17 @@ def order_of(fault):
     return ORDER.get(fault, 2)
 
 
-def faults_in_order(draw, n):
+def faults_in_order(draw, n, faults):
     """Each once before any comes again."""
     order = []
     while len(order) < n:
-        order += draw.sample(FAULTS, len(FAULTS))
+        order += draw.sample(faults, len(faults))
     return order[:n]
 
 
 def run(world, n, at_once):
-    order, rounds = faults_in_order(world.random, n), 0
+    faults_of = FAULTS + OF_VERSIONS if len(world.builds) > 1 else FAULTS
+    order, rounds = faults_in_order(world.random, n, faults_of), 0
     while order:
         faults = []
         for _ in range(min(len(order), world.random.choice([1, 1, 2]) if at_once == 2 else world.random.randint(1, at_once))):
@@ -601,7 +683,9 @@ def run(world, n, at_once):
         if rounds % ROUNDS_TO_A_CHECK == 0 or not order:
             world.say("checked: %d rows of minutes, %d of ranks, %d launches" % world.check())
     # those of one round hide each other
-    assert world.happened >= n // len(FAULTS) * len(ON_THE_WAY) // at_once, f"{world.happened} faults on the way happened"
+    if world.changes:
+        world.say("changes of version: " + ", ".join(f"{a} to {b} {count}" for (a, b), count in sorted(world.changes.items())))
+    assert world.happened >= n // len(faults_of) * len(ON_THE_WAY) // at_once, f"{world.happened} faults on the way happened"
 
 
 def run_on(name, arguments):
@@ -633,6 +717,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--engine", choices=["18", "26"])
     parser.add_argument("--faults", type=int, default=len(FAULTS))
+    parser.add_argument("--versions", nargs="*", default=[])
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
