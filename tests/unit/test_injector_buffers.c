@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
+#include "cases.h"
+
 #define BYTES        OCC_POOL_MIN_BYTES
 #define SHORT_OUT_NS 1000u
 
@@ -398,7 +400,7 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&s.clashes), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_take_gives_every_buffer_then_the_discard_one),
@@ -416,5 +418,6 @@ int main(void)
         cmocka_unit_test(test_a_buffer_that_a_flush_returns_early_does_not_grow),
         cmocka_unit_test(test_threads),
     };
+    choose_cases(argc, argv);
     return cmocka_run_group_tests_name("injector_buffers", tests, NULL, NULL);
 }
