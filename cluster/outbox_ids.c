@@ -67,22 +67,29 @@ int occ_outbox_no_memory(struct occ_error *err)
     return occ_no_memory(err);
 }
 
+static bool has_names(const struct occ_outbox *r)
+{
+    return !r->users || r->users->pseudonym->users == OCC_USERS_NAME;
+}
+
 static void shipped_user(sqlite3_context *context, int argc, sqlite3_value **values)
 {
     const struct occ_outbox *r = sqlite3_user_data(context);
     const char *user = (const char *)sqlite3_value_text(values[0]);
     char hash[OCC_PSEUDONYM_BYTES];
     (void)argc;
-    user = user ? user : "";
-    sqlite3_result_text(context, r->users ? occ_pseudonym_of(r->users->pseudonym, user, hash) : user, -1,
-                        SQLITE_TRANSIENT);
+    if (has_names(r)) /* with all bytes, also after a NUL */
+        sqlite3_result_value(context, values[0]);
+    else
+        sqlite3_result_text(context, occ_pseudonym_of(r->users->pseudonym, user ? user : "", hash), -1,
+                            SQLITE_TRANSIENT);
 }
 
 static void shipped_uid(sqlite3_context *context, int argc, sqlite3_value **values)
 {
     const struct occ_outbox *r = sqlite3_user_data(context);
     (void)argc;
-    if (!r->users || r->users->pseudonym->users == OCC_USERS_NAME)
+    if (has_names(r))
         sqlite3_result_value(context, values[0]);
     else
         sqlite3_result_null(context);
