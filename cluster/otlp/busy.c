@@ -12,6 +12,7 @@
 #include "store/codec/columns.h"
 #include "store/store.h"
 #include "support/array.h"
+#include "support/clock.h"
 
 #define MINUTE_NS      INT64_C(60000000000)
 #define CANDIDATES_MAX 4096
@@ -271,7 +272,7 @@ static bool look_at(struct busy *b, struct occ_seen *seen, size_t index, struct 
     struct occ_seen_history now;
     uint32_t *mark = occ_map_find(idle, XXH3_64bits(path, strlen(path)));
     size_t before = b->n_sources;
-    bool is_unchanged = occ_seen_look(seen, index, b->until_ns, &now) == OCC_SEEN_SENT;
+    bool is_unchanged = occ_seen_look(seen, index, occ_now_ns(), &now) == OCC_SEEN_SENT;
     if (is_unchanged && mark && *mark == IDLE)
         return true;
     bool done = add_history(b, path);
