@@ -308,7 +308,7 @@ static int query(const struct top_args *args, struct occ_store *store, struct oc
     return occ_store_top(store, &args->history.filter, by_of(args), &ret_tops[0], err);
 }
 
-/* Asks for the GPU time, of which layers have shares. */
+/* Asks for the GPU time, the whole for the shares of layers. */
 static int ask_times(struct occ_store *store, const struct occ_filter *filter,
                      struct occ_overview *ret_overview, struct occ_error *err)
 {

@@ -218,7 +218,7 @@ static void print_sums(const struct cli_command *command, const struct cli_selec
     }
 }
 
-/* Notes on stderr what the rows do not tell. */
+/* Prints notes on stderr that explain the rows. */
 static void note_bill(const struct cli_command *command, const struct cost_args *args,
                       const struct occ_bill *bill)
 {

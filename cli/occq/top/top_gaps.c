@@ -197,7 +197,7 @@ static void found_free(struct found *found)
     occ_gpu_uses_free(&found->uses);
 }
 
-/* Adds the GPUs of a run, as far as there is room. */
+/* Adds the GPUs of a run while there is room. */
 static int add_run(struct occ_store *store, int64_t run, struct found *found, struct occ_error *err)
 {
     _cleanup_(occ_gpu_uses_free) struct occ_gpu_uses own = {0};
