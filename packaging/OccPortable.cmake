@@ -49,13 +49,14 @@ endfunction()
 
 occ_carry_library(smartcols libsmartcols.so.1)
 occ_carry_library(libacl libacl.so.1)
+occ_carry_library(nettle libnettle.so.8)
 
 string(REGEX REPLACE "^;" "" OCC_CARRIED_LIBRARIES "${OCC_CARRIED_LIBRARIES}")
 string(REPLACE ";" "\n" _carried "${OCC_CARRIED_LIBRARIES}")
 file(WRITE "${PROJECT_BINARY_DIR}/carried_libraries" "${_carried}\n")
 
 # Whose code is in it.
-foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libncursesw6 libtinfo6 libsmartcols1 libacl1)
+foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libncursesw6 libtinfo6 libsmartcols1 libacl1 libnettle8)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION share/doc/occtrace/licences RENAME ${package})
   endif()
