@@ -891,7 +891,7 @@ static void seconds_of_many_devices_stay_below_the_quota(void **state)
     enum { DEVICES = 20, MINUTES = 30 };
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
-    w->options.max_bytes = 5u << 18; /* 1.25 MiB */
+    w->options.max_bytes = 1u << 20;
     world_open(w);
     for (int i = 10; i > 0; i--) /* small hours: evicting them frees almost no room */
         world_append(w, 0, BEGIN - i * HOUR, MINUTE, 1);
