@@ -164,7 +164,7 @@ for signal in KILL TERM; do
   unwrapped | grep -q 'lost: unknown, launches after ..:..:.. are missing' || fail "losses: $(cat err)"
   unwrapped | grep -q 'unknown ..:..:..-.*: occtraced ended before the program did' || fail "no reason: $(cat err)"
   [ "$(query "SELECT count(*) FROM run WHERE lost IS NULL AND lost_causes = 'unknown' AND end_ns IS NOT NULL")" = 1 ] || fail "the run seems to be complete"
-  for command in top gaps; do "$occq" $command -d "$db" 2>&1 >/dev/null | grep -qE 'recorded in part|end of the run is missing' || fail "occq $command says nothing"; done
+  for command in top gaps; do "$occq" $command -d "$db" 2>&1 >/dev/null | grep -qE 'recorded in part|end of run [0-9]+ is missing' || fail "occq $command says nothing"; done
 done
 unset db
 

@@ -1,5 +1,5 @@
-/* occq top: kernels by waste. One row per kernel and device, from the rollups; this file orders rows,
- * computes shares and filters by cause. One thread. */
+/* occq top: kernels by waste. One row per kernel and device, from the rollups; this file asks for the rows
+ * and filters them by cause, top_print.c prints them. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,34 +14,15 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "cli/kernels/top.h"
-#include "top_advice_text.h"
 #include "top_configs.h"
 #include "top_forms.h"
-#include "top_layers.h"
-
-struct top_args {
-    struct history_args history;
-    const char *by, *order, *cause; /* cause: a cause's label */
-    bool advice;
-    double min_loss;
-    struct top_layers_args layers;
-};
+#include "top_print.h"
 
 #define CAUSE_LABEL(name, label, text)          label,
 #define MEASURED_LABEL(name, label, text, gain) label,
 #define CAUSE_LABELS                            OCC_CAUSES(CAUSE_LABEL) OCC_MEASURED_CAUSES(MEASURED_LABEL)
 static const char *const cause_labels[] = {CAUSE_LABELS NULL};
 static const char *const order_labels[] = {"waste", "time", "launches", "occupancy", CAUSE_LABELS NULL};
-
-/* ---- row types ---- */
-
-static enum occ_top_by by_of(const struct top_args *args)
-{
-    size_t i = 0;
-    while (strcmp(top_by_labels[i], args->by) != 0)
-        i++;
-    return (enum occ_top_by)i;
-}
 
 /* ---- filter ---- */
 
@@ -64,215 +45,6 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
     top->n = kept;
 }
 
-/* ---- output ---- */
-
-/* Shows achieved occupancy with its coverage if a row has measured values, and the device if rows differ only
- * in it. In a merge of all owners the columns must be the same for all owners: it shows the device if any two
- * rows differ in it, and achieved occupancy if any owner has it. */
-static void mark_known(struct cli_column *table, const struct top_args *args, const struct occ_top *top,
-                       size_t shown)
-{
-    bool has_device = by_of(args) == OCC_TOP_BY_KERNEL || by_of(args) == OCC_TOP_BY_CONFIG ||
-                      by_of(args) == OCC_TOP_BY_STREAM;
-    bool is_merged = args->history.list.output.gather, has_measured = !is_merged && top_any_measured(top);
-    bool needs_device = is_merged ? has_device : top_needs_device(top, shown, by_of(args));
-    for (; table->name; table++) {
-        bool is_achieved = strcmp(table->name, "achieved") == 0;
-        if (has_measured && (is_achieved || strcmp(table->name, "measured") == 0))
-            table->flags |= CLI_DEFAULT;
-        if (is_merged && is_achieved)
-            table->flags |= CLI_DEFAULT | CLI_RARE;
-        if (needs_device && strcmp(table->name, "device_id") == 0)
-            table->flags |= is_merged ? CLI_DEFAULT | CLI_VARIES : CLI_DEFAULT;
-    }
-}
-
-/* Shows the causes by which rows were ordered or chosen. */
-static void mark_defaults(struct cli_column *table, const struct top_args *args)
-{
-    for (; table->name; table++) {
-        if (args->advice)
-            table->flags = top_is_of_advice(table->name) ? table->flags | CLI_DEFAULT
-                                                         : table->flags & ~(unsigned)CLI_DEFAULT;
-        bool is_cause = top_part_of(table->name) < OCC_PART_COUNT;
-        if ((is_cause && strcmp(table->name, args->order) == 0) ||
-            (is_cause && args->cause && strcmp(table->name, args->cause) == 0))
-            table->flags |= CLI_DEFAULT;
-    }
-}
-
-/* For the last members of the JSON document; the command writes one document. */
-static const struct occ_overview *json_overview;
-
-static void put_overview(struct occ_json *json)
-{
-    enum { FINDINGS_MAX = 20 };
-    if (json_overview)
-        occ_overview_json(json, json_overview, FINDINGS_MAX);
-}
-
-/* The printed rows: the first `shown` rows of `top`. */
-struct report {
-    double covered_ratio;                /* part of kernel time with a range; NaN: not by range */
-    const struct occ_overview *overview; /* NULL: GPU time is not known */
-    const struct cli_command *command;
-    const struct top_args *args;
-    struct occ_top *top;
-    size_t shown;
-    struct occ_store *store;
-};
-
-/* Prints "20 of 557 kernels, 61 % of the waste". */
-static void print_footer(const struct report *report, const struct cli_selection *selection,
-                         double waste_ratio)
-{
-    size_t n = report->top->n, shown = report->shown;
-    char waste[64] = "";
-    if (isfinite(report->covered_ratio))
-        cli_footer(report->command, selection, "%.1f %% of kernel time has a range",
-                   floor(report->covered_ratio * 1000) / 10);
-    if (shown == 0 || selection->gather || (shown == n && selection->format != CLI_FORMAT_TEXT))
-        return;
-    if (shown < n && isfinite(waste_ratio))
-        (void)snprintf(waste, sizeof waste, ", %.0f %% of the loss", waste_ratio * 100);
-    const char *what = top_needs_device(report->top, n, by_of(report->args)) ? "row" : report->args->by;
-    cli_footer(report->command, selection, "%zu of %zu %s%s%s%s", shown, n, what, n == 1 ? "" : "s", waste,
-               shown < n ? "; -n shows more" : "");
-}
-
-/* Prints the lines, computing each line when it is printed. */
-/* Names the command for the first kernel, with the conditions on runs of this answer. */
-static void print_next(const struct report *report, const struct cli_selection *selection)
-{
-    const struct occ_filter *filter = &report->args->history.filter;
-    _cleanup_(occ_freep) char *label = filter->label ? occ_text_quote(filter->label) : NULL;
-    char run[40] = "";
-    if (filter->run == OCC_RUN_LAST)
-        (void)snprintf(run, sizeof run, " --run last");
-    else if (filter->run)
-        (void)snprintf(run, sizeof run, " --run %" PRId64, filter->run);
-    cli_footer(report->command, selection, "why, and what to change: occq show %" PRId64 "%s%s%s",
-               report->top->rows[0].kernel.id, run, label ? " --label " : "", label ? label : "");
-}
-
-static int print_lines(const struct report *report, const struct cli_selection *selection,
-                       struct occ_error *err)
-{
-    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    struct top_sums all = top_sum(report->top);
-    double running = 0;
-    all.overview = report->overview;
-    int status = cli_table_new(cli_out(), "top", selection, &table, err);
-    for (size_t i = 0; i < report->shown && status == 0; i++) {
-        const struct occ_top_row *row = &report->top->rows[i];
-        struct top_line line;
-        running += top_waste_of(row);
-        top_make_line(row, &all, running, &line);
-        status = cli_table_add(table, &line, err);
-    }
-    return status == 0 ? cli_table_finish(table, err) : status;
-}
-
-/* True if the answer is a table of the chosen or the default columns. */
-static bool has_table(const struct top_args *args)
-{
-    const struct cli_output *output = &args->history.list.output;
-    return !args->advice || by_of(args) != OCC_TOP_BY_KERNEL || output->columns || output->json ||
-           output->csv || output->gather;
-}
-
-/* Prints the advice, which needs all lines at once. */
-static int print_advice(const struct report *report, const struct cli_selection *selection,
-                        struct occ_error *err)
-{
-    const struct history_args *args = &report->args->history;
-    const struct occ_filter *f = &args->filter;
-    bool has_gpu_time = !cluster_url(args) && f->stream == 0 && !f->range_regex && !f->graphs;
-    const struct show_question question = {report->store, f, has_gpu_time, report->overview};
-    _cleanup_(top_changes_free) struct top_changes changes = {.n = 0};
-    struct top_sums all;
-    _cleanup_(occ_freep) struct top_line *lines =
-        top_make_lines(report->top, report->shown, report->overview, &all);
-    if (!lines)
-        return occ_no_memory(err);
-    int status = top_changes_find(&question, by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown,
-                                  &changes, err);
-    if (status == 0 && has_table(report->args))
-        return cli_table_print("top", selection, lines, report->shown, sizeof *lines, err);
-    if (status == 0)
-        top_advice_print(lines, changes.of_lines, report->shown);
-    return status;
-}
-
-/* Returns the share of the shown rows in all waste; NaN: no rows. */
-static double shown_waste_ratio(const struct report *report)
-{
-    double shown = 0;
-    for (size_t i = 0; i < report->shown; i++)
-        shown += top_waste_of(&report->top->rows[i]);
-    return report->shown ? shown / top_sum(report->top).waste : (double)NAN;
-}
-
-/* True if the overview is printed above the table: a table of all kernels with the default columns. */
-static bool has_head(const struct report *report, const struct cli_selection *selection)
-{
-    const struct top_args *args = report->args;
-    const char *columns = args->history.list.output.columns;
-    return report->overview && by_of(args) == OCC_TOP_BY_KERNEL && !(columns && columns[0] != '+') &&
-           !args->cause && !(args->min_loss > 0) && !args->advice && selection->format == CLI_FORMAT_TEXT;
-}
-
-static void print_head(const struct report *report)
-{
-    char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES];
-    size_t n = occ_overview_text(report->overview, lines);
-    for (size_t i = 0; i < n; i++) {
-        _cleanup_(occ_freep) char *text = cli_screen_text(lines[i]);
-        if (text)
-            cli_print("%s\n", text);
-    }
-}
-
-static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
-{
-    bool simulated = false;
-    for (size_t i = 0; i < report->shown; i++)
-        simulated = simulated || report->top->rows[i].kernel.simulated;
-    if (has_head(report, selection))
-        print_head(report);
-    json_overview = report->overview;
-    if (json_overview)
-        cli_json_set_last(put_overview);
-    int status =
-        report->args->advice ? print_advice(report, selection, err) : print_lines(report, selection, err);
-    if (status == 0)
-        print_footer(report, selection, shown_waste_ratio(report));
-    if (status == 0 && report->shown > 0 && has_head(report, selection))
-        print_next(report, selection);
-    if (status == 0 && simulated)
-        cli_note_simulated(report->command, selection);
-    return status;
-}
-
-/* Prints the table; its default columns depend on the known values. */
-static int print_top(const struct report *report, struct occ_error *err)
-{
-    const struct top_args *args = report->args;
-    struct cli_column table[TOP_COLUMNS_MAX];
-    struct cli_selection selection;
-    top_copy_columns(by_of(args), table);
-    if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
-        top_leave_unknown(table);
-    if (!report->overview)
-        top_use_kernel_time(table);
-    top_sort(report->top, args->order);
-    mark_defaults(table, args);
-    mark_known(table, args, report->top, report->shown);
-    int status = cli_output_choose(&args->history.list.output, table, &selection, err);
-    top_name_rows(by_of(args), table);
-    return status == 0 ? print(report, &selection, err) : status;
-}
-
 /* ---- the command ---- */
 
 /* Rows that fit on a screen of 24 lines: of a table with the overview, heading, legend and footers; of advice
@@ -284,7 +56,7 @@ static bool fits_screen(const struct cli_command *command, const struct top_args
 {
     const struct cli_list_args *list = &args->history.list;
     return !cli_is_given(command->options, &list->common, "number") && !list->output.json &&
-           !list->output.csv && !list->output.gather && by_of(args) == OCC_TOP_BY_KERNEL;
+           !list->output.csv && !list->output.gather && top_by_of(args) == OCC_TOP_BY_KERNEL;
 }
 
 /* True if the answer has an overview of the GPUs. A warehouse has no times of launches, owners of a merge do
@@ -293,19 +65,19 @@ static bool fits_screen(const struct cli_command *command, const struct top_args
 static bool has_overview(const struct top_args *args)
 {
     return !cluster_url(&args->history) && !args->history.list.output.gather &&
-           by_of(args) <= OCC_TOP_BY_GPU && !occ_overview_is_partial(&args->history.filter);
+           top_by_of(args) <= OCC_TOP_BY_GPU && !occ_overview_is_partial(&args->history.filter);
 }
 
 /* Queries the rows, and kernels for the overview in the same pass if the rows are not kernels. */
 static int query(const struct top_args *args, struct occ_store *store, struct occ_top ret_tops[2],
                  struct occ_error *err)
 {
-    const enum occ_top_by by[] = {by_of(args), OCC_TOP_BY_KERNEL};
-    if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
+    const enum occ_top_by by[] = {top_by_of(args), OCC_TOP_BY_KERNEL};
+    if (top_by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
         return cluster_top_gpus(store, &ret_tops[0], err);
-    if (by_of(args) != OCC_TOP_BY_KERNEL && has_overview(args))
+    if (top_by_of(args) != OCC_TOP_BY_KERNEL && has_overview(args))
         return occ_store_tops(store, &args->history.filter, by, 2, ret_tops, err);
-    return occ_store_top(store, &args->history.filter, by_of(args), &ret_tops[0], err);
+    return occ_store_top(store, &args->history.filter, top_by_of(args), &ret_tops[0], err);
 }
 
 /* Asks for the GPU time, the whole for the shares of layers. */
@@ -348,20 +120,21 @@ static int run_rows(const struct cli_command *command, const struct top_args *ar
                     struct occ_top *top, const struct occ_overview *overview)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct report report = {.covered_ratio = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(top) : NAN,
-                            .overview = overview,
-                            .command = command,
-                            .args = args,
-                            .top = top,
-                            .store = store};
+    struct top_report report = {.covered_ratio =
+                                    top_by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(top) : NAN,
+                                .overview = overview,
+                                .command = command,
+                                .args = args,
+                                .top = top,
+                                .store = store};
     filter_losses(top, args);
     /* the sums of all owners need all rows of an owner */
     size_t number = args->history.list.output.gather ? top->n
                     : !fits_screen(command, args)    ? (size_t)args->history.number
-                    : has_table(args)                ? SCREEN_ROWS
+                    : top_has_table(args)            ? SCREEN_ROWS
                                                      : SCREEN_CHANGES;
     report.shown = top->n < number ? top->n : number;
-    if (print_top(&report, &err) != 0)
+    if (top_print(&report, &err) != 0)
         return cli_failure(command, &err);
     return report.shown
                ? CLI_EXIT_OK
@@ -385,7 +158,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_overview_free) struct occ_overview overview = {0};
     struct occ_top tops[2] = {{0}};
     /* names first: the memory for making them is free again for the answer */
-    if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
+    if (cluster_open(command, &args->history, CLUSTER_SUMS, top_by_of(args), &store, &err) != 0 ||
         kernel_names_load(store, args->history.name, &names, &err) != 0)
         return cli_failure(command, &err);
     int status = query(args, store, tops, &err);
@@ -393,17 +166,17 @@ static int run(const struct cli_command *command, const void *arguments)
     kernels = tops[1];
     if (status != 0)
         return cli_failure(command, &err);
-    for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
+    for (size_t i = 0; i < top.n && top_by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
-    if (by_of(args) == OCC_TOP_BY_CONFIG && !top_name_configs(names, &top, &texts)) {
+    if (top_by_of(args) == OCC_TOP_BY_CONFIG && !top_name_configs(names, &top, &texts)) {
         (void)occ_no_memory(&err);
         return cli_failure(command, &err);
     }
     cli_note_filter(command, store, &args->history.filter);
     sql_note_partial(command, store, &args->history.filter);
-    if (by_of(args) == OCC_TOP_BY_LAYER)
+    if (top_by_of(args) == OCC_TOP_BY_LAYER)
         return run_layers(command, args, store, &top);
-    const struct occ_top *of = by_of(args) == OCC_TOP_BY_KERNEL ? &top : &kernels;
+    const struct occ_top *of = top_by_of(args) == OCC_TOP_BY_KERNEL ? &top : &kernels;
     if (!has_overview(args) || of->n == 0)
         return run_rows(command, args, store, &top, NULL);
     status = args->history.list.output.json
@@ -425,10 +198,10 @@ static int check_by(const struct top_args *args, struct occ_error *err)
     bool chooses = f->kernel_regex || f->exclude_regex || f->gpu || f->below_achieved > 0;
     if (!cluster_url(&args->history))
         return 0;
-    if (unknown[by_of(args)])
+    if (unknown[top_by_of(args)])
         return occ_fail(err, OCC_E_INVALID, "--by %s: the cluster's minutes are of jobs; only the nodes know",
                         args->by);
-    return by_of(args) == OCC_TOP_BY_GPU && chooses
+    return top_by_of(args) == OCC_TOP_BY_GPU && chooses
                ? occ_fail(err, OCC_E_INVALID,
                           "--by gpu: of GPUs the cluster knows sums over all kernels alone")
                : 0;
@@ -437,7 +210,7 @@ static int check_by(const struct top_args *args, struct occ_error *err)
 /* Checks --by layer: a tree has its own order and columns. */
 static int check_layers(const struct top_args *args, struct occ_error *err)
 {
-    bool is_tree = by_of(args) == OCC_TOP_BY_LAYER;
+    bool is_tree = top_by_of(args) == OCC_TOP_BY_LAYER;
     const struct {
         bool is_asked, is_for_trees;
         const char *option;
@@ -475,11 +248,12 @@ static int check(void *arguments, struct occ_error *err)
     args->history.list.output.merge = top_merge_of(args->order);
     if (check_layers(args, err) != 0)
         return err->code;
-    top_copy_columns(by_of(args), table);
+    top_copy_columns(top_by_of(args), table);
     if (cli_output_choose(&args->history.list.output,
-                          by_of(args) == OCC_TOP_BY_LAYER ? top_layers_columns : table, &selection, err) != 0)
+                          top_by_of(args) == OCC_TOP_BY_LAYER ? top_layers_columns : table, &selection,
+                          err) != 0)
         return err->code;
-    if (args->advice && by_of(args) != OCC_TOP_BY_KERNEL && by_of(args) != OCC_TOP_BY_CONFIG)
+    if (args->advice && top_by_of(args) != OCC_TOP_BY_KERNEL && top_by_of(args) != OCC_TOP_BY_CONFIG)
         return occ_fail(err, OCC_E_INVALID, "--advice is for kernels and configurations, not for --by %s",
                         args->by);
     int status = cli_check_history(arguments, err);
