@@ -99,8 +99,9 @@ struct occ_batch {
 };
 void occ_batch_free(struct occ_batch *batch);
 
-/* Number of the run that has a removed run's rows now: a process that offered its launches again has another
- * number, and may have been removed again. NULL: `x` has no row. */
+/* The run_id that now has the rows of the removed run `x`: of the stored run with its uuid, else of the last
+ * removed run with its uuid. A process that offers its launches again gets a new run_id. NULL: the join found
+ * no removed run `x`. */
 #define OCC_OUTBOX_RUN_OF(x)                                                                                 \
     "coalesce((SELECT s.run_id FROM stored_run s WHERE s.uuid = " x ".uuid), (SELECT max(y.run_id) FROM "    \
     "stored_removed_run y WHERE y.uuid = " x ".uuid))"

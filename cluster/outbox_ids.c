@@ -128,7 +128,7 @@ static int find(const struct occ_outbox *r, sqlite3_stmt *stmt, int64_t id, stru
 
 /* ---- kernels and launch configurations ---- */
 
-/* true if the id's row must be added to the batch. */
+/* True if the id's row must be added to the batch; notes the id, so that the next call is false. */
 static bool is_new(struct occ_batch *batch, uint64_t id)
 {
     if (occ_map_get(&batch->options.sent->ids, id) != OCC_MAP_NONE ||

@@ -40,7 +40,7 @@ enum {
 #define DIFF_LEVEL_ENUMERATOR(name, word, text) DIFF_##name,
 enum diff_level { DIFF_LEVELS(DIFF_LEVEL_ENUMERATOR) DIFF_LEVEL_COUNT };
 
-/* Occupancies, weighted with duration. */
+/* Occupancies, their errors, and the measured part of the time; each is weighted with duration. */
 #define DIFF_VALUES(X)                                                                                       \
     X(theoretical)                                                                                           \
     X(expected_elapsed_low)                                                                                  \

@@ -193,7 +193,8 @@ struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *co
     set_error(&change, DIFF_OVER_REPLICATES, over_replicates(diff, cells, n, DIFF_A),
               over_replicates(diff, cells, n, DIFF_B),
               diff->by_runs ? RUNS_EFFECTIVE_MIN : DIFF_EFFECTIVE_MIN);
-    if (!(change.df[DIFF_OVER_REPLICATES] > 0)) /* cells of one step vary together */
+    /* cells of one step vary together: the differences between cells alone give no error */
+    if (!(change.df[DIFF_OVER_REPLICATES] > 0))
         return change;
     if (!diff->by_runs && over_cells.effective >= DIFF_EFFECTIVE_MIN) {
         change.error[DIFF_OVER_CELLS] = sqrt(over_cells.variance);

@@ -26,7 +26,7 @@ struct diff_logs {
 void diff_logs_of(const double *values, size_t n, bool in_order, struct diff_logs *ret_logs);
 
 /* The factor of the variance of a mean whose neighbouring values correlate: (1 + rho) / (1 - rho) for rho >
- * 0.2; 1: they do not. */
+ * 0.2, with a larger rho than 0.9 taken as 0.9; 1: they do not. */
 double diff_widening(const double *values, size_t n, double mean);
 
 /* The ratio b / a with its 95 % confidence interval; NaN: unknown. p: of the hypothesis that it is 1. */

@@ -68,7 +68,7 @@ static const char *join(struct work *w, const char *left, const char *right)
 
 /* ---- building ---- */
 
-/* Adds the path and its totals to both trees. Returns false without memory. */
+/* Adds the path and its totals to the plain tree and the folded tree of the pass. False: no memory. */
 static bool add_path(struct work *w, struct pass *pass, const struct occ_range_totals *totals,
                      uint32_t *ret_node)
 {
@@ -281,8 +281,8 @@ static void emit(struct work *w, const struct pass *pass, uint32_t at, unsigned 
         emit_direct(w, pass, at, depth + 1);
 }
 
-/* Adds the lines of a pass and returns its prefix, which ends above the first layer with siblings, own
- * launches or folded copies, and above leaves. */
+/* Adds the lines of a pass and returns its prefix: the names down to the first layer with own launches or
+ * several children. Folded layers and leaves are not in the prefix. */
 static const char *emit_pass(struct work *w, const struct pass *pass)
 {
     const char *prefix = "";

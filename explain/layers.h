@@ -60,7 +60,7 @@ struct occ_layer {
     uint64_t launches;
     double time_s;
     double share;             /* share of the time of all launches, with or without a range */
-    double used;              /* mean by time over launches with a known value; NaN: none */
+    double used;              /* mean elapsed occupancy by time, of launches with a known one; NaN: none */
     const char *worst_kernel; /* kernel of the range with the largest loss; NULL: unknown */
     struct occ_layer_outlier outlier;
     bool is_backward;

@@ -420,15 +420,15 @@ int occ_store_configs_of(struct occ_store *store, const struct occ_filter *filte
 int occ_store_read_config(struct occ_store *store, int64_t config, struct occ_config_rows *ret_config,
                           struct occ_error *err);
 void occ_config_rows_free(struct occ_config_rows *configs);
-/* Adds the configurations' use of their GPUs in the last seconds of the filter's run, or of the newest run of
- * the first row. */
+/* Adds the configurations' use of their GPUs in the seconds before the first row's last launch, in the
+ * filter's run; 0: in the newest run of the first row. */
 int occ_store_add_uses(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_config_rows *configs, struct occ_error *err);
 
 /* Counts runs whose times do not count from 1970: a filter with since or until excludes them. */
 int occ_store_count_unknown_time_base(struct occ_store *store, uint64_t *ret_runs, struct occ_error *err);
 
-/* Number of recorded launches, over all runs of a session. */
+/* Number of recorded launches, over all runs of a session; 0 for an unknown session. */
 int occ_store_session_launches(struct occ_store *store, const char *session, uint64_t *ret_launches,
                                struct occ_error *err);
 

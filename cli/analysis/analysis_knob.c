@@ -16,8 +16,8 @@ static uint32_t threads_of(const struct occ_launch *l)
     return l->block[0] * l->block[1] * l->block[2];
 }
 
-/* Formats a launch configuration in CUDA's terms, with the word "block" or a number of threads. A kernel in
- * more dimensions chooses how it divides other numbers. */
+/* Formats the changed launch in CUDA's terms: "<<<240, block>>>" (the same block), "<<<240, 128>>>". Only the
+ * number of threads or blocks is given if the kernel must divide it among several dimensions. */
 static const char *launch_text(const struct analysis *a, const struct occ_advice *c, char *text, size_t size)
 {
     const uint32_t *grid = c->launch.grid, *block = a->launch->block, *now = a->launch->grid;
@@ -42,7 +42,7 @@ static const char *launch_text(const struct analysis *a, const struct occ_advice
     return text;
 }
 
-/* Describes other kernels beside a small grid. Measured gaps show the time without another kernel. */
+/* Suggests other kernels beside a small grid, with the share of its time without them if that is known. */
 static void add_beside(const struct analysis *a, char *knob, size_t size)
 {
     static const char beside[] = "or other kernels beside it: streams, programmatic dependent launch";

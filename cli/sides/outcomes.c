@@ -15,8 +15,8 @@ enum {
     KEPT_MAX = 256 /* maximum outcomes of a comparison: more than these cannot come from a single change */
 };
 
-/* Returns the history of both sides if outcomes may be kept in it; else NULL. Not for root, who would write
- * into other users' files. */
+/* Returns the history of both sides if this user owns it and may write outcomes into it; else NULL. Root too
+ * must own it: root would otherwise write into other users' files. */
 static const char *own_history(const struct sides *sides)
 {
     struct occ_store *a = sides->side[DIFF_A].store, *b = sides->side[DIFF_B].store;
@@ -43,7 +43,8 @@ static int by_time(const void *left, const void *right)
     return (time_of(*a) > time_of(*b)) - (time_of(*a) < time_of(*b));
 }
 
-/* Lists outcomes in ascending order of their time: the last of a pair of configurations stays. */
+/* Lists outcomes in ascending order of their time. The history keeps the last outcome of two configurations:
+ * the outcome with the most time. */
 static size_t list_outcomes(const struct diff_report *report, const struct diff_line *lines,
                             struct occ_advice_outcome outcomes[KEPT_MAX])
 {

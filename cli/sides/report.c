@@ -43,7 +43,7 @@ void diff_print_counts(FILE *out, const struct diff_summary *s)
     (void)fputc('\n', out);
 }
 
-/* Prints how much more work B did, unless the sides did the same. */
+/* Prints the ratio of B's work to A's work, or that it is unknown; nothing if both did the same work. */
 static void print_work(FILE *out, const struct diff_summary *s)
 {
     char change[16];

@@ -45,7 +45,8 @@ const char *diff_group_place(const struct diff_group_line *line, char place[DIFF
  * it. `lines`: all of them. */
 const char *diff_group_text(const struct diff_report *report, const struct diff_group_line *lines,
                             const struct diff_group_line *line, char text[DIFF_GROUP_BYTES]);
-/* Formats the sentence about all other kernels; "": nothing changed, or they are too few. */
+/* Formats the sentence about the control (compare/levels.h); "": nothing changed, or the control is not
+ * known. If only the total changed, the sentence says that. */
 const char *diff_control_text(const struct diff_report *report, char text[DIFF_GROUP_BYTES]);
 /* Formats the sentence about kernels without a verdict; "": no kernel could be pooled. */
 const char *diff_undecided_text(const struct diff_report *report, const struct diff_group_line *lines,

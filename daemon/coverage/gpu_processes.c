@@ -91,7 +91,7 @@ static void add_device(struct occ_gpu_lister *l, void *device, struct occ_gpu_pr
     }
 }
 
-/* false: the GPU has no MIG, or it is off. */
+/* False: the GPU has no MIG, MIG is off, or NVML does not tell the number of instances. */
 static bool add_instances(struct occ_gpu_lister *l, void *device, struct occ_gpu_processes *p)
 {
     unsigned int current = 0, pending = 0, n = 0;

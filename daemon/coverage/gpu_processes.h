@@ -24,8 +24,8 @@ struct occ_gpu_process {
 struct occ_gpu_processes {
     struct occ_gpu_process rows[OCC_GPU_PROCESSES_MAX];
     size_t n;
-    size_t dropped;         /* processes beyond OCC_GPU_PROCESSES_MAX */
-    unsigned int n_refused; /* GPUs that refuse to list their processes */
+    size_t dropped;         /* processes beyond OCC_GPU_PROCESSES_MAX, or without a valid pid */
+    unsigned int n_refused; /* GPUs and instances whose processes NVML does not list */
 };
 
 struct occ_gpu_lister;

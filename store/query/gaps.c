@@ -174,6 +174,7 @@ static int add_gpu(struct occ_store *store, struct occ_gpu_uses *uses, size_t at
 
 /* ---- the question ---- */
 
+/* Lists the GPUs of one run, a number or OCC_RUN_LAST. */
 static int list_gpus(struct occ_store *store, int64_t run, struct occ_gpu_uses *uses, struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(store, OCC_SQL_GPUS_OF_RUN, OCC_INTS(run));

@@ -87,7 +87,7 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
     struct occ_binder b = occ_store_statement(s, OCC_SQL_PUT_RUN);
     bind_run(&b, run);
     rc = occ_store_insert(s, b.stmt, &id, err);
-    if (rc == 0) /* a daemon reads this run again: its period of level unknown is void */
+    if (rc == 0) /* drops the period of level unknown, which began when the run's last daemon ended */
         rc = occ_store_execute(s, OCC_SQL_DROP_UNKNOWN, OCC_INTS(id), err);
     if (rc == 0)
         rc = occ_store_run_state(s, id, &state, err);

@@ -8,7 +8,7 @@
 #define PAGES_AT_ONCE  128
 #define GIVE_BACK      "PRAGMA incremental_vacuum(128)"
 #define LOG_MAX_PAGES  4096 /* more unmoved pages, held by a reader, stop the shrinking */
-#define STEPS_A_LOOK   16u  /* steps between two looks at the log; each step waits for the disk */
+#define STEPS_A_LOOK   16u  /* steps from one checkpoint of the log to the next, which waits for the disk */
 #define IDLE_NS        (90 * SECOND_NS)
 
 int occ_store_set_limits(struct occ_store *s, uint64_t max_bytes, const struct occ_store_ages *ages,

@@ -6,7 +6,7 @@
 #include "support/array.h"
 
 #define PENDING_MAX     (1u << 18) /* maximum of each kind: 15 MB */
-#define UNEXPLAINED_MAX 4096u      /* also of energies */
+#define UNEXPLAINED_MAX 4096u      /* maximum of unexplained seconds, and of energies */
 
 void occ_series_free(struct occ_series *q)
 {
@@ -130,7 +130,7 @@ static int compare_pending(const void *a, const void *b)
     return x->row.start_ns < y->row.start_ns ? -1 : x->row.start_ns > y->row.start_ns;
 }
 
-/* Writes sorted rows of one series. */
+/* Writes sorted rows of one series as chunks, and the seconds of samples; merges the series' open chunks. */
 static int write_rows(struct occ_store *s, const struct occ_series_key *key,
                       const struct occ_pending_row *rows, size_t n, struct occ_error *err)
 {

@@ -108,7 +108,8 @@ static int add_chunk(struct occ_store *s, struct merge *m, enum occ_series_kind 
     return 0;
 }
 
-/* Merges the chunks that are not full. A chunk that cannot be merged stays unchanged, like a full chunk. */
+/* Merges the chunks that are not full. A chunk that is damaged, or too large beside the others, keeps its
+ * data and is not merged again. */
 static int merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err)
 {
     struct merge m = {0};

@@ -129,7 +129,8 @@ static bool has_grid(const struct calc_args *args)
     return args->grid[0] > 0 || args->global_size[0] > 0;
 }
 
-/* Sets the number of work-groups. The last work-group of another size is another launch configuration. */
+/* Sets the number of work-groups. Refuses a remainder: a smaller last work-group would be another launch
+ * configuration. */
 static int read_global_size(const struct calc_args *args, struct occ_launch *launch, struct occ_error *err)
 {
     for (int axis = 0; axis < 3; axis++) {

@@ -34,7 +34,7 @@ enum occ_source_state occ_pm_bind(const char *path, const char *offered, struct 
     return OCC_SOURCE_NO_LIBRARY;
 }
 
-/* true if the driver lets this process read counters. Root in a container may lack the capabilities. */
+/* True if this process has a capability to read counters. Root in a container may lack both. */
 static bool is_privileged(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -71,7 +71,8 @@ enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (states[i].result == result)
             return states[i].state;
-    /* the library often reports only "unknown" if the driver refuses */
+    /* The library often reports only "unknown" if the driver refuses. If this process has the privilege, the
+     * kernel or the hypervisor does not pass the counters. */
     if (result == OCC_CUPTI_ERROR_UNKNOWN)
         return is_privileged() ? OCC_SOURCE_NOT_PASSED : OCC_SOURCE_NO_PERMISSION;
     return OCC_SOURCE_FAILED;
