@@ -25,7 +25,7 @@ struct occ_gpu_processes {
     struct occ_gpu_process rows[OCC_GPU_PROCESSES_MAX];
     size_t n;
     size_t dropped;         /* processes beyond OCC_GPU_PROCESSES_MAX, or without a valid pid */
-    unsigned int n_refused; /* GPUs and instances whose processes NVML does not list */
+    unsigned int n_refused; /* GPUs and instances without a list of processes from NVML */
 };
 
 struct occ_gpu_lister;
