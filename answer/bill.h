@@ -96,16 +96,23 @@ struct occ_bill_run {
     bool is_billed;  /* false: the run only shares GPUs with others */
 };
 
-struct occ_bill_question {
-    int64_t since_ns, until_ns;      /* as in struct occ_filter */
+struct occ_bill_history {
+    struct occ_store *store;
     const struct occ_bill_run *runs; /* all runs of the history, in ascending order */
     size_t n_runs;
+};
+
+struct occ_bill_question {
+    int64_t since_ns, until_ns; /* as in struct occ_filter */
+    const struct occ_bill_history *histories;
+    size_t n_histories;
     enum occ_bill_by by;
     const struct occ_prices *prices;
 };
 
-/* Makes the bill. A run's energy is divided into parts in proportion to their time. Rows of one currency add
- * up to the rounded amount of all their time, and a row's parts to the row. The prices outlive the bill. */
-int occ_bill_make(struct occ_store *store, const struct occ_bill_question *question,
-                  struct occ_bill *ret_bill, struct occ_error *err);
+/* Makes one bill of all histories. A GPU is known by its UUID: runs of all histories share its time, and its
+ * energy counts once, though each history may have a copy. A run's energy is divided into parts in proportion
+ * to their time. Rows of one currency add up to the rounded amount of all their time, and a row's parts to
+ * the row. The prices outlive the bill. */
+int occ_bill_make(const struct occ_bill_question *question, struct occ_bill *ret_bill, struct occ_error *err);
 void occ_bill_free(struct occ_bill *bill);

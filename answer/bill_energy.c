@@ -38,7 +38,7 @@ static int by_gpu_and_time(const void *left, const void *right)
 
 static void list_edges(const struct occ_bill_work *w, struct division *d)
 {
-    for (size_t i = 0; i < w->estimates.n; i++) {
+    for (size_t i = 0; i < w->n_holders; i++) {
         const struct occ_holder *h = &w->holders[i];
         if (h->is_alone || !(h->held_s > 0))
             continue;
@@ -86,34 +86,81 @@ static int by_gpu(const void *left, const void *right)
     return (a->gpu > b->gpu) - (a->gpu < b->gpu);
 }
 
-static int take(void *context, const struct occ_device_energy *energy)
+static void take(struct division *d, int64_t gpu, const struct occ_device_energy *energy)
 {
-    struct division *d = context;
-    const struct meter key = {.gpu = energy->device};
-    struct meter *m = bsearch(&key, d->meters, d->n_meters, sizeof *m, by_gpu);
+    const struct meter key = {.gpu = gpu};
+    struct meter *m = d->n_meters ? bsearch(&key, d->meters, d->n_meters, sizeof *m, by_gpu) : NULL;
     int64_t end_ns = (energy->second + 1) * INT64_C(1000000000), from_ns = end_ns - energy->length_ns;
     if (!m)
-        return 0;
+        return;
     advance(d, m, from_ns > 0 ? from_ns : 0, (double)NAN);
     advance(d, m, end_ns, (double)energy->mj * 1e6 / (double)energy->length_ns);
-    return 0;
+}
+
+/* The next energy of a history. */
+struct feed {
+    const struct occ_bill_side *side;
+    struct occ_device_energy next;
+    bool has_next;
+};
+
+static int pull(struct feed *feed, struct occ_error *err)
+{
+    int rc = occ_store_next_energy(feed->side->history->store, &feed->next, err);
+    feed->has_next = rc > 0;
+    return rc < 0 ? rc : 0;
+}
+
+/* Takes the energies of all histories in order of seconds. The copy of an energy in another history follows
+ * at once, ends at the time until which the GPU's energy is divided, and so adds nothing. */
+static int merge(struct division *d, struct feed *feeds, size_t n, struct occ_error *err)
+{
+    int rc = 0;
+    while (rc == 0) {
+        struct feed *first = NULL;
+        for (size_t i = 0; i < n; i++)
+            if (feeds[i].has_next && (!first || feeds[i].next.second < first->next.second))
+                first = &feeds[i];
+        if (!first)
+            break;
+        uint32_t gpu = occ_map_get(&first->side->gpus, (uint64_t)first->next.device);
+        if (gpu != OCC_MAP_NONE)
+            take(d, gpu, &first->next);
+        rc = pull(first, err);
+    }
+    return rc;
+}
+
+/* Reads the energies from the first to the last edge. */
+static int read_energies(const struct occ_bill_work *w, struct division *d)
+{
+    size_t n = w->question->n_histories;
+    _cleanup_(occ_freep) struct feed *feeds = calloc(n + 1, sizeof *feeds);
+    int64_t first_ns = INT64_MAX, last_ns = 0;
+    int rc = 0;
+    if (!feeds)
+        return occ_no_memory(w->err);
+    for (size_t i = 0; i < d->n_edges; i++) {
+        first_ns = d->edges[i].time_ns < first_ns ? d->edges[i].time_ns : first_ns;
+        last_ns = d->edges[i].time_ns > last_ns ? d->edges[i].time_ns : last_ns;
+    }
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        feeds[i].side = &w->sides[i];
+        occ_store_begin_energies(w->sides[i].history->store, first_ns, last_ns);
+        rc = pull(&feeds[i], w->err);
+    }
+    return rc == 0 ? merge(d, feeds, n, w->err) : rc;
 }
 
 int occ_bill_divide_energy(struct occ_bill_work *w)
 {
-    _cleanup_(occ_freep) struct edge *edges = calloc(2 * w->estimates.n + 1, sizeof *edges);
-    _cleanup_(occ_freep) struct meter *meters = calloc(w->estimates.n + 1, sizeof *meters);
-    w->energies = calloc(w->estimates.n + 1, sizeof *w->energies);
+    _cleanup_(occ_freep) struct edge *edges = calloc(2 * w->n_holders + 1, sizeof *edges);
+    _cleanup_(occ_freep) struct meter *meters = calloc(w->n_holders + 1, sizeof *meters);
     struct division d = {.energies = w->energies, .edges = edges, .meters = meters};
-    int64_t first_ns = INT64_MAX, last_ns = 0;
-    if (!edges || !meters || !w->energies)
+    if (!edges || !meters)
         return occ_no_memory(w->err);
     list_edges(w, &d);
-    for (size_t i = 0; i < d.n_edges; i++) {
-        first_ns = edges[i].time_ns < first_ns ? edges[i].time_ns : first_ns;
-        last_ns = edges[i].time_ns > last_ns ? edges[i].time_ns : last_ns;
-    }
-    int rc = d.n_edges > 0 ? occ_store_each_energy(w->store, first_ns, last_ns, take, &d, w->err) : 0;
+    int rc = d.n_edges > 0 ? read_energies(w, &d) : 0;
     for (size_t i = 0; i < d.n_meters; i++)
         advance(&d, &meters[i], INT64_MAX, (double)NAN);
     return rc;

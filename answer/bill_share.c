@@ -93,7 +93,7 @@ static int find_layers(struct occ_bill_work *w, struct share *s)
                                       .gpu = device};
     (void)snprintf(device, sizeof device, "%" PRId64, s->device);
     occ_top_free(&s->layers);
-    int rc = occ_store_top(w->store, &filter, OCC_TOP_BY_LAYER, &s->layers, w->err);
+    int rc = occ_store_top(w->side->history->store, &filter, OCC_TOP_BY_LAYER, &s->layers, w->err);
     if (rc == 0 && s->layers.n > 1)
         qsort(s->layers.rows, s->layers.n, sizeof *s->layers.rows, by_kernel);
     return rc;
@@ -271,7 +271,7 @@ static int find_model(struct occ_bill_work *w, struct share *s)
     _cleanup_(occ_top_free) struct occ_top other = {0};
     s->model = name_in(s->top, s->device);
     if (!s->model && has_time(w)) {
-        int rc = occ_store_top(w->store, &whole, OCC_TOP_BY_KERNEL, &other, w->err);
+        int rc = occ_store_top(w->side->history->store, &whole, OCC_TOP_BY_KERNEL, &other, w->err);
         if (rc != 0)
             return rc;
         s->model = name_in(&other, s->device);
@@ -298,10 +298,10 @@ static double edges_of(const struct share *s, int64_t first_ns, int64_t last_ns,
 static int add_gpu(struct occ_bill_work *w, struct share *s, size_t at, const struct occ_gpu_time *times,
                    size_t n)
 {
-    const struct occ_holder *holder = &w->holders[at];
+    const struct occ_holder *holder = &w->side->holders[at];
     static const struct occ_gpu_time nothing;
     double span_s = (double)(holder->last_ns - holder->first_ns) * 1e-9;
-    s->device = w->estimates.list[at].device;
+    s->device = w->side->estimates.list[at].device;
     s->held_s = holder->held_s;
     if (!(span_s > 0) || !(s->held_s > 0))
         return 0;
@@ -310,11 +310,12 @@ static int add_gpu(struct occ_bill_work *w, struct share *s, size_t at, const st
         if (times[i].key == s->device)
             s->time = &times[i];
     double edges_s =
-        has_time(w) ? edges_of(s, holder->first_ns, holder->last_ns, w->estimates.list[at].launches > 0) : 0;
+        has_time(w) ? edges_of(s, holder->first_ns, holder->last_ns, w->side->estimates.list[at].launches > 0)
+                    : 0;
     s->edges_s = s->held_s * occ_at_most(edges_s / span_s, 1);
     s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1 - occ_at_most(edges_s / span_s, 1));
-    s->watts = occ_positive(w->energies[at].joules) / s->held_s;
-    s->metered = occ_at_most(occ_positive(w->energies[at].seconds) / s->held_s, 1);
+    s->watts = occ_positive(w->side->energies[at].joules) / s->held_s;
+    s->metered = occ_at_most(occ_positive(w->side->energies[at].seconds) / s->held_s, 1);
     s->is_shared = s->held_s < span_s * (1 - 1e-9);
     int rc = find_model(w, s);
     if (rc == 0 && is_by_layer(w))
@@ -332,11 +333,11 @@ int occ_bill_add_run(struct occ_bill_work *w, const struct occ_bill_run *run, si
     _cleanup_(occ_freep) struct occ_gpu_time *times = NULL;
     struct share share = {.run = run, .top = &top, .overview = &overview, .estimates = &estimates};
     size_t n = 0;
-    int rc = occ_store_top(w->store, &filter, OCC_TOP_BY_KERNEL, &top, w->err);
+    int rc = occ_store_top(w->side->history->store, &filter, OCC_TOP_BY_KERNEL, &top, w->err);
     if (rc == 0)
-        rc = occ_overview_make_times(w->store, &filter, &top, &overview, w->err);
+        rc = occ_overview_make_times(w->side->history->store, &filter, &top, &overview, w->err);
     if (rc == 0 && has_time(w))
-        rc = occ_store_gpu_estimates(w->store, &filter, NULL, &estimates, w->err);
+        rc = occ_store_gpu_estimates(w->side->history->store, &filter, NULL, &estimates, w->err);
     if (rc == 0 && occ_gpu_times(&overview.totals, OCC_TIME_BY_GPU, &times, &n) != 0)
         rc = occ_no_memory(w->err);
     for (size_t i = low; i < high && rc == 0; i++)

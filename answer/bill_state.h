@@ -10,12 +10,22 @@ struct occ_bill_energy {
     double joules, seconds;
 };
 
-struct occ_bill_work {
-    struct occ_store *store;
-    const struct occ_bill_question *question;
+/* A history in the bill. */
+struct occ_bill_side {
+    const struct occ_bill_history *history;
     struct occ_gpu_estimates estimates; /* of all runs, from their first to their last launch */
     struct occ_holder *holders;         /* holders[i]: the part of estimates.list[i] in the question's time */
     struct occ_bill_energy *energies;   /* of each of `holders` */
+    struct occ_map gpus;                /* device with a UUID -> number of the GPU among those of all sides */
+};
+
+struct occ_bill_work {
+    const struct occ_bill_question *question;
+    struct occ_bill_side *sides;      /* one for each of the question's histories */
+    const struct occ_bill_side *side; /* the history whose runs are added */
+    struct occ_holder *holders;       /* of all sides */
+    size_t n_holders;
+    struct occ_bill_energy *energies; /* of each of `holders` */
     struct occ_bill_row *rows;
     size_t n_rows, allocated;
     size_t merged; /* number of rows after the last merge */

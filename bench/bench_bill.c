@@ -122,10 +122,12 @@ static double bill(struct occ_store *store, enum occ_bill_by by, uint32_t n)
     for (uint32_t g = 0; g < GPUS; g++)
         expected += ((n - 1 - g) / GPUS + OVERLAP) * STEP_S;
     for (int i = 0; i < (n > 2000 ? 1 : TIMES); i++) {
-        const struct occ_bill_question question = {.runs = runs, .n_runs = n, .by = by, .prices = &prices};
+        const struct occ_bill_history history = {store, runs, n};
+        const struct occ_bill_question question = {
+            .histories = &history, .n_histories = 1, .by = by, .prices = &prices};
         struct occ_bill bill = {0};
         double began_ns = bench_now_ns(), held_s = 0;
-        check(occ_bill_make(store, &question, &bill, &err));
+        check(occ_bill_make(&question, &bill, &err));
         double seconds = (bench_now_ns() - began_ns) * 1e-9;
         best = seconds < best ? seconds : best;
         for (size_t k = 0; k < bill.n; k++)

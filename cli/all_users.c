@@ -15,28 +15,18 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-struct history {
-    char *path;
-    char *owner;
-};
-
-struct histories {
-    struct history *items;
-    size_t n, closed; /* closed: number of directories that the user may not enter */
-};
-
-static void release(struct histories *found)
+static void release(struct cli_owners *found)
 {
     for (size_t i = 0; i < found->n; i++) {
-        free(found->items[i].path);
-        free(found->items[i].owner);
+        free(found->list[i].path);
+        free(found->list[i].name);
     }
-    free(found->items);
+    free(found->list);
 }
 
-static int add(struct histories *found, const char *directory, const char *owner, struct occ_error *err)
+static int add(struct cli_owners *found, const char *directory, const char *owner, struct occ_error *err)
 {
-    struct history *item = &found->items[found->n];
+    struct cli_owner *item = &found->list[found->n];
     _cleanup_(occ_freep) char *path = NULL;
     if (occ_format_text(&path, err, "%s/%s/history.db", directory, owner) != 0)
         return err->code;
@@ -44,8 +34,8 @@ static int add(struct histories *found, const char *directory, const char *owner
         found->closed += errno == EACCES;
         return 0;
     }
-    item->owner = strdup(owner);
-    if (!item->owner)
+    item->name = strdup(owner);
+    if (!item->name)
         return occ_no_memory(err);
     item->path = occ_take(path);
     found->n++;
@@ -58,15 +48,15 @@ static int is_shown(const struct dirent *entry)
 }
 
 /* Finds the histories, sorted by owner. */
-static int find(const char *directory, struct histories *found, struct occ_error *err)
+static int find(const char *directory, struct cli_owners *found, struct occ_error *err)
 {
     struct dirent **names = NULL;
     int n = scandir(directory, &names, is_shown, alphasort);
     if (n < 0 && errno == ENOMEM)
         return occ_no_memory(err);
     n = n < 0 ? 0 : n;
-    found->items = calloc((size_t)n + 1, sizeof *found->items);
-    int status = found->items ? 0 : occ_no_memory(err);
+    found->list = calloc((size_t)n + 1, sizeof *found->list);
+    int status = found->list ? 0 : occ_no_memory(err);
     for (int i = 0; i < n; i++) {
         if (status == 0)
             status = add(found, directory, names[i]->d_name, err);
@@ -103,28 +93,29 @@ void cli_speak_of(const struct cli_output *output, const char *owner)
 
 /* Runs the command for one history. A history that the daemon removed since the listing (the node's quota, or
  * its age) counts as no answer; the failure is already noted. */
-static int run_one(const struct cli_command *command, struct cli_args *args, const struct history *history)
+static int run_one(const struct cli_command *command, struct cli_args *args, const struct cli_owner *history)
 {
     args->db = history->path;
-    cli_speak_of(&((struct cli_list_args *)args)->output, history->owner);
+    cli_speak_of(&((struct cli_list_args *)args)->output, history->name);
     int status = command->run(command, args);
     bool is_gone = status == CLI_EXIT_FAILURE && access(history->path, F_OK) != 0 && errno == ENOENT;
     return is_gone ? CLI_EXIT_NOTHING : status;
 }
 
-static int run_each(const struct cli_command *command, struct cli_args *args, const struct histories *found)
+static int run_each(const struct cli_command *command, struct cli_args *args, const struct cli_owners *found)
 {
     int result = CLI_EXIT_NOTHING;
     for (size_t i = 0; i < found->n; i++) {
         if (!command->merges_owners)
-            print_heading(found->items[i].owner, i == 0);
-        result = join(result, run_one(command, args, &found->items[i]));
+            print_heading(found->list[i].name, i == 0);
+        result = join(result, run_one(command, args, &found->list[i]));
     }
     cli_notes_of(NULL);
     return result;
 }
 
-static int run_merged(const struct cli_command *command, struct cli_args *args, const struct histories *found)
+static int run_merged(const struct cli_command *command, struct cli_args *args,
+                      const struct cli_owners *found)
 {
     struct cli_list_args *list = (struct cli_list_args *)args;
     struct occ_error err = OCC_ERROR_INIT;
@@ -152,7 +143,7 @@ int cli_check_all_users(const struct cli_command *command, const struct cli_args
     const struct cli_output *output = &((const struct cli_list_args *)args)->output;
     if (args->db)
         return occ_fail(err, OCC_E_INVALID, "--all-users and --db exclude each other");
-    if (!command->merges_owners && (output->json || output->csv))
+    if (!command->merges_owners && !command->run_all && (output->json || output->csv))
         return occ_fail(err, OCC_E_INVALID,
                         "--all-users: owners' answers do not add up; ask one history with --db for %s",
                         output->json ? "JSON" : "CSV");
@@ -162,9 +153,11 @@ int cli_check_all_users(const struct cli_command *command, const struct cli_args
 int cli_run_for_all(const struct cli_command *command, struct cli_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(release) struct histories found = {0};
+    _cleanup_(release) struct cli_owners found = {0};
     if (find(args->all_users, &found, &err) != 0)
         return cli_failure(command, &err);
+    if (command->run_all)
+        return command->run_all(command, args, &found);
     int result = (command->merges_owners ? run_merged : run_each)(command, args, &found);
     if (found.closed > 0)
         cli_note(command, "%zu owner%s left out: you may not read what is below %s", found.closed,

@@ -13,7 +13,7 @@ int cli_check_all_users(const struct cli_command *command, const struct cli_args
  * belong to no owner. */
 void cli_speak_of(const struct cli_output *output, const char *owner);
 
-/* Prints one table of all histories (if the command merges owners, struct cli_command) or one answer per
- * owner under the owner's name. Notes the number of unreadable histories last. Returns the exit status:
- * CLI_EXIT_NOTHING if no history has an answer. */
+/* Lets the command answer for all histories (run_all), or prints one table of all histories (if the command
+ * merges owners, struct cli_command) or one answer per owner under the owner's name. Notes the number of
+ * unreadable histories last. Returns the exit status: CLI_EXIT_NOTHING if no history has an answer. */
 int cli_run_for_all(const struct cli_command *command, struct cli_args *args);

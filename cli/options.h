@@ -77,6 +77,15 @@ struct cli_form {
     const struct cli_command *command;
 };
 
+/* Histories of owners, in ascending order of their names. */
+struct cli_owner {
+    char *name, *path;
+};
+struct cli_owners {
+    struct cli_owner *list;
+    size_t n, closed; /* closed: number of further directories that the user may not enter */
+};
+
 struct cli_command {
     const char *program;  /* "occtrace"; NULL: a command of occq */
     const char *name;     /* "top"; NULL: the program itself */
@@ -101,6 +110,9 @@ struct cli_command {
     /* Checks conditions that `kind` cannot express; NULL: none. A failure counts as wrong usage. */
     int (*check)(void *args, struct occ_error *err);
     int (*run)(const struct cli_command *command, const void *args); /* returns the exit status */
+    /* With --all-users: answers for all histories at once and returns the exit status; NULL: `run` answers
+     * for each. */
+    int (*run_all)(const struct cli_command *command, const void *args, const struct cli_owners *owners);
     /* With --all-users and merges_owners: called once, after all histories were queried; or NULL. */
     void (*note_all)(const struct cli_command *command, const void *args);
 };
@@ -118,7 +130,8 @@ static inline const char *cli_program(const struct cli_command *command)
     }
 
 /* Forms of a moment, for the help. */
-#define CLI_MOMENT_HELP "a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM', today, yesterday, now or @SECONDS"
+#define CLI_MOMENT_HELP                                                                                      \
+    "a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM', today, yesterday, now or @SECONDS"
 
 /* Exit statuses of occq. */
 enum cli_exit {

@@ -193,10 +193,11 @@ struct occ_device_energy {
 /* Adds energy; also for a second without samples. Waits for the commit like samples. */
 int occ_store_add_energy(struct occ_store *store, const struct occ_device_energy *energy,
                          struct occ_error *err);
-/* Calls `take` with each stored energy of which a part may lie in [since_ns, until_ns), in order of seconds.
- * `take` returns 0, or an error that ends the call. */
-int occ_store_each_energy(struct occ_store *store, int64_t since_ns, int64_t until_ns,
-                          int (*take)(void *context, const struct occ_device_energy *energy), void *context,
+/* Begins to read the stored energies of which a part may lie in [since_ns, until_ns), in order of seconds.
+ * One reader at a time. */
+void occ_store_begin_energies(struct occ_store *store, int64_t since_ns, int64_t until_ns);
+/* Reads the next energy. Returns 1; 0: no energy is left, and the reading has ended; or an error. */
+int occ_store_next_energy(struct occ_store *store, struct occ_device_energy *ret_energy,
                           struct occ_error *err);
 
 /* A value that Nsight Compute reports for a launch of an imported report, by ncu's metric name. */

@@ -20,7 +20,7 @@
       "USING(config_id) WHERE x.run_id = ? ORDER BY 1") \
     X(CONFIGS_OF_KERNEL, "SELECT config_id FROM stored_launch_config WHERE kernel_id = ?") \
     X(IS_REPLAY, "SELECT source = 'ncu' FROM stored_run WHERE run_id = ?") \
-    X(HAS_UUID, "SELECT uuid IS NOT NULL FROM stored_device WHERE device_id = ?") \
+    X(DEVICE_UUID, "SELECT uuid FROM stored_device WHERE device_id = ?") \
     X(HOLES, "SELECT from_ns, coalesce(until_ns, 9223372036854775807), level = 'configs' FROM stored_period " \
       "WHERE run_id = ? AND level IN ('configs', 'nothing', 'unknown') ORDER BY 1")
 /* clang-format on */

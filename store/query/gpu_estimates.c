@@ -298,18 +298,26 @@ static int read_some(struct query *q, size_t at, struct chunks chunks, struct oc
     return rc;
 }
 
+static int set_uuid(struct query *q, struct occ_gpu_estimate *estimate)
+{
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_DEVICE_UUID, OCC_INTS(estimate->device));
+    int rc = 0;
+    while (occ_store_next(q->store, stmt, &rc, q->err)) {
+        const void *uuid = sqlite3_column_blob(stmt, 0);
+        estimate->has_uuid = uuid && sqlite3_column_bytes(stmt, 0) == sizeof estimate->uuid;
+        if (estimate->has_uuid)
+            memcpy(estimate->uuid, uuid, sizeof estimate->uuid);
+    }
+    return rc;
+}
+
 static int set_source(struct query *q, struct occ_gpu_estimate *estimate)
 {
-    int64_t is_replay = 0, has_uuid = 0;
+    int64_t is_replay = 0;
     int rc = occ_store_number(q->store, occ_store_query(q->store, OCC_SQL_IS_REPLAY, OCC_INTS(estimate->run)),
                               &is_replay, q->err);
-    if (rc == 0)
-        rc = occ_store_number(q->store,
-                              occ_store_query(q->store, OCC_SQL_HAS_UUID, OCC_INTS(estimate->device)),
-                              &has_uuid, q->err);
     estimate->is_replay = is_replay != 0;
-    estimate->has_uuid = has_uuid != 0;
-    return rc;
+    return rc == 0 ? set_uuid(q, estimate) : rc;
 }
 
 static int make_estimates(struct query *q)

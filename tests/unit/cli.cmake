@@ -113,6 +113,9 @@ occ_add_script_test(cli_cost
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_cost.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
           "$<TARGET_FILE:two_gpus_history>" "${PROJECT_SOURCE_DIR}/tests/data/import" TEXTS)
 
+occ_add_script_test(cli_cost_owners
+  COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_cost_owners.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:two_gpus_history>")
+
 occ_add_script_test(cli_focus
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_focus.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>"
           "$<TARGET_FILE:two_gpus_history>" "${PROJECT_SOURCE_DIR}/tests/data/import" TEXTS)

@@ -1,60 +1,24 @@
 /* occq top --cost: what the time costs in which programs held GPUs, by prices of occq.yaml; see
  * answer/bill.h. One thread. */
 #include "top_cost_focus.h"
+#include "top_cost_runs.h"
 #include "top_forms.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "answer/bill.h"
-#include "cli/history/history.h"
 #include "cli/history/settings.h"
 #include "cli/history/sql_table.h"
+#include "cli/notes.h"
 #include "cli/table.h"
-#include "support/arena.h"
-#include "support/array.h"
 
 struct cost_args {
     struct history_args history;
     const char *by, *focus; /* focus: who bills; NULL: our own columns */
     bool cost;
 };
-
-/* Units of a row, with the SQL expression of a run's key. X(word, expression) */
-#define COST_BY(X)                                                                                           \
-    X("user", "user")                                                                                        \
-    X("job", "coalesce(k8s_pod, slurm_job)")                                                                 \
-    X("account", "slurm_account")                                                                            \
-    X("partition", "slurm_partition")                                                                        \
-    X("namespace", "k8s_namespace")                                                                          \
-    X("label", "label")                                                                                      \
-    X("node", "hostname")                                                                                    \
-    X("run", "CAST(run_id AS TEXT)")
-#define COST_WORD(word, unit) word,
-/* Units inside of a run. X(word, enumerator) */
-#define COST_INSIDE(X)                                                                                       \
-    X("kernel", OCC_BILL_BY_KERNEL)                                                                          \
-    X("layer", OCC_BILL_BY_LAYER)                                                                            \
-    X("range", OCC_BILL_BY_RANGE)
-#define COST_RUN_UNIT(word, expression) {expression, OCC_BILL_BY_RUN},
-#define COST_UNIT(word, by)             {"NULL", by},
-static const char *const by_words[] = {COST_BY(COST_WORD) COST_INSIDE(COST_WORD) NULL};
-static const struct unit {
-    const char *expression;
-    enum occ_bill_by by;
-} units[] = {COST_BY(COST_RUN_UNIT) COST_INSIDE(COST_UNIT)};
-
-static const struct unit *unit_of(const struct cost_args *args)
-{
-    size_t at = 0;
-    while (strcmp(by_words[at], args->by) != 0)
-        at++;
-    return &units[at];
-}
 
 /* ---- columns ---- */
 
@@ -147,54 +111,6 @@ static struct line line_of(const struct occ_bill_row *row, enum occ_bill_by by)
 
 /* ---- the answer ---- */
 
-struct runs {
-    struct occ_bill_run *list;
-    size_t n, allocated;
-    struct occ_arena texts;
-};
-
-static void free_runs(struct runs *runs)
-{
-    free(runs->list);
-    occ_arena_free(runs->texts.blocks);
-}
-
-static int add_run(struct runs *runs, sqlite3_stmt *s, struct occ_error *err)
-{
-    const char *key = (const char *)sqlite3_column_text(s, 1);
-    if (!occ_grow((void **)&runs->list, &runs->allocated, runs->n, UINT32_MAX, sizeof *runs->list))
-        return occ_no_memory(err);
-    if (key && !(key = occ_arena_copy(&runs->texts, key)))
-        return occ_no_memory(err);
-    runs->list[runs->n++] = (struct occ_bill_run){.run = sqlite3_column_int64(s, 0),
-                                                  .key = key,
-                                                  .has_epoch = sqlite3_column_int(s, 2) != 0,
-                                                  .is_billed = sqlite3_column_int(s, 3) != 0};
-    return 0;
-}
-
-static int read_runs(struct occ_store *store, const struct cost_args *args, struct runs *runs,
-                     struct occ_error *err)
-{
-    char sql[1024];
-    int status = 0, step = 0;
-    sqlite3_stmt *s = NULL;
-    sqlite3 *db = occ_store_sqlite(store);
-    /* a charge of FOCUS needs times since 1970 */
-    (void)snprintf(sql, sizeof sql, "SELECT run_id, %s, time_base = 'epoch', %s%s FROM run ORDER BY run_id",
-                   unit_of(args)->expression, args->focus ? "time_base = 'epoch' AND " : "",
-                   OCC_FILTER_RUNS);
-    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-        return occ_fail(err, OCC_E_CORRUPT, "the runs cannot be read: %s", sqlite3_errmsg(db));
-    occ_filter_bind_runs(s, &args->history.filter);
-    while (status == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
-        status = add_run(runs, s, err);
-    if (status == 0 && step != SQLITE_DONE)
-        status = occ_fail(err, OCC_E_CORRUPT, "the runs cannot be read: %s", sqlite3_errmsg(db));
-    (void)sqlite3_finalize(s);
-    return status;
-}
-
 /* Prints a line for each currency: "12.34 EUR for 4.1 GPU-hours". */
 static void print_sums(const struct cli_command *command, const struct cli_selection *selection,
                        const struct occ_prices *prices, const struct occ_bill *bill)
@@ -240,7 +156,7 @@ static int print(const struct cli_command *command, const struct cost_args *args
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     int status = cli_table_new(cli_out(), "costs", selection, &table, &err);
     for (size_t i = 0; i < bill->n && status == 0; i++) {
-        struct line line = line_of(&bill->rows[i], unit_of(args)->by);
+        struct line line = line_of(&bill->rows[i], top_cost_unit(args->by));
         status = cli_table_add(table, &line, &err);
     }
     if (status == 0)
@@ -277,31 +193,68 @@ static int load_prices(struct occq_settings *settings, struct occ_error *err)
                      "an hour, to ~/.config/occtrace/occq.yaml");
 }
 
-static int run(const struct cli_command *command, const void *arguments)
+/* Notes what each history has that the bill cannot say. */
+static void note_histories(const struct cli_command *command, const struct cost_args *args,
+                           const struct top_cost_runs *runs)
 {
-    static struct occq_settings settings;
-    const struct cost_args *args = arguments;
+    for (size_t i = 0; i < runs->n; i++) {
+        cli_notes_of(runs->owners[i]);
+        cli_note_filter(command, runs->list[i].store, &args->history.filter);
+        sql_note_partial(command, runs->list[i].store, &args->history.filter);
+    }
+    cli_notes_of(NULL);
+    if (runs->n == 1 && !runs->owners[0] && top_cost_has_neighbours(runs->list[0].store))
+        cli_note(command, "a bill of one history: a GPU that it shares with other owners counts in full; "
+                          "--all-users divides it (for root)");
+}
+
+/* Makes the bill of the histories and prints it. */
+static int answer(const struct cli_command *command, const struct cost_args *args,
+                  const struct occ_prices *prices, const struct top_cost_runs *runs)
+{
+    static const char nothing[] = "no launches match these filters";
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    _cleanup_(free_runs) struct runs runs = {0};
     _cleanup_(occ_bill_free) struct occ_bill bill = {0};
-    if (load_prices(&settings, &err) != 0 ||
-        cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
-        read_runs(store, args, &runs, &err) != 0)
-        return cli_failure(command, &err);
     const struct occ_bill_question question = {.since_ns = args->history.filter.since_ns,
                                                .until_ns = args->history.filter.until_ns,
-                                               .runs = runs.list,
-                                               .n_runs = runs.n,
-                                               .by = unit_of(args)->by,
-                                               .prices = &settings.prices};
-    if (occ_bill_make(store, &question, &bill, &err) != 0)
+                                               .histories = runs->list,
+                                               .n_histories = runs->n,
+                                               .by = top_cost_unit(args->by),
+                                               .prices = prices};
+    if (occ_bill_make(&question, &bill, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_filter(command, store, &args->history.filter);
-    sql_note_partial(command, store, &args->history.filter);
+    note_histories(command, args, runs);
     if (bill.n == 0 && bill.replays == 0)
-        return sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
-    return args->focus ? print_focus(command, args, &bill) : print(command, args, &settings.prices, &bill);
+        return runs->n == 1 ? sql_no_launches(command, runs->list[0].store, &args->history.filter, nothing)
+                            : cli_nothing(command, nothing);
+    return args->focus ? print_focus(command, args, &bill) : print(command, args, prices, &bill);
+}
+
+/* `owners` NULL: a bill of one history. */
+static int run_for(const struct cli_command *command, const struct cost_args *args,
+                   const struct cli_owners *owners)
+{
+    static struct occq_settings settings;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(top_cost_runs_free) struct top_cost_runs runs = {0};
+    const struct cli_args *common = &args->history.list.common;
+    /* a charge of FOCUS needs times since 1970 */
+    const struct top_cost_choice choice = {args->by, &args->history.filter, args->focus != NULL};
+    int status = load_prices(&settings, &err);
+    if (status == 0)
+        status = owners ? top_cost_open_all(common, owners, &choice, &runs, &err)
+                        : top_cost_open(common, &choice, &runs, &err);
+    return status == 0 ? answer(command, args, &settings.prices, &runs) : cli_failure(command, &err);
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    return run_for(command, arguments, NULL);
+}
+
+static int run_all(const struct cli_command *command, const void *arguments, const struct cli_owners *owners)
+{
+    return run_for(command, arguments, owners);
 }
 
 static int check(void *arguments, struct occ_error *err)
@@ -322,11 +275,12 @@ static const struct cli_option options[] = {
         "what a row is, on GPUs of one model: user (default), job (Slurm's, or the pod), account and "
         "partition (Slurm's), namespace (Kubernetes), label, node, run, kernel, layer (the ranges around a "
         "launch, equal names with different numbers in one row), range (the same with numbers)",
-        .words = by_words),
+        .words = top_cost_words),
     CLI_OPTION(0, "focus", CLI_TEXT, struct cost_args, focus, "NAME",
                "with --csv: the columns of FOCUS 1.2, a row for each part; NAME is who bills (provider, "
                "invoice issuer, billing account)"),
     CLI_OPTION_DB,
+    CLI_OPTION_OF_ALL_USERS("one bill, in which a GPU's time and energy are divided among all owners"),
     CLI_OPTIONS_PERIOD,
     CLI_OPTIONS_RUN,
     CLI_OPTIONS_LIST,
@@ -348,6 +302,11 @@ const struct cli_command cli_top_cost = {
         "Prices are of GPU-hours: 'prices: {H100: 2.50 EUR, A100-SXM4-80GB: 1.20 EUR}' in occq.yaml. A price "
         "is for GPUs whose name contains the text; the longest text wins. A model without one has no "
         "amounts.\n\n"
+        "A bill is of one history, and a node's daemon has one for each owner: a GPU that owners share is "
+        "held in "
+        "full in the bill of each. --all-users makes one bill of all of them, in which a GPU's time and "
+        "energy "
+        "count once; runs are then OWNER/ID, pods NAMESPACE/POD.\n\n"
         "By layer and range, kernels without a range, and launches that are no longer stored individually, "
         "are '(no layer)'.\n\n"
         "Lost is not what a change saves: a kernel with empty warp slots may be as fast as it can be. "
@@ -358,8 +317,10 @@ const struct cli_command cli_top_cost = {
                  {"occq top --cost --by job --since 7d", "the jobs of a week"},
                  {"occq top --cost --by layer --run last", "which layers of a model cost most"},
                  {"occq top --cost --by kernel --run last --json", "kernels of the last run, for a program"},
+                 {"occq top --cost --all-users --by account", "the bill of a node, for root"},
                  {"occq top --cost --by account --csv --focus gpu-cluster", "for a FinOps tool"}},
     CLI_ARGS(struct cost_args, .by = "user"),
     .check = check,
     .run = run,
+    .run_all = run_all,
 };
