@@ -78,6 +78,9 @@ struct occ_bill_row {
     bool is_estimate;                   /* a part of the launches was read, or overlap is not known */
     bool simulated;
     int64_t cents, part_cents[OCC_BILL_PART_COUNT], lost_low_cents; /* hundredths of the currency's unit */
+    /* the parts' amounts in millionths of the unit: small bills of parts of a period add up. All rows of a
+     * currency add up to its rounded sum, which may differ from that in cents by half a cent. */
+    int64_t part_millionths[OCC_BILL_PART_COUNT];
     int64_t mj, part_mj[OCC_BILL_PART_COUNT]; /* energy in millijoules, rounded as amounts are */
 };
 

@@ -91,15 +91,17 @@ int occ_bill_put_row(struct occ_bill_work *w, const struct occ_bill_row *row)
 
 /* ---- amounts ---- */
 
-/* Returns the exact amount in hundredths of the currency's unit. */
+/* Returns the exact amount in the currency's unit. */
 static double amount_of(const struct occ_bill_row *row)
 {
-    return row->held_s / 3600 * (double)row->price->millionths * 1e-4;
+    return row->held_s / 3600 * (double)row->price->millionths * 1e-6;
 }
 
-/* Sets the amount of the rows in the currency, which add up to its rounded sum. `weights` and `shares` have
- * room for all rows. Returns 0 or OCC_E_NO_MEMORY. */
-static int set_cents(const struct occ_bill_work *w, const char *currency, double *weights, int64_t *shares)
+/* Sets the amounts of rows in the currency as integers, of which `per_unit` are a unit of the currency:
+ * shares of the rounded sum. `weights` and `shares` have room for all rows; other rows have the weight 0.
+ * Returns 0 or OCC_E_NO_MEMORY. */
+static int share_currency(const struct occ_bill_work *w, const char *currency, double per_unit,
+                          double *weights, int64_t *shares)
 {
     double sum = 0;
     for (size_t i = 0; i < w->n_rows; i++) {
@@ -107,10 +109,21 @@ static int set_cents(const struct occ_bill_work *w, const char *currency, double
         weights[i] = row->price && strcmp(row->price->currency, currency) == 0 ? amount_of(row) : 0;
         sum += weights[i];
     }
-    int rc = occ_share_out(llround(sum), weights, w->n_rows, shares);
+    return occ_share_out(llround(fmin(sum * per_unit, 1e18)), weights, w->n_rows, shares);
+}
+
+/* Sets the amounts of the rows in the currency. Room as in share_currency(). */
+static int set_currency(const struct occ_bill_work *w, const char *currency, double *weights, int64_t *shares)
+{
+    int rc = share_currency(w, currency, 1e2, weights, shares);
     for (size_t i = 0; i < w->n_rows && rc == 0; i++)
         if (weights[i] > 0)
             w->rows[i].cents = shares[i];
+    if (rc == 0)
+        rc = share_currency(w, currency, 1e6, weights, shares);
+    for (size_t i = 0; i < w->n_rows && rc == 0; i++)
+        if (weights[i] > 0)
+            rc = occ_share_out(shares[i], w->rows[i].part_s, OCC_BILL_PART_COUNT, w->rows[i].part_millionths);
     return rc;
 }
 
@@ -131,7 +144,7 @@ static double joules_of(const struct occ_bill_row *row)
     return sum;
 }
 
-/* Sets the energies, which add up to the rounded sum of all rows. Room as in set_cents(). */
+/* Sets the energies, which add up to the rounded sum of all rows. Room as in share_currency(). */
 static int set_energies(const struct occ_bill_work *w, double *weights, int64_t *shares)
 {
     double sum = 0;
@@ -154,7 +167,7 @@ static int set_amounts(struct occ_bill_work *w)
     for (size_t i = 0; i < w->n_rows; i++)
         w->rows[i].price = occ_price_of(prices, w->rows[i].model);
     for (size_t i = 0; i < prices->n && rc == 0; i++)
-        rc = set_cents(w, prices->list[i].currency, weights, shares);
+        rc = set_currency(w, prices->list[i].currency, weights, shares);
     for (size_t i = 0; i < w->n_rows && rc == 0; i++)
         rc = set_parts(&w->rows[i]);
     if (rc == 0)

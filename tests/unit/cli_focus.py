@@ -85,10 +85,11 @@ def check_rows(rows):
         for name, (kind, may_be_null) in {**MANDATORY, **OTHERS}.items():
             check_cell(name, kind, may_be_null, row[name])
         amount, hours = decimal.Decimal(row["BilledCost"]), decimal.Decimal(row["PricingQuantity"])
-        assert amount == amount.quantize(decimal.Decimal("0.01")) and all(row[name] == row["BilledCost"] for name in COSTS), row
+        assert amount == amount.quantize(decimal.Decimal("0.000001")) and all(row[name] == row["BilledCost"] for name in COSTS), row
         for price in (row["ListUnitPrice"], row["ContractedUnitPrice"]):
             assert abs(decimal.Decimal(price) * hours - amount) < decimal.Decimal("1e-6"), row
-        assert abs(decimal.Decimal(row["ConsumedQuantity"]) * decimal.Decimal(row["ListUnitPrice"]) - amount) < decimal.Decimal("0.02"), row
+        price = decimal.Decimal(row["ListUnitPrice"]) # hours have nine digits after the point
+        assert abs(decimal.Decimal(row["ConsumedQuantity"]) * price - amount) < decimal.Decimal("0.000002") + price / 10**9, row
         assert row["BillingPeriodStart"] <= row["ChargePeriodStart"] < row["ChargePeriodEnd"] <= row["BillingPeriodEnd"], row
         assert row["BillingPeriodStart"].endswith("-01T00:00:00Z") and row["BillingPeriodEnd"].endswith("-01T00:00:00Z"), row
         assert (row["SubAccountId"] == "") == (row["SubAccountName"] == "") == (row["SubAccountType"] == ""), row
@@ -96,22 +97,23 @@ def check_rows(rows):
 
 
 def check_sums(history, unit, *arguments):
-    """The charges of each key, GPU and part are those of the bill."""
-    expected, charged = {}, {}
+    """The charges of each key and GPU are the bill's, which has cents; returns the charges and their sum by currency."""
+    expected, charged, sums, billed = {}, {}, {}, {}
     for row in bill(history, "--by", unit, *arguments):
-        for part in PARTS:
-            if row["currency"] and round(row[part + "_cost"] * 100):
-                expected[row["name"] if row["name"] not in (None, "(no kernel)") else "", row["model"], part] = round(row[part + "_cost"] * 100)
+        if row["currency"]:
+            key = row["name"] if row["name"] not in (None, "(no kernel)") else "", row["model"]
+            expected[key] = decimal.Decimal(str(row["cost"]))
+            billed[row["currency"]] = billed.get(row["currency"], 0) + decimal.Decimal(str(row["cost"]))
     rows = focus(history, "--by", unit, *arguments)
     check_rows(rows)
     for row in rows:
-        cents = round(decimal.Decimal(row["BilledCost"]) * 100)
-        if cents:
-            key = row["SubAccountId"], row["x_GpuModel"], row["x_Part"]
-            charged[key] = charged.get(key, 0) + cents
+        key, amount = (row["SubAccountId"], row["x_GpuModel"]), decimal.Decimal(row["BilledCost"])
+        charged[key] = charged.get(key, 0) + amount
+        sums[row["BillingCurrency"]] = sums.get(row["BillingCurrency"], 0) + amount
         assert row["SubAccountType"] in ("", unit), row
-    assert charged == expected, (unit, charged, expected)
-    return rows
+    assert set(charged) == set(expected) and all(abs(charged[key] - expected[key]) <= decimal.Decimal("0.01") for key in charged), (unit, charged, expected)
+    assert all(abs(sums[currency] - billed[currency]) <= decimal.Decimal("0.005") for currency in billed), (unit, sums, billed)
+    return rows, sums
 
 
 two_gpus, one = os.path.join(work.name, "two.db"), os.path.join(work.name, "one.db")
@@ -119,8 +121,22 @@ subprocess.run([TWO_GPUS, two_gpus], check=True)
 subprocess.run([CLI_HISTORY, one], check=True)
 put_settings("prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\ncolumns:\n  top: +launches\n")
 for history in (two_gpus, one):
-    for unit in ("user", "job", "account", "run", "kernel", "layer"):
-        print(os.path.basename(history), unit, len(check_sums(history, unit)), "charges")
+    answers = {unit: check_sums(history, unit) for unit in ("user", "job", "account", "run", "kernel", "layer")}
+    print(os.path.basename(history), {unit: len(rows) for unit, (rows, _) in answers.items()}, "charges")
+    assert all(sums == answers["user"][1] for _, sums in answers.values()), answers
+
+# Charges of parts of the time add up to those of the whole: 150 bills of 60 seconds, each rounded to millionths.
+put_settings("prices:\n  H100: 2.50 EUR\n")
+whole = focus(two_gpus, "--by", "run")
+of_run, begin, end = {}, *(int(datetime.datetime.strptime(whole[0][name] + "+0000", "%Y-%m-%dT%H:%M:%SZ%z").timestamp())
+                           for name in ("ChargePeriodStart", "ChargePeriodEnd"))
+for since in range(begin, end, 60):
+    for row in focus(two_gpus, "--by", "run", "--since", f"@{since}", "--until", f"@{since + 60}"):
+        of_run[row["SubAccountId"]] = of_run.get(row["SubAccountId"], 0) + decimal.Decimal(row["BilledCost"])
+for row in whole:
+    of_run[row["SubAccountId"]] -= decimal.Decimal(row["BilledCost"])
+assert len(of_run) == 2 and all(abs(rest) <= decimal.Decimal("0.000001") * (end - begin) / 60 for rest in of_run.values()), of_run
+put_settings("prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\n")
 
 # The charge period is that of the question, else of the held time, in UTC.
 spans = json.loads(occq("sql", "-d", one, "--json", "SELECT min(start_ns) low, max(start_ns + duration_ns) high FROM launch"))["rows"][0]

@@ -9,7 +9,7 @@
 #include "cli/table.h"
 #include "support/cleanup.h"
 
-enum { TIME_BYTES = 24, NUMBER_BYTES = 48 };
+enum { TIME_BYTES = 24, NUMBER_BYTES = 48, MILLION = 1000000 };
 
 /* A charge; "" and NULL: null. FOCUS has its own formats of times and numbers, so all values are texts. */
 struct charge {
@@ -26,7 +26,7 @@ struct charge {
 #define FIELD(name, member, help) CLI_FIELD(name, name, CLI_PLAIN, CLI_LEFT, struct charge, member, help)
 
 static const struct cli_column columns[] = {
-    FIELD("BilledCost", cost, "amount of the part"),
+    FIELD("BilledCost", cost, "amount of the part, with six digits after the point"),
     FIELD("BillingAccountId", provider, "NAME of --focus"),
     FIELD("BillingAccountName", provider, "the same"),
     FIELD("BillingCurrency", currency, "currency of the price"),
@@ -121,7 +121,8 @@ static struct charge charge_of(const struct top_focus *focus, const struct charg
                                const struct occ_bill_row *row, size_t part)
 {
     const struct occ_price *price = row->price;
-    double unit_price = (double)price->millionths / 1e6;
+    int64_t amount = row->part_millionths[part];
+    double unit_price = (double)price->millionths / MILLION;
     struct charge charge = *periods;
     charge.provider = focus->provider;
     charge.currency = price->currency;
@@ -143,11 +144,11 @@ static struct charge charge_of(const struct top_focus *focus, const struct charg
     (void)snprintf(charge.details, sizeof charge.details, "{\"GpuCount\":1}");
     (void)snprintf(charge.description, sizeof charge.description, "Held time of %.80s: %s", row->model,
                    charge.part);
-    (void)snprintf(charge.cost, sizeof charge.cost, "%" PRId64 ".%02d", row->part_cents[part] / 100,
-                   (int)(row->part_cents[part] % 100));
+    (void)snprintf(charge.cost, sizeof charge.cost, "%" PRId64 ".%06d", amount / MILLION,
+                   (int)(amount % MILLION));
     print_decimal(unit_price, 6, charge.price);
     print_decimal(row->part_s[part] / 3600, 9, charge.hours);
-    print_decimal((double)row->part_cents[part] / 100 / unit_price, 15, charge.priced_hours);
+    print_decimal((double)amount / MILLION / unit_price, 15, charge.priced_hours);
     if (row->metered_s > 0)
         print_decimal((double)row->part_mj[part] / 1e3, 3, charge.joules);
     (void)snprintf(charge.price_id, sizeof charge.price_id, "%s %s %s", price->model, charge.price,
@@ -160,7 +161,7 @@ static int add_row(const struct top_focus *focus, const struct charge *periods,
 {
     int status = 0;
     for (size_t part = 0; part < OCC_BILL_PART_COUNT && status == 0; part++) {
-        if (!(row->part_s[part] > 0) && row->part_cents[part] == 0)
+        if (!(row->part_s[part] > 0) && row->part_millionths[part] == 0)
             continue;
         struct charge charge = charge_of(focus, periods, row, part);
         status = cli_table_add(table, &charge, err);
