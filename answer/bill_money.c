@@ -58,9 +58,12 @@ static bool contains(const char *text, const char *part)
 const struct occ_price *occ_price_of(const struct occ_prices *prices, const char *gpu)
 {
     const struct occ_price *best = NULL;
+    bool is_slice = gpu && contains(gpu, " MIG ");
     for (size_t i = 0; gpu && i < prices->n; i++) {
         const struct occ_price *price = &prices->list[i];
-        if (contains(gpu, price->model) && (!best || strlen(price->model) > strlen(best->model)))
+        /* the price of a whole GPU is not the price of its slice */
+        if (contains(gpu, price->model) && (!is_slice || contains(price->model, "MIG")) &&
+            (!best || strlen(price->model) > strlen(best->model)))
             best = price;
     }
     return best;

@@ -6,7 +6,9 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define RETRY_NS  (60 * SECOND_NS)
-#define STEP_NS   (SECOND_NS / 2) /* a larger difference of two clocks means that one was set */
+/* A rate over minutes would show the energy of a longer time as power. */
+#define PAUSE_NS (10 * SECOND_NS)
+#define STEP_NS  (SECOND_NS / 2) /* a larger difference of two clocks means that one was set */
 
 static void begin_anew(struct occ_energy *e, uint64_t mj, int64_t now_ns, int64_t monotonic_ns)
 {
@@ -60,11 +62,11 @@ bool occ_energy_poll(struct occ_energy *e, int64_t now_ns, int64_t monotonic_ns,
     *ret_second = (struct occ_energy_second){.second = end_ns / SECOND_NS - 1,
                                              .length_ns = end_ns - e->from_ns,
                                              .mj = llround(e->mj + more_mj * before)};
+    e->has_total = true;
+    e->total_mj += now_ns - e->last_ns <= PAUSE_NS ? more_mj : 0;
     begin_anew(e, mj, now_ns, monotonic_ns);
     e->from_ns = end_ns;
     e->mj = more_mj * (1 - before);
-    e->has_total = true;
-    e->total_mj += more_mj;
     return true;
 }
 

@@ -48,7 +48,7 @@ struct occ_energy {
     int64_t from_ns; /* start of the time that the next item covers */
     double mj;       /* energy since then */
     bool has_total;  /* the counter was read twice */
-    double total_mj; /* between all readings; grows only */
+    double total_mj; /* between readings at most 10 s apart; grows only */
 };
 
 /* Reads the counter if a second has passed since the last reading. True: *ret_second is a new item. */

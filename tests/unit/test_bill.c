@@ -73,6 +73,22 @@ static void the_longest_model_wins(void **state)
     assert_null(occ_price_of(&prices, NULL));
 }
 
+/* "NVIDIA A100-SXM4-40GB MIG 1g.5gb" is a seventh of a GPU. */
+static void a_slice_has_a_price_of_its_own(void **state)
+{
+    static const char slice[] = "NVIDIA A100-SXM4-40GB MIG 1g.5gb";
+    static const struct occ_prices whole = {.list = {{"A100-SXM4-40GB", "EUR", 1}, {"A100", "EUR", 2}},
+                                            .n = 2},
+                                   both = {.list = {{"A100-SXM4-40GB", "EUR", 1}, {"mig 1g.5gb", "EUR", 2}},
+                                           .n = 2},
+                                   any = {.list = {{"A100", "EUR", 1}, {"MIG", "EUR", 2}}, .n = 2};
+    (void)state;
+    assert_null(occ_price_of(&whole, slice));
+    assert_int_equal(occ_price_of(&both, slice)->millionths, 2);
+    assert_int_equal(occ_price_of(&any, slice)->millionths, 2);
+    assert_int_equal(occ_price_of(&any, "NVIDIA A100-SXM4-40GB")->millionths, 1);
+}
+
 /* ---- amounts ---- */
 
 /* For random weights: shares add up to the total, and each is its exact share, rounded up or down. */
@@ -165,13 +181,10 @@ static void parts_add_up_to_the_union(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prices_are_read),
-        cmocka_unit_test(other_texts_are_no_prices),
-        cmocka_unit_test(the_longest_model_wins),
-        cmocka_unit_test(shares_add_up),
-        cmocka_unit_test(equal_weights_differ_by_one),
-        cmocka_unit_test(shared_time_is_divided),
-        cmocka_unit_test(parts_add_up_to_the_union),
+        cmocka_unit_test(prices_are_read),        cmocka_unit_test(other_texts_are_no_prices),
+        cmocka_unit_test(the_longest_model_wins), cmocka_unit_test(a_slice_has_a_price_of_its_own),
+        cmocka_unit_test(shares_add_up),          cmocka_unit_test(equal_weights_differ_by_one),
+        cmocka_unit_test(shared_time_is_divided), cmocka_unit_test(parts_add_up_to_the_union),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

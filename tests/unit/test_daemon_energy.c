@@ -93,6 +93,25 @@ static void a_time_without_readings_is_one_item(void **state)
     assert_int_equal(item.mj, 0);
 }
 
+/* /metrics: a rate over minutes would show the energy of a long pause as power. */
+static void the_total_leaves_pauses_out(void **state)
+{
+    (void)state;
+    assert_false(poll(0));
+    for (int64_t at = 1; at <= 3; at++) {
+        script.mj += 4000000;
+        assert_true(poll(at * 10 * S));
+    }
+    assert_true(energy.total_mj == 12000000);
+    script.mj += 3600 * 70000;
+    assert_true(poll(3630 * S));
+    assert_int_equal(item.mj, 3600 * 70000); /* the history has it */
+    assert_true(energy.total_mj == 12000000);
+    script.mj += 400000;
+    assert_true(poll(3631 * S));
+    assert_true(energy.total_mj == 12400000);
+}
+
 static void energy_is_never_negative(void **state)
 {
     (void)state;
@@ -158,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(seconds_have_their_energy, setup),
         cmocka_unit_test_setup(a_time_without_readings_is_one_item, setup),
+        cmocka_unit_test_setup(the_total_leaves_pauses_out, setup),
         cmocka_unit_test_setup(energy_is_never_negative, setup),
         cmocka_unit_test_setup(a_clock_that_is_set_begins_anew, setup),
         cmocka_unit_test_setup(a_missing_counter_is_tried_once_a_minute, setup),

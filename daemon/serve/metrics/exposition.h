@@ -75,9 +75,8 @@
     X(SAMPLER_STATE, "occtrace_sampler_state", GAUGE, ALL, "1 for the state of each GPU's counters")         \
     X(SAMPLER_PAUSED, "occtrace_sampler_paused", GAUGE, ALL, "1: hardware counters are paused")              \
     X(GPU_ENERGY, "occtrace_gpu_energy_joules_total", COUNTER, ALL,                                          \
-      "Energy of the GPU by NVML since its first reading, which a program's start brings; read once a "      \
-      "second while "                                                                                        \
-      "programs use the GPU, with the energy since the last reading; none without NVML's counter")           \
+      "Energy of the GPU by NVML while programs use the GPU, read once a second; times of more than 10 s "   \
+      "without a reading are left out; none without NVML's counter")                                         \
     X(INJECTOR_CPU, "occtrace_injector_cpu_seconds_total", COUNTER, ALL,                                     \
       "CPU time of recording inside the programs, as the programs report it")                                \
     X(CPU, "occtrace_process_cpu_seconds_total", COUNTER, ALL, "CPU time of occtraced")                      \
