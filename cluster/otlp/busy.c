@@ -67,7 +67,7 @@ struct busy {
     struct occ_columns_decoder *decoder;
     struct launch *launches;
     size_t n_launches, launches_allocated;
-    int64_t window_ns; /* the launches are those that end in this time before until_ns */
+    int64_t window_ns; /* the launches end in this time before until_ns */
 };
 
 /* ---- the GPUs of histories ---- */

@@ -4,8 +4,9 @@
  *
  * A GPU has a value only if the histories know its time: its UUID is known, each program that used it and ran
  * in the minute was recorded without gaps and losses, and no launch of the minute was evicted. If a history
- * is unreadable no GPU has a value, since a program of that history may have used any of them. Programs that
- * are not recorded at all are unknown to histories: their kernels do not count.
+ * is unreadable no GPU has a value, since a program of that history may have used any of them. A GPU without
+ * a recorded program in the minute has no value: idle GPUs and unrecorded programs look the same. Kernels of
+ * such programs do not count, nor does a kernel that still runs: histories get launches after their end.
  */
 #pragma once
 

@@ -66,29 +66,35 @@ void occ_otlp_endpoint_close(struct occ_otlp_endpoint *endpoint)
     free(endpoint);
 }
 
-/* Statuses with a meaning; all other failures are final. reason NULL: the signal's `missing`. */
+/* Statuses whose reason is not the document; all other failures are final. reason NULL: the signal's
+ * `missing`. */
 static const struct {
-    long status;
+    long first, last;
     int code;
     const char *reason;
 } statuses[] = {
-    {429, OCC_E_BUSY, "too many requests"},
-    {502, OCC_E_BUSY, "a proxy has no answer"},
-    {503, OCC_E_BUSY, "not available"},
-    {504, OCC_E_BUSY, "a proxy has no answer in time"},
-    {401, OCC_E_DENIED, "other credentials are needed: ship.otlp_headers_file"},
-    {403, OCC_E_DENIED, "other credentials are needed: ship.otlp_headers_file"},
-    {404, OCC_E_NOT_FOUND, NULL},
+    {300, 399, OCC_E_NOT_FOUND, "redirects are not followed"},
+    {401, 401, OCC_E_DENIED, "other credentials are needed: ship.otlp_headers_file"},
+    {403, 403, OCC_E_DENIED, "other credentials are needed: ship.otlp_headers_file"},
+    {404, 405, OCC_E_NOT_FOUND, NULL},
+    {407, 407, OCC_E_DENIED, "a proxy wants credentials"},
+    {408, 408, OCC_E_BUSY, "the server waited too long for the request"},
+    {421, 421, OCC_E_NOT_FOUND, "the request is for another server"},
+    {425, 425, OCC_E_BUSY, "the request is too early"},
+    {429, 429, OCC_E_BUSY, "too many requests"},
+    {502, 502, OCC_E_BUSY, "a proxy has no answer"},
+    {503, 503, OCC_E_BUSY, "not available"},
+    {504, 504, OCC_E_BUSY, "a proxy has no answer in time"},
+    {511, 511, OCC_E_DENIED, "the network wants credentials"},
 };
 
 static int fail_status(const struct occ_otlp_endpoint *endpoint, const char *message, struct occ_error *err)
 {
     long status = endpoint->answer.status;
     int code = OCC_E_INVALID;
-    const char *reason =
-        status >= 300 && status < 400 ? "redirects are not followed" : endpoint->signal->refused;
+    const char *reason = endpoint->signal->refused;
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (statuses[i].status == status) {
+        if (status >= statuses[i].first && status <= statuses[i].last) {
             code = statuses[i].code;
             reason = statuses[i].reason ? statuses[i].reason : endpoint->signal->missing;
         }

@@ -28,6 +28,7 @@ struct occ_otlp_outcome {
 };
 
 /* Sends a document. 0: accepted; a server's warning is in err->message then, else "". OCC_E_IO, OCC_E_BUSY:
- * try again; any other failure is final for this document. */
+ * try again. OCC_E_DENIED, OCC_E_NOT_FOUND: a person has to repair the settings or the server. Any other
+ * failure is final for this document. */
 int occ_otlp_endpoint_send(struct occ_otlp_endpoint *endpoint, const char *document, size_t n,
                            struct occ_otlp_outcome *ret_outcome, struct occ_error *err);

@@ -253,17 +253,26 @@ static int pass_profiles(struct occ_otlp *otlp, bool all, struct occ_error *err)
 
 /* ---- passes ---- */
 
+/* The server answered, and takes no metrics, but perhaps profiles. */
+static bool refuses(int rc)
+{
+    return rc == OCC_E_INVALID || rc == OCC_E_DENIED || rc == OCC_E_NOT_FOUND;
+}
+
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)
 {
     /* the time of each request is its own: two requests of one minute may have other sums */
     int64_t now_ns = occ_now_ns(), until_ns = now_ns - (all ? 0 : OCC_CHANGES_WAIT_S * SECOND_NS);
     otlp->retry_after_s = 0;
     int rc = count(otlp, all, until_ns / SECOND_NS / 60, now_ns, err);
+    bool is_counted = rc == 0;
     if (rc == 0)
         rc = send_sums(otlp, until_ns, err);
     otlp->counters.failures += rc != 0;
     if (rc == 0)
         rc = pass_profiles(otlp, all, err);
+    else if (is_counted && refuses(rc))
+        (void)pass_profiles(otlp, false, NULL);
     const char *failure = rc != 0 ? err->message : otlp->have_profiles_failed ? otlp->profiles_warning : "";
     int stored =
         otlp->sums ? occ_sums_store_counters(otlp->sums, &otlp->counters, failure, rc == 0 ? err : NULL) : 0;
@@ -285,6 +294,14 @@ static int check_profiles(struct occ_otlp *otlp, struct occ_error *err)
 
 int occ_otlp_check(struct occ_otlp *otlp, struct occ_error *err)
 {
+    struct occ_error own = OCC_ERROR_INIT;
     int rc = send_document(otlp, NO_METRICS, strlen(NO_METRICS), err);
-    return rc == 0 && otlp->profiles ? check_profiles(otlp, err) : rc;
+    if (!otlp->profiles || (rc != 0 && !refuses(rc)))
+        return rc;
+    int also = check_profiles(otlp, rc == 0 ? err : &own);
+    if (rc != 0 && also == 0)
+        occ_log(OCC_LOG_WARNING, "%s takes profiles", otlp->settings.url);
+    else if (rc != 0)
+        occ_log(OCC_LOG_WARNING, "%s", own.message);
+    return rc != 0 ? rc : also;
 }

@@ -1,8 +1,9 @@
 /*
  * The node's metrics to an OTLP server, and profiles if wanted. A pass counts the changed minutes of all
  * histories (sums.h, stacks.h), then sends all series. A failure of the server changes nothing but the time
- * of the next request, with the same sums and later minutes. Profiles follow, and have no influence on
- * metrics: a request of profiles is repeated until the server accepts it or refuses it for good. One thread.
+ * of the next request, with the same sums and later minutes. Profiles follow, also if the server refuses the
+ * metrics, and have no influence on metrics: a request of profiles is repeated until an answer accepts or
+ * refuses the request for good. One thread.
  */
 #pragma once
 
@@ -33,5 +34,5 @@ int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err);
 /* Seconds that the server asked us to wait for, in the last pass; 0: none. */
 int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp);
 /* Sends a request without metrics, and one without profiles: checks the server, the certificates and the
- * headers. */
+ * headers. Returns the first failure; the log has the result for profiles then. */
 int occ_otlp_check(struct occ_otlp *otlp, struct occ_error *err);

@@ -33,7 +33,7 @@ struct occ_stacks;
 
 int occ_stacks_open(struct occ_sums *sums, struct occ_stacks **ret_stacks, struct occ_error *err);
 void occ_stacks_close(struct occ_stacks *stacks);
-/* Forgets everything, also a request: what is left of an earlier use is not sent when profiles are switched
+/* Forgets everything, also a request: the rest of an earlier use is not sent when profiles are switched
  * on again. */
 int occ_stacks_clear(struct occ_sums *sums, struct occ_error *err);
 
@@ -48,7 +48,7 @@ struct occ_stacks_key {
 /* *ret_new_ns: the part of `ns` that was not counted before, at most `most_ns`. It counts from now on. */
 int occ_stacks_count(struct occ_stacks *stacks, const struct occ_stacks_key *key, int64_t ns, int64_t most_ns,
                      int64_t *ret_new_ns, struct occ_error *err);
-/* Forgets what was counted of a history's minutes before `minute`. */
+/* Forgets the counted time of a history's minutes before `minute`. */
 int occ_stacks_forget(struct occ_stacks *stacks, int64_t identity, int64_t minute, struct occ_error *err);
 
 /* ---- requests, between passes ---- */

@@ -29,7 +29,12 @@
                   ", 1) DESC, name LIMIT " NUMBER(limit) ") WHERE kind = '" #kind "'",                       \
         "DELETE FROM place WHERE kind = '" #kind                                                             \
         "' AND name NOT IN (" NAMES(kind) "ORDER BY has_place DESC, ns DESC LIMIT " NAMES_MAX ")"
-#define HOMELESS        "NOT (" PLACED(job) ") OR NOT (" PLACED(gpu) ")"
+#define HOMELESS "NOT (" PLACED(job) ") OR NOT (" PLACED(gpu) ")"
+/* Histories that are gone. The shipper looks at each history when it starts and when the history changes. */
+#define SILENT "SELECT identity FROM position WHERE stored < datetime('now', '-31 days')"
+/* More histories than a node has. A clock that is set must not remove positions: a history without a position
+ * would count again. */
+#define POSITIONS_MAX   "100000"
 #define SUM(column)     ", sum(" #column ") AS " #column
 #define UNKNOWN(column) #column " = NULL, "
 /* A stream keeps its start, also when late minutes come: receivers take another start for a new stream. */
@@ -71,6 +76,11 @@ static const char *const steps[] = {
     "DELETE FROM stack WHERE " HOMELESS,
     "INSERT INTO stack SELECT * FROM moved WHERE true ON CONFLICT DO UPDATE SET " OCC_STACKS_MERGE,
     "DROP TABLE moved",
+    "DELETE FROM counted WHERE identity IN (" SILENT ")",
+    "DELETE FROM counted_range WHERE identity IN (" SILENT ")",
+    "DELETE FROM run WHERE identity IN (" SILENT ")",
+    "DELETE FROM position WHERE (SELECT count(*) FROM position) > " POSITIONS_MAX
+    " AND identity NOT IN (SELECT identity FROM position ORDER BY stored DESC LIMIT " POSITIONS_MAX ")",
     "INSERT OR REPLACE INTO counter VALUES('folded_minute', ?1)",
 };
 

@@ -237,13 +237,15 @@ def refusals():
     node = make_node()
     node.extend(NOW - 900, 3, 8, 12, 1, "ranges9", "end")
     for status, code, says in ((503, 1, "not available"), (429, 1, "too many requests"), (504, 1, "proxy"), (401, 78, "ship.otlp_headers_file"),
-                               (404, 78, "no server of OTLP takes profiles there"), (0, 1, "")):
+                               (404, 78, "no server of OTLP takes profiles there"), (0, 1, ""), (302, 78, "redirects are not followed"),
+                               (307, 78, "redirects are not followed"), (405, 78, "no server of OTLP takes profiles there"), (407, 78, "proxy"),
+                               (408, 1, "waited too long"), (421, 78, "another server"), (425, 1, "too early"), (511, 78, "network")):
         collector.profile_answers = [(status, {"Retry-After": "7"}, b'{"message": "why\\u0007"}')]
         before, sent = len(collector.requests), len(collector.profiles)
         node.run("--once", code=code, says=says)
         assert len(collector.requests) == before + 1 and len(collector.profiles) == sent + 1, "metrics, and one request"
-    assert len(set(collector.profiles[-6:])) == 1, "a repeated request has other bytes"
-    assert node.status("profile failures") == "6" and node.status("failures") == "0"
+    assert len(set(collector.profiles[-14:])) == 1, "a repeated request has other bytes"
+    assert node.status("profile failures") == "14" and node.status("failures") == "0"
     node.extend(NOW - 600, 3, 8, 12, 2, "ranges9", "end")
     sent = len(collector.profiles)
     node.run("--once")
@@ -286,6 +288,75 @@ def a_service_without_profiles_at_the_collector():
     collector.profile_answers = [(400, {}, b"missing profiles")]
     node.run("--check", says="takes metrics and profiles")
     collector.profile_answers.clear()
+    node.run("--once")
+    compare(collector.accepted, by_sql(node.history))
+    node.close()
+
+
+def a_server_of_profiles_alone():
+    """Metrics that are refused do not hold profiles back; a server that is not there gets one request."""
+    node = make_node()
+    node.extend(NOW - 600, 3, 4, 12, 1, "ranges3", "end")
+    collector.answers = [(404, {}, b"")]
+    node.run("--once", code=78, says="takes metrics there (HTTP 404)")
+    compare(collector.accepted, by_sql(node.history))
+    assert node.status("failures") == "1" and node.status("profile requests") == "1" and node.status("profile failures") == "0"
+    node.extend(NOW - 300, 3, 4, 12, 2, "ranges3", "end")
+    collector.answers, collector.profile_answers = [(404, {}, b"")], [(404, {}, b"")]
+    said = node.run("--once", code=78, says="takes metrics there (HTTP 404)")
+    assert "takes profiles there (HTTP 404)" in said and node.status("profile failures") == "1"
+    for answer, code in (((0, {}, b""), 1), ((503, {"Retry-After": "7"}, b""), 1)):
+        sent = len(collector.profiles)
+        collector.answers = [answer]
+        node.run("--once", code=code)
+        assert len(collector.profiles) == sent, "a server that is away gets a second request"
+    collector.answers = [(404, {}, b"")]
+    node.run("--check", code=78, says="takes metrics there (HTTP 404)")
+    collector.answers = [(404, {}, b"")]
+    assert "takes profiles" in node.run("--check", code=78)
+    collector.answers, collector.profile_answers = [(404, {}, b"")], [(404, {}, b"")]
+    assert "takes profiles there (HTTP 404)" in node.run("--check", code=78)
+    node.run("--once")
+    compare(collector.accepted, by_sql(node.history))
+    node.close()
+
+
+def histories_that_are_gone():
+    """Rows of histories that nobody reads any more leave the file of sums after 31 days; their sums stay."""
+    node = make_node()
+    node.extend(NOW - 600, 3, 4, 12, 1, "ranges3", "end")
+    node.run("--once")
+    shutil.rmtree(os.path.dirname(node.history))
+    tables = ("position", "run", "counted", "counted_range")
+
+    def rows():
+        with sqlite3.connect(node.state + ".otlp") as db:
+            return [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]
+
+    node.run("--once")
+    before = rows()
+    assert all(before), before
+    for days, wanted in ((30, before), (32, [before[0], 0, 0, 0])):
+        with sqlite3.connect(node.state + ".otlp") as db:
+            db.execute(f"UPDATE position SET stored = datetime('now', '-{days} days')")
+        node.run("--once")
+        assert rows() == wanted, (days, rows())
+    with sqlite3.connect(node.state + ".otlp") as db:  # positions: the newest 100000, whatever the clock says
+        db.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
+                   "INSERT INTO position SELECT i, 1, 1, datetime('now', '-1 day') FROM n")
+    node.run("--once")
+    assert rows() == [100000, 0, 0, 0], rows()
+    node.close()
+
+
+def a_silent_history():
+    """A history that is as it was for longer than 31 days still counts nothing twice."""
+    node = make_node()
+    node.extend(NOW - 600, 3, 4, 12, 1, "ranges3", "end")
+    node.run("--once")
+    with sqlite3.connect(node.state + ".otlp") as db:
+        db.execute("UPDATE position SET stored = datetime('now', '-32 days')")
+    node.run("--once")
     node.run("--once")
     compare(collector.accepted, by_sql(node.history))
     node.close()
@@ -385,7 +456,8 @@ def damaged_requests():
 
 
 GROUPS = {"values": (values, without_ranges, restarts_and_late_launches, a_clock_that_is_set_back, launches_that_nobody_can_read, switched_off, jobs_and_folding),
-          "faults": (refusals, a_service_without_profiles_at_the_collector, an_endpoint_that_never_answers, a_killed_shipper, hostile_names, many_layers,
+          "faults": (refusals, a_service_without_profiles_at_the_collector, a_server_of_profiles_alone,
+                     histories_that_are_gone, a_silent_history, an_endpoint_that_never_answers, a_killed_shipper, hostile_names, many_layers,
                      damaged_requests)}
 collector = Collector()
 for test in GROUPS[sys.argv[4]]:
