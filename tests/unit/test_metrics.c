@@ -584,6 +584,15 @@ static void silent_series_end(void **state)
 
 /* ---- held time ---- */
 
+/* A GPU, number `n`, of a model. */
+static void use_model(struct world *w, uint8_t n, const char *model)
+{
+    struct occ_store_device device = {.name = model, .limits = {.cc = 90, .sm_count = 132}};
+    memset(w->gpu, n, sizeof w->gpu);
+    memcpy(device.uuid, w->gpu, sizeof device.uuid);
+    assert_int_equal(occ_store_put_device(w->store, &device, &w->device, NULL), 0);
+}
+
 /* A launch of program `program` of job `program`, at milliseconds since EPOCH_NS. */
 static void hold(struct world *w, uint8_t program, uint32_t config, int64_t start_ms, int64_t duration_ms)
 {
@@ -592,10 +601,10 @@ static void hold(struct world *w, uint8_t program, uint32_t config, int64_t star
         .start_ns = EPOCH_NS + start_ms * MS, .duration_ns = (uint64_t)(duration_ms * MS), .config = config};
     (void)snprintf(job, sizeof job, "%u", program);
     const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = job}, .uuid = {0xcd, program}};
-    occ_meter_add(
-        w->meter,
-        &(struct occ_meter_launches){.store = w->store, .gpu = w->gpu, .run = &run, .rows = &row, .n = 1},
-        NOW_NS + wall_now_ns - EPOCH_NS);
+    occ_meter_add(w->meter,
+                  &(struct occ_meter_launches){
+                      .owner = w->owner, .store = w->store, .gpu = w->gpu, .run = &run, .rows = &row, .n = 1},
+                  NOW_NS + wall_now_ns - EPOCH_NS);
 }
 
 static void end_program(struct world *w, uint8_t program)
@@ -705,6 +714,8 @@ static void held_time_only_grows(void **state)
         wall_now_ns = EPOCH_NS + ms * MS;
         if (lrand48() % 5 == 0)
             end_program(w, program);
+        else if (lrand48() % 20 == 0 && ms > 60000) /* recorded at its end */
+            hold(w, program, config, ms - 60000, 60000);
         else
             hold(w, program, config, ms > 2000 ? ms - lrand48() % 2000 : ms, lrand48() % 900);
         double now = held(w, ms, "", "");
@@ -751,6 +762,197 @@ static void short_programs_add_up(void **state)
     assert_seconds(held(w, 600000, "1", "idle"), 0);
 }
 
+/* Kernels are recorded after their end: time that nobody held before counts then, in any order of scrapes and
+ * launches, and a GPU is never held twice. */
+static void a_long_kernel_counts_at_its_end(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    for (int64_t s = 0; s < 600; s += 15)
+        assert_seconds(held(w, s * 1000, "", ""), 0);
+    wall_now_ns = EPOCH_NS + 600 * S;
+    hold(w, 1, config, 0, 600000);
+    hold(w, 2, config, 300000, 300000); /* also late; the GPU's time is counted */
+    assert_seconds(held(w, 600000, "", ""), 595);
+    end_program(w, 1);
+    end_program(w, 2);
+    assert_seconds(held(w, 700000, "", ""), 600);
+    assert_seconds(held(w, 700000, "1", ""), 595 + 2.5);
+    assert_seconds(held(w, 700000, "1", "used") + held(w, 700000, "1", "lost"), 595 + 2.5);
+    wall_now_ns = EPOCH_NS + 800 * S;
+    hold(w, 3, config, 650000, 150000); /* nobody held the GPU from 600 s to 650 s */
+    end_program(w, 3);
+    assert_seconds(held(w, 900000, "3", ""), 150);
+}
+
+/* A program that is known is idle while its kernel runs; later idle time makes up for the difference. */
+static void a_later_long_kernel_is_made_up_for(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    hold(w, 1, config, 0, 1000);
+    for (int64_t s = 2; s < 310; s += 15)
+        (void)held(w, s * 1000, "", "");
+    wall_now_ns = EPOCH_NS + 310 * S;
+    hold(w, 1, config, 10000, 300000);
+    assert_seconds(held(w, 310000, "1", ""), 305);
+    assert_seconds(held(w, 705000, "1", ""), 700);
+    assert_seconds(held(w, 705000, "1", "idle"), 700 - 301);
+}
+
+/* A scrape before the daemon reads the rings of programs that ran without it. */
+static void a_daemon_that_was_away_counts(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    assert_seconds(held(w, 120000, "", ""), 0);
+    for (int64_t s = 0; s < 120; s++)
+        hold(w, 1, config, s * 1000, 1000);
+    assert_seconds(held(w, 305000, "1", ""), 300);
+    assert_seconds(held(w, 305000, "1", "idle"), 180);
+}
+
+static void a_forged_start_holds_a_day(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    (void)held(w, 1000, "", "");
+    hold(w, 2, config, INT64_C(86400000) * 365, 1000); /* the future */
+    assert_seconds(held(w, 15000, "2", ""), 0);
+    hold(w, 1, config, 1 - EPOCH_NS / MS, 1);
+    assert_seconds(held(w, 20000, "1", ""), 86400);
+    assert_seconds(held(w, 20000, "2", ""), 0);
+}
+
+/* Programs of an owner with hundreds of GPUs each: there are no such GPUs, or only perhaps. */
+static void one_owner_does_not_hold_all(void **state)
+{
+    static const enum occ_meter_standing standings[] = {OCC_METER_INVENTED, OCC_METER_UNKNOWN};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        w->standing = standings[i];
+        use_device(w, 7);
+        use_kernel(w, "_Z3mulPf");
+        uint32_t config = make_config(w, 132);
+        wall_now_ns = EPOCH_NS + S;
+        w->owner = 666;
+        for (int j = 0; j < 4096; j++) {
+            w->gpu[0] = (uint8_t)j;
+            w->gpu[1] = (uint8_t)(j >> 8);
+            w->gpu[2] = 1;
+            hold(w, (uint8_t)(66 + j / 256), config, 0, 1);
+        }
+        w->standing = OCC_METER_LISTED;
+        w->owner = 1;
+        use_device(w, 9);
+        hold(w, 1, make_config(w, 132), 0, 1000);
+        assert_seconds(held(w, 60000, "1", ""), 55);
+        if (standings[i] == OCC_METER_INVENTED)
+            assert_seconds(held(w, 60000, "", ""), 55);
+        assert_int_equal(teardown(state), 0);
+        assert_int_equal(setup(state), 0);
+        w = *state;
+    }
+}
+
+static size_t held_models(struct world *w, int64_t at_ms, const char *model)
+{
+    char series[128];
+    (void)held(w, at_ms, "", "");
+    (void)snprintf(series, sizeof series, ",modelName=\"%s\",part=\"used\"} ", model);
+    return count_of(w->text, series);
+}
+
+/* Invented models do not keep the driver's from their series, and no name makes a series twice. */
+static void one_owner_does_not_have_all_models(void **state)
+{
+    static const char *const invented[] = {"(other)", "A", "B", "C", "D", "E"};
+    struct world *w = *state;
+    use_kernel(w, "_Z3mulPf");
+    wall_now_ns = EPOCH_NS + S;
+    w->owner = 666;
+    for (uint8_t i = 0; i < 6; i++) {
+        use_model(w, (uint8_t)(10 + i), invented[i]);
+        hold(w, 66, make_config(w, 132), 0, 1000);
+    }
+    assert_int_equal(held_models(w, 10000, "(other)"), 1);
+    assert_int_equal(held_models(w, 10000, "D"), 1);
+    assert_int_equal(held_models(w, 10000, "E"), 0);
+    w->owner = 1;
+    use_model(w, 50, "F"); /* unlisted, of another owner */
+    hold(w, 1, make_config(w, 132), 10000, 1000);
+    assert_int_equal(held_models(w, 20000, "F"), 1);
+    w->standing = OCC_METER_LISTED;
+    use_model(w, 60, "G");
+    hold(w, 1, make_config(w, 132), 20000, 1000);
+    assert_int_equal(held_models(w, 30000, "G"), 1);
+    assert_int_equal(held_models(w, 30000, "(other)"), 1);
+    assert_true(held(w, 30000, "", "") < 8 * 25 + 1);
+}
+
+/* The series of a model end an hour after its last program; a later program begins at 0. */
+static void a_model_is_released(void **state)
+{
+    struct world *w = *state;
+    const int64_t hour_ms = 3600000;
+    use_kernel(w, "_Z3mulPf");
+    wall_now_ns = EPOCH_NS + S;
+    w->standing = OCC_METER_LISTED;
+    for (uint8_t i = 0; i < 4; i++) {
+        use_model(w, (uint8_t)(10 + i), (const char *const[]){"A", "B", "C", "D"}[i]);
+        hold(w, (uint8_t)(1 + i), make_config(w, 132), 0, 1000);
+    }
+    end_program(w, 1);
+    use_model(w, 20, "E"); /* a listed model leaves no other one */
+    hold(w, 5, make_config(w, 132), 0, 1000);
+    assert_int_equal(held_models(w, 10000, "A"), 1);
+    assert_int_equal(held_models(w, 10000, "E"), 0);
+    (void)held(w, 120000, "", "");
+    assert_int_equal(held_models(w, 120000 + hour_ms, "A"), 0);
+    assert_int_equal(held_models(w, 120000 + hour_ms, "B"), 1);
+    use_model(w, 21, "F");
+    hold(w, 6, make_config(w, 132), hour_ms + 120000, 1000);
+    assert_int_equal(held_models(w, 140000 + hour_ms, "F"), 1);
+    assert_seconds(held(w, 140000 + hour_ms, "1", ""), 0);
+    assert_int_equal(held_models(w, 140000 + hour_ms, "D"), 1); /* its program is idle */
+}
+
+/* Kernels of a second without pauses, while the clock is set back by an hour; some records are late. */
+static void a_clock_set_back_leaves_programs_busy(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    const char *text = NULL;
+    for (int64_t s = 0; s < 700; s++) {
+        int64_t set_s = s < 100 ? 0 : -3600;
+        const struct occ_store_launch row = {.start_ns = EPOCH_NS + (s + (s < 102 ? 0 : set_s)) * S,
+                                             .duration_ns = (uint64_t)S,
+                                             .config = config};
+        const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = "1"}, .uuid = {0xcd, 1}};
+        wall_now_ns = EPOCH_NS + (s + 1 + set_s) * S;
+        text = written(w, true, NOW_NS + (s + 1) * S);
+        occ_meter_add(
+            w->meter,
+            &(struct occ_meter_launches){.store = w->store, .gpu = w->gpu, .run = &run, .rows = &row, .n = 1},
+            NOW_NS + (s + 1) * S);
+    }
+    text = written(w, true, NOW_NS + 700 * S);
+    double all_s = sum_of(text, "occtrace_job_held_seconds_total");
+    assert_in_range((int)all_s, 685, 695);
+    const char *idle = strstr(text, "part=\"idle\"} ");
+    assert_true(!idle || strtod(strstr(idle, "} ") + 2, NULL) < 10);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -777,6 +979,14 @@ int main(void)
         T(held_time_only_grows),
         T(a_clock_that_is_set_holds_nothing),
         T(short_programs_add_up),
+        T(a_long_kernel_counts_at_its_end),
+        T(a_later_long_kernel_is_made_up_for),
+        T(a_daemon_that_was_away_counts),
+        T(a_forged_start_holds_a_day),
+        T(one_owner_does_not_hold_all),
+        T(one_owner_does_not_have_all_models),
+        T(a_model_is_released),
+        T(a_clock_set_back_leaves_programs_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

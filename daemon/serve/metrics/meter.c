@@ -122,6 +122,7 @@ static void expire(struct occ_meter *m, int64_t now_ns)
     (void)occ_slots_expire(m->run_slots, m->options.max_runs, now_ns - RUN_LINGER_NS, INT64_MIN);
     occ_meter_keep_jobs(m, now_ns);
     occ_meter_expire_jobs(m, now_ns - JOB_LINGER_NS);
+    occ_meter_expire_models(m, now_ns, now_ns - JOB_LINGER_NS);
     if (occ_slots_expire(m->gpu_slots, OCC_METER_GPUS, 0, now_ns - SILENT_NS))
         occ_meter_forget_configs(m);
 }
@@ -166,7 +167,7 @@ static uint16_t find_gpu(struct occ_meter *m, const struct occ_meter_launches *l
         return OTHER_GPU;
     struct occ_meter_gpu *g = &m->gpus[at];
     leave_gpu(m, (uint16_t)at);
-    *g = (struct occ_meter_gpu){.last_ns = 0};
+    *g = (struct occ_meter_gpu){.counted_ns = occ_meter_counted_ns(m, l->gpu)};
     memcpy(g->uuid, l->gpu, 16);
     (void)snprintf(g->model, sizeof g->model, "%s", model);
     occ_text_sanitise(g->model);
@@ -298,7 +299,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
         c->busy_ns += duration_ns;
         wasted_ns += duration_ns * (double)c->wasted_warps;
         add_to_job(m, job, c, duration_ns);
-        if (!holder)
+        if (i == 0) /* all rows are of one GPU */
             holder = occ_meter_hold(m, l, job, m->gpus[c->gpu].model);
         if (holder)
             occ_meter_hold_launch(holder, &l->rows[i], (double)c->used, c->is_communication);

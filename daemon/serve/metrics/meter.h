@@ -12,7 +12,11 @@
  * Held time: a run holds a GPU from its first launch to the end of its last launch; a run without an end
  * holds it until now. Runs that hold one GPU share each moment equally (support/held.h). The time is divided
  * into parts as in a bill (docs/cost.md), with the model's occupancy, and in the order in which launches
- * arrive. Counters follow 5 s later. One thread.
+ * arrive. Counters follow 5 s later. Launches arrive after their end: a first launch counts from its start,
+ * as far as nobody else held the GPU, and a day at most; a later long one counts as idle time, for which
+ * later idle time makes up. A clock that is set begins anew. Four models have series, by owner as GPUs; they
+ * end an hour after the last program. An owner holds at most as many of 4096 places (runs on GPUs) as are
+ * free. GPUs that are missing from a complete list of the driver hold nothing. One thread.
  */
 #pragma once
 

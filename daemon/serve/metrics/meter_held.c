@@ -16,6 +16,10 @@
 #define DELAY_NS (5 * SECOND_NS)
 /* A larger difference of two clocks means that one was set. */
 #define STEP_NS SECOND_NS
+/* A launch that ends later is of a clock that was set back since. */
+#define FUTURE_NS (60 * SECOND_NS)
+/* Limits the time before the first launches of a run arrive, whose start may be forged. */
+#define LATE_MAX_NS (86400 * SECOND_NS)
 
 static int64_t wall_ns(const struct occ_meter *m)
 {
@@ -24,36 +28,81 @@ static int64_t wall_ns(const struct occ_meter *m)
 
 /* ---- launches in ---- */
 
-static size_t find_model(struct occ_meter *m, const char *model)
+/* The entry's series begin at 0 for another model. */
+static void clear_model(struct occ_meter *m, size_t at)
 {
-    size_t i = 0;
-    if (!model[0])
+    for (size_t i = 0; i < m->n_holders; i++)
+        if (m->holders[i].model == at)
+            m->holders[i].model = OCC_METER_MODELS;
+    for (size_t i = 0; i < OCC_METER_JOB_SUMS; i++)
+        memset(m->jobs[i].held_s[at], 0, sizeof m->jobs[i].held_s[at]);
+}
+
+/* OCC_METER_MODELS: "(other)". Programs report the names; GPUs of the driver come first. */
+static size_t find_model(struct occ_meter *m, const char *model, uint64_t owner, bool is_listed)
+{
+    size_t at = 0;
+    if (!model[0] || strcmp(model, "(other)") == 0)
         return OCC_METER_MODELS;
-    while (i < m->n_models && strcmp(m->models[i], model) != 0)
-        i++;
-    if (i == m->n_models && i < OCC_METER_MODELS)
-        (void)snprintf(m->models[m->n_models++], sizeof m->models[0], "%s", model);
-    return i; /* OCC_METER_MODELS: "(other)" */
+    while (at < OCC_METER_MODELS && !(m->model_slots[at].is_used && strcmp(m->models[at], model) == 0))
+        at++;
+    if (at == OCC_METER_MODELS) {
+        at = occ_slots_take(m->model_slots, OCC_METER_MODELS, owner, is_listed);
+        if (at == OCC_SLOT_NONE)
+            return OCC_METER_MODELS;
+        clear_model(m, at);
+        (void)snprintf(m->models[at], sizeof m->models[at], "%s", model);
+    }
+    m->model_slots[at].is_fixed |= is_listed;
+    m->model_slots[at].ended_ns = 0;
+    return at;
+}
+
+void occ_meter_expire_models(struct occ_meter *m, int64_t now_ns, int64_t left_ns)
+{
+    bool is_held[OCC_METER_MODELS + 1] = {false};
+    for (size_t i = 0; i < m->n_holders; i++)
+        is_held[m->holders[i].model] |= !m->holders[i].has_ended;
+    for (size_t i = 0; i < OCC_METER_MODELS; i++) {
+        struct occ_slot *p = &m->model_slots[i];
+        p->used_ns = is_held[i] ? now_ns : p->used_ns;
+        if (is_held[i] || p->ended_ns == 0)
+            p->ended_ns = is_held[i] ? 0 : now_ns;
+    }
+    (void)occ_slots_expire(m->model_slots, OCC_METER_MODELS, left_ns, INT64_MIN);
+}
+
+static struct occ_meter_holder *take_holder(struct occ_meter *m, const struct occ_meter_launches *l,
+                                            size_t n_of_owner, const char *model)
+{
+    enum occ_meter_standing standing = m->options.look_up(m->options.context, l->gpu, l->run->simulated);
+    if (standing == OCC_METER_INVENTED || n_of_owner >= OCC_METER_HOLDERS_MAX - m->n_holders ||
+        !occ_grow((void **)&m->holders, &m->holders_allocated, m->n_holders, OCC_METER_HOLDERS_MAX,
+                  sizeof *m->holders))
+        return NULL;
+    size_t at = find_model(m, model, l->owner, standing == OCC_METER_LISTED);
+    struct occ_meter_holder *h = &m->holders[m->n_holders++];
+    *h = (struct occ_meter_holder){.owner = l->owner, .model = at};
+    memcpy(h->run, l->run->uuid, 16);
+    memcpy(h->gpu, l->gpu, 16);
+    return h;
 }
 
 struct occ_meter_holder *occ_meter_hold(struct occ_meter *m, const struct occ_meter_launches *l, size_t job,
                                         const char *model)
 {
     struct occ_meter_holder *h = m->holders;
+    size_t n_of_owner = 0;
     while (h < m->holders + m->n_holders &&
-           (memcmp(h->run, l->run->uuid, 16) != 0 || memcmp(h->gpu, l->gpu, 16) != 0))
-        h++;
-    if (h == m->holders + m->n_holders) {
-        if (!occ_grow((void **)&m->holders, &m->holders_allocated, m->n_holders, OCC_METER_HOLDERS_MAX,
-                      sizeof *m->holders))
-            return NULL;
-        h = &m->holders[m->n_holders++];
-        *h = (struct occ_meter_holder){.model = find_model(m, model)};
-        memcpy(h->run, l->run->uuid, 16);
-        memcpy(h->gpu, l->gpu, 16);
-    }
+           (h->owner != l->owner || memcmp(h->run, l->run->uuid, 16) != 0 || memcmp(h->gpu, l->gpu, 16) != 0))
+        n_of_owner += h++->owner == l->owner;
+    if (h == m->holders + m->n_holders)
+        h = take_holder(m, l, n_of_owner, model);
+    if (!h)
+        return NULL;
     h->job = job;
     h->has_ended = false;
+    h->latest_ns = wall_ns(m) + FUTURE_NS;
     return h;
 }
 
@@ -71,6 +120,8 @@ void occ_meter_hold_launch(struct occ_meter_holder *h, const struct occ_store_la
                            bool is_communication)
 {
     int64_t start_ns = launch->start_ns, end_ns = start_ns + (int64_t)launch->duration_ns;
+    if (end_ns > h->latest_ns)
+        return;
     if (h->first_ns == 0 || start_ns < h->first_ns)
         h->first_ns = start_ns;
     if (h->last_ns == 0)
@@ -145,21 +196,76 @@ static int64_t gpu_key(const uint8_t gpu[16])
     return halves[0] ^ halves[1];
 }
 
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct occ_meter_gpu *find_entry(struct occ_meter *m, const uint8_t uuid[16])
+{
+    size_t i = 0;
+    while (i < OCC_METER_GPUS && memcmp(m->gpus[i].uuid, uuid, 16) != 0)
+        i++;
+    return &m->gpus[i];
+}
+
+int64_t occ_meter_counted_ns(const struct occ_meter *m, const uint8_t gpu[16])
+{
+    int64_t counted_ns = 0;
+    for (size_t i = 0; i < m->n_holders; i++)
+        if (memcmp(m->holders[i].gpu, gpu, 16) == 0)
+            counted_ns = latest(counted_ns, m->holders[i].counted_ns);
+    return counted_ns;
+}
+
+/* The run's time that is not counted yet. A first launch may have begun long ago: it was recorded at its end.
+ * Such time counts as far as the GPU was not held, so that no moment of a GPU counts twice. */
+static struct occ_holder time_of(struct occ_meter *m, const struct occ_meter_holder *h, int64_t until_ns)
+{
+    int64_t from_ns =
+        latest(latest(h->first_ns, m->set_ns), latest(h->counted_ns, find_entry(m, h->gpu)->counted_ns));
+    int64_t end_ns = h->has_ended && h->last_ns < until_ns ? h->last_ns : until_ns;
+    if (h->counted_ns == 0)
+        from_ns = latest(from_ns, h->first_ns ? until_ns - LATE_MAX_NS : until_ns);
+    return (struct occ_holder){
+        .gpu = gpu_key(h->gpu), .first_ns = from_ns, .last_ns = latest(end_ns, from_ns)};
+}
+
+static void note_counted(struct occ_meter *m, struct occ_meter_holder *h, const struct occ_holder *time)
+{
+    struct occ_meter_gpu *gpu = find_entry(m, h->gpu);
+    if (time->last_ns <= time->first_ns)
+        return;
+    h->counted_ns = time->last_ns;
+    gpu->counted_ns = latest(gpu->counted_ns, time->last_ns);
+}
+
 static bool divide(struct occ_meter *m, int64_t until_ns)
 {
     _cleanup_(occ_freep) struct occ_holder *times = calloc(m->n_holders + 1, sizeof *times);
-    for (size_t i = 0; times && i < m->n_holders; i++) {
-        const struct occ_meter_holder *h = &m->holders[i];
-        int64_t low_ns = h->first_ns > m->divided_ns ? h->first_ns : m->divided_ns;
-        int64_t high_ns = h->has_ended && h->last_ns < until_ns ? h->last_ns : until_ns;
-        times[i] = (struct occ_holder){
-            .gpu = gpu_key(h->gpu), .first_ns = low_ns, .last_ns = high_ns > low_ns ? high_ns : low_ns};
-    }
+    for (size_t i = 0; times && i < m->n_holders; i++)
+        times[i] = time_of(m, &m->holders[i], until_ns);
     if (!times || occ_held_divide(times, m->n_holders) != 0)
         return false;
-    for (size_t i = 0; i < m->n_holders; i++)
+    for (size_t i = 0; i < m->n_holders; i++) {
         count(m, &m->holders[i], &times[i]);
+        note_counted(m, &m->holders[i], &times[i]);
+    }
     return true;
+}
+
+/* Launches of the clock before say nothing about the time from now on. */
+static void begin_anew(struct occ_meter *m, int64_t until_ns)
+{
+    m->set_ns = until_ns;
+    for (size_t i = 0; i < OCC_METER_GPUS; i++)
+        m->gpus[i].counted_ns = 0;
+    for (size_t i = 0; i < m->n_holders; i++) {
+        struct occ_meter_holder *h = &m->holders[i];
+        h->first_ns = h->last_ns = h->others_ns = until_ns;
+        h->counted_ns = 0;
+        memset(h->part_ns, 0, sizeof h->part_ns);
+    }
 }
 
 void occ_meter_divide_held(struct occ_meter *m, int64_t now_ns)
@@ -168,11 +274,12 @@ void occ_meter_divide_held(struct occ_meter *m, int64_t now_ns)
     bool was_set = m->ahead_ns != 0 && (ahead_ns - m->ahead_ns > STEP_NS || m->ahead_ns - ahead_ns > STEP_NS);
     if (m->ahead_ns != 0 && !was_set && until_ns - m->divided_ns < SECOND_NS)
         return;
-    /* the first call has no time before it but that of the launches */
+    if (was_set)
+        begin_anew(m, until_ns);
     bool is_done = was_set || m->n_holders == 0 || divide(m, until_ns);
     if (!is_done)
         return;
     m->ahead_ns = ahead_ns;
-    m->divided_ns = until_ns;
+    m->divided_ns = m->gpus[OCC_METER_GPUS].counted_ns = until_ns;
     remove_ended(m, until_ns);
 }

@@ -107,8 +107,10 @@ static void put_held(const struct occ_meter *m, const struct occ_exposition *e)
             continue;
         for (size_t i = 0; i < (size_t)(OCC_METER_MODELS + 1) * OCC_METER_PARTS; i++) {
             size_t model = i / OCC_METER_PARTS, part = i % OCC_METER_PARTS;
+            if (model < OCC_METER_MODELS && !m->model_slots[model].is_used)
+                continue;
             labels[OCC_METER_JOB_LABELS] =
-                (struct occ_label){"modelName", model < m->n_models ? m->models[model] : "(other)"};
+                (struct occ_label){"modelName", model < OCC_METER_MODELS ? m->models[model] : "(other)"};
             labels[OCC_METER_JOB_LABELS + 1] = (struct occ_label){"part", words[part]};
             if (m->jobs[at].held_s[model][part] > 0)
                 occ_exposition_put(e, OCC_METRIC_JOB_HELD, labels, m->jobs[at].held_s[model][part]);

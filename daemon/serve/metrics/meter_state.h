@@ -5,7 +5,7 @@
 #include "slots.h"
 #include "support/map.h"
 
-#define OCC_METER_GPUS        32
+#define OCC_METER_GPUS        32 /* the index of "(other)", too */
 #define OCC_METER_KERNELS     1024
 #define OCC_METER_LABEL_BYTES 128
 
@@ -20,6 +20,7 @@ struct occ_meter_gpu {
     char model[64];
     struct occ_meter_sums sums, minutes[2]; /* sums: now; minutes: at the last two ends of minutes */
     int64_t last_ns;
+    int64_t counted_ns; /* held time before is counted; of "(other)": of all GPUs without an entry */
 };
 
 #define OCC_METER_JOBS 8
@@ -51,15 +52,19 @@ enum {
     X(COMMUNICATION, "communication") X(LOST, "lost") X(USED, "used") X(UNKNOWN, "unknown")
 #define OCC_METER_HELD_ENUMERATOR(name, word) OCC_METER_HELD_##name,
 enum occ_meter_part { OCC_METER_HELD(OCC_METER_HELD_ENUMERATOR) OCC_METER_PARTS };
-#define OCC_METER_MODELS      4    /* of GPUs with a series of held time; others: "(other)" */
-#define OCC_METER_HOLDERS_MAX 4096 /* further runs on GPUs hold no time */
+#define OCC_METER_MODELS 4 /* of GPUs with a series of held time; others: "(other)" */
+/* Further runs on GPUs hold no time. An owner has at most as many as are free. */
+#define OCC_METER_HOLDERS_MAX 4096
 
 /* A run on a GPU. Times are since the epoch. */
 struct occ_meter_holder {
     uint8_t run[16], gpu[16];
+    uint64_t owner;
     size_t job, model; /* model: an index of `models` */
     bool has_ended;
     int64_t first_ns, last_ns, others_ns; /* others_ns: last end of a kernel other than communication */
+    int64_t counted_ns;                   /* time before is counted */
+    int64_t latest_ns;                    /* a launch with a later end is of another clock */
     double part_ns[OCC_METER_PARTS];      /* of its launches, not divided yet */
 };
 
@@ -107,21 +112,26 @@ struct occ_meter {
     struct occ_meter_holder *holders;
     size_t n_holders, holders_allocated;
     char models[OCC_METER_MODELS][64];
-    size_t n_models;
-    int64_t divided_ns, ahead_ns; /* held time before divided_ns is counted; wall clock minus monotonic one */
+    struct occ_slot model_slots[OCC_METER_MODELS];
+    int64_t divided_ns, ahead_ns; /* end of the last division of held time; wall clock minus monotonic one */
+    int64_t set_ns;               /* the clock was set: no time before counts */
 };
 
 /* ---- meter_held.c ---- */
 
-/* Returns the run on its GPU, until the next call; NULL: no memory, or too many. */
+/* Returns the run on its GPU, until the next call; NULL: no memory, too many, or there is no such GPU. */
 struct occ_meter_holder *occ_meter_hold(struct occ_meter *meter, const struct occ_meter_launches *launches,
                                         size_t job, const char *model);
+/* Time of a GPU before the result is counted, by the runs that hold the GPU; 0: there are none. */
+int64_t occ_meter_counted_ns(const struct occ_meter *meter, const uint8_t gpu[16]);
 /* `used`: occupancy by the model; NaN: the model does not know the kernel. */
 void occ_meter_hold_launch(struct occ_meter_holder *holder, const struct occ_store_launch *launch,
                            double used, bool is_communication);
 void occ_meter_end_holders(struct occ_meter *meter, const uint8_t run[16]);
 /* Keeps the entries of jobs with programs that hold GPUs, also without launches. */
 void occ_meter_keep_jobs(struct occ_meter *meter, int64_t now_ns);
+/* Ends series of models whose last program ended at `left_ns` or before. Times are monotonic. */
+void occ_meter_expire_models(struct occ_meter *meter, int64_t now_ns, int64_t left_ns);
 /* The job's entry gets another job. */
 void occ_meter_leave_job(struct occ_meter *meter, size_t job);
 /* Counts held time until 5 s ago, at most once a second. `now_ns`: monotonic. */
