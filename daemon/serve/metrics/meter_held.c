@@ -88,16 +88,22 @@ static struct occ_meter_holder *take_holder(struct occ_meter *m, const struct oc
     return h;
 }
 
+static bool is_of(const struct occ_meter_holder *h, const struct occ_meter_launches *l)
+{
+    return h->owner == l->owner && memcmp(h->run, l->run->uuid, 16) == 0 && memcmp(h->gpu, l->gpu, 16) == 0;
+}
+
 struct occ_meter_holder *occ_meter_hold(struct occ_meter *m, const struct occ_meter_launches *l, size_t job,
                                         const char *model)
 {
-    struct occ_meter_holder *h = m->holders;
+    struct occ_meter_holder *h = NULL;
     size_t n_of_owner = 0;
-    while (h < m->holders + m->n_holders &&
-           (h->owner != l->owner || memcmp(h->run, l->run->uuid, 16) != 0 || memcmp(h->gpu, l->gpu, 16) != 0))
-        n_of_owner += h++->owner == l->owner;
-    if (h == m->holders + m->n_holders)
-        h = take_holder(m, l, n_of_owner, model);
+    for (size_t i = 0; i < m->n_holders && !h; i++) {
+        n_of_owner += m->holders[i].owner == l->owner;
+        if (is_of(&m->holders[i], l))
+            h = &m->holders[i];
+    }
+    h = h ? h : take_holder(m, l, n_of_owner, model);
     if (!h)
         return NULL;
     h->job = job;
