@@ -131,10 +131,6 @@
     ", " #column "), excluded." #column ")"
 #define OCC_SQL_MARK_2(a, b)         ", ?"
 #define OCC_SQL_MARK_3(a, b, c)      ", ?"
-#define OCC_SQL_SET_2(column, field)        OCC_SQL_SET(#column)
-#define OCC_SQL_SET_3(column, field, type)  OCC_SQL_SET(#column)
-#define OCC_SQL_SET_LIMIT(name, word, text) OCC_SQL_SET("limit_" word)
-#define OCC_SQL_SET_CAUSE(name, word, text) OCC_SQL_SET("cause_" word)
 
 /* Values of a configuration that `top` reads. X(NAME, expression) */
 #define OCC_SQL_TOP(X) \
@@ -184,7 +180,7 @@
     X(DEVICE_LIMITS, "SELECT 1" OCC_DEVICE_COLUMNS(OCC_COLUMN_2) " FROM stored_device WHERE device_id = ?") \
     X(ADD_KERNEL, "INSERT INTO stored_kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) " \
       "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING kernel_id") \
-    /* a new configuration, or a configuration analysed by an older model (or just added by another process): keeps its id */ \
+    /* or just added by another process: keeps its id */ \
     X(PUT_CONFIG, "INSERT INTO stored_launch_config(key, kernel_id, device_id" \
       OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", shared_optin" OCC_CONFIG_COLUMNS(OCC_COLUMN_2) \
       ", model_version, refused, limiters, main_cause" \
@@ -194,16 +190,15 @@
       ", ?, ?, ?, ?" \
       OCC_RESULT_REALS(OCC_SQL_MARK_2) OCC_RESULT_INTEGERS(OCC_SQL_MARK_3) \
       OCC_LIMITS(OCC_SQL_MARK_3) OCC_CAUSES(OCC_SQL_MARK_3) \
-      ") ON CONFLICT(key) DO UPDATE SET model_version = excluded.model_version" \
-      OCC_SQL_SET("refused") OCC_SQL_SET("limiters") OCC_SQL_SET("main_cause") \
-      OCC_RESULT_REALS(OCC_SQL_SET_2) OCC_RESULT_INTEGERS(OCC_SQL_SET_3) \
-      OCC_LIMITS(OCC_SQL_SET_LIMIT) OCC_CAUSES(OCC_SQL_SET_CAUSE) " RETURNING config_id") \
+      ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING config_id") \
     X(ADD_NODE, "INSERT OR IGNORE INTO stored_node(hostname) VALUES(?)") \
     X(FIND_KERNEL, "SELECT kernel_id FROM stored_kernel WHERE hash = ? AND mangled = ?") \
     X(FIND_DEVICE, "SELECT device_id FROM stored_device WHERE key = ?") \
     X(TOUCH_DEVICE, "UPDATE stored_device SET driver_version = ?2 WHERE device_id = ?1 " \
       "AND driver_version IS NOT ?2") \
-    X(FIND_CONFIG, "SELECT config_id, model_version FROM stored_launch_config WHERE key = ?") \
+    /* of the keys that begin with ?1; ?2 is larger than all of them */ \
+    X(FIND_CONFIG, "SELECT config_id, model_version, key = ?1 FROM stored_launch_config " \
+      "WHERE key >= ?1 AND key < ?2 ORDER BY model_version = ?3 DESC, key LIMIT 1") \
     X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
     X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
       "coalesce(last_start_ns, -1), rolled_ns FROM stored_run WHERE run_id = ?") \

@@ -1,5 +1,7 @@
 /*
  * Launch configurations. All are analysed here, so that traced and imported configurations cannot differ.
+ * An answer stays: a configuration has a row for each version of the model whose programs recorded it. Rows
+ * of a warehouse are identified by the answer (docs/decisions/0063-warehouse-migrations.md).
  * Outside of bulk transactions each put is a separate transaction. One thread for each handle.
  */
 #include <stdio.h>
@@ -8,6 +10,12 @@
 #include "names/owners.h"
 #include "store/internal.h"
 
+/* Programs of this version of the model and earlier ones replace another version's answer in the row with the
+ * plain key. They cannot find a key with a version. */
+#define LAST_REPLACING_MODEL 3
+
+/* The plain key. Its values are self-delimiting, so no plain key begins another one; a new value must be
+ * written before them. */
 static void write_config_key(struct occ_writer *w, const struct occ_launch_config *config)
 {
     const struct occ_launch *launch = &config->launch;
@@ -69,35 +77,61 @@ static int write_config(struct occ_store *s, const struct occ_launch_config *con
     return occ_store_insert(s, b.stmt, ret_id, err);
 }
 
-static int find_config(struct occ_store *s, const struct occ_writer *key, int64_t *ret_id,
-                       int64_t *ret_version, struct occ_error *err)
+/* A row of a configuration; id 0: none. */
+struct found {
+    int64_t id, version;
+    bool has_plain_key;
+};
+
+/* Finds the row of this version of the model; else another version's, if possible the one with the plain key.
+ * The plain key is in s->bytes. */
+static int find_config(struct occ_store *s, struct found *ret_found, struct occ_error *err)
 {
     struct occ_binder b = occ_store_statement(s, OCC_SQL_FIND_CONFIG);
     int rc = 0;
-    occ_bind_blob(&b, key->data, key->size);
-    while (occ_store_next(s, b.stmt, &rc, err)) {
-        *ret_id = sqlite3_column_int64(b.stmt, 0);
-        *ret_version = sqlite3_column_int64(b.stmt, 1);
-    }
+    *ret_found = (struct found){0};
+    occ_write_u8(&s->bytes, UINT8_MAX); /* the end of the keys that begin with the plain one */
+    if (s->bytes.failed)
+        return occ_no_memory(err);
+    occ_bind_blob(&b, s->bytes.data, s->bytes.size - 1);
+    occ_bind_blob(&b, s->bytes.data, s->bytes.size);
+    occ_bind_int(&b, OCC_MODEL_VERSION);
+    s->bytes.size--;
+    while (occ_store_next(s, b.stmt, &rc, err))
+        *ret_found = (struct found){.id = sqlite3_column_int64(b.stmt, 0),
+                                    .version = sqlite3_column_int64(b.stmt, 1),
+                                    .has_plain_key = sqlite3_column_int(b.stmt, 2) != 0};
     return rc;
+}
+
+/* Adds this version's row. Without room for another name the launches keep the answer that is there. */
+static int add_config(struct occ_store *s, const struct occ_launch_config *config, const struct found *other,
+                      int64_t *ret_id, struct occ_error *err)
+{
+    int rc = occ_names_check(s, other->id == 0 ? err : NULL);
+    *ret_id = other->id;
+    if (rc == OCC_E_DENIED && other->id != 0)
+        return 0;
+    if (OCC_MODEL_VERSION > LAST_REPLACING_MODEL || other->has_plain_key)
+        occ_write_varint(&s->bytes, OCC_MODEL_VERSION);
+    if (rc == 0 && s->bytes.failed)
+        rc = occ_no_memory(err);
+    return rc == 0 ? write_config(s, config, &s->bytes, ret_id, err) : rc;
 }
 
 int occ_store_put_config(struct occ_store *s, const struct occ_launch_config *config, int64_t *ret_id,
                          struct occ_error *err)
 {
-    int64_t id = 0, version = 0;
+    struct found found;
     int rc = occ_store_check_writable(s, err);
     if (rc != 0)
         return rc;
     s->bytes.size = 0;
     write_config_key(&s->bytes, config);
-    if (s->bytes.failed)
-        return occ_no_memory(err);
-    rc = find_config(s, &s->bytes, &id, &version, err);
-    if (rc == 0 && id == 0)
-        rc = occ_names_check(s, err);
-    if (rc == 0 && (id == 0 || version != OCC_MODEL_VERSION))
-        rc = write_config(s, config, &s->bytes, &id, err);
+    rc = find_config(s, &found, err);
+    int64_t id = found.id;
+    if (rc == 0 && (found.id == 0 || found.version != OCC_MODEL_VERSION))
+        rc = add_config(s, config, &found, &id, err);
     if (rc == 0 && (id <= 0 || id > UINT32_MAX))
         rc = occ_fail(err, OCC_E_FULL, "%s: too many launch configurations", s->path);
     if (rc == 0)

@@ -3,9 +3,9 @@
     versions.py BUILD [--before BUILD] [--after BUILD] [--faults N] [--seed S] [--engine 18|26] [--node-faults N]
 
 The version before is a commit, BEFORE; the next one is this tree with a column more in the history and in the warehouse, and the
-numbers of the program and the ring raised. Both are built in BUILD/versions, unless a build of theirs is named; they stay
-there. The number of the model stays: a configuration with another analysis has another id in the warehouse. First chaos.py changes versions among its faults; then programs run on one node while its daemon is killed, stopped and
-replaced by another version's. 77: the commit is not in this clone."""
+numbers of the program, the model and the ring raised. Both are built in BUILD/versions, unless a build of theirs is named; they
+stay there. First programs run on one node while its daemon is killed, stopped and replaced by another version's; then chaos.py
+changes versions among its faults. 77: the commit is not in this clone."""
 
 import argparse
 import contextlib
@@ -59,6 +59,7 @@ def make_next(tree):
     substitute(tree, "store/sql.h", r"X\(slurm_array_task, job\.slurm_array_task\)$", "X(slurm_array_task, job.slurm_array_task) X(later, label)")
     substitute(tree, "store/sql_nouns.c", r'^(    \{"slurm_array_task", .*)$', r'\1\n    {"later", "TEXT", "r.later", "", "a column of the next version"},')
     substitute(tree, "CMakeLists.txt", r"^(project\(occtrace VERSION )\S+", r"\g<1>9.9.9")
+    raised(tree, "occupancy/occupancy.h", r"^#define OCC_MODEL_VERSION ")
     raised(tree, "ring/ring_abi.h", r"^#define OCC_RING_VERSION_MINOR ")
 
 

@@ -1,6 +1,7 @@
 /*
  * The outbox against a warehouse in memory that keeps the newest version of each row. After any sequence of
- * recording, removing, evicting, shipping, kills and a lost state the warehouse has the history's minutes.
+ * recording, removing, evicting, shipping, kills, a lost state and daemons of two versions of the model the
+ * warehouse has the history's minutes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 #define APART       25 /* minutes: so few that some have more configurations than MAX_CONFIGS */
 #define RUNS        64
 #define DEVICES     2
+#define MODELS      2 /* an older version, and the one of this program */
 #define CONFIGS     24
 #define MAX_CONFIGS 16 /* with rows of their own: the rest of a job is added up */
 #define SEEDS       24
@@ -40,7 +42,8 @@ struct world {
     struct occ_store *store; /* the daemon's */
     struct run runs[RUNS];
     int n_runs;
-    int64_t devices[DEVICES], configs[DEVICES][CONFIGS];
+    int64_t devices[DEVICES], configs[MODELS][DEVICES][CONFIGS];
+    int model; /* of the daemon */
     sqlite3 *warehouse;
     struct occ_sent sent;
     struct occ_kept kept;
@@ -96,7 +99,7 @@ static void put_names(struct world *w)
                                                                 .cluster = {1, 1, 1},
                                                                 .registers_per_thread = 32,
                                                                 .carveout_percent = -1}};
-            check(occ_store_put_config(w->store, &config, &w->configs[d][c], &err), &err);
+            check(occ_store_put_config(w->store, &config, &w->configs[w->model][d][c], &err), &err);
         }
     }
 }
@@ -136,7 +139,7 @@ static void record(struct world *w)
         const struct occ_store_launch launch = {.start_ns = BEGIN + (int64_t)(minute + below(w, 2)) * MINUTE +
                                                             (int64_t)below(w, MINUTE),
                                                 .duration_ns = 1000 + below(w, 100000),
-                                                .config = (uint32_t)w->configs[d][below(w, CONFIGS)]};
+                                                .config = (uint32_t)w->configs[w->model][d][below(w, CONFIGS)]};
         check(occ_store_append(w->store, w->runs[i].id, w->devices[d], &launch, 1, &err), &err);
     }
     check(occ_store_commit(w->store, &err), &err);
@@ -404,6 +407,8 @@ static void set_up(struct world *w, uint64_t seed)
     (void)snprintf(w->path, sizeof w->path, "%s/h.db", w->directory);
     check(occ_store_open(w->path, &options, &w->store, &err), &err);
     put_names(w);
+    execute(occ_store_sqlite(w->store),
+            "UPDATE stored_launch_config SET model_version = model_version - 1, theoretical = 0.25");
     make_warehouse(w);
 }
 
@@ -419,6 +424,14 @@ static void tear_down(struct world *w)
         (void)unlink(file);
     }
     (void)rmdir(w->directory);
+}
+
+/* A daemon of another version: the next one, or the one before. */
+static void change_model(struct world *w)
+{
+    w->model = !w->model;
+    if (w->model == 1)
+        put_names(w);
 }
 
 static void step(struct world *w)
@@ -442,6 +455,8 @@ static void step(struct world *w)
             lose_state(w);
         else if (below(w, 8) == 0)
             evict(w);
+        else
+            change_model(w);
         break;
     default:
         record(w);

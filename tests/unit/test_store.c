@@ -767,20 +767,46 @@ static void sums_that_overflow_are_read(void **state)
     occ_top_free(&top);
 }
 
-static void an_older_models_answer_is_renewed(void **state)
+/* Rows of a warehouse are identified by the answer: a minute that is sent again must have the same one. */
+static void an_older_models_answer_stays(void **state)
 {
     struct world *w = *state;
     world_open(w);
-    int64_t first = w->config[3];
+    int64_t older = w->config[3];
     assert_int_equal(sqlite3_exec(occ_store_sqlite(w->store),
                                   "UPDATE stored_launch_config SET model_version = 0, theoretical = 7", NULL,
                                   NULL, NULL),
                      SQLITE_OK);
     occ_store_close(w->store);
     world_open(w);
-    assert_int_equal(w->config[3], first);
-    assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM stored_launch_config WHERE theoretical > 1"), 0);
+    int64_t newer = w->config[3];
+    assert_int_not_equal(newer, older);
+    occ_store_close(w->store);
+    world_open(w);
+    assert_int_equal(w->config[3], newer);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_launch_config WHERE theoretical = 7 "
+                                            "AND model_version = 0"),
+                     WORLD_CONFIGS);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_launch_config WHERE "
+                                            "model_version > 0 AND theoretical IS NOT 7"),
+                     WORLD_CONFIGS);
+}
+
+/* The launches are recorded, with the answer that is there. */
+static void an_older_models_answer_serves_where_there_is_no_room(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    int64_t older = w->config[3];
+    assert_int_equal(sqlite3_exec(occ_store_sqlite(w->store),
+                                  "UPDATE stored_launch_config SET model_version = 0; "
+                                  "UPDATE stored_retention SET name_bytes = 1 << 30",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    occ_store_close(w->store);
+    w->options.max_bytes = 1 << 24;
+    world_open(w);
+    assert_int_equal(w->config[3], older);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_launch_config"), WORLD_CONFIGS);
 }
 
@@ -1674,7 +1700,8 @@ int main(void)
         TEST(what_counters_saw_adds_up_by_kernel),
         TEST(waste_adds_up_however_launches_are_grouped),
         TEST(sums_that_overflow_are_read),
-        TEST(an_older_models_answer_is_renewed),
+        TEST(an_older_models_answer_stays),
+        TEST(an_older_models_answer_serves_where_there_is_no_room),
         TEST(names_are_made_readable),
         TEST(a_name_cannot_explode),
         TEST(launch_compares_as_sql_does),

@@ -126,8 +126,7 @@ static int print_analysis(const struct occ_config_row *row, struct occ_error *er
     return status;
 }
 
-/* Notes an older model: a configuration is analysed when it is first recorded, and again when a newer program
- * records it. */
+/* Notes another model: the answer is the one of the program that recorded the launches. */
 static void print_model_version(const struct occ_config_row *row)
 {
     if (row->model_version != OCC_MODEL_VERSION)
