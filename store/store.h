@@ -197,7 +197,8 @@ int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t 
                          struct occ_error *err);
 
 /* Identity: all fields. `launch.grid` and so on as in occupancy.h. A configuration that the model rejects is
- * stored with the reason and NULL results. */
+ * stored with the reason and NULL results. The row never changes: each version of the model has a row with an
+ * id of its own. OCC_E_DENIED: names have their share of the quota, and no version has a row. */
 struct occ_launch_config {
     int64_t kernel;
     int64_t device;

@@ -55,7 +55,7 @@ def make_next(tree):
         substitute(tree, "cluster/ask/tables.h", rf"(^#define OCC_SHIP_{columns}_ADDED_COLUMNS\(X\)[^\n]*(?:\n[^\n]*\\)*\n[^\n]*)$",
                    r'\1 X(later, "r.later", "NULL")')
     substitute(tree, "schema/0001_history.sql", r"^(    slurm_array_task TEXT,)$", r"\1\n    later TEXT,")
-    substitute(tree, "store/migrate.c", r'"slurm_array_task"\}', '"slurm_array_task", "later"}')
+    substitute(tree, "store/migrate.c", r'^(    \{"stored_run", "run", )"slurm_array_task"(, "TEXT"\},)$', r'\g<0>\n\1"later"\2')
     substitute(tree, "store/sql.h", r"X\(slurm_array_task, job\.slurm_array_task\)$", "X(slurm_array_task, job.slurm_array_task) X(later, label)")
     substitute(tree, "store/sql_nouns.c", r'^(    \{"slurm_array_task", .*)$', r'\1\n    {"later", "TEXT", "r.later", "", "a column of the next version"},')
     substitute(tree, "CMakeLists.txt", r"^(project\(occtrace VERSION )\S+", r"\g<1>9.9.9")

@@ -136,10 +136,10 @@ static void record(struct world *w)
     int d = i % DEVICES;
     uint64_t minute = APART * below(w, MINUTES / APART), n = 1 + below(w, CONFIGS);
     for (uint64_t c = 0; c < n; c++) {
-        const struct occ_store_launch launch = {.start_ns = BEGIN + (int64_t)(minute + below(w, 2)) * MINUTE +
-                                                            (int64_t)below(w, MINUTE),
-                                                .duration_ns = 1000 + below(w, 100000),
-                                                .config = (uint32_t)w->configs[w->model][d][below(w, CONFIGS)]};
+        const struct occ_store_launch launch = {
+            .start_ns = BEGIN + (int64_t)(minute + below(w, 2)) * MINUTE + (int64_t)below(w, MINUTE),
+            .duration_ns = 1000 + below(w, 100000),
+            .config = (uint32_t)w->configs[w->model][d][below(w, CONFIGS)]};
         check(occ_store_append(w->store, w->runs[i].id, w->devices[d], &launch, 1, &err), &err);
     }
     check(occ_store_commit(w->store, &err), &err);
