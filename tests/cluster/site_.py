@@ -12,7 +12,7 @@ import tempfile
 
 import engines
 
-CONFIG = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "static_shared_bytes",
+CONFIG = ("model_version", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "static_shared_bytes",
           "dynamic_shared_bytes")
 
 
