@@ -220,15 +220,17 @@ static int conclude(struct work *w, size_t first, struct occ_error *err)
     return 0;
 }
 
-static double moved_ns(const struct diff_group *g)
+/* With different numbers of runs the time of a run. */
+static double moved_ns(const struct diff *diff, const struct diff_group *g)
 {
-    return fabs((double)g->total_ns[DIFF_B] - (double)g->total_ns[DIFF_A]);
+    return fabs((double)g->total_ns[DIFF_B] / diff_per_runs(diff, DIFF_B) -
+                (double)g->total_ns[DIFF_A] / diff_per_runs(diff, DIFF_A));
 }
 
-static int by_moved_time(const void *left, const void *right)
+static int by_moved_time(const void *left, const void *right, void *diff)
 {
     const struct diff_group *a = left, *b = right;
-    double moved_a = moved_ns(a), moved_b = moved_ns(b);
+    double moved_a = moved_ns(diff, a), moved_b = moved_ns(diff, b);
     if (moved_a < moved_b || moved_a > moved_b)
         return moved_a < moved_b ? 1 : -1;
     return strcmp(a->name, b->name);
@@ -253,7 +255,8 @@ static int make_scope(struct work *w, enum diff_scope scope, struct occ_error *e
         if (diff_is_change(w->levels->groups[i].verdict))
             mark_changed(w, &w->levels->groups[i]);
     if (w->levels->n > first)
-        qsort(w->levels->groups + first, w->levels->n - first, sizeof *w->levels->groups, by_moved_time);
+        qsort_r(w->levels->groups + first, w->levels->n - first, sizeof *w->levels->groups, by_moved_time,
+                (void *)w->diff);
     return status;
 }
 

@@ -152,8 +152,10 @@ int diff_answer(const struct sides *sides, bool force, struct diff_report *repor
                 struct diff_line **ret_lines, struct occ_error *err)
 {
     report->diff = &sides->diff;
-    for (int i = 0; i < DIFF_SIDES; i++)
+    for (int i = 0; i < DIFF_SIDES; i++) {
         report->side[i] = sides->side[i].facts;
+        report->side[i].runs = sides->diff.by_minutes ? 0 : sides->diff.runs[i];
+    }
     report->incomparable = diff_incomparable(&report->side[DIFF_A], &report->side[DIFF_B]);
     if (report->incomparable && !force)
         return occ_fail(err, OCC_E_INVALID, "not comparable: %s (occq diff --force compares all the same)",

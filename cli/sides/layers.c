@@ -129,6 +129,9 @@ static void fill_line(struct diff_layers *l, uint32_t at, const struct diff *dif
     const struct occ_layer *layer = &l->tree.layers[at];
     const struct diff_group *g = &l->verdicts.groups[at];
     struct diff_layer_line *line = &l->lines[at];
+    uint32_t a = diff_per_runs(diff, DIFF_A), b = diff_per_runs(diff, DIFF_B);
+    const char *per_run = a == b ? "" : " a run";
+    uint64_t launches[DIFF_SIDES] = {line->launches[DIFF_A] / a, line->launches[DIFF_B] / b};
     char change[16], low[16], high[16], from[32], to[32];
     line->layer = layer;
     line->group = g;
@@ -158,12 +161,12 @@ static void fill_line(struct diff_layers *l, uint32_t at, const struct diff *dif
         (void)snprintf(line->interval, sizeof line->interval, "%s (%s to %s)",
                        diff_change_text(line->change, change), number(low, line->low),
                        number(high, line->high));
-    (void)snprintf(line->times, sizeof line->times, "%s -> %s",
-                   diff_duration_text((double)line->total_ns[DIFF_A], from),
-                   diff_duration_text((double)line->total_ns[DIFF_B], to));
-    if (line->launches[DIFF_A] != line->launches[DIFF_B])
-        (void)snprintf(line->counts, sizeof line->counts, "%" PRIu64 " -> %" PRIu64, line->launches[DIFF_A],
-                       line->launches[DIFF_B]);
+    (void)snprintf(line->times, sizeof line->times, "%s -> %s%s",
+                   diff_duration_text((double)line->total_ns[DIFF_A] / a, from),
+                   diff_duration_text((double)line->total_ns[DIFF_B] / b, to), per_run);
+    if (launches[DIFF_A] != launches[DIFF_B])
+        (void)snprintf(line->counts, sizeof line->counts, "%" PRIu64 " -> %" PRIu64 "%s", launches[DIFF_A],
+                       launches[DIFF_B], per_run);
 }
 
 /* ---- the tree ---- */

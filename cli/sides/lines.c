@@ -20,6 +20,13 @@ enum { NAMED_MAX = 3 };    /* kernels of a side in a row */
 #define VALUE(name)                                                                                          \
     BOTH(#name, CLI_RATIO, value[DIFF_VALUE_##name], "its occupancy, mean over its time: " #name),
 
+/* The index of the column is the side. */
+static struct cli_value config_of(const struct cli_column *column, const void *row)
+{
+    int64_t config = ((const struct diff_line *)row)->config[column->index];
+    return config ? cli_integer(config) : (struct cli_value){.type = CLI_NONE};
+}
+
 const struct cli_column diff_columns[] = {
     FIELD("verdict", "verdict", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, verdict,
           "of the time of a launch, or for the same work (basis): worse, better, same, undecided; new, gone: "
@@ -32,6 +39,16 @@ const struct cli_column diff_columns[] = {
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, kernel, "short name"),
     FIELD("mangled_a", "kernel_mangled_a", CLI_PLAIN, CLI_LEFT, mangled[DIFF_A], "name in the driver, of A"),
     FIELD("mangled_b", "kernel_mangled_b", CLI_PLAIN, CLI_LEFT, mangled[DIFF_B], "name in the driver, of B"),
+    {.name = "config_a",
+     .key = "config_id_a",
+     .get = config_of,
+     .index = DIFF_A,
+     .help = "number of its launch configuration, of A; no value: several, or none"},
+    {.name = "config_b",
+     .key = "config_id_b",
+     .get = config_of,
+     .index = DIFF_B,
+     .help = "number of its launch configuration, of B; no value: several, or none"},
     FIELD("range", "range", CLI_PLAIN, CLI_LEFT | CLI_CUTS, range,
           "where its launches were made, as in occq top --by range"),
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT, share,
@@ -254,17 +271,25 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
     line->basis = pair->level == DIFF_ONE_SIDE || isnan(pair->work_factor) ? NULL
                   : fabs(pair->work_factor - 1) > 0                        ? basis_work
                                                                            : "launch";
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        line->config[side] = pair->configs[side] == 1 ? pair->main_item[side]->row->id : 0;
     (void)diff_row_reason(r, pair, line->reason);
     write_names(r->diff, pair, &(struct text){line->kernel, sizeof line->kernel});
     write_range(r->diff, pair, &(struct text){line->range, sizeof line->range});
     write_changes(r->diff, pair, &(struct text){line->changes, sizeof line->changes});
 }
 
-static int by_change(const void *left, const void *right)
+/* The change of the total time; with different numbers of runs, of the time of a run. */
+static double moved_ns(const struct diff *diff, const struct diff_line *line)
+{
+    return fabs((double)line->total_ns[DIFF_B] / diff_per_runs(diff, DIFF_B) -
+                (double)line->total_ns[DIFF_A] / diff_per_runs(diff, DIFF_A));
+}
+
+static int by_change(const void *left, const void *right, void *diff)
 {
     const struct diff_line *a = left, *b = right;
-    double x = fabs((double)a->total_ns[DIFF_B] - (double)a->total_ns[DIFF_A]),
-           y = fabs((double)b->total_ns[DIFF_B] - (double)b->total_ns[DIFF_A]);
+    double x = moved_ns(diff, a), y = moved_ns(diff, b);
     if (x < y || x > y)
         return x < y ? 1 : -1;
     return a->total_ns[DIFF_A] != b->total_ns[DIFF_A]
@@ -278,7 +303,7 @@ struct diff_line *diff_make_lines(const struct diff_report *r)
     for (uint32_t i = 0; lines && i < r->diff->n_pairs; i++)
         fill_line(r, &r->diff->pairs[i], &lines[i]);
     if (lines)
-        qsort(lines, r->diff->n_pairs, sizeof *lines, by_change);
+        qsort_r(lines, r->diff->n_pairs, sizeof *lines, by_change, (void *)r->diff);
     return lines;
 }
 

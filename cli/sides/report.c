@@ -150,6 +150,13 @@ static struct cli_value lost_of(const struct cli_column *column, const void *row
                                                       : cli_unsigned(facts->lost);
 }
 
+static struct cli_value runs_of(const struct cli_column *column, const void *row)
+{
+    uint32_t runs = ((const struct diff_facts *)row)->runs;
+    (void)column;
+    return runs ? cli_unsigned(runs) : (struct cli_value){.type = CLI_NONE};
+}
+
 #define SIDE(name, unit, member, help) CLI_FIELD(name, name, unit, 0, struct diff_facts, member, help)
 static const struct cli_column side_columns[] = {
     SIDE("title", CLI_PLAIN, title, ""),
@@ -158,6 +165,7 @@ static const struct cli_column side_columns[] = {
     SIDE("sm_count", CLI_PLAIN, sm_count, ""),
     SIDE("simulated", CLI_PLAIN, simulated, ""),
     SIDE("serialised", CLI_PLAIN, serialised, ""),
+    {.name = "runs", .key = "runs", .get = runs_of},
     SIDE("launches", CLI_PLAIN, launches, ""),
     {.name = "lost", .key = "lost", .get = lost_of},
     CLI_COLUMN_END,
@@ -195,8 +203,9 @@ static void row_json(struct occ_json *json, const char *key, const struct cli_co
 void diff_json(struct occ_json *json, const struct diff_report *r, const struct diff_line *lines)
 {
     _cleanup_(occ_freep) struct diff_group_line *groups = diff_make_group_lines(r);
-    struct diff_summary summary;
+    struct diff_summary summary, per_run;
     char note[DIFF_NOTE_BYTES];
+    diff_sum_up_runs(r->diff, r->floor, r->min_share, &per_run);
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
     row_json(json, "a", side_columns, &r->side[DIFF_A]);
     row_json(json, "b", side_columns, &r->side[DIFF_B]);
@@ -208,6 +217,7 @@ void diff_json(struct occ_json *json, const struct diff_report *r, const struct 
                     : r->diff->by_minutes ? "minutes"
                                           : "blocks");
     row_json(json, "summary", summary_columns, &summary);
+    row_json(json, "summary_per_run", summary_columns, &per_run);
     if (groups)
         diff_verdicts_json(json, r, groups);
     else

@@ -43,6 +43,7 @@ struct diff_facts {
     uint32_t sm_count;
     bool simulated, serialised; /* serialised: measured with occtrace --exact or by ncu */
     uint64_t launches, lost;
+    uint32_t runs;        /* set by diff_answer(); 0: not known, the side's minutes come from a warehouse */
     bool is_loss_unknown; /* the loss of at least one run is unknown */
 };
 /* Returns the reason why the sides are not comparable; NULL: they are comparable. */
@@ -65,6 +66,7 @@ struct diff_report {
     double floor, min_share;
     size_t shown;              /* maximum number of printed rows */
     bool all_rows;             /* also rows that do not matter; see diff_row_matters() */
+    bool is_markdown;          /* names in sentences are code, so that none is a link, a mention or a tag */
     struct diff_levels levels; /* set by diff_answer() */
     struct diff_layers layers; /* set by diff_answer() */
     const char *incomparable;  /* reason, if the comparison was forced; NULL: comparable */
@@ -84,10 +86,11 @@ static inline void diff_report_done(struct diff_report *report)
 struct diff_line {
     const struct diff_pair *pair;
     const char *verdict, *verdict_by[DIFF_METRIC_COUNT], *match, *mangled[DIFF_SIDES];
-    char kernel[512];     /* "matmul", "matmul -> gemm", "sum + mul -> fused" */
-    char range[512];      /* "model/linear", "model/linear -> model/fused"; "": unknown, or several */
-    char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
-    char reason[160];     /* why the verdict differs from the kernel's, or there is none; "": no such case */
+    char kernel[512];   /* "matmul", "matmul -> gemm", "sum + mul -> fused" */
+    char range[512];    /* "model/linear", "model/linear -> model/fused"; "": unknown, or several */
+    char changes[1024]; /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
+    char reason[160];   /* why the verdict differs from the kernel's, or there is none; "": no such case */
+    int64_t config[DIFF_SIDES]; /* id of its launch configuration; 0: several, or none */
     const char *basis;    /* the change is per "launch" or per "work"; NULL: launches are not comparable */
     char advice[320];     /* prediction of A's advice and the result; "": B follows no advice */
     double advised_saves; /* maximum saving, a part of a launch's time; NaN: B follows no advice */
@@ -99,6 +102,13 @@ struct diff_line {
     double share, change, low, high, q; /* change: b / a - 1 by basis, with its 95 % interval */
 };
 extern const struct cli_column diff_columns[];
+/* Returns B's launch configuration, A's of a kernel that is gone; 0: a side has several. Rows of one kernel
+ * in one layer may differ in the configuration alone. */
+static inline int64_t diff_config_of(const struct diff_line *line)
+{
+    const uint32_t *n = line->pair->configs;
+    return n[DIFF_A] > 1 || n[DIFF_B] > 1 ? 0 : line->config[n[DIFF_B] ? DIFF_B : DIFF_A];
+}
 
 /* Makes an array of report->diff->n_pairs rows, largest change of total time first; the caller frees it.
  * NULL: no memory. */

@@ -200,6 +200,16 @@ static void add_launches(const struct diff_report *r, const struct diff_group *g
                     diff_duration_text((double)g->total_ns[DIFF_B] / b, to_time), per_run);
 }
 
+static void add_name(const struct diff_report *r, const char *name, char *text)
+{
+    char shown[128];
+    (void)snprintf(shown, sizeof shown, "%.120s", name);
+    occ_text_sanitise(shown); /* the end may be a part of a character */
+    for (char *at = shown; r->is_markdown && (at = strchr(at, '`')) != NULL;)
+        *at = '\'';
+    occ_text_append(text, DIFF_GROUP_BYTES, "", r->is_markdown ? " `%s`" : " %s", shown);
+}
+
 static bool is_same_set(const struct diff_group *a, const struct diff_group *b)
 {
     return memcmp(a->launches, b->launches, sizeof a->launches) == 0 &&
@@ -222,8 +232,8 @@ static void add_parts(const struct diff_report *r, const struct diff_group_line 
             rest++;
             continue;
         }
-        occ_text_append(text, DIFF_GROUP_BYTES, "", "%s%s %.120s", n++ ? ", " : "; in it ", part->level,
-                        said_name(part));
+        occ_text_append(text, DIFF_GROUP_BYTES, "", "%s%s", n++ ? ", " : "; in it ", part->level);
+        add_name(r, said_name(part), text);
         last = part;
         if (is_same)
             continue;

@@ -40,6 +40,8 @@ static void print_markdown_line(const struct diff_line *line)
     char from[32], to[32], change[16], low[16], high[16];
     (void)fprintf(cli_out(), "| %s | ", line->verdict);
     diff_markdown_code(cli_out(), line->kernel);
+    if (diff_config_of(line))
+        (void)fprintf(cli_out(), " configuration %" PRId64, diff_config_of(line));
     if (line->range[0]) {
         (void)fprintf(cli_out(), " in ");
         diff_markdown_code(cli_out(), line->range);

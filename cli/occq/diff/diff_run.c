@@ -23,7 +23,8 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
     _cleanup_(diff_report_done) struct diff_report report = {.floor = args->floor,
                                                              .min_share = args->min_share,
                                                              .shown = (size_t)args->history.number,
-                                                             .all_rows = args->rows};
+                                                             .all_rows = args->rows,
+                                                             .is_markdown = args->markdown};
     _cleanup_(occ_freep) struct diff_line *lines = NULL;
     int status = diff_answer(sides, args->force, &report, &lines, &err);
     if (status == 0)

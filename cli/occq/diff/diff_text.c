@@ -8,6 +8,7 @@
 #include "cli/usage.h"
 #include "diff_forms.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 
 enum { LINE = 2048, INDENT = 2 };
 
@@ -41,6 +42,8 @@ static void print_times(const struct diff_line *line)
                        diff_duration_text(line->mean_ns[DIFF_A], from),
                        diff_duration_text(line->mean_ns[DIFF_B], to), diff_change_text(line->change, change),
                        diff_work_words(line), interval, share);
+    if (diff_config_of(line))
+        occ_text_append(text, sizeof text, "", ", configuration %" PRId64, diff_config_of(line));
     print_wrapped(text, INDENT);
 }
 
