@@ -167,7 +167,9 @@ static const struct token *choose(const struct family *family, size_t member, ui
     return best;
 }
 
-static const char *put_words(struct occ_arena *arena, const struct family *family, size_t member)
+/* *ret_is_shared: other kernels of the family have all of these words, too. */
+static const char *put_words(struct occ_arena *arena, const struct family *family, size_t member,
+                             bool *ret_is_shared)
 {
     char text[WORDS_BYTES];
     uint64_t set = family->n < MEMBERS_MAX ? (UINT64_C(1) << family->n) - 1 : UINT64_MAX;
@@ -180,10 +182,16 @@ static const char *put_words(struct occ_arena *arena, const struct family *famil
         set &= family->owners[token->at];
         occ_text_append(text, sizeof text, " ", "%.*s", (int)token->n, token->text);
     }
+    *ret_is_shared = (set & (set - 1)) != 0;
     return occ_arena_copy(arena, text);
 }
 
 /* ---- kernels ---- */
+
+struct described {
+    const char *text; /* NULL: no rule knows the kernel */
+    bool is_shared;
+};
 
 struct entry {
     const char *text;
@@ -211,7 +219,7 @@ static const char *label_of(struct occ_arena *arena, const char *demangled)
 }
 
 static void describe_family(struct occ_arena *arena, const struct occ_kernel_name *kernels,
-                            const struct entry *members, size_t n, const char **words)
+                            const struct entry *members, size_t n, struct described *words)
 {
     struct family family = {.label = members[0].text, .n = n};
     const char *names[MEMBERS_MAX];
@@ -225,19 +233,24 @@ static void describe_family(struct occ_arena *arena, const struct occ_kernel_nam
         is_described = !own.failed && set_owners(&own, &family, names);
         arena->failed |= own.failed;
     }
-    for (size_t i = 0; i < n; i++)
-        words[members[i].at] = is_described ? put_words(arena, &family, i) : members[i].text;
+    for (size_t i = 0; i < n; i++) {
+        struct described *own_words = &words[members[i].at];
+        *own_words = (struct described){members[i].text, n > 1};
+        if (is_described)
+            own_words->text = put_words(arena, &family, i, &own_words->is_shared);
+    }
     occ_arena_free(own.blocks);
 }
 
-/* Adds " #ID" to words that are equal to other words or to a name. `entries`: room for 2 n. */
-static int set_words(struct occ_kernel_name *kernels, size_t n, const char *const *words,
+/* Adds " #ID" to words that other kernels have, too, or that are equal to a name: words that mean one kernel
+ * must not mean another one after the next recording. `entries`: room for 2 n. */
+static int set_words(struct occ_kernel_name *kernels, size_t n, const struct described *words,
                      struct entry *entries)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
-        if (words[i])
-            entries[count++] = (struct entry){words[i], i, false};
+        if (words[i].text)
+            entries[count++] = (struct entry){words[i].text, i, false};
         entries[count++] = (struct entry){kernels[i].name ? kernels[i].name : "", i, true};
     }
     qsort(entries, count, sizeof *entries, by_text);
@@ -246,7 +259,7 @@ static int set_words(struct occ_kernel_name *kernels, size_t n, const char *cons
             end++;
         for (size_t k = i; k < end; k++) {
             char id[24] = "";
-            if (end - i > 1 || strstr(entries[k].text, " #"))
+            if (end - i > 1 || words[entries[k].at].is_shared || strstr(entries[k].text, " #"))
                 (void)snprintf(id, sizeof id, " #%" PRId64, kernels[entries[k].at].id);
             if (!entries[k].is_name &&
                 occ_format_text(&kernels[entries[k].at].words, NULL, "%s%s", entries[k].text, id) != 0)
@@ -259,7 +272,7 @@ static int set_words(struct occ_kernel_name *kernels, size_t n, const char *cons
 int occ_kernel_names_describe(struct occ_kernel_name *kernels, size_t n)
 {
     struct occ_arena arena = {.failed = false};
-    const char **words = NEW(&arena, n + 1, words);
+    struct described *words = NEW(&arena, n + 1, words);
     struct entry *entries = NEW(&arena, 2 * n + 1, entries);
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {

@@ -308,10 +308,38 @@ static void test_words_of_recordings(void **state)
             assert_true(!words || strchr(words, ' '));
         }
         assert_true(with_words > 200);
-        assert_true(numbered * 20 < with_words);
+        assert_true(numbered * 8 < with_words);
         release(&all);
         release(&reversed);
     }
+}
+
+/* Words of a kernel never are those of another one after the history has grown: a user keeps them in rules.
+ */
+static void test_words_of_growing_histories(void **state)
+{
+    static const char *const files[] = {OCC_NAMES_FILE, OCC_OWNERS_FILE};
+    (void)state;
+    for (size_t file = 0; file < 2; file++)
+        for (size_t part = 1; part < 8; part++) {
+            struct kernels all = {.n = 0}, first = {.n = 0};
+            read_names(files[file], &all);
+            for (size_t i = 0; i < all.n * part / 8; i++)
+                add(&first, all.kernels[i * 7 % all.n].demangled);
+            for (size_t i = 0; i < first.n; i++)
+                first.kernels[i].id = all.kernels[i * 7 % all.n].id;
+            assert_int_equal(occ_kernel_names_distinguish(all.kernels, all.n), 0);
+            assert_int_equal(occ_kernel_names_describe(all.kernels, all.n), 0);
+            assert_int_equal(occ_kernel_names_distinguish(first.kernels, first.n), 0);
+            assert_int_equal(occ_kernel_names_describe(first.kernels, first.n), 0);
+            for (size_t i = 0; i < first.n; i++)
+                for (size_t k = 0; k < all.n; k++)
+                    if (first.kernels[i].words && all.kernels[k].words &&
+                        strcmp(first.kernels[i].demangled, all.kernels[k].demangled) != 0)
+                        assert_string_not_equal(first.kernels[i].words, all.kernels[k].words);
+            release(&all);
+            release(&first);
+        }
 }
 
 /* A family of more kernels than a set has bits, and names without words. */
@@ -350,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_imitated_words),
         cmocka_unit_test(test_words_of_recordings),
+        cmocka_unit_test(test_words_of_growing_histories),
         cmocka_unit_test(test_many_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
