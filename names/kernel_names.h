@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,3 +42,7 @@ int occ_kernel_names_distinguish(struct occ_kernel_name *kernels, size_t n);
  * no words are set).
  */
 int occ_kernel_names_describe(struct occ_kernel_name *kernels, size_t n);
+
+/* True if `word`, of n bytes, is one of the words of the name, from which words for people are chosen. Pure.
+ */
+bool occ_kernel_name_has_word(const char *demangled, const char *word, size_t n);

@@ -123,6 +123,16 @@ static size_t read_tokens(const char *demangled, const char *label, struct token
     return n;
 }
 
+bool occ_kernel_name_has_word(const char *demangled, const char *word, size_t n)
+{
+    struct token token;
+    const char *start = skip_return_type(demangled), *end = start + strnlen(start, OCC_OWNER_NAME_BYTES);
+    for (const char *s = start; s = take_token(s, end, &token), token.n > 0;)
+        if (token.n == n && memcmp(token.text, word, n) == 0)
+            return true;
+    return false;
+}
+
 /* Sets the owners of each token: of equal tokens they are equal. */
 static bool set_owners(struct occ_arena *arena, struct family *family, const char *const *names)
 {

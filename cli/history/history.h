@@ -49,7 +49,8 @@ struct history_args {
 #define CLI_OPTION_KERNEL                                                                                    \
     CLI_OPTION(0, "kernel", CLI_TEXT, struct history_args, filter.kernel_regex, "NAME|REGEX",                \
                "only the kernels of this name, as commands print it; if there are none, all kernels with a " \
-               "demangled name that matches this POSIX extended regular expression")
+               "demangled name that matches this POSIX extended regular expression; if there are none, all " \
+               "kernels with these words, such as 'GEMM 64x64'")
 #define CLI_OPTION_EXCLUDE                                                                                   \
     CLI_OPTION(0, "exclude", CLI_TEXT, struct history_args, filter.exclude_regex, "NAME|REGEX",              \
                "without the kernels that --kernel would choose, such as nccl")

@@ -136,10 +136,24 @@ static bool may_be_distinct(const char *text)
 
 /* ---- cut names ---- */
 
+/* Counts characters; an ellipsis of any form is one. */
+static size_t characters(const char *text)
+{
+    size_t n = 0;
+    for (const char *at = text; *at; at++) {
+        bool is_ascii_ellipsis = strncmp(at, OCC_ASCII_ELLIPSIS, strlen(OCC_ASCII_ELLIPSIS)) == 0;
+        n += ((unsigned char)*at & 0xc0) != 0x80 && !is_ascii_ellipsis;
+    }
+    return n;
+}
+
+/* A screen cuts only longer names: "add #..." is no cut of "add #5". A name of the same length may have the
+ * ellipsis itself. */
 static bool is_cut_of(const char *cut, const struct names *names, size_t i, enum form form)
 {
     const char *name = name_of(names, i, form);
-    return name && occ_text_is_cut_of(cut, name);
+    return name && (characters(name) > characters(cut) || strstr(name, OCC_ELLIPSIS)) &&
+           occ_text_is_cut_of(cut, name);
 }
 
 /* Fails with a message such as "a cut name of 3 kernels: 4, 17, 21". */
@@ -192,21 +206,29 @@ static char *without_number(const char *text)
 
 /* ---- words ---- */
 
-/* True if each word of the text is one of the kernel's words, in any order: "tn 64x64" of "GEMM 64x64 tn". */
-static bool has_words(const char *words, const char *text)
+static bool is_word_of(const char *words, const char *word, size_t n)
+{
+    for (const char *at = words; *at; at += *at == ' ') {
+        size_t length = strcspn(at, " ");
+        if (length == n && memcmp(at, word, n) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+/* True if each word of the text is one of the kernel's words, in any order: "tn 64x64" of "GEMM 64x64 tn".
+ * The words of its name count, too, beside one of its words: the kernel's words may be others after the next
+ * recording, and text that was copied before must not mean its sibling. */
+static bool has_words(const struct occ_kernel_name *kernel, const char *text)
 {
     bool has_any = false;
-    for (size_t n; *text; text += n) {
+    for (size_t n; kernel->words && *text; text += n) {
         n = strcspn(text, " ");
-        bool is_found = n == 0;
-        for (const char *at = words; *at && !is_found; at += *at == ' ') {
-            size_t length = strcspn(at, " ");
-            is_found = length == n && memcmp(at, text, n) == 0;
-            at += length;
-        }
-        if (!is_found)
+        bool is_own = n > 0 && is_word_of(kernel->words, text, n);
+        if (n > 0 && !is_own && !occ_kernel_name_has_word(kernel->demangled, text, n))
             return false;
-        has_any = has_any || n > 0;
+        has_any = has_any || is_own;
         n += text[n] == ' ';
     }
     return has_any;
@@ -237,8 +259,7 @@ static int match_number(const char *text, const struct names *names, struct occ_
         return occ_no_memory(err);
     for (size_t i = 0; i < names->n; i++) {
         const struct occ_kernel_name *kernel = &names->kernels[i];
-        if (kernel->id == (int64_t)id && kernel->words && has_words(kernel->words, words) &&
-            !put(kernels, kernel->id))
+        if (kernel->id == (int64_t)id && has_words(kernel, words) && !put(kernels, kernel->id))
             return occ_no_memory(err);
     }
     return 0;
@@ -267,7 +288,7 @@ static int fail_family(const char *text, const struct names *names, size_t n, st
     size_t listed = 0;
     for (size_t i = 0; i < names->n && listed < LISTED; i++) {
         const struct occ_kernel_name *kernel = &names->kernels[i];
-        if (!kernel->words || !has_words(kernel->words, text))
+        if (!has_words(kernel, text))
             continue;
         occ_text_append(list, sizeof list, ", ", "%" PRId64 " (%.44s)", kernel->id, kernel->words);
         listed++;
@@ -276,22 +297,19 @@ static int fail_family(const char *text, const struct names *names, size_t n, st
                     n > LISTED ? ", ..." : "");
 }
 
-/* Finds the one kernel that has the words of the text. */
-static int find_family(struct occ_store *s, const char *text, struct occ_map *kernels, struct occ_error *err)
+/* Finds the kernels that have the words of the text; `is_one`: there must be one. */
+static int find_family(struct occ_store *s, const char *text, bool is_one, struct occ_map *kernels,
+                       struct occ_error *err)
 {
     _cleanup_(names_release) struct names names = {0};
-    size_t n = 0, last = 0;
+    size_t n = 0;
     int rc = load_names(s, &names, err);
     for (size_t i = 0; i < names.n && rc == 0; i++)
-        if (names.kernels[i].words && has_words(names.kernels[i].words, text)) {
+        if (has_words(&names.kernels[i], text)) {
             n++;
-            last = i;
+            rc = put(kernels, names.kernels[i].id) ? 0 : occ_no_memory(err);
         }
-    if (rc != 0 || n == 0)
-        return rc;
-    return n > 1                                  ? fail_family(text, &names, n, err)
-           : put(kernels, names.kernels[last].id) ? 0
-                                                  : occ_no_memory(err);
+    return rc == 0 && is_one && n > 1 ? fail_family(text, &names, n, err) : rc;
 }
 
 /* ---- texts ---- */
@@ -308,7 +326,8 @@ static int match(struct occ_store *s, const char *pattern, struct occ_map *kerne
 
 /* Finds the kernels that the text names: first by name, then as a regular expression. ".." means a part cut
  * from a name only if the text matches no kernel as an expression. */
-static int find_kernels(struct occ_store *s, const char *text, struct occ_map *kernels, struct occ_error *err)
+static int find_kernels(struct occ_store *s, const char *text, bool is_one, struct occ_map *kernels,
+                        struct occ_error *err)
 {
     struct occ_error why = OCC_ERROR_INIT;
     bool is_cut = strstr(text, OCC_ELLIPSIS) != NULL;
@@ -321,7 +340,7 @@ static int find_kernels(struct occ_store *s, const char *text, struct occ_map *k
     if ((matched == 0 || matched == OCC_E_INVALID) && kernels->used == 0 && strstr(text, OCC_ASCII_ELLIPSIS))
         rc = find_screen_name(s, text, true, kernels, err);
     if (rc == 0 && kernels->used == 0 && (matched == 0 || matched == OCC_E_INVALID))
-        rc = find_family(s, text, kernels, err);
+        rc = find_family(s, text, is_one, kernels, err);
     if (rc != 0 || matched == 0 || kernels->used > 0)
         return rc;
     return matched == OCC_E_INVALID
@@ -334,7 +353,7 @@ static int exclude_kernels(struct occ_store *s, const char *text, struct occ_map
                            struct occ_error *err)
 {
     struct occ_map excluded = {0}, kept = {0};
-    int rc = find_kernels(s, text, &excluded, err);
+    int rc = find_kernels(s, text, false, &excluded, err);
     if (rc == 0 && excluded.used == 0 && strstr(text, OCC_ELLIPSIS))
         rc = occ_fail(err, OCC_E_USAGE, "no kernel to exclude has the cut name '%.96s'", text);
     for (uint32_t i = 0; i < kernels->capacity && rc == 0; i++)
@@ -354,6 +373,6 @@ int occ_store_choose_kernels(struct occ_store *s, const struct occ_filter *filte
     uint64_t id = 0;
     bool is_number = filter->kernel && occ_parse_u64(text, 1, INT64_MAX, &id, NULL) == 0;
     int rc = !text || is_number ? add_kernels(s, &(struct wanted){.id = (int64_t)id}, kernels, err)
-                                : find_kernels(s, text, kernels, err);
+                                : find_kernels(s, text, filter->kernel != NULL, kernels, err);
     return rc == 0 && filter->exclude_regex ? exclude_kernels(s, filter->exclude_regex, kernels, err) : rc;
 }

@@ -397,6 +397,6 @@ has stdout 'title=a%2Cb%3A ]]><x>%0A%3A%3Aset-output::fails%0A1 judged, 1 fail%0
 command -v python3 >/dev/null && { python3 -c 'import json, sys; json.load(open("gitlab.json"))' || fail "gitlab.json is no JSON"; }
 command -v python3 >/dev/null && { python3 -c 'import xml.dom.minidom as x; x.parse("junit.xml")' || fail "junit.xml is no XML"; }
 expect 0 "$occq" diff hostile.db hostile.db --markdown --rows
-has stdout '| `` x\|`]]>?##[error]owned?&"@all?[31m%0A `` |'
+has stdout '| `` x\|`]]>?##[error]owned?&"@all?[31m%0A `` configuration '
 grep -q "$(printf '\033')" stdout && fail "an escape character is printed"
 exit $failed

@@ -95,19 +95,56 @@ def check_screens(rows):
 
 
 def check_words():
-    """Words of a family: of one kernel they choose it, of several they are refused with numbers and words."""
+    """Words of a family choose its kernels, as every other text does; a command about one kernel refuses several, with
+    numbers and words."""
     answer = occq("show", "NCCL all-reduce", "--json")
     check(answer.returncode == 0 and "AllReduce" in answer.stdout, f"NCCL all-reduce: {answer.stderr}")
     check(occq("show", "all-reduce", "--json").stdout == answer.stdout, "all-reduce is not NCCL all-reduce")
     check(occq("show", "all-reduce NCCL", "--json").stdout == answer.stdout, "the order of words matters")
-    answer = occq("top", "--kernel", "GEMM 64x64")
+    answer = occq("show", "GEMM 64x64")
     check(answer.returncode == 2 and "may be any of" in answer.stderr and "(GEMM 64x64 " in answer.stderr,
           f"GEMM 64x64: {answer.stdout} {answer.stderr}")
     number = re.search(r"(\d+) \(GEMM 64x64 ", answer.stderr)
     check(number and chosen("--kernel", f"GEMM 64x64 #{number[1]}") == {int(number[1])}, "a number behind a family")
+    family, all_rows = chosen("--kernel", "GEMM 64x64") or set(), chosen("--kernel", ".")
+    check(family and len(family) > 1 and int(number[1]) in family, f"--kernel GEMM 64x64: {family}")
+    check(chosen("--exclude", "GEMM 64x64") == all_rows - family, "--exclude GEMM 64x64")
+    with open("rules.yaml", "w", encoding="utf-8") as out:
+        out.write('{"config": [{"rule": "r", "kernel": "GEMM 64x64", "waves": ">= 0", "optional": true}]}')
+    rules = occq("check", "--rules", "rules.yaml", "run:1")
+    check(rules.returncode == 0 and f"{len(family)} judged" in rules.stdout, f"rule: {rules.stdout} {rules.stderr}")
     check(chosen("--kernel", f"SGEMM 128x64 #{number[1] if number else 1}") == set(), "the number of another family")
     answer = occq("show", "GEMM 65x65")
     check(answer.returncode == 3, f"GEMM 65x65: {answer.returncode} {answer.stderr}")
+
+
+def check_cut_number():
+    """A cut "SGEMM 64x64 #\u2026" is as wide as "SGEMM 64x64 #5", which no screen would have cut."""
+    os.mkdir("numbers")
+    os.chdir("numbers")
+    record([f"volta_sgemm_64x64_{'abcdefghij'[i] * 20}" for i in range(10)])
+    check(chosen("--kernel", "SGEMM 64x64 #\u2026") == {10}, "a cut number")
+    os.chdir("..")
+
+
+def check_growth():
+    """Words that one recording made do not mean a sibling after the next one."""
+    def add(functor):
+        functor = f"at::native::CUDAFunctor{functor}"
+        array = "at::detail::Array<char*, 2>"
+        return f"void at::native::vectorized_elementwise_kernel<4, {functor}, {array} >(int, {functor}, {array})"
+    first, then = ["OnSelf_add<float>", "_add<double>"], ["OnSelf_add<long>", "_add<long>"]
+    os.mkdir("growth")
+    os.chdir("growth")
+    record([add(functor) for functor in first])
+    words = dict(printed_beside(56))[1]
+    check(words == "elementwise add On", f"words of the first recording: {words}")
+    check(chosen("--kernel", words) == {1}, "words of the first recording choose another kernel")
+    record([add(functor) for functor in first + then])
+    answer = occq("show", words)
+    check(answer.returncode == 2 and "1 (" in answer.stderr, f"show {words}: {answer.stdout[:100]} {answer.stderr}")
+    check(1 in (chosen("--kernel", words) or ()), f"--kernel {words}: {chosen('--kernel', words)}")
+    os.chdir("..")
 
 
 def check_forms(rows):
@@ -238,6 +275,8 @@ def main():
         check_rules(rows)
         check_ranges()
         check_refusals()
+        check_cut_number()
+        check_growth()
         os.chdir("/")
     for failure in failures[:20]:
         print("FAIL:", failure)
