@@ -77,7 +77,7 @@ static inline bool occ_gap_is_launch(uint64_t ns, bool in_graph)
     return ns > OCC_GAP_QUEUED_NS && ns <= OCC_GAP_SHORT_NS && !in_graph;
 }
 
-/* Uses only the filter's run (0: no rows) and time. Reads every launch, ordered by start. A GPU without
+/* Uses only the filter's run (0: no rows), GPU and time. Reads every launch, ordered by start. A GPU without
  * launches has no row. */
 int occ_store_gpu_uses(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_gpu_uses *ret_uses, struct occ_error *err);

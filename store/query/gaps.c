@@ -6,10 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "holes.h"
 #include "store/codec/histogram.h"
 #include "support/array.h"
+#include "support/text.h"
 
 struct launch {
     int64_t start_ns, end_ns;
@@ -196,6 +198,25 @@ static int list_gpus(struct occ_store *store, int64_t run, struct occ_gpu_uses *
     return rc;
 }
 
+/* True if `gpu` is NULL, the device's number, or a part of its name, as in struct occ_filter. */
+static bool is_asked_gpu(const struct occ_gpu_use *use, const char *gpu)
+{
+    uint64_t number = 0;
+    if (!gpu)
+        return true;
+    return occ_parse_u64(gpu, 0, INT64_MAX, &number, NULL) == 0 ? (uint64_t)use->device == number
+                                                                : strcasestr(use->device_name, gpu) != NULL;
+}
+
+static void keep_asked_gpus(struct occ_gpu_uses *uses, const char *gpu)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < uses->n_gpus; i++)
+        if (is_asked_gpu(&uses->gpus[i], gpu))
+            uses->gpus[kept++] = uses->gpus[i];
+    uses->n_gpus = kept;
+}
+
 int occ_store_gpu_uses(struct occ_store *s, const struct occ_filter *filter, struct occ_gpu_uses *ret_uses,
                        struct occ_error *err)
 {
@@ -207,6 +228,7 @@ int occ_store_gpu_uses(struct occ_store *s, const struct occ_filter *filter, str
     if (rc != 0)
         return rc;
     rc = list_gpus(s, filter->run, &uses, err);
+    keep_asked_gpus(&uses, filter->gpu); /* before their launches are read */
     for (size_t i = 0; i < uses.n_gpus && rc == 0; i++)
         rc = add_gpu(s, &uses, i, time, err);
     for (size_t i = 0; i < uses.n_gpus; i++)

@@ -116,6 +116,29 @@ static void check_same_recorded(struct world *w, const struct occ_gpu_use *use)
     occ_gpu_estimates_free(&estimates);
 }
 
+/* The filter's GPU, by a part of its name and by number. */
+static void test_asked_gpu(void **state)
+{
+    struct world *w = *state;
+    const struct timed launches[] = {{0, 10 * US, 0, 0, 7}};
+    char number[24], other[24];
+    put(w, launches, 1);
+    (void)snprintf(number, sizeof number, "%lld", (long long)w->device);
+    (void)snprintf(other, sizeof other, "%lld", (long long)w->device + 1);
+    const struct {
+        const char *gpu;
+        size_t n;
+    } cases[] = {{NULL, 1}, {"t4", 1}, {number, 1}, {"H100", 0}, {other, 0}, {"-1", 0}, {"", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        struct occ_gpu_uses uses = {0};
+        const struct occ_filter filter = {.run = w->run, .gpu = cases[i].gpu};
+        check(occ_store_gpu_uses(w->store, &filter, &uses, &err), &err);
+        assert_int_equal(uses.n_gpus, cases[i].n);
+        occ_gpu_uses_free(&uses);
+    }
+}
+
 static void test_by_hand(void **state)
 {
     struct world *w = *state;
@@ -357,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_by_hand, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_asked_gpu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_time_and_holes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sampled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),

@@ -159,8 +159,10 @@ static void note_missing(const struct cli_command *command, struct occ_store *st
     char time[32];
     for (size_t i = 0; i < uses->n_gpus; i++) {
         if (uses->gpus[i].unrecorded_ns > 0)
-            cli_note(command, "GPU %" PRId64 ": nothing was recorded in %s of the span; the rest counts",
-                     uses->gpus[i].device,
+            cli_note(command,
+                     "run %" PRId64 ", GPU %" PRId64
+                     ": nothing was recorded in %s of the span; the rest counts",
+                     uses->gpus[i].run, uses->gpus[i].device,
                      occ_format_duration((int64_t)uses->gpus[i].unrecorded_ns, time, sizeof time));
         if (i == 0 || uses->gpus[i - 1].run != uses->gpus[i].run)
             note_run(command, store, args, uses->gpus[i].run);
@@ -174,15 +176,6 @@ static bool has_texts(const struct occ_filter *filter)
 {
 #define IS_SET(member, before, after) || filter->member
     return false OCC_FILTER_RUN_TEXTS(IS_SET);
-}
-
-static bool is_asked_gpu(const struct occ_gpu_use *use, const char *gpu)
-{
-    uint64_t number = 0;
-    if (!gpu)
-        return true;
-    return occ_parse_u64(gpu, 0, INT64_MAX, &number, NULL) == 0 ? (uint64_t)use->device == number
-                                                                : strcasestr(use->device_name, gpu) != NULL;
 }
 
 struct found {
@@ -208,8 +201,6 @@ static int add_run(struct occ_store *store, int64_t run, struct found *found, st
     found->has_replays |= is_replay;
     for (size_t i = 0; i < own.n_gpus && found->uses.n_gpus < found->max && status == 0 && !is_replay; i++) {
         struct occ_gpu_uses *uses = &found->uses;
-        if (!is_asked_gpu(&own.gpus[i], filter.gpu))
-            continue;
         if (occ_grow((void **)&uses->gpus, &uses->allocated_gpus, uses->n_gpus, UINT32_MAX,
                      sizeof *uses->gpus))
             uses->gpus[uses->n_gpus++] = own.gpus[i];
@@ -223,7 +214,7 @@ static int add_run(struct occ_store *store, int64_t run, struct found *found, st
 static int find(struct occ_store *store, struct found *found, struct occ_error *err)
 {
     static const char statement[] =
-        "SELECT run_id FROM run WHERE " OCC_FILTER_RUNS " ORDER BY run_id DESC";
+        "SELECT run_id FROM stored_run WHERE " OCC_FILTER_RUNS_IN_TIME " ORDER BY run_id DESC";
     sqlite3 *db = occ_store_sqlite(store);
     sqlite3_stmt *stmt = NULL;
     int rc = SQLITE_ROW, status = 0;
@@ -294,7 +285,10 @@ static int run(const struct cli_command *command, const void *arguments)
     if (has_more)
         cli_footer(command, selection, "the first %zu rows, newest runs first; -n shows more", shown);
     cli_note_filter(command, store, &filter);
-    if (found.uses.gpus[0].simulated)
+    bool is_simulated = false;
+    for (size_t i = 0; i < found.uses.n_gpus; i++)
+        is_simulated = is_simulated || found.uses.gpus[i].simulated;
+    if (is_simulated)
         cli_note_simulated(command, selection);
     return CLI_EXIT_OK;
 }
