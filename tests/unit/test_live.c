@@ -172,6 +172,11 @@ static void test_filter(void **state)
     assert_true(m.items[0].line->waste_ratio == 0.5); /* of all kernels */
     live_nothing_text(&s, &m, line);
     assert_string_equal(line, "");
+    rows[1].kernel.words = "GEMM 64x64 nn"; /* printed in place of a long name */
+    (void)snprintf(m.filter, sizeof m.filter, "64X64 n");
+    show(&m, top, false);
+    assert_string_equal(order_of(&m), ">2");
+    rows[1].kernel.words = NULL;
     (void)snprintf(m.filter, sizeof m.filter, "a\033");
     assert_true(arrange(&m, top, false));
     live_nothing_text(&s, &m, line);

@@ -85,8 +85,11 @@ bool live_record(struct live_model *model, const struct occ_top *kernels)
 
 static bool matches(const struct live_model *model, const struct occ_row_kernel *kernel)
 {
-    return !model->filter[0] || (kernel->short_name && strcasestr(kernel->short_name, model->filter)) ||
-           (kernel->demangled && strcasestr(kernel->demangled, model->filter));
+    const char *const texts[] = {kernel->short_name, kernel->words, kernel->demangled};
+    bool has_it = !model->filter[0];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        has_it = has_it || (texts[i] && strcasestr(texts[i], model->filter));
+    return has_it;
 }
 
 static double number_of(const struct cli_value *value)
