@@ -69,6 +69,7 @@ void occ_layer_tree_add(struct occ_layer_tree *tree, uint32_t at, const struct o
     if (totals->kernel && loss_s > node->own_worst_loss_s) {
         node->own_worst_loss_s = loss_s;
         node->own_worst_kernel = totals->kernel;
+        node->own_worst_kernel_id = totals->kernel_id;
     }
 }
 
@@ -81,6 +82,7 @@ static void add_to(struct occ_layer_node *parent, const struct occ_layer_node *n
     if (node->worst_loss_s > parent->worst_loss_s) {
         parent->worst_loss_s = node->worst_loss_s;
         parent->worst_kernel = node->worst_kernel;
+        parent->worst_kernel_id = node->worst_kernel_id;
     }
 }
 
@@ -95,6 +97,7 @@ void occ_layer_tree_sum(struct occ_layer_tree *tree)
         if (node->own_worst_loss_s > node->worst_loss_s) {
             node->worst_loss_s = node->own_worst_loss_s;
             node->worst_kernel = node->own_worst_kernel;
+            node->worst_kernel_id = node->own_worst_kernel_id;
         }
         if (node->parent != OCC_NO_NODE)
             add_to(&tree->nodes[node->parent], node);

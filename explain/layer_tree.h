@@ -16,6 +16,7 @@ struct occ_layer_node {
     double known_s, used_s, own_known_s, own_used_s; /* time with a known occupancy, and time x occupancy */
     double worst_loss_s, own_worst_loss_s;
     const char *worst_kernel, *own_worst_kernel;
+    int64_t worst_kernel_id, own_worst_kernel_id;
 };
 
 /* Node 0 is the root. A parent has a smaller index than its children. */

@@ -245,6 +245,7 @@ static void emit_direct(struct work *w, const struct pass *pass, uint32_t at, un
                            .share = ratio_or_nan(node->own_time_s, w->out->time_s),
                            .used = ratio_or_nan(node->own_used_s, node->own_known_s),
                            .worst_kernel = node->own_worst_kernel,
+                           .worst_kernel_id = node->own_worst_kernel_id,
                            .is_backward = pass == &w->pass[1]};
 }
 
@@ -270,6 +271,7 @@ static void emit(struct work *w, const struct pass *pass, uint32_t at, unsigned 
                            .share = ratio_or_nan(nodes[at].time_s, w->out->time_s),
                            .used = ratio_or_nan(nodes[at].used_s, nodes[at].known_s),
                            .worst_kernel = nodes[at].worst_kernel,
+                           .worst_kernel_id = nodes[at].worst_kernel_id,
                            .outlier = find_outlier(w, pass, at),
                            .is_backward = pass == &w->pass[1]};
     if (children_of(pass, at) == 0 || (w->options->depth > 0 && depth + 1 >= w->options->depth))

@@ -27,7 +27,8 @@
 struct occ_range_totals {
     const char *path;   /* names joined by '/', outermost first; NULL: no range is known */
     bool is_backward;   /* launched by autograd for the operator of that range */
-    const char *kernel; /* label for `worst_kernel`; NULL: unknown */
+    const char *kernel; /* text for `worst_kernel`; NULL: unknown */
+    int64_t kernel_id;  /* its number; 0: unknown */
     uint64_t launches;
     double time_s;
     double used; /* elapsed occupancy; NaN: unknown */
@@ -62,6 +63,7 @@ struct occ_layer {
     double share;             /* share of the time of all launches, with or without a range */
     double used;              /* mean elapsed occupancy by time, of launches with a known one; NaN: none */
     const char *worst_kernel; /* kernel of the range with the largest loss; NULL: unknown */
+    int64_t worst_kernel_id;  /* 0: unknown */
     struct occ_layer_outlier outlier;
     bool is_backward;
 };

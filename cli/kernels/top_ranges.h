@@ -4,6 +4,6 @@
 #include "explain/layers.h"
 #include "store/store.h"
 
-/* Makes totals of ranges and kernels, with labels of the kernels; `texts` owns them, paths belong to `top`.
+/* Makes totals of ranges and kernels. Paths, words and names of kernels belong to `top`, labels to `texts`.
  * Returns NULL without memory. */
 struct occ_range_totals *top_range_totals(const struct occ_top *top, struct occ_arena *texts);

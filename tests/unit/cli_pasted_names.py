@@ -240,6 +240,18 @@ def check_rules(rows):
         check(answer.returncode == 2 and "rules.yaml:2:5: kernel: " in answer.stderr, f"{text}: {answer.stderr}")
 
 
+def check_worst_kernels():
+    """The kernel that a layer's row names is one that show takes, and its number is in JSON."""
+    rows = json.loads(occq("top", "--by", "layer", "-n", "100", "--json", "-o", "+worst_kernel_id").stdout)["top"]
+    lines = occq("top", "--by", "layer", "-n", "100", "-o", "depth,worst_kernel", COLUMNS="240").stdout.splitlines()
+    texts = [line.split(None, 1)[1].strip() for line in lines if re.match(r" *\d+ \S", line)]
+    check(len(texts) >= len(rows) > 3, f"{len(texts)} of {len(rows)} layers: {lines}")
+    for row, text in zip(rows, texts):
+        answer = occq("show", text, "--json")
+        shown = [kernel["kernel_id"] for kernel in json.loads(answer.stdout)["kernels"]] if answer.returncode == 0 else []
+        check(shown == [row.get("worst_kernel_id")], f"worst kernel {text!r}: {shown} {row} {answer.stderr}")
+
+
 def check_ranges():
     rows = json.loads(occq("top", "--by", "range", "-n", "100", "--json").stdout)["top"]
     for row in rows:
@@ -274,6 +286,7 @@ def main():
         check_commands(rows)
         check_rules(rows)
         check_ranges()
+        check_worst_kernels()
         check_refusals()
         check_cut_number()
         check_growth()

@@ -271,9 +271,11 @@ static void test_occupancy_and_worst_kernel(void **state)
     rows[0].kernel = "small loss";
     rows[1].used = 0.5;
     rows[1].kernel = "large loss";
+    rows[1].kernel_id = 7;
     assert_int_equal(occ_layers_make(rows, 3, &all, &layers), 0);
     assert_float_equal(layers.layers[0].used, 0.4, 1e-12);
     assert_string_equal(layers.layers[0].worst_kernel, "large loss");
+    assert_int_equal(layers.layers[0].worst_kernel_id, 7);
     assert_true(isnan(layers.layers[1].used));
     assert_null(layers.layers[1].worst_kernel);
     occ_layers_free(&layers);

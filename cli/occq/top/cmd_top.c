@@ -166,7 +166,8 @@ static int run(const struct cli_command *command, const void *arguments)
     kernels = tops[1];
     if (status != 0)
         return cli_failure(command, &err);
-    for (size_t i = 0; i < top.n && top_by_of(args) == OCC_TOP_BY_KERNEL; i++)
+    bool has_kernels = top_by_of(args) == OCC_TOP_BY_KERNEL || top_by_of(args) == OCC_TOP_BY_LAYER;
+    for (size_t i = 0; i < top.n && has_kernels; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
     if (top_by_of(args) == OCC_TOP_BY_CONFIG && !top_name_configs(names, &top, &texts)) {
         (void)occ_no_memory(&err);

@@ -25,6 +25,13 @@ struct layer_line {
 #define FIELD(name, key, unit, flags, member, help)                                                          \
     CLI_FIELD(name, key, unit, flags, struct layer_line, member, help)
 
+static struct cli_value worst_id_of(const struct cli_column *column, const void *row)
+{
+    int64_t id = ((const struct layer_line *)row)->layer.worst_kernel_id;
+    (void)column;
+    return id ? cli_integer(id) : (struct cli_value){.type = CLI_NONE};
+}
+
 const struct cli_column top_layers_columns[] = {
     FIELD("tree", "tree", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, shown,
           "the layer below its parent; with a number: layers of this name that are folded into the row"),
@@ -49,6 +56,10 @@ const struct cli_column top_layers_columns[] = {
           "expected_elapsed_low"),
     FIELD("worst_kernel", "worst_kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(3),
           layer.worst_kernel, "kernel of the range inside that loses most"),
+    {.name = "worst_kernel_id",
+     .key = "worst_kernel_id",
+     .get = worst_id_of,
+     .help = "its number, for occq show"},
     FIELD("outlier", "outlier", CLI_PLAIN, CLI_LEFT, layer.outlier.name,
           "the folded layer with a time far from the median"),
     FIELD("outlier_ratio", "outlier_time_ratio", CLI_FACTOR, 0, layer.outlier.ratio, "its time / the median"),
