@@ -127,8 +127,8 @@ static bool is_worth_showing(const struct cli_column *column, const struct cli_v
 static int keep_brief(struct cli_text_table *table, struct libscols_line *line, size_t i, const void *row)
 {
     const struct cli_column *column = table->selection->columns[i];
-    struct cli_value value =
-        column->brief && cli_screen_width() > 0 ? column->brief(column, row) : (struct cli_value){.type = CLI_NONE};
+    struct cli_value value = column->brief && cli_screen_width() > 0 ? column->brief(column, row)
+                                                                     : (struct cli_value){.type = CLI_NONE};
     if (value.type != CLI_STRING)
         return 0;
     _cleanup_(occ_freep) char *text = cli_screen_text(value.string);
@@ -230,6 +230,20 @@ static bool cut_column(struct cli_text_table *table, size_t i, size_t width)
     return done;
 }
 
+/* Returns the width of the column's texts and heading, which words may have made narrower. */
+static size_t widest(const struct cli_text_table *table, size_t i)
+{
+    struct libscols_column *column = scols_table_get_column(table->block, i);
+    char text[64];
+    size_t most = cli_text_width(heading(table->selection->columns[i], text, sizeof text));
+    for (size_t k = 0; k < table->rows; k++) {
+        const char *cell = scols_line_get_column_data(scols_table_get_line(table->block, k), column);
+        size_t width = cell ? cli_text_width(cell) : 0;
+        most = width > most ? width : most;
+    }
+    return most;
+}
+
 /* Fits the table to the screen: the remaining width goes to the leftmost shortened columns. */
 static bool fit(struct cli_text_table *table)
 {
@@ -243,7 +257,11 @@ static bool fit(struct cli_text_table *table)
             continue;
         more = more < room ? more : room;
         room -= more;
-        done = least + more == table->widths[i] || cut_column(table, i, least + more);
+        if (least + more == table->widths[i])
+            continue;
+        done = cut_column(table, i, least + more);
+        size_t width = widest(table, i);
+        room += done && width < least + more ? least + more - width : 0;
     }
     return done;
 }

@@ -240,6 +240,13 @@ def check_rules(rows):
         check(answer.returncode == 2 and "rules.yaml:2:5: kernel: " in answer.stderr, f"{text}: {answer.stderr}")
 
 
+def check_room():
+    """Room that words in place of a name leave is used before another text is cut."""
+    lines = occq("launches", "-n", "6", "--range", "block", "-o", "kernel,range", COLUMNS="60").stdout.splitlines()[1:7]
+    check(any(line.endswith("\u2026") for line in lines), f"no range is cut: {lines}")
+    check(max(len(line) for line in lines) == 60, f"room is left: {lines}")
+
+
 def check_worst_kernels():
     """The kernel that a layer's row names is one that show takes, and its number is in JSON."""
     rows = json.loads(occq("top", "--by", "layer", "-n", "100", "--json", "-o", "+worst_kernel_id").stdout)["top"]
@@ -287,6 +294,7 @@ def main():
         check_rules(rows)
         check_ranges()
         check_worst_kernels()
+        check_room()
         check_refusals()
         check_cut_number()
         check_growth()

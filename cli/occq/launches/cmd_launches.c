@@ -38,7 +38,7 @@ static const struct cli_column columns[] = {
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when it began on the device"),
     UNIT("end", "end_ns", CLI_TIME, CLI_LEFT, "when it ended"),
     UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_ADDS, "its duration"),
-    COLUMN("run", "run_id", CLI_DEFAULT | CLI_SPARE(6), "the run it belongs to"),
+    COLUMN("run", "run_id", CLI_DEFAULT | CLI_SPARE(3), "the run it belongs to"),
     {.name = "kernel",
      .key = "kernel",
      .flags = CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
